@@ -1,0 +1,93 @@
+import type { AssetId, Network } from '../core/assets.ts'
+
+export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
+
+/** Where a network stands, in words an operator can act on. `reason` names the mend. */
+export type NetworkHealth =
+  | { readonly status: 'ok' }
+  | { readonly status: 'unavailable' | 'syncing' | 'halted'; readonly reason: string }
+
+/** A transfer to a watched program, as it stands in a block or in the mempool. */
+export type FoundTransfer = {
+  /** Hex of the witness program, 20-byte EVM address or Solana owner that received it. */
+  readonly program: string
+  readonly txid: string
+  readonly outputIndex: number
+  readonly asset: AssetId
+  /** Base units. */
+  readonly amount: bigint
+  /** Confirmations that consensus demands before the value can move (1, or 100 for a coinbase, 6 for a peg-out). */
+  readonly minimumConfirmations: number
+}
+
+export type ScannedBlock = {
+  readonly block: BlockRef
+  readonly parentHash: string
+  readonly transfers: readonly FoundTransfer[]
+}
+
+/**
+ * One step along the node's best chain: what lies above `ancestor` on our side is disconnected, then `blocks`
+ * are connected in order. Where nothing was reorganised `ancestor` is the checkpoint itself.
+ */
+export type ChainUpdate = {
+  readonly ancestor: BlockRef
+  readonly blocks: readonly ScannedBlock[]
+  /** The node's tip when the update was read; above the last block while we catch up. */
+  readonly tip: BlockRef
+}
+
+export type MempoolTransfer = FoundTransfer & {
+  /** When the node or we first saw it, whichever is earlier. */
+  readonly firstSeenMs: number
+}
+
+/** The mempool as it was while the node's tip was `tip`. */
+export type MempoolReading = {
+  readonly tip: BlockRef
+  readonly readAtMs: number
+  /** Every transfer to a watched program that the mempool holds. */
+  readonly transfers: readonly MempoolTransfer[]
+}
+
+/** The programs an adapter matches against. Holding them costs memory; matching costs nothing per program. */
+export type WatchedPrograms = {
+  readonly size: number
+  /** Adds programs (20 or 32 bytes each). */
+  add(programs: Iterable<Uint8Array>): void
+}
+
+/**
+ * A chain, as the watcher sees it. Everything is pulled: a wake-up says only "look again". Errors of the
+ * outside world are `ChainUnavailable` (try again) or `ChainHalted` (a human must look).
+ */
+export interface ChainAdapter {
+  readonly network: Network
+  /** Name of the chain's parameters, learnt from the node: `main`, `test`, `regtest`, … */
+  connect(): Promise<{ readonly parameters: string; readonly health: NetworkHealth }>
+  readonly watched: WatchedPrograms
+  /** The node's tip. */
+  tip(): Promise<BlockRef>
+  /** The next step from `checkpoint`, of at most `maxBlocks` blocks; null when we stand at the tip. */
+  nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null>
+  /** The whole mempool, matched; null while the tip moved underneath and the reading proves nothing. */
+  readMempool(): Promise<MempoolReading | null>
+  /**
+   * What has become of transactions that we saw unconfirmed and that neither the mempool nor a block holds:
+   * still acceptable to the node (it is offered again), or conflicting and dead.
+   */
+  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>>
+  /** Calls `wake` when something may have changed; returns how to stop. Missing a wake-up loses nothing. */
+  subscribe(wake: () => void): () => void
+  close(): Promise<void>
+}
+
+/** The outside failed in a way that passes: try again after a pause. */
+export class ChainUnavailable extends Error {
+  override name = 'ChainUnavailable'
+}
+
+/** The outside contradicts itself or us: stop crediting on this network and say so. */
+export class ChainHalted extends Error {
+  override name = 'ChainHalted'
+}

@@ -1,0 +1,119 @@
+/** The chains Paylink knows. A chain in one mode is a network: `litecoin-test`, `base-live`. */
+export const CHAINS = ['bitcoin', 'litecoin', 'ethereum', 'base', 'solana'] as const
+export type Chain = (typeof CHAINS)[number]
+
+export type Network = `${Chain}-${'live' | 'test'}`
+
+/**
+ * One line of derived addresses. Chains that share an address share its keyspace: one EVM address serves
+ * Ether on both networks and USDC.
+ */
+export type KeyFamily = 'bitcoin' | 'litecoin' | 'evm' | 'solana'
+export type Keyspace = `${KeyFamily}-${'live' | 'test'}`
+
+export const ASSET_IDS = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'] as const
+export type AssetId = (typeof ASSET_IDS)[number]
+
+export type Asset = {
+  readonly id: AssetId
+  /** The coin's name as a shopper knows it. */
+  readonly name: string
+  /** The ticker that wallets show. */
+  readonly symbol: string
+  /** The network as a shopper knows it. */
+  readonly networkName: string
+  readonly chain: Chain
+  readonly keyFamily: KeyFamily
+  readonly decimals: number
+  /** The currency whose US dollar price is asked of the exchanges. */
+  readonly priceSymbol: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'SOL'
+  /** Smallest invoice in base units; a merchant may raise it. Null: read from the chain (Solana's rent-exempt minimum). */
+  readonly minimum: bigint | null
+  /** A transfer below this many base units is recorded, but starts nothing and blocks nothing. */
+  readonly dustBelow: bigint
+}
+
+export const ASSETS: { readonly [id in AssetId]: Asset } = {
+  BTC: {
+    id: 'BTC',
+    name: 'Bitcoin',
+    symbol: 'BTC',
+    networkName: 'Bitcoin',
+    chain: 'bitcoin',
+    keyFamily: 'bitcoin',
+    decimals: 8,
+    priceSymbol: 'BTC',
+    minimum: 330n,
+    dustBelow: 294n,
+  },
+  LTC: {
+    id: 'LTC',
+    name: 'Litecoin',
+    symbol: 'LTC',
+    networkName: 'Litecoin',
+    chain: 'litecoin',
+    keyFamily: 'litecoin',
+    decimals: 8,
+    priceSymbol: 'LTC',
+    minimum: 5_000n,
+    dustBelow: 294n,
+  },
+  ETH: {
+    id: 'ETH',
+    name: 'Ether',
+    symbol: 'ETH',
+    networkName: 'Ethereum',
+    chain: 'ethereum',
+    keyFamily: 'evm',
+    decimals: 18,
+    priceSymbol: 'ETH',
+    minimum: 50_000_000_000_000n,
+    dustBelow: 1_000_000_000_000n,
+  },
+  ETH_BASE: {
+    id: 'ETH_BASE',
+    name: 'Ether',
+    symbol: 'ETH',
+    networkName: 'Base',
+    chain: 'base',
+    keyFamily: 'evm',
+    decimals: 18,
+    priceSymbol: 'ETH',
+    minimum: 10_000_000_000_000n,
+    dustBelow: 1_000_000_000_000n,
+  },
+  USDC_BASE: {
+    id: 'USDC_BASE',
+    name: 'USDC',
+    symbol: 'USDC',
+    networkName: 'Base',
+    chain: 'base',
+    keyFamily: 'evm',
+    decimals: 6,
+    priceSymbol: 'USDC',
+    minimum: 100_000n,
+    dustBelow: 10_000n,
+  },
+  SOL: {
+    id: 'SOL',
+    name: 'Solana',
+    symbol: 'SOL',
+    networkName: 'Solana',
+    chain: 'solana',
+    keyFamily: 'solana',
+    decimals: 9,
+    priceSymbol: 'SOL',
+    minimum: null,
+    dustBelow: 5_000n,
+  },
+}
+
+/** The network on which an asset moves in the given mode. */
+export function networkOf(asset: AssetId, livemode: boolean): Network {
+  return `${ASSETS[asset].chain}-${livemode ? 'live' : 'test'}`
+}
+
+/** The keyspace from which an asset's deposit addresses come in the given mode. */
+export function keyspaceOf(asset: AssetId, livemode: boolean): Keyspace {
+  return `${ASSETS[asset].keyFamily}-${livemode ? 'live' : 'test'}`
+}

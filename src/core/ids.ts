@@ -1,0 +1,73 @@
+/**
+ * Ids are a prefix, `_`, and the 26 lower-case Crockford base32 characters of a UUIDv7 (RFC 9562 §5.7). They
+ * sort by time and are not secrets.
+ */
+export const ID_PREFIXES = {
+  invoice: 'inv',
+  paymentLink: 'plink',
+  checkoutSession: 'cs',
+  webhookEndpoint: 'we',
+  event: 'evt',
+  delivery: 'dlv',
+  attempt: 'att',
+  payout: 'po',
+  payoutDestination: 'dst',
+  merchant: 'mer',
+  apiKey: 'key',
+  payment: 'pay',
+} as const
+export type IdKind = keyof typeof ID_PREFIXES
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** 16 bytes as 26 base32 characters, most significant first; the first character carries three bits. */
+export function encodeBase32(bytes: Uint8Array): string {
+  let value = 0n
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte)
+  let text = ''
+  for (let shift = 125n; shift >= 0n; shift -= 5n) text += ALPHABET[Number((value >> shift) & 31n)]
+  return text
+}
+
+/** The 16 bytes of 26 base32 characters, or null where the text is not one. */
+export function decodeBase32(text: string): Uint8Array | null {
+  if (text.length !== 26) return null
+  let value = 0n
+  for (const character of text) {
+    const digit = ALPHABET.indexOf(character)
+    if (digit < 0) return null
+    value = (value << 5n) | BigInt(digit)
+  }
+  if (value >> 128n !== 0n) return null
+  const bytes = new Uint8Array(16)
+  for (let index = 15; index >= 0; index--) {
+    bytes[index] = Number(value & 255n)
+    value >>= 8n
+  }
+  return bytes
+}
+
+/** The 16 bytes of a UUIDv7: 48 bits of Unix milliseconds, version, variant, and 74 of the given random bits. */
+export function uuidv7(unixMs: number, random: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(16)
+  let rest = unixMs
+  for (let index = 5; index >= 0; index--) {
+    bytes[index] = rest % 256
+    rest = Math.floor(rest / 256)
+  }
+  bytes.set(random.subarray(0, 10), 6)
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  return bytes
+}
+
+/** `inv_01jd…` from the bytes of a UUID. */
+export function formatId(kind: IdKind, uuid: Uint8Array): string {
+  return `${ID_PREFIXES[kind]}_${encodeBase32(uuid)}`
+}
+
+/** The UUID's bytes of an id of this kind, or null where the text is not one. */
+export function parseId(kind: IdKind, text: string): Uint8Array | null {
+  const prefix = `${ID_PREFIXES[kind]}_`
+  return text.startsWith(prefix) ? decodeBase32(text.slice(prefix.length)) : null
+}

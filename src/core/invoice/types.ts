@@ -1,0 +1,177 @@
+import type { AssetId, Network } from '../assets.ts'
+
+/** What a merchant reads. Derived from the facts by `deriveStatus`, never decided anywhere else. */
+export const INVOICE_STATUSES = [
+  'awaiting_payment',
+  'payment_detected',
+  'confirming',
+  'partially_paid',
+  'paid',
+  'overpaid',
+  'expired',
+  'cancelled',
+  'manual_review',
+] as const
+export type InvoiceStatus = (typeof INVOICE_STATUSES)[number]
+
+export const INVOICE_EVENT_TYPES = [
+  'invoice.created',
+  'invoice.payment_detected',
+  'invoice.confirming',
+  'invoice.paid',
+  'invoice.partially_paid',
+  'invoice.overpaid',
+  'invoice.expired',
+  'invoice.manual_review',
+] as const
+export type InvoiceEventType = (typeof INVOICE_EVENT_TYPES)[number]
+
+export const PAYMENT_STATUSES = ['detected', 'confirming', 'confirmed', 'replaced', 'reorged'] as const
+export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
+
+/** Why one payment waits for the merchant. */
+export type PaymentReviewReason = 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement'
+
+/** Why the invoice waits for the merchant: a payment's reason, or settled value that left the chain. */
+export type ReviewReason = PaymentReviewReason | 'reorged'
+
+/** Where a payment's value stands in the merchant's ledger; `none` while it is in no block. */
+export type LedgerBucket = 'none' | 'pending' | 'suspense' | 'available'
+
+export type BlockPosition = { readonly height: number; readonly hash: string; readonly timeMs: number }
+
+/** One transfer on chain to one of the invoice's deposit addresses. */
+export type Payment = {
+  readonly id: string
+  readonly network: Network
+  readonly txid: string
+  readonly outputIndex: number
+  readonly asset: AssetId
+  /** Base units. */
+  readonly amount: bigint
+  readonly status: PaymentStatus
+  /** The earlier of our own or the node's mempool sighting and the including block's time. */
+  readonly firstSeenMs: number
+  readonly detectedAtMs: number
+  readonly confirmedAtMs: number | null
+  readonly block: BlockPosition | null
+  /** Blocks, the including one counted, after which this payment is final. */
+  readonly confirmationsRequired: number
+  /** Seen within the horizon after the deadline. */
+  readonly late: boolean
+  /** Too small to mean anything: recorded, and otherwise ignored. */
+  readonly dust: boolean
+  readonly reviewReason: PaymentReviewReason | null
+  /** The merchant's answer to the review. */
+  readonly resolution: 'accepted' | 'dismissed' | null
+  readonly announced: { readonly confirming: boolean; readonly review: boolean }
+  readonly bucket: LedgerBucket
+  /** How often this payment's value was moved in the ledger; makes the next posting's id. */
+  readonly postings: number
+}
+
+/** The price that fixed an invoice's coin amount, with the exchanges' answers it came from. */
+export type RateEvidence = {
+  /** Decimal string, US dollars per coin. */
+  readonly usdPerUnit: string
+  readonly quotedAt: string
+  readonly sources: readonly { readonly name: string; readonly usdPerUnit: string; readonly at: string }[]
+}
+
+/** Blocks needed for each asset that may arrive on this invoice's addresses. */
+export type ConfirmationsByAsset = { readonly [asset in AssetId]?: number }
+
+export type Invoice = {
+  readonly merchantId: string
+  readonly id: string
+  readonly livemode: boolean
+  readonly asset: AssetId
+  /** Base units of `asset`. */
+  readonly amount: bigint
+  /** US cents; null where the merchant fixed a coin amount. */
+  readonly usdCents: bigint | null
+  readonly amountSource: 'merchant' | 'buyer'
+  readonly rate: RateEvidence | null
+  /** Base units by which the confirmed sum may fall short of, or exceed, `amount` and still be `paid`. */
+  readonly toleranceUnder: bigint
+  readonly toleranceOver: bigint
+  readonly confirmations: ConfirmationsByAsset
+  readonly allowAssetSelection: boolean
+  readonly customerEmail: string | null
+  readonly externalReference: string | null
+  readonly orderReference: string | null
+  readonly checkoutSessionId: string | null
+  readonly paymentLinkId: string | null
+  /** The merchant's own JSON object, exactly as given. */
+  readonly metadata: { readonly [key: string]: unknown } | null
+  readonly reopenedFrom: string | null
+  /** Address of `asset` for this invoice. */
+  readonly address: string
+  readonly createdAtMs: number
+  readonly expiresAtMs: number
+  /** When a full reading of chain and mempool past the deadline found nothing that pays. */
+  readonly expiredAtMs: number | null
+  readonly cancelledAtMs: number | null
+  readonly paidAtMs: number | null
+  /** The merchant accepted what is confirmed as full payment; `settled` remembers by which payments. */
+  readonly acceptedAtMs: number | null
+  /** The merchant dismissed the review of value that left the chain after settlement. */
+  readonly reorgDismissed: boolean
+  /** What has been told already, so that nothing is told twice. */
+  readonly announced: {
+    readonly detected: boolean
+    readonly paid: boolean
+    readonly overpaid: boolean
+    readonly expired: boolean
+    /** The invoice is, by what was last told, in review because settled value left the chain. */
+    readonly reorged: boolean
+    /** Confirmed sums (base units, decimal) for which `invoice.partially_paid` went out. */
+    readonly partialSums: readonly string[]
+  }
+  readonly payments: readonly Payment[]
+}
+
+/** Where one transfer stands on the chain now: absolute, so that telling it twice changes nothing. */
+export type TransferFact = {
+  readonly network: Network
+  readonly txid: string
+  readonly outputIndex: number
+  readonly asset: AssetId
+  readonly amount: bigint
+  /** Our own or the node's mempool sighting, or the including block's time, whichever is earlier. */
+  readonly firstSeenMs: number
+  /** Confirmations that consensus itself demands before the value can move: 100 for a coinbase, 6 for a peg-out. */
+  readonly minimumConfirmations: number
+} & (
+  | { readonly state: 'mempool' }
+  | { readonly state: 'block'; readonly block: BlockPosition; readonly confirmations: number }
+  /** A conflicting transaction took its inputs, or no node knows it any more. */
+  | { readonly state: 'replaced' }
+  /** Its block left the chain and it is in no mempool. */
+  | { readonly state: 'reorged' }
+)
+
+/** What happens to an invoice. */
+export type InvoiceInput =
+  | { readonly kind: 'transfers'; readonly facts: readonly TransferFact[]; readonly nowMs: number }
+  /** Chain and mempool were read in full at `readAtMs`, and all they hold for this invoice was told before. */
+  | { readonly kind: 'deadline_read'; readonly readAtMs: number }
+  | { readonly kind: 'cancel'; readonly nowMs: number }
+  | { readonly kind: 'resolve'; readonly resolution: 'accept' | 'dismiss'; readonly nowMs: number }
+
+export type InvoiceEffect =
+  /** Tell the merchant; `snapshot` is the invoice at that milestone. */
+  | { readonly kind: 'event'; readonly type: InvoiceEventType; readonly snapshot: Invoice }
+  /** Move a payment's whole value between buckets of the merchant's ledger. */
+  | {
+      readonly kind: 'posting'
+      readonly payment: Payment
+      readonly from: LedgerBucket
+      readonly to: LedgerBucket
+      /** 1, 2, 3… per payment. */
+      readonly number: number
+    }
+
+export type InvoiceAdvance =
+  | { readonly kind: 'advanced'; readonly next: Invoice; readonly effects: readonly InvoiceEffect[] }
+  | { readonly kind: 'refused'; readonly code: 'invoice_not_cancellable' | 'invoice_not_resolvable' }

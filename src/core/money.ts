@@ -1,0 +1,76 @@
+/**
+ * Money is a `bigint` of the smallest unit (satoshi, wei, US cent) inside, and a canonical decimal string at
+ * the edge. No floating point number ever holds money.
+ */
+
+const CANONICAL = /^(0|[1-9][0-9]{0,59})(?:\.([0-9]{1,18}))?$/
+const USD = /^(0|[1-9][0-9]{0,5})(?:\.([0-9]{1,2}))?$/
+
+/** Prices are kept as integers of 10⁻¹² US dollar per coin. */
+export const PRICE_SCALE = 12
+const PRICE_UNIT = 10n ** BigInt(PRICE_SCALE)
+
+/** US cents of a string such as `49.99`, or null where it is not in the grammar of a dollar amount. */
+export function parseUsd(text: string): bigint | null {
+  const match = USD.exec(text)
+  if (match === null) return null
+  return BigInt(match[1] ?? '') * 100n + BigInt((match[2] ?? '').padEnd(2, '0'))
+}
+
+/** `4999n` → `49.99`: always two decimals. */
+export function formatUsd(cents: bigint): string {
+  return `${cents / 100n}.${(cents % 100n).toString().padStart(2, '0')}`
+}
+
+/**
+ * Base units of a canonical coin amount: no sign, exponent, leading zero or trailing zero, and no more
+ * decimals than the coin has. Null for anything else.
+ */
+export function parseCoinAmount(text: string, decimals: number): bigint | null {
+  const match = CANONICAL.exec(text)
+  if (match === null) return null
+  const fraction = match[2] ?? ''
+  if (fraction.length > decimals || fraction.endsWith('0')) return null
+  return BigInt(match[1] ?? '') * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, '0') || '0')
+}
+
+/** Base units as a canonical decimal string in coin units: no trailing zeros, no exponent. */
+export function formatCoinAmount(units: bigint, decimals: number): string {
+  const sign = units < 0n ? '-' : ''
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, '0')
+  const whole = digits.slice(0, digits.length - decimals)
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
+  return fraction === '' ? `${sign}${whole}` : `${sign}${whole}.${fraction}`
+}
+
+/**
+ * A price such as `97123.45` as an integer of 10⁻¹² US dollar. Digits beyond the twelfth decimal are cut.
+ * Null where the text is not a plain positive decimal number.
+ */
+export function parsePrice(text: string): bigint | null {
+  const match = /^([0-9]{1,15})(?:\.([0-9]{1,30}))?$/.exec(text)
+  if (match === null) return null
+  const fraction = (match[2] ?? '').slice(0, PRICE_SCALE).padEnd(PRICE_SCALE, '0')
+  const price = BigInt(match[1] ?? '') * PRICE_UNIT + BigInt(fraction)
+  return price > 0n ? price : null
+}
+
+/** The inverse of `parsePrice`: canonical, without trailing zeros. */
+export function formatPrice(price: bigint): string {
+  return formatCoinAmount(price, PRICE_SCALE)
+}
+
+/**
+ * The coin amount that is worth at least `usdCents` at `price`, rounded **up** to the coin's smallest unit,
+ * once: units = ⌈cents × 10^decimals × 10¹² ÷ (100 × price)⌉.
+ */
+export function coinAmountForUsd(usdCents: bigint, price: bigint, decimals: number): bigint {
+  const numerator = usdCents * 10n ** BigInt(decimals) * PRICE_UNIT
+  const denominator = 100n * price
+  return (numerator + denominator - 1n) / denominator
+}
+
+/** What a coin amount is worth in US cents at `price`, rounded down. */
+export function usdValueOf(units: bigint, price: bigint, decimals: number): bigint {
+  return (units * price * 100n) / (10n ** BigInt(decimals) * PRICE_UNIT)
+}

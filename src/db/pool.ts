@@ -1,0 +1,45 @@
+import pg from 'pg'
+
+export type Pool = pg.Pool
+
+/** What a query function needs: a pool, a client, or an open transaction. */
+export type Queryable = {
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+const STATEMENT_TIMEOUT_MS = 30_000
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000
+
+const TYPE_INT8 = 20
+const TYPE_NUMERIC = 1700
+
+/**
+ * A pool of connections for one role. `bigint` columns come as numbers (heights and indexes stay far below
+ * 2⁵³), `numeric` ones as `bigint`: every numeric column of ours is an integer of base units.
+ */
+export function openPool(options: {
+  connectionString: string
+  applicationName: string
+  max: number
+  onError: (error: Error) => void
+}): Pool {
+  const pool = new pg.Pool({
+    connectionString: options.connectionString,
+    application_name: options.applicationName,
+    max: options.max,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    types: {
+      getTypeParser: (oid: number, format?: string) => {
+        if (oid === TYPE_INT8) return Number
+        if (oid === TYPE_NUMERIC) return BigInt
+        return pg.types.getTypeParser(oid, format as 'text')
+      },
+    } as pg.CustomTypesConfig,
+  })
+  // A connection that dies while idle is replaced by the pool; without a listener it would end the process.
+  pool.on('error', options.onError)
+  return pool
+}

@@ -1,0 +1,67 @@
+import type pg from 'pg'
+import type { Pool, Queryable } from './pool.ts'
+
+/** Whose rows a transaction may see: one merchant's, in one mode. Row level security enforces it for the API. */
+export type Tenant = { readonly merchantId: string; readonly livemode: boolean }
+
+/** An open transaction. Only `withTransaction` makes one. */
+export type Tx = Queryable & { readonly inTransaction: true }
+
+const MERCHANT_ID = /^mer_[0-9a-z]{26}$/
+
+/**
+ * Runs `work` in one transaction for one tenant: commits when it returns, rolls back when it throws. The only
+ * place that says begin and commit. No network call belongs inside.
+ */
+export function withTransaction<Result>(
+  pool: Pool,
+  tenant: Tenant,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
+  if (!MERCHANT_ID.test(tenant.merchantId)) throw new Error('a transaction was opened for no merchant')
+  // set_config(…, true) ends with the transaction; a plain SET would leak to the connection's next user.
+  const begin = `begin; select set_config('paylink.merchant_id', '${tenant.merchantId}', true), set_config('paylink.livemode', '${tenant.livemode ? 'true' : 'false'}', true)`
+  return runTransaction(pool, begin, work)
+}
+
+/** A transaction over what no tenant owns: network state, address pool, account keys, lanes of deliveries. */
+export function withSystemTransaction<Result>(pool: Pool, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  return runTransaction(pool, 'begin', work)
+}
+
+async function runTransaction<Result>(
+  pool: Pool,
+  begin: string,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await client.query(begin)
+    const result = await work(asTransaction(client))
+    await client.query('commit')
+    return result
+  } catch (error) {
+    broken = await rollback(client)
+    throw error
+  } finally {
+    // A client that could not roll back is closed, not returned.
+    client.release(broken)
+  }
+}
+
+async function rollback(client: pg.PoolClient): Promise<Error | undefined> {
+  try {
+    await client.query('rollback')
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error : new Error('rollback failed', { cause: error })
+  }
+}
+
+function asTransaction(client: pg.PoolClient): Tx {
+  return {
+    inTransaction: true,
+    query: (text, values) => client.query(text, values),
+  }
+}
