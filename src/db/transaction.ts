@@ -25,7 +25,10 @@ export function withTransaction<Result>(
 }
 
 /** A transaction over what no tenant owns: network state, address pool, account keys, lanes of deliveries. */
-export function withSystemTransaction<Result>(pool: Pool, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+export function withSystemTransaction<Result>(
+  pool: Pool,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
   return runTransaction(pool, 'begin', work)
 }
 

@@ -113,7 +113,7 @@ export type Invoice = {
   readonly expiredAtMs: number | null
   readonly cancelledAtMs: number | null
   readonly paidAtMs: number | null
-  /** The merchant accepted what is confirmed as full payment; `settled` remembers by which payments. */
+  /** The merchant accepted what was confirmed as full payment: the payments whose resolution is `accepted`. */
   readonly acceptedAtMs: number | null
   /** The merchant dismissed the review of value that left the chain after settlement. */
   readonly reorgDismissed: boolean
@@ -153,7 +153,13 @@ export type TransferFact = {
 
 /** What happens to an invoice. */
 export type InvoiceInput =
-  | { readonly kind: 'transfers'; readonly facts: readonly TransferFact[]; readonly nowMs: number }
+  | {
+      readonly kind: 'transfers'
+      readonly facts: readonly TransferFact[]
+      /** An id for each fact, in case it tells of a transfer not known yet. */
+      readonly newPaymentIds: readonly string[]
+      readonly nowMs: number
+    }
   /** Chain and mempool were read in full at `readAtMs`, and all they hold for this invoice was told before. */
   | { readonly kind: 'deadline_read'; readonly readAtMs: number }
   | { readonly kind: 'cancel'; readonly nowMs: number }

@@ -1,0 +1,97 @@
+import { ASSETS, type Network } from '../assets.ts'
+import { paymentUri } from '../checkout/payment-uri.ts'
+import { formatCoinAmount, formatUsd } from '../money.ts'
+import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
+import type { Invoice, Payment } from './types.ts'
+
+/** Heights of the networks' tips as far as they were read; null where nothing is known. */
+export type TipHeights = (network: Network) => number | null
+
+export type InvoiceView = ReturnType<typeof renderInvoice>
+export type PaymentView = ReturnType<typeof renderPayment>
+
+/**
+ * An invoice as merchants read it, in the API and in events. `checkoutUrl` is left out of events: its token is
+ * a secret, and events are stored.
+ */
+export function renderInvoice(invoice: Invoice, tipHeightOf: TipHeights, checkoutUrl?: string) {
+  const { decimals } = ASSETS[invoice.asset]
+  const amounts = amountsOf(invoice)
+  const usdAmount = invoice.usdCents === null ? null : formatUsd(invoice.usdCents)
+  return {
+    id: invoice.id,
+    object: 'invoice' as const,
+    livemode: invoice.livemode,
+    status: deriveStatus(invoice),
+    status_reason: statusReasonOf(invoice),
+    review_reason: reviewReasonOf(invoice),
+    usd_amount: usdAmount,
+    amount_source: invoice.amountSource,
+    asset: invoice.asset,
+    amount: formatCoinAmount(invoice.amount, decimals),
+    amount_detected: formatCoinAmount(amounts.detected, decimals),
+    amount_confirmed: formatCoinAmount(amounts.confirmed, decimals),
+    amount_remaining: formatCoinAmount(amounts.remaining, decimals),
+    address: invoice.address,
+    payment_uri: paymentUri({
+      asset: invoice.asset,
+      livemode: invoice.livemode,
+      address: invoice.address,
+      amount: amounts.remaining > 0n ? amounts.remaining : invoice.amount,
+    }),
+    rate:
+      invoice.rate === null
+        ? null
+        : {
+            usd_per_unit: invoice.rate.usdPerUnit,
+            quoted_at: invoice.rate.quotedAt,
+            sources: invoice.rate.sources.map((source) => ({
+              name: source.name,
+              usd_per_unit: source.usdPerUnit,
+              at: source.at,
+            })),
+          },
+    allow_asset_selection: invoice.allowAssetSelection,
+    customer_email: invoice.customerEmail,
+    external_reference: invoice.externalReference,
+    order_reference: invoice.orderReference,
+    expected_usd_amount: invoice.amountSource === 'merchant' ? usdAmount : null,
+    checkout_session_id: invoice.checkoutSessionId,
+    payment_link_id: invoice.paymentLinkId,
+    metadata: invoice.metadata,
+    ...(checkoutUrl === undefined ? {} : { checkout_url: checkoutUrl }),
+    expires_at: time(invoice.expiresAtMs),
+    created_at: time(invoice.createdAtMs),
+    paid_at: timeOrNull(invoice.paidAtMs),
+    cancelled_at: timeOrNull(invoice.cancelledAtMs),
+    reopened_from: invoice.reopenedFrom,
+    payments: invoice.payments.map((payment) => renderPayment(payment, tipHeightOf)),
+  }
+}
+
+function renderPayment(payment: Payment, tipHeightOf: TipHeights) {
+  return {
+    id: payment.id,
+    asset: payment.asset,
+    txid: payment.txid,
+    output_index: payment.outputIndex,
+    amount: formatCoinAmount(payment.amount, ASSETS[payment.asset].decimals),
+    status: payment.status,
+    confirmations: confirmationsOf(payment, tipHeightOf(payment.network)),
+    confirmations_required: payment.confirmationsRequired,
+    late: payment.late,
+    review_reason: payment.reviewReason,
+    detected_at: time(payment.detectedAtMs),
+    confirmed_at: timeOrNull(payment.confirmedAtMs),
+  }
+}
+
+/** Blocks on top of and including the payment's own; at least what its status already proves. */
+export function confirmationsOf(payment: Payment, tipHeight: number | null): number {
+  if (payment.block === null) return 0
+  const proven = payment.status === 'confirmed' ? payment.confirmationsRequired : 1
+  return Math.max(proven, tipHeight === null ? 0 : tipHeight - payment.block.height + 1)
+}
+
+const time = (ms: number): string => new Date(ms).toISOString()
+const timeOrNull = (ms: number | null): string | null => (ms === null ? null : time(ms))

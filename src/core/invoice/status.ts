@@ -1,0 +1,138 @@
+import type {
+  Invoice,
+  InvoiceStatus,
+  LedgerBucket,
+  Payment,
+  PaymentReviewReason,
+  ReviewReason,
+} from './types.ts'
+
+/** In a block or in the mempool, as far as we know. */
+export function isLive(payment: Payment): boolean {
+  return payment.status === 'detected' || payment.status === 'confirming' || payment.status === 'confirmed'
+}
+
+/** Counts towards the invoice's amount: live, of its coin, not dust, and not waiting for the merchant's word. */
+export function isCounting(invoice: Invoice, payment: Payment): boolean {
+  return (
+    isLive(payment) &&
+    !payment.dust &&
+    payment.asset === invoice.asset &&
+    (payment.reviewReason === null || payment.resolution === 'accepted')
+  )
+}
+
+/** Waits for the merchant: live, under review, and not answered. */
+export function isUnderReview(payment: Payment): boolean {
+  return isLive(payment) && payment.reviewReason !== null && payment.resolution === null
+}
+
+/**
+ * A payment whose progress the merchant and buyer follow: one that counts, or one on a cancelled invoice, which
+ * is followed to its confirmation and only then put before the merchant.
+ */
+export function isFollowed(invoice: Invoice, payment: Payment): boolean {
+  return isCounting(invoice, payment) || (isUnderReview(payment) && payment.reviewReason === 'cancelled')
+}
+
+/** Sums of counting payments in base units: all live ones, the final ones, and what is still to be sent. */
+export function amountsOf(invoice: Invoice): { detected: bigint; confirmed: bigint; remaining: bigint } {
+  let detected = 0n
+  let confirmed = 0n
+  for (const payment of invoice.payments) {
+    if (!isCounting(invoice, payment)) continue
+    detected += payment.amount
+    if (payment.status === 'confirmed') confirmed += payment.amount
+  }
+  const remaining = invoice.amount > detected ? invoice.amount - detected : 0n
+  return { detected, confirmed, remaining }
+}
+
+/** What the confirmed sum means against the amount and its tolerances. */
+export type Outcome = 'none' | 'short' | 'exact' | 'over'
+
+export function outcomeOf(invoice: Invoice): Outcome {
+  const { confirmed } = amountsOf(invoice)
+  if (confirmed === 0n) return 'none'
+  if (confirmed < invoice.amount - invoice.toleranceUnder) return 'short'
+  return confirmed <= invoice.amount + invoice.toleranceOver ? 'exact' : 'over'
+}
+
+/** Settlement was told to the merchant, or decided by them, at some time; the facts may have changed since. */
+export function wasSettled(invoice: Invoice): boolean {
+  return invoice.announced.paid || invoice.announced.overpaid || invoice.acceptedAtMs !== null
+}
+
+/** The merchant's acceptance still stands: every payment it rested on is still final. */
+function isAcceptanceIntact(invoice: Invoice): boolean {
+  return (
+    invoice.acceptedAtMs !== null &&
+    invoice.payments.every((payment) => payment.resolution !== 'accepted' || payment.status === 'confirmed')
+  )
+}
+
+/** Enough is final now, by the sum or by the merchant's word. */
+export function isSettled(invoice: Invoice): boolean {
+  if (isAcceptanceIntact(invoice)) return true
+  const outcome = outcomeOf(invoice)
+  return outcome === 'exact' || outcome === 'over'
+}
+
+/**
+ * The public status, from three facts kept apart: what was paid and how far it is final, what that sum means,
+ * and the deadline or cancellation. Nothing else in the program decides a status.
+ */
+export function deriveStatus(invoice: Invoice): InvoiceStatus {
+  if (isAcceptanceIntact(invoice)) return 'paid'
+  const outcome = outcomeOf(invoice)
+  if (outcome === 'exact') return 'paid'
+  if (outcome === 'over') return 'overpaid'
+  if (wasSettled(invoice) && !invoice.reorgDismissed) return 'manual_review'
+
+  const pending = invoice.payments.filter(
+    (payment) => isFollowed(invoice, payment) && payment.status !== 'confirmed',
+  )
+  if (pending.some((payment) => payment.status === 'confirming')) return 'confirming'
+  if (pending.length > 0) return 'payment_detected'
+  if (invoice.payments.some((payment) => isUnderReview(payment) && decidesStatus(payment)))
+    return 'manual_review'
+  if (outcome === 'short') return 'partially_paid'
+  if (invoice.cancelledAtMs !== null) return 'cancelled'
+  return invoice.expiredAtMs === null ? 'awaiting_payment' : 'expired'
+}
+
+/** Late and cancelled money needs an answer before the invoice means anything; the other reasons leave it payable or settled. */
+function decidesStatus(payment: Payment): boolean {
+  return payment.reviewReason === 'late' || payment.reviewReason === 'cancelled'
+}
+
+/** Why the invoice waits for the merchant, or null: the gravest reason, then the oldest payment's. */
+export function reviewReasonOf(invoice: Invoice): ReviewReason | null {
+  if (wasSettled(invoice) && !isSettled(invoice) && !invoice.reorgDismissed) return 'reorged'
+  return firstOpenReview(invoice)?.reviewReason ?? null
+}
+
+function firstOpenReview(
+  invoice: Invoice,
+): (Payment & { reviewReason: PaymentReviewReason | null }) | undefined {
+  return (
+    invoice.payments.find((payment) => isUnderReview(payment) && decidesStatus(payment)) ??
+    invoice.payments.find(isUnderReview)
+  )
+}
+
+/** A word more on the status: `accepted` by the merchant, `late` settlement, or why a review is open. */
+export function statusReasonOf(invoice: Invoice): string | null {
+  const status = deriveStatus(invoice)
+  if (status === 'manual_review') return reviewReasonOf(invoice)
+  if (status !== 'paid' && status !== 'overpaid') return null
+  if (isAcceptanceIntact(invoice)) return 'accepted'
+  return invoice.payments.some((payment) => payment.late && isCounting(invoice, payment)) ? 'late' : null
+}
+
+/** Where a payment's value belongs in the merchant's ledger, from its facts alone. */
+export function bucketOf(payment: Payment): LedgerBucket {
+  if (payment.dust || !isLive(payment) || payment.status === 'detected') return 'none'
+  if (payment.status === 'confirming') return 'pending'
+  return payment.reviewReason !== null && payment.resolution === null ? 'suspense' : 'available'
+}

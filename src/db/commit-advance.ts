@@ -1,0 +1,83 @@
+import { eventBody } from '../core/event/envelope.ts'
+import { renderInvoice, type TipHeights } from '../core/invoice/render.ts'
+import type { Invoice, InvoiceAdvance, Payment } from '../core/invoice/types.ts'
+import { depositTransfer } from '../core/ledger/deposit.ts'
+import { newId } from '../new-id.ts'
+import { insertEvent } from './queries/events.ts'
+import { type StoredInvoice, updateInvoice } from './queries/invoices.ts'
+import { insertLedgerTransfer } from './queries/ledger.ts'
+import { savePayments } from './queries/transfers.ts'
+import type { Tenant, Tx } from './transaction.ts'
+
+/**
+ * Writes an advanced invoice with everything it causes: payments, events with their deliveries, ledger
+ * transfers. All or nothing, in the caller's transaction. Tells whether anything changed and how many
+ * deliveries now wait.
+ */
+export async function commitAdvance(
+  tx: Tx,
+  tenant: Tenant,
+  before: StoredInvoice,
+  advance: Extract<InvoiceAdvance, { kind: 'advanced' }>,
+  context: { now: Date; tipHeightOf: TipHeights; requestId: string | null },
+): Promise<{ changed: boolean; deliveries: number }> {
+  const changedPayments = paymentsThatChanged(before.invoice, advance.next)
+  const invoiceChanged = termsOf(before.invoice) !== termsOf(advance.next)
+  if (changedPayments.length === 0 && !invoiceChanged) return { changed: false, deliveries: 0 }
+
+  await savePayments(tx, tenant, advance.next.id, changedPayments)
+  let eventCount = before.eventCount
+  let deliveries = 0
+  for (const effect of advance.effects) {
+    if (effect.kind === 'posting') {
+      const transfer = { ...depositTransfer(advance.next, effect), createdAt: context.now }
+      await insertLedgerTransfer(tx, tenant, transfer)
+      continue
+    }
+    eventCount += 1
+    const event = invoiceEvent(effect.type, effect.snapshot, eventCount, context)
+    deliveries += (await insertEvent(tx, tenant, event)).deliveries
+  }
+  const written = await updateInvoice(tx, tenant, before, { invoice: advance.next, eventCount })
+  if (!written) throw new Error(`invoice ${advance.next.id} was advanced without holding its row`)
+  return { changed: true, deliveries }
+}
+
+/** The event for one milestone of an invoice. */
+export function invoiceEvent(
+  type: string,
+  snapshot: Invoice,
+  sequence: number,
+  context: { now: Date; tipHeightOf: TipHeights; requestId: string | null },
+) {
+  const id = newId('event', context.now)
+  const body = eventBody({
+    id,
+    type,
+    merchantId: snapshot.merchantId,
+    resourceId: snapshot.id,
+    livemode: snapshot.livemode,
+    createdAtMs: context.now.getTime(),
+    sequence,
+    requestId: context.requestId,
+    data: renderInvoice(snapshot, context.tipHeightOf),
+  })
+  const { requestId, now: createdAt } = context
+  return { id, type, resourceId: snapshot.id, sequence, body, requestId, createdAt }
+}
+
+function paymentsThatChanged(before: Invoice, next: Invoice): Payment[] {
+  const known = new Map(before.payments.map((payment) => [payment.id, fingerprint(payment)]))
+  return next.payments.filter((payment) => known.get(payment.id) !== fingerprint(payment))
+}
+
+/** What of the invoice itself, its payments aside, an advance can change. */
+function termsOf({ payments: _payments, ...terms }: Invoice): string {
+  return fingerprint(terms)
+}
+
+function fingerprint(value: unknown): string {
+  return JSON.stringify(value, (_key, field: unknown) =>
+    typeof field === 'bigint' ? field.toString() : field,
+  )
+}

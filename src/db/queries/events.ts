@@ -1,0 +1,52 @@
+import type { Tenant, Tx } from '../transaction.ts'
+
+/** Retrying ends this long after the event was queued for an endpoint. */
+export const DELIVERY_GIVE_UP_MS = 5 * 24 * 3_600_000
+
+export type NewEvent = {
+  readonly id: string
+  readonly type: string
+  readonly resourceId: string
+  readonly sequence: number
+  readonly body: string
+  readonly requestId: string | null
+  readonly createdAt: Date
+}
+
+/**
+ * Writes one event and a delivery to each endpoint that is enabled, verified and subscribed now; with none, the
+ * event awaits delivery. Delivery ids are the event's id with the endpoint's: an event goes to an endpoint once,
+ * unless somebody asks for it again. Served by webhook_endpoint_eligible.
+ */
+export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Promise<{ deliveries: number }> {
+  const { rows } = await tx.query<{ deliveries: number }>(
+    `with new_event as (
+       insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, request_id, created_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)),
+     queued as (
+       insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
+       select $1, 'dlv_' || substr($2, 5) || '_' || substr(id, 4), $3, id, $2, now(), now() + $10 * interval '1 millisecond'
+       from webhook_endpoint
+       where merchant_id = $1 and livemode = $3
+         and status = 'enabled' and verified_at is not null and removed_at is null
+         and subscribed_events && array[$4, '*']
+       returning 1),
+     awaiting as (
+       insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
+       select $1, $2, $3, 'no_endpoint', $9 where not exists (select from queued))
+     select count(*)::int as deliveries from queued`,
+    [
+      tenant.merchantId,
+      event.id,
+      tenant.livemode,
+      event.type,
+      event.resourceId,
+      event.sequence,
+      Buffer.from(event.body),
+      event.requestId,
+      event.createdAt,
+      DELIVERY_GIVE_UP_MS,
+    ],
+  )
+  return { deliveries: rows[0]?.deliveries ?? 0 }
+}

@@ -1,0 +1,222 @@
+import type { AssetId, Keyspace } from '../../core/assets.ts'
+import { deriveStatus } from '../../core/invoice/status.ts'
+import type { Invoice, Payment, RateEvidence } from '../../core/invoice/types.ts'
+import type { Queryable } from '../pool.ts'
+import type { Tenant, Tx } from '../transaction.ts'
+import { loadPaymentsOf } from './transfers.ts'
+
+export type InvoiceRow = {
+  id: string
+  merchant_id: string
+  livemode: boolean
+  asset: AssetId
+  amount: bigint
+  usd_cents: bigint | null
+  amount_source: Invoice['amountSource']
+  rate: RateEvidence | null
+  tolerance_under: bigint
+  tolerance_over: bigint
+  confirmations: Invoice['confirmations']
+  allow_asset_selection: boolean
+  customer_email: string | null
+  external_reference: string | null
+  order_reference: string | null
+  checkout_session_id: string | null
+  payment_link_id: string | null
+  metadata: Invoice['metadata']
+  reopened_from: string | null
+  address: string
+  created_at: Date
+  expires_at: Date
+  expired_at: Date | null
+  cancelled_at: Date | null
+  paid_at: Date | null
+  accepted_at: Date | null
+  reorg_dismissed: boolean
+  announced: Invoice['announced']
+  event_count: number
+}
+
+/** An invoice with the number of events it has had. */
+export type StoredInvoice = { readonly invoice: Invoice; readonly eventCount: number }
+
+/** Where an invoice's first address comes from. */
+export type ClaimedAddress = { readonly idx: number; readonly program: Buffer; readonly address: string }
+
+/**
+ * Takes the next address of the pool; null when the pool is empty. Rows that other transactions hold are
+ * skipped, so that creating invoices never queues. Served by address_pool.
+ */
+export async function claimAddress(
+  tx: Tx,
+  keyspace: Keyspace,
+  parameters: string,
+  now: Date,
+): Promise<ClaimedAddress | null> {
+  const { rows } = await tx.query<ClaimedAddress>(
+    `update address set assigned_at = $3
+     where (keyspace, idx) = (
+       select keyspace, idx from address
+       where keyspace = $1 and parameters = $2 and assigned_at is null
+       order by idx limit 1 for update skip locked)
+     returning idx, program, address`,
+    [keyspace, parameters, now],
+  )
+  return rows[0] ?? null
+}
+
+/** Writes a new invoice and the deposit address that was claimed for it. */
+export async function insertInvoice(
+  tx: Tx,
+  tenant: Tenant,
+  invoice: Invoice,
+  deposit: { keyspace: Keyspace; idx: number; program: Buffer },
+): Promise<void> {
+  await tx.query(
+    `with new_invoice as (
+       insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate,
+         tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
+         external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
+         address, created_at, expires_at, announced)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+         $22, $23, $24))
+     insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
+     values ($1, $25, $26, $3, $2, $27, $21, $22)`,
+    [
+      tenant.merchantId,
+      invoice.id,
+      tenant.livemode,
+      deriveStatus(invoice),
+      invoice.asset,
+      invoice.amount,
+      invoice.usdCents,
+      invoice.amountSource,
+      jsonOrNull(invoice.rate),
+      invoice.toleranceUnder,
+      invoice.toleranceOver,
+      JSON.stringify(invoice.confirmations),
+      invoice.allowAssetSelection,
+      invoice.customerEmail,
+      invoice.externalReference,
+      invoice.orderReference,
+      invoice.checkoutSessionId,
+      invoice.paymentLinkId,
+      jsonOrNull(invoice.metadata),
+      invoice.reopenedFrom,
+      invoice.address,
+      new Date(invoice.createdAtMs),
+      new Date(invoice.expiresAtMs),
+      JSON.stringify(invoice.announced),
+      deposit.keyspace,
+      deposit.idx,
+      deposit.program,
+    ],
+  )
+}
+
+/** One invoice with its payments, or null. `forUpdate` makes others wait until this transaction ends. */
+export async function loadInvoice(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  options: { forUpdate?: boolean } = {},
+): Promise<StoredInvoice | null> {
+  const { rows } = await tx.query<InvoiceRow>(
+    `select * from invoice where merchant_id = $1 and id = $2 and livemode = $3
+     ${options.forUpdate === true ? 'for update' : ''}`,
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  const payments = await loadPaymentsOf(tx, tenant, [id])
+  return { invoice: invoiceFromRow(row, payments.get(id) ?? []), eventCount: row.event_count }
+}
+
+/**
+ * Writes what an advance may change. Guarded by the number of events, which every told change moves, and by the
+ * row lock that `loadInvoice` with `forUpdate` took; false means that the invoice is not as it was read.
+ */
+export async function updateInvoice(
+  tx: Tx,
+  tenant: Tenant,
+  before: StoredInvoice,
+  next: StoredInvoice,
+): Promise<boolean> {
+  const { invoice } = next
+  const { rowCount } = await tx.query(
+    `update invoice
+     set status = $4, asset = $5, amount = $6, expired_at = $7, cancelled_at = $8, paid_at = $9,
+       accepted_at = $10, reorg_dismissed = $11, announced = $12, event_count = $13
+     where merchant_id = $1 and id = $2 and livemode = $3 and event_count = $14`,
+    [
+      tenant.merchantId,
+      invoice.id,
+      tenant.livemode,
+      deriveStatus(invoice),
+      invoice.asset,
+      invoice.amount,
+      dateOrNull(invoice.expiredAtMs),
+      dateOrNull(invoice.cancelledAtMs),
+      dateOrNull(invoice.paidAtMs),
+      dateOrNull(invoice.acceptedAtMs),
+      invoice.reorgDismissed,
+      JSON.stringify(invoice.announced),
+      next.eventCount,
+      before.eventCount,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** An open invoice whose deadline has passed, for one asset; the watcher settles it. Served by invoice_open_deadline. */
+export async function findInvoicesPastDeadline(
+  db: Queryable,
+  filter: { asset: AssetId; livemode: boolean; deadlineBefore: Date; limit: number },
+): Promise<{ merchantId: string; invoiceId: string }[]> {
+  const { rows } = await db.query<{ merchant_id: string; id: string }>(
+    `select merchant_id, id from invoice
+     where livemode = $1 and asset = $2 and expires_at < $3
+       and expired_at is null and cancelled_at is null and status in ('awaiting_payment')
+     order by expires_at limit $4`,
+    [filter.livemode, filter.asset, filter.deadlineBefore, filter.limit],
+  )
+  return rows.map((row) => ({ merchantId: row.merchant_id, invoiceId: row.id }))
+}
+
+/** The domain's invoice of a row. */
+export function invoiceFromRow(row: InvoiceRow, payments: readonly Payment[]): Invoice {
+  return {
+    merchantId: row.merchant_id,
+    id: row.id,
+    livemode: row.livemode,
+    asset: row.asset,
+    amount: row.amount,
+    usdCents: row.usd_cents,
+    amountSource: row.amount_source,
+    rate: row.rate,
+    toleranceUnder: row.tolerance_under,
+    toleranceOver: row.tolerance_over,
+    confirmations: row.confirmations,
+    allowAssetSelection: row.allow_asset_selection,
+    customerEmail: row.customer_email,
+    externalReference: row.external_reference,
+    orderReference: row.order_reference,
+    checkoutSessionId: row.checkout_session_id,
+    paymentLinkId: row.payment_link_id,
+    metadata: row.metadata,
+    reopenedFrom: row.reopened_from,
+    address: row.address,
+    createdAtMs: row.created_at.getTime(),
+    expiresAtMs: row.expires_at.getTime(),
+    expiredAtMs: row.expired_at?.getTime() ?? null,
+    cancelledAtMs: row.cancelled_at?.getTime() ?? null,
+    paidAtMs: row.paid_at?.getTime() ?? null,
+    acceptedAtMs: row.accepted_at?.getTime() ?? null,
+    reorgDismissed: row.reorg_dismissed,
+    announced: row.announced,
+    payments,
+  }
+}
+
+const dateOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
+const jsonOrNull = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))

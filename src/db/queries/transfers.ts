@@ -1,0 +1,158 @@
+import type { AssetId, Network } from '../../core/assets.ts'
+import type { LedgerBucket, Payment, PaymentReviewReason, PaymentStatus } from '../../core/invoice/types.ts'
+import type { Queryable } from '../pool.ts'
+import type { Tenant, Tx } from '../transaction.ts'
+
+type TransferRow = {
+  merchant_id: string
+  id: string
+  livemode: boolean
+  invoice_id: string
+  network: Network
+  txid: string
+  output_index: number
+  asset: AssetId
+  amount: bigint
+  status: PaymentStatus
+  first_seen_at: Date
+  detected_at: Date
+  confirmed_at: Date | null
+  block_height: number | null
+  block_hash: string | null
+  block_time: Date | null
+  confirmations_required: number
+  late: boolean
+  dust: boolean
+  review_reason: PaymentReviewReason | null
+  resolution: Payment['resolution']
+  announced_confirming: boolean
+  announced_review: boolean
+  ledger_bucket: LedgerBucket
+  ledger_postings: number
+}
+
+/** A transfer that the watcher must follow, with whose it is. */
+export type TrackedTransfer = {
+  readonly tenant: Tenant
+  readonly invoiceId: string
+  readonly payment: Payment
+}
+
+/** The payments of some invoices, oldest first, by invoice. Served by transfer_by_invoice. */
+export async function loadPaymentsOf(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceIds: readonly string[],
+): Promise<Map<string, Payment[]>> {
+  const { rows } = await tx.query<TransferRow>(
+    `select * from transfer where merchant_id = $1 and livemode = $2 and invoice_id = any($3)
+     order by id collate "C"`,
+    [tenant.merchantId, tenant.livemode, invoiceIds],
+  )
+  const byInvoice = new Map<string, Payment[]>()
+  for (const row of rows) {
+    const payments = byInvoice.get(row.invoice_id) ?? []
+    payments.push(paymentFromRow(row))
+    byInvoice.set(row.invoice_id, payments)
+  }
+  return byInvoice
+}
+
+/**
+ * Everything on a network that is not yet final, or that a reorganisation down to `aboveHeight` would touch.
+ * Served by transfer_unsettled and transfer_by_height.
+ */
+export async function loadTrackedTransfers(
+  db: Queryable,
+  network: Network,
+  aboveHeight: number,
+): Promise<TrackedTransfer[]> {
+  const { rows } = await db.query<TransferRow>(
+    `select * from transfer where network = $1 and status in ('detected', 'confirming')
+     union
+     select * from transfer where network = $1 and block_height > $2 and block_height is not null`,
+    [network, aboveHeight],
+  )
+  return rows.map((row) => ({
+    tenant: { merchantId: row.merchant_id, livemode: row.livemode },
+    invoiceId: row.invoice_id,
+    payment: paymentFromRow(row),
+  }))
+}
+
+/** Writes the payments that an advance made or changed. */
+export async function savePayments(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  payments: readonly Payment[],
+): Promise<void> {
+  for (const payment of payments) {
+    await tx.query(
+      `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount,
+         status, first_seen_at, detected_at, confirmed_at, block_height, block_hash, block_time,
+         confirmations_required, late, dust, review_reason, resolution, announced_confirming, announced_review,
+         ledger_bucket, ledger_postings)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+         $22, $23, $24, $25)
+       on conflict (merchant_id, id) do update
+       set status = $10, first_seen_at = $11, confirmed_at = $13, block_height = $14, block_hash = $15,
+         block_time = $16, late = $18, review_reason = $20, resolution = $21, announced_confirming = $22,
+         announced_review = $23, ledger_bucket = $24, ledger_postings = $25`,
+      [
+        tenant.merchantId,
+        payment.id,
+        tenant.livemode,
+        invoiceId,
+        payment.network,
+        payment.txid,
+        payment.outputIndex,
+        payment.asset,
+        payment.amount,
+        payment.status,
+        new Date(payment.firstSeenMs),
+        new Date(payment.detectedAtMs),
+        payment.confirmedAtMs === null ? null : new Date(payment.confirmedAtMs),
+        payment.block?.height ?? null,
+        payment.block?.hash ?? null,
+        payment.block === null ? null : new Date(payment.block.timeMs),
+        payment.confirmationsRequired,
+        payment.late,
+        payment.dust,
+        payment.reviewReason,
+        payment.resolution,
+        payment.announced.confirming,
+        payment.announced.review,
+        payment.bucket,
+        payment.postings,
+      ],
+    )
+  }
+}
+
+function paymentFromRow(row: TransferRow): Payment {
+  return {
+    id: row.id,
+    network: row.network,
+    txid: row.txid,
+    outputIndex: row.output_index,
+    asset: row.asset,
+    amount: row.amount,
+    status: row.status,
+    firstSeenMs: row.first_seen_at.getTime(),
+    detectedAtMs: row.detected_at.getTime(),
+    confirmedAtMs: row.confirmed_at?.getTime() ?? null,
+    block:
+      row.block_height === null || row.block_hash === null || row.block_time === null
+        ? null
+        : { height: row.block_height, hash: row.block_hash, timeMs: row.block_time.getTime() },
+    confirmationsRequired: row.confirmations_required,
+    late: row.late,
+    dust: row.dust,
+    reviewReason: row.review_reason,
+    resolution: row.resolution,
+    announced: { confirming: row.announced_confirming, review: row.announced_review },
+    bucket: row.ledger_bucket,
+    postings: row.ledger_postings,
+  }
+}

@@ -1,0 +1,56 @@
+import type { Clock } from '../clock.ts'
+import { ASSET_IDS, ASSETS, type Network, networkOf } from '../core/assets.ts'
+import { advanceInvoice } from '../core/invoice/advance.ts'
+import { commitAdvance } from '../db/commit-advance.ts'
+import type { Pool } from '../db/pool.ts'
+import { findInvoicesPastDeadline, loadInvoice } from '../db/queries/invoices.ts'
+import { withTransaction } from '../db/transaction.ts'
+
+/** Invoices settled by one call; the watcher calls again on its next pass. */
+const EXPIRED_PER_CALL_MAX = 200
+
+/**
+ * Expires what nothing pays. Only after the network's tip and mempool were read in full, beginning at
+ * `readAtMs`: a node's outage expires nothing. Returns the invoices that expired, each committed by itself.
+ */
+export async function expireInvoices(
+  deps: { pool: Pool; clock: Clock },
+  input: { network: Network; readAtMs: number; tipHeight: number },
+): Promise<string[]> {
+  const livemode = input.network.endsWith('-live')
+  const expired: string[] = []
+  for (const asset of ASSET_IDS) {
+    if (networkOf(asset, livemode) !== input.network) continue
+    const due = await findInvoicesPastDeadline(deps.pool, {
+      asset: ASSETS[asset].id,
+      livemode,
+      deadlineBefore: new Date(input.readAtMs),
+      limit: EXPIRED_PER_CALL_MAX,
+    })
+    for (const { merchantId, invoiceId } of due) {
+      if (await expireOne(deps, { merchantId, livemode }, invoiceId, input)) expired.push(invoiceId)
+    }
+  }
+  return expired
+}
+
+function expireOne(
+  deps: { pool: Pool; clock: Clock },
+  tenant: { merchantId: string; livemode: boolean },
+  invoiceId: string,
+  reading: { readAtMs: number; tipHeight: number; network: Network },
+): Promise<boolean> {
+  return withTransaction(deps.pool, tenant, async (tx) => {
+    const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    if (before === null) return false
+    const advance = advanceInvoice(before.invoice, { kind: 'deadline_read', readAtMs: reading.readAtMs })
+    if (advance.kind === 'refused') throw new Error(`a deadline was refused: ${advance.code}`)
+    const tipHeightOf = (asked: string) => (asked === reading.network ? reading.tipHeight : null)
+    const { changed } = await commitAdvance(tx, tenant, before, advance, {
+      now: deps.clock(),
+      tipHeightOf,
+      requestId: null,
+    })
+    return changed
+  })
+}

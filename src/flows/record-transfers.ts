@@ -1,0 +1,42 @@
+import type { Clock } from '../clock.ts'
+import { advanceInvoice } from '../core/invoice/advance.ts'
+import type { TransferFact } from '../core/invoice/types.ts'
+import { commitAdvance } from '../db/commit-advance.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadInvoice } from '../db/queries/invoices.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+
+/**
+ * Tells an invoice where its transfers stand on chain. One transaction: transfers, invoice, ledger, events and
+ * deliveries. Telling the same facts again changes nothing.
+ */
+export async function recordTransfers(
+  deps: { pool: Pool; clock: Clock },
+  input: {
+    tenant: Tenant
+    invoiceId: string
+    /** All of one network. */
+    facts: readonly TransferFact[]
+    /** Height of the last block these facts come from. */
+    tipHeight: number
+  },
+): Promise<{ changed: boolean; deliveries: number }> {
+  const { tenant, invoiceId, facts, tipHeight } = input
+  const network = facts[0]?.network
+  return withTransaction(deps.pool, tenant, async (tx) => {
+    const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    if (before === null)
+      throw new Error(`a transfer was matched to invoice ${invoiceId}, which does not exist`)
+    const now = deps.clock()
+    const advance = advanceInvoice(before.invoice, {
+      kind: 'transfers',
+      facts,
+      newPaymentIds: facts.map(() => newId('payment', now)),
+      nowMs: now.getTime(),
+    })
+    if (advance.kind === 'refused') throw new Error(`transfers were refused: ${advance.code}`)
+    const tipHeightOf = (asked: string) => (asked === network ? tipHeight : null)
+    return commitAdvance(tx, tenant, before, advance, { now, tipHeightOf, requestId: null })
+  })
+}
