@@ -1,0 +1,193 @@
+import type { AssetId, Network } from '../assets.ts'
+import {
+  amountsOf,
+  deriveStatus,
+  isCounting,
+  isFollowed,
+  isLive,
+  isUnderReview,
+  reviewReasonOf,
+  statusReasonOf,
+} from '../invoice/status.ts'
+import type { Invoice, Payment, PaymentReviewReason, ReviewReason } from '../invoice/types.ts'
+import { fingerprint } from './fingerprint.ts'
+
+/**
+ * What the buyer's page shows. `checking` lies between the deadline and the reading of the chain that proves
+ * that nothing came; `underpaid` is a payment that falls short, confirmed or not.
+ */
+export const CHECKOUT_STATES = [
+  'awaiting',
+  'checking',
+  'detected',
+  'confirming',
+  'underpaid',
+  'paid',
+  'overpaid',
+  'expired',
+  'cancelled',
+  'review',
+] as const
+export type CheckoutState = (typeof CHECKOUT_STATES)[number]
+
+export type Confirmations = { readonly reached: number; readonly required: number }
+
+/** A payment as its sender may see it. */
+export type CheckoutPayment = {
+  readonly txid: string
+  readonly outputIndex: number
+  readonly asset: AssetId
+  /** Base units of its own asset. */
+  readonly amount: bigint
+  readonly status: 'detected' | 'confirming' | 'confirmed'
+  readonly confirmations: Confirmations
+  /** Why the merchant must look at it; null where it counts. */
+  readonly reviewReason: PaymentReviewReason | null
+}
+
+export type CheckoutView = {
+  /** Equal exactly where nothing that the page shows has changed. */
+  readonly version: string
+  readonly state: CheckoutState
+  readonly livemode: boolean
+  readonly asset: AssetId
+  readonly address: string
+  /** US cents; null where the merchant fixed a coin amount. */
+  readonly usdCents: bigint | null
+  /** Base units of `asset`: the price, what was seen, what is final, what is still to send, what was too much. */
+  readonly amount: bigint
+  readonly received: bigint
+  readonly confirmed: bigint
+  readonly remaining: bigint
+  readonly excess: bigint
+  /** The address may be paid now: the page shows it, with a countdown to the deadline. */
+  readonly payable: boolean
+  readonly deadlineMs: number
+  readonly createdAtMs: number
+  readonly paidAtMs: number | null
+  /** How far the slowest payment under way is; null where none is. */
+  readonly progress: Confirmations | null
+  /** Why the merchant must look, on a `review` page. */
+  readonly reviewReason: ReviewReason | null
+  /** The merchant took what had come as full payment. */
+  readonly accepted: boolean
+  readonly payments: readonly CheckoutPayment[]
+}
+
+/** The chain's height as far as it is known, for counting confirmations. */
+export type TipHeightOf = (network: Network) => number | null
+
+/** The whole content of an invoice's page at `nowMs`, from the facts alone. */
+export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHeightOf): CheckoutView {
+  const amounts = amountsOf(invoice)
+  const state = stateOf(invoice, nowMs)
+  const isOpen = nowMs <= invoice.expiresAtMs
+  const content: Omit<CheckoutView, 'version'> = {
+    state,
+    livemode: invoice.livemode,
+    asset: invoice.asset,
+    address: invoice.address,
+    usdCents: invoice.usdCents,
+    amount: invoice.amount,
+    received: amounts.detected,
+    confirmed: amounts.confirmed,
+    remaining: amounts.remaining,
+    excess: state === 'overpaid' ? amounts.confirmed - invoice.amount : 0n,
+    payable: isOpen && (state === 'awaiting' || state === 'underpaid'),
+    deadlineMs: invoice.expiresAtMs,
+    createdAtMs: invoice.createdAtMs,
+    paidAtMs: state === 'paid' || state === 'overpaid' ? invoice.paidAtMs : null,
+    progress: progressOf(invoice, tipHeightOf),
+    reviewReason: state === 'review' ? (reviewReasonOf(invoice) ?? cancelledReason(invoice)) : null,
+    accepted: statusReasonOf(invoice) === 'accepted',
+    payments: shownPayments(invoice).map((payment) => ({
+      txid: payment.txid,
+      outputIndex: payment.outputIndex,
+      asset: payment.asset,
+      amount: payment.amount,
+      status: shownStatus(payment),
+      confirmations: confirmationsOf(payment, tipHeightOf),
+      reviewReason: isUnderReview(payment) ? payment.reviewReason : null,
+    })),
+  }
+  return { version: fingerprint(content), ...content }
+}
+
+function stateOf(invoice: Invoice, nowMs: number): CheckoutState {
+  const status = deriveStatus(invoice)
+  switch (status) {
+    case 'awaiting_payment':
+      return nowMs <= invoice.expiresAtMs ? 'awaiting' : 'checking'
+    case 'payment_detected':
+    case 'confirming':
+      return stateUnderWay(invoice, nowMs, status === 'confirming' ? 'confirming' : 'detected')
+    case 'partially_paid':
+      return 'underpaid'
+    case 'manual_review':
+      return 'review'
+    case 'paid':
+    case 'overpaid':
+    case 'expired':
+    case 'cancelled':
+      return status
+    default:
+      return unreachable(status)
+  }
+}
+
+/** While a payment is under way the page asks for the rest if it is short and there is time to send it. */
+function stateUnderWay(invoice: Invoice, nowMs: number, otherwise: 'detected' | 'confirming'): CheckoutState {
+  if (cancelledReason(invoice) !== null) return 'review'
+  const isShort = amountsOf(invoice).detected < invoice.amount - invoice.toleranceUnder
+  return isShort && nowMs <= invoice.expiresAtMs ? 'underpaid' : otherwise
+}
+
+/** Money that came for a cancelled invoice goes to the merchant's desk, whether it is final yet or not. */
+function cancelledReason(invoice: Invoice): ReviewReason | null {
+  return invoice.payments.some((payment) => isUnderReview(payment) && payment.reviewReason === 'cancelled')
+    ? 'cancelled'
+    : null
+}
+
+function progressOf(invoice: Invoice, tipHeightOf: TipHeightOf): Confirmations | null {
+  let slowest: Confirmations | null = null
+  for (const payment of invoice.payments) {
+    if (!isFollowed(invoice, payment) || payment.status === 'confirmed') continue
+    const own = confirmationsOf(payment, tipHeightOf)
+    if (slowest === null || own.required - own.reached > slowest.required - slowest.reached) slowest = own
+  }
+  return slowest
+}
+
+/** Confirmations as `reached` of `required`, never more than are required: past that they mean nothing. */
+export function confirmationsOf(payment: Payment, tipHeightOf: TipHeightOf): Confirmations {
+  const required = payment.confirmationsRequired
+  if (payment.status === 'confirmed') return { reached: required, required }
+  if (payment.block === null) return { reached: 0, required }
+  const tip = tipHeightOf(payment.network) ?? payment.block.height
+  const reached = Math.max(1, tip - payment.block.height + 1)
+  return { reached: Math.min(reached, required), required }
+}
+
+/** Dust and what left the chain are the merchant's business, not the buyer's. */
+function shownPayments(invoice: Invoice): Payment[] {
+  return invoice.payments.filter(
+    (payment) =>
+      isLive(payment) && !payment.dust && (isCounting(invoice, payment) || payment.reviewReason !== null),
+  )
+}
+
+function shownStatus(payment: Payment): CheckoutPayment['status'] {
+  switch (payment.status) {
+    case 'detected':
+    case 'confirming':
+    case 'confirmed':
+      return payment.status
+    default:
+      throw new Error(`a payment that is ${payment.status} is not shown`)
+  }
+}
+
+function unreachable(status: never): never {
+  throw new Error(`no page for the status ${String(status)}`)
+}
