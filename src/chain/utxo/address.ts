@@ -1,0 +1,20 @@
+import { bech32 } from '@scure/base'
+
+const WITNESS_VERSION_0 = 0
+const PROGRAM_BYTES: readonly number[] = [20, 32]
+
+/** The segwit version 0 address of a witness program (BIP173), lower case: upper case fails in several wallets. */
+export function encodeAddress(hrp: string, program: Uint8Array): string {
+  if (!PROGRAM_BYTES.includes(program.length)) {
+    throw new Error(`a witness program of version 0 has 20 or 32 bytes, not ${program.length}`)
+  }
+  return bech32.encode(hrp, [WITNESS_VERSION_0, ...bech32.toWords(program)])
+}
+
+/** The witness program of a segwit version 0 address of the given chain, or null where the text is not one. */
+export function decodeAddress(hrp: string, address: string): Uint8Array | null {
+  const decoded = bech32.decodeUnsafe(address)
+  if (decoded === undefined || decoded.prefix !== hrp || decoded.words[0] !== WITNESS_VERSION_0) return null
+  const program = bech32.fromWordsUnsafe(decoded.words.slice(1))
+  return program !== undefined && program !== null && PROGRAM_BYTES.includes(program.length) ? program : null
+}

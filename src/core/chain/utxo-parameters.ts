@@ -1,0 +1,93 @@
+/** Bitcoin and the chains made like it, as data: what differs between them is here and nowhere else. */
+export type UtxoChain = 'bitcoin' | 'litecoin'
+
+export type UtxoParameters = {
+  readonly chain: UtxoChain
+  /** The name a node gives to its chain in `getblockchaininfo`. */
+  readonly name: 'main' | 'test' | 'testnet4' | 'signet' | 'regtest'
+  readonly livemode: boolean
+  /** Human-readable part of segwit addresses (BIP173, BIP350). */
+  readonly hrp: string
+  readonly genesisHash: string
+  /** A chain of one's own: blocks come when asked for, nobody else is on it, and its tip may be of any age. */
+  readonly isolated: boolean
+}
+
+/** A coinbase can be spent in the hundredth block after its own (COINBASE_MATURITY). */
+export const COINBASE_CONFIRMATIONS = 100
+/** A peg-out from Litecoin's extension block can be spent in the sixth block after its own (LIP-0002). */
+export const PEG_OUT_CONFIRMATIONS = 6
+
+export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
+  {
+    chain: 'bitcoin',
+    name: 'main',
+    livemode: true,
+    hrp: 'bc',
+    genesisHash: '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f',
+    isolated: false,
+  },
+  {
+    chain: 'bitcoin',
+    name: 'test',
+    livemode: false,
+    hrp: 'tb',
+    genesisHash: '000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943',
+    isolated: false,
+  },
+  {
+    // BIP94.
+    chain: 'bitcoin',
+    name: 'testnet4',
+    livemode: false,
+    hrp: 'tb',
+    genesisHash: '00000000da84f2bafbbc53dee25a72ae507ff4914b867c565be350b0da8bf043',
+    isolated: false,
+  },
+  {
+    // BIP325, the default signet.
+    chain: 'bitcoin',
+    name: 'signet',
+    livemode: false,
+    hrp: 'tb',
+    genesisHash: '00000008819873e925422c1ff0f99f7cc9bbb232af63a077a480a3633bee1ef6',
+    isolated: false,
+  },
+  {
+    chain: 'bitcoin',
+    name: 'regtest',
+    livemode: false,
+    hrp: 'bcrt',
+    genesisHash: '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206',
+    isolated: true,
+  },
+  {
+    chain: 'litecoin',
+    name: 'main',
+    livemode: true,
+    hrp: 'ltc',
+    genesisHash: '12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2',
+    isolated: false,
+  },
+  {
+    chain: 'litecoin',
+    name: 'test',
+    livemode: false,
+    hrp: 'tltc',
+    genesisHash: '4966625a4b2851d9fdee139e56211a0d88575f59ed816ff5e6a63deb4e3e29a0',
+    isolated: false,
+  },
+  {
+    chain: 'litecoin',
+    name: 'regtest',
+    livemode: false,
+    hrp: 'rltc',
+    genesisHash: '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9',
+    isolated: true,
+  },
+]
+
+/** The parameters of a chain by the name its nodes use, or null where Paylink does not know them. */
+export function utxoParametersOf(chain: UtxoChain, name: string): UtxoParameters | null {
+  return UTXO_PARAMETERS.find((parameters) => parameters.chain === chain && parameters.name === name) ?? null
+}
