@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { advanceInvoice } from '../../src/core/invoice/advance.ts'
+import { deriveStatus } from '../../src/core/invoice/status.ts'
+import type { InvoiceEffect } from '../../src/core/invoice/types.ts'
+import { seededRandom } from '../support/random.ts'
+import { InvoiceOracle } from './invoice-oracle.ts'
+import { InvoiceWorld } from './invoice-world.ts'
+
+const HISTORIES = process.env.LONG === '1' ? 1_000_000 : 20_000
+const STEPS_MAX = 24
+/** Seeds that once failed stay in the run. */
+const KEPT_SEEDS: readonly number[] = []
+
+/** Plays one history; throws, naming the seed and the steps, where a promise is broken. */
+function playHistory(seed: number): { effects: readonly InvoiceEffect[] } {
+  const random = seededRandom(seed)
+  const world = new InvoiceWorld(random)
+  const oracle = new InvoiceOracle(world)
+  const steps = 3 + random.below(STEPS_MAX)
+  const demand = (holds: boolean, promise: string): void => {
+    if (!holds) throw new Error(`seed ${seed}: ${promise}\n${world.log.join(' → ')}`)
+  }
+  for (let step = 0; step < steps; step++) {
+    const status = oracle.follow(world.step())
+    const actual = deriveStatus(world.invoice)
+    demand(actual === status, `status is ${actual}, the facts say ${status}`)
+    checkPayments(world, oracle, demand)
+    checkRepetition(world, demand)
+  }
+  checkEvents(world.effects, demand)
+  return { effects: world.effects }
+}
+
+type Demand = (holds: boolean, promise: string) => void
+
+/** Every transfer stands on the invoice once, and its value once in the ledger, in the bucket of its facts. */
+function checkPayments(world: InvoiceWorld, oracle: InvoiceOracle, demand: Demand): void {
+  const standing = new Map<string, string>()
+  const posted = new Set<string>()
+  for (const effect of world.effects) {
+    if (effect.kind !== 'posting') continue
+    const id = `${effect.payment.txid}:${effect.number}`
+    demand(!posted.has(id), `posting ${id} was made twice`)
+    posted.add(id)
+    demand(
+      (standing.get(effect.payment.txid) ?? 'none') === effect.from,
+      `posting ${id} leaves an empty bucket`,
+    )
+    standing.set(effect.payment.txid, effect.to)
+  }
+  const seen = new Set(world.invoice.payments.map((payment) => payment.txid))
+  demand(seen.size === world.invoice.payments.length, 'a transfer is on the invoice twice')
+  for (const transfer of world.transfers) {
+    demand(seen.has(transfer.txid), `transfer ${transfer.txid} is not on the invoice`)
+    const bucket = standing.get(transfer.txid) ?? 'none'
+    const expected = oracle.bucketOf(transfer)
+    demand(bucket === expected, `${transfer.txid} stands in ${bucket}, not in ${expected}`)
+  }
+}
+
+/** Telling the last facts again has no effect at all. */
+function checkRepetition(world: InvoiceWorld, demand: Demand): void {
+  if (world.lastInput?.kind !== 'transfers') return
+  const again = advanceInvoice(world.invoice, world.lastInput)
+  demand(again.kind === 'advanced' && again.effects.length === 0, 'the same facts told twice had an effect')
+}
+
+function checkEvents(effects: readonly InvoiceEffect[], demand: Demand): void {
+  const count = new Map<string, number>()
+  for (const effect of effects) {
+    if (effect.kind !== 'event') continue
+    count.set(effect.type, (count.get(effect.type) ?? 0) + 1)
+    const status = deriveStatus(effect.snapshot)
+    if (effect.type === 'invoice.confirming')
+      demand(count.has('invoice.payment_detected'), 'confirming was told before detected')
+    for (const exact of ['paid', 'overpaid', 'partially_paid', 'expired']) {
+      if (effect.type === `invoice.${exact}`) demand(status === exact, `invoice.${exact} says ${status}`)
+    }
+  }
+  for (const once of ['invoice.paid', 'invoice.overpaid', 'invoice.payment_detected', 'invoice.expired']) {
+    demand((count.get(once) ?? 0) <= 1, `${once} was told ${count.get(once)} times`)
+  }
+  const payments = effects.flatMap((effect) => (effect.kind === 'event' ? effect.snapshot.payments : []))
+  const followed = new Set(payments.map((payment) => payment.id)).size
+  demand((count.get('invoice.confirming') ?? 0) <= followed, 'a payment was told as confirming twice')
+}
+
+test(`in ${HISTORIES} random histories every transfer counts once and the status follows from the facts`, {
+  timeout: 60 * 60_000,
+}, () => {
+  const reached = new Set<string>()
+  for (const seed of KEPT_SEEDS) playHistory(seed)
+  for (let seed = 1; seed <= HISTORIES; seed++) {
+    for (const effect of playHistory(seed).effects)
+      reached.add(effect.kind === 'event' ? effect.type : effect.to)
+  }
+  // The histories are worth something only if they reach everything.
+  expect([...reached].sort()).toEqual([
+    'available',
+    'invoice.confirming',
+    'invoice.expired',
+    'invoice.manual_review',
+    'invoice.overpaid',
+    'invoice.paid',
+    'invoice.partially_paid',
+    'invoice.payment_detected',
+    'none',
+    'pending',
+    'suspense',
+  ])
+})

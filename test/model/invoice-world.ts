@@ -1,0 +1,203 @@
+import { advanceInvoice } from '../../src/core/invoice/advance.ts'
+import type { Invoice, InvoiceEffect, InvoiceInput, TransferFact } from '../../src/core/invoice/types.ts'
+import { makeInvoice } from '../support/invoice.ts'
+import type { Random } from '../support/random.ts'
+
+/** One transaction output in the imagined world, on the invoice's own network or on another coin's. */
+export type WorldTransfer = {
+  readonly txid: string
+  readonly asset: 'LTC' | 'BTC'
+  readonly amount: bigint
+  readonly firstSeenMs: number
+  /** Height of its block; null in the mempool; `gone` once replaced or reorganised away. */
+  place: number | null | 'gone'
+  blockHash: string
+}
+
+const AMOUNT = 100_000_000n
+const SIZES = [
+  AMOUNT,
+  AMOUNT,
+  AMOUNT / 2n,
+  AMOUNT / 2n,
+  AMOUNT / 4n,
+  AMOUNT * 2n,
+  AMOUNT - 5n,
+  AMOUNT + 5n,
+  100n,
+]
+const MINUTE_MS = 60_000
+
+/**
+ * A chain, a mempool, a clock and an invoice to which random things happen. It feeds the invoice what a watcher
+ * would: where each transfer stands now.
+ */
+export class InvoiceWorld {
+  invoice: Invoice
+  nowMs: number
+  tip = 100
+  readonly transfers: WorldTransfer[] = []
+  readonly effects: InvoiceEffect[] = []
+  readonly log: string[] = []
+  lastInput: InvoiceInput | null = null
+  private branch = 0
+  private readonly random: Random
+
+  constructor(random: Random) {
+    this.random = random
+    const tolerance = random.chance(0.3) ? 10n : 0n
+    this.invoice = makeInvoice({
+      toleranceUnder: tolerance,
+      toleranceOver: tolerance,
+      confirmations: { LTC: 1 + random.below(3), BTC: 1 },
+    })
+    this.nowMs = this.invoice.createdAtMs
+  }
+
+  /** One random thing happens; returns what it was. */
+  step(): string {
+    const action = this.random.pick(ACTIONS)
+    const told = action.act(this)
+    const line = told ? action.name : `${action.name} (nothing to do)`
+    this.log.push(line)
+    return line
+  }
+
+  pay(inBlock: boolean): boolean {
+    if (this.transfers.length >= 6) return false
+    this.transfers.push({
+      txid: `tx${this.transfers.length}`,
+      asset: this.random.chance(0.15) ? 'BTC' : 'LTC',
+      amount: this.random.pick(SIZES),
+      firstSeenMs: this.nowMs,
+      place: null,
+      blockHash: '',
+    })
+    if (inBlock) this.mineBlock(1)
+    this.tellTransfers()
+    return true
+  }
+
+  mine(): boolean {
+    this.mineBlock(0.7)
+    if (this.random.chance(0.3)) this.mineBlock(0.7)
+    this.tellTransfers()
+    return true
+  }
+
+  reorganise(): boolean {
+    const depth = 1 + this.random.below(3)
+    this.branch += 1
+    this.tip -= depth
+    for (const transfer of this.transfers) {
+      if (typeof transfer.place !== 'number' || transfer.place <= this.tip) continue
+      transfer.place = this.random.chance(0.3) ? 'gone' : null
+    }
+    for (let block = 0; block <= depth; block++) this.mineBlock(0.5)
+    this.tellTransfers()
+    return true
+  }
+
+  replace(): boolean {
+    const pending = this.transfers.filter((transfer) => transfer.place === null)
+    if (pending.length === 0) return false
+    this.random.pick(pending).place = 'gone'
+    this.tellTransfers()
+    return true
+  }
+
+  comeBack(): boolean {
+    const lost = this.transfers.filter((transfer) => transfer.place === 'gone')
+    if (lost.length === 0) return false
+    this.random.pick(lost).place = null
+    this.tellTransfers()
+    return true
+  }
+
+  passTime(): boolean {
+    this.nowMs += this.random.pick([1, 5, 20, 61]) * MINUTE_MS
+    return true
+  }
+
+  readDeadline(): boolean {
+    this.tell({ kind: 'deadline_read', readAtMs: this.nowMs })
+    return true
+  }
+
+  cancel(): boolean {
+    return this.tell({ kind: 'cancel', nowMs: this.nowMs })
+  }
+
+  resolve(resolution: 'accept' | 'dismiss'): boolean {
+    return this.tell({ kind: 'resolve', resolution, nowMs: this.nowMs })
+  }
+
+  /** The process died after the commit and before it knew: the same is told again. */
+  crash(): boolean {
+    if (this.lastInput === null || this.lastInput.kind !== 'transfers') return false
+    this.tell(this.lastInput)
+    return true
+  }
+
+  private mineBlock(inclusion: number): void {
+    this.tip += 1
+    for (const transfer of this.transfers) {
+      if (transfer.place !== null || !this.random.chance(inclusion)) continue
+      transfer.place = this.tip
+      transfer.blockHash = `block-${this.branch}-${this.tip}`
+    }
+  }
+
+  private tellTransfers(): void {
+    const facts = this.transfers.map((transfer) => this.factOf(transfer))
+    const newPaymentIds = this.transfers.map((transfer) => `pay_${transfer.txid}`)
+    this.tell({ kind: 'transfers', facts, newPaymentIds, nowMs: this.nowMs })
+  }
+
+  private factOf(transfer: WorldTransfer): TransferFact {
+    const base = {
+      network: transfer.asset === 'LTC' ? ('litecoin-test' as const) : ('bitcoin-test' as const),
+      txid: transfer.txid,
+      outputIndex: 0,
+      asset: transfer.asset,
+      amount: transfer.amount,
+      firstSeenMs: transfer.firstSeenMs,
+      minimumConfirmations: 1,
+    }
+    if (transfer.place === null) return { ...base, state: 'mempool' }
+    if (transfer.place === 'gone') return { ...base, state: 'replaced' }
+    return {
+      ...base,
+      state: 'block',
+      block: { height: transfer.place, hash: transfer.blockHash, timeMs: transfer.firstSeenMs },
+      confirmations: this.tip - transfer.place + 1,
+    }
+  }
+
+  private tell(input: InvoiceInput): boolean {
+    this.lastInput = input
+    const advance = advanceInvoice(this.invoice, input)
+    if (advance.kind === 'refused') return false
+    this.invoice = advance.next
+    this.effects.push(...advance.effects)
+    return true
+  }
+}
+
+const ACTIONS: readonly { readonly name: string; readonly act: (world: InvoiceWorld) => boolean }[] = [
+  { name: 'pay', act: (world) => world.pay(false) },
+  { name: 'pay', act: (world) => world.pay(false) },
+  { name: 'pay in a block', act: (world) => world.pay(true) },
+  { name: 'mine', act: (world) => world.mine() },
+  { name: 'mine', act: (world) => world.mine() },
+  { name: 'mine', act: (world) => world.mine() },
+  { name: 'reorganise', act: (world) => world.reorganise() },
+  { name: 'replace', act: (world) => world.replace() },
+  { name: 'come back', act: (world) => world.comeBack() },
+  { name: 'time passes', act: (world) => world.passTime() },
+  { name: 'deadline read', act: (world) => world.readDeadline() },
+  { name: 'cancel', act: (world) => world.cancel() },
+  { name: 'accept', act: (world) => world.resolve('accept') },
+  { name: 'dismiss', act: (world) => world.resolve('dismiss') },
+  { name: 'crash', act: (world) => world.crash() },
+]

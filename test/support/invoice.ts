@@ -1,0 +1,88 @@
+import type { Invoice, TransferFact } from '../../src/core/invoice/types.ts'
+import { newId } from '../../src/new-id.ts'
+
+const CREATED_AT = new Date('2026-11-21T12:00:00.000Z')
+
+/** A test-mode Litecoin invoice over 1 LTC, open for an hour, that needs two confirmations. */
+export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
+  return {
+    merchantId: newId('merchant', CREATED_AT),
+    id: newId('invoice', CREATED_AT),
+    livemode: false,
+    asset: 'LTC',
+    amount: 100_000_000n,
+    usdCents: 10_000n,
+    amountSource: 'merchant',
+    rate: {
+      usdPerUnit: '100',
+      quotedAt: CREATED_AT.toISOString(),
+      sources: [{ name: 'sandbox', usdPerUnit: '100', at: CREATED_AT.toISOString() }],
+    },
+    toleranceUnder: 0n,
+    toleranceOver: 0n,
+    confirmations: { LTC: 2, BTC: 1 },
+    allowAssetSelection: false,
+    customerEmail: null,
+    externalReference: null,
+    orderReference: null,
+    checkoutSessionId: null,
+    paymentLinkId: null,
+    metadata: null,
+    reopenedFrom: null,
+    address: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy',
+    createdAtMs: CREATED_AT.getTime(),
+    expiresAtMs: CREATED_AT.getTime() + 3_600_000,
+    expiredAtMs: null,
+    cancelledAtMs: null,
+    paidAtMs: null,
+    acceptedAtMs: null,
+    reorgDismissed: false,
+    announced: {
+      detected: false,
+      paid: false,
+      overpaid: false,
+      expired: false,
+      reorged: false,
+      partialSums: [],
+    },
+    payments: [],
+    ...changes,
+  }
+}
+
+type FactChanges = Partial<Pick<TransferFact, 'asset' | 'network' | 'firstSeenMs' | 'minimumConfirmations'>>
+
+/** A transfer in the mempool. */
+export function inMempool(txid: string, amount: bigint, changes: FactChanges = {}): TransferFact {
+  return { ...transfer(txid, amount, changes), state: 'mempool' }
+}
+
+/** A transfer in a block, so many confirmations deep. */
+export function inBlock(
+  txid: string,
+  amount: bigint,
+  confirmations: number,
+  changes: FactChanges & { hash?: string } = {},
+): TransferFact {
+  const { hash = 'aa'.repeat(32), ...rest } = changes
+  const base = transfer(txid, amount, rest)
+  return { ...base, state: 'block', block: { height: 100, hash, timeMs: base.firstSeenMs }, confirmations }
+}
+
+/** A transfer that a conflicting one replaced, or whose block left the chain. */
+export function gone(state: 'replaced' | 'reorged', txid: string, amount: bigint): TransferFact {
+  return { ...transfer(txid, amount, {}), state }
+}
+
+function transfer(txid: string, amount: bigint, changes: FactChanges) {
+  return {
+    network: 'litecoin-test' as const,
+    txid,
+    outputIndex: 0,
+    asset: 'LTC' as const,
+    amount,
+    firstSeenMs: CREATED_AT.getTime() + 60_000,
+    minimumConfirmations: 1,
+    ...changes,
+  }
+}
