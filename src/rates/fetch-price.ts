@@ -1,0 +1,107 @@
+import { type Dispatcher, request } from 'undici'
+import { type PriceSymbol, parsePlausiblePrice } from '../core/rates/plausible-price.ts'
+import { type Exchange, tickerUrl } from './exchanges.ts'
+
+/** A whole answer, headers and body. The connection itself has its own, shorter limit. */
+export const REQUEST_TIMEOUT_MS = 5_000
+export const CONNECT_TIMEOUT_MS = 3_000
+/** A ticker is under a kilobyte. */
+const BODY_BYTES_MAX = 64 * 1024
+
+export type FetchedPrice =
+  | { readonly kind: 'price'; readonly price: bigint; readonly exchangeTimeMs: number | null }
+  /** The exchange answered, and what it says cannot be. */
+  | { readonly kind: 'bad_answer'; readonly reason: string }
+  /** The exchange is there, and did not answer this time: an error of its own, too slow, cut short. */
+  | { readonly kind: 'no_answer'; readonly reason: string }
+  /** Nobody answered: no route, no name, no connection. */
+  | { readonly kind: 'unreachable'; readonly reason: string }
+
+/** Asks one exchange for one coin's price. Never throws for what the outside does. */
+export async function fetchPrice(
+  exchange: Exchange,
+  symbol: PriceSymbol,
+  market: string,
+  options: { readonly dispatcher: Dispatcher; readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<FetchedPrice> {
+  const deadline = AbortSignal.timeout(options.timeoutMs)
+  let answer: unknown
+  try {
+    const response = await request(tickerUrl(exchange, market), {
+      dispatcher: options.dispatcher,
+      signal: AbortSignal.any([deadline, options.signal]),
+      // Coinbase refuses requests that do not say what made them.
+      headers: { accept: 'application/json', 'user-agent': 'paylink' },
+    })
+    // A body that is given up emits an error of its own; what matters of it was told by then.
+    response.body.on('error', () => {})
+    // A redirect is not followed and is no answer.
+    if (response.statusCode !== 200) {
+      response.body.destroy()
+      return { kind: 'no_answer', reason: `HTTP status ${response.statusCode}` }
+    }
+    const text = await readCapped(response.body)
+    if (text === null) return { kind: 'bad_answer', reason: `more than ${BODY_BYTES_MAX} bytes` }
+    answer = JSON.parse(text)
+  } catch (error) {
+    return failureOf(error)
+  }
+  return priceOf(exchange, symbol, market, answer)
+}
+
+async function readCapped(body: Dispatcher.ResponseData['body']): Promise<string | null> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > BODY_BYTES_MAX) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function priceOf(exchange: Exchange, symbol: PriceSymbol, market: string, answer: unknown): FetchedPrice {
+  const read = exchange.read(answer, market)
+  if (read.kind === 'refused') return { kind: 'bad_answer', reason: read.reason }
+  const { last, book, timeMs } = read.ticker
+  const price = parsePlausiblePrice(symbol, last)
+  if (price === null) return { kind: 'bad_answer', reason: `no plausible price: ${JSON.stringify(last)}` }
+  if (book !== null) {
+    const bid = parsePlausiblePrice(symbol, book.bid)
+    const ask = parsePlausiblePrice(symbol, book.ask)
+    // A bid above the ask is no market but a broken feed.
+    if (bid === null || ask === null || bid > ask)
+      return { kind: 'bad_answer', reason: 'an order book turned over' }
+  }
+  return { kind: 'price', price, exchangeTimeMs: timeMs }
+}
+
+/** Errors from before there was a connection; everything later is the doing of an exchange that is there. */
+const NOT_CONNECTED = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'EADDRNOTAVAIL',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+function failureOf(error: unknown): FetchedPrice {
+  const code = errorCode(error)
+  if (code !== null && (NOT_CONNECTED.has(code) || /CERT|TLS|SSL|SELF_SIGNED/.test(code))) {
+    return { kind: 'unreachable', reason: code }
+  }
+  if (error instanceof SyntaxError) return { kind: 'bad_answer', reason: 'not JSON' }
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return { kind: 'no_answer', reason: 'too slow' }
+  return { kind: 'no_answer', reason: code ?? (error instanceof Error ? error.name : 'unknown failure') }
+}
+
+/** The code of an error, or of the first of several: a name with two addresses fails with one error for each. */
+function errorCode(error: unknown): string | null {
+  if (error instanceof AggregateError) return errorCode(error.errors[0])
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  return null
+}

@@ -1,0 +1,277 @@
+import { Agent, type Dispatcher } from 'undici'
+import type { Clock } from '../clock.ts'
+import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
+import type { RateEvidence } from '../core/invoice/types.ts'
+import { formatPrice } from '../core/money.ts'
+import {
+  type AgreedPrice,
+  agreePrice,
+  isFresh,
+  type Observation,
+  PRICE_AGE_MS_MAX,
+} from '../core/rates/median.ts'
+import { PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
+import type { Exchange } from './exchanges.ts'
+import { CONNECT_TIMEOUT_MS, type FetchedPrice, fetchPrice, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
+import { SANDBOX_SOURCE, sandboxPrice } from './sandbox-prices.ts'
+
+export type Quote =
+  | {
+      readonly kind: 'quote'
+      /** 10⁻¹² US dollar per coin. */
+      readonly price: bigint
+      readonly evidence: RateEvidence
+    }
+  | { readonly kind: 'unavailable'; readonly reason: string }
+
+/** What one exchange last said of one coin. */
+export type SourceReport = {
+  readonly name: string
+  readonly usdPerUnit: string | null
+  /** Since the last good answer arrived. */
+  readonly ageMs: number | null
+  readonly fresh: boolean
+  /** Why the latest request gave no price; null where it gave one. */
+  readonly lastError: string | null
+}
+
+export type AssetPriceReport = {
+  readonly asset: AssetId
+  /** As a live invoice would be priced; `sandbox` where only test invoices are, from the built-in table. */
+  readonly status: 'ok' | 'sandbox' | 'unavailable'
+  readonly usdPerUnit: string | null
+  readonly reason: string | null
+  readonly sources: readonly SourceReport[]
+}
+
+/** The prices of all coins, kept fresh in the background: a quote reads memory and waits for nobody. */
+export type PriceBook = {
+  quote(asset: AssetId, livemode: boolean): Quote
+  /** Every asset, for `/rates`, `/readyz` and `paylink doctor`. */
+  report(): AssetPriceReport[]
+  /** Asks every exchange once; ends when all have answered or failed. */
+  refresh(): Promise<void>
+  /** Begins refreshing; ends when the first round is through, or has taken too long to wait for. */
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+export type PriceBookOptions = {
+  readonly sources: readonly Exchange[]
+  /** Whether test mode may use the built-in table while no exchange can be reached. */
+  readonly sandboxPrices: boolean
+  readonly clock: Clock
+  readonly log?: PriceLog
+  readonly refreshIntervalMs?: number
+  readonly requestTimeoutMs?: number
+}
+
+type PriceLog = {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+const REFRESH_INTERVAL_MS = 15_000
+/** Each pause is up to this much of itself shorter, so that many processes do not ask in step. */
+const REFRESH_JITTER = 0.2
+const FIRST_ROUND_WAIT_MS = 2_000
+const CONNECTIONS_PER_EXCHANGE = 6
+const NOT_ASKED = 'not asked yet'
+
+/** One exchange's view of one coin. */
+type Feed = {
+  readonly exchange: Exchange
+  readonly symbol: PriceSymbol
+  readonly market: string
+  observation: Observation | null
+  /** When the exchange last answered anything at all, useful or not. */
+  answeredAtMs: number | null
+  lastError: string | null
+}
+
+export function createPriceBook(options: PriceBookOptions): PriceBook {
+  const { clock } = options
+  const feeds = feedsOf(options.sources)
+  const agent = new Agent({
+    connections: CONNECTIONS_PER_EXCHANGE,
+    pipelining: 1,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+  })
+  const stopping = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  let round: Promise<void> | undefined
+
+  const refresh = (): Promise<void> => {
+    // One round at a time: a caller that comes during one shares it.
+    round ??= runRound(feeds, options, agent, stopping.signal).finally(() => {
+      round = undefined
+    })
+    return round
+  }
+  const loop = async (): Promise<void> => {
+    await refresh()
+    if (stopping.signal.aborted) return
+    const pause = options.refreshIntervalMs ?? REFRESH_INTERVAL_MS
+    timer = setTimeout(loop, pause * (1 - Math.random() * REFRESH_JITTER))
+  }
+
+  return {
+    quote: (asset, livemode) => quoteOf(feeds, options, asset, livemode, clock().getTime()),
+    report: () => ASSET_IDS.map((asset) => reportOf(feeds, options, asset, clock().getTime())),
+    refresh,
+    start: async () => {
+      let waiting: NodeJS.Timeout | undefined
+      const patience = new Promise<void>((resolve) => {
+        waiting = setTimeout(resolve, FIRST_ROUND_WAIT_MS)
+      })
+      await Promise.race([loop(), patience])
+      clearTimeout(waiting)
+    },
+    stop: async () => {
+      stopping.abort()
+      clearTimeout(timer)
+      await round
+      await agent.destroy()
+    },
+  }
+}
+
+function feedsOf(exchanges: readonly Exchange[]): Feed[] {
+  return exchanges.flatMap((exchange) =>
+    PRICE_SYMBOLS.flatMap((symbol): Feed[] => {
+      const market = exchange.markets[symbol]
+      if (market === undefined) return []
+      return [{ exchange, symbol, market, observation: null, answeredAtMs: null, lastError: NOT_ASKED }]
+    }),
+  )
+}
+
+async function runRound(
+  feeds: readonly Feed[],
+  options: PriceBookOptions,
+  dispatcher: Dispatcher,
+  signal: AbortSignal,
+): Promise<void> {
+  const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
+  await Promise.all(
+    feeds.map(async (feed) => {
+      const fetched = await fetchPrice(feed.exchange, feed.symbol, feed.market, {
+        dispatcher,
+        timeoutMs,
+        signal,
+      })
+      if (!signal.aborted) record(feed, fetched, options)
+    }),
+  )
+}
+
+/** Only a change between good and bad is logged: an exchange that is down for a day says so once. */
+function record(feed: Feed, fetched: FetchedPrice, options: PriceBookOptions): void {
+  const nowMs = options.clock().getTime()
+  const about = { exchange: feed.exchange.name, symbol: feed.symbol }
+  if (fetched.kind !== 'unreachable') feed.answeredAtMs = nowMs
+  if (fetched.kind === 'price') {
+    if (feed.lastError !== null && feed.observation !== null)
+      options.log?.info(about, 'the exchange has a price again')
+    feed.observation = {
+      source: feed.exchange.name,
+      price: fetched.price,
+      receivedAtMs: nowMs,
+      exchangeTimeMs: fetched.exchangeTimeMs,
+    }
+    feed.lastError = null
+    return
+  }
+  if (feed.lastError !== fetched.reason)
+    options.log?.warn({ ...about, reason: fetched.reason }, 'no price from the exchange')
+  feed.lastError = fetched.reason
+  // What it said before is good for its minute where it merely fails to answer; where it talks nonsense, nothing
+  // that it said is.
+  if (fetched.kind === 'bad_answer') feed.observation = null
+}
+
+function quoteOf(
+  feeds: readonly Feed[],
+  options: PriceBookOptions,
+  asset: AssetId,
+  livemode: boolean,
+  nowMs: number,
+): Quote {
+  const symbol = ASSETS[asset].priceSymbol
+  const agreed = agree(feeds, symbol, nowMs)
+  if (agreed.kind === 'agreed')
+    return { kind: 'quote', price: agreed.price, evidence: evidenceOf(agreed, nowMs) }
+  if (livemode || !sandboxServes(feeds, options, nowMs)) return agreed
+  const price = sandboxPrice(symbol)
+  const usdPerUnit = formatPrice(price)
+  const at = new Date(nowMs).toISOString()
+  return {
+    kind: 'quote',
+    price,
+    evidence: { usdPerUnit, quotedAt: at, sources: [{ name: SANDBOX_SOURCE, usdPerUnit, at }] },
+  }
+}
+
+function agree(feeds: readonly Feed[], symbol: PriceSymbol, nowMs: number): AgreedPrice {
+  const ofSymbol = feeds.filter((feed) => feed.symbol === symbol)
+  const observations = ofSymbol.flatMap((feed) => (feed.observation === null ? [] : [feed.observation]))
+  const agreed = agreePrice(observations, nowMs)
+  if (agreed.kind === 'agreed' || observations.length === ofSymbol.length) return agreed
+  return {
+    kind: 'unavailable',
+    reason: `${observations.length} of ${ofSymbol.length} exchanges gave a price`,
+  }
+}
+
+/**
+ * The built-in table stands in only where there is nobody to ask. An exchange that answers nonsense is there,
+ * and its nonsense means no quote.
+ */
+function sandboxServes(feeds: readonly Feed[], options: PriceBookOptions, nowMs: number): boolean {
+  const someoneAnswers = feeds.some(
+    (feed) => feed.answeredAtMs !== null && Math.abs(nowMs - feed.answeredAtMs) <= PRICE_AGE_MS_MAX,
+  )
+  return options.sandboxPrices && !someoneAnswers
+}
+
+function evidenceOf(agreed: Extract<AgreedPrice, { kind: 'agreed' }>, nowMs: number): RateEvidence {
+  return {
+    usdPerUnit: formatPrice(agreed.price),
+    quotedAt: new Date(nowMs).toISOString(),
+    sources: agreed.used.map((observation) => ({
+      name: observation.source,
+      usdPerUnit: formatPrice(observation.price),
+      at: new Date(observation.exchangeTimeMs ?? observation.receivedAtMs).toISOString(),
+    })),
+  }
+}
+
+function reportOf(
+  feeds: readonly Feed[],
+  options: PriceBookOptions,
+  asset: AssetId,
+  nowMs: number,
+): AssetPriceReport {
+  const live = quoteOf(feeds, options, asset, true, nowMs)
+  const test = quoteOf(feeds, options, asset, false, nowMs)
+  const shown = live.kind === 'quote' ? live : test
+  const symbol = ASSETS[asset].priceSymbol
+  return {
+    asset,
+    status: live.kind === 'quote' ? 'ok' : test.kind === 'quote' ? 'sandbox' : 'unavailable',
+    usdPerUnit: shown.kind === 'quote' ? shown.evidence.usdPerUnit : null,
+    reason: live.kind === 'quote' ? null : live.reason,
+    sources: feeds.filter((feed) => feed.symbol === symbol).map((feed) => sourceReportOf(feed, nowMs)),
+  }
+}
+
+function sourceReportOf(feed: Feed, nowMs: number): SourceReport {
+  const { observation } = feed
+  return {
+    name: feed.exchange.name,
+    usdPerUnit: observation === null ? null : formatPrice(observation.price),
+    ageMs: observation === null ? null : nowMs - observation.receivedAtMs,
+    fresh: observation !== null && isFresh(observation, nowMs),
+    lastError: feed.lastError,
+  }
+}
