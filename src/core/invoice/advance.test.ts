@@ -1,0 +1,260 @@
+import { expect, test } from 'vitest'
+import { gone, inBlock, inMempool, makeInvoice } from '../../../test/support/invoice.ts'
+import { advanceInvoice } from './advance.ts'
+import { deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
+import type { Invoice, InvoiceInput, TransferFact } from './types.ts'
+
+const WHOLE = 100_000_000n
+const HALF = WHOLE / 2n
+const MINUTE_MS = 60_000
+
+/** Tells an invoice one thing after the other; collects the names of what it told the merchant. */
+function tell(invoice: Invoice, ...inputs: InvoiceInput[]) {
+  let current = invoice
+  const events: string[] = []
+  const postings: string[] = []
+  for (const input of inputs) {
+    const advance = advanceInvoice(current, input)
+    if (advance.kind === 'refused') throw new Error(advance.code)
+    current = advance.next
+    for (const effect of advance.effects) {
+      if (effect.kind === 'event') events.push(effect.type.replace('invoice.', ''))
+      else postings.push(`${effect.from}→${effect.to}`)
+    }
+  }
+  return { invoice: current, events, postings, status: deriveStatus(current) }
+}
+
+function chain(...facts: TransferFact[]): InvoiceInput {
+  const newPaymentIds = facts.map((fact) => `pay_${fact.txid}`)
+  return { kind: 'transfers', facts, newPaymentIds, nowMs: makeInvoice().createdAtMs + MINUTE_MS }
+}
+
+const deadline = (invoice: Invoice): InvoiceInput => ({
+  kind: 'deadline_read',
+  readAtMs: invoice.expiresAtMs + 1,
+})
+
+test('a payment passes every milestone once, and its value moves from pending to available', () => {
+  const { events, postings, status, invoice } = tell(
+    makeInvoice(),
+    chain(inMempool('a', WHOLE)),
+    chain(inBlock('a', WHOLE, 1)),
+    chain(inBlock('a', WHOLE, 2)),
+    chain(inBlock('a', WHOLE, 3)),
+  )
+  expect(events).toEqual(['payment_detected', 'confirming', 'paid'])
+  expect(postings).toEqual(['none→pending', 'pending→available'])
+  expect(status).toBe('paid')
+  expect(invoice.paidAtMs).not.toBeNull()
+})
+
+test('a payment first met deep in the chain tells every milestone in order, each with its own snapshot', () => {
+  const advance = advanceInvoice(makeInvoice(), chain(inBlock('a', WHOLE, 9)))
+  if (advance.kind === 'refused') throw new Error(advance.code)
+  const told = advance.effects.flatMap((effect) =>
+    effect.kind === 'event' ? [[effect.type, deriveStatus(effect.snapshot)]] : [],
+  )
+  expect(told).toEqual([
+    ['invoice.payment_detected', 'payment_detected'],
+    ['invoice.confirming', 'confirming'],
+    ['invoice.paid', 'paid'],
+  ])
+})
+
+test('what became final in one block is summed before it is judged', () => {
+  const both = [inBlock('a', HALF, 2), inBlock('b', HALF, 2)]
+  expect(tell(makeInvoice(), chain(...both)).events).toEqual([
+    'payment_detected',
+    'confirming',
+    'confirming',
+    'paid',
+  ])
+})
+
+test('more than the amount is overpaid, and tolerance on either side is paid', () => {
+  expect(tell(makeInvoice(), chain(inBlock('a', WHOLE + 1n, 2))).status).toBe('overpaid')
+  const tolerant = makeInvoice({ toleranceOver: 5n, toleranceUnder: 5n })
+  expect(tell(tolerant, chain(inBlock('a', WHOLE + 5n, 2))).status).toBe('paid')
+  expect(tell(tolerant, chain(inBlock('a', WHOLE + 6n, 2))).status).toBe('overpaid')
+  expect(tell(tolerant, chain(inBlock('a', WHOLE - 5n, 2))).status).toBe('paid')
+  expect(tell(tolerant, chain(inBlock('a', WHOLE - 6n, 2))).status).toBe('partially_paid')
+})
+
+test('a short payment is told once it is confirmed with nothing pending, once for each sum, and the rest completes it', () => {
+  const { events, status } = tell(
+    makeInvoice(),
+    chain(inBlock('a', HALF, 2)),
+    chain(inBlock('a', HALF, 3)),
+    chain(inBlock('a', HALF, 4), inMempool('b', HALF)),
+    chain(inBlock('a', HALF, 5), gone('replaced', 'b', HALF)),
+    chain(inBlock('a', HALF, 6), inBlock('c', HALF, 2)),
+  )
+  expect(events).toEqual(['payment_detected', 'confirming', 'partially_paid', 'confirming', 'paid'])
+  expect(status).toBe('paid')
+})
+
+test('nothing is told at the deadline of a partially paid invoice', () => {
+  const partial = tell(makeInvoice(), chain(inBlock('a', HALF, 2))).invoice
+  expect(tell(partial, deadline(partial))).toMatchObject({ events: [], status: 'partially_paid' })
+})
+
+test('an invoice expires once, and not before its deadline was read past', () => {
+  const invoice = makeInvoice()
+  const early: InvoiceInput = { kind: 'deadline_read', readAtMs: invoice.expiresAtMs }
+  expect(tell(invoice, early)).toMatchObject({ events: [], status: 'awaiting_payment' })
+  expect(tell(invoice, deadline(invoice), deadline(invoice))).toMatchObject({
+    events: ['expired'],
+    status: 'expired',
+  })
+})
+
+test('a payment seen before the deadline and confirmed long after still settles the invoice', () => {
+  const invoice = tell(makeInvoice(), chain(inMempool('a', WHOLE))).invoice
+  expect(tell(invoice, deadline(invoice), chain(inBlock('a', WHOLE, 2)))).toMatchObject({
+    events: ['confirming', 'paid'],
+    status: 'paid',
+  })
+})
+
+test('a payment within ten minutes after the deadline is late and settles an expired invoice', () => {
+  const invoice = makeInvoice()
+  const firstSeenMs = invoice.expiresAtMs + 10 * MINUTE_MS
+  const told = tell(invoice, deadline(invoice), chain(inBlock('a', WHOLE, 2, { firstSeenMs })))
+  expect(told.events).toEqual(['expired', 'payment_detected', 'confirming', 'paid'])
+  expect(told.invoice.payments[0]?.late).toBe(true)
+  expect(statusReasonOf(told.invoice)).toBe('late')
+})
+
+test('a payment after the horizon goes to the merchant, its value to suspense, and acceptance pays the invoice', () => {
+  const invoice = makeInvoice()
+  const firstSeenMs = invoice.expiresAtMs + 10 * MINUTE_MS + 1
+  const told = tell(invoice, deadline(invoice), chain(inBlock('a', WHOLE, 2, { firstSeenMs })))
+  expect(told).toMatchObject({
+    events: ['expired', 'manual_review'],
+    status: 'manual_review',
+    postings: ['none→suspense'],
+  })
+  expect(reviewReasonOf(told.invoice)).toBe('late')
+  const nowMs = firstSeenMs + MINUTE_MS
+  expect(tell(told.invoice, { kind: 'resolve', resolution: 'accept', nowMs })).toMatchObject({
+    events: ['paid'],
+    status: 'paid',
+    postings: ['suspense→available'],
+  })
+  expect(tell(told.invoice, { kind: 'resolve', resolution: 'dismiss', nowMs })).toMatchObject({
+    events: [],
+    status: 'expired',
+    postings: ['suspense→available'],
+  })
+})
+
+test('money on a cancelled invoice is followed to its confirmation and then reviewed', () => {
+  const invoice = makeInvoice()
+  const nowMs = invoice.createdAtMs
+  const told = tell(
+    invoice,
+    { kind: 'cancel', nowMs },
+    chain(inMempool('a', WHOLE)),
+    chain(inBlock('a', WHOLE, 1)),
+    chain(inBlock('a', WHOLE, 2)),
+  )
+  expect(told.events).toEqual(['payment_detected', 'confirming', 'manual_review'])
+  expect(reviewReasonOf(told.invoice)).toBe('cancelled')
+})
+
+test('only an invoice that awaits payment or has expired can be cancelled', () => {
+  const seen = tell(makeInvoice(), chain(inMempool('a', WHOLE))).invoice
+  expect(advanceInvoice(seen, { kind: 'cancel', nowMs: 0 })).toEqual({
+    kind: 'refused',
+    code: 'invoice_not_cancellable',
+  })
+})
+
+test('another coin is reviewed and leaves the invoice payable', () => {
+  const told = tell(
+    makeInvoice(),
+    chain(inBlock('b', WHOLE, 1, { asset: 'BTC', network: 'bitcoin-test' })),
+    chain(inBlock('a', WHOLE, 2)),
+  )
+  expect(told.events).toEqual(['manual_review', 'payment_detected', 'confirming', 'paid'])
+  expect(told.invoice.payments[0]?.reviewReason).toBe('wrong_asset')
+})
+
+test('a payment after settlement is reviewed and changes no status', () => {
+  const told = tell(makeInvoice(), chain(inBlock('a', WHOLE, 2)), chain(inMempool('b', WHOLE)))
+  expect(told.events.slice(-1)).toEqual(['manual_review'])
+  expect(told.status).toBe('paid')
+  expect(told.invoice.payments[1]?.reviewReason).toBe('after_settlement')
+})
+
+test('what is still under way at settlement is reviewed as a further payment', () => {
+  const told = tell(makeInvoice(), chain(inBlock('a', WHOLE, 2), inMempool('b', HALF)))
+  expect(told.events).toEqual(['payment_detected', 'confirming', 'paid', 'manual_review'])
+  expect(told.status).toBe('paid')
+})
+
+test('an invoice stays open when its transfer is reorganised out', () => {
+  const told = tell(makeInvoice(), chain(inBlock('a', WHOLE, 1)), chain(gone('reorged', 'a', WHOLE)))
+  expect(told).toMatchObject({ status: 'awaiting_payment', postings: ['none→pending', 'pending→none'] })
+})
+
+test('settled value that leaves the chain is reviewed, and its return settles without a second paid event', () => {
+  const told = tell(
+    makeInvoice(),
+    chain(inBlock('a', WHOLE, 2)),
+    chain(inMempool('a', WHOLE)),
+    chain(inMempool('a', WHOLE)),
+    chain(inBlock('a', WHOLE, 2, { hash: 'bb'.repeat(32) })),
+  )
+  expect(told.events).toEqual(['payment_detected', 'confirming', 'paid', 'manual_review'])
+  expect(told.status).toBe('paid')
+  expect(told.postings).toEqual(['none→available', 'available→none', 'none→available'])
+})
+
+test('a final payment that only moved to another block, as deep, is told to nobody', () => {
+  const told = tell(
+    makeInvoice(),
+    chain(inBlock('a', WHOLE, 2)),
+    chain(inBlock('a', WHOLE, 2, { hash: 'bb'.repeat(32) })),
+  )
+  expect(told.events).toEqual(['payment_detected', 'confirming', 'paid'])
+  expect(told.postings).toEqual(['none→available'])
+})
+
+test('a stale reading does not take back what is final in the same block', () => {
+  const told = tell(makeInvoice(), chain(inBlock('a', WHOLE, 2)), chain(inBlock('a', WHOLE, 1)))
+  expect(told.status).toBe('paid')
+})
+
+test('dust is recorded, told to nobody, posted nowhere and blocks nothing', () => {
+  const told = tell(makeInvoice(), chain(inBlock('a', 293n, 2)))
+  expect(told).toMatchObject({ events: [], postings: [], status: 'awaiting_payment' })
+  expect(told.invoice.payments).toHaveLength(1)
+})
+
+test('a coinbase is not final before consensus lets it move', () => {
+  const coinbase = (confirmations: number) =>
+    chain(inBlock('a', WHOLE, confirmations, { minimumConfirmations: 100 }))
+  expect(tell(makeInvoice(), coinbase(99)).status).toBe('confirming')
+  expect(tell(makeInvoice(), coinbase(100)).status).toBe('paid')
+})
+
+test('acceptance of a short payment pays the invoice, and is reviewed again when that payment leaves the chain', () => {
+  const partial = tell(makeInvoice(), chain(inBlock('a', HALF, 2))).invoice
+  const accepted = tell(partial, { kind: 'resolve', resolution: 'accept', nowMs: 1 })
+  expect(accepted).toMatchObject({ events: ['paid'], status: 'paid' })
+  expect(statusReasonOf(accepted.invoice)).toBe('accepted')
+  const lost = tell(accepted.invoice, chain(gone('reorged', 'a', HALF)))
+  expect(lost).toMatchObject({ events: ['manual_review'], status: 'manual_review' })
+  expect(reviewReasonOf(lost.invoice)).toBe('reorged')
+})
+
+test('nothing can be resolved where nothing waits for the merchant', () => {
+  for (const resolution of ['accept', 'dismiss'] as const) {
+    expect(advanceInvoice(makeInvoice(), { kind: 'resolve', resolution, nowMs: 1 })).toEqual({
+      kind: 'refused',
+      code: 'invoice_not_resolvable',
+    })
+  }
+})
