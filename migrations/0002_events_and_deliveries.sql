@@ -45,12 +45,17 @@ create table event (
   sequence integer not null,
   -- The exact bytes that are signed and sent.
   body bytea not null,
+  -- What the body says of itself, for the paylink-version header.
+  schema_version integer not null default 1,
   request_id text,
   created_at timestamptz not null,
   primary key (merchant_id, id)
 );
 create unique index event_by_resource on event (merchant_id, resource_id, sequence);
 create index event_by_mode on event (merchant_id, livemode, id);
+create index event_by_type on event (merchant_id, livemode, event_type, id);
+-- Finds what is past its retention, at next to no cost for the insert.
+create index event_by_age on event using brin (created_at) with (autosummarize = on);
 
 -- Events that reached no eligible endpoint: kept until somebody asks for them.
 create table event_awaiting (
@@ -62,20 +67,23 @@ create table event_awaiting (
   primary key (merchant_id, event_id),
   foreign key (merchant_id, event_id) references event (merchant_id, id)
 );
+create index event_awaiting_by_mode on event_awaiting (merchant_id, livemode, event_id);
 
 -- Small hot rows, deleted when finished. No index beyond the key and the lane: an index on due_at alone makes
 -- every claim walk past the rows of endpoints that do not answer.
 create table delivery (
   merchant_id text not null,
-  id text not null,
+  id text not null collate "C",
   livemode boolean not null,
-  endpoint_id text not null,
-  event_id text not null,
+  endpoint_id text not null collate "C",
+  event_id text not null collate "C",
   -- Tries so far, the one in flight counted.
   attempt integer not null default 0,
+  -- When the next try is due; while a lease is held, when the lease lapses.
   due_at timestamptz not null,
   -- Retrying ends here.
   give_up_at timestamptz not null,
+  -- Who is sending it: every finish names the lease it holds, so that a worker that lost it changes nothing.
   lease_id uuid,
   primary key (merchant_id, id)
 ) with (
@@ -84,15 +92,29 @@ create table delivery (
   autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_cost_delay = 0
 );
-create index delivery_lane on delivery (endpoint_id, due_at);
+create index delivery_lane_order on delivery (endpoint_id, due_at);
 
--- One HTTP try. Append only; a partition a day, dropped after 30 days.
+-- Endpoints whose last tries failed. From ten failures in a row (core/endpoint/breaker) the lane is open: one
+-- delivery at a time probes it when probe_at comes, the others keep their places. The first success deletes the row.
+create table delivery_lane (
+  merchant_id text not null,
+  endpoint_id text not null collate "C",
+  livemode boolean not null,
+  failures integer not null check (failures > 0),
+  probe_id text collate "C",
+  -- Null while the lane is closed.
+  probe_at timestamptz,
+  primary key (merchant_id, endpoint_id)
+);
+create index delivery_lane_probe on delivery_lane (probe_at) where probe_at is not null;
+
+-- One HTTP try. Append only; a partition a day (UTC), dropped after 30 days.
 create table attempt (
   merchant_id text not null,
   id text not null collate "C",
   livemode boolean not null,
-  event_id text not null,
-  endpoint_id text not null,
+  event_id text not null collate "C",
+  endpoint_id text not null collate "C",
   number integer not null,
   http_status integer,
   code text not null,
@@ -101,3 +123,39 @@ create table attempt (
   primary key (merchant_id, id, created_at)
 ) partition by range (created_at);
 create index attempt_by_event on attempt (merchant_id, event_id, id);
+
+-- Makes the partitions from yesterday to `days_ahead` days ahead, and drops those that ended more than
+-- `days_kept` days ago. The delivery workers call it; they own no table, so it runs as the owner. It gives up
+-- rather than hold up the queue behind a lock.
+create function attempt_keep_partitions(days_ahead integer, days_kept integer) returns void
+language plpgsql security definer set search_path = public, pg_temp set lock_timeout = '2s' as $$
+declare
+  today date := (now() at time zone 'UTC')::date;
+  day date;
+  old_partition text;
+begin
+  if days_ahead not between 1 and 60 or days_kept < 30 then
+    raise exception 'attempt_keep_partitions: days out of range' using errcode = 'invalid_parameter_value';
+  end if;
+  perform pg_advisory_xact_lock(hashtext('attempt_keep_partitions'));
+  for offset_days in -1 .. days_ahead loop
+    day := today + offset_days;
+    if to_regclass(format('attempt_%s', to_char(day, 'YYYYMMDD'))) is null then
+      execute format(
+        'create table attempt_%s partition of attempt for values from (%L) to (%L)',
+        to_char(day, 'YYYYMMDD'),
+        (day::timestamp at time zone 'UTC')::text,
+        ((day + 1)::timestamp at time zone 'UTC')::text
+      );
+    end if;
+  end loop;
+  for old_partition in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'attempt'::regclass and c.relname ~ '^attempt_[0-9]{8}$'
+      and to_date(right(c.relname, 8), 'YYYYMMDD') < today - days_kept
+  loop
+    execute format('drop table %I', old_partition);
+  end loop;
+end
+$$;
+select attempt_keep_partitions(7, 30);

@@ -17,6 +17,7 @@ grant delete on endpoint_secret to paylink_api;
 grant select, insert on event to paylink_api;
 grant select, insert, delete on event_awaiting to paylink_api;
 grant select, insert, delete on delivery to paylink_api;
+grant select, update, delete on delivery_lane to paylink_api;
 grant select on attempt to paylink_api;
 grant select, insert on ledger_transfer, ledger_entry to paylink_api;
 grant select on ledger_balance to paylink_api;
@@ -35,11 +36,14 @@ grant select on ledger_balance to paylink_watcher;
 
 -- Delivery workers: send what others wrote, and forget what is old.
 grant select, update on webhook_endpoint to paylink_delivery;
-grant select on endpoint_secret, merchant to paylink_delivery;
+grant select, delete on endpoint_secret to paylink_delivery;
+grant select on merchant to paylink_delivery;
 grant select, delete on event to paylink_delivery;
 grant select, insert, delete on event_awaiting to paylink_delivery;
-grant select, insert, update, delete on delivery to paylink_delivery;
+grant select, insert, update, delete on delivery, delivery_lane to paylink_delivery;
 grant select, insert on attempt to paylink_delivery;
+revoke execute on function attempt_keep_partitions from public;
+grant execute on function attempt_keep_partitions to paylink_delivery;
 grant select, delete on idempotency_key to paylink_delivery;
 
 -- Signer: publishes account keys.
@@ -52,7 +56,7 @@ declare
 begin
   foreach tenant_table in array array[
     'payment_rules', 'invoice', 'deposit_address', 'transfer', 'idempotency_key', 'webhook_endpoint',
-    'endpoint_secret', 'event', 'event_awaiting', 'delivery', 'attempt', 'ledger_transfer', 'ledger_entry',
+    'endpoint_secret', 'event', 'event_awaiting', 'delivery', 'delivery_lane', 'attempt', 'ledger_transfer', 'ledger_entry',
     'ledger_balance'
   ] loop
     execute format('alter table %I enable row level security', tenant_table);

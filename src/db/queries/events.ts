@@ -1,7 +1,5 @@
+import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
 import type { Tenant, Tx } from '../transaction.ts'
-
-/** Retrying ends this long after the event was queued for an endpoint. */
-export const DELIVERY_GIVE_UP_MS = 5 * 24 * 3_600_000
 
 export type NewEvent = {
   readonly id: string
@@ -45,7 +43,7 @@ export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Prom
       Buffer.from(event.body),
       event.requestId,
       event.createdAt,
-      DELIVERY_GIVE_UP_MS,
+      GIVE_UP_AFTER_MS,
     ],
   )
   return { deliveries: rows[0]?.deliveries ?? 0 }

@@ -1,0 +1,58 @@
+/** Characters in an endpoint's URL, as given (decisions: limits and defaults). */
+export const ENDPOINT_URL_LENGTH_MAX = 2_048
+
+export const ENDPOINT_URL_REFUSALS = [
+  'malformed',
+  'too_long',
+  'scheme',
+  'credentials',
+  'ip_literal',
+  'port',
+] as const
+export type EndpointUrlRefusal = (typeof ENDPOINT_URL_REFUSALS)[number]
+
+export type EndpointUrlCheck =
+  | { readonly kind: 'accepted' }
+  | { readonly kind: 'refused'; readonly reason: EndpointUrlRefusal }
+
+/** Ports below this one belong to services that are no webhook receivers; 443 is. */
+const LOWEST_FREE_PORT = 1_024
+/** Blanks, control characters and backslashes: URL parsers disagree about them, or drop them silently. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const TREACHEROUS = /[\s\u0000-\u0020\u007f-\u009f\\]/u
+/** After WHATWG parsing every spelling of an IPv4 address (`127.1`, `0x7f.1`, `2130706433`, full-width digits) has this form. */
+const IPV4_HOST = /^\d{1,3}(?:\.\d{1,3}){3}$/
+
+/** Whether a parsed URL names an IP address in place of a host. */
+export function hasIpLiteralHost(url: URL): boolean {
+  return url.hostname.startsWith('[') || IPV4_HOST.test(url.hostname.replace(/\.$/, ''))
+}
+
+/**
+ * Whether events may be sent to this URL: https, a host name, no credentials, port 443 or above 1023.
+ * Names are not looked up here: what they resolve to is checked at every connect. `allowPrivate` (test endpoints
+ * of an installation that says so) also takes http, addresses and every port.
+ */
+export function checkEndpointUrl(text: string, options: { allowPrivate: boolean }): EndpointUrlCheck {
+  if (text.length > ENDPOINT_URL_LENGTH_MAX) return refused('too_long')
+  if (TREACHEROUS.test(text) || !URL.canParse(text)) return refused('malformed')
+  const url = new URL(text)
+  const allowedSchemes = options.allowPrivate ? ['https:', 'http:'] : ['https:']
+  if (!allowedSchemes.includes(url.protocol)) return refused('scheme')
+  // `https://host` and `https:host` parse alike; only the first is what everybody else reads.
+  if (!/^https?:\/\/[^/]/i.test(text)) return refused('malformed')
+  if (url.hostname === '') return refused('malformed')
+  if (url.username !== '' || url.password !== '' || authorityOf(text).includes('@'))
+    return refused('credentials')
+  if (options.allowPrivate) return { kind: 'accepted' }
+  if (hasIpLiteralHost(url)) return refused('ip_literal')
+  if (url.port !== '' && Number(url.port) < LOWEST_FREE_PORT) return refused('port')
+  return { kind: 'accepted' }
+}
+
+/** What stands between `//` and the path: `https://@host` has credentials that are empty, which parsing hides. */
+function authorityOf(text: string): string {
+  return /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1] ?? ''
+}
+
+const refused = (reason: EndpointUrlRefusal): EndpointUrlCheck => ({ kind: 'refused', reason })
