@@ -1,0 +1,249 @@
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { CHAINS, type Chain, type Network } from './core/assets.ts'
+import { DATABASE_ROLES, type DatabaseRole } from './db/roles.ts'
+
+/** How the program is set up. Read once, at start, from the environment; nothing else reads `process.env`. */
+export type Config = {
+  /** The owner's connection string, for migrations; null: the embedded server in `dataDir`. */
+  readonly databaseUrl: string | null
+  /** A role's own connection string; null: the program makes the role itself. */
+  readonly roleDatabaseUrls: { readonly [role in DatabaseRole]: string | null }
+  /** Absolute path of the folder that holds everything this program keeps outside the database. */
+  readonly dataDir: string
+  readonly host: string
+  readonly port: number
+  /** Where metrics are served; null: nowhere. */
+  readonly operatorPort: number | null
+  /** Origin that stands in every URL given out, without a slash at its end. */
+  readonly baseUrl: string
+  readonly logLevel: LogLevel
+  /** 32 bytes that encrypt secrets at rest; null: made once and kept in `dataDir`. */
+  readonly secretKey: Uint8Array | null
+  readonly networks: { readonly [network in Network]?: NetworkConfig }
+  readonly testBaseUsdcAddress: string | null
+  readonly priceSources: readonly PriceSourceName[]
+  readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
+  readonly webhookAllowPrivate: boolean
+  /** Requests a second per key. */
+  readonly rateLimits: { readonly live: number; readonly test: number }
+  /** File with the 32 bytes that encrypt the signer's seed; null: made once and kept in `dataDir`. */
+  readonly signerKeyFile: string | null
+  /** No live network is configured: a demo shop is seeded, and metrics are on. */
+  readonly sandbox: boolean
+}
+
+export type NetworkConfig = {
+  /** The first serves; the others stand beside it as further providers. Credentials are in the URL. */
+  readonly rpcUrls: readonly string[]
+  readonly zmqUrl: string | null
+}
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export const PRICE_SOURCE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
+export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
+
+/** The environment is wrong. The message is one line that names the variable and the mend. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+const RPC_URLS_MAX = 5
+const PORT_MAX = 65_535
+const RATE_LIMIT_MAX = 100_000
+const MODES = ['live', 'test'] as const
+
+const port = z
+  .string()
+  .regex(/^[1-9][0-9]{0,4}$/)
+  .transform(Number)
+  .refine((value) => value <= PORT_MAX)
+const rateLimit = z
+  .string()
+  .regex(/^[1-9][0-9]{0,5}$/)
+  .transform(Number)
+  .refine((value) => value <= RATE_LIMIT_MAX)
+const urlOf = (...protocols: string[]) =>
+  z
+    .string()
+    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), { abort: true })
+const httpUrl = urlOf('http:', 'https:')
+const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
+const httpUrls = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .refine((parts) => parts.length <= RPC_URLS_MAX && parts.every((part) => httpUrl.safeParse(part).success))
+const origin = httpUrl
+  .transform((text) => new URL(text))
+  .refine((url) => url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '')
+  .transform((url) => url.origin)
+const secretKey = z.string().transform(parseKey).pipe(z.instanceof(Uint8Array))
+const priceSources = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.array(z.enum(PRICE_SOURCE_NAMES)).refine((names) => new Set(names).size === names.length))
+
+/** How a variable is read, and what it must be, as the message of a refusal says it. */
+const must =
+  <Value>(expectation: string, schema: z.ZodType<Value>) =>
+  (name: string, text: string): Value => {
+    const result = schema.safeParse(text)
+    // The value is not repeated: it may be a secret.
+    if (!result.success) throw new ConfigError(`${name} must be ${expectation}`)
+    return result.data
+  }
+
+const VARIABLES = {
+  DATABASE_URL: must('a PostgreSQL URL such as postgresql://user:password@host:5432/paylink', postgresUrl),
+  API_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  WATCHER_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  DELIVERY_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  SIGNER_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  DATA_DIR: must('the path of a folder', z.string()),
+  HOST: must(
+    'an address to listen on, such as 127.0.0.1 or 0.0.0.0',
+    z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/),
+  ),
+  PORT: must('a port from 1 to 65535', port),
+  OPERATOR_PORT: must('a port from 1 to 65535', port),
+  BASE_URL: must('an origin such as https://pay.example.com, without a path', origin),
+  LOG_LEVEL: must(`one of ${LOG_LEVELS.join(', ')}`, z.enum(LOG_LEVELS)),
+  SECRET_KEY: must('32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)', secretKey),
+  TEST_BASE_USDC_ADDRESS: must(
+    'an address such as 0x0123… with 40 hexadecimal digits',
+    z.string().regex(/^0x[0-9a-fA-F]{40}$/),
+  ),
+  PRICE_SOURCES: must(`a comma-separated list of ${PRICE_SOURCE_NAMES.join(', ')}, each once`, priceSources),
+  PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
+  PRICE_KRAKEN_URL: must('an http or https URL', httpUrl),
+  PRICE_BITSTAMP_URL: must('an http or https URL', httpUrl),
+  WEBHOOK_ALLOW_PRIVATE: must(
+    '1 or 0',
+    z.enum(['0', '1']).transform((text) => text === '1'),
+  ),
+  RATE_LIMIT_LIVE: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
+  RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
+  SIGNER_KEY_FILE: must('the path of a file', z.string()),
+}
+type VariableName = keyof typeof VARIABLES
+type ValueOf<Name extends VariableName> = ReturnType<(typeof VARIABLES)[Name]>
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+/** The configuration that an environment describes. Throws `ConfigError` on the first wrong value. */
+export function loadConfig(env: Environment): Config {
+  const port = read(env, 'PORT') ?? 3_000
+  const networks = readNetworks(env)
+  const sandbox = !CHAINS.some((chain) => networks[`${chain}-live`] !== undefined)
+  const operatorPort = read(env, 'OPERATOR_PORT') ?? (sandbox && port < PORT_MAX ? port + 1 : null)
+  if (operatorPort === port) throw new ConfigError('OPERATOR_PORT must differ from PORT: choose another one')
+  return {
+    databaseUrl: read(env, 'DATABASE_URL') ?? null,
+    roleDatabaseUrls: readRoleUrls(env),
+    dataDir: resolve(read(env, 'DATA_DIR') ?? './data'),
+    host: read(env, 'HOST') ?? '127.0.0.1',
+    port,
+    operatorPort,
+    baseUrl: read(env, 'BASE_URL') ?? `http://localhost:${port}`,
+    logLevel: read(env, 'LOG_LEVEL') ?? 'info',
+    secretKey: read(env, 'SECRET_KEY') ?? null,
+    networks,
+    testBaseUsdcAddress: read(env, 'TEST_BASE_USDC_ADDRESS') ?? null,
+    priceSources: read(env, 'PRICE_SOURCES') ?? PRICE_SOURCE_NAMES,
+    priceUrls: {
+      coinbase: read(env, 'PRICE_COINBASE_URL') ?? null,
+      kraken: read(env, 'PRICE_KRAKEN_URL') ?? null,
+      bitstamp: read(env, 'PRICE_BITSTAMP_URL') ?? null,
+    },
+    webhookAllowPrivate: read(env, 'WEBHOOK_ALLOW_PRIVATE') ?? false,
+    rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
+    signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
+    sandbox,
+  }
+}
+
+/** The configuration of this process. */
+export const loadProcessConfig = (): Config => loadConfig(process.env)
+
+/**
+ * The environment of a child process, with `changes` put in (undefined removes a variable). It stands here
+ * because only this file knows the environment.
+ */
+export function childEnvironment(changes: Environment): { [name: string]: string | undefined } {
+  return { ...process.env, ...changes }
+}
+
+/** An empty value counts as absent: that is what `VARIABLE=` in an env file or a compose file means. */
+function read<Name extends VariableName>(env: Environment, name: Name): ValueOf<Name> | undefined {
+  const text = env[name]
+  if (text === undefined || text === '') return undefined
+  return VARIABLES[name](name, text) as ValueOf<Name>
+}
+
+function readPath(env: Environment, name: 'SIGNER_KEY_FILE'): string | null {
+  const path = read(env, name)
+  return path === undefined ? null : resolve(path)
+}
+
+function readRoleUrls(env: Environment): Config['roleDatabaseUrls'] {
+  const urls = {
+    api: read(env, 'API_DATABASE_URL') ?? null,
+    watcher: read(env, 'WATCHER_DATABASE_URL') ?? null,
+    delivery: read(env, 'DELIVERY_DATABASE_URL') ?? null,
+    signer: read(env, 'SIGNER_DATABASE_URL') ?? null,
+  }
+  for (const role of DATABASE_ROLES) {
+    const name = `${role.toUpperCase()}_DATABASE_URL`
+    if (urls[role] !== null && !env.DATABASE_URL) {
+      throw new ConfigError(`${name} needs DATABASE_URL beside it: the owner's, of the same database`)
+    }
+  }
+  return urls
+}
+
+function readNetworks(env: Environment): Config['networks'] {
+  refuseUnknownNetworks(env)
+  const networks: { [network in Network]?: NetworkConfig } = {}
+  for (const mode of MODES) {
+    for (const chain of CHAINS) {
+      const prefix = `${mode}_${chain}`.toUpperCase()
+      const zmqUrl = readZmqUrl(env, chain, `${prefix}_ZMQ_URL`)
+      const name = `${prefix}_RPC_URL`
+      const text = env[name]
+      if (text === undefined || text === '') {
+        if (zmqUrl !== null)
+          throw new ConfigError(`${prefix}_ZMQ_URL needs ${name} beside it: the same node's RPC`)
+        continue
+      }
+      const expectation = `an http or https URL, or up to ${RPC_URLS_MAX} of them separated by commas`
+      networks[`${chain}-${mode}`] = { rpcUrls: must(expectation, httpUrls)(name, text), zmqUrl }
+    }
+  }
+  return networks
+}
+
+/** A chain's name that is misspelt would otherwise leave its network silently off, or on the sandbox chain. */
+function refuseUnknownNetworks(env: Environment): void {
+  for (const name of Object.keys(env)) {
+    const chain = /^(?:LIVE|TEST)_([A-Z0-9]+)_(?:RPC|ZMQ)_URL$/.exec(name)?.[1]?.toLowerCase()
+    if (chain === undefined || CHAINS.some((known) => known === chain)) continue
+    throw new ConfigError(`${name} names no chain of Paylink: use one of ${CHAINS.join(', ')}, in capitals`)
+  }
+}
+
+function readZmqUrl(env: Environment, chain: Chain, name: string): string | null {
+  const text = env[name]
+  if (text === undefined || text === '') return null
+  if (chain !== 'bitcoin' && chain !== 'litecoin') throw new ConfigError(`${name} is not known: remove it`)
+  return must('a URL such as tcp://127.0.0.1:28332', urlOf('tcp:', 'ipc:'))(name, text)
+}
+
+/** 32 bytes of hexadecimal or base64 text, or null. */
+function parseKey(text: string): Uint8Array | null {
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
+  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return null
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === 32 ? bytes : null
+}

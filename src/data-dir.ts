@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, open, readFile, rename, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/**
+ * Something that the person who starts the program can mend: it ends the start with this one line, and no
+ * stack trace.
+ */
+export class StartRefused extends Error {
+  override name = 'StartRefused'
+}
+
+/** Makes the folder where it is missing. Throws `StartRefused` where it cannot be written. */
+export async function openDataDir(path: string): Promise<void> {
+  try {
+    // As root the embedded PostgreSQL runs as another user and has to pass through; every file in it is 0600.
+    await mkdir(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+    const probe = join(path, `.write-${randomBytes(6).toString('hex')}`)
+    await writeSecretFile(probe, '')
+    await unlink(probe)
+  } catch (error) {
+    throw new StartRefused(`DATA_DIR ${path} cannot be written: ${systemReason(error)}`, { cause: error })
+  }
+}
+
+/** Replaces a file that only we may read, so that a crash leaves either the old or the new content. */
+export async function writeSecretFile(path: string, content: string): Promise<void> {
+  const temporary = await writeTemporary(path, content)
+  await rename(temporary, path)
+}
+
+/**
+ * The content of a file that is made once: `make` is asked where it is missing, and of several processes that
+ * start at the same time one wins and all read the same.
+ */
+export async function readOrMakeSecretFile(path: string, make: () => string): Promise<string> {
+  const existing = await readFileIfPresent(path)
+  if (existing !== null) return existing
+  const temporary = await writeTemporary(path, make())
+  try {
+    await link(temporary, path)
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error
+  } finally {
+    await unlink(temporary)
+  }
+  return await readFile(path, 'utf8')
+}
+
+export async function readFileIfPresent(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null
+    throw error
+  }
+}
+
+async function writeTemporary(path: string, content: string): Promise<string> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return temporary
+}
+
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
+
+/** What a person can act on, from the error of a system call. */
+export function systemReason(error: unknown): string {
+  if (hasCode(error, 'EACCES') || hasCode(error, 'EPERM')) {
+    return 'permission denied; give this user the folder, or set DATA_DIR to another'
+  }
+  if (hasCode(error, 'EROFS')) return 'the file system is read-only; set DATA_DIR to a folder on another'
+  if (hasCode(error, 'ENOSPC') || hasCode(error, 'EDQUOT')) return 'the disk is full; free some space'
+  if (hasCode(error, 'ENOTDIR') || hasCode(error, 'EEXIST')) {
+    return 'a part of the path is a file; set DATA_DIR to a folder'
+  }
+  return error instanceof Error ? error.message : String(error)
+}
