@@ -15,7 +15,7 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
     amount: 41_230_000n,
     usdCents: 4_999n,
     amountSource: 'merchant',
-    rate: null,
+    rate: { usdPerUnit: '121.24666667', quotedAt: '2026-11-21T13:05:00.000Z', sources: [] },
     toleranceUnder: 0n,
     toleranceOver: 0n,
     confirmations: { LTC: 6 },

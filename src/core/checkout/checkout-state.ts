@@ -54,6 +54,8 @@ export type CheckoutView = {
   readonly address: string
   /** US cents; null where the merchant fixed a coin amount. */
   readonly usdCents: bigint | null
+  /** The locked price, decimal US dollars per coin; null with `usdCents`. */
+  readonly usdPerUnit: string | null
   /** Base units of `asset`: the price, what was seen, what is final, what is still to send, what was too much. */
   readonly amount: bigint
   readonly received: bigint
@@ -88,6 +90,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHe
     asset: invoice.asset,
     address: invoice.address,
     usdCents: invoice.usdCents,
+    usdPerUnit: invoice.rate?.usdPerUnit ?? null,
     amount: invoice.amount,
     received: amounts.detected,
     confirmed: amounts.confirmed,

@@ -1,0 +1,64 @@
+import { ASSETS, type AssetId } from '../../core/assets.ts'
+import { formatCoinAmount, formatUsd } from '../../core/money.ts'
+import type { Language } from './language.ts'
+
+const CURRENCY_FORMATS = new Map<string, Intl.NumberFormat>()
+const TIME_FORMATS = new Map<string, Intl.DateTimeFormat>()
+/** From here on a deadline may lie on another day, and the page names the day. */
+const SAME_DAY_WINDOW_MS = 6 * 60 * 60_000
+
+/** `0.4123 LTC`: canonical digits, because the buyer may type them into a wallet. */
+export function coin(asset: AssetId, units: bigint): string {
+  return `${formatCoinAmount(units, ASSETS[asset].decimals)} ${ASSETS[asset].symbol}`
+}
+
+/** `$49.99` in the language's own notation. */
+export function usd(language: Language, cents: bigint): string {
+  return currencyFormat(language, 2).format(decimal(formatUsd(cents)))
+}
+
+/** A price of one coin, to the cent, or finer where a coin is worth little. */
+export function usdPrice(language: Language, usdPerUnit: string): string {
+  return currencyFormat(language, usdPerUnit.startsWith('0.') ? 6 : 2).format(decimal(usdPerUnit))
+}
+
+/** `14:05 UTC`, with the day where it may not be today's. The script puts the buyer's own time in its place. */
+export function utcTime(language: Language, ms: number, style: TimeStyle): string {
+  const key = `${language.tag} ${style}`
+  let format = TIME_FORMATS.get(key)
+  if (format === undefined) {
+    const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
+    const day = style === 'day' ? ({ day: 'numeric', month: 'short', year: 'numeric' } as const) : {}
+    format = new Intl.DateTimeFormat(language.tag, { ...day, ...time, timeZone: 'UTC' })
+    TIME_FORMATS.set(key, format)
+  }
+  return `${format.format(ms)} UTC`
+}
+
+export type TimeStyle = 'time' | 'day'
+
+/** How a deadline is written: with its day where the window is long. */
+export function deadlineStyle(createdAtMs: number, deadlineMs: number): TimeStyle {
+  return deadlineMs - createdAtMs > SAME_DAY_WINDOW_MS ? 'day' : 'time'
+}
+
+function currencyFormat(language: Language, decimals: number): Intl.NumberFormat {
+  const key = `${language.tag} ${decimals}`
+  let format = CURRENCY_FORMATS.get(key)
+  if (format === undefined) {
+    format = new Intl.NumberFormat(language.tag, {
+      style: 'currency',
+      currency: 'USD',
+      currencyDisplay: 'narrowSymbol',
+      maximumFractionDigits: decimals,
+    })
+    CURRENCY_FORMATS.set(key, format)
+  }
+  return format
+}
+
+/** `Intl` takes decimal strings exactly, without a floating point number between; the types want them proved. */
+function decimal(text: string): `${number}` {
+  if (!/^[0-9]+(\.[0-9]+)?$/.test(text)) throw new Error(`not a decimal number: ${text}`)
+  return text as `${number}`
+}

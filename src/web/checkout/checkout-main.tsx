@@ -1,0 +1,214 @@
+import { ASSETS } from '../../core/assets.ts'
+import { coin, deadlineStyle, usd, usdPrice, utcTime } from './amounts.ts'
+import type { CheckoutPage } from './checkout-page.ts'
+import { Icon } from './icons.tsx'
+import { fill, fillParts } from './language.ts'
+import { CopyFields, ScanBox } from './payment-form.tsx'
+import { Receipt } from './receipt.tsx'
+import { TestPanel } from './test-panel.tsx'
+import { milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
+
+/**
+ * The part of the page that changes. The script puts a new one in its place whole, so that the page with script
+ * and the page without are the same markup from the same function.
+ */
+export function CheckoutMain({ page }: { page: CheckoutPage }) {
+  const { view } = page
+  return (
+    <main
+      id="checkout"
+      data-state={view.state}
+      data-version={view.version}
+      data-milestone={milestoneOf(view)}
+      data-deadline={view.payable ? String(view.deadlineMs) : ''}
+    >
+      <div class={view.payable ? 'card wide' : 'card'}>
+        <Shop name={page.merchantName} />
+        <Steps page={page} />
+        {view.payable ? <PayableBody page={page} /> : <SettledBody page={page} />}
+      </div>
+      {page.sandbox && <TestPanel page={page} />}
+    </main>
+  )
+}
+
+function Shop({ name }: { name: string }) {
+  const initial = [...name.trim()][0] ?? '·'
+  return (
+    <header class="shop">
+      <span class="avatar" aria-hidden="true">
+        {initial.toUpperCase()}
+      </span>
+      <bdi class="shop-name">{name}</bdi>
+    </header>
+  )
+}
+
+function Steps({ page }: { page: CheckoutPage }) {
+  const { messages } = page.language
+  const done = stepsDone(page.view.state)
+  if (done === null) return null
+  const names = [messages.step_send, messages.step_detected, messages.step_confirmed]
+  return (
+    <ol class="steps" aria-label={messages.step_label}>
+      {names.map((name, index) => (
+        <li
+          class={index < done ? 'done' : index === done ? 'now' : ''}
+          {...(index === done ? { 'aria-current': 'step' } : {})}
+        >
+          {index < done ? (
+            <>
+              <span aria-hidden="true">{name}</span>
+              <span class="unseen">{fill(messages.step_done, { step: name })}</span>
+            </>
+          ) : (
+            name
+          )}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+/** Awaiting, or short with time left: what to send, by when, and how. */
+function PayableBody({ page }: { page: CheckoutPage }) {
+  const { view } = page
+  const words = wordsOf(page)
+  return (
+    <div class="columns">
+      <section class="summary">
+        <div id="announce">
+          <h1 id="heading" tabindex={-1}>
+            {words.heading}
+          </h1>
+          <p class="lead">{words.lead}</p>
+        </div>
+        {view.state === 'underpaid' && <Price page={page} />}
+        <Progress page={page} />
+        <Deadline page={page} />
+        <Rate page={page} />
+      </section>
+      <ScanBox page={page} />
+      <section class="details">
+        <NetworkWarning page={page} />
+        <Notes page={page} />
+        <CopyFields page={page} />
+      </section>
+    </div>
+  )
+}
+
+/** The price stays in sight while the page asks for a part of it. */
+function Price({ page: { view, language } }: { page: CheckoutPage }) {
+  const dollars = view.usdCents === null ? '' : `${usd(language, view.usdCents)} · `
+  return (
+    <p class="price">
+      {language.messages.total}: {dollars}
+      {coin(view.asset, view.amount)}
+    </p>
+  )
+}
+
+function Deadline({ page: { view, language } }: { page: CheckoutPage }) {
+  const { messages } = language
+  const style = deadlineStyle(view.createdAtMs, view.deadlineMs)
+  const time = (
+    <time dateTime={new Date(view.deadlineMs).toISOString()} data-style={style}>
+      {utcTime(language, view.deadlineMs, style)}
+    </time>
+  )
+  const message = view.usdCents === null ? messages.pay_by : messages.locked_until
+  return (
+    <p class="deadline" id="deadline">
+      <Icon name="clock" />
+      <span>{fillParts(message, { time })}</span>
+      <span class="countdown scripted" role="timer">
+        {fillParts(messages.time_left, { time: <span id="countdown">–:––</span> })}
+      </span>
+    </p>
+  )
+}
+
+function Rate({ page: { view, language } }: { page: CheckoutPage }) {
+  if (view.usdCents === null || view.usdPerUnit === null) return null
+  const { symbol } = ASSETS[view.asset]
+  return (
+    <p class="rate">{fill(language.messages.rate, { symbol, usd: usdPrice(language, view.usdPerUnit) })}</p>
+  )
+}
+
+function NetworkWarning({ page: { view, language } }: { page: CheckoutPage }) {
+  const { symbol, networkName } = ASSETS[view.asset]
+  return (
+    <p class="notice">
+      <Icon name="alert" />
+      <span>{fill(language.messages.network_warning, { symbol, network: networkName })}</span>
+    </p>
+  )
+}
+
+function Notes({ page }: { page: CheckoutPage }) {
+  return (
+    <>
+      {notesOf(page).map((note) => (
+        <p class="notice">
+          <Icon name="alert" />
+          <span>{note}</span>
+        </p>
+      ))}
+    </>
+  )
+}
+
+/** Every other state: what happened, how far it is, and the facts. */
+function SettledBody({ page }: { page: CheckoutPage }) {
+  const words = wordsOf(page)
+  return (
+    <section class={`outcome ${words.tone}`}>
+      <span class="badge" aria-hidden="true">
+        <Icon name={words.icon} />
+      </span>
+      <div id="announce">
+        <h1 id="heading" tabindex={-1}>
+          {words.heading}
+        </h1>
+        <p class="lead">{words.lead}</p>
+      </div>
+      <Progress page={page} />
+      {page.view.state === 'expired' && <AfterExpiry page={page} />}
+      <Notes page={page} />
+      <Receipt page={page} />
+    </section>
+  )
+}
+
+function Progress({ page: { view, language } }: { page: CheckoutPage }) {
+  if (view.progress === null) return null
+  const { reached, required } = view.progress
+  const text = fill(language.messages.confirmations, { reached: String(reached), required: String(required) })
+  return (
+    <div class="progress">
+      <label for="confirmations">{text}</label>
+      <progress id="confirmations" value={reached} max={required}>
+        {text}
+      </progress>
+    </div>
+  )
+}
+
+/** Two answers kept apart: who has not paid must not pay the old address, who has must not pay twice. */
+function AfterExpiry({ page: { language, merchantName: merchant } }: { page: CheckoutPage }) {
+  const { messages } = language
+  return (
+    <div class="choices">
+      <section>
+        <h2>{messages.expired_unpaid_heading}</h2>
+        <p>{fill(messages.expired_unpaid, { merchant })}</p>
+      </section>
+      <section>
+        <h2>{messages.expired_sent_heading}</h2>
+        <p>{fill(messages.expired_sent, { merchant })}</p>
+      </section>
+    </div>
+  )
+}

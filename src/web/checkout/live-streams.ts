@@ -1,0 +1,170 @@
+import { createLimiter } from './limiter.ts'
+
+/** What the open page is told: the whole changing part, or only that it is still right. */
+export type Snapshot = {
+  readonly version: string
+  readonly state: string
+  readonly title: string
+  readonly deadline: string | null
+  readonly server_time: string
+  /** The new `<main>`; null where the page has this version already. */
+  readonly html: string | null
+}
+/** A snapshot as it is read: always with its markup. */
+export type FullSnapshot = Snapshot & { readonly html: string }
+
+export type LiveStreamDeps = {
+  /** The page's content now; null where the token opens nothing any more. */
+  readonly read: (token: string) => Promise<FullSnapshot | null>
+  readonly onError: (error: unknown) => void
+}
+
+/** Also the heartbeat that keeps proxies from closing the stream and tells the page that it is alive. */
+const POLL_MS = 15_000
+const RETRY_MS = 3_000
+const STREAMS_MAX = 10_000
+/** One buyer with many tabs is welcome; a thousand are an attack. */
+const STREAMS_PER_INVOICE_MAX = 50
+/** A reader that is this many messages behind is dropped, and connects again. */
+const QUEUED_MESSAGES_MAX = 16
+/** A block may change thousands of invoices at once: they take turns, so that the pool is left to others. */
+const READS_AT_ONCE_MAX = 6
+
+type Controller = ReadableStreamDefaultController<Uint8Array>
+type Stream = { version: string; readonly controller: Controller }
+type Topic = {
+  readonly invoiceId: string
+  readonly token: string
+  readonly streams: Set<Stream>
+  readonly timer: NodeJS.Timeout
+  isReading: boolean
+  /** It changed again while it was being read. */
+  isStale: boolean
+}
+
+const encoder = new TextEncoder()
+
+/** The open pages of this process. Each invoice is read once for all its pages, when it changes and every 15 s. */
+export class LiveStreams {
+  readonly #deps: LiveStreamDeps
+  readonly #topics = new Map<string, Topic>()
+  readonly #inTurn = createLimiter(READS_AT_ONCE_MAX)
+  #count = 0
+  #isClosed = false
+
+  constructor(deps: LiveStreamDeps) {
+    this.#deps = deps
+  }
+
+  /** How many pages listen. */
+  get size(): number {
+    return this.#count
+  }
+
+  /** The stream of one page that shows `version`; null while there are too many. */
+  open(page: { invoiceId: string; token: string; version: string }): ReadableStream<Uint8Array> | null {
+    const others = this.#topics.get(page.invoiceId)?.streams.size ?? 0
+    if (this.#isClosed || this.#count >= STREAMS_MAX || others >= STREAMS_PER_INVOICE_MAX) return null
+    let leave = () => {}
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          const topic = this.#topicFor(page.invoiceId, page.token)
+          const stream: Stream = { version: page.version, controller }
+          topic.streams.add(stream)
+          this.#count++
+          leave = () => this.#leave(topic, stream)
+          controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`))
+          this.#refresh(topic)
+        },
+        cancel: () => leave(),
+      },
+      { highWaterMark: QUEUED_MESSAGES_MAX },
+    )
+  }
+
+  /** Something about the invoice was committed. */
+  invoiceChanged(invoiceId: string): void {
+    const topic = this.#topics.get(invoiceId)
+    if (topic !== undefined) this.#refresh(topic)
+  }
+
+  /** Notifications may have been missed, or a block has come: everything is read again. */
+  refreshAll(): void {
+    for (const topic of this.#topics.values()) this.#refresh(topic)
+  }
+
+  /** Ends every stream; the pages connect again, to another process or to this one's successor. */
+  close(): void {
+    this.#isClosed = true
+    for (const topic of [...this.#topics.values()]) this.#endAll(topic)
+  }
+
+  #topicFor(invoiceId: string, token: string): Topic {
+    const known = this.#topics.get(invoiceId)
+    if (known !== undefined) return known
+    const timer = setInterval(() => this.#refresh(topic), POLL_MS)
+    timer.unref()
+    const topic: Topic = { invoiceId, token, timer, streams: new Set(), isReading: false, isStale: false }
+    this.#topics.set(invoiceId, topic)
+    return topic
+  }
+
+  #leave(topic: Topic, stream: Stream): void {
+    if (!topic.streams.delete(stream)) return
+    this.#count--
+    if (topic.streams.size > 0) return
+    clearInterval(topic.timer)
+    this.#topics.delete(topic.invoiceId)
+  }
+
+  #end(topic: Topic, stream: Stream): void {
+    this.#leave(topic, stream)
+    stream.controller.close()
+  }
+
+  #endAll(topic: Topic): void {
+    for (const stream of [...topic.streams]) this.#end(topic, stream)
+  }
+
+  /** Reads once more for every change that came during a reading, however many those were. */
+  async #refresh(topic: Topic): Promise<void> {
+    topic.isStale = true
+    if (topic.isReading) return
+    topic.isReading = true
+    while (topic.isStale && topic.streams.size > 0) {
+      await this.#inTurn(() => {
+        topic.isStale = false
+        return this.#readAndSend(topic)
+      })
+    }
+    topic.isReading = false
+  }
+
+  async #readAndSend(topic: Topic): Promise<void> {
+    try {
+      const snapshot = await this.#deps.read(topic.token)
+      if (snapshot === null) this.#endAll(topic)
+      else this.#sendSnapshot(topic, snapshot)
+    } catch (error) {
+      this.#deps.onError(error)
+      // Not a message: the proxies between must hear something, the page must notice that it hears nothing.
+      for (const stream of topic.streams) this.#send(topic, stream, encoder.encode(': unavailable\n\n'))
+    }
+  }
+
+  #sendSnapshot(topic: Topic, snapshot: FullSnapshot): void {
+    const whole = encoder.encode(`data: ${JSON.stringify(snapshot)}\n\n`)
+    const heartbeat = encoder.encode(`data: ${JSON.stringify({ ...snapshot, html: null })}\n\n`)
+    for (const stream of topic.streams) {
+      const isNew = stream.version !== snapshot.version
+      stream.version = snapshot.version
+      this.#send(topic, stream, isNew ? whole : heartbeat)
+    }
+  }
+
+  #send(topic: Topic, stream: Stream, message: Uint8Array): void {
+    if ((stream.controller.desiredSize ?? 0) <= 0) this.#end(topic, stream)
+    else stream.controller.enqueue(message)
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Everything that the checkout page says. Words in braces are filled in by the page; a translation is another
+ * file with the same keys and the same words in braces.
+ */
+export const en = {
+  title_pay: 'Pay {merchant}',
+  title_state: '{state} – {merchant}',
+
+  test_banner: 'Test mode: no real money moves. Do not send real coins.',
+  offline: 'No connection: this page may be out of date. Trying again…',
+  footer_live: 'This page updates by itself.',
+  footer_reload: 'This page reloads every 15 seconds.',
+  skip: 'Skip to the payment',
+
+  step_label: 'Progress of the payment',
+  step_send: 'Send',
+  step_detected: 'Detected',
+  step_confirmed: 'Confirmed',
+  step_done: '{step}: done',
+
+  awaiting_heading: 'Send {amount}',
+  awaiting_lead: '{usd} to {merchant}',
+  awaiting_lead_coin: 'Payment to {merchant}',
+  underpaid_heading: 'Send {amount} more',
+  underpaid_lead: 'We received {received} of {amount}. Send the rest to the same address.',
+  underpaid_over_heading: 'The payment is incomplete',
+  underpaid_over_lead:
+    'We received {received} of {amount}, and the time to send the rest is over. {merchant} decides what happens next: please contact them.',
+  checking_heading: 'Checking for your payment',
+  checking_lead:
+    'The time to pay is over. We are reading the {network} network once more for a payment that is already on its way. Please do not send anything now.',
+  detected_heading: 'Payment detected',
+  detected_lead:
+    'The {network} network has your payment, and it now waits for its first confirmation. You can close this page.',
+  confirming_heading: 'Confirming your payment',
+  confirming_lead: 'Your payment is in the {network} network’s chain. You can close this page.',
+  confirmations: 'Confirmation {reached} of {required}',
+  paid_heading: 'Payment complete',
+  paid_lead: 'Thank you. {merchant} has your payment.',
+  overpaid_heading: 'Payment complete',
+  overpaid_lead:
+    '{merchant} has your payment. It was {excess} more than the price; please ask {merchant} about the difference.',
+  expired_heading: 'The time to pay is over',
+  expired_lead: 'No payment was found, and the price is no longer locked.',
+  expired_unpaid_heading: 'I haven’t paid',
+  expired_unpaid:
+    'Do not send anything to this payment’s address any more. Go back to {merchant} and start again to get the current price.',
+  expired_sent_heading: 'I already sent it',
+  expired_sent:
+    'Keep this page open: we are still watching, and what reaches the network within ten minutes of the deadline still counts. What comes later waits for {merchant} to review it; it is not lost.',
+  cancelled_heading: 'This payment was cancelled',
+  cancelled_lead:
+    'Do not send anything to its address. If you already have, {merchant} will find your payment and review it.',
+  review_heading: 'We found your payment',
+  review_late: 'It arrived after the time to pay was over, so {merchant} must review it. It is not lost.',
+  review_cancelled:
+    'It arrived after this payment was cancelled, so {merchant} must review it. It is not lost.',
+  review_reorged_heading: 'Your payment is under review',
+  review_reorged:
+    'The {network} network took back the block that held your payment. It may confirm again by itself; until then {merchant} must review it.',
+  review_other: '{merchant} must review it. It is not lost.',
+  note_wrong_asset:
+    'We found {amount} on the {network} network. It is not the coin of this payment and does not count towards it; {merchant} must review it.',
+  note_after_settlement: 'A further payment of {amount} came in. {merchant} must review it.',
+
+  locked_until: 'Rate locked until {time}',
+  pay_by: 'Pay by {time}',
+  time_left: '{time} left',
+  warning_five: 'Less than five minutes left to pay.',
+  warning_one: 'Less than one minute left to pay.',
+
+  rate: '1 {symbol} = {usd}',
+  network_warning: 'Send only {symbol}, on the {network} network. Anything else may be lost.',
+  qr_label: 'What the QR code holds',
+  qr_payment: 'With amount',
+  qr_address: 'Address only',
+  qr_payment_alt: 'QR code with the address and the amount',
+  qr_address_alt: 'QR code with the address only',
+  open_wallet: 'Open in wallet',
+  amount_label: 'Amount',
+  address_label: '{network} address',
+  network_label: 'Network',
+  copy: 'Copy',
+  copy_amount: 'Copy amount',
+  copy_address: 'Copy address',
+  copied: 'Copied',
+
+  total: 'Total',
+  received: 'Received',
+  paid_at: 'Paid',
+  paid_to: 'Paid to',
+  transaction: 'Transaction',
+  payment_detected: 'Detected',
+  payment_confirming: 'Confirming, {reached} of {required}',
+  payment_confirmed: 'Confirmed',
+  payment_review: 'Waits for review',
+
+  sandbox_heading: 'Sandbox: play the buyer',
+  sandbox_lead: 'Pays this invoice on the sandbox chain, through the same path as a real payment.',
+  sandbox_exact: 'Pay exactly',
+  sandbox_under: 'Pay 40%',
+  sandbox_over: 'Pay 160%',
+  sandbox_late: 'Pay late',
+  sandbox_two_parts: 'Pay in two parts',
+  sandbox_double_spend: 'Double-spend',
+  sandbox_reorg: 'Pay, then reorganise',
+  sandbox_failed: 'The sandbox could not do that. Its chain may still be starting: try again.',
+
+  missing_title: 'Nothing to pay here',
+  missing_lead: 'This link does not open a payment. Please go back to the shop and start again.',
+  problem_title: 'That did not work',
+  problem_lead:
+    'Something went wrong on our side. Your payment, if you made one, is safe. This page tries again by itself.',
+  refused_title: 'That was not understood',
+  refused_lead: 'Please go back and try again.',
+} as const
+
+export type Messages = { readonly [key in keyof typeof en]: string }

@@ -1,0 +1,102 @@
+import { raw } from 'hono/html'
+import { ASSETS } from '../../core/assets.ts'
+import { paymentUri } from '../../core/checkout/payment-uri.ts'
+import { formatCoinAmount } from '../../core/money.ts'
+import type { CheckoutPage } from './checkout-page.ts'
+import { Icon } from './icons.tsx'
+import { fill } from './language.ts'
+import { qrCode } from './qr-code.ts'
+
+/** For a wallet that scans or opens links: two QR codes and the payment URI. */
+export function ScanBox({ page: { view, language } }: { page: CheckoutPage }) {
+  const { messages } = language
+  const { asset, livemode, address } = view
+  const uri = paymentUri({ asset, livemode, address, amount: view.remaining })
+  return (
+    <section class="scan">
+      <fieldset class="tabs">
+        <legend class="unseen">{messages.qr_label}</legend>
+        <input type="radio" name="qr" id="qr-payment" checked />
+        <label for="qr-payment">{messages.qr_payment}</label>
+        <input type="radio" name="qr" id="qr-address" />
+        <label for="qr-address">{messages.qr_address}</label>
+        <div class="qr qr-payment">{raw(qrCode(uri, messages.qr_payment_alt))}</div>
+        <div class="qr qr-address">{raw(qrCode(address, messages.qr_address_alt))}</div>
+      </fieldset>
+      <a class="button" id="open-wallet" href={uri}>
+        <Icon name="wallet" />
+        {messages.open_wallet}
+      </a>
+    </section>
+  )
+}
+
+/** For everyone else: the bare amount and the whole address, to copy. */
+export function CopyFields({ page }: { page: CheckoutPage }) {
+  const { messages } = page.language
+  const { asset, address, remaining } = page.view
+  const { symbol, networkName, decimals } = ASSETS[asset]
+  const amount = formatCoinAmount(remaining, decimals)
+  return (
+    <>
+      <CopyField
+        page={page}
+        name="amount"
+        label={messages.amount_label}
+        action={messages.copy_amount}
+        text={amount}
+      >
+        {amount} <span class="unit">{symbol}</span>
+      </CopyField>
+      <CopyField
+        page={page}
+        name="address"
+        label={fill(messages.address_label, { network: networkName })}
+        action={messages.copy_address}
+        text={address}
+      >
+        <Address address={address} />
+      </CopyField>
+    </>
+  )
+}
+
+type CopyFieldProps = {
+  page: CheckoutPage
+  name: string
+  label: string
+  action: string
+  /** What the button copies: exactly this, without unit or spaces. */
+  text: string
+  children?: unknown
+}
+
+function CopyField({ page, name, label, action, text, children }: CopyFieldProps) {
+  return (
+    <div class="field">
+      <div>
+        <span class="label">{label}</span>
+        <bdi class={`value ${name}`} id={`${name}-value`} dir="ltr">
+          {children}
+        </bdi>
+      </div>
+      <button type="button" class="copy scripted" id={`copy-${name}`} data-copy={text} aria-label={action}>
+        <Icon name="copy" />
+        <span>{page.language.messages.copy}</span>
+      </button>
+    </div>
+  )
+}
+
+const ADDRESS_ENDS = 8
+
+/** The whole address, because a lookalike agrees at both ends; the ends stand out, because people compare those. */
+function Address({ address }: { address: string }) {
+  return (
+    <>
+      <b>{address.slice(0, ADDRESS_ENDS)}</b>
+      {address.slice(ADDRESS_ENDS, -ADDRESS_ENDS)}
+      <b>{address.slice(-ADDRESS_ENDS)}</b>
+    </>
+  )
+}

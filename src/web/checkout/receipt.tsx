@@ -1,0 +1,75 @@
+import { ASSETS } from '../../core/assets.ts'
+import type { CheckoutPayment } from '../../core/checkout/checkout-state.ts'
+import { coin, usd, utcTime } from './amounts.ts'
+import type { CheckoutPage } from './checkout-page.ts'
+import { fill, type Language } from './language.ts'
+
+/** The facts of the payment as rows: what it cost, what came, when, and by which transactions. */
+export function Receipt({ page }: { page: CheckoutPage }) {
+  const { view, language } = page
+  const { messages } = language
+  const showsReceived = view.received > 0n && view.received !== view.amount
+  return (
+    <dl class="receipt">
+      {view.usdCents !== null && (
+        <Row term={messages.total}>
+          <strong>{usd(language, view.usdCents)}</strong>
+        </Row>
+      )}
+      <Row term={view.usdCents === null ? messages.total : messages.amount_label}>
+        {coin(view.asset, view.amount)}
+      </Row>
+      {showsReceived && <Row term={messages.received}>{coin(view.asset, view.received)}</Row>}
+      <Row term={messages.network_label}>{ASSETS[view.asset].networkName}</Row>
+      {view.paidAtMs !== null && (
+        <Row term={messages.paid_at}>
+          <LocalTime language={language} ms={view.paidAtMs} />
+        </Row>
+      )}
+      {view.payments.map((payment) => (
+        <PaymentRow language={language} payment={payment} />
+      ))}
+    </dl>
+  )
+}
+
+function Row({ term, children }: { term: string; children?: unknown }) {
+  return (
+    <div>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function LocalTime({ language, ms }: { language: Language; ms: number }) {
+  return (
+    <time dateTime={new Date(ms).toISOString()} data-style="day">
+      {utcTime(language, ms, 'day')}
+    </time>
+  )
+}
+
+function PaymentRow({ language, payment }: { language: Language; payment: CheckoutPayment }) {
+  return (
+    <div class="transaction">
+      <dt>{language.messages.transaction}</dt>
+      <dd>
+        <span>
+          {coin(payment.asset, payment.amount)} · {paymentStatus(language, payment)}
+        </span>
+        <bdi class="txid" dir="ltr">
+          {payment.txid}
+        </bdi>
+      </dd>
+    </div>
+  )
+}
+
+function paymentStatus({ messages }: Language, payment: CheckoutPayment): string {
+  if (payment.reviewReason !== null) return messages.payment_review
+  if (payment.status === 'detected') return messages.payment_detected
+  if (payment.status === 'confirmed') return messages.payment_confirmed
+  const { reached, required } = payment.confirmations
+  return fill(messages.payment_confirming, { reached: String(reached), required: String(required) })
+}

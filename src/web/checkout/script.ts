@@ -1,0 +1,256 @@
+import type { Snapshot } from './live-streams.ts'
+
+/**
+ * The page's whole script. These functions run in the browser and never here: the page carries their text, so
+ * they may use nothing but each other, `live`, and what a browser has. Without them the page is complete and
+ * reloads by itself.
+ */
+let live: LivePage
+
+type LivePage = {
+  readonly path: string
+  /** The words that only the script says. */
+  readonly words: DOMStringMap
+  main: HTMLElement
+  source: EventSource | null
+  heardAt: number
+  newestServerMs: number
+  /** How far the server's clock is ahead of this one. */
+  aheadMs: number
+  /** The smallest number of milliseconds left that was warned of. */
+  warnedMs: number
+  isOver: boolean
+}
+
+function start(): void {
+  const main = document.querySelector('main')
+  if (!main) return
+  const words = document.body.dataset
+  live = {
+    path: location.pathname.replace(/\/$/, ''),
+    words,
+    main,
+    source: null,
+    heardAt: Date.now(),
+    newestServerMs: 0,
+    aheadMs: Number(words.serverTime) - Date.now(),
+    warnedMs: Number.POSITIVE_INFINITY,
+    isOver: false,
+  }
+  document.addEventListener('click', onClick)
+  document.addEventListener('submit', onSubmit)
+  document.addEventListener('visibilitychange', wake)
+  addEventListener('online', wake)
+  addEventListener('offline', () => showLost(true))
+  addEventListener('pageshow', (event) => event.persisted && wake())
+  setInterval(tick, 1_000)
+  setInterval(watch, 5_000)
+  enliven()
+  connect()
+}
+
+function announce(text: string | null | undefined): void {
+  const announcer = document.getElementById('announcer')
+  if (announcer) announcer.textContent = text ?? ''
+}
+
+function showLost(isLost: boolean): void {
+  const banner = document.getElementById('lost')
+  if (banner) banner.hidden = !isLost
+}
+
+function hear(snapshot: Snapshot): void {
+  live.heardAt = Date.now()
+  showLost(false)
+  const serverMs = Date.parse(snapshot.server_time)
+  // An answer that a newer one has overtaken says nothing any more.
+  if (serverMs < live.newestServerMs) return
+  live.newestServerMs = serverMs
+  live.aheadMs = serverMs - live.heardAt
+  if (snapshot.html === null || snapshot.version === live.main.dataset.version) return
+  document.title = snapshot.title
+  replaceMain(snapshot.html)
+}
+
+/** Puts the server's new markup in place of the old, and keeps what the buyer chose and where they are. */
+function replaceMain(html: string): void {
+  const template = document.createElement('template')
+  template.innerHTML = html
+  const next = template.content.querySelector('main')
+  if (!next) return
+  const { main } = live
+  const focused = main.contains(document.activeElement) ? document.activeElement?.id : undefined
+  for (const input of main.querySelectorAll<HTMLInputElement>('input:checked')) {
+    const same = next.querySelector<HTMLInputElement>(`#${input.id}`)
+    if (same) same.checked = true
+  }
+  for (const details of main.querySelectorAll('details')) {
+    const same = next.querySelector<HTMLDetailsElement>(`#${details.id}`)
+    if (same) same.open = details.open
+  }
+  const isMilestone = main.dataset.milestone !== next.dataset.milestone
+  main.replaceWith(next)
+  live.main = next
+  live.isOver = false
+  enliven()
+  if (focused !== undefined) {
+    const target = document.getElementById(focused) ?? document.getElementById('heading')
+    target?.focus({ preventScroll: true })
+  }
+  if (!isMilestone) return
+  const sentences = document.querySelectorAll('#announce > *')
+  announce([...sentences].map((sentence) => sentence.textContent).join('. '))
+}
+
+/** Writes times in the buyer's own zone. */
+function enliven(): void {
+  for (const time of document.querySelectorAll('time')) {
+    const day = time.dataset.style === 'day' && ({ day: 'numeric', month: 'short', year: 'numeric' } as const)
+    time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, {
+      ...day,
+      hour: 'numeric',
+      minute: '2-digit',
+    })
+  }
+  tick()
+}
+
+function tick(): void {
+  const deadlineMs = Number(live.main.dataset.deadline)
+  const countdown = document.getElementById('countdown')
+  if (!deadlineMs || !countdown) return
+  const leftMs = Math.max(0, deadlineMs - Date.now() - live.aheadMs)
+  countdown.textContent = clockText(Math.ceil(leftMs / 1_000))
+  warn(leftMs)
+  if (leftMs > 0 || live.isOver) return
+  live.isOver = true
+  // A payment in the deadline's own second is still in time; the page changes just after it.
+  setTimeout(poll, 1_000)
+}
+
+function clockText(seconds: number): string {
+  const pad = (value: number) => String(value).padStart(2, '0')
+  const hours = Math.floor(seconds / 3_600)
+  const minutes = Math.floor(seconds / 60) % 60
+  return `${hours ? `${hours}:${pad(minutes)}` : minutes}:${pad(seconds % 60)}`
+}
+
+function warn(leftMs: number): void {
+  const isLast = leftMs <= 60_000
+  if (!isLast && leftMs > 300_000) return
+  document.getElementById('deadline')?.classList.add(isLast ? 'last' : 'soon')
+  const limitMs = isLast ? 60_000 : 300_000
+  if (limitMs < live.warnedMs) announce(isLast ? live.words.warningOne : live.words.warningFive)
+  live.warnedMs = limitMs
+}
+
+async function poll(): Promise<void> {
+  try {
+    const answer = await fetch(`${live.path}/state?version=${live.main.dataset.version}`, {
+      cache: 'no-store',
+    })
+    if (answer.ok) hear(await answer.json())
+  } catch {
+    // No network now. `watch` asks again, and tells the buyer when it lasts.
+  }
+}
+
+function connect(): void {
+  live.source?.close()
+  live.source = new EventSource(`${live.path}/events?version=${live.main.dataset.version}`)
+  live.source.onmessage = (message) => hear(JSON.parse(message.data))
+}
+
+/** Sockets die without a word on phones. The server speaks every 15 s: past 20 s the stream is not trusted. */
+function watch(): void {
+  const silentMs = Date.now() - live.heardAt
+  if (silentMs > 40_000) showLost(true)
+  if (silentMs < 20_000) return
+  if (live.source?.readyState !== EventSource.CONNECTING) connect()
+  poll()
+}
+
+function wake(): void {
+  if (document.hidden) return
+  if (live.source?.readyState !== EventSource.OPEN) connect()
+  poll()
+}
+
+function onClick(event: MouseEvent): void {
+  const button = event.target instanceof Element && event.target.closest<HTMLElement>('[data-copy]')
+  if (button) copy(button)
+}
+
+async function copy(button: HTMLElement): Promise<void> {
+  const text = button.dataset.copy ?? ''
+  try {
+    await navigator.clipboard.writeText(text)
+  } catch {
+    // Without https there is no clipboard to write to; the old way still works.
+    const field = document.createElement('textarea')
+    field.value = text
+    document.body.append(field)
+    field.select()
+    document.execCommand('copy')
+    field.remove()
+    button.focus()
+  }
+  const label = button.querySelector('span')
+  announce('')
+  announce(live.words.copied)
+  if (!label || button.classList.contains('done')) return
+  const before = label.textContent
+  label.textContent = live.words.copied ?? ''
+  button.classList.add('done')
+  setTimeout(() => {
+    label.textContent = before
+    button.classList.remove('done')
+  }, 2_000)
+}
+
+function onSubmit(event: SubmitEvent): void {
+  const { submitter, target } = event
+  if (!(submitter instanceof HTMLButtonElement && target instanceof HTMLFormElement)) return
+  event.preventDefault()
+  play(target, submitter)
+}
+
+/** Plays a scenario without leaving the page, so that the buyer sees it happen. */
+async function play(form: HTMLFormElement, chosen: HTMLButtonElement): Promise<void> {
+  const buttons = form.querySelectorAll('button')
+  for (const button of buttons) button.disabled = true
+  const body = new URLSearchParams({ scenario: chosen.value })
+  const answer = await fetch(form.action, { method: 'POST', body, redirect: 'manual' }).catch(() => null)
+  const failure = document.getElementById('sandbox-failure')
+  if (failure) failure.hidden = answer?.type === 'opaqueredirect'
+  for (const button of buttons) button.disabled = false
+  poll()
+}
+
+const FUNCTIONS = [
+  start,
+  announce,
+  showLost,
+  hear,
+  replaceMain,
+  enliven,
+  tick,
+  clockText,
+  warn,
+  poll,
+  connect,
+  watch,
+  wake,
+  onClick,
+  copy,
+  onSubmit,
+  play,
+]
+
+/** The functions' text without the comments and indentation that only the reader of this file needs. */
+export const SCRIPT = `(()=>{let live\n${FUNCTIONS.map(String)
+  .join('\n')
+  .replace(/\/\*\*.*?\*\//gs, '')
+  .replace(/^\s*\/\/.*$/gm, '')
+  .replace(/\n\s*/g, '\n')}
+start()})()`

@@ -1,0 +1,28 @@
+import type { CheckoutPage } from './checkout-page.ts'
+
+/** What the sandbox can do to an invoice. */
+export const SCENARIOS = ['exact', 'under', 'over', 'late', 'two_parts', 'double_spend', 'reorg'] as const
+export type Scenario = (typeof SCENARIOS)[number]
+
+export const isScenario = (text: unknown): text is Scenario => SCENARIOS.some((scenario) => scenario === text)
+
+/** Buttons that pay a test invoice through the sandbox chain; plain form posts, so they work without script. */
+export function TestPanel({ page }: { page: CheckoutPage }) {
+  const { messages } = page.language
+  return (
+    <details class="sandbox" id="sandbox" open={page.view.payable || page.sandboxFailed}>
+      <summary id="sandbox-summary">{messages.sandbox_heading}</summary>
+      <p>{messages.sandbox_lead}</p>
+      <form method="post" action={`./${page.token}/test-pay`} id="sandbox-form">
+        {SCENARIOS.map((scenario) => (
+          <button type="submit" name="scenario" value={scenario} id={`sandbox-${scenario}`}>
+            {messages[`sandbox_${scenario}`]}
+          </button>
+        ))}
+      </form>
+      <p class="failure" id="sandbox-failure" hidden={!page.sandboxFailed}>
+        {messages.sandbox_failed}
+      </p>
+    </details>
+  )
+}

@@ -1,0 +1,179 @@
+import { ASSETS, networkOf } from '../../core/assets.ts'
+import type { CheckoutState, CheckoutView } from '../../core/checkout/checkout-state.ts'
+import { coin, usd } from './amounts.ts'
+import type { CheckoutPage } from './checkout-page.ts'
+import type { IconName } from './icons.tsx'
+import { fill } from './language.ts'
+
+/** The heading of a page and the sentence under it; together they are what a screen reader announces. */
+export type Words = {
+  readonly heading: string
+  readonly lead: string
+  readonly icon: IconName
+  readonly tone: 'neutral' | 'good' | 'waiting' | 'warning'
+}
+
+/** What the page says in its state. */
+export function wordsOf(page: CheckoutPage): Words {
+  const { view, merchantName: merchant, language } = page
+  const { messages } = language
+  const network = ASSETS[view.asset].networkName
+  switch (view.state) {
+    case 'awaiting':
+      return {
+        heading: fill(messages.awaiting_heading, { amount: coin(view.asset, view.remaining) }),
+        lead:
+          view.usdCents === null
+            ? fill(messages.awaiting_lead_coin, { merchant })
+            : fill(messages.awaiting_lead, { usd: usd(language, view.usdCents), merchant }),
+        icon: 'wallet',
+        tone: 'neutral',
+      }
+    case 'underpaid':
+      return underpaidWords(page)
+    case 'checking':
+      return {
+        heading: messages.checking_heading,
+        lead: fill(messages.checking_lead, { network }),
+        icon: 'search',
+        tone: 'waiting',
+      }
+    case 'detected':
+      return {
+        heading: messages.detected_heading,
+        lead: fill(messages.detected_lead, { network }),
+        icon: 'clock',
+        tone: 'waiting',
+      }
+    case 'confirming':
+      return {
+        heading: messages.confirming_heading,
+        lead: fill(messages.confirming_lead, { network }),
+        icon: 'clock',
+        tone: 'waiting',
+      }
+    case 'paid':
+      return {
+        heading: messages.paid_heading,
+        lead: fill(messages.paid_lead, { merchant }),
+        icon: 'check',
+        tone: 'good',
+      }
+    case 'overpaid':
+      return {
+        heading: messages.overpaid_heading,
+        lead: fill(messages.overpaid_lead, { merchant, excess: coin(view.asset, view.excess) }),
+        icon: 'check',
+        tone: 'good',
+      }
+    case 'expired':
+      return {
+        heading: messages.expired_heading,
+        lead: messages.expired_lead,
+        icon: 'clock',
+        tone: 'warning',
+      }
+    case 'cancelled':
+      return {
+        heading: messages.cancelled_heading,
+        lead: fill(messages.cancelled_lead, { merchant }),
+        icon: 'cross',
+        tone: 'warning',
+      }
+    case 'review':
+      return reviewWords(page)
+    default:
+      return unreachable(view.state)
+  }
+}
+
+function underpaidWords(page: CheckoutPage): Words {
+  const { view, merchantName: merchant } = page
+  const { messages } = page.language
+  const received = coin(view.asset, view.received)
+  const amount = coin(view.asset, view.amount)
+  if (!view.payable) {
+    const lead = fill(messages.underpaid_over_lead, { received, amount, merchant })
+    return { heading: messages.underpaid_over_heading, lead, icon: 'alert', tone: 'warning' }
+  }
+  return {
+    heading: fill(messages.underpaid_heading, { amount: coin(view.asset, view.remaining) }),
+    lead: fill(messages.underpaid_lead, { received, amount }),
+    icon: 'alert',
+    tone: 'warning',
+  }
+}
+
+function reviewWords(page: CheckoutPage): Words {
+  const { view, merchantName: merchant } = page
+  const { messages } = page.language
+  const look = { icon: 'search', tone: 'warning' } as const
+  const network = ASSETS[view.asset].networkName
+  switch (view.reviewReason) {
+    case 'late':
+      return { heading: messages.review_heading, lead: fill(messages.review_late, { merchant }), ...look }
+    case 'cancelled':
+      return {
+        heading: messages.review_heading,
+        lead: fill(messages.review_cancelled, { merchant }),
+        ...look,
+      }
+    case 'reorged':
+      return {
+        heading: messages.review_reorged_heading,
+        lead: fill(messages.review_reorged, { merchant, network }),
+        ...look,
+      }
+    default:
+      return { heading: messages.review_heading, lead: fill(messages.review_other, { merchant }), ...look }
+  }
+}
+
+/** What is to be said about payments that do not decide the page: wrong coin, or one too many. */
+export function notesOf(page: CheckoutPage): string[] {
+  const { messages } = page.language
+  const { view, merchantName: merchant } = page
+  return view.payments.flatMap((payment) => {
+    const amount = coin(payment.asset, payment.amount)
+    if (payment.reviewReason === 'after_settlement')
+      return [fill(messages.note_after_settlement, { amount, merchant })]
+    if (payment.reviewReason !== 'wrong_asset') return []
+    return [fill(messages.note_wrong_asset, { amount, merchant, network: ASSETS[payment.asset].networkName })]
+  })
+}
+
+const TITLE_NAME_MAX = 60
+
+/** The window's title: what a buyer with many tabs must see first. */
+export function titleOf(page: CheckoutPage): string {
+  const { messages } = page.language
+  const merchant = page.merchantName.slice(0, TITLE_NAME_MAX)
+  if (page.view.state === 'awaiting') return fill(messages.title_pay, { merchant })
+  return fill(messages.title_state, { state: wordsOf(page).heading, merchant })
+}
+
+/** The three steps of a payment, and how many of them are done; null where they do not describe the page. */
+export function stepsDone(state: CheckoutState): number | null {
+  switch (state) {
+    case 'awaiting':
+    case 'underpaid':
+      return 0
+    case 'detected':
+    case 'confirming':
+      return 2
+    case 'paid':
+    case 'overpaid':
+      return 3
+    default:
+      return null
+  }
+}
+
+/** Changes exactly when there is something new to announce; a further confirmation is none. */
+export function milestoneOf(view: CheckoutView): string {
+  return `${view.state} ${view.received} ${networkOf(view.asset, view.livemode)}`
+}
+
+function unreachable(state: never): never {
+  throw new Error(`no words for the state ${String(state)}`)
+}
