@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { RpcClient } from '../chain/utxo/rpc-client.ts'
+import type { SignedPayment } from './wallet.ts'
+
+const txidSchema = z.string().regex(/^[0-9a-f]{64}$/)
+const signedSchema = z.object({ txid: txidSchema, hex: z.string() })
+const paymentSchema = signedSchema.extend({ replacement: signedSchema })
+const reorganisedSchema = z.object({ fork_height: z.int(), height: z.int() })
+
+/**
+ * The levers of a sandbox chain, in this process or another. Whatever the chain refuses or does not answer is
+ * a `ChainUnavailable`; a refusal is an `RpcError` of `chain/utxo/rpc-client` with the chain's code.
+ */
+export class SandboxClient {
+  readonly #rpc: RpcClient
+
+  constructor(rpcUrl: string) {
+    this.#rpc = new RpcClient(rpcUrl, 'the sandbox chain')
+  }
+
+  /** Signs a payment in base units, and the transaction that would replace it; sends neither. */
+  signPayment(address: string, amount: bigint): Promise<SignedPayment> {
+    return this.#rpc.call('sandbox_signpayment', [address, amount.toString()], paymentSchema)
+  }
+
+  send(hex: string): Promise<string> {
+    return this.#rpc.call('sendrawtransaction', [hex], txidSchema)
+  }
+
+  /** Sends what no block takes until it is released. */
+  sendHeld(hex: string): Promise<string> {
+    return this.#rpc.call('sandbox_sendheld', [hex], txidSchema)
+  }
+
+  async release(txid: string): Promise<void> {
+    await this.#rpc.call('sandbox_release', [txid], z.null())
+  }
+
+  /** Hashes of the blocks mined. */
+  mine(count: number): Promise<string[]> {
+    return this.#rpc.call('sandbox_mine', [count], z.array(txidSchema))
+  }
+
+  /** Replaces the newest blocks by a branch that is one block longer. */
+  async reorganise(depth: number): Promise<{ forkHeight: number; height: number }> {
+    const { fork_height, height } = await this.#rpc.call('sandbox_reorganise', [depth], reorganisedSchema)
+    return { forkHeight: fork_height, height }
+  }
+
+  /** Replaces the branch that holds a transaction by one without it; the transaction waits, held. */
+  async reorganiseAway(txid: string): Promise<{ forkHeight: number; height: number }> {
+    const { fork_height, height } = await this.#rpc.call('sandbox_reorganiseaway', [txid], reorganisedSchema)
+    return { forkHeight: fork_height, height }
+  }
+
+  close(): Promise<void> {
+    return this.#rpc.close()
+  }
+}

@@ -1,0 +1,224 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { RpcError } from '../chain/utxo/rpc-client.ts'
+import type { Clock } from '../clock.ts'
+import type { Network } from '../core/assets.ts'
+import type { Invoice, Payment } from '../core/invoice/types.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadInvoice } from '../db/queries/invoices.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { beginTestPayment } from '../flows/begin-test-payment.ts'
+import type { Log } from '../log.ts'
+import type { SandboxClient } from './sandbox-client.ts'
+import { type Scenario, scenarioAmounts } from './scenario.ts'
+import type { SignedPayment } from './wallet.ts'
+
+/** How long a step waits until the watcher has told of the step before; then the scenario goes on regardless. */
+const STEP_WAIT_MS = 60_000
+/** An invoice past its deadline is expired by the next full reading of the chain. */
+const EXPIRY_WAIT_MS = 15_000
+const POLL_MS = 150
+/** How long a passing state is left to be seen. */
+const SHOWN_MS = 2_000
+const MAX_RUNNING = 200
+
+export type TestPayment =
+  | { readonly kind: 'sent'; readonly scenario: Scenario; readonly txids: readonly string[] }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'sandbox_not_available'; readonly reason: string }
+
+/** Pays test invoices on the sandbox chains. */
+export type SandboxControl = {
+  payInvoice(input: {
+    readonly tenant: Tenant
+    readonly invoiceId: string
+    readonly scenario: Scenario
+    readonly source?: 'api' | 'checkout'
+  }): Promise<TestPayment>
+  /** Lets running scenarios take their remaining steps at once, and waits for them. */
+  stop(): Promise<void>
+}
+
+type Deps = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly chains: ReadonlyMap<Network, SandboxClient>
+}
+
+/** One scenario under way. */
+type Run = {
+  readonly deps: Deps
+  readonly tenant: Tenant
+  readonly invoice: Invoice
+  readonly network: Network
+  readonly chain: SandboxClient
+  readonly scenario: Scenario
+  readonly stopped: AbortSignal
+}
+
+/**
+ * The control of the sandbox chains that serve the given networks. A scenario's transactions are all signed
+ * before the answer; steps that need the watcher to have seen the one before are taken in the background.
+ */
+export function createSandboxControl(deps: Deps): SandboxControl {
+  const running = new Set<Promise<void>>()
+  const stopping = new AbortController()
+  return {
+    payInvoice: async (input) => {
+      if (running.size >= MAX_RUNNING || stopping.signal.aborted) {
+        return {
+          kind: 'sandbox_not_available',
+          reason: 'too many test payments are under way: try again later',
+        }
+      }
+      const { tenant, invoiceId, scenario } = input
+      const networks = new Set(deps.chains.keys())
+      const begun = await beginTestPayment(deps, { tenant, invoiceId, late: scenario === 'late', networks })
+      if (begun.kind === 'not_found') return begun
+      const chain = deps.chains.get(begun.network)
+      if (begun.kind === 'unavailable' || chain === undefined) {
+        return { kind: 'sandbox_not_available', reason: `${begun.network} does not run on a sandbox chain` }
+      }
+      const run: Run = { deps, ...begun, tenant, chain, scenario, stopped: stopping.signal }
+      const signed = await signPayments(run)
+      if (signed === null) {
+        return {
+          kind: 'sandbox_not_available',
+          reason: 'the address of the invoice is not of the sandbox chain',
+        }
+      }
+      const rest = await takeFirstStep(run, signed)
+      const background = finish(run, rest).finally(() => running.delete(background))
+      running.add(background)
+      return { kind: 'sent', scenario, txids: txidsOf(run, signed) }
+    },
+    stop: async () => {
+      stopping.abort()
+      await Promise.all(running)
+    },
+  }
+}
+
+/** Null where the chain does not know the invoice's address as one of its own. */
+async function signPayments(run: Run): Promise<readonly SignedPayment[] | null> {
+  const signed: SignedPayment[] = []
+  try {
+    for (const amount of scenarioAmounts(run.invoice, run.scenario)) {
+      signed.push(await run.chain.signPayment(run.invoice.address, amount))
+    }
+  } catch (error) {
+    if (error instanceof RpcError && error.message.includes('Invalid address')) return null
+    throw error
+  }
+  return signed
+}
+
+function txidsOf(run: Run, signed: readonly SignedPayment[]): string[] {
+  return signed.flatMap((payment) =>
+    run.scenario === 'double_spend' ? [payment.txid, payment.replacement.txid] : [payment.txid],
+  )
+}
+
+/** What is left to do when the answer goes out. */
+type Rest = () => Promise<void>
+
+/** Does what the answer may wait for, and returns the rest. */
+async function takeFirstStep(run: Run, signed: readonly SignedPayment[]): Promise<Rest> {
+  const [first, second] = signed
+  if (first === undefined) throw new Error('a scenario pays nothing')
+  switch (run.scenario) {
+    case 'exact':
+    case 'under':
+    case 'over':
+      await run.chain.send(first.hex)
+      return async () => {}
+    case 'two_parts':
+      await run.chain.send(first.hex)
+      return async () => {
+        if (second !== undefined) await sendSecondPart(run, first, second)
+      }
+    case 'late':
+      return () => payLate(run, first)
+    case 'double_spend':
+      await run.chain.sendHeld(first.hex)
+      return () => spendTwice(run, first)
+    case 'reorg':
+      await run.chain.send(first.hex)
+      return () => reorganiseAndReturn(run, first)
+  }
+}
+
+async function finish(run: Run, rest: Rest): Promise<void> {
+  const context = { invoiceId: run.invoice.id, scenario: run.scenario }
+  try {
+    await rest()
+    run.deps.log.debug(context, 'test payment finished')
+  } catch (error) {
+    run.deps.log.warn({ ...context, err: error }, 'a test payment was left unfinished')
+  }
+}
+
+/** The first part is final before the second goes out, so that `partially_paid` is seen. */
+async function sendSecondPart(run: Run, first: SignedPayment, second: SignedPayment): Promise<void> {
+  await waitUntil(run, STEP_WAIT_MS, (invoice) => statusIn(invoice, first.txid) === 'confirmed')
+  await run.chain.send(second.hex)
+}
+
+/** The invoice expires before the money comes, as it would by itself. */
+async function payLate(run: Run, payment: SignedPayment): Promise<void> {
+  const canExpire = run.invoice.payments.length === 0 && run.invoice.cancelledAtMs === null
+  if (canExpire) await waitUntil(run, EXPIRY_WAIT_MS, (invoice) => invoice.expiredAtMs !== null)
+  await run.chain.send(payment.hex)
+}
+
+/** The payment waits unconfirmed; then a transaction that pays us nothing takes its coin. */
+async function spendTwice(run: Run, payment: SignedPayment): Promise<void> {
+  await waitUntil(run, STEP_WAIT_MS, (invoice) => statusIn(invoice, payment.txid) !== null)
+  await show(run)
+  await run.chain.send(payment.replacement.hex)
+}
+
+/**
+ * The payment is final; its block leaves the chain and the payment waits again; some blocks later it is in a
+ * block once more. The invoice is paid, then under review (`reorged`), then paid.
+ */
+async function reorganiseAndReturn(run: Run, payment: SignedPayment): Promise<void> {
+  await waitUntil(run, STEP_WAIT_MS, (invoice) => statusIn(invoice, payment.txid) === 'confirmed')
+  await show(run)
+  await run.chain.reorganiseAway(payment.txid)
+  await waitUntil(run, STEP_WAIT_MS, (invoice) => statusIn(invoice, payment.txid) !== 'confirmed')
+  await show(run)
+  await run.chain.release(payment.txid)
+}
+
+/** The status of the invoice's payment by this transaction, or null where it is not known yet. */
+function statusIn(invoice: Invoice, txid: string): Payment['status'] | null {
+  return invoice.payments.find((payment) => payment.txid === txid)?.status ?? null
+}
+
+/** Asks for the invoice until the condition holds, the time is up or the program stops. */
+async function waitUntil(run: Run, forMs: number, holds: (invoice: Invoice) => boolean): Promise<void> {
+  const { pool, log } = run.deps
+  const attempts = Math.ceil(forMs / POLL_MS)
+  for (let attempt = 0; attempt < attempts && !run.stopped.aborted; attempt++) {
+    const stored = await withTransaction(pool, run.tenant, (tx) =>
+      loadInvoice(tx, run.tenant, run.invoice.id),
+    )
+    if (stored === null || holds(stored.invoice)) return
+    await sleep(POLL_MS, run.stopped)
+  }
+  if (!run.stopped.aborted) {
+    const context = { invoiceId: run.invoice.id, scenario: run.scenario }
+    log.warn(context, 'the watcher did not tell of a test payment in time; going on')
+  }
+}
+
+const show = (run: Run): Promise<void> => sleep(SHOWN_MS, run.stopped)
+
+async function sleep(ms: number, stopped: AbortSignal): Promise<void> {
+  try {
+    await pause(ms, undefined, { signal: stopped })
+  } catch (error) {
+    if (!stopped.aborted) throw error
+  }
+}
