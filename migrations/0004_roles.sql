@@ -46,8 +46,10 @@ revoke execute on function attempt_keep_partitions from public;
 grant execute on function attempt_keep_partitions to paylink_delivery;
 grant select, delete on idempotency_key to paylink_delivery;
 
--- Signer: publishes account keys.
+-- Signer: publishes account keys; after a restored backup, moves the indexes on and empties the pool.
 grant select, insert on account_key to paylink_signer;
+grant update (next_index) on account_key to paylink_signer;
+grant select, delete on address to paylink_signer;
 
 -- Row level security on every tenant table.
 do $$

@@ -1,0 +1,82 @@
+import type { Keyspace } from '../../core/assets.ts'
+import type { Queryable } from '../pool.ts'
+
+export type AccountKeyRow = {
+  readonly keyspace: Keyspace
+  /** BIP32 extended public key of the account; null where derivation is hardened only. */
+  readonly xpub: string | null
+  readonly path: string
+  /** The first index from which no address was derived. */
+  readonly nextIndex: number
+}
+
+const COLUMNS = 'keyspace, xpub, path, next_index as "nextIndex"'
+
+/** Publishes an account's extended public key. One that is there already stays, whatever it is. */
+export async function insertAccountKey(
+  db: Queryable,
+  key: { keyspace: Keyspace; xpub: string; path: string },
+  now: Date,
+): Promise<void> {
+  await db.query(
+    `insert into account_key (keyspace, xpub, path, created_at) values ($1, $2, $3, $4)
+     on conflict (keyspace) do nothing`,
+    [key.keyspace, key.xpub, key.path, now],
+  )
+}
+
+/** Every published account; a handful of rows. */
+export async function listAccountKeys(db: Queryable): Promise<AccountKeyRow[]> {
+  const { rows } = await db.query<AccountKeyRow>(`select ${COLUMNS} from account_key order by keyspace`)
+  return rows
+}
+
+/** One account, by its key; null before the signer has published it. */
+export async function loadAccountKey(db: Queryable, keyspace: Keyspace): Promise<AccountKeyRow | null> {
+  const { rows } = await db.query<AccountKeyRow>(`select ${COLUMNS} from account_key where keyspace = $1`, [
+    keyspace,
+  ])
+  return rows[0] ?? null
+}
+
+/**
+ * Takes `count` indexes from `from` on, for good. False where somebody else took them meanwhile: read the row
+ * again. This guard is why no index is derived twice.
+ */
+export async function takeIndexes(
+  db: Queryable,
+  keyspace: Keyspace,
+  from: number,
+  count: number,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update account_key set next_index = next_index + $3 where keyspace = $1 and next_index = $2',
+    [keyspace, from, count],
+  )
+  return rowCount === 1
+}
+
+/** Moves the next index up to `nextIndex`, never down. */
+export async function raiseNextIndex(db: Queryable, keyspace: string, nextIndex: number): Promise<void> {
+  await db.query('update account_key set next_index = $2 where keyspace = $1 and next_index < $2', [
+    keyspace,
+    nextIndex,
+  ])
+}
+
+/**
+ * How far each keyspace is used: the next index, and one more than the highest index that an invoice took. Walks
+ * the primary key of `address` down from its end, past the unassigned rows of the pool only.
+ */
+export async function readIndexMarks(
+  db: Queryable,
+): Promise<{ keyspace: string; nextIndex: number; nextAssigned: number }[]> {
+  const { rows } = await db.query<{ keyspace: string; nextIndex: number; nextAssigned: number }>(
+    `select keyspace, next_index as "nextIndex", coalesce((
+       select idx + 1 from address
+       where address.keyspace = account_key.keyspace and assigned_at is not null
+       order by idx desc limit 1), 0) as "nextAssigned"
+     from account_key`,
+  )
+  return rows
+}

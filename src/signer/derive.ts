@@ -1,0 +1,45 @@
+import { HDKey } from '@scure/bip32'
+import { entropyToMnemonic, mnemonicToSeed } from '@scure/bip39'
+import { wordlist } from '@scure/bip39/wordlists/english.js'
+import type { Keyspace } from '../core/assets.ts'
+
+/** An account whose addresses anybody with its extended public key can derive, and nobody can spend from. */
+export type AccountKey = { readonly keyspace: Keyspace; readonly path: string; readonly xpub: string }
+
+/**
+ * The account of each keyspace: purpose, coin type (SLIP-44) and account, the last being 0 for live and 1 for
+ * test, so that no test address is ever a live one. Solana has no public derivation and is not here.
+ */
+export const ACCOUNT_PATHS: readonly { readonly keyspace: Keyspace; readonly path: string }[] = [
+  { keyspace: 'bitcoin-live', path: "m/84'/0'/0'" },
+  { keyspace: 'bitcoin-test', path: "m/84'/0'/1'" },
+  { keyspace: 'litecoin-live', path: "m/84'/2'/0'" },
+  { keyspace: 'litecoin-test', path: "m/84'/2'/1'" },
+  { keyspace: 'evm-live', path: "m/44'/60'/0'" },
+  { keyspace: 'evm-test', path: "m/44'/60'/1'" },
+]
+
+/** The 24 words of 32 bytes of entropy (BIP39, English): what a stock wallet restores from. */
+export function wordsOf(entropy: Uint8Array): string {
+  return entropyToMnemonic(entropy, wordlist)
+}
+
+/** The node at `path` below the master of a BIP32 seed. It holds a private key. */
+export function deriveNode(seed: Uint8Array, path: string): HDKey {
+  return HDKey.fromMasterSeed(seed).derive(path)
+}
+
+/** The extended public keys (BIP32) of every account below these words, without a BIP39 passphrase. */
+export async function accountKeysOf(words: string): Promise<AccountKey[]> {
+  const seed = await mnemonicToSeed(words)
+  try {
+    return ACCOUNT_PATHS.map(({ keyspace, path }) => {
+      const node = deriveNode(seed, path)
+      const xpub = node.publicExtendedKey
+      node.wipePrivateData()
+      return { keyspace, path, xpub }
+    })
+  } finally {
+    seed.fill(0)
+  }
+}

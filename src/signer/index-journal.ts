@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { readPrivateFile, replacePrivateFile } from './private-file.ts'
+import { SignerRefused } from './refused.ts'
+
+/** How far a keyspace was used, as far as the signer ever saw. Neither number ever falls. */
+export type IndexMark = {
+  /** The first index that was not derived. */
+  readonly nextIndex: number
+  /** One more than the highest index that an invoice took. */
+  readonly nextAssigned: number
+}
+export type IndexMarks = ReadonlyMap<string, IndexMark>
+
+const index = z.int().nonnegative()
+const journalSchema = z.strictObject({
+  version: z.literal(1),
+  marks: z.record(z.string(), z.strictObject({ next_index: index, next_assigned: index })),
+})
+
+const journalPath = (folder: string): string => join(folder, 'journal.json')
+
+/** The marks on disk; empty before the first were written. */
+export async function readJournal(folder: string): Promise<IndexMarks> {
+  const content = await readPrivateFile(journalPath(folder))
+  if (content === null) return new Map()
+  try {
+    const { marks } = journalSchema.parse(JSON.parse(content.toString('utf8')))
+    return new Map(
+      Object.entries(marks).map(([keyspace, mark]) => [
+        keyspace,
+        { nextIndex: mark.next_index, nextAssigned: mark.next_assigned },
+      ]),
+    )
+  } catch (error) {
+    throw new SignerRefused(`${journalPath(folder)} is damaged: restore it from a backup`, { cause: error })
+  }
+}
+
+export async function writeJournal(folder: string, marks: IndexMarks): Promise<void> {
+  const entries = [...marks].map(([keyspace, mark]) => [
+    keyspace,
+    { next_index: mark.nextIndex, next_assigned: mark.nextAssigned },
+  ])
+  const file: z.input<typeof journalSchema> = { version: 1, marks: Object.fromEntries(entries) }
+  await replacePrivateFile(journalPath(folder), `${JSON.stringify(file)}\n`)
+}
+
+/** The higher of both marks in each keyspace, and whether that is more than `known` says. */
+export function raiseMarks(known: IndexMarks, seen: IndexMarks): { marks: IndexMarks; raised: boolean } {
+  const marks = new Map(known)
+  let raised = false
+  for (const [keyspace, mark] of seen) {
+    const before = marks.get(keyspace) ?? { nextIndex: 0, nextAssigned: 0 }
+    if (mark.nextIndex <= before.nextIndex && mark.nextAssigned <= before.nextAssigned) continue
+    raised = true
+    marks.set(keyspace, {
+      nextIndex: Math.max(mark.nextIndex, before.nextIndex),
+      nextAssigned: Math.max(mark.nextAssigned, before.nextAssigned),
+    })
+  }
+  return { marks, raised }
+}

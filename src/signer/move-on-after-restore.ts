@@ -1,0 +1,33 @@
+import type { Pool } from '../db/pool.ts'
+import { raiseNextIndex, readIndexMarks } from '../db/queries/account-keys.ts'
+import { deletePoolAddresses } from '../db/queries/address-pool.ts'
+import { withSystemTransaction } from '../db/transaction.ts'
+import type { IndexMarks } from './index-journal.ts'
+
+export type MovedOn = { readonly keyspace: string; readonly nextIndex: number; readonly discarded: number }
+
+/**
+ * Far more addresses than can be given out between the journal's last entry and the loss of the database. An
+ * index left out costs nothing; one used twice sends two buyers to one address.
+ */
+export const SAFETY_GAP = 10_000
+
+/**
+ * Where the database knows of less than the journal does, it was restored from a backup: addresses that were
+ * given out since stand in its pool again. Empties that pool and moves the index past all that was ever seen.
+ */
+export async function moveOnAfterRestore(pool: Pool, journal: IndexMarks): Promise<MovedOn[]> {
+  const moved: MovedOn[] = []
+  for (const now of await readIndexMarks(pool)) {
+    const mark = journal.get(now.keyspace)
+    if (mark === undefined) continue
+    if (now.nextIndex >= mark.nextIndex && now.nextAssigned >= mark.nextAssigned) continue
+    const nextIndex = Math.max(mark.nextIndex, mark.nextAssigned, now.nextIndex) + SAFETY_GAP
+    const discarded = await withSystemTransaction(pool, async (tx) => {
+      await raiseNextIndex(tx, now.keyspace, nextIndex)
+      return deletePoolAddresses(tx, now.keyspace)
+    })
+    moved.push({ keyspace: now.keyspace, nextIndex, discarded })
+  }
+  return moved
+}

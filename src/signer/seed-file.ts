@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Clock } from '../clock.ts'
+import { openKeyring, SealBroken } from '../secrets/keyring.ts'
+import type { KeySource } from './key-source.ts'
+import { createPrivateFile, readPrivateFile } from './private-file.ts'
+import { SignerRefused } from './refused.ts'
+
+/** 256 bits: 24 words. */
+const ENTROPY_BYTES = 32
+/** Sealed under this name, so that no other sealed value can be put in the seed's place. */
+const SEED_CONTEXT = 'signer/seed'
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+const seedFileSchema = z.strictObject({
+  version: z.literal(1),
+  created_at: z.string(),
+  /** AES-256-GCM, as secrets/keyring writes it. */
+  sealed: z.string().regex(BASE64),
+})
+
+export const seedFilePath = (folder: string): string => join(folder, 'seed.json')
+
+/** The entropy that all keys come from, or null where none was made yet. Throws `SignerRefused` where it does not open. */
+export async function openSeed(folder: string, keySource: KeySource): Promise<Uint8Array | null> {
+  const path = seedFilePath(folder)
+  const content = await readPrivateFile(path)
+  if (content === null) return null
+  const key = await keySource.load()
+  if (key === null) {
+    throw new SignerRefused(`${path} is there and its key ${keySource.description} is not: restore the key`)
+  }
+  try {
+    const file = seedFileSchema.parse(JSON.parse(content.toString('utf8')))
+    return openKeyring(key).open(Buffer.from(file.sealed, 'base64'), SEED_CONTEXT)
+  } catch (error) {
+    if (error instanceof SealBroken) {
+      throw new SignerRefused(
+        `${path} does not open with the key ${keySource.description}: restore the right pair`,
+        { cause: error },
+      )
+    }
+    throw new SignerRefused(`${path} is damaged: restore it from a backup`, { cause: error })
+  }
+}
+
+/** Makes new entropy and writes it, sealed, before anything is derived from it. Never writes over a seed. */
+export async function createSeed(folder: string, keySource: KeySource, clock: Clock): Promise<Uint8Array> {
+  const key = (await keySource.load()) ?? (await keySource.create())
+  const entropy = randomBytes(ENTROPY_BYTES)
+  const file: z.input<typeof seedFileSchema> = {
+    version: 1,
+    created_at: clock().toISOString(),
+    sealed: openKeyring(key).seal(entropy, SEED_CONTEXT).toString('base64'),
+  }
+  await createPrivateFile(seedFilePath(folder), `${JSON.stringify(file)}\n`)
+  return entropy
+}

@@ -1,0 +1,231 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type pg from 'pg'
+import type { Clock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import { insertAccountKey, listAccountKeys, readIndexMarks } from '../db/queries/account-keys.ts'
+import type { Log } from '../log.ts'
+import { type AccountKey, accountKeysOf, wordsOf } from './derive.ts'
+import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
+import { fileKeySource, type KeySource } from './key-source.ts'
+import { moveOnAfterRestore } from './move-on-after-restore.ts'
+import { SignerRefused } from './refused.ts'
+import { createSeed, openSeed } from './seed-file.ts'
+
+export type SignerOptions = {
+  /** Connections of the signer's own database role, two at least: one holds the lock. */
+  readonly pool: Pool
+  readonly dataDir: string
+  /** `SIGNER_KEY_FILE`; null: the key is made once, beside the seed. */
+  readonly keyFile: string | null
+  readonly clock: Clock
+  readonly log: Log
+  /** Pause between two looks at the database; for tests. */
+  readonly intervalMs?: number
+}
+
+export type Signer = {
+  /** `standby`: another signer holds the lock of this database; this one takes over when it ends. */
+  status(): 'active' | 'standby'
+  /** Rejects when the signer must not go on, as a standby whose seed is not this database's. */
+  readonly ended: Promise<void>
+  stop(): Promise<void>
+}
+
+/** Any constant will do, other than the migrations' own. */
+const SIGNER_LOCK_KEY = 7_295_465_302
+/** The journal is at most this far behind what the database gave out. */
+const INTERVAL_MS = 1_000
+const FOLDER_OWNER_ONLY = 0o700
+
+type State = {
+  readonly options: SignerOptions
+  readonly folder: string
+  readonly keySource: KeySource
+  readonly stopping: AbortController
+  status: 'active' | 'standby'
+}
+
+/**
+ * Starts the signer: takes the one lock, opens or makes the seed, publishes the accounts' extended public keys,
+ * and from then on keeps its own journal of how far addresses were used. Resolves when it is active or stands by.
+ * Throws `SignerRefused` where the files and the database do not belong together.
+ */
+export async function startSigner(options: SignerOptions): Promise<Signer> {
+  const folder = join(options.dataDir, 'signer')
+  await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
+  const state: State = {
+    options,
+    folder,
+    keySource: fileKeySource(options.keyFile, folder),
+    stopping: new AbortController(),
+    status: 'standby',
+  }
+  const first = await takeLock(options.pool)
+  if (first === null) options.log.info('another signer holds the lock; this one stands by')
+  else await activateOrRelease(state, first)
+  const ended = run(state, first)
+  // Whoever holds the signer decides what its end means; without one the rejection is not unhandled.
+  ended.catch(() => {})
+  return {
+    status: () => state.status,
+    ended,
+    stop: async () => {
+      state.stopping.abort()
+      await ended.catch(() => {})
+    },
+  }
+}
+
+/** Holds the lock as long as its connection lives, and stands by for the next turn when it is gone. */
+async function run(state: State, first: pg.PoolClient | null): Promise<void> {
+  let client = first
+  while (!state.stopping.signal.aborted) {
+    if (client === null) {
+      await pause(state)
+      client = await tryAgain(state)
+      continue
+    }
+    try {
+      await keepJournal(state)
+      await pause(state)
+      // The lock is the session's: a query on it is what tells that it is still held.
+      await client.query('select 1')
+    } catch (error) {
+      state.options.log.warn({ err: error }, 'the signer cannot go on and stands by')
+      state.status = 'standby'
+      client.release(true)
+      client = null
+    }
+  }
+  if (client !== null) await finish(state, client)
+}
+
+async function finish(state: State, client: pg.PoolClient): Promise<void> {
+  try {
+    await keepJournal(state)
+  } finally {
+    state.status = 'standby'
+    // The connection is closed and not returned: the lock goes with it.
+    client.release(true)
+  }
+}
+
+/** A turn of a standby. An outage passes and is logged by whoever caused it; a refusal does not pass. */
+async function tryAgain(state: State): Promise<pg.PoolClient | null> {
+  if (state.stopping.signal.aborted) return null
+  let client: pg.PoolClient | null
+  try {
+    client = await takeLock(state.options.pool)
+  } catch (error) {
+    state.options.log.debug({ err: error }, 'the signer cannot reach the database')
+    return null
+  }
+  if (client === null) return null
+  try {
+    await activateOrRelease(state, client)
+    return client
+  } catch (error) {
+    if (error instanceof SignerRefused) throw error
+    state.options.log.warn({ err: error }, 'the signer could not become active and tries again')
+    return null
+  }
+}
+
+/** A connection that holds the lock, or null where another one does. */
+async function takeLock(pool: Pool): Promise<pg.PoolClient | null> {
+  const client = await pool.connect()
+  let locked = false
+  try {
+    // The pool listens for errors of idle connections only; this one is held, and the next query tells.
+    client.on('error', () => {})
+    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+      SIGNER_LOCK_KEY,
+    ])
+    locked = rows[0]?.locked === true
+    return locked ? client : null
+  } finally {
+    if (!locked) client.release(true)
+  }
+}
+
+async function activateOrRelease(state: State, client: pg.PoolClient): Promise<void> {
+  try {
+    await activate(state)
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+async function activate(state: State): Promise<void> {
+  const { pool, clock, log } = state.options
+  // Before the accounts stand, nobody can derive an address; where they stand already, this comes first.
+  const movedOn = await moveOnAfterRestore(pool, await readJournal(state.folder))
+  for (const moved of movedOn) {
+    log.warn(
+      moved,
+      'the database is older than the signer remembers: its pool was emptied and its index moved on',
+    )
+  }
+  await publish(state, await openAccounts(state))
+  state.status = 'active'
+  log.info({ at: clock().toISOString() }, 'the signer is active')
+}
+
+async function openAccounts(state: State): Promise<AccountKey[]> {
+  const { pool, clock, log } = state.options
+  let entropy = await openSeed(state.folder, state.keySource)
+  if (entropy === null) {
+    // A new seed beside an old database would send nobody's payments to a key that anyone holds.
+    if ((await listAccountKeys(pool)).length > 0) {
+      throw new SignerRefused(
+        `the database has account keys and ${state.folder} has no seed: restore seed.json and its key from the backup`,
+      )
+    }
+    entropy = await createSeed(state.folder, state.keySource, clock)
+    log.info(
+      { folder: state.folder },
+      'the signer made a new seed; back up this folder and the key that opens it',
+    )
+  }
+  try {
+    return await accountKeysOf(wordsOf(entropy))
+  } finally {
+    entropy.fill(0)
+  }
+}
+
+async function publish(state: State, accounts: readonly AccountKey[]): Promise<void> {
+  const { pool, clock } = state.options
+  for (const account of accounts) await insertAccountKey(pool, account, clock())
+  const published = new Map((await listAccountKeys(pool)).map((row) => [row.keyspace, row]))
+  for (const account of accounts) {
+    const row = published.get(account.keyspace)
+    if (row?.xpub === account.xpub && row.path === account.path) continue
+    throw new SignerRefused(
+      `the database's account key of ${account.keyspace} is not from the seed in ${state.folder}: this seed belongs to another database`,
+    )
+  }
+}
+
+async function keepJournal(state: State): Promise<void> {
+  const rows = await readIndexMarks(state.options.pool)
+  const seen: IndexMarks = new Map(rows.map((row) => [row.keyspace, row]))
+  const { marks, raised } = raiseMarks(await readJournal(state.folder), seen)
+  if (raised) await writeJournal(state.folder, marks)
+}
+
+function pause(state: State): Promise<void> {
+  const { signal } = state.stopping
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, state.options.intervalMs ?? INTERVAL_MS)
+    signal.addEventListener('abort', done)
+  })
+}

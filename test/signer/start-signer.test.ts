@@ -1,0 +1,196 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { listAccountKeys } from '../../src/db/queries/account-keys.ts'
+import { accountKeysOf, wordsOf } from '../../src/signer/derive.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type SignerSetup, signerSetup } from './signer-setup.ts'
+
+let database: TestDatabase
+let setup: SignerSetup
+beforeEach(async () => {
+  database = await createTestDatabase()
+  setup = await signerSetup()
+})
+afterEach(async () => {
+  await setup.cleanUp()
+  await database.drop()
+})
+
+const published = async () =>
+  (await listAccountKeys(database.owner)).map(({ keyspace, path, xpub }) => ({ keyspace, path, xpub }))
+
+test('the first start makes a seed and publishes the public keys of its accounts, and of no other', async () => {
+  const signer = await setup.start(database.pools.signer)
+  expect(signer.status()).toBe('active')
+  const expected = await accountKeysOf(wordsOf(await setup.entropy()))
+  expect(await published()).toEqual(expected.sort((a, b) => (a.keyspace < b.keyspace ? -1 : 1)))
+  expect(await setup.entropy()).toHaveLength(32)
+})
+
+test('a later start finds its seed again and publishes the same', async () => {
+  await (await setup.start(database.pools.signer)).stop()
+  const before = await published()
+  const seed = await readFile(join(setup.folder, 'seed.json'))
+  await setup.start(database.pools.signer)
+  expect(await published()).toEqual(before)
+  expect(await readFile(join(setup.folder, 'seed.json'))).toEqual(seed)
+})
+
+test('the seed lies encrypted, and its files are for their owner alone', async () => {
+  const signer = await setup.start(database.pools.signer)
+  await signer.stop()
+  expect((await stat(setup.folder)).mode & 0o777).toBe(0o700)
+  const names = await readdir(setup.folder)
+  expect(names.sort()).toEqual(['key', 'seed.json'])
+  for (const name of names) expect((await stat(join(setup.folder, name))).mode & 0o777).toBe(0o600)
+  const entropy = await setup.entropy()
+  const content = await readFile(join(setup.folder, 'seed.json'), 'latin1')
+  const words = wordsOf(entropy)
+  for (const secret of [
+    entropy.toString('hex'),
+    entropy.toString('base64'),
+    entropy.toString('latin1'),
+    words,
+  ]) {
+    expect(content).not.toContain(secret)
+  }
+  for (const word of words.split(' ')) expect(content).not.toMatch(new RegExp(`\\b${word}\\b`))
+})
+
+test('the signer logs nothing secret', async () => {
+  await (await setup.start(database.pools.signer)).stop()
+  await setup.start(database.pools.signer)
+  const logged = setup.lines.join('')
+  expect(logged).toContain('the signer is active')
+  const entropy = await setup.entropy()
+  const key = (await readFile(join(setup.folder, 'key'), 'latin1')).trim()
+  for (const secret of [entropy.toString('hex'), entropy.toString('base64'), key, wordsOf(entropy), 'prv']) {
+    expect(logged).not.toContain(secret)
+  }
+})
+
+test('a key file of the operator opens the seed, raw, in hexadecimal or in base64', async () => {
+  const key = randomBytes(32)
+  const keyFile = join(setup.dataDir, 'operators-key')
+  for (const content of [key.toString('hex'), `${key.toString('hex')}\n`, key.toString('base64'), key]) {
+    await writeFile(keyFile, content)
+    await (await setup.start(database.pools.signer, { keyFile })).stop()
+  }
+  expect(await readdir(setup.folder)).toEqual(['seed.json'])
+})
+
+test('a key file that is missing or no key is refused in one line that names it', async () => {
+  const keyFile = join(setup.dataDir, 'operators-key')
+  await expect(setup.start(database.pools.signer, { keyFile })).rejects.toThrow(
+    /^SIGNER_KEY_FILE names .*operators-key/,
+  )
+  await writeFile(keyFile, 'secret')
+  await expect(setup.start(database.pools.signer, { keyFile })).rejects.toThrow(
+    /operators-key must hold 32 bytes/,
+  )
+  expect(await published()).toEqual([])
+})
+
+test('a seed with another key, without its key, or damaged is refused, and nothing is made in its place', async () => {
+  await (await setup.start(database.pools.signer)).stop()
+  const keyPath = join(setup.folder, 'key')
+  const seedPath = join(setup.folder, 'seed.json')
+  const key = await readFile(keyPath)
+  const seed = await readFile(seedPath)
+  await writeFile(keyPath, randomBytes(32))
+  await expect(setup.start(database.pools.signer)).rejects.toThrow(/does not open with the key/)
+  await rm(keyPath)
+  await expect(setup.start(database.pools.signer)).rejects.toThrow(/restore the key/)
+  await writeFile(keyPath, key)
+  await writeFile(seedPath, seed.subarray(0, 40))
+  await expect(setup.start(database.pools.signer)).rejects.toThrow(/is damaged/)
+  expect(await readFile(seedPath)).toEqual(seed.subarray(0, 40))
+})
+
+test('a folder without a seed beside a database with account keys is refused: no new seed is made', async () => {
+  await (await setup.start(database.pools.signer)).stop()
+  await rm(join(setup.folder, 'seed.json'))
+  await expect(setup.start(database.pools.signer)).rejects.toThrow(/restore seed\.json and its key/)
+  expect(await readdir(setup.folder)).toEqual(['key'])
+})
+
+test('a seed of another database is refused in one line, and changes nothing', async () => {
+  const other = await signerSetup()
+  const otherDatabase = await createTestDatabase()
+  try {
+    await (await other.start(otherDatabase.pools.signer)).stop()
+    await (await setup.start(database.pools.signer)).stop()
+    const before = await published()
+    await expect(setup.start(database.pools.signer, { dataDir: other.dataDir })).rejects.toThrow(
+      /^the database's account key of .* is not from the seed in .*$/,
+    )
+    expect(await published()).toEqual(before)
+  } finally {
+    await other.cleanUp()
+    await otherDatabase.drop()
+  }
+})
+
+test('a refused start leaves the lock to the next', async () => {
+  const keyFile = join(setup.dataDir, 'operators-key')
+  await expect(setup.start(database.pools.signer, { keyFile })).rejects.toThrow()
+  expect((await setup.start(database.pools.signer)).status()).toBe('active')
+})
+
+test('of two signers one is active, and the other takes over when it stops', async () => {
+  const first = await setup.start(database.pools.signer)
+  const second = await setup.start(database.pools.signer)
+  expect([first.status(), second.status()]).toEqual(['active', 'standby'])
+  await first.stop()
+  await expect.poll(() => second.status(), { timeout: 5_000, interval: 5 }).toBe('active')
+})
+
+test('a signer whose connection is cut stands by, and becomes active again', async () => {
+  const signer = await setup.start(database.pools.signer)
+  const statuses: string[] = []
+  await database.owner.query(
+    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'
+       and database = (select oid from pg_database where datname = current_database())`,
+  )
+  await expect
+    .poll(
+      () => statuses.push(signer.status()) > 0 && setup.lines.some((line) => line.includes('stands by')),
+      {
+        timeout: 5_000,
+        interval: 1,
+      },
+    )
+    .toBe(true)
+  await expect.poll(() => signer.status(), { timeout: 5_000, interval: 5 }).toBe('active')
+})
+
+test('a standby with another seed ends with a refusal when its turn comes', async () => {
+  const other = await signerSetup()
+  const otherDatabase = await createTestDatabase()
+  try {
+    await (await other.start(otherDatabase.pools.signer)).stop()
+    const first = await setup.start(database.pools.signer)
+    const second = await setup.start(database.pools.signer, { dataDir: other.dataDir })
+    expect(second.status()).toBe('standby')
+    await first.stop()
+    await expect(second.ended).rejects.toThrow(/is not from the seed/)
+  } finally {
+    await other.cleanUp()
+    await otherDatabase.drop()
+  }
+})
+
+test('a start that was killed between its steps goes on where it stood', async () => {
+  // A key and no seed; then a seed and nothing published.
+  await mkdir(setup.folder, { mode: 0o700 })
+  await writeFile(join(setup.folder, 'key'), randomBytes(32).toString('hex'))
+  await chmod(join(setup.folder, 'key'), 0o600)
+  await (await setup.start(database.pools.signer)).stop()
+  const before = await published()
+  await copyFile(join(setup.folder, 'seed.json'), join(setup.dataDir, 'kept.json'))
+  await database.owner.query('delete from account_key')
+  await (await setup.start(database.pools.signer)).stop()
+  expect(await published()).toEqual(before)
+})
