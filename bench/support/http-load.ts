@@ -71,8 +71,8 @@ function exchange(socket: Socket, request: string): Promise<number> {
       const headEnd = received.indexOf('\r\n\r\n')
       if (headEnd < 0) return
       const length = /\r\ncontent-length: *(\d+)/i.exec(received.slice(0, headEnd))?.[1]
-      if (length === undefined) return finish(new Error('an answer without content-length'))
-      if (received.length >= headEnd + 4 + Number(length)) finish(Number(received.slice(9, 12)))
+      if (length === undefined) finish(new Error('an answer without content-length'))
+      else if (received.length >= headEnd + 4 + Number(length)) finish(Number(received.slice(9, 12)))
     }
     const onClose = (): void => finish(new Error('the server closed the connection'))
     const finish = (result: number | Error): void => {
