@@ -87,6 +87,11 @@ export class ChainUnavailable extends Error {
   override name = 'ChainUnavailable'
 }
 
+/** The node is on its way to the chain's tip; what it says until then proves nothing. It mends itself. */
+export class ChainSyncing extends ChainUnavailable {
+  override name = 'ChainSyncing'
+}
+
 /** The outside contradicts itself or us: stop crediting on this network and say so. */
 export class ChainHalted extends Error {
   override name = 'ChainHalted'

@@ -1,0 +1,131 @@
+import {
+  type BlockRef,
+  ChainHalted,
+  ChainSyncing,
+  ChainUnavailable,
+  type ChainUpdate,
+  type ScannedBlock,
+} from '../adapter.ts'
+import { concurrently } from './concurrently.ts'
+import type { HeaderAnswer } from './node-answers.ts'
+import { type NodeChain, placeBlock, referenceOf } from './node-chain.ts'
+
+/** A fork that leaves our chain deeper than this is no reorganisation that any chain of ours has seen. */
+const REORG_DEPTH_MAX = 100
+/** A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left. */
+const REORG_BLOCKS_MAX = 2_000
+/** Blocks asked for at a time; each may be 8 MB of hex. */
+const BLOCKS_IN_FLIGHT = 4
+/** A chain that grows while it is read is read again. */
+const WALK_ATTEMPTS_MAX = 3
+
+/**
+ * Walks the node's best chain from a checkpoint by block hashes. Every step is proved by the parent hashes in
+ * the headers themselves; heights are only a way to ask.
+ */
+export class ChainWalk {
+  readonly #node: NodeChain
+  readonly #asset: 'BTC' | 'LTC'
+  /** The last step did not reach the tip. */
+  #catchingUp = false
+
+  constructor(node: NodeChain, asset: 'BTC' | 'LTC') {
+    this.#node = node
+    this.#asset = asset
+  }
+
+  /** See `ChainAdapter.nextUpdate`. At the tip it takes one call, and two for each block. */
+  async next(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    for (let attempt = 1; attempt <= WALK_ATTEMPTS_MAX; attempt++) {
+      const bestHash = await this.#node.bestHash()
+      if (bestHash === checkpoint.hash) return null
+      const step =
+        (await this.#oneBlock(checkpoint, bestHash)) ?? (await this.#walk(checkpoint, bestHash, maxBlocks))
+      if (step === null) continue
+      this.#catchingUp = (step.blocks.at(-1)?.block.height ?? step.ancestor.height) < step.tip.height
+      return step
+    }
+    throw new ChainUnavailable('the node gives blocks that do not follow one another')
+  }
+
+  /** The common case: one block has come on top of ours. Its header says so, and its height follows. */
+  async #oneBlock(checkpoint: BlockRef, bestHash: string): Promise<ChainUpdate | null> {
+    if (this.#catchingUp) return null
+    const read = await this.#node.readBlock(bestHash)
+    if (read.parentHash !== checkpoint.hash) return null
+    const block = placeBlock(read, checkpoint.height + 1, this.#asset)
+    return { ancestor: checkpoint, blocks: [block], tip: block.block }
+  }
+
+  /** Null where the chain moved while it was read. */
+  async #walk(checkpoint: BlockRef, bestHash: string, maxBlocks: number): Promise<ChainUpdate | null> {
+    const tip = await this.#node.knownHeader(bestHash)
+    const ancestor = await this.#commonAncestor(checkpoint, tip)
+    const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, REORG_BLOCKS_MAX)
+    const count = Math.min(tip.height - ancestor.height, limit)
+    if (count < 0) return null
+    const heights = Array.from({ length: count }, (_, index) => ancestor.height + 1 + index)
+    const blocks = await concurrently(heights, BLOCKS_IN_FLIGHT, async (height) =>
+      placeBlock(await this.#node.readBlock(await this.#node.hashAt(height)), height, this.#asset),
+    )
+    return isChain(ancestor, blocks) ? { ancestor, blocks, tip: referenceOf(tip) } : null
+  }
+
+  /** The highest block that our chain and the node's best one share. */
+  async #commonAncestor(checkpoint: BlockRef, tip: HeaderAnswer): Promise<BlockRef> {
+    const ours = await this.#node.header(checkpoint.hash)
+    if (ours === null) return this.#ancestorOfUnknown(checkpoint, tip)
+    if (ours.hash !== checkpoint.hash || ours.height !== checkpoint.height) {
+      throw new ChainHalted(`the node gives block ${checkpoint.hash} another height than it had`)
+    }
+    if (ours.confirmations >= 1) return checkpoint
+    await this.#requireBetterChain(ours, tip)
+    let block = ours
+    for (let depth = 1; depth <= REORG_DEPTH_MAX; depth++) {
+      if (block.previousblockhash === undefined) throw new ChainHalted('the node has another genesis block')
+      block = await this.#node.knownHeader(block.previousblockhash)
+      if (block.confirmations >= 1) return referenceOf(block)
+    }
+    throw new ChainHalted(
+      `the node left the chain more than ${REORG_DEPTH_MAX} blocks below ${checkpoint.height}: find out which chain is right`,
+    )
+  }
+
+  /**
+   * The node knows our block and does not stand on it. That is a reorganisation only where its own chain has
+   * more work, or where it found ours invalid; else it is on its way to where it was before.
+   */
+  async #requireBetterChain(ours: HeaderAnswer, tip: HeaderAnswer): Promise<void> {
+    if (ours.chainwork !== undefined && tip.chainwork !== undefined) {
+      if (tip.chainwork.padStart(64, '0') > ours.chainwork.padStart(64, '0')) return
+    } else if (tip.height > ours.height) return
+    if (await this.#node.wasDeclaredInvalid(referenceOf(ours))) return
+    throw new ChainSyncing(
+      `the node stands at block ${tip.height} and has not yet come back to block ${ours.height}, which was read before`,
+    )
+  }
+
+  /**
+   * The node has never had our block: it is behind, or another node on another fork. Where it is higher than we
+   * are, we go back as far as any reorganisation went; what both chains share is found again in the same blocks
+   * and nothing changes for it.
+   */
+  async #ancestorOfUnknown(checkpoint: BlockRef, tip: HeaderAnswer): Promise<BlockRef> {
+    if (tip.height <= checkpoint.height) {
+      throw new ChainSyncing(
+        `the node stands at block ${tip.height} and does not know block ${checkpoint.height}, which was read before: it is syncing, or is another node whose chain is not longer`,
+      )
+    }
+    const height = Math.max(0, checkpoint.height - REORG_DEPTH_MAX)
+    return referenceOf(await this.#node.knownHeader(await this.#node.hashAt(height)))
+  }
+}
+
+function isChain(ancestor: BlockRef, blocks: readonly ScannedBlock[]): boolean {
+  let below = ancestor.hash
+  for (const { block, parentHash } of blocks) {
+    if (parentHash !== below) return false
+    below = block.hash
+  }
+  return true
+}

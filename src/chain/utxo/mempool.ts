@@ -1,0 +1,167 @@
+import type { Clock } from '../../clock.ts'
+import {
+  type BlockRef,
+  ChainSyncing,
+  ChainUnavailable,
+  type MempoolReading,
+  type MempoolTransfer,
+} from '../adapter.ts'
+import { concurrently } from './concurrently.ts'
+import { mempoolEntrySchema, mempoolSchema, parseHex, parseTxids } from './node-answers.ts'
+import { type NodeChain, syncingReason, withAsset } from './node-chain.ts'
+import type { ProgramSet } from './program-set.ts'
+import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
+import { type ScannedOutput, scanTransaction } from './scan-block.ts'
+import { MalformedBytes } from './transaction-reader.ts'
+
+/** Raw transactions asked for at a time. */
+const TRANSACTIONS_IN_FLIGHT = 8
+/** Matched transactions whose bytes we keep, so that the node can be asked what became of them. */
+const MATCHED_MAX = 50_000
+/** Forgotten ids are thrown out when this many more are remembered than the mempool holds. */
+const SEEN_SLACK = 20_000
+
+type MatchedTransaction = {
+  readonly raw: string
+  readonly outputs: readonly ScannedOutput[]
+  readonly firstSeenMs: number
+}
+
+/**
+ * The node's mempool, matched. Each transaction is fetched once, when it first appears, and only its id is
+ * remembered unless it pays us. An address is watched before it is handed out, so a transaction that did not
+ * pay us when it was first read never will.
+ */
+export class MempoolReader {
+  readonly #rpc: RpcClient
+  readonly #node: NodeChain
+  readonly #watched: ProgramSet
+  readonly #asset: 'BTC' | 'LTC'
+  readonly #clock: Clock
+  #seen = new Set<string>()
+  readonly #matched = new Map<string, MatchedTransaction>()
+
+  constructor(parts: {
+    rpc: RpcClient
+    node: NodeChain
+    watched: ProgramSet
+    asset: 'BTC' | 'LTC'
+    clock: Clock
+  }) {
+    this.#rpc = parts.rpc
+    this.#node = parts.node
+    this.#watched = parts.watched
+    this.#asset = parts.asset
+    this.#clock = parts.clock
+  }
+
+  /** See `ChainAdapter.readMempool`. A node that is still loading or syncing proves nothing: `ChainSyncing`. */
+  async read(isolated: boolean): Promise<MempoolReading | null> {
+    const readAtMs = this.#clock().getTime()
+    const before = await this.#node.state()
+    const syncing = syncingReason(before, isolated)
+    if (syncing !== null) throw new ChainSyncing(syncing)
+    const { loaded } = await this.#rpc.call('getmempoolinfo', [], mempoolSchema)
+    if (loaded === false) throw new ChainSyncing('the node is loading its mempool')
+
+    const txids = parseTxids(await this.#rpc.callRaw('getrawmempool', [false]))
+    if (txids === null) throw new ChainUnavailable('the node lists its mempool in a form that is not known')
+    await this.#fetchNew(txids)
+    const transfers = this.#transfersOf(txids)
+
+    const tip: BlockRef = await this.#node.reference(before.bestblockhash)
+    const tipMoved = (await this.#node.bestHash()) !== before.bestblockhash
+    return tipMoved ? null : { tip, readAtMs, transfers }
+  }
+
+  /** The bytes, in hex, of a transaction that paid us from the mempool; null where we have none. */
+  rawOf(txid: string): string | null {
+    return this.#matched.get(txid)?.raw ?? null
+  }
+
+  /** After another node answers, or the same one anew: what was seen before proves nothing. */
+  forgetSeen(): void {
+    this.#seen = new Set()
+  }
+
+  async #fetchNew(txids: readonly string[]): Promise<void> {
+    const fresh = txids.filter((txid) => !this.#seen.has(txid))
+    if (this.#seen.size > txids.length + SEEN_SLACK) {
+      const current = new Set(txids)
+      this.#seen = new Set([...this.#seen].filter((txid) => current.has(txid)))
+    }
+    await concurrently(fresh, TRANSACTIONS_IN_FLIGHT, (txid) => this.#fetch(txid))
+  }
+
+  async #fetch(txid: string): Promise<void> {
+    const raw = await this.#rawTransaction(txid)
+    // It has left the mempool meanwhile: into a block, or for good. The walk over the chain tells.
+    if (raw === null) return
+    const match = this.#scan(txid, raw)
+    if (match !== null) {
+      const firstSeenMs = await this.#firstSeenMs(txid)
+      this.#matched.set(txid, { raw: raw.toString('hex'), outputs: match, firstSeenMs })
+      this.#forgetOldest()
+    }
+    this.#seen.add(txid)
+  }
+
+  #scan(txid: string, raw: Buffer): readonly ScannedOutput[] | null {
+    try {
+      const scanned = scanTransaction(raw, this.#watched)
+      if (scanned === null) return null
+      if (scanned.txid === txid) return scanned.outputs
+    } catch (error) {
+      if (!(error instanceof MalformedBytes)) throw error
+      throw new ChainUnavailable(`the node sent transaction ${txid} damaged: ${error.message}`, {
+        cause: error,
+      })
+    }
+    throw new ChainUnavailable(`asked for transaction ${txid}, the node gave another`)
+  }
+
+  async #rawTransaction(txid: string): Promise<Buffer | null> {
+    try {
+      const raw = parseHex(await this.#rpc.callRaw('getrawtransaction', [txid, false]))
+      if (raw === null)
+        throw new ChainUnavailable(`the node sent transaction ${txid} in a form that is not known`)
+      return raw
+    } catch (error) {
+      if (error instanceof RpcError && error.code === RPC_CODES.notFound) return null
+      throw error
+    }
+  }
+
+  /** The earlier of the node's sighting and ours. */
+  async #firstSeenMs(txid: string): Promise<number> {
+    const nowMs = this.#clock().getTime()
+    try {
+      const entry = await this.#rpc.call('getmempoolentry', [txid], mempoolEntrySchema)
+      return Math.min(nowMs, entry.time * 1000)
+    } catch (error) {
+      if (error instanceof RpcError && error.code === RPC_CODES.notFound) return nowMs
+      throw error
+    }
+  }
+
+  #transfersOf(txids: readonly string[]): MempoolTransfer[] {
+    if (this.#matched.size === 0) return []
+    return txids.flatMap((txid) => {
+      const match = this.#matched.get(txid)
+      if (match === undefined) return []
+      return match.outputs.map((output) => ({
+        ...withAsset(output, this.#asset),
+        firstSeenMs: match.firstSeenMs,
+      }))
+    })
+  }
+
+  #forgetOldest(): void {
+    if (this.#matched.size <= MATCHED_MAX) return
+    const oldest = this.#matched.keys().next().value
+    if (oldest === undefined) return
+    this.#matched.delete(oldest)
+    // Fetched again should it still be there.
+    this.#seen.delete(oldest)
+  }
+}

@@ -1,0 +1,128 @@
+import { randomInt } from 'node:crypto'
+import type { WatchedPrograms } from '../adapter.ts'
+
+/** Programs kept in one piece of memory; pieces are added, never copied, so growing needs no room twice. */
+const PROGRAMS_PER_CHUNK = 1 << 14
+const SLOTS_MIN = 1 << 10
+/** Indexes are stored in 32 bits and one slot value means empty. */
+const PROGRAMS_MAX = 1 << 26
+
+/**
+ * The witness programs we match outputs against: 20 bytes of P2WPKH, 32 of P2WSH. A look-up probes a typed
+ * array by the program's first eight bytes and compares the whole program on a hit, so its cost does not grow
+ * with the number of programs. The hash is seeded anew in every process: nobody can prepare outputs that all
+ * fall into one slot.
+ */
+export class ProgramSet implements WatchedPrograms {
+  readonly #short = new ProgramTable(20)
+  readonly #long = new ProgramTable(32)
+
+  get size(): number {
+    return this.#short.size + this.#long.size
+  }
+
+  add(programs: Iterable<Uint8Array>): void {
+    for (const program of programs) {
+      if (program.length === 20) this.#short.add(program)
+      else if (program.length === 32) this.#long.add(program)
+      else throw new Error(`a witness program has 20 or 32 bytes, not ${program.length}`)
+    }
+  }
+
+  /** Whether the 20 bytes of `bytes` from `at` are a watched program. */
+  hasShort(bytes: Uint8Array, at: number): boolean {
+    return this.#short.has(bytes, at)
+  }
+
+  /** Whether the 32 bytes of `bytes` from `at` are a watched program. */
+  hasLong(bytes: Uint8Array, at: number): boolean {
+    return this.#long.has(bytes, at)
+  }
+}
+
+/** Open addressing with linear probing; never more than half full, so that a miss ends after a probe or two. */
+class ProgramTable {
+  readonly #width: number
+  readonly #seed = randomInt(2 ** 32)
+  readonly #chunks: Uint8Array[] = []
+  /** Pairs: index of the program plus one (0: empty), and its hash, which spares most comparisons. */
+  #slots = new Uint32Array(SLOTS_MIN * 2)
+  #mask = SLOTS_MIN - 1
+  size = 0
+
+  constructor(width: number) {
+    this.#width = width
+  }
+
+  has(bytes: Uint8Array, at: number): boolean {
+    const hash = this.#hash(bytes, at)
+    return this.#slots[this.#slotOf(hash, bytes, at) * 2] !== 0
+  }
+
+  add(program: Uint8Array): void {
+    if (this.size >= PROGRAMS_MAX) throw new Error(`no more than ${PROGRAMS_MAX} programs can be watched`)
+    if ((this.size + 1) * 2 > this.#mask + 1) this.#grow()
+    const hash = this.#hash(program, 0)
+    const slot = this.#slotOf(hash, program, 0)
+    if (this.#slots[slot * 2] !== 0) return
+    const place = this.size % PROGRAMS_PER_CHUNK
+    if (place === 0) this.#chunks.push(new Uint8Array(PROGRAMS_PER_CHUNK * this.#width))
+    this.#chunks.at(-1)?.set(program, place * this.#width)
+    this.size += 1
+    this.#slots[slot * 2] = this.size
+    this.#slots[slot * 2 + 1] = hash
+  }
+
+  /** The slot that holds this program, or the empty one where it belongs. */
+  #slotOf(hash: number, bytes: Uint8Array, at: number): number {
+    const slots = this.#slots
+    let slot = hash & this.#mask
+    for (;;) {
+      const index = slots[slot * 2] ?? 0
+      if (index === 0) return slot
+      if (slots[slot * 2 + 1] === hash && this.#equals(index - 1, bytes, at)) return slot
+      slot = (slot + 1) & this.#mask
+    }
+  }
+
+  #equals(index: number, bytes: Uint8Array, at: number): boolean {
+    const chunk = this.#chunks[(index / PROGRAMS_PER_CHUNK) | 0]
+    if (chunk === undefined) throw new Error('a slot points past the programs')
+    const start = (index % PROGRAMS_PER_CHUNK) * this.#width
+    for (let offset = 0; offset < this.#width; offset++) {
+      if (chunk[start + offset] !== bytes[at + offset]) return false
+    }
+    return true
+  }
+
+  /** Mixes the first eight bytes with the seed (the finalizer of MurmurHash3). */
+  #hash(bytes: Uint8Array, at: number): number {
+    let hash = Math.imul(readUint32(bytes, at) ^ this.#seed, 0x85ebca6b)
+    hash = Math.imul(hash ^ (hash >>> 13) ^ readUint32(bytes, at + 4), 0xc2b2ae35)
+    return (hash ^ (hash >>> 16)) >>> 0
+  }
+
+  #grow(): void {
+    const old = this.#slots
+    this.#mask = this.#mask * 2 + 1
+    this.#slots = new Uint32Array((this.#mask + 1) * 2)
+    for (let at = 0; at < old.length; at += 2) {
+      const index = old[at] ?? 0
+      if (index === 0) continue
+      const hash = old[at + 1] ?? 0
+      let slot = hash & this.#mask
+      while (this.#slots[slot * 2] !== 0) slot = (slot + 1) & this.#mask
+      this.#slots[slot * 2] = index
+      this.#slots[slot * 2 + 1] = hash
+    }
+  }
+}
+
+function readUint32(bytes: Uint8Array, at: number): number {
+  return (
+    (bytes[at] ?? 0) |
+    ((bytes[at + 1] ?? 0) << 8) |
+    ((bytes[at + 2] ?? 0) << 16) |
+    ((bytes[at + 3] ?? 0) << 24)
+  )
+}

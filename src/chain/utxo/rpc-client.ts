@@ -1,0 +1,168 @@
+import { type Dispatcher, Pool } from 'undici'
+import { z } from 'zod'
+import { ChainUnavailable } from '../adapter.ts'
+
+const CONNECT_TIMEOUT_MS = 5_000
+const ANSWER_TIMEOUT_MS = 30_000
+/** A node's own queue holds 16 requests (-rpcworkqueue). */
+const CONNECTIONS_MAX = 8
+/** The hex of a full block with its extension block, or the ids of a mempool of nearly two million transactions. */
+const ANSWER_BYTES_MAX = 128 * 1024 * 1024
+
+/** Error codes of Bitcoin Core's `rpc/protocol.h` that mean something to us. */
+export const RPC_CODES = {
+  misc: -1,
+  notFound: -5,
+  verifyRejected: -26,
+  alreadyInChain: -27,
+  warmingUp: -28,
+  methodNotFound: -32601,
+} as const
+
+/** The node understood and said no. */
+export class RpcError extends ChainUnavailable {
+  override name = 'RpcError'
+  readonly code: number
+
+  constructor(method: string, code: number, message: string) {
+    super(`the node answered ${method} with: ${message} (${code})`)
+    this.code = code
+  }
+}
+
+const answerSchema = z.object({
+  result: z.unknown().optional(),
+  error: z.object({ code: z.number(), message: z.string() }).nullish(),
+})
+
+/** JSON-RPC over HTTP with a node of Bitcoin Core's family. Every failure is a `ChainUnavailable` that names the mend. */
+export class RpcClient {
+  readonly #pool: Pool
+  readonly #path: string
+  readonly #authorization: string | null
+  /** Host and port, for messages: the URL itself holds credentials. */
+  readonly #where: string
+  readonly #setting: string
+  #lastId = 0
+
+  /** `setting` is the name under which the operator configured `url`. */
+  constructor(url: string, setting: string) {
+    const parsed = new URL(url)
+    this.#where = parsed.host
+    this.#setting = setting
+    this.#path = `${parsed.pathname}${parsed.search}`
+    const user = decodeURIComponent(parsed.username)
+    const password = decodeURIComponent(parsed.password)
+    this.#authorization =
+      user === '' && password === ''
+        ? null
+        : `Basic ${Buffer.from(`${user}:${password}`, 'utf8').toString('base64')}`
+    this.#pool = new Pool(parsed.origin, {
+      connections: CONNECTIONS_MAX,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      headersTimeout: ANSWER_TIMEOUT_MS,
+      bodyTimeout: ANSWER_TIMEOUT_MS,
+      // Long answers are read in one piece; what has more bytes than this is no answer of a node.
+      maxResponseSize: ANSWER_BYTES_MAX,
+    })
+  }
+
+  /** Calls a method and parses its result. Throws `RpcError` where the node refuses, else `ChainUnavailable`. */
+  async call<Result>(method: string, params: readonly unknown[], schema: z.ZodType<Result>): Promise<Result> {
+    const result = await this.callRaw(method, params)
+    const parsed = schema.safeParse(result)
+    if (!parsed.success) {
+      throw new ChainUnavailable(
+        `${this.#where} answers ${method} in a form that is not known: ${this.#setting} must point to a node of Bitcoin Core's family`,
+        { cause: parsed.error },
+      )
+    }
+    return parsed.data
+  }
+
+  /** Like `call`, for large results whose form the caller checks itself. */
+  async callRaw(method: string, params: readonly unknown[]): Promise<unknown> {
+    this.#lastId += 1
+    const body = JSON.stringify({ jsonrpc: '1.0', id: this.#lastId, method, params })
+    const { status, text } = await this.#post(body)
+    this.#refuseStatus(status)
+    const answer = this.#parse(text)
+    if (answer.error) {
+      if (answer.error.code === RPC_CODES.warmingUp) {
+        throw new ChainUnavailable(`the node at ${this.#where} is starting: ${answer.error.message}`)
+      }
+      throw new RpcError(method, answer.error.code, answer.error.message)
+    }
+    return answer.result
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy()
+  }
+
+  async #post(body: string): Promise<{ status: number; text: string }> {
+    const headers: Record<string, string> = { 'content-type': 'application/json' }
+    if (this.#authorization !== null) headers.authorization = this.#authorization
+    const request: Dispatcher.RequestOptions = { method: 'POST', path: this.#path, headers, body }
+    try {
+      const response = await this.#pool.request(request)
+      return { status: response.statusCode, text: await response.body.text() }
+    } catch (error) {
+      throw new ChainUnavailable(this.#explain(error), { cause: error })
+    }
+  }
+
+  #refuseStatus(status: number): void {
+    // 200 and 500 (and 400 and 404 for malformed or unknown calls) carry a JSON-RPC answer.
+    if (status === 401) {
+      throw new ChainUnavailable(
+        `the node at ${this.#where} refuses the user name or password: correct them in ${this.#setting}`,
+      )
+    }
+    if (status === 403) {
+      throw new ChainUnavailable(
+        `the node at ${this.#where} does not serve this address: add it to the node's rpcallowip`,
+      )
+    }
+    if (status === 503) {
+      throw new ChainUnavailable(`the node at ${this.#where} is overloaded: raise its rpcworkqueue`)
+    }
+  }
+
+  #parse(text: string): z.infer<typeof answerSchema> {
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch (error) {
+      throw new ChainUnavailable(this.#noRpc(), { cause: error })
+    }
+    const parsed = answerSchema.safeParse(value)
+    if (!parsed.success) throw new ChainUnavailable(this.#noRpc(), { cause: parsed.error })
+    return parsed.data
+  }
+
+  #noRpc(): string {
+    return `what answers at ${this.#where} is no node of Bitcoin Core's family: correct ${this.#setting}`
+  }
+
+  #explain(error: unknown): string {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const start = `the node at ${this.#where}`
+    switch (code) {
+      case 'ECONNREFUSED':
+        return `${start} refuses the connection: start it, or correct ${this.#setting}`
+      case 'ENOTFOUND':
+      case 'EAI_AGAIN':
+        return `${start} has a name that does not resolve: correct ${this.#setting}`
+      case 'UND_ERR_CONNECT_TIMEOUT':
+      case 'UND_ERR_HEADERS_TIMEOUT':
+      case 'UND_ERR_BODY_TIMEOUT':
+      case 'ETIMEDOUT':
+        return `${start} does not answer in time`
+      case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
+        return `${start} sends more than any answer can have`
+      default:
+        return `${start} ended the connection${code === '' ? '' : ` (${code})`}`
+    }
+  }
+}

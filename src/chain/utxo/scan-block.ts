@@ -1,0 +1,105 @@
+import { COINBASE_CONFIRMATIONS, PEG_OUT_CONFIRMATIONS } from '../../core/chain/utxo-parameters.ts'
+import { HASH_BYTES, merkleRoot, sha256d, toDisplayHex, transactionHash } from './hashes.ts'
+import type { ProgramSet } from './program-set.ts'
+import {
+  MalformedBytes,
+  type OutputHit,
+  TransactionReader,
+  type TransactionSpan,
+} from './transaction-reader.ts'
+
+const HEADER_BYTES = 80
+
+/** A watched output. Amounts in base units. */
+export type ScannedOutput = {
+  readonly program: string
+  readonly txid: string
+  readonly outputIndex: number
+  readonly amount: bigint
+  readonly minimumConfirmations: number
+}
+
+export type ScannedBytes = {
+  readonly hash: string
+  readonly parentHash: string
+  /** The header's time, which its miner chose. */
+  readonly timeMs: number
+  readonly outputs: readonly ScannedOutput[]
+  /** Where each transaction lies, for `hasTransactionsOfHeader`. */
+  readonly spans: readonly TransactionSpan[]
+}
+
+/**
+ * One pass over a block in wire form: the header's hash, and the outputs that pay watched programs. Ids are
+ * computed only for transactions that do. Throws `MalformedBytes` where the block is cut off or is none.
+ */
+export function scanBlock(bytes: Uint8Array, watched: ProgramSet): ScannedBytes {
+  if (bytes.length <= HEADER_BYTES) throw new MalformedBytes('cut off in the header')
+  const reader = new TransactionReader(bytes, HEADER_BYTES)
+  const count = reader.readCount()
+  const spans: TransactionSpan[] = []
+  const outputs: ScannedOutput[] = []
+  const hits: OutputHit[] = []
+  for (let index = 0; index < count; index++) {
+    const span = reader.readTransaction(watched, hits, false)
+    spans.push(span)
+    if (hits.length === 0) continue
+    const txid = toDisplayHex(transactionHash(bytes, span))
+    for (const hit of hits) {
+      const minimumConfirmations = confirmationsBeforeSpending(index, span, hit.outputIndex)
+      outputs.push(scannedOutput(bytes, txid, hit, minimumConfirmations))
+    }
+    hits.length = 0
+  }
+  // Litecoin's extension block follows its HogEx; the header's root does not cover it and we do not read it.
+  if (!reader.atEnd && spans.at(-1)?.isHogEx !== true)
+    throw new MalformedBytes('bytes after the last transaction')
+  const header = bytes.subarray(0, HEADER_BYTES)
+  return {
+    hash: toDisplayHex(sha256d(header)),
+    parentHash: toDisplayHex(header.subarray(4, 36)),
+    timeMs: new DataView(bytes.buffer, bytes.byteOffset).getUint32(68, true) * 1000,
+    outputs,
+    spans,
+  }
+}
+
+/**
+ * Whether these are the very transactions that the header commits to. With it a block's hash vouches for all we
+ * read from its bytes: nothing can be left out, added or changed on the way.
+ */
+export function hasTransactionsOfHeader(bytes: Uint8Array, spans: readonly TransactionSpan[]): boolean {
+  const root = merkleRoot(spans.map((span) => transactionHash(bytes, span)))
+  return root !== null && Buffer.compare(root, bytes.subarray(36, 36 + HASH_BYTES)) === 0
+}
+
+/** The watched outputs of a transaction that stands alone, as a mempool gives it. */
+export function scanTransaction(
+  bytes: Uint8Array,
+  watched: ProgramSet,
+): { readonly txid: string; readonly outputs: readonly ScannedOutput[] } | null {
+  const reader = new TransactionReader(bytes, 0)
+  const hits: OutputHit[] = []
+  const span = reader.readTransaction(watched, hits, true)
+  if (!reader.atEnd) throw new MalformedBytes('bytes after the transaction')
+  if (hits.length === 0) return null
+  const txid = toDisplayHex(transactionHash(bytes, span))
+  return { txid, outputs: hits.map((hit) => scannedOutput(bytes, txid, hit, 1)) }
+}
+
+/** The coinbase is a block's first transaction; peg-outs are the HogEx's outputs after its first. */
+function confirmationsBeforeSpending(index: number, span: TransactionSpan, outputIndex: number): number {
+  if (index === 0) return COINBASE_CONFIRMATIONS
+  return span.isHogEx && outputIndex > 0 ? PEG_OUT_CONFIRMATIONS : 1
+}
+
+function scannedOutput(
+  bytes: Uint8Array,
+  txid: string,
+  hit: OutputHit,
+  minimumConfirmations: number,
+): ScannedOutput {
+  const { outputIndex, amount, programStart, programLength } = hit
+  const program = Buffer.from(bytes.subarray(programStart, programStart + programLength)).toString('hex')
+  return { program, txid, outputIndex, amount, minimumConfirmations }
+}

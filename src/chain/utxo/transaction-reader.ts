@@ -1,0 +1,155 @@
+import type { ProgramSet } from './program-set.ts'
+
+/** The bytes end before the structure does, or are no such structure. */
+export class MalformedBytes extends Error {
+  override name = 'MalformedBytes'
+}
+
+const FLAG_WITNESS = 0x01
+/** Litecoin (LIP-0002): data of the extension block, or the mark of the block's last transaction, the HogEx. */
+const FLAG_MWEB = 0x08
+const OUTPOINT_BYTES = 36
+const SEQUENCE_BYTES = 4
+const P2WPKH_SCRIPT_BYTES = 22
+const P2WSH_SCRIPT_BYTES = 34
+
+/** An output that pays a watched program. `start` is where the program's bytes begin. */
+export type OutputHit = {
+  readonly outputIndex: number
+  readonly amount: bigint
+  readonly programStart: number
+  readonly programLength: 20 | 32
+}
+
+/** Where the parts of a transaction lie that its id is the hash of: version, inputs and outputs, lock time. */
+export type TransactionSpan = {
+  readonly versionAt: number
+  readonly bodyStart: number
+  readonly bodyEnd: number
+  readonly lockTimeAt: number
+  readonly isHogEx: boolean
+}
+
+/**
+ * Walks transactions in wire form (BIP144, LIP-0002) byte by byte, once, and copies nothing. Outputs are
+ * matched as they pass.
+ */
+export class TransactionReader {
+  at: number
+  readonly #bytes: Uint8Array
+  readonly #view: DataView
+
+  constructor(bytes: Uint8Array, at: number) {
+    this.#bytes = bytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.at = at
+  }
+
+  get atEnd(): boolean {
+    return this.at === this.#bytes.length
+  }
+
+  /** Reads one transaction; hits are added to `hits`. `alone`: the bytes hold nothing else. */
+  readTransaction(watched: ProgramSet, hits: OutputHit[], alone: boolean): TransactionSpan {
+    const versionAt = this.at
+    this.#skip(4)
+    let bodyStart = this.at
+    let flags = 0
+    let inputs = this.readCount()
+    if (inputs === 0) {
+      flags = this.#readByte()
+      // Without flags this was an empty list of outputs: nothing that pays anybody.
+      if (flags === 0) return this.#withoutInputs(versionAt, bodyStart)
+      if ((flags & ~(FLAG_WITNESS | FLAG_MWEB)) !== 0) throw new MalformedBytes('unknown transaction flags')
+      bodyStart = this.at
+      inputs = this.readCount()
+    }
+    this.#skipInputs(inputs)
+    this.#readOutputs(watched, hits)
+    const bodyEnd = this.at
+    if ((flags & FLAG_WITNESS) !== 0) this.#skipWitnesses(inputs)
+    let isHogEx = false
+    if ((flags & FLAG_MWEB) !== 0) {
+      isHogEx = this.#readByte() === 0
+      // Only transactions on their own carry extension data; in a block it stands after the transactions.
+      if (!isHogEx && !alone) throw new MalformedBytes('extension data inside a block transaction')
+      if (!isHogEx) this.at = this.#bytes.length - 4
+    }
+    const lockTimeAt = this.at
+    this.#skip(4)
+    return { versionAt, bodyStart, bodyEnd, lockTimeAt, isHogEx }
+  }
+
+  /** A compact size (Bitcoin's variable-length integer) that counts things which follow. */
+  readCount(): number {
+    const first = this.#readByte()
+    if (first < 0xfd) return first
+    const at = this.at
+    if (first === 0xfd) {
+      this.#skip(2)
+      return this.#view.getUint16(at, true)
+    }
+    if (first === 0xfe) {
+      this.#skip(4)
+      return this.#view.getUint32(at, true)
+    }
+    // Whatever has 64 bits of length does not fit into any message.
+    throw new MalformedBytes('a length that no message can have')
+  }
+
+  #withoutInputs(versionAt: number, bodyStart: number): TransactionSpan {
+    const bodyEnd = this.at
+    const lockTimeAt = this.at
+    this.#skip(4)
+    return { versionAt, bodyStart, bodyEnd, lockTimeAt, isHogEx: false }
+  }
+
+  #skipInputs(inputs: number): void {
+    for (let index = 0; index < inputs; index++) {
+      this.#skip(OUTPOINT_BYTES)
+      this.#skip(this.readCount())
+      this.#skip(SEQUENCE_BYTES)
+    }
+  }
+
+  #readOutputs(watched: ProgramSet, hits: OutputHit[]): void {
+    const bytes = this.#bytes
+    const outputs = this.readCount()
+    for (let outputIndex = 0; outputIndex < outputs; outputIndex++) {
+      const amountAt = this.at
+      this.#skip(8)
+      const length = this.readCount()
+      const scriptAt = this.at
+      this.#skip(length)
+      if (bytes[scriptAt] !== 0) continue
+      const programStart = scriptAt + 2
+      if (length === P2WPKH_SCRIPT_BYTES && bytes[scriptAt + 1] === 20) {
+        if (!watched.hasShort(bytes, programStart)) continue
+      } else if (length === P2WSH_SCRIPT_BYTES && bytes[scriptAt + 1] === 32) {
+        if (!watched.hasLong(bytes, programStart)) continue
+      } else continue
+      const amount = this.#view.getBigUint64(amountAt, true)
+      const programLength = length === P2WPKH_SCRIPT_BYTES ? 20 : 32
+      hits.push({ outputIndex, amount, programStart, programLength })
+    }
+  }
+
+  #skipWitnesses(inputs: number): void {
+    for (let index = 0; index < inputs; index++) {
+      const items = this.readCount()
+      for (let item = 0; item < items; item++) this.#skip(this.readCount())
+    }
+  }
+
+  #readByte(): number {
+    const byte = this.#bytes[this.at]
+    if (byte === undefined) throw new MalformedBytes('cut off')
+    this.at += 1
+    return byte
+  }
+
+  #skip(length: number): void {
+    this.at += length
+    if (this.at > this.#bytes.length) throw new MalformedBytes('cut off')
+  }
+}

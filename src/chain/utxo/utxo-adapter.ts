@@ -1,0 +1,143 @@
+import type { Clock } from '../../clock.ts'
+import type { Network } from '../../core/assets.ts'
+import { type UtxoChain, type UtxoParameters, utxoParametersOf } from '../../core/chain/utxo-parameters.ts'
+import {
+  type BlockRef,
+  type ChainAdapter,
+  ChainHalted,
+  type ChainUpdate,
+  type MempoolReading,
+  type NetworkHealth,
+} from '../adapter.ts'
+import { ChainWalk } from './chain-walk.ts'
+import { MempoolReader } from './mempool.ts'
+import type { ChainAnswer } from './node-answers.ts'
+import { NodeChain, syncingReason } from './node-chain.ts'
+import { listenToZmq, probeForChanges } from './notifications.ts'
+import { ProgramSet } from './program-set.ts'
+import { RpcClient } from './rpc-client.ts'
+import { TransactionFate } from './transaction-fate.ts'
+
+const PROBE_INTERVAL_MS = 200
+
+export type UtxoAdapterOptions = {
+  readonly chain: UtxoChain
+  readonly livemode: boolean
+  /** A node's RPC, with credentials. */
+  readonly rpcUrl: string
+  /** The name under which the operator configured `rpcUrl`, for messages that tell the mend. */
+  readonly rpcSetting: string
+  /** The node's ZeroMQ notifications; null: the node is asked in short intervals. */
+  readonly zmqUrl: string | null
+  readonly clock: Clock
+  /** Pause between two looks at a node without notifications. */
+  readonly probeIntervalMs?: number
+}
+
+/**
+ * Bitcoin, Litecoin and what is made like them, through one node's RPC. Calls used: getblockchaininfo,
+ * getbestblockhash, getblockhash, getblockheader, getblock (raw), getchaintips, getmempoolinfo, getrawmempool,
+ * getrawtransaction (raw), getmempoolentry, testmempoolaccept, sendrawtransaction.
+ */
+export class UtxoAdapter implements ChainAdapter {
+  readonly network: Network
+  readonly watched = new ProgramSet()
+  readonly #options: UtxoAdapterOptions
+  readonly #rpc: RpcClient
+  readonly #node: NodeChain
+  readonly #walk: ChainWalk
+  readonly #mempool: MempoolReader
+  readonly #fate: TransactionFate
+  #parameters: UtxoParameters | null = null
+  #pruneHeight = 0
+
+  constructor(options: UtxoAdapterOptions) {
+    const { chain, livemode, rpcUrl, rpcSetting, clock } = options
+    const asset = chain === 'bitcoin' ? 'BTC' : 'LTC'
+    this.network = `${chain}-${livemode ? 'live' : 'test'}`
+    this.#options = options
+    this.#rpc = new RpcClient(rpcUrl, rpcSetting)
+    this.#node = new NodeChain(this.#rpc, this.watched)
+    this.#walk = new ChainWalk(this.#node, asset)
+    this.#mempool = new MempoolReader({
+      rpc: this.#rpc,
+      node: this.#node,
+      watched: this.watched,
+      asset,
+      clock,
+    })
+    this.#fate = new TransactionFate(this.#rpc, this.#mempool, clock)
+  }
+
+  async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
+    const state = await this.#node.state()
+    const parameters = this.#recognize(state)
+    const genesisHash = await this.#node.hashAt(0)
+    if (genesisHash !== parameters.genesisHash) {
+      throw new ChainHalted(
+        `the node's chain is no ${this.#options.chain}: its genesis block is ${genesisHash}; correct ${this.#options.rpcSetting}`,
+      )
+    }
+    this.#parameters = parameters
+    this.#pruneHeight = state.pruned === true ? (state.pruneheight ?? 0) : 0
+    this.#mempool.forgetSeen()
+    this.#fate.forget()
+    const reason = syncingReason(state, parameters.isolated)
+    return {
+      parameters: parameters.name,
+      health: reason === null ? { status: 'ok' } : { status: 'syncing', reason },
+    }
+  }
+
+  async tip(): Promise<BlockRef> {
+    return this.#node.reference(await this.#node.bestHash())
+  }
+
+  async nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    if (checkpoint.height + 1 < this.#pruneHeight) {
+      throw new ChainHalted(
+        `the node has pruned its blocks below ${this.#pruneHeight}, and those from ${checkpoint.height + 1} on were not read yet: use a node that still has them, or raise prune= and sync again`,
+      )
+    }
+    const update = await this.#walk.next(checkpoint, maxBlocks)
+    if (update !== null) this.#fate.forget()
+    return update
+  }
+
+  readMempool(): Promise<MempoolReading | null> {
+    if (this.#parameters === null) throw new Error('the mempool was asked for before the node was connected')
+    return this.#mempool.read(this.#parameters.isolated)
+  }
+
+  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    return this.#fate.of(txids)
+  }
+
+  subscribe(wake: () => void): () => void {
+    const { zmqUrl, probeIntervalMs = PROBE_INTERVAL_MS } = this.#options
+    if (zmqUrl !== null) return listenToZmq(zmqUrl, this.watched, wake)
+    return probeForChanges({ rpc: this.#rpc, node: this.#node, intervalMs: probeIntervalMs }, wake)
+  }
+
+  close(): Promise<void> {
+    return this.#rpc.close()
+  }
+
+  #recognize(state: ChainAnswer): UtxoParameters {
+    const { chain, livemode, rpcSetting } = this.#options
+    const parameters = utxoParametersOf(chain, state.chain)
+    if (parameters === null) {
+      throw new ChainHalted(
+        `the node is on a chain "${state.chain}" that is not known; correct ${rpcSetting}`,
+      )
+    }
+    if (parameters.livemode !== livemode) {
+      throw new ChainHalted(
+        livemode
+          ? `${rpcSetting} is for live money and its node is on the chain "${state.chain}": point it to a node on "main"`
+          : `${rpcSetting} is for tests and its node is on the live chain "main": point it to a test chain`,
+      )
+    }
+    return parameters
+  }
+}
