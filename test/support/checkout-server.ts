@@ -16,9 +16,9 @@ export async function startCheckoutServer(options: { sandbox?: CheckoutDeps['san
     log: { error: (details) => state.errors.push(details) },
     readCheckout: async (token) => {
       if (state.isDown) throw new Error('the database is away')
-      return shown.get(token) ?? null
+      const found = shown.get(token)
+      return found === undefined ? null : { ...found, tipHeightOf: () => state.tipHeight }
     },
-    tipHeightOf: () => state.tipHeight,
     ...(options.sandbox === undefined ? {} : { sandbox: options.sandbox }),
   })
   const server = createServer(getRequestListener(checkout.app.fetch))

@@ -1,4 +1,5 @@
-import type { AssetId, Network } from '../assets.ts'
+import type { AssetId } from '../assets.ts'
+import type { TipHeights } from '../invoice/render.ts'
 import {
   amountsOf,
   deriveStatus,
@@ -76,11 +77,8 @@ export type CheckoutView = {
   readonly payments: readonly CheckoutPayment[]
 }
 
-/** The chain's height as far as it is known, for counting confirmations. */
-export type TipHeightOf = (network: Network) => number | null
-
 /** The whole content of an invoice's page at `nowMs`, from the facts alone. */
-export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHeightOf): CheckoutView {
+export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHeights): CheckoutView {
   const amounts = amountsOf(invoice)
   const state = stateOf(invoice, nowMs)
   const isOpen = nowMs <= invoice.expiresAtMs
@@ -152,7 +150,7 @@ function cancelledReason(invoice: Invoice): ReviewReason | null {
     : null
 }
 
-function progressOf(invoice: Invoice, tipHeightOf: TipHeightOf): Confirmations | null {
+function progressOf(invoice: Invoice, tipHeightOf: TipHeights): Confirmations | null {
   let slowest: Confirmations | null = null
   for (const payment of invoice.payments) {
     if (!isFollowed(invoice, payment) || payment.status === 'confirmed') continue
@@ -163,7 +161,7 @@ function progressOf(invoice: Invoice, tipHeightOf: TipHeightOf): Confirmations |
 }
 
 /** Confirmations as `reached` of `required`, never more than are required: past that they mean nothing. */
-export function confirmationsOf(payment: Payment, tipHeightOf: TipHeightOf): Confirmations {
+export function confirmationsOf(payment: Payment, tipHeightOf: TipHeights): Confirmations {
   const required = payment.confirmationsRequired
   if (payment.status === 'confirmed') return { reached: required, required }
   if (payment.block === null) return { reached: 0, required }

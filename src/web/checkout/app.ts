@@ -2,7 +2,8 @@ import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { compress } from 'hono/compress'
 import type { Clock } from '../../clock.ts'
-import { checkoutView, type TipHeightOf } from '../../core/checkout/checkout-state.ts'
+import { checkoutView } from '../../core/checkout/checkout-state.ts'
+import type { TipHeights } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { SECURITY_HEADERS } from './content-security.ts'
@@ -12,15 +13,18 @@ import { type FullSnapshot, LiveStreams } from './live-streams.ts'
 import { isScenario, type Scenario } from './test-panel.tsx'
 import { titleOf } from './words.ts'
 
-/** What a token opens. */
-export type CheckoutInvoice = { readonly invoice: Invoice; readonly merchantName: string }
+/** What a token opens: an invoice, whose shop it is, and how high the chains are. */
+export type CheckoutFacts = {
+  readonly invoice: Invoice
+  readonly merchantName: string
+  readonly tipHeightOf: TipHeights
+}
 
 export type CheckoutDeps = {
   readonly clock: Clock
   readonly log: { error(details: object, message: string): void }
   /** Null for every token that opens nothing, whatever the reason. Throws where the database cannot be asked. */
-  readonly readCheckout: (token: string) => Promise<CheckoutInvoice | null>
-  readonly tipHeightOf: TipHeightOf
+  readonly readCheckout: (token: string) => Promise<CheckoutFacts | null>
   /** Present where test invoices can be paid on sandbox chains. */
   readonly sandbox?: {
     payInvoice(request: {
@@ -116,9 +120,9 @@ function serveTestPanel(app: Hono, deps: CheckoutDeps): void {
   })
 }
 
-function pageOf(deps: CheckoutDeps, token: string, found: CheckoutInvoice): CheckoutPage {
+function pageOf(deps: CheckoutDeps, token: string, found: CheckoutFacts): CheckoutPage {
   return {
-    view: checkoutView(found.invoice, deps.clock().getTime(), deps.tipHeightOf),
+    view: checkoutView(found.invoice, deps.clock().getTime(), found.tipHeightOf),
     merchantName: found.merchantName,
     language: ENGLISH,
     token,
