@@ -21,6 +21,7 @@ const DAEMONS = {
   bitcoin: {
     binary: 'bitcoind',
     install: 'install Bitcoin Core or Bitcoin Knots and put bitcoind on the PATH',
+    arguments: [],
   },
 } as const
 export type NodeChainName = keyof typeof DAEMONS

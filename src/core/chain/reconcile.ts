@@ -1,0 +1,198 @@
+import type { Network } from '../assets.ts'
+import type { BlockPosition, Payment, TransferFact } from '../invoice/types.ts'
+
+/**
+ * What a reading of the chain means for the invoices: pure, and without memory but for the transfers that the
+ * database holds. Facts are absolute (in this block, so deep; in the mempool; gone), so that a reading which
+ * is repeated after a crash tells the same again.
+ */
+
+export type InvoiceOwner = {
+  readonly tenant: { readonly merchantId: string; readonly livemode: boolean }
+  readonly invoiceId: string
+}
+
+/** A recorded transfer that is not final, or that lies above some height. */
+export type TrackedTransfer = InvoiceOwner & { readonly payment: Payment }
+
+/** A transfer that a block or the mempool holds, to the address of an invoice. */
+export type OwnedTransfer = InvoiceOwner &
+  Pick<TransferFact, 'txid' | 'outputIndex' | 'asset' | 'amount' | 'minimumConfirmations'>
+
+export type OwnedBlock = { readonly block: BlockPosition; readonly transfers: readonly OwnedTransfer[] }
+
+/** The facts for one invoice, to be told in one transaction. */
+export type InvoiceFacts = InvoiceOwner & { readonly facts: readonly TransferFact[] }
+
+export type BlocksReading = {
+  readonly network: Network
+  /** What our chain and the node's share; all that we hold above it is disconnected. */
+  readonly ancestor: { readonly height: number; readonly hash: string }
+  /** Connected above the ancestor, in order. */
+  readonly blocks: readonly OwnedBlock[]
+  /** Whether the last of the blocks is the node's tip. */
+  readonly reachesTip: boolean
+  /** Unsettled transfers, and all that lie above the ancestor. */
+  readonly tracked: readonly TrackedTransfer[]
+  readonly readAtMs: number
+}
+
+/**
+ * Transfers whose block is gone and that no connected block holds: those which the mempool, or the node when it
+ * is asked, must decide about before anything is committed.
+ */
+export function disconnectedBy(reading: BlocksReading): TrackedTransfer[] {
+  const included = new Set(reading.blocks.flatMap(({ transfers }) => transfers.map(keyOf)))
+  const top = topOf(reading)
+  return reading.tracked.filter(({ payment }) => {
+    if (payment.block === null || payment.block.height <= reading.ancestor.height) return false
+    // Beyond what was read so far: decided when the walk comes there.
+    if (payment.block.height > top && !reading.reachesTip) return false
+    return !included.has(keyOf(payment))
+  })
+}
+
+/**
+ * The facts after a step along the chain. Disconnecting and connecting are seen together: a transfer that moved
+ * to another block is only told to be in that block. `alive` holds the ids of those `disconnectedBy` that still
+ * wait for a block; null while that cannot be known because the tip is not reached: they are unconfirmed then,
+ * until the mempool is read.
+ */
+export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<string> | null): InvoiceFacts[] {
+  const facts = new FactsByInvoice()
+  const tipHeight = topOf(reading)
+  const tracked = new Map(reading.tracked.map((transfer) => [keyOf(transfer.payment), transfer]))
+  const told = new Set<string>()
+  for (const { block, transfers } of reading.blocks) {
+    for (const transfer of transfers) {
+      const known = tracked.get(keyOf(transfer))
+      told.add(keyOf(transfer))
+      const firstSeenMs = Math.min(
+        known?.payment.firstSeenMs ?? reading.readAtMs,
+        block.timeMs,
+        reading.readAtMs,
+      )
+      facts.add(transfer, {
+        ...identityOf(reading.network, transfer),
+        firstSeenMs,
+        state: 'block',
+        block,
+        confirmations: tipHeight - block.height + 1,
+      })
+    }
+  }
+  for (const gone of disconnectedBy(reading)) {
+    told.add(keyOf(gone.payment))
+    const state = alive === null || alive.has(gone.payment.txid) ? 'mempool' : 'reorged'
+    facts.add(gone, { ...identityOfPayment(gone.payment), state })
+  }
+  for (const buried of reading.tracked) {
+    const { payment } = buried
+    // What is final needs no count, and what has no block has none.
+    if (payment.status !== 'confirming' || payment.block === null || told.has(keyOf(payment))) continue
+    if (payment.block.height > reading.ancestor.height) continue
+    const confirmations = tipHeight - payment.block.height + 1
+    facts.add(buried, { ...identityOfPayment(payment), state: 'block', block: payment.block, confirmations })
+  }
+  return facts.list()
+}
+
+export type MempoolContents = {
+  readonly network: Network
+  /** The tip while the mempool was read; everything up to it was told before. */
+  readonly tipHeight: number
+  readonly transfers: readonly (OwnedTransfer & { readonly firstSeenMs: number })[]
+  /** Unsettled transfers, all above the tip, and what the database holds of those in the mempool. */
+  readonly tracked: readonly TrackedTransfer[]
+}
+
+/** Transfers that wait for a block and that the mempool does not hold: the node must be asked about them. */
+export function vanishedFrom(mempool: MempoolContents): TrackedTransfer[] {
+  const present = new Set(mempool.transfers.map(keyOf))
+  return mempool.tracked.filter(
+    ({ payment }) => isUnconfirmed(payment, mempool.tipHeight) && !present.has(keyOf(payment)),
+  )
+}
+
+/**
+ * The facts after the mempool was read at the chain's tip. Tells only what the database does not hold yet, so
+ * that a mempool which stays the same says nothing. `dead` holds the ids of those `vanishedFrom` that cannot
+ * confirm any more.
+ */
+export function reconcileMempool(mempool: MempoolContents, dead: ReadonlySet<string>): InvoiceFacts[] {
+  const facts = new FactsByInvoice()
+  const tracked = new Map(mempool.tracked.map((transfer) => [keyOf(transfer.payment), transfer]))
+  for (const transfer of mempool.transfers) {
+    const known = tracked.get(keyOf(transfer))
+    // A transfer in a block that we read stays there, whatever the mempool claims.
+    if (known !== undefined && isBuried(known.payment, mempool.tipHeight)) continue
+    if (known?.payment.status === 'detected' && known.payment.firstSeenMs <= transfer.firstSeenMs) continue
+    facts.add(transfer, {
+      ...identityOf(mempool.network, transfer),
+      firstSeenMs: transfer.firstSeenMs,
+      state: 'mempool',
+    })
+  }
+  for (const gone of vanishedFrom(mempool)) {
+    const hadBlock = gone.payment.block !== null
+    if (dead.has(gone.payment.txid)) {
+      facts.add(gone, { ...identityOfPayment(gone.payment), state: hadBlock ? 'reorged' : 'replaced' })
+    } else if (hadBlock) {
+      facts.add(gone, { ...identityOfPayment(gone.payment), state: 'mempool' })
+    }
+  }
+  return facts.list()
+}
+
+/** Waits for a block: never had one, or had one that is above the chain as we know it. */
+function isUnconfirmed(payment: Payment, tipHeight: number): boolean {
+  if (payment.status === 'replaced' || payment.status === 'reorged') return false
+  return !isBuried(payment, tipHeight)
+}
+
+function isBuried(payment: Payment, tipHeight: number): boolean {
+  return payment.block !== null && payment.block.height <= tipHeight
+}
+
+/** Confirmations are counted to the highest block that we have read ourselves, not to what a node claims. */
+function topOf(reading: BlocksReading): number {
+  return reading.blocks.at(-1)?.block.height ?? reading.ancestor.height
+}
+
+function keyOf(transfer: { readonly txid: string; readonly outputIndex: number }): string {
+  return `${transfer.txid}:${transfer.outputIndex}`
+}
+
+function identityOf(network: Network, transfer: OwnedTransfer) {
+  const { txid, outputIndex, asset, amount, minimumConfirmations } = transfer
+  return { network, txid, outputIndex, asset, amount, minimumConfirmations }
+}
+
+function identityOfPayment(payment: Payment) {
+  const { network, txid, outputIndex, asset, amount, firstSeenMs, confirmationsRequired } = payment
+  return {
+    network,
+    txid,
+    outputIndex,
+    asset,
+    amount,
+    firstSeenMs,
+    minimumConfirmations: confirmationsRequired,
+  }
+}
+
+/** Collects facts by invoice, in the order in which invoices are first met. */
+class FactsByInvoice {
+  readonly #byInvoice = new Map<string, { owner: InvoiceOwner; facts: TransferFact[] }>()
+
+  add({ tenant, invoiceId }: InvoiceOwner, fact: TransferFact): void {
+    const key = `${tenant.merchantId}/${invoiceId}`
+    const entry = this.#byInvoice.get(key) ?? { owner: { tenant, invoiceId }, facts: [] }
+    entry.facts.push(fact)
+    this.#byInvoice.set(key, entry)
+  }
+
+  list(): InvoiceFacts[] {
+    return [...this.#byInvoice.values()].map(({ owner, facts }) => ({ ...owner, facts }))
+  }
+}
