@@ -1,10 +1,11 @@
-import { type Dispatcher, request } from 'undici'
+import { Agent, buildConnector, type Dispatcher, request } from 'undici'
 import { type PriceSymbol, parsePlausiblePrice } from '../core/rates/plausible-price.ts'
 import { type Exchange, tickerUrl } from './exchanges.ts'
 
 /** A whole answer, headers and body. The connection itself has its own, shorter limit. */
 export const REQUEST_TIMEOUT_MS = 5_000
-export const CONNECT_TIMEOUT_MS = 3_000
+const CONNECT_TIMEOUT_MS = 3_000
+const CONNECTIONS_PER_EXCHANGE = 6
 /** A ticker is under a kilobyte. */
 const BODY_BYTES_MAX = 64 * 1024
 
@@ -76,27 +77,33 @@ function priceOf(exchange: Exchange, symbol: PriceSymbol, market: string, answer
   return { kind: 'price', price, exchangeTimeMs: timeMs }
 }
 
-/** Errors from before there was a connection; everything later is the doing of an exchange that is there. */
-const NOT_CONNECTED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENETUNREACH',
-  'EHOSTUNREACH',
-  'EADDRNOTAVAIL',
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
+/** No connection came about, TLS included. The reason is that of its cause. */
+class NotConnected extends Error {
+  override name = 'NotConnected'
+}
+
+/** Connections to exchanges, which tell failing to connect from everything that goes wrong later. */
+export function openExchangeConnections(): Agent {
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS })
+  return new Agent({
+    connections: CONNECTIONS_PER_EXCHANGE,
+    pipelining: 1,
+    connect: (options, done) =>
+      connect(options, (error, socket) => {
+        if (error === null) done(null, socket)
+        else done(new NotConnected('no connection', { cause: error }), null)
+      }),
+  })
+}
 
 function failureOf(error: unknown): FetchedPrice {
-  const code = errorCode(error)
-  if (code !== null && (NOT_CONNECTED.has(code) || /CERT|TLS|SSL|SELF_SIGNED/.test(code))) {
-    return { kind: 'unreachable', reason: code }
+  if (error instanceof NotConnected) {
+    return { kind: 'unreachable', reason: errorCode(error.cause) ?? 'no connection' }
   }
   if (error instanceof SyntaxError) return { kind: 'bad_answer', reason: 'not JSON' }
   if (error instanceof Error && error.name === 'TimeoutError')
     return { kind: 'no_answer', reason: 'too slow' }
-  return { kind: 'no_answer', reason: code ?? (error instanceof Error ? error.name : 'unknown failure') }
+  return { kind: 'no_answer', reason: errorCode(error) ?? 'the connection failed' }
 }
 
 /** The code of an error, or of the first of several: a name with two addresses fails with one error for each. */

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
 import type { RateEvidence } from '../core/invoice/types.ts'
@@ -12,7 +12,7 @@ import {
 } from '../core/rates/median.ts'
 import { PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
 import type { Exchange } from './exchanges.ts'
-import { CONNECT_TIMEOUT_MS, type FetchedPrice, fetchPrice, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
+import { type FetchedPrice, fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
 import { SANDBOX_SOURCE, sandboxPrice } from './sandbox-prices.ts'
 
 export type Quote =
@@ -75,7 +75,6 @@ const REFRESH_INTERVAL_MS = 15_000
 /** Each pause is up to this much of itself shorter, so that many processes do not ask in step. */
 const REFRESH_JITTER = 0.2
 const FIRST_ROUND_WAIT_MS = 2_000
-const CONNECTIONS_PER_EXCHANGE = 6
 const NOT_ASKED = 'not asked yet'
 
 /** One exchange's view of one coin. */
@@ -92,11 +91,7 @@ type Feed = {
 export function createPriceBook(options: PriceBookOptions): PriceBook {
   const { clock } = options
   const feeds = feedsOf(options.sources)
-  const agent = new Agent({
-    connections: CONNECTIONS_PER_EXCHANGE,
-    pipelining: 1,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-  })
+  const agent = openExchangeConnections()
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let round: Promise<void> | undefined

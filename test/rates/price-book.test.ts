@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { AssetId } from '../../src/core/assets.ts'
 import { EXCHANGE_NAMES, type ExchangeName, exchangesAt } from '../../src/rates/exchanges.ts'
@@ -9,6 +10,7 @@ import {
   sendJson,
   startFakeExchange,
 } from './fake-exchange.ts'
+import { lies, timesThousand, turnedOver } from './lies.ts'
 
 const REQUEST_TIMEOUT_MS = 400
 const ALL: readonly AssetId[] = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL']
@@ -102,63 +104,6 @@ test('a quote asks no exchange', async () => {
   for (let index = 0; index < 100; index++) book.quote('BTC', true)
   expect(EXCHANGE_NAMES.map((name) => fakes[name].requests.length)).toEqual(before)
 })
-
-const timesThousand = (price: string) => String(Number(price) * 1000)
-/** A dollar coin turned over is a dollar coin, so that one is turned into nothing. */
-const turnedOver = (price: string) => (Number(price) < 1 ? '0' : (1 / Number(price)).toFixed(12))
-const lies: { readonly [what: string]: Behaviour } = {
-  'times a thousand': { price: (market) => timesThousand(honestPrice(market)) },
-  'turned over': { price: (market) => turnedOver(honestPrice(market)) },
-  'three per cent off': { price: (market) => (Number(honestPrice(market)) * 1.03).toFixed(6) },
-  NaN: { price: () => 'NaN' },
-  zero: { price: () => '0.00' },
-  negative: { price: (market) => `-${honestPrice(market)}` },
-  'an exponent': { price: () => '9.7e4' },
-  empty: { price: () => '' },
-  'another coin': { price: (market) => honestPrice(/LTC/i.test(market) ? 'BTC' : 'LTC') },
-  'an HTML error page': {
-    respond: (_, response) =>
-      response.writeHead(200, { 'content-type': 'text/html' }).end('<html><h1>Sorry</h1></html>'),
-  },
-  'status 500': { respond: (_, response) => sendJson(response, 500, { message: 'broken' }) },
-  'status 429': { respond: (_, response) => sendJson(response, 429, { message: 'slow down' }) },
-  'a redirect to itself': {
-    respond: (request, response) => response.writeHead(302, { location: request.url ?? '/' }).end(),
-  },
-  'truncated JSON': { respond: (_, response) => response.writeHead(200).end('{"price":"97000.50","ti') },
-  'null instead of an object': { respond: (_, response) => sendJson(response, 200, null) },
-  'a number instead of a string': {
-    respond: (_, response) =>
-      sendJson(response, 200, {
-        price: 97000.5,
-        last: 97000.5,
-        time: '2026-03-01T12:00:00Z',
-        timestamp: '1772366400',
-      }),
-  },
-  'a huge body': {
-    respond: (_, response) => response.writeHead(200).end(`{"pad":"${'x'.repeat(1_000_000)}"}`),
-  },
-  'an endless body': {
-    respond: (_, response) => {
-      response.writeHead(200)
-      const more = () => {
-        if (!response.destroyed && response.write('x'.repeat(65_536))) setImmediate(more)
-        else response.once('drain', more)
-      }
-      more()
-    },
-  },
-  silence: { respond: () => {} },
-  'a body that drips': {
-    respond: (_, response) => {
-      response.writeHead(200)
-      const timer = setInterval(() => response.write(' '), 20)
-      response.once('close', () => clearInterval(timer))
-    },
-  },
-  'a connection cut short': { respond: (request) => request.socket.destroy() },
-}
 
 for (const [what, lie] of Object.entries(lies)) {
   test(`no quote from one honest exchange and one that answers with ${what}, in live or in test mode`, async () => {
@@ -309,6 +254,28 @@ test('the built-in table serves test mode while no exchange can be reached, and 
   expect(ALL.map((asset) => sourcesOf(asset, false))).toEqual(ALL.map(() => ['sandbox']))
   expect(ALL.map((asset) => priceOf(asset, true))).toEqual(ALL.map(() => 'unavailable'))
   expect(book.report().map((asset) => asset.status)).toEqual(ALL.map(() => 'sandbox'))
+})
+
+test('an exchange behind a firewall that accepts connections and cuts them is not reached', async () => {
+  const firewall = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve) => firewall.listen(0, '127.0.0.1', resolve))
+  const address = firewall.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  await book.stop()
+  book = createPriceBook({
+    sources: exchangesAt(['coinbase', 'kraken'], {
+      coinbase: `https://127.0.0.1:${address.port}`,
+      // A plain HTTP server where TLS was expected.
+      kraken: fakes.kraken.url.replace('http:', 'https:'),
+    }),
+    sandboxPrices: true,
+    clock: () => new Date(nowMs),
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+  })
+  await book.refresh()
+  expect(sourcesOf('BTC', false)).toEqual(['sandbox'])
+  expect(priceOf('BTC', true)).toBe('unavailable')
+  await new Promise((resolve) => firewall.close(resolve))
 })
 
 test('without the built-in table test mode has no price either while no exchange can be reached', async () => {
