@@ -1,0 +1,183 @@
+import pg from 'pg'
+import type { Pool } from './pool.ts'
+
+const INVOICE_CHANNEL = 'paylink_invoice'
+const DELIVERY_CHANNEL = 'paylink_delivery'
+
+/** Notifications are a hint that saves a poll: at most twenty rounds a second leave a process. */
+const ROUND_INTERVAL_MS = 50
+/** PostgreSQL takes payloads under 8,000 bytes; an id has 30. */
+const IDS_PER_PAYLOAD = 200
+/** Beyond this many waiting ids the oldest hints are dropped: whoever waits for them polls. */
+const WAITING_IDS_MAX = 20_000
+
+export type Notifier = {
+  /** To be called after the commit that changed the invoice. */
+  invoiceChanged(invoiceId: string): void
+  /** To be called after the commit that wrote deliveries. */
+  deliveriesWaiting(): void
+  /** Sends what waits and then nothing more. */
+  close(): Promise<void>
+}
+
+/**
+ * Tells other processes, after a commit, that there is something to look at. Never inside a transaction:
+ * NOTIFY there makes commits queue behind one another. A notification that fails is reported to `onError` and
+ * forgotten, since every listener also polls.
+ */
+export function createNotifier(pool: Pool, onError: (error: Error) => void = () => {}): Notifier {
+  const invoiceIds = new Set<string>()
+  let deliveries = false
+  let timer: NodeJS.Timeout | undefined
+  let lastRoundAt = Number.NEGATIVE_INFINITY
+  let running: Promise<void> = Promise.resolve()
+  let closed = false
+
+  const sendRound = async (): Promise<void> => {
+    timer = undefined
+    lastRoundAt = performance.now()
+    const ids = [...invoiceIds].slice(0, IDS_PER_PAYLOAD)
+    for (const id of ids) invoiceIds.delete(id)
+    const withDeliveries = deliveries
+    deliveries = false
+    try {
+      if (ids.length > 0) await pool.query('select pg_notify($1, $2)', [INVOICE_CHANNEL, ids.join(',')])
+      if (withDeliveries) await pool.query('select pg_notify($1, $2)', [DELIVERY_CHANNEL, ''])
+    } catch (error) {
+      onError(error instanceof Error ? error : new Error('a notification failed', { cause: error }))
+    }
+    if (invoiceIds.size > 0 || deliveries) schedule()
+  }
+
+  const schedule = (): void => {
+    if (timer !== undefined || closed) return
+    const wait = Math.max(0, lastRoundAt + ROUND_INTERVAL_MS - performance.now())
+    timer = setTimeout(() => {
+      running = running.then(sendRound)
+    }, wait)
+  }
+
+  return {
+    invoiceChanged: (invoiceId) => {
+      if (invoiceIds.size >= WAITING_IDS_MAX) return
+      invoiceIds.add(invoiceId)
+      schedule()
+    },
+    deliveriesWaiting: () => {
+      deliveries = true
+      schedule()
+    },
+    close: async () => {
+      closed = true
+      if (timer !== undefined) {
+        clearTimeout(timer)
+        running = running.then(sendRound)
+      }
+      await running
+    },
+  }
+}
+
+const RECONNECT_MS_MIN = 100
+const RECONNECT_MS_MAX = 5_000
+const CONNECT_TIMEOUT_MS = 5_000
+
+export type Listener = {
+  /** Resolves when the listener is first connected; listening goes on by itself. */
+  readonly ready: Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Listens on a connection of its own and reconnects by itself, with a pause that doubles up to five seconds.
+ * `onReconnect` is called after every connect but the first: what was told in between was missed.
+ */
+export function listenFor(
+  connectionString: string,
+  on: {
+    onInvoiceChanged?: (invoiceId: string) => void
+    onDeliveriesWaiting?: () => void
+    onReconnect?: () => void
+    /** Called once when a connection is lost, not for every attempt to get it back. */
+    onLost?: (error: Error) => void
+  },
+): Listener {
+  let client: pg.Client | undefined
+  let timer: NodeJS.Timeout | undefined
+  let connects = 0
+  let pause = RECONNECT_MS_MIN
+  let closed = false
+  let lost = false
+  let markReady = (): void => {}
+  const ready = new Promise<void>((resolve) => {
+    markReady = resolve
+  })
+
+  const again = (error: Error): void => {
+    if (closed || timer !== undefined) return
+    if (!lost) on.onLost?.(error)
+    lost = true
+    timer = setTimeout(() => {
+      timer = undefined
+      void connect()
+    }, pause)
+    pause = Math.min(RECONNECT_MS_MAX, pause * 2)
+  }
+
+  const connect = async (): Promise<void> => {
+    const next = new pg.Client({
+      connectionString,
+      application_name: 'paylink-listen',
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+    })
+    client = next
+    const drop = (error: Error): void => {
+      if (client !== next) return
+      client = undefined
+      next.removeAllListeners('notification')
+      next.end().catch(() => {
+        // It is gone already, and a new connection follows.
+      })
+      again(error)
+    }
+    next.on('error', drop)
+    next.on('end', () => drop(new Error('the listening connection ended')))
+    next.on('notification', (message) => dispatch(message, on))
+    try {
+      await next.connect()
+      if (on.onInvoiceChanged !== undefined) await next.query(`listen ${INVOICE_CHANNEL}`)
+      if (on.onDeliveriesWaiting !== undefined) await next.query(`listen ${DELIVERY_CHANNEL}`)
+    } catch (error) {
+      drop(error instanceof Error ? error : new Error('listening failed', { cause: error }))
+      return
+    }
+    lost = false
+    pause = RECONNECT_MS_MIN
+    connects += 1
+    markReady()
+    if (connects > 1) on.onReconnect?.()
+  }
+
+  void connect()
+  return {
+    ready,
+    close: async () => {
+      closed = true
+      clearTimeout(timer)
+      const last = client
+      client = undefined
+      markReady()
+      await last?.end()
+    },
+  }
+}
+
+function dispatch(
+  message: pg.Notification,
+  on: { onInvoiceChanged?: (invoiceId: string) => void; onDeliveriesWaiting?: () => void },
+): void {
+  if (message.channel === DELIVERY_CHANNEL) on.onDeliveriesWaiting?.()
+  if (message.channel !== INVOICE_CHANNEL || message.payload === undefined) return
+  for (const id of message.payload.split(',')) on.onInvoiceChanged?.(id)
+}

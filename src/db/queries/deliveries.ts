@@ -1,0 +1,290 @@
+import type { Queryable } from '../pool.ts'
+import type { Tenant, Tx } from '../transaction.ts'
+
+/** A claimed delivery is ours for this long; then anybody may send it again. */
+export const LEASE_MS = 30_000
+/** Rows one claim takes from one endpoint's lane. */
+export const ROWS_PER_LANE_MAX = 4
+/** Lanes one claim looks at; the next claim goes on from there. */
+export const LANES_PER_CLAIM_MAX = 256
+
+/** A delivery on its way out, with all it takes to send it. */
+export type ClaimedDelivery = {
+  readonly merchantId: string
+  readonly id: string
+  readonly livemode: boolean
+  readonly endpointId: string
+  readonly eventId: string
+  /** 1, 2, 3…: the try that begins now. */
+  readonly attempt: number
+  readonly giveUpAtMs: number
+  /** The try before this one was never recorded: whoever made it is gone. */
+  readonly lapsed: boolean
+  readonly url: string
+  readonly body: Buffer
+  readonly schemaVersion: number
+  /** Sealed secrets that are valid now, the current one first. */
+  readonly secrets: readonly { readonly id: string; readonly sealed: Buffer }[]
+}
+
+type ClaimRow = {
+  database_now: Date
+  lanes: number
+  last_lane: string | null
+  merchant_id: string | null
+  id: string
+  livemode: boolean
+  endpoint_id: string
+  event_id: string
+  attempt: number
+  give_up_at: Date
+  lapsed: boolean
+  url: string
+  body: Buffer
+  schema_version: number
+  secret_ids: string[]
+  secrets_sealed: Buffer[]
+}
+
+export type Claim = {
+  readonly deliveries: readonly ClaimedDelivery[]
+  readonly databaseNowMs: number
+}
+
+export type LaneClaim = Claim & {
+  /** Where the next claim goes on; '' when the last lane was reached. */
+  readonly nextCursor: string
+}
+
+const ELIGIBLE = `w.status = 'enabled' and w.verified_at is not null and w.removed_at is null`
+
+/**
+ * The end of both claims: takes the rows whose ctids are in `picked`. By an array of ctids, never by a join with
+ * the CTE, which the planner may turn into a scan of the whole table. The rows are locked by `picked`, so that
+ * their ctids stand.
+ */
+const TAKE_PICKED = `
+  claimed as (
+    update delivery d
+    set attempt = d.attempt + 1, due_at = now() + ${LEASE_MS} * interval '1 millisecond', lease_id = $1
+    where d.ctid = any (array(select p.ctid from picked p))
+    returning d.merchant_id, d.id, d.livemode, d.endpoint_id, d.event_id, d.attempt, d.give_up_at)`
+
+const CLAIMED_COLUMNS = `
+  c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt, c.give_up_at,
+  p.lapsed, w.url, e.body, e.schema_version, s.secret_ids, s.secrets_sealed`
+
+/** Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. */
+const JOIN_CLAIMED = `
+  join picked p on p.merchant_id = c.merchant_id and p.id = c.id
+  join webhook_endpoint w on w.merchant_id = c.merchant_id and w.id = c.endpoint_id
+  join event e on e.merchant_id = c.merchant_id and e.id = c.event_id
+  cross join lateral (
+    select array_agg(k.id order by k.valid_until desc nulls first) as secret_ids,
+      array_agg(k.secret_sealed order by k.valid_until desc nulls first) as secrets_sealed
+    from endpoint_secret k
+    where k.merchant_id = c.merchant_id and k.endpoint_id = c.endpoint_id
+      and (k.valid_until is null or k.valid_until > clock_timestamp())) s`
+
+/**
+ * Claims due deliveries of closed lanes, at most a few a lane, so that no endpoint's backlog stands before
+ * another's. Lanes are found by a loose scan of delivery_lane_order from `cursor` on, and each lane's rows by its
+ * own range of the same index. `roomByLane` gives lanes that may take fewer rows than `rowsByDefault`, or none.
+ */
+export async function claimFromLanes(
+  tx: Tx,
+  input: {
+    leaseId: string
+    cursor: string
+    rowsMax: number
+    rowsByDefault: number
+    roomByLane: ReadonlyMap<string, number>
+  },
+): Promise<LaneClaim> {
+  const { rows } = await tx.query<ClaimRow>(
+    `with recursive lane as (
+       (select merchant_id, endpoint_id, due_at, 1 as number
+        from delivery where endpoint_id > $2 order by endpoint_id, due_at limit 1)
+       union all
+       select n.merchant_id, n.endpoint_id, n.due_at, lane.number + 1
+       from lane cross join lateral (
+         select d.merchant_id, d.endpoint_id, d.due_at
+         from delivery d where d.endpoint_id > lane.endpoint_id
+         order by d.endpoint_id, d.due_at limit 1) n
+       where lane.number < ${LANES_PER_CLAIM_MAX}),
+     ready as (
+       select lane.endpoint_id, coalesce(room.rows, $4) as rows
+       from lane
+       join webhook_endpoint w on w.merchant_id = lane.merchant_id and w.id = lane.endpoint_id
+       left join delivery_lane b on b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id
+       left join unnest($5::text[], $6::int[]) as room (endpoint_id, rows) on room.endpoint_id = lane.endpoint_id
+       where lane.due_at <= now() and b.probe_at is null and ${ELIGIBLE}
+       order by lane.endpoint_id),
+     picked as materialized (
+       select due.* from ready cross join lateral (
+         select d.ctid, d.merchant_id, d.id, d.lease_id is not null as lapsed
+         from delivery d
+         where d.endpoint_id = ready.endpoint_id and d.due_at <= now()
+         order by d.due_at limit least(ready.rows, ${ROWS_PER_LANE_MAX})
+         for update skip locked) due
+       limit $3),
+     ${TAKE_PICKED}
+     select clock_timestamp() as database_now, scan.lanes, scan.last_lane, ${CLAIMED_COLUMNS}
+     from (select count(*)::int as lanes, max(endpoint_id) as last_lane from lane) scan
+     left join (claimed c ${JOIN_CLAIMED}) on true`,
+    [
+      input.leaseId,
+      input.cursor,
+      input.rowsMax,
+      input.rowsByDefault,
+      [...input.roomByLane.keys()],
+      [...input.roomByLane.values()],
+    ],
+  )
+  const [first] = rows
+  if (first === undefined) throw new Error('a claim answered nothing')
+  const claim = toClaim(rows)
+  const scanEnded = first.lanes < LANES_PER_CLAIM_MAX
+  const afterScan = scanEnded ? '' : (first.last_lane ?? '')
+  // A claim that was full stopped at its last row's lane, wherever the scan itself went.
+  const full = claim.deliveries.length >= input.rowsMax
+  return { ...claim, nextCursor: full ? lastEndpointOf(claim.deliveries) : afterScan }
+}
+
+/**
+ * Claims the probes of open lanes that are due: one delivery each, the lane's own probe or, where that is gone,
+ * the next in line. The lane's row is locked and moved on, so that one worker probes it. Served by
+ * delivery_lane_probe, the delivery's key, and delivery_lane_order.
+ */
+export async function claimProbes(tx: Tx, input: { leaseId: string; rowsMax: number }): Promise<Claim> {
+  const { rows } = await tx.query<ClaimRow>(
+    `with open_lane as materialized (
+       select b.merchant_id, b.endpoint_id, b.probe_id
+       from delivery_lane b
+       join webhook_endpoint w on w.merchant_id = b.merchant_id and w.id = b.endpoint_id and ${ELIGIBLE}
+       where b.probe_at <= now()
+       order by b.probe_at limit $2 for update of b skip locked),
+     chosen as materialized (
+       select o.merchant_id, o.endpoint_id, coalesce(
+         (select d.id from delivery d where d.merchant_id = o.merchant_id and d.id = o.probe_id),
+         (select d.id from delivery d where d.endpoint_id = o.endpoint_id order by d.due_at limit 1)) as id
+       from open_lane o),
+     empty_lane as (
+       delete from delivery_lane b using chosen h
+       where h.id is null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
+     moved_lane as (
+       update delivery_lane b
+       set probe_id = h.id, probe_at = now() + ${LEASE_MS} * interval '1 millisecond'
+       from chosen h
+       where h.id is not null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
+     picked as materialized (
+       select due.* from chosen h cross join lateral (
+         select d.ctid, d.merchant_id, d.id, d.lease_id is not null as lapsed
+         from delivery d
+         where d.merchant_id = h.merchant_id and d.id = h.id and d.due_at <= now()
+         for update skip locked) due),
+     ${TAKE_PICKED}
+     select clock_timestamp() as database_now, 0 as lanes, null as last_lane, ${CLAIMED_COLUMNS}
+     from (select 1) one left join (claimed c ${JOIN_CLAIMED}) on true`,
+    [input.leaseId, input.rowsMax],
+  )
+  return toClaim(rows)
+}
+
+function lastEndpointOf(deliveries: readonly ClaimedDelivery[]): string {
+  return (
+    deliveries
+      .map((delivery) => delivery.endpointId)
+      .sort()
+      .at(-1) ?? ''
+  )
+}
+
+function toClaim(rows: readonly ClaimRow[]): Claim {
+  const [first] = rows
+  if (first === undefined) throw new Error('a claim answered nothing')
+  const deliveries = rows.flatMap((row) =>
+    row.merchant_id === null ? [] : [toDelivery(row.merchant_id, row)],
+  )
+  return { deliveries, databaseNowMs: first.database_now.getTime() }
+}
+
+function toDelivery(merchantId: string, row: ClaimRow): ClaimedDelivery {
+  return {
+    merchantId,
+    id: row.id,
+    livemode: row.livemode,
+    endpointId: row.endpoint_id,
+    eventId: row.event_id,
+    attempt: row.attempt,
+    giveUpAtMs: row.give_up_at.getTime(),
+    lapsed: row.lapsed,
+    url: row.url,
+    body: row.body,
+    schemaVersion: row.schema_version,
+    secrets: (row.secret_ids ?? []).flatMap((id, index) => {
+      const sealed = row.secrets_sealed[index]
+      return sealed === undefined ? [] : [{ id, sealed }]
+    }),
+  }
+}
+
+/**
+ * Whether a delivery claimed some time ago may still be sent: the lease is held with time to spare for one
+ * request, and the endpoint is eligible. By both keys.
+ */
+export async function isStillSendable(
+  db: Queryable,
+  delivery: { merchantId: string; id: string },
+  leaseId: string,
+  spareMs: number,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from delivery d
+     join webhook_endpoint w on w.merchant_id = d.merchant_id and w.id = d.endpoint_id
+     where d.merchant_id = $1 and d.id = $2 and d.lease_id = $3
+       and d.due_at > clock_timestamp() + $4 * interval '1 millisecond' and ${ELIGIBLE}`,
+    [delivery.merchantId, delivery.id, leaseId, spareMs],
+  )
+  return rowCount === 1
+}
+
+/** Gives back deliveries that were claimed and not sent, as if they had not been. By the key, fenced by the lease. */
+export async function releaseDeliveries(
+  db: Queryable,
+  held: readonly { merchantId: string; id: string; leaseId: string }[],
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `update delivery d set attempt = d.attempt - 1, due_at = now(), lease_id = null
+     from unnest($1::text[], $2::text[], $3::uuid[]) as f (merchant_id, id, lease_id)
+     where d.merchant_id = f.merchant_id and d.id = f.id and d.lease_id = f.lease_id`,
+    keysOf(held),
+  )
+  return rowCount ?? 0
+}
+
+/** A new delivery of an event that exists, due at once. Its own row: a replay is never mistaken for a repeat. */
+export async function insertDelivery(
+  tx: Tx,
+  tenant: Tenant,
+  delivery: { id: string; endpointId: string; eventId: string; giveUpAfterMs: number },
+): Promise<void> {
+  await tx.query(
+    `insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
+     values ($1, $2, $3, $4, $5, now(), now() + $6 * interval '1 millisecond')`,
+    [
+      tenant.merchantId,
+      delivery.id,
+      tenant.livemode,
+      delivery.endpointId,
+      delivery.eventId,
+      delivery.giveUpAfterMs,
+    ],
+  )
+}
+
+const keysOf = (held: readonly { merchantId: string; id: string; leaseId: string }[]): unknown[] => [
+  held.map((row) => row.merchantId),
+  held.map((row) => row.id),
+  held.map((row) => row.leaseId),
+]

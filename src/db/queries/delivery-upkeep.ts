@@ -1,0 +1,159 @@
+import type { Queryable } from '../pool.ts'
+import type { Tx } from '../transaction.ts'
+
+/** Deliveries one sweep takes. */
+export const SWEEP_ROWS_MAX = 1_000
+/** Lanes one sweep looks at. */
+const SWEEP_LANES_MAX = 5_000
+/** Events or keys one round of retention deletes. */
+export const RETENTION_ROWS_MAX = 2_000
+
+const ALL_LANES = `
+  recursive lane as (
+    (select merchant_id, endpoint_id, 1 as number from delivery order by endpoint_id limit 1)
+    union all
+    select n.merchant_id, n.endpoint_id, lane.number + 1
+    from lane cross join lateral (
+      select d.merchant_id, d.endpoint_id from delivery d where d.endpoint_id > lane.endpoint_id
+      order by d.endpoint_id limit 1) n
+    where lane.number < ${SWEEP_LANES_MAX})`
+
+const AWAIT_GONE = `
+  awaiting as (
+    insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
+    select distinct on (g.merchant_id, g.event_id) g.merchant_id, g.event_id, g.livemode, g.reason, now()
+    from gone g
+    on conflict (merchant_id, event_id) do nothing)`
+
+/**
+ * Moves deliveries of endpoints that are no longer eligible to the events that await recovery. What is being sent
+ * at this moment is left alone until it is recorded or its lease lapses. Lanes by a loose scan of
+ * delivery_lane_order.
+ */
+export async function sweepIneligible(tx: Tx): Promise<number> {
+  const { rows } = await tx.query<{ swept: number }>(
+    `with ${ALL_LANES},
+     dead as (
+       select lane.endpoint_id, case when w.removed_at is null then 'disabled' else 'removed' end as reason
+       from lane
+       join webhook_endpoint w on w.merchant_id = lane.merchant_id and w.id = lane.endpoint_id
+       where w.status <> 'enabled' or w.verified_at is null or w.removed_at is not null),
+     picked as materialized (
+       select row.ctid, row.merchant_id, row.id, dead.reason
+       from dead cross join lateral (
+         select d.ctid, d.merchant_id, d.id from delivery d
+         where d.endpoint_id = dead.endpoint_id and (d.lease_id is null or d.due_at <= now())
+         order by d.due_at limit ${SWEEP_ROWS_MAX} for update skip locked) row
+       limit ${SWEEP_ROWS_MAX}),
+     deleted as (
+       delete from delivery d where d.ctid = any (array(select ctid from picked))
+       returning d.merchant_id, d.id, d.livemode, d.event_id),
+     gone as (
+       select deleted.*, picked.reason from deleted
+       join picked on picked.merchant_id = deleted.merchant_id and picked.id = deleted.id),
+     ${AWAIT_GONE}
+     select count(*)::int as swept from gone`,
+  )
+  return rows[0]?.swept ?? 0
+}
+
+/**
+ * The same for one endpoint, in the transaction that disables or removes it, so that its events stand in the
+ * recovery list when the answer is given; what is beyond one sweep follows by `sweepIneligible`. Served by
+ * delivery_lane_order.
+ */
+export async function sweepEndpoint(
+  tx: Tx,
+  merchantId: string,
+  endpointId: string,
+  reason: 'disabled' | 'removed',
+): Promise<number> {
+  const { rows } = await tx.query<{ swept: number }>(
+    `with gone as (
+       delete from delivery d where d.ctid = any (array(
+         select p.ctid from delivery p
+         where p.endpoint_id = $2 and p.merchant_id = $1 and (p.lease_id is null or p.due_at <= now())
+         order by p.due_at limit ${SWEEP_ROWS_MAX}))
+         and (d.lease_id is null or d.due_at <= now())
+       returning d.merchant_id, d.livemode, d.event_id, $3::text as reason),
+     ${AWAIT_GONE}
+     select count(*)::int as swept from gone`,
+    [merchantId, endpointId, reason],
+  )
+  return rows[0]?.swept ?? 0
+}
+
+/**
+ * Gives up deliveries that waited behind an open lane until their time was over: nobody tries them any more. The
+ * oldest of each open lane come first in delivery_lane_order.
+ */
+export async function sweepExpired(tx: Tx): Promise<number> {
+  const { rows } = await tx.query<{ swept: number }>(
+    `with picked as materialized (
+       select row.ctid from delivery_lane b cross join lateral (
+         select d.ctid, d.give_up_at from delivery d
+         where d.endpoint_id = b.endpoint_id and d.due_at <= now()
+         order by d.due_at limit ${SWEEP_ROWS_MAX} for update skip locked) row
+       where b.probe_at is not null and row.give_up_at <= now()
+       limit ${SWEEP_ROWS_MAX}),
+     gone as (
+       delete from delivery d where d.ctid = any (array(select ctid from picked))
+       returning d.merchant_id, d.livemode, d.event_id, 'exhausted' as reason),
+     ${AWAIT_GONE}
+     select count(*)::int as swept from gone`,
+  )
+  return rows[0]?.swept ?? 0
+}
+
+/** Sees to it that attempts have partitions for the days ahead and none beyond their retention. */
+export async function keepAttemptPartitions(
+  db: Queryable,
+  daysAhead: number,
+  daysKept: number,
+): Promise<void> {
+  await db.query('select attempt_keep_partitions($1, $2)', [daysAhead, daysKept])
+}
+
+/**
+ * Forgets delivered events older than `days`: those that nobody awaits and no delivery needs. Found by
+ * event_by_age.
+ */
+export async function deleteDeliveredEvents(db: Queryable, days: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from event e where e.ctid = any (array(
+       select o.ctid from event o
+       where o.created_at < now() - $1 * interval '1 day'
+         and not exists (
+           select from event_awaiting a where a.merchant_id = o.merchant_id and a.event_id = o.id)
+         and not exists (
+           select from delivery d where d.merchant_id = o.merchant_id and d.event_id = o.id)
+       limit ${RETENTION_ROWS_MAX}))`,
+    [days],
+  )
+  return rowCount ?? 0
+}
+
+/** Forgets kept answers older than `hours`. Served by idempotency_key_by_age. */
+export async function deleteOldIdempotencyKeys(db: Queryable, hours: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from idempotency_key k where k.ctid = any (array(
+       select o.ctid from idempotency_key o where o.created_at < now() - $1 * interval '1 hour'
+       order by o.created_at limit ${RETENTION_ROWS_MAX}))`,
+    [hours],
+  )
+  return rowCount ?? 0
+}
+
+/** Forgets signing secrets whose overlap is over. A scan of a small table. */
+export async function deleteEndedSecrets(db: Queryable): Promise<number> {
+  const { rowCount } = await db.query('delete from endpoint_secret where valid_until < clock_timestamp()')
+  return rowCount ?? 0
+}
+
+/** The database's clock, which decides what is due. */
+export async function readDatabaseClock(db: Queryable): Promise<Date> {
+  const { rows } = await db.query<{ now: Date }>('select clock_timestamp() as now')
+  const now = rows[0]?.now
+  if (now === undefined) throw new Error('the database told no time')
+  return now
+}

@@ -1,0 +1,83 @@
+/**
+ * How an attempt ended: a bounded list, so that nothing a receiver says is ever stored (spec §6.2.9).
+ *
+ * - `ok`: a 2xx answer in time.
+ * - `http_status`: another answer; `redirect`: one that sends us elsewhere, which is never followed.
+ * - `timeout`: no answer within 10 seconds, looking up the name and connecting included.
+ * - `dns`: the name does not resolve. `address_refused`: it resolves, also or only, to an address that is not on
+ *   the public internet, or the URL names an address.
+ * - `connect`: no TCP connection. `tls_expired`, `tls_wrong_host`, `tls_untrusted`, `tls`: no trusted TLS session.
+ * - `reset`: the connection broke before an answer. `malformed_response`: what came back is not HTTP.
+ * - `unknown_outcome`: the worker that made the attempt ended before it could record the answer.
+ * - `internal`: the fault is ours; the log says more.
+ */
+export const OUTCOME_CODES = [
+  'ok',
+  'http_status',
+  'redirect',
+  'timeout',
+  'dns',
+  'address_refused',
+  'connect',
+  'tls',
+  'tls_expired',
+  'tls_wrong_host',
+  'tls_untrusted',
+  'reset',
+  'malformed_response',
+  'unknown_outcome',
+  'internal',
+] as const
+export type OutcomeCode = (typeof OUTCOME_CODES)[number]
+
+/** A connection that could not be made, with the code that tells why. */
+export class ConnectFailed extends Error {
+  override name = 'ConnectFailed'
+  readonly outcome: OutcomeCode
+
+  constructor(outcome: OutcomeCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.outcome = outcome
+  }
+}
+
+const TLS_CODES: ReadonlyMap<string, OutcomeCode> = new Map([
+  ['CERT_HAS_EXPIRED', 'tls_expired'],
+  ['CERT_NOT_YET_VALID', 'tls_expired'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls_wrong_host'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls_untrusted'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'tls_untrusted'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls_untrusted'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'tls_untrusted'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'tls_untrusted'],
+  ['CERT_UNTRUSTED', 'tls_untrusted'],
+  ['INVALID_CA', 'tls_untrusted'],
+])
+
+const RESET_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET'])
+
+/** The code of a TLS handshake's failure. */
+export function tlsOutcome(error: unknown): OutcomeCode {
+  return TLS_CODES.get(codeOf(error)) ?? 'tls'
+}
+
+/** Whether the connection broke, as opposed to never having been made or having said something odd. */
+export function isReset(error: unknown): boolean {
+  return RESET_CODES.has(codeOf(error))
+}
+
+/** The code of a request's failure before its answer. */
+export function outcomeOfError(error: unknown): OutcomeCode {
+  if (error instanceof ConnectFailed) return error.outcome
+  if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))
+    return 'timeout'
+  const code = codeOf(error)
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return 'timeout'
+  if (RESET_CODES.has(code)) return 'reset'
+  if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') return 'malformed_response'
+  return 'internal'
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}

@@ -1,0 +1,79 @@
+import type { Clock } from '../clock.ts'
+import { parseRetryAfter } from '../core/endpoint/backoff.ts'
+import type { HttpClient, PostAnswer } from './http-client.ts'
+import { type OutcomeCode, outcomeOfError } from './outcome-code.ts'
+import { signatureHeader } from './sign.ts'
+
+/** The receiver has this long for a 2xx, name look-up and connecting included (spec §6.2.4). */
+export const RECEIVER_DEADLINE_MS = 10_000
+const USER_AGENT = 'Paylink-Webhooks/1'
+
+export type SignedEvent = {
+  readonly lane: string
+  readonly url: string
+  readonly eventId: string
+  readonly schemaVersion: number
+  readonly body: Uint8Array
+  /** Every secret that is valid now, the current one first. */
+  readonly secrets: readonly string[]
+}
+
+export type SendOutcome = {
+  readonly code: OutcomeCode
+  readonly httpStatus: number | null
+  readonly retryAfterMs: number | null
+  readonly durationMs: number
+  /** What the code stands for, for the log; null after an answer. */
+  readonly error: unknown
+}
+
+/** Signs an event now and POSTs it once. Never throws for what a receiver, its network or its name does. */
+export async function sendEvent(
+  deps: { http: HttpClient; clock: Clock },
+  event: SignedEvent,
+): Promise<SendOutcome> {
+  const startedAt = performance.now()
+  const elapsed = (): number => Math.round(performance.now() - startedAt)
+  try {
+    const answer = await postSigned(deps, event, 0)
+    const retryAfter = parseRetryAfter(headerOf(answer, 'retry-after'), deps.clock().getTime())
+    return { ...codeOfStatus(answer.status), retryAfterMs: retryAfter, durationMs: elapsed(), error: null }
+  } catch (error) {
+    return { code: outcomeOfError(error), httpStatus: null, retryAfterMs: null, durationMs: elapsed(), error }
+  }
+}
+
+/** The POST itself, within the receiver's deadline. Throws as `HttpClient.post` does. */
+export function postSigned(
+  deps: { http: HttpClient; clock: Clock },
+  event: SignedEvent,
+  readBytesMax: number,
+): Promise<PostAnswer> {
+  const signal = AbortSignal.timeout(RECEIVER_DEADLINE_MS)
+  const unixSeconds = Math.floor(deps.clock().getTime() / 1_000)
+  return deps.http.post({
+    lane: event.lane,
+    url: new URL(event.url),
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': USER_AGENT,
+      'paylink-signature': signatureHeader(event.secrets, unixSeconds, event.body),
+      'paylink-event-id': event.eventId,
+      'paylink-version': String(event.schemaVersion),
+    },
+    body: event.body,
+    signal,
+    readBytesMax,
+  })
+}
+
+function codeOfStatus(httpStatus: number): { code: OutcomeCode; httpStatus: number } {
+  if (httpStatus >= 200 && httpStatus < 300) return { code: 'ok', httpStatus }
+  return { code: httpStatus >= 300 && httpStatus < 400 ? 'redirect' : 'http_status', httpStatus }
+}
+
+/** One header of an answer; repeated, the first. */
+export function headerOf(answer: PostAnswer, name: string): string | undefined {
+  const value = answer.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}

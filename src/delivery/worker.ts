@@ -1,0 +1,185 @@
+import type { Clock } from '../clock.ts'
+import { listenFor } from '../db/notify.ts'
+import type { Pool } from '../db/pool.ts'
+import { readDatabaseClock } from '../db/queries/delivery-upkeep.ts'
+import type { Log } from '../log.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+import { type Claimed, claimDeliveries } from './claim.ts'
+import { createDispatcher } from './dispatch.ts'
+import { createFaultLog } from './fault-log.ts'
+import { createHttpClient, type HttpClient } from './http-client.ts'
+import { createLaneWindows, WINDOW_START } from './lane-windows.ts'
+import { createRecorder } from './recorder.ts'
+import { createDnsResolver, type ResolveHost, resolveBySystem } from './resolve-host.ts'
+import { startUpkeep } from './upkeep.ts'
+import { createWake } from './wake.ts'
+
+const CONCURRENCY_DEFAULT = 256
+/** Rows of one claim. */
+const CLAIM_ROWS_MAX = 64
+/** Sent but not committed: beyond this many the worker stops claiming. */
+const UNRECORDED_MAX = 1_000
+/** With nothing to do, the queue is looked at this often; notifications make it sooner. */
+const POLL_MS_MIN = 100
+const POLL_MS_SPREAD = 150
+/** While there is work, the next claim waits until half of what is in flight has ended, or this long. */
+const PACE_MS = 5
+const PROBE_EVERY_MS = 200
+const FAULT_PAUSE_MS = 500
+/** Host and database clocks further apart than this: signatures could be refused, so none are made. */
+export const CLOCK_SKEW_MS_MAX = 30_000
+const SKEW_RECHECK_MS = 2_000
+/** A graceful stop waits for what is in flight: one receiver's deadline, and the commit after it. */
+const STOP_IN_FLIGHT_MS = 10_500
+const STOP_RECORD_MS = 3_000
+
+export type DeliveryWorkerOptions = {
+  readonly pool: Pool
+  /** The host's clock, which signatures carry; it must agree with the database's. */
+  readonly clock: Clock
+  readonly log: Log
+  readonly keyring: Keyring
+  /** Connection string of the delivery role, for notifications; absent, the worker only polls. */
+  readonly listenUrl?: string
+  /** Test endpoints may be http, addresses and private (`WEBHOOK_ALLOW_PRIVATE=1`). Live ones never. */
+  readonly allowPrivateTest: boolean
+  /** Requests in flight at once. */
+  readonly concurrency?: number
+  readonly random?: () => number
+  /** In place of DNS, for tests. */
+  readonly resolve?: ResolveHost
+  /** In place of the system's certificate authorities, for tests. */
+  readonly ca?: string | Buffer
+  /** Told of every attempt that was made: a bounded code and milliseconds. */
+  readonly onAttempt?: (code: string, durationMs: number) => void
+}
+
+export type DeliveryWorkerReport = {
+  readonly inFlight: number
+  readonly unrecorded: number
+  /** Why nothing is sent; null while all is well. */
+  readonly halted: 'clock_skew' | null
+}
+
+export type DeliveryWorker = {
+  report(): DeliveryWorkerReport
+  /** Claims nothing more, lets what is in flight end and be recorded, gives the rest back. */
+  stop(): Promise<void>
+}
+
+/**
+ * Sends due deliveries until stopped: claim a few of every endpoint's, POST, record in batches. Any number of
+ * workers share one database; the lease decides whose a delivery is.
+ */
+export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promise<DeliveryWorker> {
+  const { pool, clock, log } = options
+  const concurrency = options.concurrency ?? CONCURRENCY_DEFAULT
+  const random = options.random ?? Math.random
+  const wake = createWake()
+  const windows = createLaneWindows(concurrency)
+  const clients = openClients(options)
+  const recorder = createRecorder({
+    pool,
+    clock,
+    random,
+    faults: createFaultLog(log, 'recording deliveries'),
+    onRecorded: () => {
+      if (recorder.unrecorded() < UNRECORDED_MAX) wake.ring()
+    },
+  })
+  const dispatcher = createDispatcher({
+    pool,
+    clock,
+    log,
+    keyring: options.keyring,
+    clients,
+    windows,
+    onOutcome: (outcome) => {
+      options.onAttempt?.(outcome.result.code, outcome.result.durationMs)
+      recorder.record(outcome)
+    },
+    onRoom: wake.ring,
+  })
+  const claimFaults = createFaultLog(log, 'claiming deliveries')
+  let stopping = false
+  let halted: 'clock_skew' | null = null
+  let cursor = ''
+  let probedAt = Number.NEGATIVE_INFINITY
+
+  const claimOnce = async (): Promise<number> => {
+    const free = Math.min(CLAIM_ROWS_MAX, concurrency - dispatcher.inFlight())
+    if (free <= 0 || recorder.unrecorded() >= UNRECORDED_MAX) return 0
+    const withProbes = performance.now() - probedAt >= PROBE_EVERY_MS
+    if (withProbes) probedAt = performance.now()
+    const claimed: Claimed = await claimDeliveries(
+      { pool, clock },
+      { cursor, rowsMax: free, rowsByDefault: WINDOW_START, roomByLane: windows.room(), withProbes },
+    )
+    cursor = claimed.nextCursor
+    if (isSkewed(claimed.databaseNowMs, clock)) {
+      halted = 'clock_skew'
+      log.error({ databaseNow: new Date(claimed.databaseNowMs), hostNow: clock() }, SKEW_MESSAGE)
+      await dispatcher.release(claimed)
+      return 0
+    }
+    dispatcher.send(claimed)
+    return claimed.deliveries.length
+  }
+
+  const loop = async (): Promise<void> => {
+    while (!stopping) {
+      try {
+        if (halted !== null) {
+          await wake.wait(SKEW_RECHECK_MS)
+          if (stopping || isSkewed((await readDatabaseClock(pool)).getTime(), clock)) continue
+          halted = null
+          log.info('host and database clocks agree again: deliveries go on')
+        }
+        const count = await claimOnce()
+        claimFaults.mended()
+        if (count > 0) await wake.wait(PACE_MS)
+        else if (cursor === '') await wake.wait(POLL_MS_MIN + random() * POLL_MS_SPREAD)
+      } catch (error) {
+        claimFaults.failed(error)
+        await wake.wait(FAULT_PAUSE_MS)
+      }
+    }
+  }
+
+  const upkeep = await startUpkeep({ pool, log })
+  const listener =
+    options.listenUrl === undefined
+      ? null
+      : listenFor(options.listenUrl, { onDeliveriesWaiting: wake.ring, onReconnect: wake.ring })
+  const running = loop()
+  return {
+    report: () => ({ inFlight: dispatcher.inFlight(), unrecorded: recorder.unrecorded(), halted }),
+    stop: async () => {
+      stopping = true
+      wake.ring()
+      await Promise.all([running, upkeep.stop(), listener?.close()])
+      await dispatcher.settle(STOP_IN_FLIGHT_MS)
+      const all = await recorder.drain(STOP_RECORD_MS)
+      if (!all) log.warn('some deliveries could not be recorded: their leases lapse and they are sent again')
+      await Promise.all([clients.publicOnly.close(), clients.anywhere?.close()])
+    },
+  }
+}
+
+const SKEW_MESSAGE = 'host and database clocks are more than 30 s apart: nothing is sent until they agree'
+
+function isSkewed(databaseNowMs: number, clock: Clock): boolean {
+  return Math.abs(databaseNowMs - clock().getTime()) > CLOCK_SKEW_MS_MAX
+}
+
+export type Clients = { readonly publicOnly: HttpClient; readonly anywhere: HttpClient | null }
+
+/** The client for endpoints on the internet, and the loose one where test endpoints may be private. */
+function openClients(options: DeliveryWorkerOptions): Clients {
+  const ca = options.ca === undefined ? {} : { ca: options.ca }
+  const resolve = options.resolve ?? createDnsResolver()
+  const publicOnly = createHttpClient({ publicOnly: true, resolve, ...ca })
+  if (!options.allowPrivateTest) return { publicOnly, anywhere: null }
+  const anywhere = createHttpClient({ publicOnly: false, resolve: options.resolve ?? resolveBySystem, ...ca })
+  return { publicOnly, anywhere }
+}
