@@ -2,7 +2,7 @@ import type { Pool } from '../db/pool.ts'
 import { raiseNextIndex, readIndexMarks } from '../db/queries/account-keys.ts'
 import { deletePoolAddresses } from '../db/queries/address-pool.ts'
 import { withSystemTransaction } from '../db/transaction.ts'
-import type { IndexMarks } from './index-journal.ts'
+import type { IndexMark, IndexMarks } from './index-journal.ts'
 
 export type MovedOn = { readonly keyspace: string; readonly nextIndex: number; readonly discarded: number }
 
@@ -11,6 +11,11 @@ export type MovedOn = { readonly keyspace: string; readonly nextIndex: number; r
  * index left out costs nothing; one used twice sends two buyers to one address.
  */
 export const SAFETY_GAP = 10_000
+
+/** The first index that was surely never used, where `mark` is the last that is known; the very first without one. */
+export function indexBeyond(mark: IndexMark | undefined): number {
+  return mark === undefined ? 0 : Math.max(mark.nextIndex, mark.nextAssigned) + SAFETY_GAP
+}
 
 /**
  * Where the database knows of less than the journal does, it was restored from a backup: addresses that were
@@ -22,7 +27,7 @@ export async function moveOnAfterRestore(pool: Pool, journal: IndexMarks): Promi
     const mark = journal.get(now.keyspace)
     if (mark === undefined) continue
     if (now.nextIndex >= mark.nextIndex && now.nextAssigned >= mark.nextAssigned) continue
-    const nextIndex = Math.max(mark.nextIndex, mark.nextAssigned, now.nextIndex) + SAFETY_GAP
+    const nextIndex = Math.max(indexBeyond(mark), indexBeyond(now))
     const discarded = await withSystemTransaction(pool, async (tx) => {
       await raiseNextIndex(tx, now.keyspace, nextIndex)
       return deletePoolAddresses(tx, now.keyspace)

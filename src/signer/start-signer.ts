@@ -8,7 +8,7 @@ import type { Log } from '../log.ts'
 import { type AccountKey, accountKeysOf, wordsOf } from './derive.ts'
 import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
 import { fileKeySource, type KeySource } from './key-source.ts'
-import { moveOnAfterRestore } from './move-on-after-restore.ts'
+import { indexBeyond, moveOnAfterRestore } from './move-on-after-restore.ts'
 import { SignerRefused } from './refused.ts'
 import { createSeed, openSeed } from './seed-file.ts'
 
@@ -104,11 +104,11 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
 async function finish(state: State, client: pg.PoolClient): Promise<void> {
   try {
     await keepJournal(state)
-  } finally {
-    state.status = 'standby'
-    // The connection is closed and not returned: the lock goes with it.
-    client.release(true)
+  } catch (error) {
+    state.options.log.warn({ err: error }, 'the signer stopped without a last entry in its journal')
   }
+  state.status = 'standby'
+  await releaseLock(state, client)
 }
 
 /** A turn of a standby. An outage passes and is logged by whoever caused it; a refusal does not pass. */
@@ -153,22 +153,33 @@ async function activateOrRelease(state: State, client: pg.PoolClient): Promise<v
   try {
     await activate(state)
   } catch (error) {
-    client.release(true)
+    await releaseLock(state, client)
     throw error
   }
+}
+
+/** Gives the lock back at once. The connection is closed and not returned, so that the lock goes with it in any case. */
+async function releaseLock(state: State, client: pg.PoolClient): Promise<void> {
+  try {
+    await client.query('select pg_advisory_unlock($1)', [SIGNER_LOCK_KEY])
+  } catch (error) {
+    state.options.log.debug({ err: error }, 'the lock was gone with its connection')
+  }
+  client.release(true)
 }
 
 async function activate(state: State): Promise<void> {
   const { pool, clock, log } = state.options
   // Before the accounts stand, nobody can derive an address; where they stand already, this comes first.
-  const movedOn = await moveOnAfterRestore(pool, await readJournal(state.folder))
+  const journal = await readJournal(state.folder)
+  const movedOn = await moveOnAfterRestore(pool, journal)
   for (const moved of movedOn) {
     log.warn(
       moved,
       'the database is older than the signer remembers: its pool was emptied and its index moved on',
     )
   }
-  await publish(state, await openAccounts(state))
+  await publish(state, await openAccounts(state), journal)
   state.status = 'active'
   log.info({ at: clock().toISOString() }, 'the signer is active')
 }
@@ -196,9 +207,13 @@ async function openAccounts(state: State): Promise<AccountKey[]> {
   }
 }
 
-async function publish(state: State, accounts: readonly AccountKey[]): Promise<void> {
+async function publish(state: State, accounts: readonly AccountKey[], journal: IndexMarks): Promise<void> {
   const { pool, clock } = state.options
-  for (const account of accounts) await insertAccountKey(pool, account, clock())
+  for (const account of accounts) {
+    // Where the journal knows an account that the database does not, the whole database was lost.
+    const nextIndex = indexBeyond(journal.get(account.keyspace))
+    await insertAccountKey(pool, { ...account, nextIndex }, clock())
+  }
   const published = new Map((await listAccountKeys(pool)).map((row) => [row.keyspace, row]))
   for (const account of accounts) {
     const row = published.get(account.keyspace)

@@ -181,6 +181,19 @@ for (const [what, issued] of [
   })
 }
 
+test('a database made anew beside the old seed hands out no address of the old one', async () => {
+  const signer = await setup.start(database.pools.signer)
+  await fill()
+  const before = await claimMany(20)
+  await signer.stop()
+  await database.owner.query('delete from address')
+  await database.owner.query('delete from account_key')
+  await setup.start(database.pools.signer)
+  await fill()
+  expect((await rows())[0]?.idx).toBe(30 + SAFETY_GAP)
+  expect((await claimMany(20)).filter((address) => before.includes(address))).toEqual([])
+})
+
 test('an ordinary restart empties no pool and leaves out no index', async () => {
   const signer = await setup.start(database.pools.signer)
   await fill()

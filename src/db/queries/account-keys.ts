@@ -15,13 +15,13 @@ const COLUMNS = 'keyspace, xpub, path, next_index as "nextIndex"'
 /** Publishes an account's extended public key. One that is there already stays, whatever it is. */
 export async function insertAccountKey(
   db: Queryable,
-  key: { keyspace: Keyspace; xpub: string; path: string },
+  key: { keyspace: Keyspace; xpub: string; path: string; nextIndex: number },
   now: Date,
 ): Promise<void> {
   await db.query(
-    `insert into account_key (keyspace, xpub, path, created_at) values ($1, $2, $3, $4)
+    `insert into account_key (keyspace, xpub, path, next_index, created_at) values ($1, $2, $3, $4, $5)
      on conflict (keyspace) do nothing`,
-    [key.keyspace, key.xpub, key.path, now],
+    [key.keyspace, key.xpub, key.path, key.nextIndex, now],
   )
 }
 
