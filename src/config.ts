@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { CHAINS, type Chain, type Network } from './core/assets.ts'
-import { DATABASE_ROLES, type DatabaseRole } from './db/roles.ts'
+import type { DatabaseRole } from './db/roles.ts'
 
 /** How the program is set up. Read once, at start, from the environment; nothing else reads `process.env`. */
 export type Config = {
@@ -188,19 +188,12 @@ function readPath(env: Environment, name: 'SIGNER_KEY_FILE'): string | null {
 }
 
 function readRoleUrls(env: Environment): Config['roleDatabaseUrls'] {
-  const urls = {
+  return {
     api: read(env, 'API_DATABASE_URL') ?? null,
     watcher: read(env, 'WATCHER_DATABASE_URL') ?? null,
     delivery: read(env, 'DELIVERY_DATABASE_URL') ?? null,
     signer: read(env, 'SIGNER_DATABASE_URL') ?? null,
   }
-  for (const role of DATABASE_ROLES) {
-    const name = `${role.toUpperCase()}_DATABASE_URL`
-    if (urls[role] !== null && !env.DATABASE_URL) {
-      throw new ConfigError(`${name} needs DATABASE_URL beside it: the owner's, of the same database`)
-    }
-  }
-  return urls
 }
 
 function readNetworks(env: Environment): Config['networks'] {

@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process'
+
+/**
+ * `npm run dev`: compiles on every change and, when the compiler is content, starts the program anew. The
+ * program stops as it does in production, so that its data is whole at each restart.
+ */
+
+const compiler = spawn('tsc', ['-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+let program = null
+let restarting = false
+
+compiler.stdout.setEncoding('utf8')
+compiler.stdout.on('data', (text) => {
+  process.stderr.write(text)
+  if (/Found 0 errors/.test(text)) restart()
+})
+compiler.on('exit', (code) => process.exit(code ?? 1))
+
+function restart() {
+  if (restarting) return
+  if (program === null) return start()
+  restarting = true
+  program.once('exit', () => {
+    restarting = false
+    start()
+  })
+  program.kill('SIGTERM')
+}
+
+function start() {
+  const started = spawn(
+    process.execPath,
+    ['--enable-source-maps', 'dist/main.js', 'start', ...process.argv.slice(2)],
+    {
+      stdio: 'inherit',
+    },
+  )
+  started.once('exit', () => {
+    if (program === started) program = null
+  })
+  program = started
+}
+
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    compiler.removeAllListeners('exit')
+    compiler.kill()
+    if (program === null) process.exit(0)
+    program.once('exit', () => process.exit(0))
+    // A terminal sends Ctrl-C to the whole group; a kill of this process alone must reach the program too.
+    if (signal === 'SIGTERM') program.kill('SIGTERM')
+  })
+}

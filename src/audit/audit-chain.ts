@@ -1,0 +1,151 @@
+import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { NodeChain } from '../chain/utxo/node-chain.ts'
+import { ProgramSet } from '../chain/utxo/program-set.ts'
+import { RpcClient } from '../chain/utxo/rpc-client.ts'
+import type { ChainNode } from '../chain-nodes.ts'
+import { keyspaceOf } from '../core/assets.ts'
+import {
+  type Finding,
+  firstDepositAt,
+  listDepositPrograms,
+  listTransfersInBlocks,
+  type TransferOnChain,
+} from '../db/queries/audit.ts'
+import type { NetworkState } from '../db/queries/network-state.ts'
+import type { Tx } from '../db/transaction.ts'
+
+/** The newest blocks are read again in full; below them only the blocks that hold a transfer of ours are asked for. */
+export const BLOCKS_READ_MAX = 500
+
+/** What the database says of a network's chain, at the moment of the audit. */
+export type ChainRecord = {
+  readonly state: NetworkState | null
+  readonly programs: readonly Buffer[]
+  readonly transfers: readonly TransferOnChain[]
+  /** When the first address was given out: nothing of ours is on chain before. */
+  readonly since: Date | null
+}
+
+/** Reads what `auditChain` compares, so that no node is asked inside the transaction. */
+export async function readChainRecord(
+  tx: Tx,
+  node: ChainNode,
+  state: NetworkState | null,
+): Promise<ChainRecord> {
+  const keyspace = keyspaceOf(node.chain === 'bitcoin' ? 'BTC' : 'LTC', node.livemode)
+  return {
+    state,
+    programs: await listDepositPrograms(tx, keyspace),
+    transfers: await listTransfersInBlocks(tx, node.network, state?.height ?? 0),
+    since: await firstDepositAt(tx, keyspace),
+  }
+}
+
+export type ChainAudit =
+  | { readonly kind: 'checked'; readonly blocksRead: number; readonly findings: Finding[] }
+  /** Why the chain could not be asked. */
+  | { readonly kind: 'not_checked'; readonly reason: string }
+
+/**
+ * One network's chain against the transfers: every transfer stands in a block of the node's best chain, and
+ * every output in the newest blocks that pays one of our addresses is a transfer, with its amount, once. Blocks
+ * above the checkpoint are the watcher's to read and not ours to judge.
+ */
+export async function auditChain(node: ChainNode, record: ChainRecord): Promise<ChainAudit> {
+  const { state, transfers } = record
+  if (state === null || state.height === null || state.hash === null) {
+    return { kind: 'not_checked', reason: 'the watcher has not read this network yet' }
+  }
+  const watched = new ProgramSet()
+  watched.add(record.programs)
+  const rpc = new RpcClient(node.rpcUrl, node.rpcSetting)
+  const chain = new NodeChain(rpc, watched)
+  try {
+    if ((await chain.hashAt(state.height)) !== state.hash) {
+      return {
+        kind: 'not_checked',
+        reason: 'the chain is being reorganised: run the audit again in a moment',
+      }
+    }
+    const from = Math.max(1, state.height - BLOCKS_READ_MAX + 1)
+    const newest = await readNewest(chain, { from, to: state.height, since: record.since })
+    const findings = [
+      ...(await misplaced(chain, transfers)),
+      ...unrecorded(node, transfers, newest.outputs),
+      ...invented(transfers, newest),
+    ]
+    return { kind: 'checked', blocksRead: newest.blocks, findings }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
+    return { kind: 'not_checked', reason: error.message }
+  } finally {
+    await rpc.close()
+  }
+}
+
+type Output = { readonly key: string; readonly amount: bigint; readonly height: number }
+type Newest = { readonly from: number; readonly blocks: number; readonly outputs: readonly Output[] }
+
+/** From the newest block down, to the first that is older than our first address. */
+async function readNewest(
+  chain: NodeChain,
+  range: { from: number; to: number; since: Date | null },
+): Promise<Newest> {
+  const outputs: Output[] = []
+  // A block's time may be up to two hours off.
+  const oldestMs = range.since === null ? Number.POSITIVE_INFINITY : range.since.getTime() - 2 * 3_600_000
+  let height = range.to
+  for (; height >= range.from; height--) {
+    const block = await chain.readBlock(await chain.hashAt(height))
+    if (block.timeMs < oldestMs) break
+    for (const found of block.outputs) {
+      outputs.push({ key: `${found.txid}:${found.outputIndex}`, amount: found.amount, height })
+    }
+  }
+  return { from: height + 1, blocks: range.to - height, outputs }
+}
+
+async function misplaced(chain: NodeChain, recorded: readonly TransferOnChain[]): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const hashes = new Map<number, string>()
+  for (const transfer of recorded) {
+    const known = hashes.get(transfer.height) ?? (await chain.hashAt(transfer.height))
+    hashes.set(transfer.height, known)
+    if (known === transfer.hash) continue
+    const detail = `stands in block ${transfer.hash}, which is not on the node's chain`
+    findings.push({ merchantId: transfer.merchantId, subject: transfer.id, detail })
+  }
+  return findings
+}
+
+function unrecorded(
+  node: ChainNode,
+  recorded: readonly TransferOnChain[],
+  outputs: readonly Output[],
+): Finding[] {
+  const amounts = new Map(
+    recorded.map((transfer) => [`${transfer.txid}:${transfer.outputIndex}`, transfer.amount]),
+  )
+  return outputs.flatMap(({ key, amount, height }): Finding[] => {
+    const known = amounts.get(key)
+    if (known === amount) return []
+    const detail =
+      known === undefined
+        ? `${amount} in block ${height} pays an address of ours and is not recorded`
+        : `is recorded with ${known} and the chain says ${amount}`
+    return [{ merchantId: null, subject: `${node.network} ${key}`, detail }]
+  })
+}
+
+function invented(recorded: readonly TransferOnChain[], newest: Newest): Finding[] {
+  const onChain = new Set(newest.outputs.map(({ key }) => key))
+  return recorded
+    .filter(
+      ({ height, txid, outputIndex }) => height >= newest.from && !onChain.has(`${txid}:${outputIndex}`),
+    )
+    .map(({ merchantId, id, height }) => ({
+      merchantId,
+      subject: id,
+      detail: `is recorded in block ${height}, which does not hold it`,
+    }))
+}

@@ -1,0 +1,69 @@
+import type { AuditCheck } from './audit-check.ts'
+
+/** Attempts are kept this long (spec §6.6); an older event cannot be shown to have been delivered. */
+const ATTEMPTS_KEPT_DAYS = 30
+
+/** Events against what they tell of, and against their deliveries. */
+export const EVENT_CHECKS: readonly AuditCheck[] = [
+  {
+    name: 'events_have_no_gap',
+    rule: 'the events of every resource are numbered 1, 2, 3 without a gap',
+    // Delivered events are forgotten after their retention, the oldest first: the gap may be at the start only.
+    sql: `select merchant_id, resource_id as subject,
+        count(*) || ' events, numbered ' || min(sequence) || ' to ' || max(sequence) as detail
+      from event group by merchant_id, resource_id
+      having count(*) <> max(sequence) - min(sequence) + 1
+        or (min(sequence) <> 1 and min(created_at) > now() - interval '${ATTEMPTS_KEPT_DAYS} days')`,
+  },
+  {
+    name: 'invoice_counts_its_events',
+    rule: 'every invoice knows how many events it had',
+    sql: `select i.merchant_id, i.id as subject,
+        'says ' || i.event_count || ' and the last event is ' || coalesce(max(e.sequence), 0) as detail
+      from invoice i left join event e on e.merchant_id = i.merchant_id and e.resource_id = i.id
+      group by i.merchant_id, i.id, i.event_count having i.event_count <> coalesce(max(e.sequence), 0)`,
+  },
+  {
+    name: 'milestone_is_told_once',
+    rule: 'created, payment_detected, paid, overpaid and expired are told at most once',
+    sql: `select merchant_id, resource_id as subject, event_type || ' was told ' || count(*) || ' times' as detail
+      from event where event_type in
+        ('invoice.created', 'invoice.payment_detected', 'invoice.paid', 'invoice.overpaid', 'invoice.expired')
+      group by merchant_id, resource_id, event_type having count(*) > 1`,
+  },
+  {
+    name: 'event_tells_of_an_invoice',
+    rule: 'every invoice event tells of an invoice of its merchant and mode',
+    sql: `select e.merchant_id, e.id as subject, e.resource_id || ' is not known' as detail from event e
+      where e.event_type like 'invoice.%' and not exists (
+        select from invoice i where i.merchant_id = e.merchant_id and i.id = e.resource_id and i.livemode = e.livemode)`,
+  },
+  {
+    name: 'event_body_is_its_own',
+    rule: 'the bytes of every event carry its own id, type, merchant, resource, mode and number',
+    sql: `select merchant_id, id as subject, 'its body tells of something else' as detail from (
+        select *, convert_from(body, 'UTF8')::jsonb as told from event) e
+      where told ->> 'id' is distinct from id or told ->> 'event_type' is distinct from event_type
+        or told ->> 'merchant_id' is distinct from merchant_id or told ->> 'resource_id' is distinct from resource_id
+        or told -> 'livemode' is distinct from to_jsonb(livemode) or told -> 'sequence' is distinct from to_jsonb(sequence)`,
+  },
+  {
+    name: 'event_is_never_lost',
+    rule: 'every event was delivered, is waiting to be delivered, or awaits recovery',
+    sql: `select e.merchant_id, e.id as subject, e.event_type || ' is neither delivered, nor waiting, nor awaiting recovery' as detail
+      from event e
+      where e.created_at > now() - interval '${ATTEMPTS_KEPT_DAYS} days'
+        and not exists (select from delivery d where d.merchant_id = e.merchant_id and d.event_id = e.id)
+        and not exists (select from event_awaiting a where a.merchant_id = e.merchant_id and a.event_id = e.id)
+        and not exists (select from attempt t where t.merchant_id = e.merchant_id and t.event_id = e.id and t.code = 'ok')`,
+  },
+  {
+    name: 'delivery_is_of_its_mode',
+    rule: 'every delivery takes an event to an endpoint of the same merchant and mode',
+    sql: `select d.merchant_id, d.id as subject, 'leads from ' || d.event_id || ' to ' || d.endpoint_id as detail
+      from delivery d
+      left join event e on e.merchant_id = d.merchant_id and e.id = d.event_id and e.livemode = d.livemode
+      left join webhook_endpoint w on w.merchant_id = d.merchant_id and w.id = d.endpoint_id and w.livemode = d.livemode
+      where e.id is null or w.id is null`,
+  },
+]

@@ -1,0 +1,85 @@
+import type { AuditCheck } from './audit-check.ts'
+
+/** Ledger transfers of a payment: `dep:<network>:<txid>:<index>:<number>`. */
+const POSTING_PREFIX = `'dep:' || t.network || ':' || t.txid || ':' || t.output_index || ':'`
+
+/** The ledger against itself and against the transfers it stands for. */
+export const LEDGER_CHECKS: readonly AuditCheck[] = [
+  {
+    name: 'ledger_sums_to_zero',
+    rule: 'the entries of every ledger transfer sum to zero for each asset',
+    sql: `select merchant_id, transfer_id as subject, asset || ' is off by ' || sum(amount) as detail
+      from ledger_entry group by merchant_id, transfer_id, asset having sum(amount) <> 0`,
+  },
+  {
+    name: 'ledger_transfer_has_entries',
+    rule: 'every ledger transfer has entries',
+    sql: `select t.merchant_id, t.id as subject, 'has no entries' as detail from ledger_transfer t
+      where not exists (select from ledger_entry e where e.merchant_id = t.merchant_id and e.transfer_id = t.id)`,
+  },
+  {
+    name: 'ledger_is_never_changed',
+    rule: 'a ledger transfer and its entries were written by one transaction and in one mode',
+    sql: `select e.merchant_id, e.transfer_id as subject,
+        case when e.livemode <> t.livemode then 'its ' || e.account || ' entry is of the other mode'
+             else 'its ' || e.account || ' entry was written later' end as detail
+      from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+      where e.livemode <> t.livemode or e.transaction_id <> t.transaction_id`,
+  },
+  {
+    name: 'balance_is_the_sum',
+    rule: 'every cached balance is the sum of its entries',
+    sql: `select merchant_id, asset || ' ' || account as subject,
+        'the balance says ' || coalesce(b.balance::text, 'nothing') || ' and the entries ' || coalesce(e.total, 0) as detail
+      from ledger_balance b full join (
+        select merchant_id, livemode, asset, account, sum(amount) as total
+        from ledger_entry group by merchant_id, livemode, asset, account
+      ) e using (merchant_id, livemode, asset, account)
+      where coalesce(b.balance, 0) <> coalesce(e.total, 0)`,
+  },
+  {
+    name: 'balance_is_not_negative',
+    rule: 'no account but the chain is below zero',
+    sql: `select merchant_id, asset || ' ' || account as subject, 'stands at ' || sum(amount) as detail
+      from ledger_entry where account <> 'chain'
+      group by merchant_id, livemode, asset, account having sum(amount) < 0`,
+  },
+  {
+    name: 'transfer_has_its_postings',
+    rule: 'every transfer has as many postings as it says, numbered from 1',
+    sql: `select t.merchant_id, t.id as subject,
+        'has ' || t.ledger_postings || ' postings and the ledger ' || count(l.id) as detail
+      from transfer t left join lateral (
+        select l.id from generate_series(1, t.ledger_postings + 1) number
+        join ledger_transfer l on l.merchant_id = t.merchant_id and l.id = ${POSTING_PREFIX} || number
+      ) l on true
+      group by t.merchant_id, t.id, t.ledger_postings having count(l.id) <> t.ledger_postings`,
+  },
+  {
+    name: 'transfer_stands_in_its_bucket',
+    rule: 'the postings of every transfer leave its whole amount in the bucket it is in, once',
+    sql: `select t.merchant_id, t.id as subject,
+        'belongs into ' || t.ledger_bucket || ' and the ledger has ' ||
+          coalesce(string_agg(e.total || ' in ' || e.account, ', '), 'nothing') as detail
+      from transfer t left join lateral (
+        select e.account, sum(e.amount) as total from generate_series(1, t.ledger_postings) number
+        join ledger_entry e on e.merchant_id = t.merchant_id and e.transfer_id = ${POSTING_PREFIX} || number
+          and e.asset = t.asset
+        group by e.account having sum(e.amount) <> 0
+      ) e on true
+      group by t.merchant_id, t.id, t.ledger_bucket, t.amount
+      having case when t.ledger_bucket = 'none' or t.amount = 0 then count(e.account) <> 0
+        else count(e.account) <> 2
+          or count(*) filter (where e.account = 'chain' and e.total = -t.amount) <> 1
+          or count(*) filter (where e.account = t.ledger_bucket and e.total = t.amount) <> 1 end`,
+  },
+  {
+    name: 'posting_has_its_transfer',
+    rule: 'every posting of a deposit stands for a transfer',
+    sql: `select l.merchant_id, l.id as subject, 'no transfer of this name is known' as detail from ledger_transfer l
+      where l.kind in ('deposit', 'deposit_void') and not exists (
+        select from transfer t where t.merchant_id = l.merchant_id and t.network = split_part(l.id, ':', 2)
+          and t.txid = split_part(l.id, ':', 3) and t.output_index::text = split_part(l.id, ':', 4)
+          and t.livemode = l.livemode and t.invoice_id = l.invoice_id)`,
+  },
+]

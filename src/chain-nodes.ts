@@ -1,0 +1,76 @@
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import type { Network } from './core/assets.ts'
+import type { UtxoChain } from './core/chain/utxo-parameters.ts'
+import type { Log } from './log.ts'
+import { type SandboxChain, startSandboxChain } from './sandbox/start-sandbox-chain.ts'
+
+/** The chains that this version follows. */
+export const FOLLOWED_CHAINS: readonly UtxoChain[] = ['litecoin', 'bitcoin']
+
+/** Time between the sandbox chains' blocks while something happens. */
+const SANDBOX_BLOCK_INTERVAL_MS = 1_000
+
+/** How a network's node is reached. */
+export type ChainNode = {
+  readonly network: Network
+  readonly chain: UtxoChain
+  readonly livemode: boolean
+  /** With credentials. */
+  readonly rpcUrl: string
+  /** The variable that names it, for messages. */
+  readonly rpcSetting: string
+  readonly zmqUrl: string | null
+  /** Present where the network runs on a sandbox chain of ours. */
+  readonly sandbox: SandboxChain | null
+}
+
+export const rpcSettingOf = (network: Network): string => {
+  const [chain = '', mode = ''] = network.split('-')
+  return `${mode}_${chain}_RPC_URL`.toUpperCase()
+}
+
+/** The nodes that were configured. */
+export function configuredNodes(config: Config): ChainNode[] {
+  return FOLLOWED_CHAINS.flatMap((chain) =>
+    [true, false].flatMap((livemode): ChainNode[] => {
+      const network: Network = `${chain}-${livemode ? 'live' : 'test'}`
+      const settings = config.networks[network]
+      const rpcUrl = settings?.rpcUrls[0]
+      if (settings === undefined || rpcUrl === undefined) return []
+      const rpcSetting = rpcSettingOf(network)
+      return [{ network, chain, livemode, rpcUrl, rpcSetting, zmqUrl: settings.zmqUrl, sandbox: null }]
+    }),
+  )
+}
+
+/** The chains whose test network has no node of its own, and so runs on a sandbox chain. */
+export function sandboxChainsOf(config: Config): UtxoChain[] {
+  return FOLLOWED_CHAINS.filter((chain) => config.networks[`${chain}-test`] === undefined)
+}
+
+/** Serves, or finds served by another process, the sandbox chain of every test network without a node. */
+export async function openSandboxNodes(
+  config: Config,
+  deps: { clock: Clock; log: Log },
+): Promise<ChainNode[]> {
+  const opened: ChainNode[] = []
+  for (const chain of sandboxChainsOf(config)) {
+    const sandbox = await startSandboxChain({
+      ...deps,
+      chain,
+      dataDir: config.dataDir,
+      blockIntervalMs: SANDBOX_BLOCK_INTERVAL_MS,
+    })
+    opened.push({
+      network: `${chain}-test`,
+      chain,
+      livemode: false,
+      rpcUrl: sandbox.rpcUrl,
+      rpcSetting: rpcSettingOf(`${chain}-test`),
+      zmqUrl: null,
+      sandbox,
+    })
+  }
+  return opened
+}

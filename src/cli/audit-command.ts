@@ -1,0 +1,50 @@
+import { type CheckResult, runAudit } from '../audit/run-audit.ts'
+import { configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
+import { systemClock } from '../clock.ts'
+import { createLogger } from '../log.ts'
+import { type Output, withOwnerPool } from './command-context.ts'
+
+/** `paylink audit`: exit code 1 and a list where anything disagrees. */
+export async function auditCommand(options: { json: boolean }, output: Output): Promise<number> {
+  const results = await withOwnerPool(async (pool, config) => {
+    const log = createLogger('error', 'stderr')
+    const sandboxes = await openSandboxNodes(config, { clock: systemClock, log })
+    try {
+      return await runAudit(pool, [...configuredNodes(config), ...sandboxes])
+    } finally {
+      for (const { sandbox } of sandboxes) await sandbox?.stop()
+    }
+  })
+  const agrees = results.every(({ findings }) => findings.length === 0)
+  if (options.json) output.line(JSON.stringify({ ok: agrees, checks: results.map(toJson) }))
+  else print(results, output)
+  return agrees ? 0 : 1
+}
+
+function toJson({ name, rule, findings, notChecked }: CheckResult): object {
+  return {
+    name,
+    rule,
+    status: notChecked !== null ? 'not_checked' : findings.length === 0 ? 'ok' : 'failed',
+    reason: notChecked,
+    findings: findings.map(({ merchantId, subject, detail }) => ({
+      merchant_id: merchantId,
+      subject,
+      detail,
+    })),
+  }
+}
+
+function print(results: readonly CheckResult[], output: Output): void {
+  for (const { rule, findings, notChecked } of results) {
+    const mark = notChecked !== null ? '?' : findings.length === 0 ? '✓' : '✗'
+    output.line(`${mark} ${rule}${notChecked === null ? '' : `: not checked, ${notChecked}`}`)
+    for (const { merchantId, subject, detail } of findings) {
+      output.line(`    ${merchantId === null ? '' : `${merchantId} `}${subject} ${detail}`)
+    }
+  }
+  const failed = results.filter(({ findings }) => findings.length > 0).length
+  output.line(
+    failed === 0 ? 'Everything that was checked agrees.' : `${failed} of ${results.length} checks failed.`,
+  )
+}

@@ -1,0 +1,43 @@
+import { type Config, loadProcessConfig } from '../config.ts'
+import { migrate } from '../db/migrate.ts'
+import { openAsOwner } from '../db/open-database.ts'
+import { openPool, type Pool } from '../db/pool.ts'
+import { withoutSecrets } from '../log.ts'
+
+/** Where a command writes for the person or program that called it. */
+export type Output = { line(text: string): void; problem(text: string): void }
+
+export const processOutput: Output = {
+  line: (text) => process.stdout.write(`${text}\n`),
+  problem: (text) => process.stderr.write(`paylink: ${withoutSecrets(text)}\n`),
+}
+
+/** A command needs few connections, and closes them when it ends. */
+const CONNECTIONS_MAX = 4
+
+/**
+ * Runs a command with the owner's connections to the migrated database: the running server where there is one,
+ * otherwise the embedded one, started for as long as the command takes.
+ */
+export async function withOwnerPool<Result>(
+  work: (pool: Pool, config: Config, ownerUrl: string) => Promise<Result>,
+): Promise<Result> {
+  const config = loadProcessConfig()
+  const database = await openAsOwner(config)
+  try {
+    await migrate(database.ownerUrl)
+    const pool = openPool({
+      connectionString: database.ownerUrl,
+      applicationName: 'paylink-command',
+      max: CONNECTIONS_MAX,
+      onError: () => {},
+    })
+    try {
+      return await work(pool, config, database.ownerUrl)
+    } finally {
+      await pool.end()
+    }
+  } finally {
+    await database.close()
+  }
+}

@@ -1,0 +1,104 @@
+import { Command, CommanderError } from 'commander'
+import { ConfigError } from '../config.ts'
+import { StartRefused } from '../data-dir.ts'
+import { describeError } from '../log.ts'
+import { auditCommand } from './audit-command.ts'
+import { type Output, processOutput } from './command-context.ts'
+import { createKeyCommand } from './create-key.ts'
+import { createMerchantCommand } from './create-merchant.ts'
+import { doctorCommand } from './doctor.ts'
+import { migrateCommand } from './migrate-command.ts'
+import { startCommand } from './start.ts'
+import { UsageError } from './usage-error.ts'
+
+const EXIT_FAILED = 1
+const EXIT_USAGE = 2
+
+/**
+ * Runs the command of a command line and gives its exit code: 0 done, 1 it could not be done (or the audit found
+ * something), 2 the command line itself is wrong. What a person can mend is one line on standard error.
+ */
+export async function runCommandLine(
+  argv: readonly string[],
+  output: Output = processOutput,
+): Promise<number> {
+  let exitCode = 0
+  const program = buildProgram(output, (code) => {
+    exitCode = code
+  })
+  try {
+    await program.parseAsync([...argv])
+    return exitCode
+  } catch (error) {
+    // Help and version come as errors whose exit code is 0; commander has printed its own complaints.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
+    output.problem(describeError(error))
+    if (error instanceof UsageError) return EXIT_USAGE
+    if (!isForPeople(error) && error instanceof Error) output.problem(error.stack ?? '')
+    return EXIT_FAILED
+  }
+}
+
+/** Errors whose one line is all that a person needs. */
+const isForPeople = (error: unknown): boolean => error instanceof ConfigError || error instanceof StartRefused
+
+function buildProgram(output: Output, done: (exitCode: number) => void): Command {
+  const program = new Command('paylink')
+    .description('Self-hosted crypto payment invoicing')
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(`paylink: ${text.replace(/^error: /, '')}`) })
+  program
+    .command('start')
+    .description('run one or several roles; without a role, all of them')
+    .argument('[roles...]', 'api, checkout, watcher, delivery, signer, sandbox or all')
+    .option(
+      '--until-stdin-ends',
+      'stop when standard input ends: for a process that lives no longer than its parent',
+    )
+    .action(async (roles: string[], options: { untilStdinEnds?: boolean }) => {
+      done(await startCommand(roles, { untilStdinEnds: options.untilStdinEnds ?? false }, output))
+    })
+  program
+    .command('migrate')
+    .description('bring the database up to date')
+    .action(async () => done(await migrateCommand(output)))
+  program
+    .command('merchant')
+    .description('manage merchants')
+    .command('create')
+    .description('make a merchant')
+    .requiredOption('--name <name>', 'name that buyers see')
+    .requiredOption('--email <email>', "the owner's e-mail address")
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { name: string; email: string; json: boolean }) => {
+      done(await createMerchantCommand(options, output))
+    })
+  program
+    .command('key')
+    .description('manage API keys')
+    .command('create')
+    .description('make an API key, shown once')
+    .requiredOption('--merchant <id>', 'id of the merchant')
+    .requiredOption('--mode <mode>', 'test or live')
+    .option('--scopes <scopes>', 'comma-separated scopes; a key has none by default', '')
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { merchant: string; mode: string; scopes: string; json: boolean }) => {
+      done(await createKeyCommand(options, output))
+    })
+  addInspections(program, output, done)
+  return program
+}
+
+function addInspections(program: Command, output: Output, done: (exitCode: number) => void): void {
+  program
+    .command('audit')
+    .description(
+      'check chain against ledger against invoices against events; exit code 1 where anything disagrees',
+    )
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { json: boolean }) => done(await auditCommand(options, output)))
+  program
+    .command('doctor')
+    .description('say what is configured, reachable, synced and in date, with the mend for each fault')
+    .action(async () => done(await doctorCommand(output)))
+}

@@ -1,0 +1,35 @@
+import { systemClock } from '../clock.ts'
+import { createMerchant } from '../flows/create-merchant.ts'
+import { type Output, withOwnerPool } from './command-context.ts'
+import { UsageError } from './usage-error.ts'
+
+const NAME_LENGTH_MAX = 120
+const EMAIL_LENGTH_MAX = 254
+/** Something on both sides of one `@`, and nothing that ends a line: the rest only the mail server knows. */
+const EMAIL = /^[^\s@]+@[^\s@]+$/
+
+/** `paylink merchant create`: makes a merchant and prints its id. */
+export async function createMerchantCommand(
+  options: { name: string; email: string; json: boolean },
+  output: Output,
+): Promise<number> {
+  const { name, email } = options
+  const length = [...name].length
+  if (length < 1 || length > NAME_LENGTH_MAX || hasControlCharacter(name)) {
+    throw new UsageError(`--name must have 1 to ${NAME_LENGTH_MAX} characters and no line break`)
+  }
+  if (email.length > EMAIL_LENGTH_MAX || !EMAIL.test(email) || hasControlCharacter(email)) {
+    throw new UsageError('--email must be an e-mail address such as owner@example.com')
+  }
+  const merchant = await withOwnerPool((pool) =>
+    createMerchant({ pool, clock: systemClock }, { name, email }),
+  )
+  if (options.json) output.line(JSON.stringify({ id: merchant.id, name, email }))
+  else
+    output.line(
+      `Merchant ${name} is ${merchant.id}. Its first key: paylink key create --merchant ${merchant.id} …`,
+    )
+  return 0
+}
+
+const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)

@@ -1,0 +1,20 @@
+import { loadProcessConfig } from '../config.ts'
+import { openDataDir } from '../data-dir.ts'
+import { openDatabase } from '../db/open-database.ts'
+import type { Output } from './command-context.ts'
+
+/** `paylink migrate`: brings the database up to date, and its roles; safe when several run at once. */
+export async function migrateCommand(output: Output): Promise<number> {
+  const config = loadProcessConfig()
+  await openDataDir(config.dataDir)
+  let changed = false
+  const database = await openDatabase(config, {
+    onStep: (line) => {
+      changed = true
+      output.line(line)
+    },
+  })
+  await database.close()
+  if (!changed) output.line('the database is up to date')
+  return 0
+}

@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import pg from 'pg'
+import { z } from 'zod'
+import type { Config } from '../config.ts'
+import { readOrMakeSecretFile, StartRefused } from '../data-dir.ts'
+import { describeError, withoutSecrets } from '../log.ts'
+import { startEmbeddedPostgres } from './embedded-postgres.ts'
+import { migrate } from './migrate.ts'
+import {
+  connectionStringFor,
+  DATABASE_ROLES,
+  type DatabaseRole,
+  ensureLoginRoles,
+  loginRoleOf,
+} from './roles.ts'
+
+const CONNECT_TIMEOUT_MS = 5_000
+const SERVER_VERSION_MIN = 150_000
+const PASSWORD_BYTES = 24
+/** Several starts at once make the roles one after the other. Any constant of this program's own will do. */
+const ROLES_LOCK_KEY = 7_295_465_303
+
+export type RoleUrls = { readonly [role in DatabaseRole]: string }
+const rolePasswordsShape = z.object({
+  api: z.string(),
+  watcher: z.string(),
+  delivery: z.string(),
+  signer: z.string(),
+})
+type RolePasswords = z.output<typeof rolePasswordsShape>
+
+export type OpenDatabase = {
+  /** The owner's connection string; null where only the roles' own were given. */
+  readonly ownerUrl: string | null
+  readonly roleUrls: RoleUrls
+  /** Leaves the embedded server, where it is ours. */
+  close(): Promise<void>
+}
+
+export type OpenOptions = {
+  readonly onStep?: (line: string) => void
+  /** The embedded server went away for good. */
+  readonly onLost?: (error: Error) => void
+}
+
+/**
+ * The database, migrated and with a login for each role: the one of `DATABASE_URL`, or the embedded one. Where
+ * only roles' own connection strings are given, as in a process that must not know the owner's, it is used as
+ * it stands. Throws `StartRefused` with the mend.
+ */
+export async function openDatabase(config: Config, options: OpenOptions = {}): Promise<OpenDatabase> {
+  const given = DATABASE_ROLES.filter((role) => config.roleDatabaseUrls[role] !== null)
+  if (config.databaseUrl === null && given.length > 0) return openAsRoles(config, given)
+  const { ownerUrl, close } = await openAsOwner(config, options)
+  try {
+    await prepare(ownerUrl, options)
+    const roleUrls = await makeRoles(config, ownerUrl)
+    return { ownerUrl, roleUrls, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The owner's connection string, for commands that change what no role may; `close` leaves the server. */
+export async function openAsOwner(
+  config: Config,
+  options: OpenOptions = {},
+): Promise<{ ownerUrl: string; close: () => Promise<void> }> {
+  if (config.databaseUrl !== null) {
+    await checkServer(config.databaseUrl, 'DATABASE_URL')
+    return { ownerUrl: config.databaseUrl, close: async () => {} }
+  }
+  const server = await startEmbeddedPostgres(config.dataDir, {
+    ...(options.onStep === undefined ? {} : { step: options.onStep }),
+    ...(options.onLost === undefined ? {} : { lost: options.onLost }),
+  })
+  return { ownerUrl: server.ownerUrl, close: () => server.stop() }
+}
+
+async function openAsRoles(config: Config, given: readonly DatabaseRole[]): Promise<OpenDatabase> {
+  for (const role of given) {
+    await checkServer(config.roleDatabaseUrls[role] ?? '', `${role.toUpperCase()}_DATABASE_URL`)
+  }
+  const urlOf = (role: DatabaseRole) => config.roleDatabaseUrls[role] ?? ''
+  return {
+    ownerUrl: null,
+    roleUrls: {
+      api: urlOf('api'),
+      watcher: urlOf('watcher'),
+      delivery: urlOf('delivery'),
+      signer: urlOf('signer'),
+    },
+    close: async () => {},
+  }
+}
+
+/** Refuses, in one line, a server that cannot be reached or is too old. */
+async function checkServer(url: string, name: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ server_version_num: string }>('show server_version_num')
+    const version = Number(rows[0]?.server_version_num)
+    if (version < SERVER_VERSION_MIN) {
+      throw new StartRefused(
+        `${name} leads to PostgreSQL ${Math.floor(version / 10_000)}: Paylink needs 15 or later`,
+      )
+    }
+  } catch (error) {
+    if (error instanceof StartRefused) throw error
+    const reason = withoutSecrets(describeError(error))
+    throw new StartRefused(
+      `${name} leads to no database we can use: ${reason}; correct it or start that server`,
+      {
+        cause: error,
+      },
+    )
+  } finally {
+    await client.end()
+  }
+}
+
+async function prepare(ownerUrl: string, { onStep = () => {} }: OpenOptions): Promise<void> {
+  try {
+    const applied = await migrate(ownerUrl)
+    if (applied.length > 0) onStep(`brought the database up to date (${applied.length} migrations)`)
+  } catch (error) {
+    throw new StartRefused(`the database could not be brought up to date: ${describeError(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+async function makeRoles(config: Config, ownerUrl: string): Promise<RoleUrls> {
+  const { roleDatabaseUrls } = config
+  const { api, watcher, delivery, signer } = roleDatabaseUrls
+  if (api !== null && watcher !== null && delivery !== null && signer !== null)
+    return { api, watcher, delivery, signer }
+  const passwords = await readRolePasswords(config.dataDir)
+  const client = new pg.Client({ connectionString: ownerUrl, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ database: string }>('select current_database() as database')
+    const database = rows[0]?.database ?? ''
+    await client.query('select pg_advisory_lock($1)', [ROLES_LOCK_KEY])
+    await ensureLoginRoles(client, database, passwords)
+    const urlOf = (role: DatabaseRole) =>
+      roleDatabaseUrls[role] ?? connectionStringFor(ownerUrl, loginRoleOf(database, role), passwords[role])
+    return {
+      api: urlOf('api'),
+      watcher: urlOf('watcher'),
+      delivery: urlOf('delivery'),
+      signer: urlOf('signer'),
+    }
+  } catch (error) {
+    throw new StartRefused(
+      `the database roles could not be made: ${describeError(error)}; let the user of DATABASE_URL create roles, or give API_, WATCHER_, DELIVERY_ and SIGNER_DATABASE_URL`,
+      { cause: error },
+    )
+  } finally {
+    await client.end()
+  }
+}
+
+async function readRolePasswords(dataDir: string): Promise<RolePasswords> {
+  const path = join(dataDir, 'database-roles.json')
+  const password = () => randomBytes(PASSWORD_BYTES).toString('base64url')
+  const text = await readOrMakeSecretFile(path, () => {
+    const fresh: RolePasswords = {
+      api: password(),
+      watcher: password(),
+      delivery: password(),
+      signer: password(),
+    }
+    return `${JSON.stringify(fresh)}\n`
+  })
+  try {
+    return rolePasswordsShape.parse(JSON.parse(text))
+  } catch (error) {
+    throw new StartRefused(`${path} is damaged: remove it, and new passwords are made`, { cause: error })
+  }
+}

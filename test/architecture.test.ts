@@ -1,0 +1,174 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, normalize, relative } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+
+/** The import rules of ARCHITECTURE.md, read off the sources themselves. */
+
+const SOURCES = new URL('../src', import.meta.url).pathname
+const LINES_MAX = 350
+
+type Import = { readonly from: string; readonly to: string; readonly isType: boolean }
+type Source = { readonly path: string; readonly text: string; readonly imports: readonly Import[] }
+
+let sources: Source[]
+beforeAll(async () => {
+  const names = await readdir(SOURCES, { recursive: true })
+  const paths = names.filter((name) => /\.tsx?$/.test(name)).sort()
+  sources = await Promise.all(paths.map((path) => readSource(path)))
+})
+
+const IMPORT = /^(?:import|export)\s+(type\s+)?(?:[\w*{}\s,$]+?\s+from\s+)?'([^']+)'/gm
+const DYNAMIC_IMPORT = /\bimport\(\s*'([^']+)'/g
+
+async function readSource(path: string): Promise<Source> {
+  const text = await readFile(join(SOURCES, path), 'utf8')
+  const found = [
+    ...[...text.matchAll(IMPORT)].map((match) => ({ to: match[2] ?? '', isType: match[1] !== undefined })),
+    ...[...text.matchAll(DYNAMIC_IMPORT)].map((match) => ({ to: match[1] ?? '', isType: false })),
+  ]
+  // A file of ours is named by its path below src, anything else by the package's name.
+  const resolveName = (name: string) => (name.startsWith('.') ? normalize(join(dirname(path), name)) : name)
+  const imports = found.map(({ to, isType }) => ({ from: path, to: resolveName(to), isType }))
+  return { path, text, imports }
+}
+
+const isTest = (path: string) => /\.test\.tsx?$/.test(path)
+const isOurs = (name: string) => /\.tsx?$/.test(name)
+const productSources = () => sources.filter((source) => !isTest(source.path))
+const productImports = () => productSources().flatMap((source) => source.imports)
+const told = (imports: readonly Import[]) => imports.map(({ from, to }) => `${from} imports ${to}`)
+
+/** Imports from files below `folder` to anything that `allowed` does not name. */
+function importsBeyond(folder: string, allowed: RegExp): string[] {
+  return told(productImports().filter(({ from, to }) => from.startsWith(folder) && !allowed.test(to)))
+}
+
+/** Imports from files that `from` names to what `to` names. */
+function importsBetween(from: RegExp, to: RegExp): string[] {
+  return told(productImports().filter((one) => from.test(one.from) && to.test(one.to)))
+}
+
+test('core imports nothing but core: no package, no node module, no other part of ours', () => {
+  expect(importsBeyond('core/', /^core\//)).toEqual([])
+})
+
+test('core knows no clock, no randomness and no global that is not of the language', () => {
+  const impure =
+    /\b(Date\.now|new Date\(\)|Math\.random|performance\.|process\.|Buffer\b|fetch\(|setTimeout|setInterval|console\.)/
+  expect(linesWith('core/', impure)).toEqual([])
+})
+
+test('wire imports nothing of ours but wire', () => {
+  expect(importsBeyond('wire/', /^(wire\/|zod$|@hono\/zod-openapi$)/)).toEqual([])
+})
+
+test('web imports only web, wire, core, the clock and the parts that render pages', () => {
+  expect(importsBeyond('web/', /^(web\/|wire\/|core\/|clock\.ts$|hono$|hono\/|uqr$|node:crypto$)/)).toEqual(
+    [],
+  )
+})
+
+test('a chain knows no database, no flow and no other chain', () => {
+  expect(importsBetween(/^chain\//, /^(db|flows|http|roles|watcher)\//)).toEqual([])
+  const chainOf = (path: string) => /^chain\/([a-z]+)\//.exec(path)?.[1]
+  const crossing = productImports().filter(({ from, to }) => {
+    const [fromChain, toChain] = [chainOf(from), chainOf(to)]
+    return fromChain !== undefined && toChain !== undefined && fromChain !== toChain
+  })
+  expect(told(crossing)).toEqual([])
+})
+
+test('queries know no flow and no HTTP; flows know no HTTP and no other flow', () => {
+  expect(importsBetween(/^db\//, /^(flows|http|web|roles)\//)).toEqual([])
+  expect(importsBetween(/^flows\//, /^(flows|http|web|roles)\//)).toEqual([])
+})
+
+test('only the signer role and the signer itself import the signer', () => {
+  expect(importsBetween(/^(?!signer\/|roles\/signer\.ts$)/, /^signer\//)).toEqual([])
+})
+
+test('nothing imports a role but the start command, and roles know no other role', () => {
+  expect(importsBetween(/^(?!cli\/start\.ts$)/, /^roles\/(?!role\.ts$)/)).toEqual([])
+})
+
+test('no file imports itself by way of others', () => {
+  const next = new Map(
+    productSources().map(({ path, imports }) => [
+      path,
+      // A type is gone when the program runs.
+      imports.filter(({ to, isType }) => !isType && isOurs(to)).map(({ to }) => to),
+    ]),
+  )
+  const done = new Set<string>()
+  const cycles: string[] = []
+  const visit = (path: string, trail: readonly string[]) => {
+    if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+    if (done.has(path) || trail.includes(path)) return
+    for (const to of next.get(path) ?? []) visit(to, [...trail, path])
+    done.add(path)
+  }
+  for (const path of next.keys()) visit(path, [])
+  expect(cycles).toEqual([])
+})
+
+test('only src/config.ts reads the environment', () => {
+  expect(linesWith('', /process\.env|from 'node:process'/, ['config.ts'])).toEqual([])
+})
+
+test('only src/db/transaction.ts and the migrations say begin and commit', () => {
+  const transaction = /query\(\s*['"`]\s*(begin|commit|rollback|start transaction)\b/i
+  expect(linesWith('', transaction, ['db/transaction.ts', 'db/migrate.ts'])).toEqual([])
+})
+
+test('a setting of a database session ends with its transaction', () => {
+  // A plain SET stays on the connection and leaks to whoever the pool gives it to next.
+  expect(linesWith('', /query\(\s*['"`]\s*set (?!local\b|transaction\b)/i)).toEqual([])
+})
+
+test('secrets are compared in constant time', () => {
+  const compared =
+    /\b(secret|signature|digest|hmac|mac|hash|token|password)[A-Za-z]* [!=]==? (?!null|undefined|'|"|typeof)/i
+  // A block's hash is public: chains compare it freely.
+  const publicHashes = /^(chain|sandbox|watcher|core|flows|db)\//
+  expect(linesWith('', compared).filter((line) => !publicHashes.test(line))).toEqual([])
+})
+
+test('every import of ours carries its extension, and every file is exported by name', () => {
+  const bare = productImports().filter(
+    ({ to }) => !isOurs(to) && sources.some(({ path }) => path.startsWith(`${to}.`)),
+  )
+  expect(told(bare)).toEqual([])
+  expect(linesWith('', /^export default\b|^export \*/)).toEqual([])
+})
+
+test('file names are kebab-case', () => {
+  const name = /^(?:[a-z0-9]+(?:-[a-z0-9]+)*\/)*[a-z0-9]+(?:-[a-z0-9]+)*(?:\.test)?\.tsx?$/
+  expect(sources.map(({ path }) => path).filter((path) => !name.test(path))).toEqual([])
+})
+
+test('names say what a thing is', () => {
+  const vague = /(^|[/-])(manager|helper|helpers|service|services|utils|util|data|info|misc|common)\.tsx?$/
+  expect(sources.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([])
+  expect(linesWith('', /\b(class|type|interface) [A-Za-z]*(Manager|Helper|Service|Utils)\b/)).toEqual([])
+})
+
+test(`no file is longer than ${LINES_MAX} lines`, () => {
+  const long = productSources().filter(({ text }) => text.split('\n').length - 1 > LINES_MAX)
+  expect(long.map(({ path, text }) => `${path}: ${text.split('\n').length - 1}`)).toEqual([])
+})
+
+test('nothing is left to do, skipped or switched off', () => {
+  expect(linesWith('', /\b(TODO|FIXME|XXX|HACK)\b|@ts-(ignore|expect-error|nocheck)/)).toEqual([])
+})
+
+/** `path:line: text` of every line below `folder` that matches, tests and the files of `except` left out. */
+function linesWith(folder: string, pattern: RegExp, except: readonly string[] = []): string[] {
+  return productSources()
+    .filter(({ path }) => path.startsWith(folder) && !except.includes(path))
+    .flatMap(({ path, text }) =>
+      text.split('\n').flatMap((line, index) => {
+        const code = /^\s*(\/\/|\*|\/\*)/.test(line) && !pattern.source.includes('TODO') ? '' : line
+        return pattern.test(code) ? [`${relative('.', path)}:${index + 1}: ${line.trim()}`] : []
+      }),
+    )
+}

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+
+/**
+ * A dependency that nobody looked at is how other payment programs lost their keys. Whoever adds one reads it,
+ * then lists it here: packages in `dependencies.txt`, direct ones with their reason in
+ * docs/decisions/libraries.md, install scripts in package.json.
+ */
+
+const packageShape = z.object({
+  dependencies: z.record(z.string(), z.string()),
+  devDependencies: z.record(z.string(), z.string()),
+  allowScripts: z.record(z.string(), z.boolean()),
+})
+const lockShape = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({
+      hasInstallScript: z.boolean().optional(),
+      integrity: z.string().optional(),
+      resolved: z.string().optional(),
+      os: z.array(z.string()).optional(),
+    }),
+  ),
+})
+
+const root = new URL('..', import.meta.url)
+const readText = (path: string) => readFile(new URL(path, root), 'utf8')
+const readPackage = async () => packageShape.parse(JSON.parse(await readText('package.json')))
+const readLocked = async () =>
+  Object.entries(lockShape.parse(JSON.parse(await readText('package-lock.json'))).packages)
+    .filter(([path]) => path !== '')
+    .map(([path, entry]) => ({ name: path.slice(path.lastIndexOf('node_modules/') + 13), ...entry }))
+
+test('every package of the lockfile is listed in test/dependencies.txt, and no other', async () => {
+  const listed = (await readText('test/dependencies.txt')).split('\n').filter((line) => line !== '')
+  const locked = [...new Set((await readLocked()).map(({ name }) => name))].sort()
+  expect(locked).toEqual(listed)
+})
+
+test('every install script that may run is listed in package.json', async () => {
+  const { allowScripts } = await readPackage()
+  // Programs of systems that Paylink does not support are locked but never installed.
+  const supported = (name: string) => !/[-/](linux-(arm|ia32|ppc64)|windows-x64)$/.test(name)
+  const withScript = (await readLocked()).filter(
+    ({ hasInstallScript, name }) => hasInstallScript && supported(name),
+  )
+  const names = [...new Set(withScript.map(({ name }) => name))].sort()
+  expect(names).toEqual(Object.keys(allowScripts).sort())
+})
+
+test('every locked package is pinned by its hash', async () => {
+  expect((await readLocked()).filter(({ integrity }) => !integrity?.startsWith('sha512-'))).toEqual([])
+})
+
+test('every direct dependency is pinned to one version and has its reason in docs/decisions/libraries.md', async () => {
+  const { dependencies, devDependencies } = await readPackage()
+  const direct = { ...dependencies, ...devDependencies }
+  expect(
+    Object.entries(direct).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(version)),
+  ).toEqual([])
+  const reasons = await readText('docs/decisions/libraries.md')
+  expect(Object.keys(direct).filter((name) => !reasons.includes(`\`${name}\``))).toEqual([])
+})
