@@ -25,7 +25,8 @@ const PRIVATE_KEY_BYTES = 32
 type RecentBlock = {
   readonly block: IndexedBlock
   readonly undo: BlockUndo
-  readonly txids: readonly string[]
+  /** Its transactions, the coinbase left out. */
+  readonly payments: readonly ChainTransaction[]
 }
 
 /**
@@ -110,7 +111,8 @@ export class ChainState {
 
   /** The height of a transaction in one of the newest blocks, or null. */
   heightOfRecent(txid: string): number | null {
-    return this.recent.find((one) => one.txids.includes(txid))?.block.height ?? null
+    const holder = this.recent.find((one) => one.payments.some((payment) => payment.txid === txid))
+    return holder?.block.height ?? null
   }
 
   /** What would be answered to this transaction; changes nothing. */
@@ -219,9 +221,9 @@ export class ChainState {
     // Nobody can spend the genesis block's coin, on any chain.
     if (block.height === 0) return
     const undo = this.coins.connect(transactions, block.height)
-    const txids = transactions.length > 1 ? transactions.slice(1).map((transaction) => transaction.txid) : []
-    for (const transaction of transactions.slice(1)) this.removeMined(transaction)
-    this.recent.push({ block, undo, txids })
+    const payments = transactions.slice(1)
+    for (const payment of payments) this.removeMined(payment)
+    this.recent.push({ block, undo, payments })
     if (this.recent.length > MAX_REORGANISATION_DEPTH) this.recent.shift()
   }
 
@@ -236,12 +238,11 @@ export class ChainState {
   private applyDisconnect(nowMs: number): void {
     const last = this.recent.pop()
     if (last === undefined) throw new Error('there is no block left that can be disconnected')
-    const { transactions } = parseBlock(this.blockBytes(last.block))
     this.index.disconnectTip()
     this.coins.disconnect(last.undo)
     const back: MempoolEntry[] = []
     const amounts = new Map(last.undo.spent.map(([outpoint, coin]) => [outpoint, coin.amount]))
-    for (const transaction of transactions.slice(1)) {
+    for (const transaction of last.payments) {
       const fee = feeOf(transaction, (outpoint) => amounts.get(outpoint))
       back.push({ transaction, fee, timeMs: nowMs, height: this.index.tipHeight })
     }
