@@ -10,11 +10,12 @@ export type ShownInvoice = { invoice: Invoice; merchantName: string }
 /** The checkout's own app on a port of its own, over invoices that a test puts there and changes. */
 export async function startCheckoutServer(options: { sandbox?: CheckoutDeps['sandbox'] } = {}) {
   const shown = new Map<string, ShownInvoice>()
-  const state = { nowMs: NOW_MS, tipHeight: 101, isDown: false, errors: [] as object[] }
+  const state = { nowMs: NOW_MS, tipHeight: 101, isDown: false, reads: 0, errors: [] as object[] }
   const checkout = createCheckoutApp({
     clock: () => new Date(state.nowMs),
     log: { error: (details) => state.errors.push(details) },
     readCheckout: async (token) => {
+      state.reads++
       if (state.isDown) throw new Error('the database is away')
       const found = shown.get(token)
       return found === undefined ? null : { ...found, tipHeightOf: () => state.tipHeight }

@@ -70,6 +70,9 @@ function Steps({ page }: { page: CheckoutPage }) {
   )
 }
 
+/** Ether has eighteen decimals: from so many characters on a heading is set smaller, so that a phone breaks it less. */
+const LONG_HEADING = 18
+
 /** Awaiting, or short with time left: what to send, by when, and how. */
 function PayableBody({ page }: { page: CheckoutPage }) {
   const { view } = page
@@ -78,7 +81,7 @@ function PayableBody({ page }: { page: CheckoutPage }) {
     <div class="columns">
       <section class="summary">
         <div id="announce">
-          <h1 id="heading" tabindex={-1}>
+          <h1 id="heading" tabindex={-1} class={words.heading.length > LONG_HEADING ? 'long' : ''}>
             {words.heading}
           </h1>
           <p class="lead">{words.lead}</p>

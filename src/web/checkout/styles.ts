@@ -41,6 +41,8 @@ h2 { font-size: 1rem; }
 .price { margin-block-start: .25rem; color: var(--quiet); overflow-wrap: anywhere; }
 .icon { flex: none; inline-size: 1.25rem; block-size: 1.25rem; fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
 .deadline { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .5rem; margin-block-start: 1.25rem; padding: .75rem; border-radius: .75rem; font-size: .9375rem; background: var(--well); }
+h1.long { font-size: clamp(1.125rem, 5vw, 1.75rem); }
+.deadline > :nth-child(2) { flex: 1 1 8rem; }
 .countdown { margin-inline-start: auto; font-weight: 600; font-variant-numeric: tabular-nums; }
 .deadline.soon { background: var(--warn-well); color: var(--warn); }
 .deadline.last { background: var(--bad-well); color: var(--bad); }

@@ -1,0 +1,238 @@
+import { mkdir } from 'node:fs/promises'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Invoice } from '../../src/core/invoice/types.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
+import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
+import { complaintsOf, lowContrast, overflow, smallTargets, unnamed } from '../support/page-checks.ts'
+
+const SCREENSHOTS = new URL('../../test-output/screenshots/', import.meta.url).pathname
+const ADDRESS_EVM = '0x52908400098527886E0F7030069857D2E4169EE7'
+
+/** Every page by name, at the time at which it is what its name says. */
+const PAGES: { [name: string]: { invoice: Invoice; nowMs: number; merchantName?: string } } = {
+  ...Object.fromEntries(
+    Object.entries(INVOICES_BY_PAGE).map(([name, invoice]) => [name, { invoice, nowMs: NOW_MS }]),
+  ),
+  checking: { invoice: INVOICES_BY_PAGE.awaiting, nowMs: EXPIRES_AT_MS + 1 },
+  underpaid_over: { invoice: INVOICES_BY_PAGE.underpaid, nowMs: EXPIRES_AT_MS + 1 },
+  awaiting_live: { invoice: litecoinInvoice({ livemode: true }), nowMs: NOW_MS },
+  awaiting_long: {
+    invoice: litecoinInvoice({
+      asset: 'USDC_BASE',
+      amount: 99_999_999_999n,
+      usdCents: 9_999_999n,
+      address: ADDRESS_EVM,
+      expiresAtMs: NOW_MS + 24 * 60 * 60_000,
+    }),
+    nowMs: NOW_MS,
+    merchantName: 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft & Söhne',
+  },
+  awaiting_wei: {
+    invoice: litecoinInvoice({
+      asset: 'ETH',
+      amount: 123_456_789_012_345_678n,
+      usdCents: null,
+      rate: null,
+      address: ADDRESS_EVM,
+    }),
+    nowMs: NOW_MS,
+  },
+}
+
+const ALL_LAYOUTS = [
+  { name: 'light-1440', colorScheme: 'light', width: 1440, javaScriptEnabled: true },
+  { name: 'dark-320-no-js', colorScheme: 'dark', width: 320, javaScriptEnabled: false },
+  { name: 'light-320', colorScheme: 'light', width: 320, javaScriptEnabled: true },
+  { name: 'dark-1440', colorScheme: 'dark', width: 1440, javaScriptEnabled: true },
+] as const
+/** The first two differ from each other in everything; `npm run test:long` draws all four. */
+const LAYOUTS = process.env.LONG === '1' ? ALL_LAYOUTS : ALL_LAYOUTS.slice(0, 2)
+
+let server: CheckoutServer
+let browser: Browser
+beforeAll(async () => {
+  server = await startCheckoutServer({ sandbox: { payInvoice: async () => {} } })
+  browser = await launchBrowser()
+  await mkdir(SCREENSHOTS, { recursive: true })
+})
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+})
+
+/** The page's words, without those that only one of the two ways of drawing it has. */
+const wordsOf = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    const main = document.querySelector('main')?.cloneNode(true)
+    if (!(main instanceof HTMLElement)) return ''
+    for (const element of main.querySelectorAll('.scripted, time')) element.remove()
+    return main.textContent ?? ''
+  })
+
+const words: { [page: string]: Set<string> } = {}
+
+describe.each(LAYOUTS)('in $name', (layout) => {
+  let context: BrowserContext
+  beforeAll(async () => {
+    context = await browser.newContext({
+      viewport: { width: layout.width, height: 900 },
+      colorScheme: layout.colorScheme,
+      javaScriptEnabled: layout.javaScriptEnabled,
+      timezoneId: 'UTC',
+    })
+  })
+  afterAll(() => context.close())
+
+  test.each(Object.keys(PAGES))('the page of %s is whole, clean and readable', async (name) => {
+    const shown = PAGES[name]
+    if (shown === undefined) throw new Error(`no page ${name}`)
+    server.state.nowMs = shown.nowMs
+    const url = server.show(name, { ...shown.invoice, id: `inv_${name}` }, shown.merchantName)
+    const page = await context.newPage()
+    const complaints = complaintsOf(page)
+    await page.goto(url)
+    await page.screenshot({ path: `${SCREENSHOTS}${name}-${layout.name}.png`, fullPage: true })
+    expect(await page.locator('h1').count()).toBe(1)
+    expect(await overflow(page)).toBe(0)
+    expect(await lowContrast(page)).toEqual([])
+    expect(await smallTargets(page)).toEqual([])
+    expect(await unnamed(page)).toEqual([])
+    words[name] ??= new Set()
+    words[name].add(await wordsOf(page))
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+})
+
+test('with script and without, every page says the same', () => {
+  for (const [name, versions] of Object.entries(words)) expect([name, versions.size]).toEqual([name, 1])
+})
+
+describe('what a page says', () => {
+  let context: BrowserContext
+  beforeAll(async () => {
+    context = await browser.newContext({ timezoneId: 'America/New_York' })
+  })
+  afterAll(() => context.close())
+
+  async function textOf(name: string): Promise<string> {
+    const shown = PAGES[name]
+    if (shown === undefined) throw new Error(`no page ${name}`)
+    server.state.nowMs = shown.nowMs
+    const page = await context.newPage()
+    await page.goto(server.show(name, { ...shown.invoice, id: `inv_${name}` }, shown.merchantName))
+    const text = await page.evaluate(() => document.querySelector('main')?.textContent ?? '')
+    await page.close()
+    return text.replaceAll(/\s+/g, ' ')
+  }
+
+  test('always names the price in dollars and in coin', async () => {
+    for (const name of Object.keys(INVOICES_BY_PAGE)) {
+      const text = await textOf(name)
+      expect(text, name).toContain('$49.99')
+      expect(text, name).toContain('0.4123 LTC')
+    }
+  })
+
+  test('while it awaits: the rate, its end in the buyer’s own time, the network, and the whole address', async () => {
+    const text = await textOf('awaiting')
+    expect(text).toContain('Rate locked until 9:05 AM')
+    expect(text).toContain('1 LTC = $121.25')
+    expect(text).toContain('Send only LTC, on the Litecoin network.')
+    expect(text).toContain(INVOICES_BY_PAGE.awaiting.address)
+  })
+
+  test('when it is short: what came, and how much more to send to the same address', async () => {
+    const text = await textOf('underpaid')
+    expect(text).toContain('Send 0.24738 LTC more')
+    expect(text).toContain('We received 0.16492 LTC of 0.4123 LTC')
+    expect(text).toContain(INVOICES_BY_PAGE.awaiting.address)
+  })
+
+  test('when it is paid: a receipt, and nothing that could be paid again', async () => {
+    for (const name of [
+      'paid',
+      'overpaid',
+      'accepted',
+      'detected',
+      'confirming',
+      'expired',
+      'cancelled',
+      'checking',
+    ]) {
+      const text = await textOf(name)
+      expect(text, name).not.toContain(INVOICES_BY_PAGE.awaiting.address)
+      expect(text, name).not.toContain('Open in wallet')
+      expect(text, name).not.toMatch(/Send [0-9]/)
+    }
+    expect(await textOf('paid')).toContain('7f3c1f0b2a9d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f6071829304a5b6c7')
+  })
+
+  test('when it is confirming: both numbers; when it is too much: the excess and no promise', async () => {
+    server.state.tipHeight = 101
+    expect(await textOf('confirming')).toContain('Confirmation 2 of 6')
+    const overpaid = await textOf('overpaid')
+    expect(overpaid).toContain('0.24738 LTC more than the price')
+    expect(overpaid).not.toMatch(/refund/i)
+  })
+
+  test('when it is over: the two answers kept apart', async () => {
+    const text = await textOf('expired')
+    expect(text).toContain('I haven’t paid')
+    expect(text).toContain('I already sent it')
+  })
+
+  test('about money in review: that it was found, by which transaction', async () => {
+    for (const name of ['review_late', 'review_cancelled']) {
+      const text = await textOf(name)
+      expect(text).toContain('We found your payment')
+      expect(text).toContain('7f3c1f0b2a9d4e5f60718293a4b5c6d7')
+    }
+  })
+})
+
+test('without script, an open page reloads by itself and a finished one rests', async () => {
+  const html = async (name: string) => {
+    const shown = PAGES[name]
+    if (shown === undefined) throw new Error(`no page ${name}`)
+    return (await fetch(server.show(name, { ...shown.invoice, id: `inv_${name}` }))).text()
+  }
+  const reload = /<noscript>(?:(?!<\/noscript>).)*http-equiv="refresh" content="15"/
+  for (const name of ['awaiting', 'detected', 'confirming', 'underpaid', 'expired', 'checking']) {
+    expect(await html(name), name).toMatch(reload)
+  }
+  for (const name of ['paid', 'overpaid', 'cancelled']) expect(await html(name), name).not.toMatch(reload)
+})
+
+test('hostile text is shown as text, and runs nowhere', async () => {
+  const hostile = [
+    `"><script>alert(1)</script><img src=x onerror=alert(2)>`,
+    `'-alert(3)-' onmouseover=alert(4) </title><script>alert(5)</script>`,
+    `</main><form action=https://evil.example><button>Pay`,
+    `{{7*7}} \${7*7} <svg/onload=alert(6)> &lt;b&gt;`,
+  ]
+  const page = await browser.newPage()
+  const complaints = complaintsOf(page)
+  server.state.nowMs = NOW_MS
+  for (const [index, name] of hostile.entries()) {
+    for (const [kind, invoice] of Object.entries(INVOICES_BY_PAGE)) {
+      const metadata = { note: name }
+      const token = `hostile-${index}-${kind}`
+      const hurt: Invoice = {
+        ...invoice,
+        id: `inv_${token}`,
+        metadata,
+        customerEmail: name,
+        externalReference: name,
+      }
+      await page.goto(server.show(token, hurt, name))
+      expect(await page.locator('.shop-name').textContent()).toBe(name)
+      expect(await page.locator('main img, main script, main [onload], main [onmouseover]').count()).toBe(0)
+      expect(await page.locator('main').count()).toBe(1)
+    }
+  }
+  expect(complaints).toEqual([])
+  await page.close()
+})

@@ -1,0 +1,98 @@
+import type { Page } from 'playwright-core'
+
+/** WCAG 2.2 AA, 1.4.3: ratio of text to its ground; large text may have less. */
+const CONTRAST_MIN = 4.5
+const CONTRAST_MIN_LARGE = 3
+/** The house's own rule for everything that is pressed (WCAG 2.5.5). */
+const TARGET_PX_MIN = 44
+
+/** Visible text whose contrast with what lies under it is too low, as `ratio “text”`. */
+export function lowContrast(page: Page): Promise<string[]> {
+  return page.evaluate(
+    ({ min, minLarge }) => {
+      type Colour = { r: number; g: number; b: number; a: number }
+      const parse = (text: string): Colour => {
+        const [r = 0, g = 0, b = 0, a = 1] = (text.match(/[\d.]+/g) ?? []).map(Number)
+        return { r, g, b, a }
+      }
+      const luminance = ({ r, g, b }: Colour): number => {
+        const [x = 0, y = 0, z = 0] = [r, g, b].map((value) => {
+          const part = value / 255
+          return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+        })
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z
+      }
+      const groundOf = (element: Element | null): Colour => {
+        if (element === null) return { r: 255, g: 255, b: 255, a: 1 }
+        const ground = parse(getComputedStyle(element).backgroundColor)
+        return ground.a === 1 ? ground : groundOf(element.parentElement)
+      }
+      const faults: string[] = []
+      for (const element of document.body.querySelectorAll('*')) {
+        const text = [...element.childNodes]
+          .filter((node) => node.nodeType === Node.TEXT_NODE)
+          .map((node) => node.textContent?.trim())
+          .join('')
+        const style = getComputedStyle(element)
+        const isSeen =
+          element.getClientRects().length > 0 && element.closest('.unseen, script, style') === null
+        if (text === '' || !isSeen || style.visibility === 'hidden') continue
+        const [front, ground] = [luminance(parse(style.color)), luminance(groundOf(element))]
+        const ratio = (Math.max(front, ground) + 0.05) / (Math.min(front, ground) + 0.05)
+        const size = Number.parseFloat(style.fontSize)
+        const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700)
+        if (ratio < (isLarge ? minLarge : min)) faults.push(`${ratio.toFixed(2)} “${text}”`)
+      }
+      return faults
+    },
+    { min: CONTRAST_MIN, minLarge: CONTRAST_MIN_LARGE },
+  )
+}
+
+/** Links, buttons and the like that are smaller than a thumb, as `id: width × height`. */
+export function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate((min) => {
+    const targets = document.querySelectorAll<HTMLElement>('a, button, label[for^=qr], summary')
+    return [...targets]
+      .map((element) => ({ element, box: element.getBoundingClientRect() }))
+      .filter(({ box }) => box.width > 0 && (box.width < min || box.height < min))
+      .map(({ element, box }) => `${element.id || element.textContent}: ${box.width} × ${box.height}`)
+  }, TARGET_PX_MIN)
+}
+
+/** How many pixels the page is wider than its window. */
+export function overflow(page: Page): Promise<number> {
+  return page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth))
+}
+
+/** Controls and pictures without a name for a screen reader, and ids that occur twice. */
+export function unnamed(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const nameOf = (element: Element) =>
+      element.getAttribute('aria-label') ??
+      (element instanceof HTMLInputElement ? element.labels?.[0] : element)?.textContent
+    const nameless = [...document.querySelectorAll('a, button, input, progress, [role=img], summary')]
+      .filter((element) => {
+        const label =
+          element instanceof HTMLProgressElement ? element.labels[0]?.textContent : nameOf(element)
+        return !label?.trim()
+      })
+      .map((element) => element.outerHTML.slice(0, 80))
+    const ids = [...document.querySelectorAll('[id]')].map((element) => element.id)
+    return [...nameless, ...ids.filter((id, index) => ids.indexOf(id) !== index).map((id) => `twice: ${id}`)]
+  })
+}
+
+/** Collects what a browser complains of on this page: errors, warnings, breaches of the policy. */
+export function complaintsOf(page: Page): string[] {
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  return complaints
+}
