@@ -71,15 +71,17 @@ export async function insertInvoice(
   tenant: Tenant,
   invoice: Invoice,
   deposit: { keyspace: Keyspace; idx: number; program: Buffer },
+  /** Events that are written with it. */
+  eventCount = 0,
 ): Promise<void> {
   await tx.query(
     `with new_invoice as (
        insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate,
          tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
          external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
-         address, created_at, expires_at, announced)
+         address, created_at, expires_at, announced, event_count)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24))
+         $22, $23, $24, $28))
      insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
      values ($1, $25, $26, $3, $2, $27, $21, $22)`,
     [
@@ -110,6 +112,7 @@ export async function insertInvoice(
       deposit.keyspace,
       deposit.idx,
       deposit.program,
+      eventCount,
     ],
   )
 }

@@ -1,0 +1,73 @@
+import { type AssetId, type Keyspace, keyspaceOf } from '../assets.ts'
+import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
+import {
+  type AmountFault,
+  type AskedAmount,
+  amountFault,
+  type InvoiceTerms,
+  type Price,
+  quoteInvoice,
+} from './quote.ts'
+
+/** What this server can do for an asset in one mode. */
+export type AssetSupport = {
+  /** Parameters of the asset's chain, learnt from a node; null where no node of this network ever answered here. */
+  readonly parameters: string | null
+  /** The node contradicts itself or us, and nothing on this network is credited until somebody looks. */
+  readonly halted: boolean
+}
+
+export type InvoicePlan =
+  | {
+      readonly kind: 'planned'
+      readonly terms: InvoiceTerms
+      readonly keyspace: Keyspace
+      readonly parameters: string
+    }
+  /** The caller's mistake. */
+  | { readonly kind: 'refused'; readonly code: AmountFault | 'asset_not_accepted'; readonly param: string }
+  /** Nobody's mistake: try again, or another asset. */
+  | {
+      readonly kind: 'unavailable'
+      readonly code: 'rate_unavailable' | 'asset_unavailable'
+      readonly asset: AssetId
+    }
+
+/**
+ * Decides the coin and the terms of a new invoice, or why there can be none: the caller's mistakes first. Asks
+ * for no healthy chain, only that the network is known, so that a node's outage stops no sale.
+ */
+export function planInvoice(
+  asked: AskedAmount & { readonly asset: AssetId | null },
+  context: {
+    readonly livemode: boolean
+    readonly rules: PaymentRules
+    readonly supportOf: (asset: AssetId) => AssetSupport
+    readonly priceOf: (asset: AssetId) => Price | null
+    readonly nowMs: number
+  },
+): InvoicePlan {
+  const { livemode, rules, supportOf } = context
+  const isConfigured = (candidate: AssetId) => supportOf(candidate).parameters !== null
+  const accepted = acceptedAssets(rules, livemode, isConfigured)
+  const asset = asked.asset ?? defaultAsset(rules, accepted, isConfigured)
+  if (asset === null || !accepted.includes(asset)) {
+    return { kind: 'refused', code: 'asset_not_accepted', param: 'asset' }
+  }
+  const param = asked.kind === 'usd' ? 'usd_amount' : 'amount'
+  const fault = amountFault(asked, asset, rules)
+  if (fault !== null) return { kind: 'refused', code: fault, param }
+  const price = context.priceOf(asset)
+  const { parameters, halted } = supportOf(asset)
+  const quote = quoteInvoice(asked, {
+    asset,
+    rules,
+    price,
+    parameters: parameters ?? '',
+    nowMs: context.nowMs,
+  })
+  if (quote.kind === 'refused') return { kind: 'refused', code: quote.code, param }
+  if (parameters === null || halted) return { kind: 'unavailable', code: 'asset_unavailable', asset }
+  if (quote.kind === 'rate_unavailable') return { kind: 'unavailable', code: 'rate_unavailable', asset }
+  return { kind: 'planned', terms: quote.terms, keyspace: keyspaceOf(asset, livemode), parameters }
+}

@@ -1,0 +1,107 @@
+import { ASSETS, type AssetId } from '../assets.ts'
+import { coinAmountForUsd, parseCoinAmount, parseUsd, usdValueOf } from '../money.ts'
+import { confirmationsFor, minimumOf, type PaymentRules, toleranceFor } from '../payment-rules.ts'
+import type { ConfirmationsByAsset, RateEvidence } from './types.ts'
+
+/** What may be invoiced in US dollars (spec §8), in cents. */
+export const USD_CENTS_MIN = 50n
+export const USD_CENTS_MAX = 10_000_000n
+/** Coins in one invoice of a fixed coin amount: more than was ever issued of any of them but small change to a bigint. */
+const COINS_MAX = 1_000_000_000n
+
+const MS_PER_MINUTE = 60_000
+
+/** The merchant fixed either dollars or coins. */
+export type AskedAmount =
+  | { readonly kind: 'usd'; readonly usdAmount: string }
+  | { readonly kind: 'coin'; readonly amount: string }
+
+export type AmountFault = 'parameter_invalid' | 'amount_too_small' | 'amount_too_large'
+
+export type Price = { readonly price: bigint; readonly evidence: RateEvidence }
+
+/** The terms of an invoice, fixed for its payment window. */
+export type InvoiceTerms = {
+  readonly asset: AssetId
+  /** Base units. */
+  readonly amount: bigint
+  /** What the merchant asked for in US cents; null where coins were asked for. */
+  readonly usdCents: bigint | null
+  readonly rate: RateEvidence | null
+  readonly toleranceUnder: bigint
+  readonly toleranceOver: bigint
+  readonly confirmations: ConfirmationsByAsset
+  readonly createdAtMs: number
+  readonly expiresAtMs: number
+}
+
+export type InvoiceQuote =
+  | { readonly kind: 'quoted'; readonly terms: InvoiceTerms }
+  | { readonly kind: 'refused'; readonly code: AmountFault }
+  | { readonly kind: 'rate_unavailable' }
+
+/** What is wrong with an amount whatever the price may be: its grammar, and the limits it has of its own. */
+export function amountFault(asked: AskedAmount, asset: AssetId, rules: PaymentRules): AmountFault | null {
+  if (asked.kind === 'usd') {
+    const cents = parseUsd(asked.usdAmount)
+    if (cents === null) return 'parameter_invalid'
+    if (cents < USD_CENTS_MIN) return 'amount_too_small'
+    return cents > USD_CENTS_MAX ? 'amount_too_large' : null
+  }
+  const { decimals } = ASSETS[asset]
+  const units = parseCoinAmount(asked.amount, decimals)
+  if (units === null) return 'parameter_invalid'
+  if (units === 0n || units < minimumOf(rules, asset)) return 'amount_too_small'
+  return units > COINS_MAX * 10n ** BigInt(decimals) ? 'amount_too_large' : null
+}
+
+/**
+ * The terms of an invoice made now. A dollar amount is rounded up to the coin's smallest unit, once. A coin
+ * amount needs no price; where one is at hand it is kept as evidence and decides the confirmations.
+ */
+export function quoteInvoice(
+  asked: AskedAmount,
+  context: {
+    readonly asset: AssetId
+    readonly rules: PaymentRules
+    readonly price: Price | null
+    /** Of the asset's network. */
+    readonly parameters: string
+    readonly nowMs: number
+    /** In place of the rules' payment window. */
+    readonly windowMinutes?: number
+  },
+): InvoiceQuote {
+  const { asset, rules, price } = context
+  const fault = amountFault(asked, asset, rules)
+  if (fault !== null) return { kind: 'refused', code: fault }
+  if (price === null && asked.kind === 'usd') return { kind: 'rate_unavailable' }
+  const sums = sumsOf(asked, asset, price?.price ?? null)
+  if (sums.amount < minimumOf(rules, asset)) return { kind: 'refused', code: 'amount_too_small' }
+  const expiresInMs = (context.windowMinutes ?? rules.windowMinutes) * MS_PER_MINUTE
+  return {
+    kind: 'quoted',
+    terms: {
+      asset,
+      amount: sums.amount,
+      usdCents: sums.askedCents,
+      rate: price?.evidence ?? null,
+      toleranceUnder: toleranceFor(rules.toleranceUnder, sums.amount, sums.worthCents),
+      toleranceOver: toleranceFor(rules.toleranceOver, sums.amount, sums.worthCents),
+      confirmations: confirmationsFor(rules, asset, sums.worthCents, context.parameters),
+      createdAtMs: context.nowMs,
+      expiresAtMs: context.nowMs + expiresInMs,
+    },
+  }
+}
+
+/** Base units to pay, cents asked for, and cents they are worth; null where no price tells. */
+function sumsOf(asked: AskedAmount, asset: AssetId, price: bigint | null) {
+  const { decimals } = ASSETS[asset]
+  if (asked.kind === 'usd' && price !== null) {
+    const cents = parseUsd(asked.usdAmount) ?? 0n
+    return { amount: coinAmountForUsd(cents, price, decimals), askedCents: cents, worthCents: cents }
+  }
+  const amount = asked.kind === 'coin' ? (parseCoinAmount(asked.amount, decimals) ?? 0n) : 0n
+  return { amount, askedCents: null, worthCents: price === null ? null : usdValueOf(amount, price, decimals) }
+}

@@ -1,0 +1,159 @@
+import { ASSET_IDS, ASSETS, type AssetId } from './assets.ts'
+import type { ConfirmationsByAsset } from './invoice/types.ts'
+
+/** Payment windows a merchant may choose, in minutes (spec §8). */
+export const WINDOW_MINUTES = [15, 30, 60, 180, 720, 1440] as const
+export const DEFAULT_WINDOW_MINUTES = 60
+
+/** min(percent × amount, cap): how far a sum may be off and still settle. */
+export type Tolerance = {
+  /** Hundredths of a percent of the amount. */
+  readonly basisPoints: number
+  /** US cents. */
+  readonly capCents: bigint
+}
+
+/** Confirmations for invoices under 1,000 US dollars, under 10,000, and from there on. */
+export type ConfirmationTiers = readonly [number, number, number]
+
+/** What a merchant decided for one mode; null where the default of that moment applies. */
+export type PaymentRules = {
+  /** Null: every asset in test mode; in live mode those whose network runs here. */
+  readonly acceptedAssets: readonly AssetId[] | null
+  readonly defaultAsset: AssetId | null
+  readonly windowMinutes: number
+  readonly toleranceUnder: Tolerance
+  readonly toleranceOver: Tolerance
+  /** Base units; a merchant can only raise an asset's minimum. */
+  readonly minimums: { readonly [asset in AssetId]?: bigint }
+  readonly confirmations: { readonly [asset in AssetId]?: ConfirmationTiers }
+  /** Whether a buyer may reopen an expired invoice at the current price. */
+  readonly reopenExpired: boolean
+}
+
+const NO_TOLERANCE: Tolerance = { basisPoints: 0, capCents: 0n }
+const BASIS_POINTS_MAX = 5_000
+const CONFIRMATIONS_MAX = 1_000
+
+/** Blocks to `paid` on chains that are followed by counting blocks. */
+const DEFAULT_CONFIRMATIONS: { readonly [asset in AssetId]?: ConfirmationTiers } = {
+  BTC: [1, 3, 6],
+  LTC: [6, 12, 24],
+}
+
+/** US cents from which the second and the third tier of confirmations count. */
+const TIER_CENTS = [100_000n, 1_000_000n] as const
+
+/**
+ * The rules of a stored document, `{}` included. Whatever is absent or not understood is the default, so that an
+ * older document stays good; what may be written is checked where it is written.
+ */
+export function readPaymentRules(document: unknown): PaymentRules {
+  const fields = isObject(document) ? document : {}
+  const accepted = fields.accepted_assets
+  return {
+    acceptedAssets: Array.isArray(accepted) ? ASSET_IDS.filter((asset) => accepted.includes(asset)) : null,
+    defaultAsset: ASSET_IDS.find((asset) => asset === fields.default_asset) ?? null,
+    windowMinutes:
+      WINDOW_MINUTES.find((minutes) => minutes === fields.window_minutes) ?? DEFAULT_WINDOW_MINUTES,
+    toleranceUnder: readTolerance(fields.tolerance_under),
+    toleranceOver: readTolerance(fields.tolerance_over),
+    minimums: readByAsset(fields.minimums, readUnits),
+    confirmations: { ...DEFAULT_CONFIRMATIONS, ...readByAsset(fields.confirmations, readTiers) },
+    reopenExpired: fields.reopen_expired === true,
+  }
+}
+
+/** The smallest invoice in an asset, base units: its own minimum, or the merchant's where that is higher. */
+export function minimumOf(rules: PaymentRules, asset: AssetId): bigint {
+  const own = ASSETS[asset].minimum ?? 0n
+  const raised = rules.minimums[asset] ?? 0n
+  return raised > own ? raised : own
+}
+
+/** The assets a merchant accepts. `isConfigured` tells whether an asset's network runs here. */
+export function acceptedAssets(
+  rules: PaymentRules,
+  livemode: boolean,
+  isConfigured: (asset: AssetId) => boolean,
+): readonly AssetId[] {
+  if (rules.acceptedAssets !== null) return rules.acceptedAssets
+  return livemode ? ASSET_IDS.filter(isConfigured) : ASSET_IDS
+}
+
+/** Where the merchant named no default: the first of these that is accepted and whose network runs here. */
+const DEFAULT_ASSET_ORDER: readonly AssetId[] = ['USDC_BASE', 'BTC', 'LTC', 'ETH', 'ETH_BASE', 'SOL']
+
+/** The asset of an invoice that names none; null where the merchant accepts nothing. */
+export function defaultAsset(
+  rules: PaymentRules,
+  accepted: readonly AssetId[],
+  isConfigured: (asset: AssetId) => boolean,
+): AssetId | null {
+  if (rules.defaultAsset !== null && accepted.includes(rules.defaultAsset)) return rules.defaultAsset
+  const candidates = DEFAULT_ASSET_ORDER.filter((asset) => accepted.includes(asset))
+  return candidates.find(isConfigured) ?? candidates[0] ?? null
+}
+
+/**
+ * Blocks that settle a payment of an invoice. The highest tier where nobody knows what it is worth; one block on
+ * a chain of one's own, which nobody else can reorganise.
+ */
+export function confirmationsFor(
+  rules: PaymentRules,
+  asset: AssetId,
+  usdCents: bigint | null,
+  parameters: string,
+): ConfirmationsByAsset {
+  const tiers = rules.confirmations[asset]
+  if (tiers === undefined) return {}
+  if (parameters === 'regtest') return { [asset]: 1 }
+  if (usdCents === null || usdCents >= TIER_CENTS[1]) return { [asset]: tiers[2] }
+  return { [asset]: usdCents >= TIER_CENTS[0] ? tiers[1] : tiers[0] }
+}
+
+/** A tolerance in base units of an amount that is worth `usdCents`; none where nobody knows what it is worth. */
+export function toleranceFor(tolerance: Tolerance, amount: bigint, usdCents: bigint | null): bigint {
+  if (usdCents === null || usdCents === 0n) return 0n
+  const byPercent = (amount * BigInt(tolerance.basisPoints)) / 10_000n
+  const byCap = (amount * tolerance.capCents) / usdCents
+  return byPercent < byCap ? byPercent : byCap
+}
+
+function readTolerance(value: unknown): Tolerance {
+  if (!isObject(value)) return NO_TOLERANCE
+  const { basis_points: basisPoints, cap_cents: capCents } = value
+  if (!isCount(basisPoints, BASIS_POINTS_MAX) || !isCount(capCents, Number.MAX_SAFE_INTEGER))
+    return NO_TOLERANCE
+  return { basisPoints, capCents: BigInt(capCents) }
+}
+
+function readUnits(value: unknown): bigint | null {
+  return typeof value === 'string' && /^[0-9]{1,60}$/.test(value) ? BigInt(value) : null
+}
+
+function readTiers(value: unknown): ConfirmationTiers | null {
+  if (!Array.isArray(value) || value.length !== 3) return null
+  const [first, second, third]: unknown[] = value
+  const isTier = (tier: unknown): tier is number => isCount(tier, CONFIRMATIONS_MAX) && tier >= 1
+  return isTier(first) && isTier(second) && isTier(third) ? [first, second, third] : null
+}
+
+function readByAsset<Value>(
+  value: unknown,
+  read: (field: unknown) => Value | null,
+): { [asset in AssetId]?: Value } {
+  const byAsset: { [asset in AssetId]?: Value } = {}
+  if (!isObject(value)) return byAsset
+  for (const asset of ASSET_IDS) {
+    const field = read(value[asset])
+    if (field !== null) byAsset[asset] = field
+  }
+  return byAsset
+}
+
+const isCount = (value: unknown, max: number): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= max
+
+const isObject = (value: unknown): value is { readonly [name: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,109 @@
+import type { AssetId } from '../../core/assets.ts'
+import { formatId, uuidv7 } from '../../core/ids.ts'
+import type { Invoice, InvoiceStatus } from '../../core/invoice/types.ts'
+import type { Tenant, Tx } from '../transaction.ts'
+import { type InvoiceRow, invoiceFromRow } from './invoices.ts'
+import { loadPaymentsOf } from './transfers.ts'
+
+export type InvoiceFilters = {
+  readonly limit: number
+  /** At most one of these two. */
+  readonly startingAfter: string | null
+  readonly endingBefore: string | null
+  readonly status?: InvoiceStatus | undefined
+  readonly asset?: AssetId | undefined
+  readonly externalReference?: string | undefined
+  readonly orderReference?: string | undefined
+  /** Both exclusive. */
+  readonly createdAfterMs?: number | undefined
+  readonly createdBeforeMs?: number | undefined
+  readonly search?: InvoiceSearch | undefined
+}
+
+export type InvoiceSearch = {
+  /** The beginning of an id, a reference or an e-mail address; a whole transaction id. */
+  readonly text: string
+  /** Of the deposit address that the text is, if it is one. */
+  readonly program: Uint8Array | null
+}
+
+/** The greatest code point: whatever begins with a text sorts, byte by byte, below the text followed by it. */
+const LAST_CHARACTER = '\u{10ffff}'
+/** Unix milliseconds that a UUIDv7 can hold. */
+const UUID_MS_MAX = 2 ** 48 - 1
+
+/**
+ * A page of invoices with their payments, newest first, and whether there are more. Ids sort by time: pages and
+ * times are ranges of ids, on invoice_by_mode, invoice_by_status or a reference's index. Only comparisons that
+ * row level security lets into an index are used: `like` and functions are not.
+ */
+export async function listInvoices(
+  tx: Tx,
+  tenant: Tenant,
+  filters: InvoiceFilters,
+): Promise<{ invoices: Invoice[]; hasMore: boolean }> {
+  const values: unknown[] = [tenant.merchantId, tenant.livemode]
+  const conditions = ['merchant_id = $1', 'livemode = $2']
+  const where = (condition: (parameter: string) => string, value: unknown): void => {
+    if (value === null || value === undefined) return
+    values.push(value)
+    conditions.push(condition(`$${values.length}`))
+  }
+  where((id) => `id < ${id}`, filters.startingAfter)
+  where((id) => `id > ${id}`, filters.endingBefore)
+  where((status) => `status = ${status}`, filters.status)
+  where((asset) => `asset = ${asset}`, filters.asset)
+  where((text) => `external_reference collate "C" = ${text}`, filters.externalReference)
+  where((text) => `order_reference collate "C" = ${text}`, filters.orderReference)
+  where((id) => `id >= ${id}`, firstIdAt(filters.createdAfterMs, 1))
+  where((id) => `id < ${id}`, firstIdAt(filters.createdBeforeMs, 0))
+  if (filters.search !== undefined) conditions.push(searchCondition(filters.search, values))
+  const oldestFirst = filters.endingBefore !== null
+  const { rows } = await tx.query<InvoiceRow>(
+    `select * from invoice where ${conditions.join(' and ')}
+     order by id ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
+    values,
+  )
+  const page = rows.slice(0, filters.limit)
+  if (oldestFirst) page.reverse()
+  const payments = await loadPaymentsOf(
+    tx,
+    tenant,
+    page.map((row) => row.id),
+  )
+  return {
+    invoices: page.map((row) => invoiceFromRow(row, payments.get(row.id) ?? [])),
+    hasMore: rows.length > filters.limit,
+  }
+}
+
+/** The smallest id that an invoice made so many milliseconds after `ms` can have. */
+function firstIdAt(ms: number | undefined, later: number): string | null {
+  if (ms === undefined) return null
+  return formatId('invoice', uuidv7(Math.min(Math.max(ms + later, 0), UUID_MS_MAX), new Uint8Array(10)))
+}
+
+function searchCondition(search: InvoiceSearch, values: unknown[]): string {
+  values.push(
+    search.text,
+    `${search.text}${LAST_CHARACTER}`,
+    search.program === null ? null : Buffer.from(search.program),
+  )
+  const [text, end, program] = [values.length - 2, values.length - 1, values.length].map(
+    (number) => `$${number}`,
+  )
+  const begins = (column: string) =>
+    `${column} collate "C" >= ${text}::text and ${column} collate "C" < ${end}::text`
+  return `(${begins('id')}
+    or ${begins('external_reference')}
+    or ${begins('order_reference')}
+    or ${begins('customer_email')}
+    or id = any(array(
+      select invoice_id from transfer
+      where merchant_id = $1 and livemode = $2 and txid = ${text}::text
+        and network in (select network from network_state)))
+    or id = any(array(
+      select invoice_id from deposit_address
+      where merchant_id = $1 and livemode = $2 and program = ${program}::bytea
+        and keyspace in (select keyspace from account_key))))`
+}

@@ -1,0 +1,27 @@
+import type { Queryable } from '../pool.ts'
+import type { Tx } from '../transaction.ts'
+
+/** Whether a merchant exists. */
+export async function merchantExists(db: Queryable, merchantId: string): Promise<boolean> {
+  const { rowCount } = await db.query('select from merchant where id = $1', [merchantId])
+  return rowCount === 1
+}
+
+/** Writes a new merchant. */
+export async function insertMerchant(
+  tx: Tx,
+  merchant: { id: string; name: string; email: string; createdAt: Date },
+): Promise<void> {
+  await tx.query(`insert into merchant (id, name, email, created_at) values ($1, $2, $3, $4)`, [
+    merchant.id,
+    merchant.name,
+    merchant.email,
+    merchant.createdAt,
+  ])
+}
+
+/** The name that buyers see; null where there is no such merchant. */
+export async function loadMerchantName(db: Queryable, merchantId: string): Promise<string | null> {
+  const { rows } = await db.query<{ name: string }>('select name from merchant where id = $1', [merchantId])
+  return rows[0]?.name ?? null
+}

@@ -1,0 +1,43 @@
+import type { Clock } from '../clock.ts'
+import { advanceInvoice } from '../core/invoice/advance.ts'
+import type { TipHeights } from '../core/invoice/render.ts'
+import type { Invoice } from '../core/invoice/types.ts'
+import { commitAdvance } from '../db/commit-advance.ts'
+import type { Pool } from '../db/pool.ts'
+import { insertResolution } from '../db/queries/invoice-resolutions.ts'
+import { loadInvoice } from '../db/queries/invoices.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+
+/**
+ * The merchant's word on an invoice that waits for one: `accept` takes what is confirmed as full payment,
+ * `dismiss` closes the open reviews. The note is kept with who gave it.
+ */
+export function resolveInvoice(
+  deps: { pool: Pool; clock: Clock },
+  input: {
+    tenant: Tenant
+    invoiceId: string
+    resolution: 'accept' | 'dismiss'
+    note: string | null
+    /** API key or user. */
+    actor: string
+    tipHeightOf: TipHeights
+    requestId: string
+  },
+): Promise<
+  | { kind: 'resolved'; invoice: Invoice; deliveries: number }
+  | { kind: 'not_found' }
+  | { kind: 'not_resolvable' }
+> {
+  const { tenant, invoiceId, resolution, note, actor, tipHeightOf, requestId } = input
+  return withTransaction(deps.pool, tenant, async (tx) => {
+    const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    if (before === null) return { kind: 'not_found' }
+    const now = deps.clock()
+    const advance = advanceInvoice(before.invoice, { kind: 'resolve', resolution, nowMs: now.getTime() })
+    if (advance.kind === 'refused') return { kind: 'not_resolvable' }
+    const { deliveries } = await commitAdvance(tx, tenant, before, advance, { now, tipHeightOf, requestId })
+    await insertResolution(tx, tenant, { invoiceId, requestId, resolution, note, actor, now })
+    return { kind: 'resolved', invoice: advance.next, deliveries }
+  })
+}

@@ -1,0 +1,158 @@
+import type { Context } from 'hono'
+import { withTransaction } from '../db/transaction.ts'
+import type { Answer } from './answer.ts'
+import type { Authenticate, Credential } from './credentials.ts'
+import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
+import { parseInput } from './parse-input.ts'
+import { ApiProblem } from './problem.ts'
+import type { RateLimiter } from './rate-limit.ts'
+import { readBody } from './read-body.ts'
+import type { Route, RouteDeps, RouteRequest } from './route.ts'
+import { parseStrictJson } from './strict-json.ts'
+import { parseStrictQuery } from './strict-query.ts'
+
+export type ApiContext = Context<{ Variables: { requestId: string } }>
+
+/** Any id of ours; which kind and whose is the database's to say. */
+const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
+
+export type Gate = {
+  readonly deps: RouteDeps
+  readonly authenticate: Authenticate
+  readonly limiter: RateLimiter
+}
+
+/**
+ * Answers one request of one route. Mistakes are told in one order: 401, (429,) 403, 415, 413, 404, 400, 409,
+ * 422, 503; a caller who may not know that something exists never learns it from which mistake is named.
+ */
+export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Promise<Answer> {
+  const { deps } = gate
+  const credential = await gate.authenticate(c.req.header('authorization'))
+  const rateHeaders = spendRate(gate.limiter, credential)
+  for (const [name, value] of Object.entries(rateHeaders)) c.header(name, value)
+  checkRights(route, credential)
+  const bytes = route.method === 'get' ? null : await readBody(c.req.raw, route.body !== undefined)
+  const id = readId(route, c)
+  const request = await tellMissingFirst(deps, route, credential, id, () => ({
+    tenant: credential.tenant,
+    apiKeyId: credential.apiKeyId,
+    requestId: c.get('requestId'),
+    id,
+    query: readQuery(route, c),
+    body: readBodyFields(route, bytes),
+    idempotencyKey: route.create === undefined ? null : readIdempotencyKey(c.req.header('idempotency-key')),
+  }))
+  return runRoute(deps, route, request, c.req.path)
+}
+
+/** Spends one request of the key's rate. Throws `rate_limited`. */
+function spendRate(limiter: RateLimiter, credential: Credential): { [name: string]: string } {
+  const rate = limiter.take(credential.apiKeyId, credential.tenant.livemode)
+  const headers = {
+    'ratelimit-limit': String(rate.limit),
+    'ratelimit-remaining': String(rate.remaining),
+    'ratelimit-reset': String(rate.resetSeconds),
+  }
+  if (rate.allowed) return headers
+  throw new ApiProblem('rate_limited', {
+    headers: { ...headers, 'retry-after': String(rate.retryAfterSeconds) },
+  })
+}
+
+function checkRights(route: Route, credential: Credential): void {
+  if (route.scope !== null && !credential.scopes.has(route.scope)) {
+    throw new ApiProblem('scope_missing', { message: `The API key lacks the scope ${route.scope}.` })
+  }
+  if (!credential.tenant.livemode) return
+  if (route.live === 'session') throw new ApiProblem('dashboard_session_required')
+  if (route.live === 'test_only') throw new ApiProblem('test_mode_only')
+}
+
+/** A path parameter that is no id at all is answered exactly like one that names nothing. */
+function readId(route: Route, c: ApiContext): string | undefined {
+  if (!route.path.includes('/:id')) return undefined
+  const id = c.req.param('id')
+  if (id === undefined || !ID.test(id)) throw new ApiProblem('not_found')
+  return id
+}
+
+/** Runs `parse`; where it refuses the request, that the id names nothing is told first. */
+async function tellMissingFirst<Parsed>(
+  deps: RouteDeps,
+  route: Route,
+  credential: Credential,
+  id: string | undefined,
+  parse: () => Parsed,
+): Promise<Parsed> {
+  try {
+    return parse()
+  } catch (error) {
+    const { exists } = route
+    if (error instanceof ApiProblem && exists !== undefined && id !== undefined) {
+      const { tenant } = credential
+      const found = await withTransaction(deps.pool, tenant, (tx) => exists(tx, tenant, id))
+      if (!found) throw new ApiProblem('not_found', { cause: error })
+    }
+    throw error
+  }
+}
+
+function readQuery(route: Route, c: ApiContext): unknown {
+  const known = route.query === undefined ? [] : Object.keys(route.query.shape)
+  const parameters = parseStrictQuery(new URL(c.req.url).search, known)
+  return route.query === undefined ? undefined : parseInput(route.query, parameters)
+}
+
+function readBodyFields(route: Route, bytes: Uint8Array | null): unknown {
+  if (bytes === null || (route.body === undefined && bytes.length === 0)) return undefined
+  const fields = parseStrictJson(bytes)
+  if (route.body !== undefined) return parseInput(route.body, fields)
+  const unknown = Object.keys(fields)[0]
+  if (unknown !== undefined) throw new ApiProblem('parameter_unknown', { param: unknown })
+  return undefined
+}
+
+async function runRoute(
+  deps: RouteDeps,
+  route: Route,
+  request: RouteRequest & { readonly idempotencyKey: string | null },
+  path: string,
+): Promise<Answer> {
+  const { create, handler, refuse, exists } = route
+  const { tenant } = request
+  if (create !== undefined) {
+    const prepared = await route.prepare?.(deps, request)
+    const idempotent: IdempotentRequest | null =
+      request.idempotencyKey === null
+        ? null
+        : {
+            scope: { tenant, method: route.method, route: route.path, key: request.idempotencyKey },
+            path,
+            query: request.query,
+            body: request.body,
+          }
+    return createOnce(deps, idempotent, {
+      tenant,
+      status: route.success.status,
+      create: (tx) => create(deps, request, tx, prepared),
+      refuse: async (tx) => {
+        if (
+          exists !== undefined &&
+          typeof request.id === 'string' &&
+          !(await exists(tx, tenant, request.id))
+        ) {
+          throw new ApiProblem('not_found')
+        }
+        refuse?.(deps, request, prepared)
+      },
+    })
+  }
+  if (handler === undefined) throw new Error(`${route.operationId} has no handler`)
+  const view = await handler(deps, request)
+  return {
+    status: route.success.status,
+    body: route.success.status === 204 ? '' : JSON.stringify(view),
+    headers: {},
+  }
+}

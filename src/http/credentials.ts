@@ -1,0 +1,48 @@
+import type { Pool } from '../db/pool.ts'
+import { findApiKey } from '../db/queries/api-keys.ts'
+import type { Tenant } from '../db/transaction.ts'
+import { API_KEY_PATTERN, hashApiKey } from '../new-api-key.ts'
+import { ApiProblem } from './problem.ts'
+import { createShortCache } from './short-cache.ts'
+
+/** Who asks: the merchant, the mode and the rights come from the credential and from nowhere else. */
+export type Credential = {
+  readonly apiKeyId: string
+  readonly tenant: Tenant
+  readonly scopes: ReadonlySet<string>
+}
+
+/** Throws `api_key_missing` or `api_key_invalid`. */
+export type Authenticate = (authorization: string | undefined) => Promise<Credential>
+
+const BEARER = /^bearer +(\S+)$/i
+
+/** Reads Bearer keys. A key that was revoked is refused within a second. */
+export function createAuthenticate(pool: Pool, elapsedMs: () => number): Authenticate {
+  const known = createShortCache<Credential | null>({
+    load: (keyHash) => loadCredential(pool, keyHash),
+    keep: (credential) => credential !== null,
+    elapsedMs,
+  })
+  return async (authorization) => {
+    if (authorization === undefined || authorization === '') throw unauthenticated('api_key_missing')
+    const key = BEARER.exec(authorization)?.[1]
+    if (key === undefined || !API_KEY_PATTERN.test(key)) throw unauthenticated('api_key_invalid')
+    const credential = await known.get(hashApiKey(key).toString('hex'))
+    if (credential === null) throw unauthenticated('api_key_invalid')
+    return credential
+  }
+}
+
+async function loadCredential(pool: Pool, keyHash: string): Promise<Credential | null> {
+  const row = await findApiKey(pool, Buffer.from(keyHash, 'hex'))
+  if (row === null) return null
+  return {
+    apiKeyId: row.id,
+    tenant: { merchantId: row.merchant_id, livemode: row.livemode },
+    scopes: new Set(row.scopes),
+  }
+}
+
+const unauthenticated = (code: 'api_key_missing' | 'api_key_invalid'): ApiProblem =>
+  new ApiProblem(code, { headers: { 'www-authenticate': 'Bearer' } })

@@ -1,0 +1,50 @@
+import type { Clock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Tenant } from '../db/transaction.ts'
+import type { Log } from '../log.ts'
+import type { PriceBook } from '../rates/price-book.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+import type { NetworkBoard } from './network-board.ts'
+import type { RateLimits } from './rate-limit.ts'
+
+/** What the API is made of. Everything that reaches the outside world comes in here. */
+export type ApiDeps = {
+  /** Connections of the API's own database role. */
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly keyring: Keyring
+  readonly prices: Pick<PriceBook, 'quote' | 'report'>
+  /** Origin of every link that is given out; the Host header is never used. */
+  readonly baseUrl: string
+  readonly networks: NetworkBoard
+  readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
+  readonly rateLimits: RateLimits
+  /** Present where a sandbox chain runs. */
+  readonly sandbox?: SandboxControl
+  /** Whether test endpoints may be plain, literal or private addresses. */
+  readonly webhookAllowPrivate: boolean
+  /** Milliseconds that only ever grow, for caches and rate limits; the process's own unless given. */
+  readonly elapsedMs?: () => number
+}
+
+export const SANDBOX_SCENARIOS = [
+  'exact',
+  'under',
+  'over',
+  'two_parts',
+  'late',
+  'double_spend',
+  'reorg',
+] as const
+export type SandboxScenario = (typeof SANDBOX_SCENARIOS)[number]
+
+/** Pays test invoices on the sandbox chains. */
+export type SandboxControl = {
+  payInvoice(input: {
+    tenant: Tenant
+    invoiceId: string
+    scenario: SandboxScenario
+    source?: 'api' | 'checkout'
+  }): Promise<{ txids: string[] }>
+}

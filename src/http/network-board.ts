@@ -1,0 +1,33 @@
+import type { Network } from '../core/assets.ts'
+import type { TipHeights } from '../core/invoice/render.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
+import { createShortCache } from './short-cache.ts'
+
+/** The networks as they were less than a second ago. */
+export type NetworkView = {
+  stateOf(network: Network): NetworkState | null
+  /** Height of the network's tip; null where nothing was read yet. */
+  readonly tipHeightOf: TipHeights
+}
+
+/** What the watchers last wrote of every network, read by the API and the checkout at most twice a second. */
+export type NetworkBoard = { read(): Promise<NetworkView> }
+
+export function createNetworkBoard(
+  pool: Pool,
+  elapsedMs: () => number = () => performance.now(),
+): NetworkBoard {
+  const views = createShortCache<NetworkView>({
+    load: async () => viewOf(await loadNetworkStates(pool)),
+    keep: () => true,
+    elapsedMs,
+  })
+  return { read: () => views.get('all') }
+}
+
+function viewOf(states: readonly NetworkState[]): NetworkView {
+  const byNetwork = new Map(states.map((state) => [state.network, state]))
+  const stateOf = (network: Network) => byNetwork.get(network) ?? null
+  return { stateOf, tipHeightOf: (network) => stateOf(network)?.tipHeight ?? null }
+}

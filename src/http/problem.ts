@@ -1,0 +1,42 @@
+import { ERRORS, type ErrorBody, type ErrorCode } from '../wire/errors.ts'
+
+/** A parameter's path can hold a caller's own key; what is given back of it has an end. */
+const PARAM_LENGTH_MAX = 200
+
+/** A caller's mistake, or something that the caller must be told: it becomes the error answer of its code. */
+export class ApiProblem extends Error {
+  override name = 'ApiProblem'
+  readonly code: ErrorCode
+  readonly param: string | null
+  readonly headers: { readonly [name: string]: string }
+
+  constructor(
+    code: ErrorCode,
+    details: {
+      param?: string | undefined
+      /** In place of the catalogue's sentence. */
+      message?: string | undefined
+      headers?: { readonly [name: string]: string }
+      cause?: unknown
+    } = {},
+  ) {
+    super(details.message ?? ERRORS[code].message, { cause: details.cause })
+    this.code = code
+    this.param = details.param === undefined ? null : details.param.slice(0, PARAM_LENGTH_MAX)
+    this.headers = details.headers ?? {}
+  }
+}
+
+/** The answer's body for a problem. `doc_url` is built on the configured base address, never on a Host header. */
+export function errorBody(problem: ApiProblem, requestId: string, baseUrl: string): ErrorBody {
+  return {
+    error: {
+      type: ERRORS[problem.code].type,
+      code: problem.code,
+      message: problem.message,
+      param: problem.param,
+      doc_url: `${baseUrl}/docs/errors#${problem.code}`,
+      request_id: requestId,
+    },
+  }
+}

@@ -1,0 +1,136 @@
+import type { z } from 'zod'
+import type { PaymentRules } from '../core/payment-rules.ts'
+import type { Tenant, Tx } from '../db/transaction.ts'
+import type { ErrorCode } from '../wire/errors.ts'
+import type { Scope } from '../wire/scopes.ts'
+import type { ApiDeps } from './deps.ts'
+
+/** What a route's handler is given besides the request. */
+export type RouteDeps = ApiDeps & {
+  /** The merchant's payment rules in this mode, at most half a second old. */
+  readonly rulesOf: (tenant: Tenant) => Promise<PaymentRules>
+}
+
+/** A request that was authenticated, allowed and parsed. */
+export type RouteRequest<Id = unknown, Body = unknown, Query = unknown> = {
+  readonly tenant: Tenant
+  readonly apiKeyId: string
+  readonly requestId: string
+  /** `:id` of the path, in the form of an id; of what kind, and whose, the database says. */
+  readonly id: Id
+  readonly body: Body
+  readonly query: Query
+}
+
+/** Something made by a request, told to the caller once its transaction has committed. */
+export type Created<View> = {
+  readonly view: View
+  /** In place of the route's own; only 2xx. */
+  readonly status?: 200 | 201
+  /** Runs after the commit, and never for a repeated request. It must not throw. */
+  readonly afterCommit?: () => void
+}
+
+export type Method = 'get' | 'post' | 'patch' | 'delete'
+
+/** What the server, the OpenAPI document and the tests need to know of a route. */
+type RouteFacts = {
+  readonly method: Method
+  /** Below `/api/v1`; at most one parameter, named `:id`. */
+  readonly path: string
+  readonly operationId: string
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string
+  /** Null: any key will do. */
+  readonly scope: Scope | null
+  /** What a live key may not do here: `session` needs the dashboard, `test_only` exists in test mode alone. */
+  readonly live?: 'session' | 'test_only'
+  /** Codes beyond those that any route of its kind can answer with. */
+  readonly problems: readonly ErrorCode[]
+  /** Whether `:id` names something of the tenant's; asked only to tell 404 from a 400, 409 or 422. */
+  readonly exists?: (tx: Tx, tenant: Tenant, id: string) => Promise<boolean>
+}
+
+type Success<View> = {
+  readonly status: 200 | 201 | 204
+  readonly description: string
+  /** Absent for 204. */
+  readonly schema?: z.ZodType<View>
+}
+
+type IdOf<Path extends string> = Path extends `${string}/:id${string}` ? string : undefined
+type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
+
+type RouteDefinition<
+  Path extends string,
+  View,
+  Body extends z.ZodType | undefined,
+  Query extends z.ZodObject | undefined,
+  Prepared,
+> = RouteFacts & {
+  readonly path: Path
+  /** A strict object. Absent: the request has no body, or `{}`. */
+  readonly body?: Body
+  /** A strict object of optional strings. Absent: no parameter is known. */
+  readonly query?: Query
+  readonly success: Success<View>
+} & (
+    | {
+        readonly handler: (
+          deps: RouteDeps,
+          request: RouteRequest<IdOf<Path>, OutputOf<Body>, OutputOf<Query>>,
+        ) => Promise<NoInfer<View>>
+      }
+    | {
+        /** Reads what `create` needs from elsewhere, before a connection is held. Refuses nothing. */
+        readonly prepare?: (
+          deps: RouteDeps,
+          request: RouteRequest<IdOf<Path>, OutputOf<Body>, OutputOf<Query>>,
+        ) => Promise<Prepared>
+        /**
+         * Makes something, in the given transaction, into which Idempotency-Key and stored answer go too. No
+         * network call and no other connection inside.
+         */
+        readonly create: (
+          deps: RouteDeps,
+          request: RouteRequest<IdOf<Path>, OutputOf<Body>, OutputOf<Query>>,
+          tx: Tx,
+          prepared: NoInfer<Prepared>,
+        ) => Promise<Created<NoInfer<View>>>
+        /** Throws the 400s of `create`, which come before an Idempotency-Key's 409 and 422. */
+        readonly refuse?: (
+          deps: RouteDeps,
+          request: RouteRequest<IdOf<Path>, OutputOf<Body>, OutputOf<Query>>,
+          prepared: NoInfer<Prepared>,
+        ) => void
+      }
+  )
+
+/** A route as the server holds it, its types folded away. */
+export type Route = RouteFacts & {
+  readonly body?: z.ZodType
+  readonly query?: z.ZodObject
+  readonly success: Success<unknown>
+  readonly handler?: (deps: RouteDeps, request: RouteRequest) => Promise<unknown>
+  readonly prepare?: (deps: RouteDeps, request: RouteRequest) => Promise<unknown>
+  readonly create?: (
+    deps: RouteDeps,
+    request: RouteRequest,
+    tx: Tx,
+    prepared: unknown,
+  ) => Promise<Created<unknown>>
+  readonly refuse?: (deps: RouteDeps, request: RouteRequest, prepared: unknown) => void
+}
+
+/** Checks a route's types against one another: what its schemas parse is what its handler gets and gives. */
+export function defineRoute<
+  const Path extends string,
+  View,
+  Body extends z.ZodType | undefined = undefined,
+  Query extends z.ZodObject | undefined = undefined,
+  Prepared = undefined,
+>(definition: RouteDefinition<Path, View, Body, Query, Prepared>): Route {
+  // The server calls a handler only with what the route's own schemas made.
+  return definition as unknown as Route
+}

@@ -1,0 +1,78 @@
+import type { z } from 'zod'
+import { planInvoice } from '../../core/invoice/plan.ts'
+import type { AskedAmount } from '../../core/invoice/quote.ts'
+import { createInvoice } from '../../flows/create-invoice.ts'
+import { createInvoiceBody, invoiceView } from '../../wire/invoice.ts'
+import { invoiceViewOf, priceIn, supportIn } from '../invoice-support.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+export const createInvoiceRoute = defineRoute({
+  method: 'post',
+  path: '/invoices',
+  operationId: 'createInvoice',
+  tag: 'Invoices',
+  summary: 'Create an invoice',
+  description:
+    'One call for each order. Give `usd_amount`, which is turned into coins at the current price, or `amount` in coins with `asset`. Store `id` with your order and send the buyer to `checkout_url`.',
+  scope: 'invoices:write',
+  body: createInvoiceBody,
+  success: { status: 201, description: 'The invoice was created.', schema: invoiceView },
+  problems: [
+    'amount_too_small',
+    'amount_too_large',
+    'asset_not_accepted',
+    'rate_unavailable',
+    'asset_unavailable',
+  ],
+
+  prepare: async (deps, { tenant, body }) => {
+    const [rules, networks] = await Promise.all([deps.rulesOf(tenant), deps.networks.read()])
+    const plan = planInvoice(
+      { ...askedAmount(body), asset: body.asset ?? null },
+      {
+        livemode: tenant.livemode,
+        rules,
+        supportOf: supportIn(networks, tenant.livemode),
+        priceOf: priceIn(deps, tenant.livemode),
+        nowMs: deps.clock().getTime(),
+      },
+    )
+    return { plan, networks }
+  },
+
+  refuse: (_deps, _request, { plan }) => {
+    if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
+  },
+
+  create: async (deps, request, tx, { plan, networks }) => {
+    if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
+    if (plan.kind === 'unavailable') throw new ApiProblem(plan.code, { param: 'asset' })
+    const { body, tenant, requestId } = request
+    const created = await createInvoice(tx, {
+      tenant,
+      plan,
+      details: {
+        allowAssetSelection: body.allow_asset_selection ?? false,
+        customerEmail: body.customer_email ?? null,
+        externalReference: body.external_reference ?? null,
+        metadata: body.metadata ?? null,
+      },
+      tipHeightOf: networks.tipHeightOf,
+      requestId,
+    })
+    if (created.kind === 'no_address') throw new ApiProblem('asset_unavailable', { param: 'asset' })
+    return {
+      view: invoiceViewOf(deps, networks, created.invoice),
+      afterCommit: () => {
+        if (created.deliveries > 0) deps.notifier.deliveriesWaiting()
+      },
+    }
+  },
+})
+
+/** The schema has made sure that exactly one of the two is there. */
+function askedAmount(body: z.output<typeof createInvoiceBody>): AskedAmount {
+  if (body.amount !== undefined) return { kind: 'coin', amount: body.amount }
+  return { kind: 'usd', usdAmount: body.usd_amount ?? '' }
+}

@@ -1,0 +1,40 @@
+/**
+ * Remembers what was loaded for less than a second, so that a busy key costs no query a request and a change
+ * still takes hold within one. Failures are not remembered; callers at the same moment share one loading.
+ */
+export type ShortCache<Value> = { get(key: string): Promise<Value> }
+
+/** Under a second with time to spare: a revoked key must be dead one second later. */
+export const CACHE_MS_MAX = 500
+const ENTRIES_MAX = 10_000
+
+export function createShortCache<Value>(options: {
+  readonly load: (key: string) => Promise<Value>
+  /** Whether a value may be kept: a key that is unknown now may exist in a moment. */
+  readonly keep: (value: Value) => boolean
+  readonly elapsedMs: () => number
+}): ShortCache<Value> {
+  const entries = new Map<string, { value: Promise<Value>; untilMs: number }>()
+  const forget = (key: string, value: Promise<Value>) => {
+    if (entries.get(key)?.value === value) entries.delete(key)
+  }
+  return {
+    get: (key) => {
+      const nowMs = options.elapsedMs()
+      const known = entries.get(key)
+      if (known !== undefined && nowMs < known.untilMs) return known.value
+      const value = options.load(key)
+      entries.delete(key)
+      entries.set(key, { value, untilMs: nowMs + CACHE_MS_MAX })
+      const oldest = entries.keys().next().value
+      if (entries.size > ENTRIES_MAX && oldest !== undefined) entries.delete(oldest)
+      value.then(
+        (loaded) => {
+          if (!options.keep(loaded)) forget(key, value)
+        },
+        () => forget(key, value),
+      )
+      return value
+    },
+  }
+}

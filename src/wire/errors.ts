@@ -1,0 +1,183 @@
+/** The kinds of error a caller can tell apart without knowing every code. */
+export const ERROR_TYPES = [
+  'invalid_request_error',
+  'authentication_error',
+  'permission_error',
+  'not_found_error',
+  'conflict_error',
+  'idempotency_error',
+  'rate_limit_error',
+  'api_error',
+] as const
+export type ErrorType = (typeof ERROR_TYPES)[number]
+
+type ErrorEntry = {
+  readonly status: number
+  readonly type: ErrorType
+  /** What went wrong and what mends it, for the person who reads the answer. */
+  readonly message: string
+}
+
+/**
+ * Every error code of the API. The codes are a promise: one is added, never renamed. `docs/errors.md` and the
+ * OpenAPI document are checked against this list.
+ */
+export const ERRORS = {
+  body_invalid: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The request body must be one JSON object in UTF-8.',
+  },
+  parameter_missing: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'A required parameter is missing.',
+  },
+  parameter_invalid: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'A parameter has a value that is not accepted.',
+  },
+  parameter_unknown: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'There is no such parameter on this route.',
+  },
+  parameter_duplicate: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'A parameter was given more than once.',
+  },
+  idempotency_key_invalid: {
+    status: 400,
+    type: 'idempotency_error',
+    message: 'The Idempotency-Key header must have 1 to 255 printable ASCII characters.',
+  },
+  amount_too_small: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The amount is below the smallest that can be invoiced in this asset.',
+  },
+  amount_too_large: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The amount is above the largest that can be invoiced.',
+  },
+  asset_not_accepted: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'This asset is not among the accepted coins. Enable it under Settings, Accepted coins.',
+  },
+  api_key_missing: {
+    status: 401,
+    type: 'authentication_error',
+    message: 'Send an API key in the header: Authorization: Bearer sk_test_…',
+  },
+  api_key_invalid: {
+    status: 401,
+    type: 'authentication_error',
+    message: 'This API key is unknown or was revoked.',
+  },
+  scope_missing: {
+    status: 403,
+    type: 'permission_error',
+    message: 'The API key lacks the scope that this route needs.',
+  },
+  dashboard_session_required: {
+    status: 403,
+    type: 'permission_error',
+    message: 'In live mode this needs a dashboard session of an owner or admin; an API key may not do it.',
+  },
+  test_mode_only: {
+    status: 403,
+    type: 'permission_error',
+    message: 'This route exists for test keys only.',
+  },
+  not_found: {
+    status: 404,
+    type: 'not_found_error',
+    message: 'Nothing was found here under this id in the mode of the API key.',
+  },
+  path_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    message: 'There is no such path. The routes are listed at /docs.',
+  },
+  method_not_allowed: {
+    status: 405,
+    type: 'invalid_request_error',
+    message: 'This path exists, but not for this method; see the Allow header.',
+  },
+  invoice_not_cancellable: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'Only an invoice that awaits payment or has expired can be cancelled.',
+  },
+  invoice_not_resolvable: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'This invoice has nothing that this resolution could decide.',
+  },
+  idempotency_key_in_use: {
+    status: 409,
+    type: 'idempotency_error',
+    message: 'A request with this Idempotency-Key is in progress. Send it again in a moment.',
+  },
+  body_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    message: 'The request body must be at most 64 KiB.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    type: 'invalid_request_error',
+    message: 'Send the request body with the header content-type: application/json.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    type: 'idempotency_error',
+    message: 'This Idempotency-Key was used for a different request.',
+  },
+  rate_limited: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'Too many requests with this API key. Wait as long as the Retry-After header says.',
+  },
+  internal_error: {
+    status: 500,
+    type: 'api_error',
+    message: 'Something went wrong on our side. The request id finds it in the log.',
+  },
+  rate_unavailable: {
+    status: 503,
+    type: 'api_error',
+    message:
+      'There is no trustworthy price for this asset at the moment. Try again soon or use another asset.',
+  },
+  asset_unavailable: {
+    status: 503,
+    type: 'api_error',
+    message: 'Invoices in this asset cannot be made at the moment. GET /api/v1/assets says why.',
+  },
+  service_unavailable: {
+    status: 503,
+    type: 'api_error',
+    message: 'The service cannot reach its database at the moment. Try again soon.',
+  },
+} as const satisfies { readonly [code: string]: ErrorEntry }
+
+export type ErrorCode = keyof typeof ERRORS
+export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[]
+
+/** The body of every answer that is not 2xx. */
+export type ErrorBody = {
+  readonly error: {
+    readonly type: ErrorType
+    readonly code: ErrorCode
+    readonly message: string
+    /** The parameter at fault, such as `usd_amount` or `metadata.order[0]`; null where none is. */
+    readonly param: string | null
+    readonly doc_url: string
+    readonly request_id: string
+  }
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+
+/** Letters as people count them: code points, which is also what JSON Schema's `maxLength` counts. */
+function lengthOf(text: string): number {
+  let length = 0
+  for (const _ of text) length += 1
+  return length
+}
+
+/** A text of `min` to `max` characters. Nothing is trimmed. */
+export function text(min: number, max: number) {
+  return z
+    .string()
+    .refine((value) => lengthOf(value) >= min && lengthOf(value) <= max, {
+      error: min === 0 ? `Must have at most ${max} characters` : `Must have ${min} to ${max} characters`,
+    })
+    .meta({ ...(min === 0 ? {} : { minLength: min }), maxLength: max })
+}
+
+/** A US dollar amount as it is asked for. What it may be is checked with the asset's limits. */
+export const usdAmount = z
+  .string()
+  .regex(/^(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?$/, 'Must be a dollar amount such as "49.99"')
+  .meta({ examples: ['49.99'] })
+
+/** A coin amount: canonical, no trailing zeros, no exponent. */
+export const coinAmount = z
+  .string()
+  .regex(
+    /^(0|[1-9][0-9]{0,59})(\.[0-9]{0,17}[1-9])?$/,
+    'Must be a coin amount such as "0.015", without trailing zeros or exponent',
+  )
+  .meta({ examples: ['0.015'] })
+
+/** An amount that we write: it may be negative nowhere in version 1. */
+export const amountView = z
+  .string()
+  .meta({ description: 'Canonical decimal in coin units.', examples: ['0.015'] })
+
+export const timestamp = z
+  .string()
+  .meta({
+    format: 'date-time',
+    description: 'ISO 8601 UTC with milliseconds.',
+    examples: ['2026-01-31T09:30:00.000Z'],
+  })
+
+/** A time that a caller gives: ISO 8601 in UTC, to the second or the millisecond. */
+export const instant = z
+  .string()
+  .regex(
+    /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,3})?Z$/,
+    'Must be a time such as 2026-01-31T09:30:00Z',
+  )
+  .refine((value) => !Number.isNaN(Date.parse(value)), { error: 'Must be a time that exists' })
+  .meta({ format: 'date-time' })
+
+/** An id of ours with this prefix. */
+export function id(prefix: string) {
+  return z
+    .string()
+    .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`), `Must be an id such as ${prefix}_…`)
+    .meta({ examples: [`${prefix}_01jd0w5f3e8gqv7n5k2m9x4c6t`] })
+}
+
+/** An id as we give it. */
+export const idView = (prefix: string) =>
+  z.string().meta({ examples: [`${prefix}_01jd0w5f3e8gqv7n5k2m9x4c6t`] })
+
+/**
+ * An e-mail address, loosely: something, `@`, a domain with a dot. Only a message sent proves more.
+ */
+export const emailAddress = z
+  .string()
+  .refine(
+    (value) => value.length <= 254 && /^[^\s@\p{C}]{1,64}@[^\s@.\p{C}]+(?:\.[^\s@.\p{C}]+)+$/u.test(value),
+    {
+      error: 'Must be an e-mail address of at most 254 characters',
+    },
+  )
+  .meta({ format: 'email', maxLength: 254 })

@@ -1,0 +1,192 @@
+import { z } from 'zod'
+import {
+  amountView,
+  coinAmount,
+  emailAddress,
+  idView,
+  instant,
+  text,
+  timestamp,
+  usdAmount,
+} from './fields.ts'
+import { listOf, listParameters, refuseTwoPositions } from './list.ts'
+
+/** The asset identifiers of the API. */
+export const ASSET_NAMES = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'] as const
+export const assetName = z.enum(ASSET_NAMES, { error: `Must be one of ${ASSET_NAMES.join(', ')}` })
+
+export const INVOICE_STATUS_NAMES = [
+  'awaiting_payment',
+  'payment_detected',
+  'confirming',
+  'partially_paid',
+  'paid',
+  'overpaid',
+  'expired',
+  'cancelled',
+  'manual_review',
+] as const
+
+const METADATA_KEYS_MAX = 50
+const METADATA_KEY_LENGTH_MAX = 64
+const METADATA_BYTES_MAX = 8 * 1024
+
+/** The merchant's own object, kept and given back exactly as it came. */
+export const metadata = z
+  .custom<{ [key: string]: unknown }>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    { error: 'Must be an object' },
+  )
+  .superRefine((value, context) => {
+    const keys = Object.keys(value)
+    if (keys.length > METADATA_KEYS_MAX) {
+      context.addIssue({ code: 'custom', message: `Must have at most ${METADATA_KEYS_MAX} keys` })
+    }
+    const long = keys.find((key) => key === '' || [...key].length > METADATA_KEY_LENGTH_MAX)
+    if (long !== undefined) {
+      context.addIssue({
+        code: 'custom',
+        message: `Keys must have 1 to ${METADATA_KEY_LENGTH_MAX} characters`,
+      })
+    }
+    if (new TextEncoder().encode(JSON.stringify(value)).length > METADATA_BYTES_MAX) {
+      context.addIssue({
+        code: 'custom',
+        message: `Must be at most ${METADATA_BYTES_MAX / 1024} KiB of JSON`,
+      })
+    }
+  })
+  .meta({
+    override: {
+      type: 'object',
+      additionalProperties: true,
+      maxProperties: METADATA_KEYS_MAX,
+      propertyNames: { minLength: 1, maxLength: METADATA_KEY_LENGTH_MAX },
+    },
+    description:
+      'Any JSON object of yours, at most 8 KiB; returned in the API and in events exactly as given.',
+  })
+
+/** `POST /invoices`. */
+export const createInvoiceBody = z
+  .strictObject({
+    usd_amount: usdAmount.meta({ description: 'Total in US dollars, 0.50 to 100000.00.' }).optional(),
+    amount: coinAmount
+      .meta({ description: 'Total in coins in place of dollars; needs `asset`, refuses `usd_amount`.' })
+      .optional(),
+    asset: assetName.meta({ description: 'Starting coin; your default coin unless given.' }).optional(),
+    allow_asset_selection: z
+      .boolean()
+      .meta({ description: 'Whether the buyer may change the coin.' })
+      .optional(),
+    customer_email: emailAddress.optional(),
+    external_reference: text(0, 255).meta({ description: 'Your own reference.' }).optional(),
+    metadata: metadata.optional(),
+  })
+  .superRefine((body, context) => {
+    const refuse = (path: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [path], message })
+    if (body.amount === undefined) {
+      if (body.usd_amount === undefined) {
+        context.addIssue({ code: 'custom', path: ['usd_amount'], params: { code: 'parameter_missing' } })
+      }
+      return
+    }
+    if (body.usd_amount !== undefined) refuse('amount', 'Cannot be combined with usd_amount')
+    if (body.allow_asset_selection === true) {
+      refuse('allow_asset_selection', 'Cannot be true where the coin amount is fixed')
+    }
+    if (body.asset === undefined) {
+      context.addIssue({ code: 'custom', path: ['asset'], params: { code: 'parameter_missing' } })
+    }
+  })
+  .meta({ id: 'CreateInvoice' })
+
+export const paymentView = z
+  .object({
+    id: idView('pay'),
+    asset: assetName,
+    txid: z.string(),
+    output_index: z.int(),
+    amount: amountView,
+    status: z.enum(['detected', 'confirming', 'confirmed', 'replaced', 'reorged']),
+    confirmations: z.int(),
+    confirmations_required: z.int(),
+    late: z.boolean().meta({ description: 'Seen within ten minutes after the deadline.' }),
+    review_reason: z.enum(['wrong_asset', 'late', 'cancelled', 'after_settlement']).nullable(),
+    detected_at: timestamp,
+    confirmed_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Payment' })
+
+const rateView = z.object({
+  usd_per_unit: z.string(),
+  quoted_at: timestamp,
+  sources: z.array(z.object({ name: z.string(), usd_per_unit: z.string(), at: timestamp })),
+})
+
+export const invoiceView = z
+  .object({
+    id: idView('inv'),
+    object: z.literal('invoice'),
+    livemode: z.boolean(),
+    status: z.enum(INVOICE_STATUS_NAMES),
+    status_reason: z.string().nullable(),
+    review_reason: z.enum(['wrong_asset', 'late', 'cancelled', 'after_settlement', 'reorged']).nullable(),
+    usd_amount: z.string().nullable().meta({ description: 'Null where a coin amount was asked for.' }),
+    amount_source: z.enum(['merchant', 'buyer']),
+    asset: assetName,
+    amount: amountView,
+    amount_detected: amountView,
+    amount_confirmed: amountView,
+    amount_remaining: amountView,
+    address: z.string(),
+    payment_uri: z.string(),
+    rate: rateView
+      .nullable()
+      .meta({ description: 'The price that fixed the coin amount, and where it came from.' }),
+    allow_asset_selection: z.boolean(),
+    customer_email: z.string().nullable(),
+    external_reference: z.string().nullable(),
+    order_reference: z.string().nullable(),
+    expected_usd_amount: z.string().nullable(),
+    checkout_session_id: z.string().nullable(),
+    payment_link_id: z.string().nullable(),
+    metadata: z.record(z.string(), z.unknown()).nullable(),
+    checkout_url: z.string().optional().meta({ description: 'Where to send the buyer. Left out of events.' }),
+    expires_at: timestamp,
+    created_at: timestamp,
+    paid_at: timestamp.nullable(),
+    cancelled_at: timestamp.nullable(),
+    reopened_from: z.string().nullable(),
+    payments: z.array(paymentView),
+  })
+  .meta({ id: 'Invoice' })
+
+export const invoiceList = listOf(invoiceView)
+
+/** `GET /invoices`. */
+export const listInvoicesQuery = z
+  .strictObject({
+    ...listParameters('inv'),
+    status: z.enum(INVOICE_STATUS_NAMES).optional(),
+    asset: assetName.optional(),
+    external_reference: text(1, 255).optional(),
+    order_reference: text(1, 255).optional(),
+    created_after: instant.optional(),
+    created_before: instant.optional(),
+    q: text(1, 255)
+      .meta({
+        description: 'Part of an id, reference or e-mail address; a whole deposit address or transaction id.',
+      })
+      .optional(),
+  })
+  .superRefine(refuseTwoPositions)
+
+/** `POST /invoices/:id/resolve`. */
+export const resolveInvoiceBody = z
+  .strictObject({
+    resolution: z.enum(['accept', 'dismiss'], { error: 'Must be accept or dismiss' }),
+    note: text(0, 1_000).meta({ description: 'For your own records.' }).optional(),
+  })
+  .meta({ id: 'ResolveInvoice' })
