@@ -5,10 +5,10 @@ import { secretContext } from '../db/queries/endpoint-secrets.ts'
 import type { Log } from '../log.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import type { Claimed } from './claim.ts'
+import { type Clients, clientFor } from './clients.ts'
 import type { LaneWindows } from './lane-windows.ts'
 import type { Outcome } from './record-outcomes.ts'
 import { RECEIVER_DEADLINE_MS, type SendOutcome, sendEvent } from './send.ts'
-import type { Clients } from './worker.ts'
 
 /**
  * The claim itself saw an eligible endpoint. Should this process have slept between the claim and the POST, it
@@ -95,10 +95,7 @@ async function sendClaimed(
   delivery: ClaimedDelivery,
 ): Promise<SendOutcome> {
   try {
-    // Test endpoints alone may be private, and only where the installation says so.
-    const http = delivery.livemode
-      ? deps.clients.publicOnly
-      : (deps.clients.anywhere ?? deps.clients.publicOnly)
+    const http = clientFor(deps.clients, delivery.livemode)
     const secrets = delivery.secrets.map((secret) =>
       deps.keyring.open(secret.sealed, secretContext(delivery.merchantId, secret.id)).toString('utf8'),
     )

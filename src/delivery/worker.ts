@@ -5,12 +5,12 @@ import { readDatabaseClock } from '../db/queries/delivery-upkeep.ts'
 import type { Log } from '../log.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { type Claimed, claimDeliveries } from './claim.ts'
+import { closeClients, openClients } from './clients.ts'
 import { createDispatcher } from './dispatch.ts'
 import { createFaultLog } from './fault-log.ts'
-import { createHttpClient, type HttpClient } from './http-client.ts'
 import { createLaneWindows, WINDOW_START } from './lane-windows.ts'
 import { createRecorder } from './recorder.ts'
-import { createDnsResolver, type ResolveHost, resolveBySystem } from './resolve-host.ts'
+import type { ResolveHost } from './resolve-host.ts'
 import { startUpkeep } from './upkeep.ts'
 import { createWake } from './wake.ts'
 
@@ -108,7 +108,6 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
 
   const claimOnce = async (): Promise<number> => {
     const free = Math.min(CLAIM_ROWS_MAX, concurrency - dispatcher.inFlight())
-    if (free <= 0 || recorder.unrecorded() >= UNRECORDED_MAX) return 0
     const withProbes = performance.now() - probedAt >= PROBE_EVERY_MS
     if (withProbes) probedAt = performance.now()
     const claimed: Claimed = await claimDeliveries(
@@ -134,6 +133,10 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
           if (stopping || isSkewed((await readDatabaseClock(pool)).getTime(), clock)) continue
           halted = null
           log.info('host and database clocks agree again: deliveries go on')
+        }
+        if (dispatcher.inFlight() >= concurrency || recorder.unrecorded() >= UNRECORDED_MAX) {
+          await wake.wait(POLL_MS_MIN)
+          continue
         }
         const count = await claimOnce()
         claimFaults.mended()
@@ -161,7 +164,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
       await dispatcher.settle(STOP_IN_FLIGHT_MS)
       const all = await recorder.drain(STOP_RECORD_MS)
       if (!all) log.warn('some deliveries could not be recorded: their leases lapse and they are sent again')
-      await Promise.all([clients.publicOnly.close(), clients.anywhere?.close()])
+      await closeClients(clients)
     },
   }
 }
@@ -170,16 +173,4 @@ const SKEW_MESSAGE = 'host and database clocks are more than 30 s apart: nothing
 
 function isSkewed(databaseNowMs: number, clock: Clock): boolean {
   return Math.abs(databaseNowMs - clock().getTime()) > CLOCK_SKEW_MS_MAX
-}
-
-export type Clients = { readonly publicOnly: HttpClient; readonly anywhere: HttpClient | null }
-
-/** The client for endpoints on the internet, and the loose one where test endpoints may be private. */
-function openClients(options: DeliveryWorkerOptions): Clients {
-  const ca = options.ca === undefined ? {} : { ca: options.ca }
-  const resolve = options.resolve ?? createDnsResolver()
-  const publicOnly = createHttpClient({ publicOnly: true, resolve, ...ca })
-  if (!options.allowPrivateTest) return { publicOnly, anywhere: null }
-  const anywhere = createHttpClient({ publicOnly: false, resolve: options.resolve ?? resolveBySystem, ...ca })
-  return { publicOnly, anywhere }
 }

@@ -1,0 +1,312 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createNotifier } from '../../src/db/notify.ts'
+import {
+  type DeliveryWorker,
+  type DeliveryWorkerOptions,
+  startDeliveryWorker,
+} from '../../src/delivery/worker.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  attemptsOf,
+  countRows,
+  createTenant,
+  createVerifiedEndpoint,
+  emitEvent,
+  eventually,
+  fillBacklog,
+  silentLog,
+  testKeyring,
+} from '../support/webhook-fixtures.ts'
+import { startReceiver, verifiedBy, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+let database: TestDatabase
+let receiver: WebhookReceiver
+const workers: DeliveryWorker[] = []
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
+  receiver = await startReceiver()
+})
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()))
+  await receiver.close()
+})
+
+async function startWorker(options: Partial<DeliveryWorkerOptions> = {}): Promise<DeliveryWorker> {
+  const worker = await startDeliveryWorker({
+    pool: database.pools.delivery,
+    clock: () => new Date(),
+    log: silentLog,
+    keyring: testKeyring,
+    listenUrl: database.urls.delivery,
+    allowPrivateTest: true,
+    ...options,
+  })
+  workers.push(worker)
+  return worker
+}
+
+/** Makes every waiting delivery due now. */
+const hurry = () => database.owner.query('update delivery set due_at = now() where lease_id is null')
+
+test('an event arrives once, its exact bytes signed so that node:crypto alone verifies them', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  await startWorker()
+  const eventId = await emitEvent(database, tenant)
+  await receiver.waitFor(1)
+  const [event] = receiver.events
+  if (event === undefined) throw new Error('nothing came')
+  expect(verifiedBy(event, [endpoint.secret])).toBe(endpoint.secret)
+  expect(verifiedBy(event, ['whsec_other'])).toBeNull()
+  expect(event.headers['paylink-event-id']).toBe(eventId)
+  expect(event.headers['paylink-version']).toBe('1')
+  expect(event.headers['content-type']).toBe('application/json')
+  const stored = await database.owner.query('select body from event where id = $1', [eventId])
+  expect(event.body.equals(stored.rows[0].body)).toBe(true)
+  expect(JSON.parse(event.body.toString()).id).toBe(eventId)
+  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the delivery is finished')
+  expect(await attemptsOf(database, eventId)).toMatchObject([{ number: 1, code: 'ok', http_status: 200 }])
+  expect(receiver.events).toHaveLength(1)
+})
+
+test('a notification after the commit wakes an idle worker', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  await startWorker()
+  const notifier = createNotifier(database.pools.watcher)
+  await emitEvent(database, tenant)
+  notifier.deliveriesWaiting()
+  await receiver.waitFor(1)
+  await notifier.close()
+})
+
+test('a failed attempt is tried again at its backoff with the same id, the same bytes and a fresh signature', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  receiver.respond = (_event, response) =>
+    void response.writeHead(receiver.events.length < 3 ? 500 : 204).end()
+  await startWorker({ random: () => 0 })
+  const eventId = await emitEvent(database, tenant)
+  for (const [attempt, delay] of [
+    [1, 5_000],
+    [2, 15_000],
+  ] as const) {
+    await eventually(
+      async () => (await attemptsOf(database, eventId)).length === attempt,
+      `attempt ${attempt}`,
+    )
+    const { rows } = await database.owner.query(
+      'select (extract(epoch from due_at - now()) * 1000)::float8 as wait, lease_id from delivery',
+    )
+    expect(rows[0].lease_id).toBeNull()
+    expect(rows[0].wait).toBeGreaterThan(delay - 3_000)
+    expect(rows[0].wait).toBeLessThanOrEqual(delay)
+    await hurry()
+  }
+  await receiver.waitFor(3)
+  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the delivery is finished')
+  expect((await attemptsOf(database, eventId)).map((row) => row.http_status)).toEqual([500, 500, 204])
+  expect(new Set(receiver.events.map((event) => event.body.toString())).size).toBe(1)
+  expect(new Set(receiver.events.map((event) => event.headers['paylink-event-id'])).size).toBe(1)
+  for (const event of receiver.events) expect(verifiedBy(event, [endpoint.secret])).not.toBeNull()
+})
+
+test('Retry-After puts off the next attempt', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  receiver.respond = (_event, response) => void response.writeHead(503, { 'retry-after': '600' }).end()
+  await startWorker()
+  const eventId = await emitEvent(database, tenant)
+  await eventually(async () => (await attemptsOf(database, eventId)).length === 1, 'the attempt is recorded')
+  const { rows } = await database.owner.query(
+    'select extract(epoch from due_at - now())::float8 as wait from delivery',
+  )
+  expect(rows[0].wait).toBeGreaterThan(590)
+})
+
+test('after five days a delivery is given up and its event awaits recovery', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  receiver.respond = (_event, response) => void response.writeHead(500).end()
+  const eventId = await emitEvent(database, tenant)
+  await database.owner.query(`update delivery set attempt = 18, give_up_at = now() + interval '1 hour'`)
+  await startWorker()
+  await eventually(
+    async () => (await countRows(database, 'event_awaiting')) === 1,
+    'the event awaits recovery',
+  )
+  expect(await countRows(database, 'delivery')).toBe(0)
+  const { rows } = await database.owner.query('select event_id, reason from event_awaiting')
+  expect(rows).toEqual([{ event_id: eventId, reason: 'exhausted' }])
+  expect(await attemptsOf(database, eventId)).toMatchObject([
+    { number: 19, code: 'http_status', http_status: 500 },
+  ])
+})
+
+test('410 Gone disables the endpoint and its events await recovery', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  receiver.respond = (_event, response) => void response.writeHead(410).end()
+  const first = await emitEvent(database, tenant)
+  await startWorker()
+  await eventually(
+    async () => (await countRows(database, 'event_awaiting')) === 1,
+    'the event awaits recovery',
+  )
+  const { rows } = await database.owner.query(
+    'select status, status_reason from webhook_endpoint where id = $1',
+    [endpoint.id],
+  )
+  expect(rows).toEqual([{ status: 'disabled', status_reason: 'receiver_gone' }])
+  expect(await attemptsOf(database, first)).toMatchObject([{ code: 'http_status', http_status: 410 }])
+  await emitEvent(database, tenant)
+  expect(await countRows(database, 'event_awaiting')).toBe(2)
+  expect(receiver.events).toHaveLength(1)
+})
+
+test('a redirect is a failure and is never followed', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  const canary = await startReceiver()
+  receiver.respond = (_event, response) => void response.writeHead(302, { location: canary.url }).end()
+  await startWorker()
+  const eventId = await emitEvent(database, tenant)
+  await eventually(async () => (await attemptsOf(database, eventId)).length === 1, 'the attempt is recorded')
+  expect(await attemptsOf(database, eventId)).toMatchObject([{ code: 'redirect', http_status: 302 }])
+  expect(canary.connections()).toBe(0)
+  await canary.close()
+})
+
+test('no worker ever sends what another holds: four workers, one thousand events, one thousand posts', async () => {
+  const tenant = await createTenant(database)
+  const other = await createTenant(database)
+  const endpoints = await Promise.all(
+    [tenant, other, tenant].map((owner) => createVerifiedEndpoint(database, owner, receiver.url)),
+  )
+  for (const endpoint of endpoints) await fillBacklog(database, endpoint, 334)
+  for (let index = 0; index < 4; index++)
+    await startWorker({ listenUrl: database.urls.delivery, concurrency: 24 })
+  await receiver.waitFor(1_002)
+  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'all are finished')
+  expect(receiver.events).toHaveLength(1_002)
+  expect(new Set(receiver.events.map((event) => event.headers['paylink-event-id'])).size).toBe(1_002)
+  expect(await countRows(database, 'attempt')).toBe(1_002)
+})
+
+test('a lane opens after ten failures, probes one delivery, and closes with its first success', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  receiver.respond = (_event, response) => void response.writeHead(500).end()
+  await fillBacklog(database, endpoint, 50)
+  await startWorker()
+  const lane = async () => (await database.owner.query('select * from delivery_lane')).rows[0]
+  await eventually(async () => (await lane())?.probe_at != null, 'the lane opens')
+  const opened = await lane()
+  const tried = receiver.events.length
+  expect(opened.failures).toBe(tried)
+  // Failures that were in flight together may pass ten, by no more than the lane's window.
+  expect(tried).toBeLessThan(10 + 8)
+  await database.owner.query('update delivery_lane set probe_at = now()')
+  await database.owner.query('update delivery set due_at = now() where id = $1', [opened.probe_id])
+  await receiver.waitFor(tried + 1)
+  await eventually(async () => (await lane()).failures === tried + 1, 'the probe is recorded')
+  expect((await lane()).probe_id).toBe(opened.probe_id)
+  const untouched = await database.owner.query(
+    'select count(*)::int as count from delivery where attempt = 0',
+  )
+  expect(untouched.rows[0].count).toBe(50 - tried)
+
+  receiver.respond = (_event, response) => void response.writeHead(200).end()
+  await database.owner.query('update delivery_lane set probe_at = now()')
+  await hurry()
+  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'everything is delivered')
+  expect(await lane()).toBeUndefined()
+})
+
+test('one hundred thousand rows of a dead endpoint do not stand before a healthy one', async () => {
+  const tenant = await createTenant(database)
+  const healthy = await createTenant(database)
+  const dead = await createVerifiedEndpoint(database, tenant, 'http://localhost:1/hooks')
+  await fillBacklog(database, dead, 100_000)
+  await createVerifiedEndpoint(database, healthy, receiver.url)
+  await startWorker()
+  const emitted = new Set<string>()
+  for (let index = 0; index < 50; index++) emitted.add(await emitEvent(database, healthy))
+  await receiver.waitFor(50)
+  const attempts = await database.owner.query(
+    'select count(*)::int as count from attempt where endpoint_id = $1',
+    [dead.id],
+  )
+  expect(attempts.rows[0].count).toBeLessThan(10 + 8)
+  expect(new Set(receiver.events.map((event) => event.headers['paylink-event-id']))).toEqual(emitted)
+})
+
+test('a disabled endpoint is sent nothing more and its waiting events move to recovery', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  await database.owner.query(`update webhook_endpoint set status = 'disabled' where id = $1`, [endpoint.id])
+  await fillBacklog(database, endpoint, 1_500)
+  await database.owner.query(
+    `update delivery set due_at = now() + interval '3 hours' where right(id, 1) in ('0', '1')`,
+  )
+  await startWorker()
+  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'all deliveries are swept')
+  expect(await countRows(database, 'event_awaiting')).toBe(1_500)
+  expect(receiver.connections()).toBe(0)
+})
+
+test('a lease that lapsed is recorded as an attempt of unknown outcome and the event goes out again', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  const eventId = await emitEvent(database, tenant)
+  await database.owner.query('update delivery set attempt = 1, lease_id = gen_random_uuid(), due_at = now()')
+  await startWorker()
+  await receiver.waitFor(1)
+  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the delivery is finished')
+  expect(await attemptsOf(database, eventId)).toMatchObject([
+    { number: 1, code: 'unknown_outcome', http_status: null },
+    { number: 2, code: 'ok' },
+  ])
+})
+
+test('nothing is sent while host and database clocks are more than thirty seconds apart', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  await emitEvent(database, tenant)
+  let skewMs = 10 * 60_000
+  const worker = await startWorker({ clock: () => new Date(Date.now() + skewMs) })
+  await eventually(() => worker.report().halted === 'clock_skew', 'the worker halts')
+  expect(receiver.connections()).toBe(0)
+  const { rows } = await database.owner.query('select attempt, lease_id from delivery')
+  expect(rows).toEqual([{ attempt: 0, lease_id: null }])
+  skewMs = 0
+  await receiver.waitFor(1)
+  expect(worker.report().halted).toBeNull()
+})
+
+test('a graceful stop lets what is in flight end, records it, and leaves no lease behind', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  receiver.respond = (_event, response) => void released.then(() => response.writeHead(200).end())
+  await fillBacklog(database, endpoint, 10)
+  const worker = await startWorker()
+  await receiver.waitFor(1)
+  const stopped = worker.stop()
+  release()
+  await stopped
+  const { rows } = await database.owner.query(
+    'select count(*)::int as count from delivery where lease_id is not null',
+  )
+  expect(rows[0].count).toBe(0)
+  expect((await countRows(database, 'attempt')) + (await countRows(database, 'delivery'))).toBe(10)
+  expect(await countRows(database, 'attempt')).toBe(receiver.events.length)
+})
