@@ -8,12 +8,10 @@ import type { ApiDeps } from './deps.ts'
 import { addDocumentation } from './documentation.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 import { createRateLimiter } from './rate-limit.ts'
-import type { Route } from './route.ts'
+import { API_PREFIX, type Route } from './route.ts'
 import { ROUTES } from './routes.ts'
 import { createRulesCache } from './rules-cache.ts'
 import { asServiceUnavailable } from './service-unavailable.ts'
-
-export const API_PREFIX = '/api/v1'
 
 type Variables = { Variables: { requestId: string } }
 export type ApiApp = Hono<Variables>

@@ -5,6 +5,9 @@ import type { ErrorCode } from '../wire/errors.ts'
 import type { Scope } from '../wire/scopes.ts'
 import type { ApiDeps } from './deps.ts'
 
+/** Before every route's path; a breaking change of the API would have another. */
+export const API_PREFIX = '/api/v1'
+
 /** What a route's handler is given besides the request. */
 export type RouteDeps = ApiDeps & {
   /** The merchant's payment rules in this mode, at most half a second old. */

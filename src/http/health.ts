@@ -1,0 +1,75 @@
+import { Hono } from 'hono'
+import type { Clock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import { readMigrationVersion } from '../db/queries/migration-version.ts'
+import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
+import type { Log } from '../log.ts'
+import type { PriceBook } from '../rates/price-book.ts'
+
+export type HealthDeps = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly prices: Pick<PriceBook, 'report'> | null
+  /** The migration that this program was made for. */
+  readonly migration: number
+}
+
+/** What `/readyz` says of a network. */
+export type NetworkReport = {
+  readonly status: NetworkState['status']
+  readonly reason: string | null
+  readonly height: number | null
+  readonly tip_height: number | null
+  readonly read_at: string | null
+}
+
+/**
+ * `/healthz`: the process answers. `/readyz`: the database is there and migrated, 200 or 503; the state of
+ * chains and prices is in its body and decides nothing, since everything else works without them.
+ */
+export function createHealthApp(deps: HealthDeps): Hono {
+  const app = new Hono()
+  app.use(async (c, next) => {
+    await next()
+    c.header('cache-control', 'no-store')
+  })
+  app.get('/healthz', (c) => c.json({ status: 'ok' }))
+  app.get('/readyz', async (c) => {
+    const report = await readiness(deps)
+    return c.json(report, report.status === 'ready' ? 200 : 503)
+  })
+  return app
+}
+
+async function readiness(deps: HealthDeps) {
+  const prices = deps.prices?.report().map(({ asset, status, reason }) => ({ asset, status, reason })) ?? []
+  try {
+    const version = await readMigrationVersion(deps.pool)
+    const networks = await loadNetworkStates(deps.pool)
+    return {
+      status: version === deps.migration ? 'ready' : 'not_ready',
+      database: version === deps.migration ? 'ok' : migrationProblem(version, deps.migration),
+      networks: Object.fromEntries(networks.map((state) => [state.network, networkReport(state)])),
+      prices,
+    }
+  } catch (error) {
+    deps.log.warn({ err: error }, 'the database cannot be asked')
+    return { status: 'not_ready', database: 'the database cannot be reached', networks: {}, prices }
+  }
+}
+
+const migrationProblem = (found: number, wanted: number): string =>
+  found < wanted
+    ? `the database has migration ${found} and this program needs ${wanted}: run paylink migrate`
+    : `the database has migration ${found} and this program knows ${wanted}: start the newer version`
+
+export function networkReport(state: NetworkState): NetworkReport {
+  return {
+    status: state.status,
+    reason: state.reason,
+    height: state.height,
+    tip_height: state.tipHeight,
+    read_at: state.readAt?.toISOString() ?? null,
+  }
+}

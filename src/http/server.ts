@@ -1,0 +1,107 @@
+import type { Server } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
+import type { Log } from '../log.ts'
+
+/** A part of the site: which paths are its own, and how it answers them. */
+export type HttpPart = {
+  readonly name: string
+  owns(path: string): boolean
+  fetch(request: Request): Response | Promise<Response>
+}
+
+/** Requests that are answered after a stop began. Longer than any request of ours takes. */
+const FINISH_MS_MAX = 10_000
+const FINISH_POLL_MS = 20
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 30_000
+const KEEP_ALIVE_MS = 65_000
+const HEADER_BYTES_MAX = 16 * 1024
+const HEADERS_MAX = 100
+const CONNECTIONS_CHECK_MS = 5_000
+
+export type HttpServer = {
+  /** Requests being answered, open streams included. */
+  inFlight(): number
+  /** Takes no more connections, lets `endStreams` end what would never end, waits for requests, then closes. */
+  stop(endStreams: () => void): Promise<void>
+}
+
+/**
+ * One port for all parts. Limits on headers, request time and connections are Node's own, on the server itself;
+ * a sender of one byte a second holds nothing but its socket.
+ */
+export async function startHttpServer(options: {
+  host: string
+  port: number
+  parts: readonly HttpPart[]
+  log: Log
+  onRequest?: (part: string, method: string, status: number, seconds: number) => void
+}): Promise<HttpServer> {
+  let inFlight = 0
+  let stopping = false
+  const answer = async (request: Request): Promise<Response> => {
+    const startedAt = performance.now()
+    const part = options.parts.find((one) => one.owns(new URL(request.url).pathname))
+    inFlight += 1
+    try {
+      const response = (await part?.fetch(request)) ?? new Response('Not found\n', { status: 404 })
+      // A kept connection would bring its next request to a server that is going.
+      if (stopping) response.headers.set('connection', 'close')
+      options.onRequest?.(
+        part?.name ?? 'none',
+        request.method,
+        response.status,
+        (performance.now() - startedAt) / 1_000,
+      )
+      return response
+    } finally {
+      inFlight -= 1
+    }
+  }
+  const server = createAdaptorServer({
+    fetch: answer,
+    serverOptions: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+    },
+  }) as Server
+  server.maxHeadersCount = HEADERS_MAX
+  await listen(server, options)
+  return {
+    inFlight: () => inFlight,
+    stop: async (endStreams) => {
+      stopping = true
+      const closed = new Promise((resolve) => server.close(resolve))
+      endStreams()
+      await finish(server, () => inFlight)
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+}
+
+/** Until no request is left and no connection is busy, or the patience ends. */
+async function finish(server: Server, inFlight: () => number): Promise<void> {
+  const giveUpAt = performance.now() + FINISH_MS_MAX
+  while (performance.now() < giveUpAt) {
+    server.closeIdleConnections()
+    const connections = await new Promise<number>((resolve, reject) => {
+      server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
+    })
+    if (inFlight() === 0 && connections === 0) return
+    await new Promise((resolve) => setTimeout(resolve, FINISH_POLL_MS))
+  }
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { amountView, timestamp } from './fields.ts'
+import { assetName } from './invoice.ts'
+import { listOf } from './list.ts'
+
+/** What a merchant accepts in one asset, and whether an invoice could be made in it now. */
+export const assetView = z
+  .object({
+    asset: assetName,
+    object: z.literal('asset'),
+    livemode: z.boolean(),
+    name: z.string(),
+    symbol: z.string(),
+    network: z.string().meta({ description: 'The network as a buyer knows it.' }),
+    decimals: z.int(),
+    minimum: amountView.meta({ description: 'Smallest amount of an invoice, in coins.' }),
+    is_default: z.boolean().meta({ description: 'Taken for an invoice that names no asset.' }),
+    payment_window_minutes: z.int().meta({ description: 'Window of an invoice made now.' }),
+    payment_windows: z.array(z.int()).meta({ description: 'Windows that can be chosen, in minutes.' }),
+    available: z.boolean(),
+    unavailable_code: z.enum(['asset_unavailable', 'rate_unavailable']).nullable().meta({
+      description: 'The code that creating an invoice in US dollars would answer with.',
+    }),
+    unavailable_reason: z.string().nullable(),
+  })
+  .meta({ id: 'Asset' })
+
+export const assetList = listOf(assetView)
+
+export const rateView = z
+  .object({
+    asset: assetName,
+    object: z.literal('rate'),
+    livemode: z.boolean(),
+    available: z.boolean(),
+    usd_per_unit: z.string().nullable().meta({ description: 'US dollars per coin.' }),
+    quoted_at: timestamp.nullable(),
+    sources: z.array(z.object({ name: z.string(), usd_per_unit: z.string(), at: timestamp })),
+    unavailable_reason: z.string().nullable(),
+  })
+  .meta({ id: 'Rate' })
+
+export const rateList = listOf(rateView)
+
+export const balanceView = z
+  .object({
+    asset: assetName,
+    object: z.literal('balance'),
+    livemode: z.boolean(),
+    available: amountView.meta({ description: 'Final and yours to pay out.' }),
+    pending: amountView.meta({ description: 'In a block, not yet final.' }),
+    suspense: amountView.meta({ description: 'Final, and waiting for your decision.' }),
+    reserved: amountView.meta({ description: 'Set aside for payouts under way.' }),
+  })
+  .meta({ id: 'Balance' })
+
+export const balanceList = listOf(balanceView)
