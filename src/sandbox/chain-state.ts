@@ -196,13 +196,17 @@ export class ChainState {
   private apply(record: PlacedRecord): void {
     switch (record.kind) {
       case 'wallet':
-        return this.applyWallet(record.payload)
+        this.applyWallet(record.payload)
+        break
       case 'block':
-        return this.applyBlock(record)
+        this.applyBlock(record)
+        break
       case 'disconnect':
-        return this.applyDisconnect(decodeTime(record.payload))
+        this.applyDisconnect(decodeTime(record.payload))
+        break
       case 'transaction':
-        return this.applyTransaction(record.payload)
+        this.applyTransaction(record.payload)
+        break
     }
   }
 

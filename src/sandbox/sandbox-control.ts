@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { RpcError } from '../chain/utxo/rpc-client.ts'
+import { ChainUnavailable } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
-import type { Network } from '../core/assets.ts'
+import { type AssetId, type Network, networkOf } from '../core/assets.ts'
 import type { Invoice, Payment } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
@@ -28,6 +28,8 @@ export type TestPayment =
 
 /** Pays test invoices on the sandbox chains. */
 export type SandboxControl = {
+  /** Whether invoices in this asset can be paid here. */
+  serves(asset: AssetId, livemode: boolean): boolean
   payInvoice(input: {
     readonly tenant: Tenant
     readonly invoiceId: string
@@ -64,12 +66,10 @@ export function createSandboxControl(deps: Deps): SandboxControl {
   const running = new Set<Promise<void>>()
   const stopping = new AbortController()
   return {
+    serves: (asset, livemode) => !livemode && deps.chains.has(networkOf(asset, livemode)),
     payInvoice: async (input) => {
       if (running.size >= MAX_RUNNING || stopping.signal.aborted) {
-        return {
-          kind: 'sandbox_not_available',
-          reason: 'too many test payments are under way: try again later',
-        }
+        return unavailable('Too many test payments are under way: try again later.')
       }
       const { tenant, invoiceId, scenario } = input
       const networks = new Set(deps.chains.keys())
@@ -77,20 +77,20 @@ export function createSandboxControl(deps: Deps): SandboxControl {
       if (begun.kind === 'not_found') return begun
       const chain = deps.chains.get(begun.network)
       if (begun.kind === 'unavailable' || chain === undefined) {
-        return { kind: 'sandbox_not_available', reason: `${begun.network} does not run on a sandbox chain` }
+        return unavailable(`The network ${begun.network} does not run on a sandbox chain: pay with a wallet.`)
       }
       const run: Run = { deps, ...begun, tenant, chain, scenario, stopped: stopping.signal }
-      const signed = await signPayments(run)
-      if (signed === null) {
-        return {
-          kind: 'sandbox_not_available',
-          reason: 'the address of the invoice is not of the sandbox chain',
-        }
+      try {
+        const signed = await signPayments(run)
+        const rest = await takeFirstStep(run, signed)
+        const background = finish(run, rest).finally(() => running.delete(background))
+        running.add(background)
+        return { kind: 'sent', scenario, txids: txidsOf(run, signed) }
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        deps.log.warn({ err: error, invoiceId, scenario }, 'a test payment was not made')
+        return unavailable(`The sandbox chain did not make the payment: ${error.message}.`)
       }
-      const rest = await takeFirstStep(run, signed)
-      const background = finish(run, rest).finally(() => running.delete(background))
-      running.add(background)
-      return { kind: 'sent', scenario, txids: txidsOf(run, signed) }
     },
     stop: async () => {
       stopping.abort()
@@ -99,16 +99,13 @@ export function createSandboxControl(deps: Deps): SandboxControl {
   }
 }
 
-/** Null where the chain does not know the invoice's address as one of its own. */
-async function signPayments(run: Run): Promise<readonly SignedPayment[] | null> {
+const unavailable = (reason: string): TestPayment => ({ kind: 'sandbox_not_available', reason })
+
+/** Throws `ChainUnavailable` where the chain does not know the invoice's address, or has no coin for it. */
+async function signPayments(run: Run): Promise<readonly SignedPayment[]> {
   const signed: SignedPayment[] = []
-  try {
-    for (const amount of scenarioAmounts(run.invoice, run.scenario)) {
-      signed.push(await run.chain.signPayment(run.invoice.address, amount))
-    }
-  } catch (error) {
-    if (error instanceof RpcError && error.message.includes('Invalid address')) return null
-    throw error
+  for (const amount of scenarioAmounts(run.invoice, run.scenario)) {
+    signed.push(await run.chain.signPayment(run.invoice.address, amount))
   }
   return signed
 }

@@ -1,8 +1,8 @@
 import { amountsOf } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
+import type { TEST_SCENARIOS } from '../wire/test-payment.ts'
 
-export const SCENARIOS = ['exact', 'under', 'over', 'two_parts', 'late', 'double_spend', 'reorg'] as const
-export type Scenario = (typeof SCENARIOS)[number]
+export type Scenario = (typeof TEST_SCENARIOS)[number]
 
 const UNDER_PERCENT = 40n
 const OVER_PERCENT = 160n
