@@ -9,6 +9,7 @@ const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 20_000
 const WAIT_TIMEOUT_MS = 20_000
 const LOOK_INTERVAL_MS = 20
+const WALLET = 'test'
 const REPLACEMENT_FEE_COINS = 0.01
 
 const DAEMONS = {
@@ -50,6 +51,8 @@ export type TestNode = {
   payTwice(address: string, coins: readonly [string, string]): Promise<{ txid: string; hex: string }>
   /** Spends the inputs of a mempool transaction again, to another address and with a fee that wins. */
   spendAgain(txid: string, address: string): Promise<string>
+  /** The hex of a transaction that spends the same inputs as `hex` to another address of the wallet. */
+  conflictOf(hex: string): Promise<string>
   /** Stops the daemon, as an operator would, or as a power cut would. */
   stop(how?: 'gently' | 'kill'): Promise<void>
   /** Starts the daemon again on the same data and ports. */
@@ -85,7 +88,7 @@ export async function startNode(
   const node = new Daemon({ chain, binary, folder, port, zmqUrl, arguments: options.arguments ?? [] })
   try {
     await node.start()
-    await node.rpc('createwallet', ['test'])
+    await node.createWallet()
     await node.mine(options.blocks ?? 110)
   } catch (error) {
     await node.remove()
@@ -104,6 +107,7 @@ class Daemon implements TestNode {
   readonly #arguments: readonly string[]
   #process: ChildProcess | null = null
   #output = ''
+  #hasWallet = false
 
   constructor(parts: {
     chain: NodeChainName
@@ -159,6 +163,12 @@ class Daemon implements TestNode {
     child.stderr.on('data', collect)
     this.#process = child
     await this.#untilReady(child)
+    if (this.#hasWallet) await this.rpc('loadwallet', [WALLET])
+  }
+
+  async createWallet(): Promise<void> {
+    await this.rpc('createwallet', [WALLET])
+    this.#hasWallet = true
   }
 
   async rpc<Result>(method: string, params: readonly unknown[] = []): Promise<Result> {
@@ -219,13 +229,32 @@ class Daemon implements TestNode {
   }
 
   async spendAgain(txid: string, address: string): Promise<string> {
-    type Original = { vin: { txid: string; vout: number }[]; vout: { value: number }[] }
-    const { vin, vout } = await this.rpc<Original>('getrawtransaction', [txid, true])
+    const hex = await this.#conflict(await this.rpc<string>('getrawtransaction', [txid]), address)
+    return this.rpc('sendrawtransaction', [hex, 0])
+  }
+
+  async conflictOf(hex: string): Promise<string> {
+    return this.#conflict(hex, await this.newAddress())
+  }
+
+  async #conflict(original: string, address: string): Promise<string> {
+    type Decoded = { vin: { txid: string; vout: number }[]; vout: { value: number }[] }
+    const { vin, vout } = await this.rpc<Decoded>('decoderawtransaction', [original])
     const inputs = vin.map((input) => ({ txid: input.txid, vout: input.vout }))
     const coins = vout.reduce((sum, output) => sum + output.value, 0) - REPLACEMENT_FEE_COINS
     const raw = await this.rpc<string>('createrawtransaction', [inputs, [{ [address]: coins.toFixed(8) }]])
-    const { hex } = await this.rpc<{ hex: string }>('signrawtransactionwithwallet', [raw])
-    return this.rpc('sendrawtransaction', [hex, 0])
+    // The inputs may be spent already: the wallet is told what they are.
+    const spent = await Promise.all(inputs.map((input) => this.#spentOutput(input)))
+    const { hex } = await this.rpc<{ hex: string }>('signrawtransactionwithwallet', [raw, spent])
+    return hex
+  }
+
+  async #spentOutput(input: { txid: string; vout: number }): Promise<object> {
+    type Decoded = { vout: { n: number; value: number; scriptPubKey: { hex: string } }[] }
+    const { hex } = await this.rpc<{ hex: string }>('gettransaction', [input.txid])
+    const { vout } = await this.rpc<Decoded>('decoderawtransaction', [hex])
+    const output = vout.find(({ n }) => n === input.vout)
+    return { ...input, scriptPubKey: output?.scriptPubKey.hex, amount: output?.value }
   }
 
   async stop(how: 'gently' | 'kill' = 'gently'): Promise<void> {

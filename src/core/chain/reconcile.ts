@@ -144,6 +144,15 @@ export function reconcileMempool(mempool: MempoolContents, dead: ReadonlySet<str
   return facts.list()
 }
 
+/** The facts about transfers whose chain is no longer followed at all. */
+export function abandoned(transfers: readonly TrackedTransfer[]): InvoiceFacts[] {
+  const facts = new FactsByInvoice()
+  for (const transfer of transfers) {
+    facts.add(transfer, { ...identityOfPayment(transfer.payment), state: 'reorged' })
+  }
+  return facts.list()
+}
+
 /** Waits for a block: never had one, or had one that is above the chain as we know it. */
 function isUnconfirmed(payment: Payment, tipHeight: number): boolean {
   if (payment.status === 'replaced' || payment.status === 'reorged') return false

@@ -73,11 +73,27 @@ export async function loadTrackedTransfers(
      select * from transfer where network = $1 and block_height > $2 and block_height is not null`,
     [network, aboveHeight],
   )
-  return rows.map((row) => ({
-    tenant: { merchantId: row.merchant_id, livemode: row.livemode },
-    invoiceId: row.invoice_id,
-    payment: paymentFromRow(row),
-  }))
+  return rows.map(trackedFromRow)
+}
+
+/** What is recorded of these transactions, in any state. Served by transfer_identity. */
+export async function loadTransfersOf(
+  db: Queryable,
+  network: Network,
+  transactions: readonly { readonly merchantId: string; readonly txid: string }[],
+): Promise<TrackedTransfer[]> {
+  if (transactions.length === 0) return []
+  const { rows } = await db.query<TransferRow>(
+    `select transfer.* from unnest($2::text[], $3::text[]) as asked (merchant_id, txid)
+     join transfer on transfer.merchant_id = asked.merchant_id and transfer.network = $1
+       and transfer.txid = asked.txid`,
+    [
+      network,
+      transactions.map((transaction) => transaction.merchantId),
+      transactions.map((transaction) => transaction.txid),
+    ],
+  )
+  return rows.map(trackedFromRow)
 }
 
 /** Writes the payments that an advance made or changed. */
@@ -127,6 +143,14 @@ export async function savePayments(
         payment.postings,
       ],
     )
+  }
+}
+
+function trackedFromRow(row: TransferRow): TrackedTransfer {
+  return {
+    tenant: { merchantId: row.merchant_id, livemode: row.livemode },
+    invoiceId: row.invoice_id,
+    payment: paymentFromRow(row),
   }
 }
 

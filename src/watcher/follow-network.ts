@@ -1,0 +1,301 @@
+import {
+  type BlockRef,
+  type ChainAdapter,
+  ChainHalted,
+  ChainSyncing,
+  ChainUnavailable,
+  type WatchedPrograms,
+} from '../chain/adapter.ts'
+import type { Clock } from '../clock.ts'
+import { ASSET_IDS, type Keyspace, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
+import type { Pool } from '../db/pool.ts'
+import {
+  loadNetworkState,
+  type NetworkStatus,
+  saveNetworkHealth,
+  startCheckpoint,
+} from '../db/queries/network-state.ts'
+import { streamPrograms } from '../db/queries/watched-programs.ts'
+import { expireInvoices } from '../flows/expire-invoices.ts'
+import type { Log } from '../log.ts'
+import { type Lead, pauseUnless, takeLead } from './lead.ts'
+import {
+  abandonUnsettled,
+  LeadLost,
+  type RecordingParts,
+  recordMempool,
+  recordUpdate,
+} from './record-reading.ts'
+import { Waker } from './waker.ts'
+
+const BLOCKS_PER_UPDATE = 100
+const POLL_INTERVAL_MS = 1_000
+/** Between two passes at least; and never more than half of the time is spent on them. */
+const PASS_PAUSE_MS_MIN = 10
+const BACKOFF_MS_MIN = 250
+const BACKOFF_MS_MAX = 5_000
+/** What needs a human is looked at again this often, should the human have mended it. */
+const HALTED_RETRY_MS = 10_000
+/** How often the health row and the deadlines are looked after while nothing else happens. */
+const UPKEEP_INTERVAL_MS = 1_000
+/** Looks in a row at a node whose tip and mempool never belong together. */
+const READINGS_MAX = 10
+const POOL_INTERVAL_MS = 1_000
+/** Indexes read again on each round of the pool: what another process added while it gave up its lead. */
+const TAIL_INDEXES = 200
+
+/** What a watcher tells whoever measures it. */
+export type WatcherObserver = {
+  onBlock?(network: Network, height: number): void
+  onPass?(network: Network, durationMs: number): void
+  onHealth?(network: Network, status: NetworkStatus, reason: string | null): void
+}
+
+export type FollowOptions = {
+  readonly adapter: ChainAdapter
+  readonly pool: Pool
+  /** Connection string of the same database role: the lead is a lock on a connection of its own. */
+  readonly connectionString: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly notifier: RecordingParts['notifier']
+  /** Keeps the network's addresses in supply; called by the process that holds the lead, and by no other. */
+  readonly fillAddressPool: (parameters: string, watched: WatchedPrograms) => Promise<unknown>
+  readonly pollIntervalMs?: number
+  readonly observer?: WatcherObserver
+}
+
+/**
+ * Follows one network until stopped. Of all processes that try, one holds the lead and the others stand by.
+ * Resolves once everything has ended.
+ */
+export async function followNetwork(options: FollowOptions, stop: AbortSignal): Promise<void> {
+  const { adapter, connectionString, log } = options
+  while (!stop.aborted) {
+    const lead = await takeLead(connectionString, adapter.network, stop, (error) =>
+      log.warn({ err: error, network: adapter.network }, 'the lead of a network could not be asked for'),
+    )
+    if (lead === null) return
+    log.info({ network: adapter.network }, 'this process follows the network')
+    const session = new LeadSession(options, lead)
+    try {
+      await session.run(AbortSignal.any([stop, lead.lost]))
+    } finally {
+      await release(lead, log)
+    }
+  }
+}
+
+async function release(lead: Lead, log: Log): Promise<void> {
+  try {
+    await lead.release()
+  } catch (error) {
+    // The connection is gone, and with it the lock.
+    log.debug({ err: error }, 'the connection of a lead ended by itself')
+  }
+}
+
+/** What one process does for a network while it holds the lead. */
+class LeadSession {
+  readonly #options: FollowOptions
+  readonly #parts: RecordingParts
+  readonly #waker = new Waker()
+  #parameters: string | null = null
+  #lastIndex = -1
+  #lastUpkeepMs = 0
+  #lastHealth = ''
+
+  constructor(options: FollowOptions, lead: Lead) {
+    const { adapter, pool, clock, notifier } = options
+    this.#options = options
+    this.#parts = { adapter, pool, clock, notifier, leadLost: lead.lost }
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    const filling = this.#fillPool(stop)
+    let backoffMs = BACKOFF_MS_MIN
+    while (!stop.aborted) {
+      const before = performance.now()
+      try {
+        await this.#follow(stop)
+      } catch (error) {
+        if (stop.aborted) break
+        if (error instanceof LeadLost) {
+          this.#options.log.warn({ err: error }, 'the lead was lost')
+          break
+        }
+        // Whoever followed for a while starts again with a short pause.
+        if (performance.now() - before > BACKOFF_MS_MAX) backoffMs = BACKOFF_MS_MIN
+        await this.#report(error)
+        await pauseUnless(stop, error instanceof ChainUnavailable ? backoffMs : HALTED_RETRY_MS)
+        backoffMs = Math.min(BACKOFF_MS_MAX, backoffMs * 2)
+      }
+    }
+    await filling
+  }
+
+  /** Connects and follows until something fails. */
+  async #follow(stop: AbortSignal): Promise<void> {
+    const { adapter, pollIntervalMs = POLL_INTERVAL_MS, observer } = this.#options
+    await this.#loadPrograms(this.#lastIndex)
+    const { parameters, health } = await adapter.connect()
+    if (health.status === 'syncing') throw new ChainSyncing(health.reason)
+    if (health.status !== 'ok') throw new ChainUnavailable(health.reason)
+    let checkpoint = await this.#checkpoint(parameters)
+    this.#parameters = parameters
+    const unsubscribe = adapter.subscribe(this.#waker.wake)
+    try {
+      while (!stop.aborted) {
+        const before = performance.now()
+        checkpoint = await this.#pass(checkpoint, stop)
+        const durationMs = performance.now() - before
+        observer?.onPass?.(adapter.network, durationMs)
+        await pauseUnless(stop, Math.max(PASS_PAUSE_MS_MIN, durationMs))
+        await this.#waker.wait(pollIntervalMs, stop)
+      }
+    } finally {
+      unsubscribe()
+    }
+  }
+
+  /** Walks to the tip and reads the mempool there. Returns the new checkpoint. */
+  async #pass(start: BlockRef, stop: AbortSignal): Promise<BlockRef> {
+    const { adapter, clock } = this.#options
+    let checkpoint = start
+    let readings = 0
+    while (!stop.aborted) {
+      const beganAt = clock()
+      const moved = await this.#step(checkpoint)
+      if (moved !== null) {
+        if (moved.hash !== checkpoint.hash) readings = 0
+        checkpoint = moved
+      } else {
+        const mempool = await adapter.readMempool()
+        if (mempool?.tip.hash === checkpoint.hash) {
+          await recordMempool(this.#parts, mempool)
+          await this.#finishReading(beganAt, checkpoint.height)
+          return checkpoint
+        }
+      }
+      readings += 1
+      if (readings > READINGS_MAX)
+        throw new ChainUnavailable('the node tells of another tip each time it is asked')
+    }
+    return checkpoint
+  }
+
+  /** One step along the chain. Null at its tip; the same checkpoint where the chain moved meanwhile. */
+  async #step(checkpoint: BlockRef): Promise<BlockRef | null> {
+    const { adapter, observer } = this.#options
+    const update = await adapter.nextUpdate(checkpoint, BLOCKS_PER_UPDATE)
+    if (update === null) return null
+    const moved = await recordUpdate(this.#parts, checkpoint, update)
+    if (moved === null) return checkpoint
+    for (const { block } of update.blocks) observer?.onBlock?.(adapter.network, block.height)
+    await this.#saveHealth('ok', null, { tipHeight: update.tip.height })
+    return moved
+  }
+
+  /** Tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
+  async #finishReading(beganAt: Date, tipHeight: number): Promise<void> {
+    const { adapter, pool, clock, notifier } = this.#options
+    const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= UPKEEP_INTERVAL_MS
+    if (!isDue && this.#lastHealth === healthKey('ok', null)) return
+    this.#lastUpkeepMs = beganAt.getTime()
+    const reading = { network: adapter.network, readAtMs: beganAt.getTime(), tipHeight }
+    const expired = await expireInvoices({ pool, clock }, reading)
+    for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
+    if (expired.length > 0) notifier.deliveriesWaiting()
+    await this.#saveHealth('ok', null, { tipHeight, readAt: beganAt })
+  }
+
+  /** Where to go on: the stored checkpoint, or the node's tip on a network that was never followed. */
+  async #checkpoint(parameters: string): Promise<BlockRef> {
+    const { adapter, pool, clock, log } = this.#options
+    const { network } = adapter
+    const state = await loadNetworkState(pool, network)
+    if (state?.height != null && state.hash !== null && state.parameters === parameters) {
+      return { height: state.height, hash: state.hash, timeMs: state.blockTime?.getTime() ?? 0 }
+    }
+    if (state?.parameters != null && state.parameters !== parameters) {
+      log.warn(
+        { network, from: state.parameters, to: parameters },
+        'the network is another chain than before',
+      )
+      await abandonUnsettled(this.#parts)
+    }
+    // No address of ours is older than the first start, so nothing below the tip can pay one.
+    const tip = await adapter.tip()
+    if (!(await startCheckpoint(pool, network, parameters, tip, clock()))) {
+      throw new LeadLost(`another process started ${network}`)
+    }
+    return tip
+  }
+
+  async #loadPrograms(afterIndex: number): Promise<void> {
+    const { adapter, pool } = this.#options
+    for await (const page of streamPrograms(pool, keyspaceOfNetwork(adapter.network), afterIndex)) {
+      adapter.watched.add(page.programs)
+      this.#lastIndex = Math.max(this.#lastIndex, page.lastIndex)
+    }
+  }
+
+  /** Keeps addresses in supply beside the following, so that deriving them delays no payment. */
+  async #fillPool(stop: AbortSignal): Promise<void> {
+    const { adapter, fillAddressPool, log } = this.#options
+    while (!stop.aborted) {
+      try {
+        if (this.#parameters !== null) {
+          await this.#loadPrograms(Math.max(-1, this.#lastIndex - TAIL_INDEXES))
+          await fillAddressPool(this.#parameters, adapter.watched)
+        }
+      } catch (error) {
+        log.error({ err: error, network: adapter.network }, 'the address pool could not be filled')
+      }
+      await pauseUnless(stop, POOL_INTERVAL_MS)
+    }
+  }
+
+  async #report(error: unknown): Promise<void> {
+    const { adapter, log } = this.#options
+    const { status, reason } = describe(error)
+    const known = error instanceof ChainUnavailable || error instanceof ChainHalted
+    if (this.#lastHealth !== healthKey(status, reason) || !known) {
+      log.error({ err: error, network: adapter.network, status }, 'the network cannot be followed')
+    }
+    try {
+      await this.#saveHealth(status, reason, {})
+    } catch (failure) {
+      log.error({ err: failure, network: adapter.network }, 'the state of a network could not be written')
+    }
+  }
+
+  async #saveHealth(
+    status: NetworkStatus,
+    reason: string | null,
+    reading: { tipHeight?: number; readAt?: Date },
+  ): Promise<void> {
+    const { adapter, pool, clock, observer } = this.#options
+    await saveNetworkHealth(pool, adapter.network, { status, reason, ...reading, now: clock() })
+    if (this.#lastHealth === healthKey(status, reason)) return
+    this.#lastHealth = healthKey(status, reason)
+    observer?.onHealth?.(adapter.network, status, reason)
+  }
+}
+
+const healthKey = (status: NetworkStatus, reason: string | null): string => `${status} ${reason ?? ''}`
+
+function describe(error: unknown): { status: NetworkStatus; reason: string } {
+  if (error instanceof ChainSyncing) return { status: 'syncing', reason: error.message }
+  if (error instanceof ChainUnavailable) return { status: 'unavailable', reason: error.message }
+  if (error instanceof ChainHalted) return { status: 'halted', reason: error.message }
+  return { status: 'halted', reason: 'Paylink itself failed: see its log' }
+}
+
+/** The keyspace of a network's deposit addresses: all its assets share one. */
+function keyspaceOfNetwork(network: Network): Keyspace {
+  const livemode = network.endsWith('-live')
+  const asset = ASSET_IDS.find((id) => networkOf(id, livemode) === network)
+  if (asset === undefined) throw new Error(`no asset moves on ${network}`)
+  return keyspaceOf(asset, livemode)
+}

@@ -1,0 +1,201 @@
+import type { ChainAdapter, ChainUpdate, FoundTransfer, MempoolReading } from '../chain/adapter.ts'
+import type { Clock } from '../clock.ts'
+import { keyspaceOf } from '../core/assets.ts'
+import {
+  abandoned,
+  type BlocksReading,
+  disconnectedBy,
+  type InvoiceFacts,
+  type InvoiceOwner,
+  reconcileBlocks,
+  reconcileMempool,
+  vanishedFrom,
+} from '../core/chain/reconcile.ts'
+import type { BlockPosition } from '../core/invoice/types.ts'
+import type { Pool } from '../db/pool.ts'
+import { moveCheckpoint } from '../db/queries/network-state.ts'
+import { loadTrackedTransfers, loadTransfersOf, type TrackedTransfer } from '../db/queries/transfers.ts'
+import { findProgramOwners } from '../db/queries/watched-programs.ts'
+import { recordTransfers } from '../flows/record-transfers.ts'
+
+/** Invoices that are told their facts at the same time. */
+const INVOICES_IN_FLIGHT = 4
+
+export type RecordingParts = {
+  readonly adapter: ChainAdapter
+  readonly pool: Pool
+  readonly clock: Clock
+  /** Told after each commit. */
+  readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
+  /** Aborted when another process may follow the network. */
+  readonly leadLost: AbortSignal
+}
+
+/** Another process follows the network now. */
+export class LeadLost extends Error {
+  override name = 'LeadLost'
+}
+
+/**
+ * Commits one step along the chain: per invoice what it means for it, and the checkpoint last, so that a crash
+ * in between repeats work and loses none. A reorganisation first moves the checkpoint down to the common
+ * ancestor: whatever is committed then lies above it, and is looked at again if we are cut off.
+ *
+ * Returns the new checkpoint; null where the chain moved on before it could be judged, nothing being committed.
+ */
+export async function recordUpdate(
+  parts: RecordingParts,
+  checkpoint: BlockPosition,
+  update: ChainUpdate,
+): Promise<BlockPosition | null> {
+  const { adapter, pool } = parts
+  const { network } = adapter
+  const tracked = await loadTrackedTransfers(pool, network, update.ancestor.height)
+  const ownerOf = await findOwners(
+    parts,
+    update.blocks.flatMap((block) => block.transfers),
+  )
+  const last = update.blocks.at(-1)?.block ?? update.ancestor
+  const reading: BlocksReading = {
+    network,
+    ancestor: update.ancestor,
+    blocks: update.blocks.map(({ block, transfers }) => ({ block, transfers: owned(transfers, ownerOf) })),
+    reachesTip: last.hash === update.tip.hash,
+    tracked,
+    readAtMs: parts.clock().getTime(),
+  }
+  const judged = await judgeDisconnected(adapter, reading, last)
+  if (judged === 'moved') return null
+  let from = checkpoint
+  if (update.ancestor.hash !== checkpoint.hash) {
+    await advanceCheckpoint(parts, checkpoint, update.ancestor)
+    from = update.ancestor
+  }
+  await recordFacts(parts, reconcileBlocks(reading, judged), last.height)
+  if (last.hash !== from.hash) await advanceCheckpoint(parts, from, last)
+  return last
+}
+
+/** Commits what the mempool, read while `checkpoint` was the tip, means for the invoices. */
+export async function recordMempool(parts: RecordingParts, mempool: MempoolReading): Promise<void> {
+  const { adapter, pool } = parts
+  const tipHeight = mempool.tip.height
+  const tracked = await loadTrackedTransfers(pool, adapter.network, tipHeight)
+  const ownerOf = await findOwners(parts, mempool.transfers)
+  const transfers = owned(mempool.transfers, ownerOf)
+  const contents = {
+    network: adapter.network,
+    tipHeight,
+    transfers,
+    tracked: await withRecords(parts, tracked, transfers),
+  }
+  const vanished = vanishedFrom(contents)
+  const fates = vanished.length === 0 ? new Map() : await adapter.fateOf(txidsOf(vanished))
+  const dead = new Set([...fates].flatMap(([txid, fate]) => (fate === 'dead' ? [txid] : [])))
+  await recordFacts(parts, reconcileMempool(contents, dead), tipHeight)
+}
+
+/**
+ * Gives up what was not final on a chain that the network no longer is: a test network that was pointed from
+ * one chain to another.
+ */
+export async function abandonUnsettled(parts: RecordingParts): Promise<void> {
+  const { network } = parts.adapter
+  const unsettled = await loadTrackedTransfers(parts.pool, network, Number.MAX_SAFE_INTEGER)
+  await recordFacts(parts, abandoned(unsettled), 0)
+}
+
+/**
+ * The ids of disconnected transactions that still wait for a block, judged at the tip: by the mempool, and for
+ * those it does not hold by asking the node. Null where there are none or the tip is not reached yet.
+ */
+async function judgeDisconnected(
+  adapter: ChainAdapter,
+  reading: BlocksReading,
+  last: BlockPosition,
+): Promise<ReadonlySet<string> | null | 'moved'> {
+  const disconnected = disconnectedBy(reading)
+  if (disconnected.length === 0 || !reading.reachesTip) return null
+  const mempool = await adapter.readMempool()
+  if (mempool === null || mempool.tip.hash !== last.hash) return 'moved'
+  const waiting = new Set(mempool.transfers.map((transfer) => transfer.txid))
+  const unknown = disconnected.filter(({ payment }) => !waiting.has(payment.txid))
+  const fates = await adapter.fateOf(txidsOf(unknown))
+  for (const [txid, fate] of fates) if (fate === 'alive') waiting.add(txid)
+  return waiting
+}
+
+const txidsOf = (transfers: readonly TrackedTransfer[]): string[] => [
+  ...new Set(transfers.map(({ payment }) => payment.txid)),
+]
+
+type Owners = ReadonlyMap<string, InvoiceOwner>
+
+async function findOwners(parts: RecordingParts, transfers: readonly FoundTransfer[]): Promise<Owners> {
+  const [first] = transfers
+  if (first === undefined) return new Map()
+  const livemode = parts.adapter.network.endsWith('-live')
+  const programs = [...new Set(transfers.map((transfer) => transfer.program))]
+  // All assets of one network share one keyspace.
+  const owners = await findProgramOwners(parts.pool, keyspaceOf(first.asset, livemode), programs)
+  return new Map(owners.map(({ program, tenant, invoiceId }) => [program, { tenant, invoiceId }]))
+}
+
+/** Transfers to addresses that no invoice has are nobody's: nobody was ever given them. */
+function owned<Transfer extends FoundTransfer>(
+  transfers: readonly Transfer[],
+  ownerOf: Owners,
+): (Transfer & InvoiceOwner)[] {
+  return transfers.flatMap((transfer) => {
+    const owner = ownerOf.get(transfer.program)
+    return owner === undefined ? [] : [{ ...transfer, ...owner }]
+  })
+}
+
+/** Adds what is recorded of transactions in the mempool that are not tracked: given up for dead, and back. */
+async function withRecords(
+  parts: RecordingParts,
+  tracked: readonly TrackedTransfer[],
+  transfers: readonly (FoundTransfer & InvoiceOwner)[],
+): Promise<TrackedTransfer[]> {
+  const known = new Set(tracked.map(({ payment }) => `${payment.txid}:${payment.outputIndex}`))
+  const unknown = transfers.filter(({ txid, outputIndex }) => !known.has(`${txid}:${outputIndex}`))
+  const asked = unknown.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid }))
+  const records = await loadTransfersOf(parts.pool, parts.adapter.network, asked)
+  const more = records.filter(({ payment }) => !known.has(`${payment.txid}:${payment.outputIndex}`))
+  return [...tracked, ...more]
+}
+
+async function recordFacts(
+  parts: RecordingParts,
+  invoices: readonly InvoiceFacts[],
+  tipHeight: number,
+): Promise<void> {
+  const { pool, clock, notifier } = parts
+  for (let at = 0; at < invoices.length; at += INVOICES_IN_FLIGHT) {
+    requireLead(parts)
+    const batch = invoices.slice(at, at + INVOICES_IN_FLIGHT)
+    await Promise.all(
+      batch.map(async ({ tenant, invoiceId, facts }) => {
+        const told = await recordTransfers({ pool, clock }, { tenant, invoiceId, facts, tipHeight })
+        if (told.changed) notifier.invoiceChanged(invoiceId)
+        if (told.deliveries > 0) notifier.deliveriesWaiting()
+      }),
+    )
+  }
+}
+
+async function advanceCheckpoint(
+  parts: RecordingParts,
+  from: BlockPosition,
+  to: BlockPosition,
+): Promise<void> {
+  requireLead(parts)
+  const { pool, adapter, clock } = parts
+  const moved = await moveCheckpoint(pool, adapter.network, from, to, clock())
+  if (!moved) throw new LeadLost(`the checkpoint of ${adapter.network} is no longer at ${from.height}`)
+}
+
+function requireLead(parts: RecordingParts): void {
+  if (parts.leadLost.aborted) throw new LeadLost(`another process follows ${parts.adapter.network}`)
+}
