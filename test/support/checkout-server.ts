@@ -11,41 +11,54 @@ export type ShownInvoice = { invoice: Invoice; merchantName: string }
 export async function startCheckoutServer(options: { sandbox?: CheckoutDeps['sandbox'] } = {}) {
   const shown = new Map<string, ShownInvoice>()
   const state = { nowMs: NOW_MS, tipHeight: 101, isDown: false, reads: 0, errors: [] as object[] }
-  const checkout = createCheckoutApp({
-    clock: () => new Date(state.nowMs),
-    log: { error: (details) => state.errors.push(details) },
-    readCheckout: async (token) => {
-      state.reads++
-      if (state.isDown) throw new Error('the database is away')
-      const found = shown.get(token)
-      return found === undefined ? null : { ...found, tipHeightOf: () => state.tipHeight }
-    },
-    ...(options.sandbox === undefined ? {} : { sandbox: options.sandbox }),
-  })
-  const server = createServer(getRequestListener(checkout.app.fetch))
-  const url = await listen(server)
+  const createApp = () =>
+    createCheckoutApp({
+      clock: () => new Date(state.nowMs),
+      log: { error: (details) => state.errors.push(details) },
+      readCheckout: async (token) => {
+        state.reads++
+        if (state.isDown) throw new Error('the database is away')
+        const found = shown.get(token)
+        return found === undefined ? null : { ...found, tipHeightOf: () => state.tipHeight }
+      },
+      ...(options.sandbox === undefined ? {} : { sandbox: options.sandbox }),
+    })
+  let checkout = createApp()
+  let server = createServer(getRequestListener(checkout.app.fetch))
+  const port = await listen(server, 0)
+  const url = `http://127.0.0.1:${port}`
+  const close = async () => {
+    checkout.streams.close()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
   return {
     url,
     state,
-    checkout,
-    shown,
+    get checkout() {
+      return checkout
+    },
+    /** Puts an invoice behind a token, and tells the open pages. */
     show(token: string, invoice: Invoice, merchantName = 'Blue Heron Books'): string {
       shown.set(token, { invoice, merchantName })
       checkout.streams.invoiceChanged(invoice.id)
       return `${url}/i/${token}`
     },
-    close: async () => {
-      checkout.streams.close()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+    /** Stops, and starts anew on the same port. */
+    async restart(): Promise<void> {
+      await close()
+      checkout = createApp()
+      server = createServer(getRequestListener(checkout.app.fetch))
+      await listen(server, port)
     },
+    close,
   }
 }
 export type CheckoutServer = Awaited<ReturnType<typeof startCheckoutServer>>
 
-async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+async function listen(server: Server, port: number): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
-  return `http://127.0.0.1:${address.port}`
+  return address.port
 }

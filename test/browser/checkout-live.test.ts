@@ -1,0 +1,325 @@
+import { createServer } from 'node:http'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Invoice } from '../../src/core/invoice/types.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
+import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
+import { complaintsOf } from '../support/page-checks.ts'
+
+const { awaiting, detected, confirming, underpaid, paid, expired } = INVOICES_BY_PAGE
+
+let browser: Browser
+let server: CheckoutServer
+let context: BrowserContext
+let page: Page
+let played: string[]
+beforeAll(async () => {
+  browser = await launchBrowser()
+})
+afterAll(() => browser?.close())
+beforeEach(async () => {
+  played = []
+  server = await startCheckoutServer({
+    sandbox: {
+      payInvoice: async ({ scenario }) => {
+        if (scenario === 'reorg') throw new Error('the sandbox is away')
+        played.push(scenario)
+        server.show('t', paid)
+      },
+    },
+  })
+  context = await browser.newContext({
+    viewport: { width: 1000, height: 900 },
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  page = await context.newPage()
+})
+afterEach(async () => {
+  await context.close()
+  await server.close()
+})
+
+const heading = () => page.locator('h1')
+const said = () => page.locator('#announcer').textContent()
+const connected = () => expect.poll(() => server.checkout.streams.size).toBe(1)
+async function open(invoice: Invoice): Promise<void> {
+  await page.goto(server.show('t', invoice))
+  await connected()
+}
+/** The page is the document that was loaded first, never a reloaded one. */
+async function mark(): Promise<void> {
+  await page.evaluate(() => document.body.classList.add('first-load'))
+}
+const isFirstLoad = () => page.evaluate(() => document.body.classList.contains('first-load'))
+
+describe('an open page', () => {
+  test('follows a payment from awaiting to paid without a reload, and announces each milestone once', async () => {
+    const complaints = complaintsOf(page)
+    await open(awaiting)
+    await mark()
+    expect(await page.title()).toBe('Pay Blue Heron Books')
+    server.show('t', detected)
+    await expect.poll(() => heading().textContent()).toBe('Payment detected')
+    expect(await said()).toMatch(/^Payment detected\. The Litecoin network has your payment/)
+    server.state.tipHeight = 100
+    server.show('t', confirming)
+    await expect.poll(() => heading().textContent()).toBe('Confirming your payment')
+    await page.evaluate(() => document.getElementById('announcer')?.replaceChildren())
+    for (let height = 101; height <= 104; height++) {
+      server.state.tipHeight = height
+      server.show('t', confirming)
+      await expect.poll(() => page.locator('progress').getAttribute('value')).toBe(String(height - 99))
+    }
+    expect(await said()).toBe('')
+    server.show('t', paid)
+    await expect.poll(() => heading().textContent()).toBe('Payment complete')
+    expect(await said()).toMatch(/^Payment complete\. Thank you/)
+    expect(await page.title()).toBe('Payment complete – Blue Heron Books')
+    expect(await isFirstLoad()).toBe(true)
+    expect(complaints).toEqual([])
+  })
+
+  test('keeps the buyer’s place, tab and focus when it changes under them', async () => {
+    await open(awaiting)
+    await page.locator('label[for=qr-address]').click()
+    await page.locator('#sandbox-summary').click()
+    await page.locator('#copy-address').focus()
+    server.show('t', underpaid)
+    await expect.poll(() => heading().textContent()).toBe('Send 0.24738 LTC more')
+    expect(await page.locator('#qr-address').isChecked()).toBe(true)
+    expect(await page.locator('#sandbox').getAttribute('open')).toBeNull()
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('copy-address')
+    server.show('t', paid)
+    await expect.poll(() => heading().textContent()).toBe('Payment complete')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('heading')
+  })
+
+  test('asks by itself where no event stream gets through', async () => {
+    await page.clock.install({ time: NOW_MS })
+    await page.route('**/events*', (route) => route.abort())
+    await page.goto(server.show('t', awaiting))
+    await mark()
+    server.show('t', paid)
+    await page.clock.runFor(26_000)
+    await expect.poll(() => heading().textContent()).toBe('Payment complete')
+    expect(await isFirstLoad()).toBe(true)
+  })
+
+  test('says that it is offline, and catches up when the network is back', async () => {
+    await open(awaiting)
+    await mark()
+    await context.setOffline(true)
+    await expect.poll(() => page.locator('#lost').isVisible()).toBe(true)
+    server.show('t', paid)
+    await context.setOffline(false)
+    await expect.poll(() => heading().textContent()).toBe('Payment complete')
+    expect(await page.locator('#lost').isVisible()).toBe(false)
+    expect(await isFirstLoad()).toBe(true)
+  })
+
+  test('catches up at once when it is looked at again', async () => {
+    await page.route('**/events*', (route) => route.abort())
+    await page.goto(server.show('t', awaiting))
+    server.show('t', paid)
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await expect.poll(() => heading().textContent()).toBe('Payment complete')
+  })
+
+  test('survives a restart of the server', async () => {
+    await open(awaiting)
+    await mark()
+    server.checkout.streams.close()
+    await server.restart()
+    server.show('t', paid)
+    await expect.poll(() => heading().textContent(), { timeout: 15_000 }).toBe('Payment complete')
+    expect(await isFirstLoad()).toBe(true)
+  })
+
+  test('is not turned back by an answer that was overtaken', async () => {
+    await page.goto(server.show('t', awaiting))
+    await connected()
+    const old = await (await fetch(`${server.url}/i/t/state`)).text()
+    server.state.nowMs += 5_000
+    server.show('t', paid)
+    await expect.poll(() => heading().textContent()).toBe('Payment complete')
+    const answered = page.waitForResponse('**/state*')
+    await page.route('**/state*', (route) => route.fulfill({ body: old, contentType: 'application/json' }))
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await (await answered).finished()
+    expect(await heading().textContent()).toBe('Payment complete')
+  })
+})
+
+describe('the countdown', () => {
+  beforeEach(async () => {
+    await page.clock.install({ time: NOW_MS - 1_000 })
+    // From here on time passes only when the test says so.
+    await page.clock.pauseAt(NOW_MS)
+    await page.route('**/events*', (route) => route.abort())
+  })
+  const countdown = () => page.locator('#countdown').textContent()
+  /** Both clocks move; the page hears nothing of the server's meanwhile, or it would jump ahead of its own. */
+  async function passTo(leftMs: number): Promise<void> {
+    const stepMs = EXPIRES_AT_MS - leftMs - server.state.nowMs
+    await page.route('**/state*', (route) => route.abort())
+    await page.clock.runFor(stepMs)
+    server.state.nowMs += stepMs
+    await page.unroute('**/state*')
+  }
+
+  test('warns at five minutes and at one, and ends in the page that comes after', async () => {
+    await page.goto(server.show('t', awaiting))
+    expect(await countdown()).toBe('56:00')
+    await passTo(302_000)
+    expect(await said()).toBe('')
+    await passTo(299_000)
+    expect(await said()).toBe('Less than five minutes left to pay.')
+    expect(await page.locator('#deadline').getAttribute('class')).toContain('soon')
+    expect(await countdown()).toMatch(/^(5:00|4:59)$/)
+    await passTo(59_000)
+    expect(await said()).toBe('Less than one minute left to pay.')
+    expect(await page.locator('#deadline').getAttribute('class')).toContain('last')
+    expect(await countdown()).toMatch(/^(1:00|0:59)$/)
+    await passTo(500)
+    server.state.nowMs += 3_000
+    await page.clock.runFor(3_000)
+    await expect.poll(() => heading().textContent()).toBe('Checking for your payment')
+    server.show('t', expired)
+    await page.clock.runFor(26_000)
+    await expect.poll(() => heading().textContent()).toBe('The time to pay is over')
+  })
+
+  test('follows the server’s clock where the buyer’s own is wrong', async () => {
+    await page.clock.setSystemTime(NOW_MS + 7 * 60 * 60_000)
+    await page.goto(server.show('t', awaiting))
+    expect(await countdown()).toBe('56:00')
+  })
+
+  test('counts hours where there are hours', async () => {
+    await page.goto(server.show('t', litecoinInvoice({ expiresAtMs: NOW_MS + 24 * 60 * 60_000 })))
+    expect(await countdown()).toBe('24:00:00')
+  })
+})
+
+describe('the buttons', () => {
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText())
+
+  test('copy the bare amount and the whole address, and say so', async () => {
+    await open(awaiting)
+    await page.locator('#copy-amount').click()
+    await expect.poll(() => page.locator('#copy-amount').textContent()).toBe('Copied')
+    expect(await clipboard()).toBe('0.4123')
+    expect(await said()).toBe('Copied')
+    await page.locator('#copy-address').click()
+    await expect.poll(clipboard).toBe(awaiting.address)
+  })
+
+  test('copy without the clipboard’s interface, which plain http has not', async () => {
+    await page.addInitScript(() => {
+      Object.defineProperty(navigator, 'clipboard', { value: undefined })
+      document.execCommand = () => {
+        document.body.dataset.copiedText = getSelection()?.toString() ?? ''
+        return true
+      }
+    })
+    await open(awaiting)
+    await page.locator('#copy-address').click()
+    await expect.poll(() => page.locator('#copy-address').textContent()).toBe('Copied')
+    expect(await page.evaluate(() => document.body.dataset.copiedText)).toBe(awaiting.address)
+  })
+
+  test('open the wallet with the amount that is still missing', async () => {
+    await open(awaiting)
+    expect(await page.locator('#open-wallet').getAttribute('href')).toBe(
+      `litecoin:${awaiting.address}?amount=0.4123`,
+    )
+    server.show('t', underpaid)
+    await expect
+      .poll(() => page.locator('#open-wallet').getAttribute('href'))
+      .toBe(`litecoin:${awaiting.address}?amount=0.24738`)
+  })
+
+  test('of the sandbox play their scenario without leaving the page, and say when they could not', async () => {
+    await open(awaiting)
+    await mark()
+    await page.locator('#sandbox-reorg').click()
+    await expect.poll(() => page.locator('#sandbox-failure').isVisible()).toBe(true)
+    await page.locator('#sandbox-two_parts').click()
+    await expect.poll(() => heading().textContent()).toBe('Payment complete')
+    expect(played).toEqual(['two_parts'])
+    expect(await isFirstLoad()).toBe(true)
+  })
+})
+
+describe('with the keyboard alone', () => {
+  test('everything is reached in the order in which it is read, and visibly', async () => {
+    await open(awaiting)
+    const reached: string[] = []
+    for (let step = 0; step < 12; step++) {
+      await page.keyboard.press('Tab')
+      const { id, ring } = await page.evaluate(() => {
+        const active = document.activeElement
+        const seen = active instanceof HTMLInputElement ? active.labels?.[0] : active
+        return { id: active?.id ?? '', ring: seen ? getComputedStyle(seen).outlineStyle : 'none' }
+      })
+      expect([id, ring]).toEqual([id, 'solid'])
+      reached.push(id)
+    }
+    expect(reached.slice(0, 6)).toEqual([
+      'qr-payment',
+      'open-wallet',
+      'copy-amount',
+      'copy-address',
+      'sandbox-summary',
+      'sandbox-exact',
+    ])
+  })
+
+  test('the QR code changes with the arrows, and Enter copies', async () => {
+    await open(awaiting)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('ArrowRight')
+    expect(await page.locator('.qr-address').isVisible()).toBe(true)
+    expect(await page.locator('.qr-payment').isVisible()).toBe(false)
+    await page.locator('#copy-amount').focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe('0.4123')
+  })
+})
+
+describe('without script', () => {
+  test('the QR code changes, the sandbox plays, and nothing is shown that only script can do', async () => {
+    const plain = await browser.newContext({ javaScriptEnabled: false })
+    const still = await plain.newPage()
+    await still.goto(server.show('t', awaiting))
+    expect(await still.locator('.copy:visible, .countdown:visible').count()).toBe(0)
+    expect(await still.locator('time').textContent()).toBe('14:05 UTC')
+    await still.locator('label[for=qr-address]').click()
+    expect(await still.locator('.qr-address').isVisible()).toBe(true)
+    await still.locator('#sandbox-exact').click()
+    expect(await still.locator('h1').textContent()).toBe('Payment complete')
+    expect(new URL(still.url()).pathname).toBe('/i/t')
+    await plain.close()
+  })
+})
+
+test('in another site’s frame the page stays blank', async () => {
+  const url = server.show('t', awaiting)
+  const other = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html')
+    response.end(`<iframe src="${url}" width="600" height="600"></iframe>`)
+  })
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  const address = other.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  const refused = page.waitForEvent('console', (message) => message.text().includes('frame-ancestors'))
+  await page.goto(`http://127.0.0.1:${address.port}/`)
+  await refused
+  const [, frame] = page.frames()
+  expect(await frame?.locator('#checkout, svg').count()).toBe(0)
+  expect(await frame?.locator('body').textContent()).not.toContain('LTC')
+  expect(server.checkout.streams.size).toBe(0)
+  other.closeAllConnections()
+  other.close()
+})

@@ -1,0 +1,135 @@
+import { createServer } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { TransferFact } from '../../src/core/invoice/types.ts'
+import { createNotifier, type Listener, listenFor, type Notifier } from '../../src/db/notify.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import { readCheckout } from '../../src/flows/read-checkout.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { invoiceToken } from '../../src/secrets/checkout-token.ts'
+import { openKeyring } from '../../src/secrets/keyring.ts'
+import { createCheckoutApp } from '../../src/web/checkout/app.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
+import { complaintsOf } from '../support/page-checks.ts'
+import { seedInvoice, seedMerchant } from '../support/seed.ts'
+
+/** The checkout over the real database, with the API's role, its tokens and its notifications. */
+
+const WHOLE = 100_000_000n
+const keyring = openKeyring(new Uint8Array(32).fill(7))
+const clock = () => new Date(makeInvoice().createdAtMs + 60_000)
+const errors: object[] = []
+
+let database: TestDatabase
+let browser: Browser
+let listener: Listener
+let notifier: Notifier
+let baseUrl: string
+let stop: () => Promise<void>
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  browser = await launchBrowser()
+  notifier = createNotifier(database.pools.watcher)
+  const networks = { read: async () => ({ tipHeightOf: () => 100 }) }
+  const { app, streams } = createCheckoutApp({
+    clock,
+    log: { error: (details) => errors.push(details) },
+    readCheckout: (token) => readCheckout({ pool: database.pools.api, keyring, networks }, token),
+  })
+  listener = listenFor(database.urls.api, {
+    onInvoiceChanged: (id) => streams.invoiceChanged(id),
+    onReconnect: () => streams.refreshAll(),
+  })
+  await listener.ready
+  const server = createServer(getRequestListener(app.fetch))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  baseUrl = `http://127.0.0.1:${address.port}`
+  stop = async () => {
+    streams.close()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
+afterAll(async () => {
+  await browser?.close()
+  await stop?.()
+  await listener?.close()
+  await notifier?.close()
+  await database?.drop()
+})
+
+/** What the watcher does with what it finds: one commit, then a hint to whoever listens. */
+async function record(tenant: Tenant, invoiceId: string, ...facts: TransferFact[]): Promise<void> {
+  await recordTransfers({ pool: database.pools.watcher, clock }, { tenant, invoiceId, facts, tipHeight: 101 })
+  notifier.invoiceChanged(invoiceId)
+}
+
+const pathOf = (tenant: Tenant, invoiceId: string) => `/i/${invoiceToken(keyring, { ...tenant, invoiceId })}`
+
+test('a page follows its invoice from the first sighting to paid, within a second of each commit', async () => {
+  const tenant = await seedMerchant(database)
+  const invoice = await seedInvoice(database, tenant)
+  const page = await browser.newPage()
+  const complaints = complaintsOf(page)
+  await page.goto(baseUrl + pathOf(tenant, invoice.id))
+  await page.evaluate(() => document.body.classList.add('first-load'))
+  const heading = () => page.locator('h1').textContent()
+  expect(await heading()).toBe('Send 1 LTC')
+  expect(await page.locator('#address-value').textContent()).toBe(invoice.address)
+  await record(tenant, invoice.id, inMempool('a1', WHOLE / 2n))
+  await expect.poll(heading, { timeout: 1_000 }).toBe('Send 0.5 LTC more')
+  await record(tenant, invoice.id, inMempool('a2', WHOLE / 2n))
+  await expect.poll(heading, { timeout: 1_000 }).toBe('Payment detected')
+  await record(tenant, invoice.id, inBlock('a1', WHOLE / 2n, 1), inBlock('a2', WHOLE / 2n, 1))
+  await expect.poll(heading, { timeout: 1_000 }).toBe('Confirming your payment')
+  await record(tenant, invoice.id, inBlock('a1', WHOLE / 2n, 2), inBlock('a2', WHOLE / 2n, 2))
+  await expect.poll(heading, { timeout: 1_000 }).toBe('Payment complete')
+  expect(await page.evaluate(() => document.body.classList.contains('first-load'))).toBe(true)
+  expect([complaints, errors]).toEqual([[], []])
+  await page.close()
+})
+
+test('a token with any byte changed, or of another mode, merchant or invoice, gives the one neutral page', async () => {
+  const tenant = await seedMerchant(database)
+  const invoice = await seedInvoice(database, tenant)
+  const other = await seedMerchant(database)
+  const path = pathOf(tenant, invoice.id)
+  expect((await fetch(baseUrl + path)).status).toBe(200)
+  const bytes = Buffer.from(path.slice('/i/'.length), 'base64url')
+  const wrong = [...bytes.keys()].map((index) => {
+    const changed = Buffer.from(bytes)
+    changed.writeUInt8((bytes[index] ?? 0) ^ 1, index)
+    return `/i/${changed.toString('base64url')}`
+  })
+  // Properly made, for what is not there: another merchant's invoice, the other mode, an invoice never made.
+  wrong.push(pathOf(other, invoice.id))
+  wrong.push(pathOf({ ...tenant, livemode: true }, invoice.id))
+  wrong.push(pathOf(tenant, makeInvoice().id))
+  const bodies = new Set<string>()
+  for (const each of wrong) {
+    const answer = await fetch(baseUrl + each)
+    expect(answer.status).toBe(404)
+    bodies.add(await answer.text())
+  }
+  expect(bodies.size).toBe(1)
+})
+
+test('a merchant’s hostile name is only ever text', async () => {
+  const tenant = await seedMerchant(database)
+  const invoice = await seedInvoice(database, tenant, { metadata: { note: '<b>private</b>' } })
+  const name = `</title><script>alert(1)</script>"'><img src=x onerror=alert(2)>`
+  await database.owner.query('update merchant set name = $2 where id = $1', [tenant.merchantId, name])
+  const page = await browser.newPage()
+  const complaints = complaintsOf(page)
+  await page.goto(baseUrl + pathOf(tenant, invoice.id))
+  expect(await page.locator('.shop-name').textContent()).toBe(name)
+  expect(await page.content()).not.toContain('private')
+  expect(complaints).toEqual([])
+  await page.close()
+})
