@@ -40,7 +40,7 @@ export function createApiApp(deps: ApiDeps): ApiApp {
       throw new ApiProblem('method_not_allowed', { headers: { allow } })
     })
   }
-  addDocumentation(app, deps.baseUrl)
+  addDocumentation(app, ROUTES, deps.baseUrl)
   app.notFound((c) => problemResponse(deps, c, new ApiProblem('path_not_found')))
   app.onError((error, c) => problemResponse(deps, c, toProblem(deps, error, c)))
   return app

@@ -1,2 +1,45 @@
 import type { Hono } from 'hono'
-export function addDocumentation(_app: Hono<{ Variables: { requestId: string } }>, _baseUrl: string): void {}
+import { DOCS_CSP, renderErrorCatalogue, renderReference } from './docs-page.tsx'
+import { openApiDocument } from './openapi.ts'
+import { ApiProblem } from './problem.ts'
+import { API_PREFIX, type Route } from './route.ts'
+
+const CACHE_SECONDS = 300
+
+/** Serves `/openapi.json`, `/docs` and `/docs/errors`, made once from the routes. */
+export function addDocumentation(
+  app: Hono<{ Variables: { requestId: string } }>,
+  routes: readonly Route[],
+  baseUrl: string,
+): void {
+  const document = openApiDocument(routes, baseUrl)
+  const json = JSON.stringify(document)
+  const pages = new Map([
+    ['/docs', renderReference(document)],
+    ['/docs/errors', renderErrorCatalogue()],
+  ])
+  for (const path of ['/openapi.json', `${API_PREFIX}/openapi.json`]) {
+    app.get(path, (c) =>
+      c.body(json, 200, {
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': `public, max-age=${CACHE_SECONDS}`,
+      }),
+    )
+  }
+  for (const [path, page] of pages) {
+    app.get(path, (c) =>
+      c.body(page, 200, {
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': `public, max-age=${CACHE_SECONDS}`,
+        'content-security-policy': DOCS_CSP,
+        'referrer-policy': 'no-referrer',
+        'x-frame-options': 'DENY',
+      }),
+    )
+  }
+  for (const path of ['/openapi.json', `${API_PREFIX}/openapi.json`, ...pages.keys()]) {
+    app.all(path, () => {
+      throw new ApiProblem('method_not_allowed', { headers: { allow: 'GET, HEAD' } })
+    })
+  }
+}

@@ -45,6 +45,8 @@ type RouteFacts = {
   readonly tag: string
   readonly summary: string
   readonly description?: string
+  /** A body that the documentation shows and the tests send. */
+  readonly example?: { readonly [field: string]: unknown }
   /** Null: any key will do. */
   readonly scope: Scope | null
   /** What a live key may not do here: `session` needs the dashboard, `test_only` exists in test mode alone. */

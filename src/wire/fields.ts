@@ -37,13 +37,11 @@ export const amountView = z
   .string()
   .meta({ description: 'Canonical decimal in coin units.', examples: ['0.015'] })
 
-export const timestamp = z
-  .string()
-  .meta({
-    format: 'date-time',
-    description: 'ISO 8601 UTC with milliseconds.',
-    examples: ['2026-01-31T09:30:00.000Z'],
-  })
+export const timestamp = z.string().meta({
+  format: 'date-time',
+  description: 'ISO 8601 UTC with milliseconds.',
+  examples: ['2026-01-31T09:30:00.000Z'],
+})
 
 /** A time that a caller gives: ISO 8601 in UTC, to the second or the millisecond. */
 export const instant = z

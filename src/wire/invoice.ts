@@ -57,12 +57,10 @@ export const metadata = z
     }
   })
   .meta({
-    override: {
-      type: 'object',
-      additionalProperties: true,
-      maxProperties: METADATA_KEYS_MAX,
-      propertyNames: { minLength: 1, maxLength: METADATA_KEY_LENGTH_MAX },
-    },
+    type: 'object',
+    additionalProperties: true,
+    maxProperties: METADATA_KEYS_MAX,
+    propertyNames: { minLength: 1, maxLength: METADATA_KEY_LENGTH_MAX },
     description:
       'Any JSON object of yours, at most 8 KiB; returned in the API and in events exactly as given.',
   })

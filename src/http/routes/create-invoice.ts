@@ -17,6 +17,7 @@ export const createInvoiceRoute = defineRoute({
     'One call for each order. Give `usd_amount`, which is turned into coins at the current price, or `amount` in coins with `asset`. Store `id` with your order and send the buyer to `checkout_url`.',
   scope: 'invoices:write',
   body: createInvoiceBody,
+  example: { usd_amount: '49.99', asset: 'LTC', external_reference: 'order-1042' },
   success: { status: 201, description: 'The invoice was created.', schema: invoiceView },
   problems: [
     'amount_too_small',

@@ -16,6 +16,7 @@ export const resolveInvoiceRoute = defineRoute({
   scope: 'invoices:write',
   live: 'session',
   body: resolveInvoiceBody,
+  example: { resolution: 'accept', note: 'The buyer sent the rest in cash.' },
   success: { status: 200, description: 'The resolved invoice.', schema: invoiceView },
   problems: ['invoice_not_resolvable'],
   exists: invoiceExists,
