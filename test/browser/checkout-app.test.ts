@@ -8,7 +8,7 @@ const payInvoice = vi.fn<(request: object) => Promise<unknown>>(async () => ({ t
 let server: CheckoutServer
 beforeEach(async () => {
   payInvoice.mockClear()
-  server = await startCheckoutServer({ sandbox: { payInvoice } })
+  server = await startCheckoutServer({ sandbox: { serves: (asset) => asset === 'LTC', payInvoice } })
 })
 afterEach(() => server.close())
 
@@ -279,6 +279,12 @@ describe('the test panel', () => {
     expect(page).not.toContain('test-pay')
     expect((await post('t', 'scenario=exact')).status).toBe(404)
     expect(payInvoice).not.toHaveBeenCalled()
+  })
+
+  test('is neither shown nor served for an asset whose chain is no sandbox', async () => {
+    const page = await (await fetch(server.show('t', litecoinInvoice({ asset: 'BTC' })))).text()
+    expect(page).not.toContain('test-pay')
+    expect((await post('t', 'scenario=exact')).status).toBe(404)
   })
 
   test('is neither shown nor served where no sandbox runs', async () => {

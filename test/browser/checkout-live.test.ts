@@ -22,6 +22,7 @@ beforeEach(async () => {
   played = []
   server = await startCheckoutServer({
     sandbox: {
+      serves: () => true,
       payInvoice: async ({ scenario }) => {
         if (scenario === 'reorg') throw new Error('the sandbox is away')
         played.push(scenario)

@@ -53,7 +53,7 @@ const LAYOUTS = process.env.LONG === '1' ? ALL_LAYOUTS : ALL_LAYOUTS.slice(0, 2)
 let server: CheckoutServer
 let browser: Browser
 beforeAll(async () => {
-  server = await startCheckoutServer({ sandbox: { payInvoice: async () => {} } })
+  server = await startCheckoutServer({ sandbox: { serves: () => true, payInvoice: async () => {} } })
   browser = await launchBrowser()
   await mkdir(SCREENSHOTS, { recursive: true })
 })

@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { compress } from 'hono/compress'
 import type { Clock } from '../../clock.ts'
+import type { AssetId } from '../../core/assets.ts'
 import { checkoutView } from '../../core/checkout/checkout-state.ts'
 import type { TipHeights } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
@@ -27,6 +28,9 @@ export type CheckoutDeps = {
   readonly readCheckout: (token: string) => Promise<CheckoutFacts | null>
   /** Present where test invoices can be paid on sandbox chains. */
   readonly sandbox?: {
+    /** Whether invoices in this asset can be paid there; the panel stands on no other. */
+    serves(asset: AssetId, livemode: boolean): boolean
+    /** Throws where it could not pay. */
     payInvoice(request: {
       tenant: { merchantId: string; livemode: boolean }
       invoiceId: string
@@ -99,7 +103,7 @@ function serveTestPanel(app: Hono, deps: CheckoutDeps): void {
   app.post('/i/:token/test-pay', bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused }), async (c) => {
     const token = c.req.param('token')
     const found = await deps.readCheckout(token)
-    if (found === null || deps.sandbox === undefined || found.invoice.livemode) return missing(c)
+    if (found === null || deps.sandbox === undefined || !isPayable(deps, found)) return missing(c)
     // Browsers tell where a form was sent from; only the page's own form may come.
     if (!['same-origin', 'none', undefined].includes(c.req.header('sec-fetch-site'))) return refused(c)
     // A form of one field: anything else that a parser would take is refused, twice the same field included.
@@ -127,9 +131,14 @@ function pageOf(deps: CheckoutDeps, token: string, found: CheckoutFacts): Checko
     merchantName: found.merchantName,
     language: ENGLISH,
     token,
-    sandbox: deps.sandbox !== undefined && !found.invoice.livemode,
+    sandbox: isPayable(deps, found),
     sandboxFailed: false,
   }
+}
+
+/** Whether a sandbox chain can pay the invoice. */
+function isPayable(deps: CheckoutDeps, { invoice }: CheckoutFacts): boolean {
+  return deps.sandbox !== undefined && !invoice.livemode && deps.sandbox.serves(invoice.asset, false)
 }
 
 function documentOf(deps: CheckoutDeps, page: CheckoutPage): string {
