@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
-import type { Tenant } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import type { PriceBook } from '../rates/price-book.ts'
+import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import type { NetworkBoard } from './network-board.ts'
 import type { RateLimits } from './rate-limit.ts'
@@ -21,30 +21,9 @@ export type ApiDeps = {
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   readonly rateLimits: RateLimits
   /** Present where a sandbox chain runs. */
-  readonly sandbox?: SandboxControl
+  readonly sandbox?: Pick<SandboxControl, 'payInvoice'>
   /** Whether test endpoints may be plain, literal or private addresses. */
   readonly webhookAllowPrivate: boolean
   /** Milliseconds that only ever grow, for caches and rate limits; the process's own unless given. */
   readonly elapsedMs?: () => number
-}
-
-export const SANDBOX_SCENARIOS = [
-  'exact',
-  'under',
-  'over',
-  'two_parts',
-  'late',
-  'double_spend',
-  'reorg',
-] as const
-export type SandboxScenario = (typeof SANDBOX_SCENARIOS)[number]
-
-/** Pays test invoices on the sandbox chains. */
-export type SandboxControl = {
-  payInvoice(input: {
-    tenant: Tenant
-    invoiceId: string
-    scenario: SandboxScenario
-    source?: 'api' | 'checkout'
-  }): Promise<{ txids: string[] }>
 }

@@ -1,12 +1,25 @@
 import type { Route } from './route.ts'
 import { cancelInvoiceRoute } from './routes/cancel-invoice.ts'
 import { createInvoiceRoute } from './routes/create-invoice.ts'
+import { createWebhookEndpointRoute } from './routes/create-webhook-endpoint.ts'
+import { deleteWebhookEndpointRoute } from './routes/delete-webhook-endpoint.ts'
+import { disableWebhookEndpointRoute } from './routes/disable-webhook-endpoint.ts'
+import { getEventRoute } from './routes/get-event.ts'
 import { getInvoiceRoute } from './routes/get-invoice.ts'
+import { getWebhookEndpointRoute } from './routes/get-webhook-endpoint.ts'
 import { listAssetsRoute } from './routes/list-assets.ts'
 import { listBalancesRoute } from './routes/list-balances.ts'
+import { listEventAttemptsRoute } from './routes/list-event-attempts.ts'
+import { listEventsRoute } from './routes/list-events.ts'
 import { listInvoicesRoute } from './routes/list-invoices.ts'
 import { listRatesRoute } from './routes/list-rates.ts'
+import { listWebhookEndpointsRoute } from './routes/list-webhook-endpoints.ts'
+import { payTestInvoiceRoute } from './routes/pay-test-invoice.ts'
+import { queueEventRoute } from './routes/queue-event.ts'
+import { recoverEventsRoute } from './routes/recover-events.ts'
 import { resolveInvoiceRoute } from './routes/resolve-invoice.ts'
+import { rotateWebhookSecretRoute } from './routes/rotate-webhook-secret.ts'
+import { verifyWebhookEndpointRoute } from './routes/verify-webhook-endpoint.ts'
 
 /**
  * Every route of the API. The server, the OpenAPI document and the tests' matrix of credentials all read this
@@ -21,4 +34,17 @@ export const ROUTES: readonly Route[] = [
   listAssetsRoute,
   listRatesRoute,
   listBalancesRoute,
+  payTestInvoiceRoute,
+  createWebhookEndpointRoute,
+  listWebhookEndpointsRoute,
+  getWebhookEndpointRoute,
+  deleteWebhookEndpointRoute,
+  verifyWebhookEndpointRoute,
+  rotateWebhookSecretRoute,
+  disableWebhookEndpointRoute,
+  listEventsRoute,
+  recoverEventsRoute,
+  getEventRoute,
+  listEventAttemptsRoute,
+  queueEventRoute,
 ]

@@ -49,7 +49,7 @@ export class Wallet {
 
   /** Confirmed coins first, then change that waits in the mempool and that nothing is about to take away. */
   private findCoin(atLeast: bigint, nowMs: number): SpendableCoin | null {
-    for (const [outpoint, until] of this.reserved) if (until <= nowMs) this.reserved.delete(outpoint)
+    this.forgetReservations(nowMs)
     const { coins, mempool } = this.state
     for (const outpoint of coins.walletOutpoints()) {
       const coin = coins.get(outpoint)
@@ -68,6 +68,14 @@ export class Wallet {
       return { txid: transaction.txid, index, amount }
     }
     return null
+  }
+
+  private forgetReservations(nowMs: number): void {
+    // They stand in the order in which they end.
+    for (const [outpoint, until] of this.reserved) {
+      if (until > nowMs) return
+      this.reserved.delete(outpoint)
+    }
   }
 
   private isFree(outpoint: string): boolean {

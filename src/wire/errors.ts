@@ -68,6 +68,21 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'This asset is not among the accepted coins. Enable it under Settings, Accepted coins.',
   },
+  endpoint_url_refused: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'Events cannot be sent to this URL.',
+  },
+  event_type_unknown: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'There is no such event type.',
+  },
+  event_type_not_selectable: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'This event type cannot be subscribed to.',
+  },
   api_key_missing: {
     status: 401,
     type: 'authentication_error',
@@ -118,6 +133,28 @@ export const ERRORS = {
     type: 'conflict_error',
     message: 'This invoice has nothing that this resolution could decide.',
   },
+  sandbox_not_available: {
+    status: 409,
+    type: 'conflict_error',
+    message:
+      'The network of this invoice has a node of its own, or no sandbox chain exists for it: pay it with a wallet.',
+  },
+  endpoint_limit_reached: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'There are 20 webhook endpoints in this mode already. Remove one first.',
+  },
+  endpoint_not_eligible: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'This webhook endpoint is not verified and enabled. Verify it first.',
+  },
+  rotation_in_progress: {
+    status: 409,
+    type: 'conflict_error',
+    message:
+      'A rotation of this secret is in progress, or its overlap still lasts. Wait for its end, or end every older secret with grace_seconds 0.',
+  },
   idempotency_key_in_use: {
     status: 409,
     type: 'idempotency_error',
@@ -137,6 +174,12 @@ export const ERRORS = {
     status: 422,
     type: 'idempotency_error',
     message: 'This Idempotency-Key was used for a different request.',
+  },
+  endpoint_verification_failed: {
+    status: 422,
+    type: 'invalid_request_error',
+    message:
+      'The receiver did not answer the challenge as it must; reason says what was wrong. Mend it and verify again.',
   },
   rate_limited: {
     status: 429,
@@ -177,6 +220,8 @@ export type ErrorBody = {
     readonly message: string
     /** The parameter at fault, such as `usd_amount` or `metadata.order[0]`; null where none is. */
     readonly param: string | null
+    /** What exactly went wrong, from a short list; only with codes that say so. */
+    readonly reason?: string
     readonly doc_url: string
     readonly request_id: string
   }

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { SandboxControl, TestPayment } from '../../src/sandbox/sandbox-control.ts'
+import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+
+const NO_INVOICE = 'inv_00000000000000000000000000'
+
+let api: TestApi
+let merchant: TestMerchant
+let invoiceId: string
+const asked: Parameters<SandboxControl['payInvoice']>[0][] = []
+let answer: TestPayment
+beforeAll(async () => {
+  api = await createTestApi({
+    sandbox: {
+      // The chain itself is tested in test/sandbox; here stands what the route makes of its answers.
+      payInvoice: async (input) => {
+        asked.push(input)
+        return answer
+      },
+    },
+  })
+  merchant = await api.addMerchant()
+  const made = await api.call('POST', '/invoices', {
+    key: merchant.testKey,
+    body: { usd_amount: '10', asset: 'LTC' },
+  })
+  invoiceId = made.body.id
+})
+afterAll(() => api.drop())
+beforeEach(() => {
+  asked.length = 0
+  answer = { kind: 'sent', scenario: 'two_parts', txids: ['aa'.repeat(32), 'bb'.repeat(32)] }
+})
+
+const pay = (body: unknown, key = merchant.testKey, id = invoiceId) =>
+  api.call('POST', `/test/invoices/${id}/pay`, { key, body })
+
+test('a scenario is played and its transactions are named', async () => {
+  const { status, body } = await pay({ scenario: 'two_parts' })
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    object: 'test_payment',
+    invoice_id: invoiceId,
+    scenario: 'two_parts',
+    txids: ['aa'.repeat(32), 'bb'.repeat(32)],
+  })
+  const tenant = { merchantId: merchant.id, livemode: false }
+  expect(asked).toEqual([{ tenant, invoiceId, scenario: 'two_parts', source: 'api' }])
+})
+
+test('an unknown, missing or wrong scenario is a 400 that names the field, and nothing is paid', async () => {
+  for (const body of [{ scenario: 'everything' }, { scenario: 7 }, { scenario: null }, {}]) {
+    const refused = await pay(body)
+    expect(refused.status).toBe(400)
+    expect(refused.body.error.param).toBe('scenario')
+  }
+  const unknown = await pay({ scenario: 'exact', amount: '1' })
+  expect(unknown.body.error).toMatchObject({ code: 'parameter_unknown', param: 'amount' })
+  expect(asked).toEqual([])
+})
+
+test('a live key may not, nor a key without invoices:write, nor nobody', async () => {
+  expect((await pay({ scenario: 'exact' }, merchant.liveKey)).body.error.code).toBe('test_mode_only')
+  const reader = await api.addKey(merchant.id, false, ['invoices:read'])
+  expect((await pay({ scenario: 'exact' }, reader.key)).body.error.code).toBe('scope_missing')
+  expect((await api.call('POST', `/test/invoices/${invoiceId}/pay`, { body: {} })).status).toBe(401)
+  expect(asked).toEqual([])
+})
+
+test('an invoice that is not there is a 404, even where the scenario is wrong too', async () => {
+  answer = { kind: 'not_found' }
+  expect((await pay({ scenario: 'exact' }, merchant.testKey, NO_INVOICE)).body.error.code).toBe('not_found')
+  expect((await pay({ scenario: 'nothing' }, merchant.testKey, NO_INVOICE)).body.error.code).toBe('not_found')
+  const stranger = await api.addMerchant()
+  expect((await pay({ scenario: 'nothing' }, stranger.testKey)).body.error.code).toBe('not_found')
+})
+
+test('an invoice on a network with a node of its own is a 409 that says what to do', async () => {
+  answer = {
+    kind: 'sandbox_not_available',
+    reason: 'The network litecoin-test does not run on a sandbox chain.',
+  }
+  const refused = await pay({ scenario: 'exact' })
+  expect(refused.status).toBe(409)
+  expect(refused.body.error).toMatchObject({
+    code: 'sandbox_not_available',
+    message: 'The network litecoin-test does not run on a sandbox chain.',
+  })
+})
+
+test('a server without a sandbox refuses what is there and does not know what is not', async () => {
+  const bare = await createTestApi()
+  try {
+    const shop = await bare.addMerchant()
+    const key = shop.testKey
+    const made = await bare.call('POST', '/invoices', { key, body: { usd_amount: '10', asset: 'LTC' } })
+    const body = { scenario: 'exact' }
+    const refused = await bare.call('POST', `/test/invoices/${made.body.id}/pay`, { key, body })
+    expect(refused.body.error.code).toBe('sandbox_not_available')
+    const missing = await bare.call('POST', `/test/invoices/${NO_INVOICE}/pay`, { key, body })
+    expect(missing.body.error.code).toBe('not_found')
+  } finally {
+    await bare.drop()
+  }
+})
