@@ -8,9 +8,7 @@ import { NOW_MS } from './checkout-invoice.ts'
 export type ShownInvoice = { invoice: Invoice; merchantName: string }
 
 /** The checkout's own app on a port of its own, over invoices that a test puts there and changes. */
-export async function startCheckoutServer(
-  options: { sandbox?: Pick<NonNullable<CheckoutDeps['sandbox']>, 'payInvoice'> } = {},
-) {
+export async function startCheckoutServer(options: { sandbox?: CheckoutDeps['sandbox'] } = {}) {
   const shown = new Map<string, ShownInvoice>()
   const state = { nowMs: NOW_MS, tipHeight: 101, isDown: false, reads: 0, errors: [] as object[] }
   const createApp = () =>
@@ -23,7 +21,7 @@ export async function startCheckoutServer(
         const found = shown.get(token)
         return found === undefined ? null : { ...found, tipHeightOf: () => state.tipHeight }
       },
-      ...(options.sandbox === undefined ? {} : { sandbox: { ...options.sandbox, serves: () => true } }),
+      ...(options.sandbox === undefined ? {} : { sandbox: options.sandbox }),
     })
   let checkout = createApp()
   let server = createServer(getRequestListener(checkout.app.fetch))
