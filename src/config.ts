@@ -13,8 +13,8 @@ export type Config = {
   readonly dataDir: string
   readonly host: string
   readonly port: number
-  /** Where metrics are served; null: nowhere. */
-  readonly operatorPort: number | null
+  /** Where metrics are served; null: nowhere. The sandbox's own choice holds for the process that serves the API. */
+  readonly operatorPort: { readonly port: number; readonly isGiven: boolean } | null
   /** Origin that stands in every URL given out, without a slash at its end. */
   readonly baseUrl: string
   readonly logLevel: LogLevel
@@ -137,8 +137,7 @@ export function loadConfig(env: Environment): Config {
   const port = read(env, 'PORT') ?? 3_000
   const networks = readNetworks(env)
   const sandbox = !CHAINS.some((chain) => networks[`${chain}-live`] !== undefined)
-  const operatorPort = read(env, 'OPERATOR_PORT') ?? (sandbox && port < PORT_MAX ? port + 1 : null)
-  if (operatorPort === port) throw new ConfigError('OPERATOR_PORT must differ from PORT: choose another one')
+  const operatorPort = readOperatorPort(env, port, sandbox)
   return {
     databaseUrl: read(env, 'DATABASE_URL') ?? null,
     roleDatabaseUrls: readRoleUrls(env),
@@ -147,7 +146,8 @@ export function loadConfig(env: Environment): Config {
     port,
     operatorPort,
     baseUrl: read(env, 'BASE_URL') ?? `http://localhost:${port}`,
-    logLevel: read(env, 'LOG_LEVEL') ?? 'info',
+    // The sandbox is started in a terminal, where a line must be worth reading.
+    logLevel: read(env, 'LOG_LEVEL') ?? (sandbox ? 'warn' : 'info'),
     secretKey: read(env, 'SECRET_KEY') ?? null,
     networks,
     testBaseUsdcAddress: read(env, 'TEST_BASE_USDC_ADDRESS') ?? null,
@@ -180,6 +180,13 @@ function read<Name extends VariableName>(env: Environment, name: Name): ValueOf<
   const text = env[name]
   if (text === undefined || text === '') return undefined
   return VARIABLES[name](name, text) as ValueOf<Name>
+}
+
+function readOperatorPort(env: Environment, port: number, sandbox: boolean): Config['operatorPort'] {
+  const given = read(env, 'OPERATOR_PORT')
+  if (given === port) throw new ConfigError('OPERATOR_PORT must differ from PORT: choose another one')
+  if (given !== undefined) return { port: given, isGiven: true }
+  return sandbox && port < PORT_MAX ? { port: port + 1, isGiven: false } : null
 }
 
 function readPath(env: Environment, name: 'SIGNER_KEY_FILE'): string | null {

@@ -1,18 +1,66 @@
 import { createServer } from 'node:http'
-import { collectDefaultMetrics, Registry } from 'prom-client'
-import { describeError, type Log } from './log.ts'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { StartRefused } from './data-dir.ts'
+import type { Log } from './log.ts'
 
 /** The figures of this process, in Prometheus' text format. */
-export function createMetrics(roles: readonly string[]): Registry {
+export type Metrics = {
+  readonly registry: Registry
+  /** Labels part, method and status; seconds. */
+  readonly httpRequests: Histogram<'part' | 'method' | 'status'>
+  /** Label code, of the bounded list of delivery outcomes. */
+  readonly deliveryAttempts: Counter<'code'>
+  /** A figure that is asked for at each scrape; without a label where there is only one value. */
+  gauge(name: string, help: string, read: () => Promise<readonly GaugeValue[]>): void
+}
+
+export type GaugeValue = { readonly label?: string; readonly value: number }
+
+const HTTP_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export function createMetrics(log: Log): Metrics {
   const registry = new Registry()
-  registry.setDefaultLabels({ roles: roles.join(',') })
   collectDefaultMetrics({ register: registry, prefix: 'paylink_' })
-  return registry
+  return {
+    registry,
+    httpRequests: new Histogram({
+      name: 'paylink_http_request_seconds',
+      help: 'Time until a response began, by part of the site, method and status',
+      labelNames: ['part', 'method', 'status'],
+      buckets: HTTP_BUCKETS_SECONDS,
+      registers: [registry],
+    }),
+    deliveryAttempts: new Counter({
+      name: 'paylink_delivery_attempts_total',
+      help: 'Webhook attempts by outcome',
+      labelNames: ['code'],
+      registers: [registry],
+    }),
+    gauge: (name, help, read) => {
+      const gauge = new Gauge({
+        name,
+        help,
+        labelNames: ['name'],
+        registers: [registry],
+        // A figure that cannot be read is left out; the others are still worth having.
+        collect: async () => {
+          try {
+            for (const { label, value } of await read()) {
+              if (label === undefined) gauge.set(value)
+              else gauge.set({ name: label }, value)
+            }
+          } catch (error) {
+            log.warn({ err: error, metric: name }, 'a figure could not be read')
+          }
+        },
+      })
+    },
+  }
 }
 
 /**
  * Serves `GET /metrics` on a port of its own, which is for operators and is never put on the internet: figures
- * tell how much a shop earns.
+ * tell how much a shop earns. Throws `StartRefused` where the port is taken.
  */
 export async function serveMetrics(options: {
   registry: Registry
@@ -27,20 +75,26 @@ export async function serveMetrics(options: {
     }
     options.registry.metrics().then(
       (text) => response.writeHead(200, { 'content-type': options.registry.contentType }).end(text),
-      (error) => {
-        options.log.error({ err: error }, `metrics could not be read: ${describeError(error)}`)
+      (error: unknown) => {
+        options.log.error({ err: error }, 'the figures could not be read')
         response.writeHead(500).end()
       },
     )
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, options.host, resolve)
-  })
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(options.port, options.host, resolve)
+    })
+  } catch (error) {
+    const mend = 'set OPERATOR_PORT to another, or end the program that has it'
+    throw new StartRefused(`OPERATOR_PORT ${options.port} cannot be listened on: ${mend}`, { cause: error })
+  }
   return {
     stop: async () => {
+      const closed = new Promise((resolve) => server.close(resolve))
       server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      await closed
     },
   }
 }

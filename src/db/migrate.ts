@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
-import { ensureGroupRoles } from './roles.ts'
+import { DATABASE_ROLES, ensureGroupRoles, groupRoleOf } from './roles.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
@@ -20,6 +20,8 @@ export async function migrate(ownerUrl: string): Promise<string[]> {
     await ensureGroupRoles(client)
     await client.query(`create table if not exists schema_migration (
       version integer primary key, name text not null, applied_at timestamptz not null default now())`)
+    // A process that knows only its role's connection string checks the version before it starts.
+    await client.query(`grant select on schema_migration to ${DATABASE_ROLES.map(groupRoleOf).join(', ')}`)
     const { rows } = await client.query<{ version: number }>('select version from schema_migration')
     const applied = new Set(rows.map((row) => row.version))
     refuseNewerSchema(applied, files)

@@ -18,7 +18,7 @@ export async function ensureGroupRoles(db: Queryable): Promise<void> {
 }
 
 /**
- * Makes or updates the login roles of this database, `<database>_api` and so on, each a member of its group and
+ * Makes or updates the login roles of this database, `<database>_api_login` and so on, each a member of its group and
  * the only ones besides the owner that may connect.
  */
 export async function ensureLoginRoles(
@@ -40,7 +40,8 @@ export async function ensureLoginRoles(
   }
 }
 
-export const loginRoleOf = (database: string, role: DatabaseRole): string => `${database}_${role}`
+/** Never the name of a group role, whatever the database is called. */
+export const loginRoleOf = (database: string, role: DatabaseRole): string => `${database}_${role}_login`
 
 /** The owner's connection string, with another user in it. */
 export function connectionStringFor(ownerUrl: string, user: string, password: string): string {

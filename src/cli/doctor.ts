@@ -1,0 +1,58 @@
+import { type ChainNode, configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
+import { systemClock } from '../clock.ts'
+import { type Config, loadProcessConfig } from '../config.ts'
+import { openAsOwner } from '../db/open-database.ts'
+import { openPool } from '../db/pool.ts'
+import type { Finding } from '../doctor/finding.ts'
+import { fault } from '../doctor/finding.ts'
+import { inspectDatabase } from '../doctor/inspect-database.ts'
+import { inspectNetworks } from '../doctor/inspect-networks.ts'
+import { inspectPrices } from '../doctor/inspect-prices.ts'
+import { inspectSetup } from '../doctor/inspect-setup.ts'
+import { createLogger, describeError, withoutSecrets } from '../log.ts'
+import type { Output } from './command-context.ts'
+
+const MARKS: { readonly [kind in Finding['kind']]: string } = { ok: '✓', notice: '·', fault: '✗' }
+
+/** `paylink doctor`: says how everything stands; exit code 1 where there is a fault. */
+export async function doctorCommand(output: Output): Promise<number> {
+  const config = loadProcessConfig()
+  let faults = 0
+  const tell = (findings: readonly Finding[]) => {
+    for (const { kind, text } of findings) {
+      if (kind === 'fault') faults += 1
+      output.line(`${MARKS[kind]} ${withoutSecrets(text)}`)
+    }
+  }
+  tell(await inspectSetup(config))
+  tell(await inspectStored(config))
+  tell(await inspectPrices(config, systemClock))
+  output.line(faults === 0 ? 'All is well.' : `${faults} ${faults === 1 ? 'fault' : 'faults'} to mend.`)
+  return faults === 0 ? 0 : 1
+}
+
+async function inspectStored(config: Config): Promise<Finding[]> {
+  let database: Awaited<ReturnType<typeof openAsOwner>>
+  try {
+    database = await openAsOwner(config)
+  } catch (error) {
+    return [fault(describeError(error))]
+  }
+  const options = { applicationName: 'paylink-doctor', max: 2, onError: () => {} }
+  const pool = openPool({ ...options, connectionString: database.ownerUrl })
+  const sandboxes: ChainNode[] = []
+  try {
+    const log = createLogger('error', 'stderr')
+    sandboxes.push(...(await openSandboxNodes(config, { clock: systemClock, log })))
+    const nodes = [...configuredNodes(config), ...sandboxes]
+    return [...(await inspectDatabase(config, pool)), ...(await inspectNetworks(pool, nodes, systemClock))]
+  } catch (error) {
+    return [
+      fault(`The database could not be read: ${describeError(error)}; run paylink migrate, or see its log`),
+    ]
+  } finally {
+    for (const { sandbox } of sandboxes) await sandbox?.stop()
+    await pool.end()
+    await database.close()
+  }
+}

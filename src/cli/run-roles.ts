@@ -1,0 +1,228 @@
+import { type ChainNode, configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { hasCode, StartRefused } from '../data-dir.ts'
+import { latestMigration } from '../db/migrate.ts'
+import { createNotifier } from '../db/notify.ts'
+import type { OpenDatabase } from '../db/open-database.ts'
+import { openPool, type Pool } from '../db/pool.ts'
+import type { DatabaseRole } from '../db/roles.ts'
+import { createHealthApp } from '../http/health.ts'
+import { createNetworkBoard } from '../http/network-board.ts'
+import { type HttpPart, startHttpServer } from '../http/server.ts'
+import type { Log } from '../log.ts'
+import { createMetrics, serveMetrics } from '../metrics.ts'
+import { exchangesAt } from '../rates/exchanges.ts'
+import { createPriceBook } from '../rates/price-book.ts'
+import { openApi } from '../roles/api.ts'
+import { openCheckout } from '../roles/checkout.ts'
+import { startDeliveryRole } from '../roles/delivery.ts'
+import type { RoleContext, RoleName } from '../roles/role.ts'
+import { startSandboxRole } from '../roles/sandbox.ts'
+import { startSignerRole } from '../roles/signer.ts'
+import { startWatcherRole } from '../roles/watcher.ts'
+import { openKeyring } from '../secrets/keyring.ts'
+import { loadSecretKey } from '../secrets/secret-key.ts'
+import { startSignerProcess } from './signer-process.ts'
+import { StopList } from './stop-list.ts'
+
+const CONNECTIONS_MAX: { readonly [role in DatabaseRole]: number } = {
+  api: 20,
+  watcher: 8,
+  delivery: 8,
+  signer: 3,
+}
+
+export type RunOptions = {
+  readonly config: Config
+  readonly roles: ReadonlySet<RoleName>
+  readonly database: OpenDatabase
+  readonly log: Log
+  readonly onFatal: (error: Error) => void
+  readonly onStep: (line: string) => void
+}
+
+/**
+ * Wires and starts the given roles in this process, but for the signer where others run beside it: that one gets
+ * a process of its own. What was started is stopped in the opposite order, also where a later step fails.
+ */
+export async function runRoles(options: RunOptions): Promise<StopList> {
+  const { roles, log, onStep } = options
+  const stops = new StopList(log)
+  try {
+    if (roles.has('signer') && roles.size > 1) {
+      onStep('starting the signer in a process of its own')
+      const signer = startSignerProcess({ ...options, signerUrl: options.database.roleUrls.signer })
+      stops.add('the signer', () => signer.stop())
+    }
+    const context = await openContext(options, stops)
+    if (roles.has('signer') && roles.size === 1) {
+      const signer = await startSignerRole(context)
+      stops.add('the signer', () => signer.stop())
+    }
+    const servesHttp = roles.has('api') || roles.has('checkout')
+    if (servesHttp || roles.has('delivery') || roles.has('watcher'))
+      await startWorkers(context, options, stops)
+    await startMetrics(context, options, stops)
+    return stops
+  } catch (error) {
+    await stops.stop()
+    throw error
+  }
+}
+
+/** Opens what roles share: connections, nodes, figures. */
+async function openContext(options: RunOptions, stops: StopList): Promise<RoleContext> {
+  const { config, database, log, roles, onFatal } = options
+  const clock = systemClock
+  const pools = new Map<DatabaseRole, Pool>()
+  stops.add('the connections', async () => {
+    await Promise.all([...pools.values()].map((pool) => pool.end()))
+  })
+  const poolOf = (role: DatabaseRole): Pool => {
+    const pool = pools.get(role) ?? openRolePool(role, database.roleUrls[role], log)
+    pools.set(role, pool)
+    return pool
+  }
+  const nodes = roles.size === 1 && roles.has('signer') ? [] : await openNodes(options, clock)
+  return { config, clock, log, metrics: createMetrics(log), urls: database.roleUrls, poolOf, nodes, onFatal }
+}
+
+function openRolePool(role: DatabaseRole, connectionString: string, log: Log): Pool {
+  if (connectionString === '') {
+    throw new StartRefused(
+      `the role ${role} has no database: set DATABASE_URL, or ${role.toUpperCase()}_DATABASE_URL beside the others'`,
+    )
+  }
+  return openPool({
+    connectionString,
+    applicationName: `paylink-${role}`,
+    max: CONNECTIONS_MAX[role],
+    onError: (error) => log.warn({ err: error, role }, 'an idle database connection was lost'),
+  })
+}
+
+async function openNodes({ config, roles, log, onStep }: RunOptions, clock: Clock): Promise<ChainNode[]> {
+  const needed = (['api', 'checkout', 'watcher', 'sandbox'] as const).some((role) => roles.has(role))
+  if (!needed) return []
+  const sandboxes = await openSandboxNodes(config, { clock, log })
+  for (const { chain } of sandboxes) onStep(`sandbox chain for ${chain} is open`)
+  return [...configuredNodes(config), ...sandboxes]
+}
+
+/** Everything but the signer: the parts of the site, the watcher, the delivery worker. */
+async function startWorkers(context: RoleContext, options: RunOptions, stops: StopList): Promise<void> {
+  const { roles } = options
+  const { config, log } = context
+  const keyring = openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
+  const sandbox = startSandboxRole(context)
+  stops.add('the sandbox', () => sandbox.stop())
+  if (roles.has('delivery')) {
+    const delivery = await startDeliveryRole({ ...context, keyring })
+    stops.add('the deliveries', () => delivery.stop())
+  }
+  if (roles.has('watcher')) {
+    const notifier = createNotifier(context.poolOf('watcher'), (error) => logLost(log, error))
+    stops.add("the watcher's notifications", () => notifier.close())
+    const watcher = startWatcherRole({ ...context, notifier })
+    stops.add('the watcher', () => watcher.stop())
+  }
+  if (roles.has('api') || roles.has('checkout'))
+    await startSite({ ...context, keyring, sandbox }, options, stops)
+}
+
+type SiteContext = RoleContext & {
+  readonly keyring: ReturnType<typeof openKeyring>
+  readonly sandbox: ReturnType<typeof startSandboxRole>
+}
+
+async function startSite(context: SiteContext, { roles }: RunOptions, stops: StopList): Promise<void> {
+  const { config, clock, log, keyring, metrics, poolOf, sandbox } = context
+  const pool = poolOf('api')
+  const notifier = createNotifier(pool, (error) => logLost(log, error))
+  stops.add("the API's notifications", () => notifier.close())
+  const sources = exchangesAt(config.priceSources, config.priceUrls)
+  // In the sandbox the built-in table serves where no exchange can be reached, and that is no news.
+  const priceLog = config.sandbox ? log.child({}, { level: 'error' }) : log
+  const prices = createPriceBook({ sources, sandboxPrices: true, clock, log: priceLog })
+  stops.add('the prices', () => prices.stop())
+  // Nobody waits for an exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
+  prices.start().catch(context.onFatal)
+  const networks = createNetworkBoard(pool)
+  const health = createHealthApp({ pool, clock, log, prices, migration: await latestMigration() })
+  const parts: HttpPart[] = [
+    {
+      name: 'health',
+      owns: (path) => path === '/healthz' || path === '/readyz',
+      fetch: (request) => health.fetch(request),
+    },
+  ]
+  let endStreams = () => {}
+  if (roles.has('checkout')) {
+    const deps = {
+      pool,
+      clock,
+      log,
+      keyring,
+      networks,
+      listenUrl: context.urls.api,
+      sandbox: sandbox.control,
+    }
+    const checkout = openCheckout(deps)
+    stops.add('the checkout', () => checkout.stop())
+    endStreams = checkout.endStreams
+    parts.push(checkout.part)
+  }
+  if (roles.has('api')) {
+    const { baseUrl, rateLimits, webhookAllowPrivate } = config
+    const shared = { pool, clock, log, keyring, prices, networks, notifier }
+    parts.push(openApi({ ...shared, baseUrl, rateLimits, webhookAllowPrivate, sandbox: sandbox.control }))
+  }
+  const server = await listenOrRefuse({ config, parts, log, metrics })
+  stops.add('the site', () => server.stop(endStreams))
+}
+
+async function listenOrRefuse(site: {
+  config: Config
+  parts: readonly HttpPart[]
+  log: Log
+  metrics: RoleContext['metrics']
+}) {
+  const { host, port } = site.config
+  try {
+    return await startHttpServer({
+      host,
+      port,
+      parts: site.parts,
+      log: site.log,
+      onRequest: (part, method, status, seconds) =>
+        site.metrics.httpRequests.observe({ part, method, status }, seconds),
+    })
+  } catch (error) {
+    if (hasCode(error, 'EADDRINUSE')) {
+      throw new StartRefused(
+        `PORT ${port} is taken on ${host}: set PORT to another, or end the program that has it`,
+      )
+    }
+    if (hasCode(error, 'EACCES')) {
+      throw new StartRefused(`PORT ${port} needs more rights than this user has: set PORT to one above 1023`)
+    }
+    if (hasCode(error, 'EADDRNOTAVAIL') || hasCode(error, 'ENOTFOUND')) {
+      throw new StartRefused(`HOST ${host} is no address of this machine: set HOST to 127.0.0.1 or 0.0.0.0`)
+    }
+    throw error
+  }
+}
+
+async function startMetrics(context: RoleContext, { roles }: RunOptions, stops: StopList): Promise<void> {
+  const { config, log, metrics } = context
+  // The signer has no port at all, whoever asks for one.
+  if (config.operatorPort === null || (roles.has('signer') && roles.size === 1)) return
+  const { port, isGiven } = config.operatorPort
+  if (!isGiven && !roles.has('api')) return
+  const server = await serveMetrics({ registry: metrics.registry, host: config.host, port, log })
+  stops.add('the figures', () => server.stop())
+}
+
+const logLost = (log: Log, error: Error): void =>
+  log.warn({ err: error }, 'a notification could not be sent; whoever waits for it polls')

@@ -1,0 +1,163 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { readFileIfPresent, StartRefused, writeSecretFile } from '../data-dir.ts'
+import type { OpenDatabase } from '../db/open-database.ts'
+import { openPool, type Pool } from '../db/pool.ts'
+import { findApiKey } from '../db/queries/api-keys.ts'
+import { withFileLock } from '../file-lock.ts'
+import { createApiKey } from '../flows/create-api-key.ts'
+import { createMerchant } from '../flows/create-merchant.ts'
+import { hashApiKey } from '../new-api-key.ts'
+import { SCOPES } from '../wire/scopes.ts'
+
+const DEMO_NAME = 'Demo Shop'
+const DEMO_EMAIL = 'owner@demo.example'
+const DEMO_INVOICE = { usd_amount: '49.99', asset: 'LTC', external_reference: 'demo-order-1' }
+/** A demo invoice with less time left than this is replaced by a fresh one. */
+const TIME_LEFT_MS_MIN = 10 * 60_000
+/** The signer has to publish its keys and the watcher to derive the first addresses. */
+const ADDRESSES_MS_MAX = 30_000
+const RETRY_MS = 50
+const REQUEST_TIMEOUT_MS = 10_000
+
+const rememberedShape = z.object({
+  merchant_id: z.string(),
+  email: z.string(),
+  api_key: z.string(),
+  invoice_id: z.string().optional(),
+})
+type Remembered = z.output<typeof rememberedShape>
+const invoiceShape = z.object({
+  id: z.string(),
+  status: z.string(),
+  expires_at: z.string(),
+  checkout_url: z.string(),
+})
+const errorShape = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
+
+export type SeededSandbox = {
+  readonly merchantId: string
+  readonly email: string
+  /** A test key with every scope. */
+  readonly apiKey: string
+  readonly checkoutUrl: string
+}
+
+/**
+ * A demo shop with a test key and an open invoice, made on the first start and found again on every later one:
+ * `<dataDir>/sandbox.json` remembers the key, which opens nothing but test mode. Null where `stop` came first.
+ */
+export async function seedSandbox(options: {
+  config: Config
+  database: OpenDatabase
+  onStep: (line: string) => void
+  stop: AbortSignal
+}): Promise<SeededSandbox | null> {
+  const { config, database, onStep, stop } = options
+  const path = join(config.dataDir, 'sandbox.json')
+  const { ownerUrl } = database
+  if (ownerUrl === null) return null
+  return await withFileLock(`${path}.lock`, async () => {
+    const shop = await withPool(ownerUrl, (pool) => findOrMakeShop(pool, path, onStep))
+    const invoice = await findOrMakeInvoice(config, shop, stop)
+    if (invoice === null) return null
+    if (invoice.id !== shop.invoice_id) await remember(path, { ...shop, invoice_id: invoice.id })
+    return {
+      merchantId: shop.merchant_id,
+      email: shop.email,
+      apiKey: shop.api_key,
+      checkoutUrl: invoice.checkout_url,
+    }
+  })
+}
+
+async function findOrMakeShop(pool: Pool, path: string, onStep: (line: string) => void): Promise<Remembered> {
+  const known = parseRemembered(await readFileIfPresent(path))
+  // A key of another database, or one that was revoked, is of no use to anybody.
+  if (known !== null && (await findApiKey(pool, hashApiKey(known.api_key))) !== null) return known
+  onStep('making a demo shop')
+  const deps = { pool, clock: systemClock }
+  const merchant = await createMerchant(deps, { name: DEMO_NAME, email: DEMO_EMAIL })
+  const key = await createApiKey(deps, { merchantId: merchant.id, livemode: false, scopes: SCOPES })
+  if (key.kind !== 'created') throw new Error('the demo shop vanished while it was made')
+  const made: Remembered = { merchant_id: merchant.id, email: DEMO_EMAIL, api_key: key.key }
+  await remember(path, made)
+  return made
+}
+
+function parseRemembered(text: string | null): Remembered | null {
+  if (text === null) return null
+  try {
+    return rememberedShape.parse(JSON.parse(text))
+  } catch {
+    // The file holds nothing that cannot be made anew.
+    return null
+  }
+}
+
+const remember = (path: string, content: Remembered): Promise<void> =>
+  writeSecretFile(path, `${JSON.stringify(content, null, 2)}\n`)
+
+async function withPool<Result>(url: string, work: (pool: Pool) => Promise<Result>): Promise<Result> {
+  const pool = openPool({
+    connectionString: url,
+    applicationName: 'paylink-start',
+    max: 2,
+    onError: () => {},
+  })
+  try {
+    return await work(pool)
+  } finally {
+    await pool.end()
+  }
+}
+
+type Invoice = z.output<typeof invoiceShape>
+
+/** Through the API itself, as a merchant's server would. */
+async function findOrMakeInvoice(
+  config: Config,
+  shop: Remembered,
+  stop: AbortSignal,
+): Promise<Invoice | null> {
+  if (shop.invoice_id !== undefined) {
+    const found = await ask(config, shop, 'GET', `/api/v1/invoices/${shop.invoice_id}`)
+    const invoice = found.status === 200 ? invoiceShape.parse(found.body) : null
+    if (invoice !== null && isStillOpen(invoice)) return invoice
+  }
+  const giveUpAt = Date.now() + ADDRESSES_MS_MAX
+  while (!stop.aborted) {
+    const made = await ask(config, shop, 'POST', '/api/v1/invoices', DEMO_INVOICE)
+    if (made.status === 201) return invoiceShape.parse(made.body)
+    const { code, message } = errorShape.parse(made.body).error
+    if (code !== 'asset_unavailable' && code !== 'rate_unavailable') {
+      throw new Error(`the demo invoice was refused: ${code}, ${message}`)
+    }
+    if (Date.now() > giveUpAt) {
+      throw new StartRefused(`the demo invoice could not be made, ${message}: see paylink doctor`)
+    }
+    await pause(RETRY_MS)
+  }
+  return null
+}
+
+function isStillOpen(invoice: Invoice): boolean {
+  return (
+    invoice.status === 'awaiting_payment' && Date.parse(invoice.expires_at) - Date.now() > TIME_LEFT_MS_MIN
+  )
+}
+
+async function ask(config: Config, shop: Remembered, method: string, path: string, body?: object) {
+  const host = config.host === '0.0.0.0' ? '127.0.0.1' : config.host === '::' ? '::1' : config.host
+  const response = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${shop.api_key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+  })
+  const answer: unknown = await response.json()
+  return { status: response.status, body: answer }
+}

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { type Config, childEnvironment } from '../config.ts'
+import type { Log } from '../log.ts'
+
+const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url))
+const RESTART_MS_MIN = 250
+const RESTART_MS_MAX = 30_000
+/** A signer that lived this long was healthy: the next restart begins with the shortest pause again. */
+const HEALTHY_MS = 60_000
+const STOP_MS_MAX = 10_000
+
+/**
+ * The signer in a process of its own: restarted with growing pauses when it dies, stopped with us, and gone when
+ * we are killed, since its standard input then ends. It knows its own database role and nothing of the others',
+ * of the owner's, or of the key that seals the API's secrets.
+ */
+export function startSignerProcess(options: { config: Config; signerUrl: string; log: Log }): {
+  stop(): Promise<void>
+} {
+  const { log } = options
+  let child: ChildProcess | null = null
+  let restart: NodeJS.Timeout | undefined
+  let pauseMs = RESTART_MS_MIN
+  let stopping = false
+
+  const begin = () => {
+    const startedAt = performance.now()
+    const started = spawn(process.execPath, [PROGRAM, 'start', 'signer', '--until-stdin-ends'], {
+      // A session of its own: Ctrl-C in a terminal reaches us alone, and we stop the signer after its users.
+      detached: true,
+      stdio: ['pipe', 'ignore', 'inherit'],
+      env: signerEnvironment(options.config, options.signerUrl),
+    })
+    child = started
+    // Writing to a process that has just died is no fault of ours.
+    started.stdin?.on('error', () => {})
+    started.once('error', (error) => log.error({ err: error }, 'the signer could not be started'))
+    started.once('close', (code, signal) => {
+      child = null
+      if (stopping) return
+      if (performance.now() - startedAt > HEALTHY_MS) pauseMs = RESTART_MS_MIN
+      log.error({ code, signal, againInMs: pauseMs }, 'the signer ended and is started again')
+      restart = setTimeout(begin, pauseMs)
+      pauseMs = Math.min(RESTART_MS_MAX, pauseMs * 2)
+    })
+  }
+  begin()
+  return {
+    stop: async () => {
+      stopping = true
+      clearTimeout(restart)
+      if (child !== null) await end(child)
+    },
+  }
+}
+
+function signerEnvironment(config: Config, signerUrl: string): { [name: string]: string | undefined } {
+  return childEnvironment({
+    SIGNER_DATABASE_URL: signerUrl,
+    DATA_DIR: config.dataDir,
+    DATABASE_URL: undefined,
+    API_DATABASE_URL: undefined,
+    WATCHER_DATABASE_URL: undefined,
+    DELIVERY_DATABASE_URL: undefined,
+    SECRET_KEY: undefined,
+    OPERATOR_PORT: undefined,
+  })
+}
+
+function end(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    const kill = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+    child.once('close', () => {
+      clearTimeout(kill)
+      resolve()
+    })
+    child.kill('SIGTERM')
+  })
+}

@@ -1,0 +1,129 @@
+import { loadProcessConfig } from '../config.ts'
+import { openDataDir } from '../data-dir.ts'
+import { type OpenDatabase, openDatabase } from '../db/open-database.ts'
+import { createLogger, describeError, type Log } from '../log.ts'
+import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
+import { printBanner } from './banner.ts'
+import type { Output } from './command-context.ts'
+import { runRoles } from './run-roles.ts'
+import { seedSandbox } from './seed-sandbox.ts'
+import { StopList } from './stop-list.ts'
+import { UsageError } from './usage-error.ts'
+
+/** Longer than the slowest orderly stop: receivers' deadlines, then commits, then the database. */
+const STOP_MS_MAX = 40_000
+const EXIT_FORCED = 130
+
+/** `paylink start`: runs until told to stop; exit code 0 after an orderly stop, 1 where something broke. */
+export async function startCommand(
+  names: readonly string[],
+  options: { untilStdinEnds: boolean },
+  output: Output,
+): Promise<number> {
+  const roles = rolesOf(names)
+  const config = loadProcessConfig()
+  const log = createLogger(config.logLevel, 'stderr')
+  const stop = new StopSignal(log, options.untilStdinEnds)
+  const startedAt = performance.now()
+  const onStep = (line: string) =>
+    output.line(`· ${line} (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`)
+  const everything = new StopList(log)
+  try {
+    await openDataDir(config.dataDir)
+    const database = await openDatabase(config, { onStep, onLost: (error) => stop.fail(error) })
+    everything.add('the database', () => database.close())
+    const running = await runRoles({
+      config,
+      roles,
+      database,
+      log,
+      onStep,
+      onFatal: (error) => stop.fail(error),
+    })
+    everything.add('the roles', () => running.stop())
+    if (roles.has('api') && roles.has('checkout') && config.sandbox) await welcome(database)
+    else
+      output.line(`paylink runs ${[...roles].join(', ')}${roles.has('api') ? ` at ${config.baseUrl}` : ''}`)
+    log.info({ roles: [...roles] }, 'started')
+    await stop.told
+  } finally {
+    await stopInTime(everything, log)
+  }
+  return stop.exitCode
+
+  async function welcome(database: OpenDatabase): Promise<void> {
+    const sandbox = await seedSandbox({ config, database, onStep, stop: stop.signal })
+    if (sandbox !== null) printBanner({ config, sandbox, startedMs: performance.now() - startedAt }, output)
+  }
+}
+
+function rolesOf(names: readonly string[]): ReadonlySet<RoleName> {
+  const wanted = names.length === 0 ? ['all'] : names
+  const roles = new Set<RoleName>()
+  for (const name of wanted) {
+    const known = ROLE_NAMES.filter((role) => name === 'all' || role === name)
+    if (known.length === 0) throw new UsageError(`${name} is no role: use ${ROLE_NAMES.join(', ')} or all`)
+    for (const role of known) roles.add(role)
+  }
+  return roles
+}
+
+/** Resolves when a signal, the end of standard input, or a fault says to stop. A second signal ends the process at once. */
+class StopSignal {
+  readonly told: Promise<void>
+  exitCode = 0
+  readonly #log: Log
+  readonly #aborted = new AbortController()
+
+  constructor(log: Log, untilStdinEnds: boolean) {
+    this.#log = log
+    this.told = new Promise((resolve) =>
+      this.signal.addEventListener('abort', () => resolve(), { once: true }),
+    )
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => this.#onSignal(name))
+    process.on('uncaughtException', (error) => this.fail(error))
+    process.on('unhandledRejection', (reason) => {
+      this.fail(reason instanceof Error ? reason : new Error('a promise was rejected', { cause: reason }))
+    })
+    if (untilStdinEnds) {
+      process.stdin.once('end', () => this.#stop())
+      process.stdin.once('error', () => this.#stop())
+      process.stdin.resume()
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#aborted.signal
+  }
+
+  fail(error: Error): void {
+    this.#log.fatal({ err: error }, `stopping: ${describeError(error)}`)
+    this.exitCode = 1
+    this.#stop()
+  }
+
+  #onSignal(name: string): void {
+    // A terminal that was closed takes its own output with it; stopping goes on all the same.
+    if (this.signal.aborted) {
+      this.#log.warn(`${name} again: ending at once`)
+      process.exit(EXIT_FORCED)
+    }
+    this.#log.info(`${name}: finishing what was begun`)
+    this.#stop()
+  }
+
+  #stop(): void {
+    this.#aborted.abort()
+    // Standard input that is being read keeps the process alive; nothing else reads it.
+    process.stdin.destroy()
+  }
+}
+
+async function stopInTime(everything: StopList, log: Log): Promise<void> {
+  const patience = setTimeout(() => {
+    log.fatal('stopping took too long: ending at once')
+    process.exit(1)
+  }, STOP_MS_MAX)
+  await everything.stop()
+  clearTimeout(patience)
+}

@@ -1,0 +1,58 @@
+import type { Config } from '../config.ts'
+import { latestMigration } from '../db/migrate.ts'
+import type { Pool } from '../db/pool.ts'
+import { readDoctorFacts } from '../db/queries/doctor.ts'
+import { readMigrationVersion } from '../db/queries/migration-version.ts'
+import { type Finding, fault, notice, ok } from './finding.ts'
+
+const CLOCK_SKEW_MS_MAX = 30_000
+/** A delivery that is this long overdue has nobody who sends it. */
+const OVERDUE_SECONDS_MAX = 60
+
+/** The database, and what it says of the signer, the webhooks and the clock. */
+export async function inspectDatabase(config: Config, pool: Pool): Promise<Finding[]> {
+  const before = Date.now()
+  const facts = await readDoctorFacts(pool)
+  const skewMs = Math.round(facts.now.getTime() - (before + Date.now()) / 2)
+  const wanted = await latestMigration()
+  const version = await readMigrationVersion(pool)
+  const where = config.databaseUrl === null ? 'embedded in the data folder' : 'of DATABASE_URL'
+  return [
+    ok(`Database ${where}: PostgreSQL ${facts.serverVersion}, ${facts.merchants} merchants`),
+    version === wanted
+      ? ok(`Migrations: up to date (${version})`)
+      : fault(`Migrations: the database has ${version} of ${wanted}; run paylink migrate`),
+    facts.isDurable
+      ? ok('Commits are durable')
+      : fault(
+          'fsync, full_page_writes or synchronous_commit is off: a power cut loses payments; turn them on',
+        ),
+    Math.abs(skewMs) <= CLOCK_SKEW_MS_MAX
+      ? ok('The clocks of this machine and the database agree')
+      : fault(
+          `The clocks differ by ${Math.round(skewMs / 1_000)} s and webhooks stand still: run a time service on both`,
+        ),
+    facts.accountKeys > 0
+      ? ok(
+          `Signer: ${facts.accountKeys} account keys are published${facts.signerLocked ? ', and it is at work' : ''}`,
+        )
+      : fault(
+          'Signer: it has published no keys, so that no address can be given out; start it, and read its log',
+        ),
+    deliveriesFinding(facts),
+    facts.awaiting === 0
+      ? ok('Webhooks: no event awaits an endpoint')
+      : notice(
+          `Webhooks: ${facts.awaiting} events reached no endpoint; queue or recover them when one is verified`,
+        ),
+  ]
+}
+
+function deliveriesFinding(facts: { waiting: number; overdueSeconds: number }): Finding {
+  if (facts.overdueSeconds > OVERDUE_SECONDS_MAX) {
+    return fault(
+      `Webhooks: ${facts.waiting} deliveries wait, the oldest due ${Math.round(facts.overdueSeconds)} s ago: nobody sends, or the endpoint does not answer; start the delivery role`,
+    )
+  }
+  return ok(`Webhooks: ${facts.waiting} deliveries wait, none overdue`)
+}

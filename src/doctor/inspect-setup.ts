@@ -1,0 +1,75 @@
+import { statfs } from 'node:fs/promises'
+import { FOLLOWED_CHAINS, rpcSettingOf } from '../chain-nodes.ts'
+import type { Config } from '../config.ts'
+import { CHAINS, type Network } from '../core/assets.ts'
+import { openDataDir } from '../data-dir.ts'
+import { describeError } from '../log.ts'
+import { type Finding, fault, notice, ok } from './finding.ts'
+
+const FREE_BYTES_MIN = 1024 ** 3
+const REQUEST_TIMEOUT_MS = 3_000
+
+/** The configuration itself, the data folder, and whether the service answers. */
+export async function inspectSetup(config: Config): Promise<Finding[]> {
+  return [
+    ok(
+      config.sandbox
+        ? 'Sandbox: no live network is configured, test mode only'
+        : 'Live networks are configured',
+    ),
+    baseUrlFinding(config),
+    ...unfollowedNetworks(config),
+    await dataDirFinding(config),
+    await serviceFinding(config),
+  ]
+}
+
+function baseUrlFinding({ baseUrl, sandbox }: Config): Finding {
+  const isLocal = /^http:\/\/(localhost|127\.|\[::1\])/.test(baseUrl)
+  if (baseUrl.startsWith('https:') || (sandbox && isLocal)) return ok(`Links are given out as ${baseUrl}`)
+  if (!sandbox && isLocal) {
+    return fault(
+      `Links are given out as ${baseUrl}, which no buyer can open: set BASE_URL to your https address`,
+    )
+  }
+  return fault(`Links are given out as ${baseUrl}, without encryption: set BASE_URL to an https address`)
+}
+
+function unfollowedNetworks(config: Config): Finding[] {
+  return CHAINS.filter((chain) => !FOLLOWED_CHAINS.some((followed) => followed === chain)).flatMap((chain) =>
+    (['live', 'test'] as const)
+      .map((mode): Network => `${chain}-${mode}`)
+      .filter((network) => config.networks[network] !== undefined)
+      .map((network) =>
+        notice(`${rpcSettingOf(network)} is set, and this version does not follow ${chain} yet`),
+      ),
+  )
+}
+
+async function dataDirFinding({ dataDir }: Config): Promise<Finding> {
+  try {
+    await openDataDir(dataDir)
+    const { bavail, bsize } = await statfs(dataDir)
+    const free = bavail * bsize
+    const gigabytes = `${(free / 1024 ** 3).toFixed(1)} GB free`
+    if (free < FREE_BYTES_MIN)
+      return fault(`Data folder ${dataDir}: only ${gigabytes}; make room, or move DATA_DIR`)
+    return ok(`Data folder ${dataDir}: writable, ${gigabytes}`)
+  } catch (error) {
+    return fault(describeError(error))
+  }
+}
+
+async function serviceFinding({ host, port }: Config): Promise<Finding> {
+  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host
+  const url = `http://${address}:${port}/healthz`
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) })
+    if (response.ok) return ok(`The service answers on port ${port}`)
+    return fault(
+      `Port ${port} answers with ${response.status}: another program has it; set PORT, or end that program`,
+    )
+  } catch {
+    return notice(`The service does not answer on port ${port}: start it with paylink start`)
+  }
+}

@@ -1,0 +1,26 @@
+import { startDeliveryWorker } from '../delivery/worker.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+import type { RoleContext, RunningRole } from './role.ts'
+
+/** Sends what others wrote. */
+export async function startDeliveryRole(
+  context: RoleContext & { readonly keyring: Keyring },
+): Promise<RunningRole> {
+  const { config, clock, log, keyring, metrics, poolOf, urls } = context
+  const worker = await startDeliveryWorker({
+    pool: poolOf('delivery'),
+    clock,
+    log,
+    keyring,
+    listenUrl: urls.delivery,
+    allowPrivateTest: config.webhookAllowPrivate,
+    onAttempt: (code) => metrics.deliveryAttempts.inc({ code }),
+  })
+  metrics.gauge('paylink_deliveries_in_flight', 'Webhook requests being made', async () => [
+    { value: worker.report().inFlight },
+  ])
+  metrics.gauge('paylink_delivery_halted', '1 while nothing is sent, because clocks disagree', async () => [
+    { value: worker.report().halted === null ? 0 : 1 },
+  ])
+  return { stop: () => worker.stop() }
+}

@@ -1,0 +1,29 @@
+import type { ChainNode } from '../chain-nodes.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { RoleUrls } from '../db/open-database.ts'
+import type { Pool } from '../db/pool.ts'
+import type { DatabaseRole } from '../db/roles.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+
+export const ROLE_NAMES = ['api', 'checkout', 'watcher', 'delivery', 'signer', 'sandbox'] as const
+export type RoleName = (typeof ROLE_NAMES)[number]
+
+/** What every role is started with. */
+export type RoleContext = {
+  readonly config: Config
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly urls: RoleUrls
+  /** The process's connections of a database role, opened when first asked for and closed after all roles. */
+  readonly poolOf: (role: DatabaseRole) => Pool
+  /** The nodes of all networks that this process may ask. */
+  readonly nodes: readonly ChainNode[]
+  /** Something broke for good: the process stops, and says why. */
+  readonly onFatal: (error: Error) => void
+}
+
+/** A role at work. `stop` ends it within a bounded time, with nothing half done. */
+export type RunningRole = { stop(): Promise<void> }

@@ -1,0 +1,18 @@
+import { StartRefused } from '../data-dir.ts'
+import { SignerRefused } from '../signer/refused.ts'
+import { startSigner } from '../signer/start-signer.ts'
+import type { RoleContext, RunningRole } from './role.ts'
+
+/** The one process that may open the seed. It listens on nothing and talks to the database alone. */
+export async function startSignerRole(context: RoleContext): Promise<RunningRole> {
+  const { config, clock, log, poolOf, onFatal } = context
+  try {
+    const { dataDir, signerKeyFile: keyFile } = config
+    const signer = await startSigner({ pool: poolOf('signer'), dataDir, keyFile, clock, log })
+    signer.ended.catch(onFatal)
+    return { stop: () => signer.stop() }
+  } catch (error) {
+    if (error instanceof SignerRefused) throw new StartRefused(error.message, { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,9 @@
+import { defineConfig } from 'vitest/config'
+
+/** What `npm run check` runs: tests that only read the sources, with no database started for them. */
+export default defineConfig({
+  test: {
+    root: new URL('..', import.meta.url).pathname,
+    include: ['test/architecture.test.ts', 'test/dependencies.test.ts'],
+  },
+})
