@@ -8,6 +8,8 @@ export class ApiProblem extends Error {
   override name = 'ApiProblem'
   readonly code: ErrorCode
   readonly param: string | null
+  /** From a bounded list, beside the code. */
+  readonly reason: string | undefined
   readonly headers: { readonly [name: string]: string }
 
   constructor(
@@ -16,6 +18,7 @@ export class ApiProblem extends Error {
       param?: string | undefined
       /** In place of the catalogue's sentence. */
       message?: string | undefined
+      reason?: string
       headers?: { readonly [name: string]: string }
       cause?: unknown
     } = {},
@@ -23,6 +26,7 @@ export class ApiProblem extends Error {
     super(details.message ?? ERRORS[code].message, { cause: details.cause })
     this.code = code
     this.param = details.param === undefined ? null : details.param.slice(0, PARAM_LENGTH_MAX)
+    this.reason = details.reason
     this.headers = details.headers ?? {}
   }
 }
@@ -35,6 +39,7 @@ export function errorBody(problem: ApiProblem, requestId: string, baseUrl: strin
       code: problem.code,
       message: problem.message,
       param: problem.param,
+      ...(problem.reason === undefined ? {} : { reason: problem.reason }),
       doc_url: `${baseUrl}/docs/errors#${problem.code}`,
       request_id: requestId,
     },

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import pino from 'pino'
 import { GIVE_UP_AFTER_MS } from '../../src/core/endpoint/backoff.ts'
 import { eventBody } from '../../src/core/event/envelope.ts'
@@ -7,6 +7,7 @@ import { insertEvent } from '../../src/db/queries/events.ts'
 import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { newId } from '../../src/new-id.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
+import { newSigningSecret } from '../../src/secrets/signing-secret.ts'
 import type { TestDatabase } from './database.ts'
 
 export const TEST_SECRET_KEY = Buffer.alloc(32, 7)
@@ -32,13 +33,13 @@ export async function createVerifiedEndpoint(
   subscribedEvents: readonly string[] = ['*'],
 ): Promise<TestEndpoint> {
   const id = newId('webhookEndpoint', new Date())
-  const secret = `whsec_${randomBytes(24).toString('base64url')}`
+  const secret = newSigningSecret()
   await database.owner.query(
     `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, status, verified_at, created_at)
      values ($1, $2, $3, $4, $5, 'enabled', now(), now())`,
     [tenant.merchantId, id, tenant.livemode, url, subscribedEvents],
   )
-  const secretId = newId('delivery', new Date())
+  const secretId = randomUUID()
   const sealed = testKeyring.seal(Buffer.from(secret), secretContext(tenant.merchantId, secretId))
   await database.owner.query(
     `insert into endpoint_secret (merchant_id, id, endpoint_id, livemode, secret_sealed, created_at)

@@ -1,3 +1,4 @@
+import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
@@ -263,24 +264,49 @@ export async function releaseDeliveries(
   return rowCount ?? 0
 }
 
-/** A new delivery of an event that exists, due at once. Its own row: a replay is never mistaken for a repeat. */
-export async function insertDelivery(
+/**
+ * New deliveries of events that exist, due at once. Each is a row of its own: a replay is never mistaken for a
+ * repeat of the delivery that may still be under way.
+ */
+export async function insertDeliveries(
   tx: Tx,
   tenant: Tenant,
-  delivery: { id: string; endpointId: string; eventId: string; giveUpAfterMs: number },
+  endpointId: string,
+  deliveries: readonly { id: string; eventId: string }[],
 ): Promise<void> {
   await tx.query(
     `insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
-     values ($1, $2, $3, $4, $5, now(), now() + $6 * interval '1 millisecond')`,
+     select $1, id, $2, $3, event_id, now(), now() + $6 * interval '1 millisecond'
+     from unnest($4::text[], $5::text[]) as d (id, event_id)`,
     [
       tenant.merchantId,
-      delivery.id,
       tenant.livemode,
-      delivery.endpointId,
-      delivery.eventId,
-      delivery.giveUpAfterMs,
+      endpointId,
+      deliveries.map((delivery) => delivery.id),
+      deliveries.map((delivery) => delivery.eventId),
+      GIVE_UP_AFTER_MS,
     ],
   )
+}
+
+/**
+ * Whether a try that began at `moment` or before may still be under way: its lease is held. A lease's time is its
+ * end less its length. Served by delivery_lane_order.
+ */
+export async function isSendingSince(
+  tx: Tx,
+  tenant: Tenant,
+  endpointId: string,
+  moment: Date,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `select from delivery
+     where merchant_id = $1 and endpoint_id = $2 and lease_id is not null
+       and due_at > clock_timestamp() and due_at <= $3::timestamptz + ${LEASE_MS} * interval '1 millisecond'
+     limit 1`,
+    [tenant.merchantId, endpointId, moment],
+  )
+  return rowCount === 1
 }
 
 const keysOf = (held: readonly { merchantId: string; id: string; leaseId: string }[]): unknown[] => [

@@ -20,6 +20,11 @@ export type WebhookEndpoint = {
   readonly rotationEndsAt: Date | null
 }
 
+/** Whether events may go to it now. */
+export function isEligible(endpoint: WebhookEndpoint): boolean {
+  return endpoint.status === 'enabled' && endpoint.verifiedAt !== null
+}
+
 type EndpointRow = {
   merchant_id: string
   id: string
@@ -106,13 +111,22 @@ export async function loadEndpoint(
   return rows[0] === undefined ? null : toEndpoint(rows[0])
 }
 
+/** Whether the tenant has this endpoint. By the key. */
+export async function endpointExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'select from webhook_endpoint where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null',
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  return rowCount === 1
+}
+
 /** A page of endpoints, newest first. Served by the key, read backwards. */
 export async function listEndpoints(
   tx: Tx,
   tenant: Tenant,
-  page: { limit: number; startingAfter?: string; endingBefore?: string },
+  page: { limit: number; startingAfter: string | null; endingBefore: string | null },
 ): Promise<{ data: WebhookEndpoint[]; hasMore: boolean }> {
-  const backwards = page.endingBefore !== undefined
+  const backwards = page.endingBefore !== null
   const { rows } = await tx.query<EndpointRow>(
     `select ${COLUMNS} from webhook_endpoint w
      where w.merchant_id = $1 and w.livemode = $2 and w.removed_at is null

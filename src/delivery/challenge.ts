@@ -1,0 +1,80 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { HttpClient, PostAnswer } from './http-client.ts'
+import { OUTCOME_CODES, type OutcomeCode, outcomeOfError } from './outcome-code.ts'
+import { headerOf, postSigned, type SignedEvent } from './send.ts'
+
+/** Spec §6.3: the answer stays under 1 KiB. */
+export const CHALLENGE_ANSWER_BYTES_MAX = 1_023
+
+/** Why a challenge was not met: how the attempt ended, or what was wrong with the answer. */
+export const CHALLENGE_FAILURES = [
+  ...OUTCOME_CODES,
+  'answer_too_large',
+  'answer_encoded',
+  'answer_not_json',
+  'answer_wrong_fields',
+  'challenge_mismatch',
+] as const
+export type ChallengeFailure = (typeof CHALLENGE_FAILURES)[number]
+
+export type ChallengeResult =
+  | { readonly kind: 'met' }
+  | { readonly kind: 'failed'; readonly reason: ChallengeFailure; readonly error: unknown }
+
+/** Sends a verification event and judges the answer. Never throws for what a receiver does. */
+export async function sendChallenge(
+  deps: { http: HttpClient; clock: Clock },
+  event: SignedEvent,
+  challenge: string,
+): Promise<ChallengeResult> {
+  try {
+    const answer = await postSigned(deps, event, CHALLENGE_ANSWER_BYTES_MAX)
+    const reason = judgeAnswer(answer, challenge)
+    return reason === null ? { kind: 'met' } : { kind: 'failed', reason, error: null }
+  } catch (error) {
+    return { kind: 'failed', reason: outcomeOfError(error), error }
+  }
+}
+
+/** Null where the answer is a 2xx with exactly `{"challenge": "<the same>"}` as identity-encoded JSON. */
+export function judgeAnswer(answer: PostAnswer, challenge: string): ChallengeFailure | null {
+  const status = statusFailure(answer.status)
+  if (status !== null) return status
+  const encoding = headerOf(answer, 'content-encoding')
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return 'answer_encoded'
+  if (answer.body === null) return 'answer_too_large'
+  const fields = parseObject(answer.body)
+  if (fields === null) return 'answer_not_json'
+  const [name, ...others] = Object.keys(fields.value)
+  if (name !== 'challenge' || others.length > 0 || fields.repeated) return 'answer_wrong_fields'
+  return equalInConstantTime(fields.value.challenge, challenge) ? null : 'challenge_mismatch'
+}
+
+function statusFailure(status: number): OutcomeCode | null {
+  if (status >= 200 && status < 300) return null
+  return status >= 300 && status < 400 ? 'redirect' : 'http_status'
+}
+
+type ParsedObject = { readonly value: { readonly [name: string]: unknown }; readonly repeated: boolean }
+
+function parseObject(body: Buffer): ParsedObject | null {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+    // Parsing keeps the last of two fields with one name; one field means one.
+    const repeated = (text.match(/"challenge"\s*:/g) ?? []).length > 1
+    return { value: value as { [name: string]: unknown }, repeated }
+  } catch {
+    // Bytes that are no UTF-8 and text that is no JSON are the same to us: no answer.
+    return null
+  }
+}
+
+/** Digests are compared, so that neither length nor content shows in the time it takes. */
+function equalInConstantTime(given: unknown, expected: string): boolean {
+  if (typeof given !== 'string') return false
+  const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
+  return timingSafeEqual(digest(given), digest(expected))
+}

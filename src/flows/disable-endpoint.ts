@@ -1,0 +1,24 @@
+import type { Pool } from '../db/pool.ts'
+import { closeLane } from '../db/queries/delivery-lanes.ts'
+import { sweepEndpoint } from '../db/queries/delivery-upkeep.ts'
+import { loadEndpoint, markDisabled, type WebhookEndpoint } from '../db/queries/endpoints.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+
+/**
+ * Ends delivery to an endpoint, until it is verified again. What waits for it moves to the events that await
+ * recovery, and goes nowhere else by itself (spec §6.6).
+ */
+export function disableEndpoint(
+  deps: { pool: Pool },
+  input: { tenant: Tenant; endpointId: string },
+): Promise<{ kind: 'disabled'; endpoint: WebhookEndpoint } | { kind: 'not_found' }> {
+  const { tenant, endpointId } = input
+  return withTransaction(deps.pool, tenant, async (tx) => {
+    if (!(await markDisabled(tx, tenant, endpointId, 'merchant'))) return { kind: 'not_found' }
+    await sweepEndpoint(tx, tenant.merchantId, endpointId, 'disabled')
+    await closeLane(tx, tenant, endpointId)
+    const endpoint = await loadEndpoint(tx, tenant, endpointId)
+    if (endpoint === null) throw new Error(`endpoint ${endpointId} left while its row was held`)
+    return { kind: 'disabled', endpoint }
+  })
+}

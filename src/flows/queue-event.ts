@@ -1,0 +1,32 @@
+import { insertDeliveries } from '../db/queries/deliveries.ts'
+import { probeWith } from '../db/queries/delivery-lanes.ts'
+import { isEligible, loadEndpoint } from '../db/queries/endpoints.ts'
+import { deleteAwaiting, eventExists } from '../db/queries/event-recovery.ts'
+import type { Tenant, Tx } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+
+export type QueuedEvent =
+  | { readonly kind: 'queued'; readonly deliveryId: string }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'not_eligible' }
+
+/**
+ * Sends one event to one endpoint, again or at last, under its own id: a new delivery, whatever the endpoint
+ * subscribes to and whatever is still under way. In the caller's transaction.
+ */
+export async function queueEvent(
+  tx: Tx,
+  input: { tenant: Tenant; eventId: string; endpointId: string; now: Date },
+): Promise<QueuedEvent> {
+  const { tenant, eventId, endpointId } = input
+  if (!(await eventExists(tx, tenant, eventId))) return { kind: 'not_found' }
+  const endpoint = await loadEndpoint(tx, tenant, endpointId)
+  if (endpoint === null) return { kind: 'not_found' }
+  if (!isEligible(endpoint)) return { kind: 'not_eligible' }
+  const deliveryId = newId('delivery', input.now)
+  await insertDeliveries(tx, tenant, endpointId, [{ id: deliveryId, eventId }])
+  await deleteAwaiting(tx, tenant, eventId)
+  // Somebody asked: where the endpoint is being spared, this delivery is the one that tries it.
+  await probeWith(tx, tenant, endpointId, deliveryId)
+  return { kind: 'queued', deliveryId }
+}

@@ -1,0 +1,76 @@
+import type { z } from 'zod'
+import { checkEndpointUrl, type EndpointUrlRefusal } from '../core/endpoint/endpoint-url.ts'
+import { checkSubscriptions } from '../core/endpoint/subscriptions.ts'
+import type { WebhookEndpoint } from '../db/queries/endpoints.ts'
+import type { webhookEndpointView } from '../wire/webhook-endpoint.ts'
+import { ApiProblem } from './problem.ts'
+
+/** An endpoint as the API shows it: never its secrets. */
+export function endpointViewOf(endpoint: WebhookEndpoint): z.output<typeof webhookEndpointView> {
+  return {
+    id: endpoint.id,
+    object: 'webhook_endpoint',
+    url: endpoint.url,
+    subscribed_events: [...endpoint.subscribedEvents],
+    status: endpoint.status,
+    status_reason: endpoint.statusReason,
+    livemode: endpoint.livemode,
+    verified_at: endpoint.verifiedAt?.toISOString() ?? null,
+    secret_rotation: {
+      active: endpoint.rotationEndsAt !== null,
+      ends_at: endpoint.rotationEndsAt?.toISOString() ?? null,
+    },
+    created_at: endpoint.createdAt.toISOString(),
+  }
+}
+
+const URL_REFUSALS: { readonly [reason in EndpointUrlRefusal]: string } = {
+  malformed: 'The URL is not one that every program would read alike.',
+  too_long: 'The URL must have at most 2,048 characters.',
+  scheme: 'The URL must begin with https://.',
+  credentials: 'The URL must carry no user name or password.',
+  ip_literal: 'The URL must name a host, not an IP address.',
+  port: 'The URL’s port must be 443 or above 1023.',
+}
+
+/** Throws the 400 for a URL that events may not be sent to. */
+export function refuseEndpointUrl(url: string, allowPrivate: boolean): void {
+  const check = checkEndpointUrl(url, { allowPrivate })
+  if (check.kind === 'accepted') return
+  throw new ApiProblem('endpoint_url_refused', { param: 'url', message: URL_REFUSALS[check.reason] })
+}
+
+/** Throws the 400 for event types that cannot be subscribed to; its message names the first. */
+export function refuseSubscriptions(eventTypes: readonly string[]): void {
+  const param = 'subscribed_events'
+  const check = checkSubscriptions(eventTypes)
+  if (check.kind === 'accepted') return
+  if (check.kind === 'empty') {
+    throw new ApiProblem('parameter_invalid', {
+      param,
+      message: 'Name at least one event type, or use ["*"].',
+    })
+  }
+  const name = JSON.stringify(check.eventType.slice(0, EVENT_TYPE_SHOWN_MAX))
+  switch (check.kind) {
+    case 'unknown':
+      throw new ApiProblem('event_type_unknown', { param, message: `There is no event type ${name}.` })
+    case 'historical':
+      throw new ApiProblem('event_type_not_selectable', {
+        param,
+        message: `${name} is an event type of the past: it stays in delivery logs and cannot be selected.`,
+      })
+    case 'verification':
+      throw new ApiProblem('event_type_not_selectable', {
+        param,
+        message: `${name} is sent whenever an endpoint is verified and cannot be selected.`,
+      })
+    case 'redundant':
+      throw new ApiProblem('parameter_invalid', {
+        param,
+        message: `${name} is given beside what already covers it.`,
+      })
+  }
+}
+
+const EVENT_TYPE_SHOWN_MAX = 64

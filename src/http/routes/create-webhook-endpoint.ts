@@ -1,0 +1,41 @@
+import { createEndpoint } from '../../flows/create-endpoint.ts'
+import { createdWebhookEndpointView, createWebhookEndpointBody } from '../../wire/webhook-endpoint.ts'
+import { endpointViewOf, refuseEndpointUrl, refuseSubscriptions } from '../endpoint-view.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+export const createWebhookEndpointRoute = defineRoute({
+  method: 'post',
+  path: '/webhook-endpoints',
+  operationId: 'createWebhookEndpoint',
+  tag: 'Webhook endpoints',
+  summary: 'Create a webhook endpoint',
+  description:
+    'Store `secret`: it is shown here only. Nothing is sent before the endpoint is verified, and nothing that happened before.',
+  scope: 'webhooks:write',
+  live: 'session',
+  body: createWebhookEndpointBody,
+  success: { status: 201, description: 'The endpoint, to be verified.', schema: createdWebhookEndpointView },
+  problems: [
+    'endpoint_url_refused',
+    'event_type_unknown',
+    'event_type_not_selectable',
+    'endpoint_limit_reached',
+  ],
+
+  refuse: (deps, { body, tenant }) => {
+    refuseEndpointUrl(body.url, deps.webhookAllowPrivate && !tenant.livemode)
+    refuseSubscriptions(body.subscribed_events)
+  },
+
+  create: async (deps, { tenant, body }, tx) => {
+    const created = await createEndpoint(deps, tx, {
+      tenant,
+      url: body.url,
+      subscribedEvents: body.subscribed_events,
+      now: deps.clock(),
+    })
+    if (created.kind === 'limit_reached') throw new ApiProblem('endpoint_limit_reached')
+    return { view: { ...endpointViewOf(created.endpoint), secret: created.secret } }
+  },
+})

@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { EVENT_TYPE_NAMES } from './event.ts'
+import { idView, text, timestamp } from './fields.ts'
+import { listOf, listParameters, refuseTwoPositions } from './list.ts'
+
+const URL_LENGTH_MAX = 2_048
+const SUBSCRIPTIONS_MAX = 50
+export const GRACE_SECONDS_MAX = 86_400
+
+/** `POST /webhook-endpoints`. Which URLs and event types will do, the endpoint's own rules say. */
+export const createWebhookEndpointBody = z
+  .strictObject({
+    url: text(1, URL_LENGTH_MAX).meta({
+      format: 'uri',
+      description: 'https, a host name, port 443 or above 1023, no credentials.',
+      examples: ['https://shop.example/webhooks/paylink'],
+    }),
+    subscribed_events: z
+      .array(z.string())
+      .max(SUBSCRIPTIONS_MAX, `Must have at most ${SUBSCRIPTIONS_MAX} entries`)
+      .meta({
+        description: 'Exact event types, or `["*"]` for all.',
+        examples: [['invoice.paid', 'invoice.manual_review'], ['*']],
+        override: {
+          type: 'array',
+          minItems: 1,
+          maxItems: SUBSCRIPTIONS_MAX,
+          items: { type: 'string', enum: ['*', ...EVENT_TYPE_NAMES] },
+        },
+      }),
+  })
+  .meta({ id: 'CreateWebhookEndpoint' })
+
+const endpointFields = {
+  id: idView('we'),
+  object: z.literal('webhook_endpoint'),
+  url: z.string(),
+  subscribed_events: z.array(z.string()),
+  status: z.enum(['pending_verification', 'enabled', 'disabled']),
+  status_reason: z.string().nullable().meta({
+    description: '`merchant`: disabled on request. `receiver_gone`: the receiver answered 410.',
+  }),
+  livemode: z.boolean(),
+  verified_at: timestamp.nullable(),
+  secret_rotation: z.object({
+    active: z.boolean().meta({ description: 'Whether an older secret still signs beside the current one.' }),
+    ends_at: timestamp.nullable(),
+  }),
+  created_at: timestamp,
+}
+
+export const webhookEndpointView = z.object(endpointFields).meta({ id: 'WebhookEndpoint' })
+
+export const createdWebhookEndpointView = z
+  .object({
+    ...endpointFields,
+    secret: z.string().meta({
+      description: 'Signs every event. Shown here only; the whole string, `whsec_` included, is the key.',
+      examples: ['whsec_…'],
+    }),
+  })
+  .meta({ id: 'CreatedWebhookEndpoint' })
+
+export const webhookEndpointList = listOf(webhookEndpointView)
+
+/** `GET /webhook-endpoints`. */
+export const listWebhookEndpointsQuery = z.strictObject(listParameters('we')).superRefine(refuseTwoPositions)
+
+/** `POST /webhook-endpoints/:id/rotate-secret`. */
+export const rotateSecretBody = z
+  .strictObject({
+    grace_seconds: z
+      .int({ error: `Must be a whole number from 0 to ${GRACE_SECONDS_MAX}` })
+      .min(0, `Must be a whole number from 0 to ${GRACE_SECONDS_MAX}`)
+      .max(GRACE_SECONDS_MAX, `Must be a whole number from 0 to ${GRACE_SECONDS_MAX}`)
+      .meta({
+        description:
+          'How long the secret before signs beside the new one; a day unless given. 0 ends every older secret at once.',
+      })
+      .optional(),
+  })
+  .meta({ id: 'RotateSecret' })
+
+export const rotatedSecretView = z
+  .object({
+    id: idView('we'),
+    secret: z.string().meta({ description: 'The new secret, shown here only.', examples: ['whsec_…'] }),
+    previous_secret_valid_until: timestamp,
+  })
+  .meta({ id: 'RotatedSecret' })
