@@ -32,7 +32,7 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
   const rateHeaders = spendRate(gate.limiter, credential)
   for (const [name, value] of Object.entries(rateHeaders)) c.header(name, value)
   checkRights(route, credential)
-  const bytes = route.method === 'get' ? null : await readBody(c.req.raw, route.body !== undefined)
+  const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))
   const id = readId(route, c)
   const request = await tellMissingFirst(deps, route, credential, id, () => ({
     tenant: credential.tenant,
@@ -104,9 +104,11 @@ function readQuery(route: Route, c: ApiContext): unknown {
   return route.query === undefined ? undefined : parseInput(route.query, parameters)
 }
 
+const needsBody = (route: Route): boolean => route.body !== undefined && route.bodyOptional !== true
+
 function readBodyFields(route: Route, bytes: Uint8Array | null): unknown {
   if (bytes === null || (route.body === undefined && bytes.length === 0)) return undefined
-  const fields = parseStrictJson(bytes)
+  const fields = bytes.length === 0 && !needsBody(route) ? {} : parseStrictJson(bytes)
   if (route.body !== undefined) return parseInput(route.body, fields)
   const unknown = Object.keys(fields)[0]
   if (unknown !== undefined) throw new ApiProblem('parameter_unknown', { param: unknown })

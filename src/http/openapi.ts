@@ -110,7 +110,12 @@ function operationOf(route: Route, schemas: { [name: string]: JsonSchema }): Ope
     parameters: parametersOf(route, schemas),
     ...(route.body === undefined
       ? {}
-      : { requestBody: { required: true, content: json(schemaOf(route.body, schemas), route.example) } }),
+      : {
+          requestBody: {
+            required: route.bodyOptional !== true,
+            content: json(schemaOf(route.body, schemas), route.example),
+          },
+        }),
     responses: {
       [success.status]: {
         description: success.description,
@@ -183,10 +188,13 @@ function errorSchema(): JsonSchema {
     doc_url: { type: 'string', format: 'uri' },
     request_id: { type: 'string' },
   }
+  const reason = { type: 'string', description: 'What exactly went wrong; only with codes that say so.' }
   return {
     type: 'object',
     required: ['error'],
-    properties: { error: { type: 'object', required: Object.keys(properties), properties } },
+    properties: {
+      error: { type: 'object', required: Object.keys(properties), properties: { ...properties, reason } },
+    },
   }
 }
 

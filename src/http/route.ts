@@ -47,6 +47,8 @@ type RouteFacts = {
   readonly description?: string
   /** A body that the documentation shows and the tests send. */
   readonly example?: { readonly [field: string]: unknown }
+  /** All fields are optional, and no body at all is the same as `{}`. */
+  readonly bodyOptional?: true
   /** Null: any key will do. */
   readonly scope: Scope | null
   /** What a live key may not do here: `session` needs the dashboard, `test_only` exists in test mode alone. */
