@@ -15,6 +15,8 @@ export const rotateWebhookSecretRoute = defineRoute({
   scope: 'webhooks:write',
   live: 'session',
   body: rotateSecretBody,
+  bodyOptional: true,
+  example: { grace_seconds: 3600 },
   success: { status: 200, description: 'The new secret, shown once.', schema: rotatedSecretView },
   problems: ['rotation_in_progress'],
   exists: endpointExists,

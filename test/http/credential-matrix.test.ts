@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { formatId } from '../../src/core/ids.ts'
+import type { Route } from '../../src/http/route.ts'
+import { ROUTES } from '../../src/http/routes.ts'
+import { newApiKey } from '../../src/new-api-key.ts'
+import { newId } from '../../src/new-id.ts'
+import { SCOPES } from '../../src/wire/scopes.ts'
+import { createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
+import { type ResourceKind, type Resources, seedResources } from '../support/resources.ts'
+
+type Row = {
+  /** What `:id` names; absent where the path has none. */
+  readonly resource?: ResourceKind
+  readonly body?: (own: Resources) => object
+  /** Statuses that show that a request got past its credential and id; the route's own success unless given. */
+  readonly reached?: readonly number[]
+}
+
+/** One row for each route: a route without one fails the first test. */
+const MATRIX: { readonly [operationId: string]: Row } = {
+  createInvoice: { body: () => ({ usd_amount: '10', asset: 'LTC' }) },
+  listInvoices: {},
+  getInvoice: { resource: 'invoice' },
+  // The second caller finds it cancelled.
+  cancelInvoice: { resource: 'invoice', reached: [200, 409] },
+  resolveInvoice: { resource: 'invoice', body: () => ({ resolution: 'accept' }), reached: [409] },
+  listAssets: {},
+  listRates: {},
+  listBalances: {},
+  payTestInvoice: { resource: 'invoice', body: () => ({ scenario: 'exact' }), reached: [409] },
+  createWebhookEndpoint: {
+    body: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
+  },
+  listWebhookEndpoints: {},
+  getWebhookEndpoint: { resource: 'webhookEndpoint' },
+  // Deleted by the first who may.
+  deleteWebhookEndpoint: { resource: 'webhookEndpoint', reached: [204, 404] },
+  // Nobody listens at the endpoint's address.
+  verifyWebhookEndpoint: { resource: 'webhookEndpoint', reached: [422] },
+  rotateWebhookSecret: { resource: 'webhookEndpoint', body: () => ({ grace_seconds: 0 }) },
+  disableWebhookEndpoint: { resource: 'webhookEndpoint' },
+  listEvents: {},
+  getEvent: { resource: 'event' },
+  listEventAttempts: { resource: 'event' },
+  queueEvent: {
+    resource: 'event',
+    body: (own) => ({ endpoint_id: own.webhookEndpoint }),
+    reached: [200, 409],
+  },
+  recoverEvents: {
+    body: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
+    reached: [200, 409],
+  },
+}
+
+type World = { readonly test: Resources; readonly live: Resources }
+let api: TestApi
+let mine: TestMerchant
+let other: TestMerchant
+let myResources: World
+let otherResources: World
+beforeAll(async () => {
+  api = await createTestApi()
+  mine = await api.addMerchant()
+  other = await api.addMerchant()
+})
+afterAll(() => api.drop())
+
+async function freshWorld(merchant: TestMerchant): Promise<World> {
+  const seed = (livemode: boolean) => seedResources(api, { merchantId: merchant.id, livemode })
+  return { test: await seed(false), live: await seed(true) }
+}
+
+function rowOf(route: Route): Row {
+  const row = MATRIX[route.operationId]
+  if (row === undefined) throw new Error(`${route.operationId} is missing from the matrix`)
+  return row
+}
+
+/** Calls a route with a key, on a resource of the matrix's kind (or the given id), with a body that it accepts. */
+function callRoute(route: Route, key: string | undefined, own: Resources, id?: string): Promise<TestAnswer> {
+  const row = rowOf(route)
+  const target = id ?? (row.resource === undefined ? '' : own[row.resource])
+  return api.call(route.method.toUpperCase(), route.path.replace(':id', target), {
+    ...(key === undefined ? {} : { key }),
+    ...(row.body === undefined ? {} : { body: row.body(own) }),
+  })
+}
+
+function expectProblem(answer: TestAnswer, status: number, code: string): void {
+  expect({ status: answer.status, code: answer.body?.error?.code }).toEqual({ status, code })
+  expect(answer.headers.get('request-id')).toBe(answer.body.error.request_id)
+}
+
+function expectReached(route: Route, answer: TestAnswer): void {
+  const reached = rowOf(route).reached ?? [route.success.status]
+  expect(reached, `${answer.status} ${answer.text}`).toContain(answer.status)
+  const { schema } = route.success
+  if (answer.status === route.success.status && schema !== undefined) schema.parse(answer.body)
+}
+
+/** What the route says to a live key of every scope; null where live is as good as test. */
+const liveProblem = (route: Route): string | null =>
+  route.live === undefined ? null : route.live === 'session' ? 'dashboard_session_required' : 'test_mode_only'
+
+test('every route stands in the matrix, and the matrix names no other', () => {
+  expect(Object.keys(MATRIX).sort()).toEqual(ROUTES.map((route) => route.operationId).sort())
+})
+
+describe.each(ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const))(
+  '%s',
+  (_name, route) => {
+    beforeAll(async () => {
+      myResources = await freshWorld(mine)
+      otherResources = await freshWorld(other)
+    })
+
+    test('no key, a malformed one, an unknown one and a revoked one are 401', async () => {
+      const own = myResources.test
+      expectProblem(await callRoute(route, undefined, own), 401, 'api_key_missing')
+      const revoked = await api.addKey(mine.id, false, SCOPES)
+      await api.database.owner.query('update api_key set revoked_at = now() where id = $1', [revoked.id])
+      const malformed = [
+        'x',
+        'sk_test_',
+        `${mine.testKey}x`,
+        mine.testKey.slice(0, -1),
+        `${mine.testKey} y`,
+        mine.testKey.toUpperCase(),
+      ]
+      for (const key of [...malformed, newApiKey(false), newApiKey(true), revoked.key]) {
+        const answer = await callRoute(route, key, own)
+        expectProblem(answer, 401, 'api_key_invalid')
+        expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+      }
+      const basic = await api.call(route.method.toUpperCase(), route.path.replace(':id', 'x'), {
+        headers: { authorization: `Basic ${Buffer.from(`${mine.testKey}:`).toString('base64')}` },
+      })
+      expectProblem(basic, 401, 'api_key_invalid')
+    })
+
+    test('a key without the scope is 403, whatever other scopes it has', async () => {
+      const own = myResources.test
+      const others = SCOPES.filter((scope) => scope !== route.scope)
+      for (const scopes of [[], others]) {
+        const { key } = await api.addKey(mine.id, false, scopes)
+        const answer = await callRoute(route, key, own)
+        if (route.scope === null) expectReached(route, answer)
+        else expectProblem(answer, 403, 'scope_missing')
+      }
+    })
+
+    test('a read-only key reads and never writes', async () => {
+      const { key } = await api.addKey(
+        mine.id,
+        false,
+        SCOPES.filter((scope) => scope.endsWith(':read')),
+      )
+      const answer = await callRoute(route, key, myResources.test)
+      if (route.scope === null || route.scope.endsWith(':read')) expectReached(route, answer)
+      else expectProblem(answer, 403, 'scope_missing')
+    })
+
+    test('an id that is unknown, another merchant’s, of the other mode, of another kind or no id at all is one identical 404', async () => {
+      const { resource } = rowOf(route)
+      if (resource === undefined) return
+      const own = myResources.test
+      const ids = [
+        newId(resource, api.time.now),
+        formatId(resource, new Uint8Array(16)),
+        otherResources.test[resource],
+        otherResources.live[resource],
+        myResources.live[resource],
+        newId('apiKey', api.time.now),
+        own[resource === 'invoice' ? 'event' : 'invoice'],
+        own[resource].toUpperCase(),
+        `${own[resource]}x`,
+        '1',
+        '%00',
+        '%ff',
+        "'%20or%201=1--",
+        '..%2f..',
+        'a'.repeat(5_000),
+      ]
+      const bodies = new Set<string>()
+      for (const id of ids) {
+        const answer = await callRoute(route, mine.testKey, own, id)
+        expectProblem(answer, 404, 'not_found')
+        bodies.add(answer.text.replace(answer.body.error.request_id, ''))
+      }
+      expect([...bodies]).toHaveLength(1)
+    })
+
+    test('a foreign id is 404 before any mistake in the request is told', async () => {
+      const { resource } = rowOf(route)
+      if (resource === undefined) return
+      const path = route.path.replace(':id', otherResources.test[resource])
+      const call = (suffix: string, options: object) =>
+        api.call(route.method.toUpperCase(), path + suffix, { key: mine.testKey, ...options })
+      expectProblem(
+        await call('?nonsense=1', {}),
+        route.body === undefined || route.bodyOptional ? 404 : 415,
+        route.body === undefined || route.bodyOptional ? 'not_found' : 'unsupported_media_type',
+      )
+      if (route.method !== 'post') return
+      expectProblem(await call('', { text: '{' }), 404, 'not_found')
+      expectProblem(await call('', { body: { nonsense: 1 } }), 404, 'not_found')
+      expectProblem(
+        await call('', { text: '{}', headers: { 'content-type': 'text/plain' } }),
+        415,
+        'unsupported_media_type',
+      )
+    })
+
+    test('the right scope is enough in test mode', async () => {
+      const { key } = await api.addKey(mine.id, false, route.scope === null ? [] : [route.scope])
+      expectReached(route, await callRoute(route, key, myResources.test))
+    })
+
+    test('a live key does what the route allows in live mode, on live resources only', async () => {
+      const { key } = await api.addKey(mine.id, true, route.scope === null ? [] : [route.scope])
+      const problem = liveProblem(route)
+      const answer = await callRoute(route, key, myResources.live)
+      if (problem === null) expectReached(route, answer)
+      else expectProblem(answer, 403, problem)
+      if (rowOf(route).resource === undefined) return
+      const foreign = await callRoute(route, key, myResources.test)
+      expectProblem(foreign, problem === null ? 404 : 403, problem ?? 'not_found')
+    })
+  },
+)
