@@ -127,7 +127,7 @@ class LeadSession {
         // Whoever followed for a while starts again with a short pause.
         if (performance.now() - before > BACKOFF_MS_MAX) backoffMs = BACKOFF_MS_MIN
         await this.#report(error)
-        await pauseUnless(stop, error instanceof ChainUnavailable ? backoffMs : HALTED_RETRY_MS)
+        await pauseUnless(stop, error instanceof ChainHalted ? HALTED_RETRY_MS : backoffMs)
         backoffMs = Math.min(BACKOFF_MS_MAX, backoffMs * 2)
       }
     }

@@ -7,17 +7,18 @@ import type { FollowOptions } from '../../src/watcher/follow-network.ts'
 import { startWatcher, type Watcher } from '../../src/watcher/start-watcher.ts'
 import type { TestDatabase } from './database.ts'
 
+export type WatchOptions = {
+  readonly chain?: 'litecoin' | 'bitcoin'
+  readonly rpcUrl: string
+  readonly zmqUrl?: string | null
+  readonly pollIntervalMs?: number
+  readonly changes?: Partial<FollowOptions>
+}
+
+export type Watching = Watcher & { readonly adapter: UtxoAdapter }
+
 /** Starts a watcher of one Litecoin or Bitcoin test network on a real database, with nothing to fill its pool. */
-export function watchNetwork(
-  database: TestDatabase,
-  options: {
-    chain?: 'litecoin' | 'bitcoin'
-    rpcUrl: string
-    zmqUrl?: string | null
-    pollIntervalMs?: number
-    changes?: Partial<FollowOptions>
-  },
-): Watcher & { readonly adapter: UtxoAdapter } {
+export function watchNetwork(database: TestDatabase, options: WatchOptions): Watching {
   const adapter = new UtxoAdapter({
     chain: options.chain ?? 'litecoin',
     livemode: false,

@@ -4,6 +4,8 @@ import type { WatchedPrograms } from '../adapter.ts'
 /** Programs kept in one piece of memory; pieces are added, never copied, so growing needs no room twice. */
 const PROGRAMS_PER_CHUNK = 1 << 14
 const SLOTS_MIN = 1 << 10
+/** Bits of the filter for each slot. With at most half of the slots in use, seven misses in eight end at it. */
+const FILTER_BITS_PER_SLOT = 4
 /** Indexes are stored in 32 bits and one slot value means empty. */
 const PROGRAMS_MAX = 1 << 26
 
@@ -48,6 +50,9 @@ class ProgramTable {
   /** Pairs: index of the program plus one (0: empty), and its hash, which spares most comparisons. */
   #slots = new Uint32Array(SLOTS_MIN * 2)
   #mask = SLOTS_MIN - 1
+  /** One bit for each hash that is in use: small enough to stay in the processor's cache, which the slots are not. */
+  #filter = new Uint32Array((SLOTS_MIN * FILTER_BITS_PER_SLOT) / 32)
+  #filterMask = SLOTS_MIN * FILTER_BITS_PER_SLOT - 1
   size = 0
 
   constructor(width: number) {
@@ -56,6 +61,8 @@ class ProgramTable {
 
   has(bytes: Uint8Array, at: number): boolean {
     const hash = this.#hash(bytes, at)
+    const bit = hash & this.#filterMask
+    if ((((this.#filter[bit >>> 5] ?? 0) >>> (bit & 31)) & 1) === 0) return false
     return this.#slots[this.#slotOf(hash, bytes, at) * 2] !== 0
   }
 
@@ -71,6 +78,12 @@ class ProgramTable {
     this.size += 1
     this.#slots[slot * 2] = this.size
     this.#slots[slot * 2 + 1] = hash
+    this.#mark(hash)
+  }
+
+  #mark(hash: number): void {
+    const bit = hash & this.#filterMask
+    this.#filter[bit >>> 5] = (this.#filter[bit >>> 5] ?? 0) | (1 << (bit & 31))
   }
 
   /** The slot that holds this program, or the empty one where it belongs. */
@@ -106,6 +119,8 @@ class ProgramTable {
     const old = this.#slots
     this.#mask = this.#mask * 2 + 1
     this.#slots = new Uint32Array((this.#mask + 1) * 2)
+    this.#filterMask = (this.#mask + 1) * FILTER_BITS_PER_SLOT - 1
+    this.#filter = new Uint32Array((this.#filterMask + 1) / 32)
     for (let at = 0; at < old.length; at += 2) {
       const index = old[at] ?? 0
       if (index === 0) continue
@@ -114,6 +129,7 @@ class ProgramTable {
       while (this.#slots[slot * 2] !== 0) slot = (slot + 1) & this.#mask
       this.#slots[slot * 2] = index
       this.#slots[slot * 2 + 1] = hash
+      this.#mark(hash)
     }
   }
 }

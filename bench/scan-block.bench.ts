@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { ProgramSet } from '../src/chain/utxo/program-set.ts'
+import { hasTransactionsOfHeader, scanBlock } from '../src/chain/utxo/scan-block.ts'
+import { median, printFigure, spread } from './support/figure.ts'
+
+const TRANSACTIONS = 4_200
+const BLOCK_BYTES = 1_400_000
+const ROUNDS = 101
+const MANY = 1_000_000
+const FEW = 10
+const PAYING_US = FEW
+
+/** A block as a busy chain has it: segwit transactions with two inputs and three outputs, most to P2WPKH. */
+function makeBlock(programs: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = [randomBytes(80), countOf(TRANSACTIONS)]
+  for (let index = 0; index < TRANSACTIONS; index++) {
+    const ours = programs[index]
+    parts.push(transaction([ours ?? randomBytes(20), randomBytes(20), randomBytes(20)]))
+  }
+  return Buffer.concat(parts)
+}
+
+function transaction(programs: readonly Buffer[]): Buffer {
+  const inputs = [0, 1].map(() => Buffer.concat([randomBytes(36), Buffer.from('00ffffffff', 'hex')]))
+  const outputs = programs.map((program) =>
+    Buffer.concat([Buffer.alloc(8), Buffer.from('160014', 'hex'), program]),
+  )
+  const witness = Buffer.concat([
+    Buffer.from('0247', 'hex'),
+    randomBytes(71),
+    Buffer.from('21', 'hex'),
+    randomBytes(33),
+  ])
+  return Buffer.concat([
+    Buffer.from('020000000001', 'hex'),
+    countOf(inputs.length),
+    ...inputs,
+    countOf(outputs.length),
+    ...outputs,
+    ...inputs.map(() => witness),
+    Buffer.alloc(4),
+  ])
+}
+
+function countOf(count: number): Buffer {
+  if (count < 0xfd) return Buffer.from([count])
+  const bytes = Buffer.alloc(3, 0xfd)
+  bytes.writeUInt16LE(count, 1)
+  return bytes
+}
+
+function setOf(count: number, ours: readonly Buffer[]): ProgramSet {
+  const set = new ProgramSet()
+  set.add(ours)
+  for (let added = ours.length; added < count; added++) set.add([randomBytes(20)])
+  return set
+}
+
+function measure(work: () => void): number[] {
+  for (let round = 0; round < 20; round++) work()
+  return Array.from({ length: ROUNDS }, () => {
+    const before = performance.now()
+    work()
+    return performance.now() - before
+  })
+}
+
+test('scanning a full block costs the same whether ten or a million programs are watched', () => {
+  const ours = Array.from({ length: PAYING_US }, () => randomBytes(20))
+  const block = makeBlock(ours)
+  expect(block.length).toBeGreaterThan(BLOCK_BYTES)
+  const few = setOf(FEW, ours)
+  global.gc?.()
+  const memoryBefore = process.memoryUsage()
+  const many = setOf(MANY, ours)
+  global.gc?.()
+  const memoryAfter = process.memoryUsage()
+  const bytesPerProgram = (memoryAfter.arrayBuffers - memoryBefore.arrayBuffers) / MANY
+
+  expect(scanBlock(block, many).outputs).toHaveLength(PAYING_US)
+  const fewMs = measure(() => scanBlock(block, few))
+  const manyMs = measure(() => scanBlock(block, many))
+  const { spans } = scanBlock(block, many)
+  const proofMs = measure(() => hasTransactionsOfHeader(block, spans))
+  const megabytes = (block.length / 1e6).toFixed(2)
+  printFigure({
+    name: `Scan of a ${megabytes} MB block against 1,000,000 programs`,
+    target: '≤10 ms',
+    measured: `${median(manyMs).toFixed(2)} ms`,
+    detail: `${spread(manyMs)} ms over ${ROUNDS} rounds; proof of the transactions against the header, apart: ${median(proofMs).toFixed(1)} ms`,
+  })
+  printFigure({
+    name: '… ÷ the same against 10 programs',
+    target: '≤1.5',
+    measured: (median(manyMs) / median(fewMs)).toFixed(2),
+    detail: `${median(fewMs).toFixed(2)} ms, ${spread(fewMs)}`,
+  })
+  printFigure({
+    name: 'Memory of 1,000,000 watched programs',
+    target: '≤60 MB',
+    measured: `${((bytesPerProgram * MANY) / 1e6).toFixed(0)} MB`,
+  })
+})
