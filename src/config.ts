@@ -226,7 +226,8 @@ function readNetworks(env: Environment): Config['networks'] {
 
 /** A chain's name that is misspelt would otherwise leave its network silently off, or on the sandbox chain. */
 function refuseUnknownNetworks(env: Environment): void {
-  for (const name of Object.keys(env)) {
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined || value === '') continue
     const chain = /^(?:LIVE|TEST)_([A-Z0-9]+)_(?:RPC|ZMQ)_URL$/.exec(name)?.[1]?.toLowerCase()
     if (chain === undefined || CHAINS.some((known) => known === chain)) continue
     throw new ConfigError(`${name} names no chain of Paylink: use one of ${CHAINS.join(', ')}, in capitals`)

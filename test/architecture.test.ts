@@ -87,8 +87,8 @@ test('only the signer role and the signer itself import the signer', () => {
   expect(importsBetween(/^(?!signer\/|roles\/signer\.ts$)/, /^signer\//)).toEqual([])
 })
 
-test('nothing imports a role but the start command, and roles know no other role', () => {
-  expect(importsBetween(/^(?!cli\/start\.ts$)/, /^roles\/(?!role\.ts$)/)).toEqual([])
+test('nothing imports a role but the wiring of the start command, and roles know no other role', () => {
+  expect(importsBetween(/^(?!cli\/run-roles\.ts$)/, /^roles\/(?!role\.ts$)/)).toEqual([])
 })
 
 test('no file imports itself by way of others', () => {

@@ -227,7 +227,9 @@ async function runningServer(folder: string): Promise<number | 'starting' | null
 
 async function isPostgres(pid: number): Promise<boolean> {
   try {
-    return (await readFile(`/proc/${pid}/comm`, 'utf8')).trim() === 'postgres'
+    // `pid (name) state …`; a zombie, whose parent has not asked for its end yet, is no server.
+    const [, name, state] = /\((.*)\) (\S)/.exec(await readFile(`/proc/${pid}/stat`, 'utf8')) ?? []
+    return name === 'postgres' && state !== 'Z'
   } catch (error) {
     // No /proc on macOS: a living process of that number is taken for the server.
     return hasCode(error, 'ENOENT') && process.platform !== 'linux'

@@ -1,0 +1,193 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+
+/** The sandbox as a person starts it: the built program, its own database, all roles. */
+
+const PAID_MS_MAX = 30_000
+let place: Awaited<ReturnType<typeof makeDataDir>>
+let app: App
+beforeAll(async () => {
+  place = await makeDataDir()
+  app = await startApp(place)
+})
+afterAll(async () => {
+  await app.stop()
+  await place.remove()
+})
+
+type Invoice = { id: string; status: string; checkout_url: string; address: string }
+const createInvoice = async (changes: object = {}): Promise<Invoice> => {
+  const { status, body } = await app.api('POST', '/api/v1/invoices', {
+    usd_amount: '12.50',
+    asset: 'LTC',
+    ...changes,
+  })
+  expect(status).toBe(201)
+  return body as Invoice
+}
+const statusOf = async (id: string): Promise<string> =>
+  ((await app.api('GET', `/api/v1/invoices/${id}`)).body as Invoice).status
+
+test('the start prints everything that the first five minutes need', async () => {
+  const printed = app.stdout()
+  expect(printed).toMatch(/Base URL +http:\/\/localhost:\d+/)
+  expect(printed).toMatch(/Test API key +sk_test_\w+/)
+  expect(printed).toMatch(/curl -s .*\/api\/v1\/invoices/)
+  expect(printed).toMatch(/Dashboard +not in this version/)
+  const page = await fetch(app.checkoutUrl.replace(/^http:\/\/localhost:\d+/, app.baseUrl))
+  expect(page.status).toBe(200)
+  expect(await page.text()).toContain('Demo Shop')
+})
+
+test('an invoice made over HTTP is paid on the sandbox chain through the production path', async () => {
+  const invoice = await createInvoice()
+  const paid = await app.api('POST', `/api/v1/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
+  expect(paid.status).toBe(200)
+  await until(PAID_MS_MAX, async () => (await statusOf(invoice.id)) === 'paid')
+})
+
+test('health, readiness and figures are served, the figures on their own port', async () => {
+  expect(await (await fetch(`${app.baseUrl}/healthz`)).json()).toEqual({ status: 'ok' })
+  const ready = await fetch(`${app.baseUrl}/readyz`)
+  expect(ready.status).toBe(200)
+  expect(await ready.json()).toMatchObject({
+    status: 'ready',
+    database: 'ok',
+    networks: { 'litecoin-test': { status: 'ok' }, 'bitcoin-test': { status: 'ok' } },
+  })
+  const metrics = await (await fetch(`${app.operatorUrl}/metrics`)).text()
+  expect(metrics).toContain('paylink_network_ok{name="litecoin-test"} 1')
+  expect(metrics).toContain('paylink_http_request_seconds_count')
+  expect((await fetch(`${app.baseUrl}/metrics`)).status).toBe(404)
+})
+
+test('two merchants and their keys are made by commands while it runs, and see nothing of each other', async () => {
+  const keys: string[] = []
+  for (const name of ['First', 'Second']) {
+    const merchant = await app.command(
+      'merchant',
+      'create',
+      '--name',
+      name,
+      '--email',
+      'a@shop.example',
+      '--json',
+    )
+    expect(merchant.code).toBe(0)
+    const { id } = JSON.parse(merchant.stdout)
+    expect(id).toMatch(/^mer_[0-9a-z]{26}$/)
+    const scopes = 'invoices:read,invoices:write'
+    const key = await app.command(
+      'key',
+      'create',
+      '--merchant',
+      id,
+      '--mode',
+      'test',
+      '--scopes',
+      scopes,
+      '--json',
+    )
+    expect(JSON.parse(key.stdout)).toMatchObject({ merchant_id: id, livemode: false })
+    keys.push(JSON.parse(key.stdout).key)
+  }
+  const [first, second] = keys
+  const ask = (key: string | undefined, path: string, init: RequestInit = {}) =>
+    fetch(app.baseUrl + path, {
+      ...init,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    })
+  const body = JSON.stringify({ usd_amount: '5.00', asset: 'LTC' })
+  const made = (await (await ask(first, '/api/v1/invoices', { method: 'POST', body })).json()) as Invoice
+  expect((await ask(first, `/api/v1/invoices/${made.id}`)).status).toBe(200)
+  expect((await ask(second, `/api/v1/invoices/${made.id}`)).status).toBe(404)
+})
+
+test('a command that cannot be done says why in one line, with exit code 2', async () => {
+  const wrong = [
+    ['key', 'create', '--merchant', 'mer_unknown', '--mode', 'test'],
+    ['key', 'create', '--merchant', 'mer_unknown', '--mode', 'both'],
+    ['key', 'create', '--merchant', 'mer_unknown', '--mode', 'test', '--scopes', 'everything'],
+    ['merchant', 'create', '--name', '', '--email', 'a@shop.example'],
+    ['merchant', 'create', '--name', 'Shop', '--email', 'nobody'],
+    ['merchant', 'create', '--email', 'a@shop.example'],
+    ['no-such-command'],
+  ]
+  for (const args of wrong) {
+    const { code, stderr } = await app.command(...args)
+    expect({ args, code }).toEqual({ args, code: 2 })
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+  }
+})
+
+test('migrate, doctor and audit work beside the running service and find nothing wrong', async () => {
+  const migrated = await app.command('migrate')
+  expect(migrated).toMatchObject({ code: 0, stdout: 'the database is up to date\n' })
+  const doctor = await app.command('doctor')
+  expect(doctor.stdout).toContain('✓ litecoin-test: runs on the sandbox chain')
+  expect(doctor).toMatchObject({ code: 0 })
+  const audit = await app.command('audit', '--json')
+  const report = JSON.parse(audit.stdout)
+  expect(report.checks.filter((check: { status: string }) => check.status !== 'ok')).toEqual([])
+  expect(report.ok).toBe(true)
+  expect(audit.code).toBe(0)
+})
+
+test('everything secret in the data folder is readable by its owner only', async () => {
+  const files = (await readdir(app.dataDir, { recursive: true })).filter(
+    (name) => !name.startsWith('postgres/'),
+  )
+  for (const name of files) {
+    const { mode } = await stat(join(app.dataDir, name))
+    // The folder itself may be passed through by the user that PostgreSQL runs as; nothing in it may be read.
+    expect({ name, others: mode & 0o066 }).toEqual({ name, others: 0 })
+  }
+  expect(files).toEqual(
+    expect.arrayContaining(['secret-key', 'database-roles.json', 'postgres.json', 'sandbox.json']),
+  )
+})
+
+test('neither output nor log holds a secret, but for the test key that the start is there to print', async () => {
+  const { password } = JSON.parse(await readFile(join(app.dataDir, 'postgres.json'), 'utf8'))
+  const roles = Object.values(JSON.parse(await readFile(join(app.dataDir, 'database-roles.json'), 'utf8')))
+  const secretKey = (await readFile(join(app.dataDir, 'secret-key'), 'utf8')).trim()
+  const written = app.stdout() + app.stderr()
+  for (const secret of [password, ...roles, secretKey]) expect(written).not.toContain(secret)
+  expect(app.stderr()).not.toContain(app.apiKey)
+})
+
+describe('stopping', () => {
+  test('a request in flight is answered before the process ends, and a new one is refused', async () => {
+    const second = await makeDataDir()
+    const stopping = await startApp(second)
+    const body = JSON.stringify({ usd_amount: '5.00', asset: 'LTC' })
+    const socket = connect(Number(new URL(stopping.baseUrl).port), '127.0.0.1')
+    let answer = ''
+    socket.setEncoding('utf8').on('data', (text) => {
+      answer += text
+    })
+    // Headers and half of the body: the request has begun and cannot be answered yet.
+    socket.write(
+      `POST /api/v1/invoices HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stopping.apiKey}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+    )
+    await until(5_000, () => socket.bytesWritten > 0 && !socket.connecting)
+    // The server has taken the connection once it answers another one after it.
+    await fetch(`${stopping.baseUrl}/healthz`)
+    stopping.signal('SIGTERM')
+    await until(10_000, async () => {
+      try {
+        await fetch(`${stopping.baseUrl}/healthz`, { headers: { connection: 'close' } })
+        return false
+      } catch {
+        return true
+      }
+    })
+    socket.write(body.slice(10))
+    expect(await stopping.exited()).toBe(0)
+    expect(answer).toMatch(/^HTTP\/1\.1 201 /)
+    await second.remove()
+  })
+})

@@ -1,0 +1,164 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../../src/free-port.ts'
+
+const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
+const READY_MS_MAX = 60_000
+const EXIT_MS_MAX = 45_000
+const POLL_MS = 20
+
+type Environment = { readonly [name: string]: string }
+
+export type RunResult = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
+/** The built program as a process of its own, as an operator runs it. */
+export type App = {
+  readonly baseUrl: string
+  readonly operatorUrl: string
+  readonly dataDir: string
+  /** The demo shop's test key, as the start printed it. */
+  readonly apiKey: string
+  readonly checkoutUrl: string
+  readonly pid: number
+  /** Everything the process wrote so far. */
+  stdout(): string
+  stderr(): string
+  /** Asks it to stop and waits; the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+  /** Ends it as a power cut would, and waits until it is gone. */
+  kill(): Promise<void>
+  signal(name: NodeJS.Signals): void
+  exited(): Promise<number | null>
+  /** A request to the API with the demo shop's key. */
+  api(
+    method: string,
+    path: string,
+    body?: object,
+    headers?: Environment,
+  ): Promise<{ status: number; body: unknown }>
+  /** Runs a command of the program beside it, on the same data. */
+  command(...args: string[]): Promise<RunResult>
+}
+
+/** A folder of its own for one program's data. */
+export async function makeDataDir(): Promise<{ dataDir: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'paylink-app-'))
+  return {
+    dataDir: join(folder, 'data'),
+    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
+  }
+}
+
+/** Starts all roles in the sandbox and waits until it has printed its banner. */
+export async function startApp(options: { dataDir: string; env?: Environment; port?: number }): Promise<App> {
+  const port = options.port ?? (await freePort())
+  const operatorPort = await freePort()
+  const env = {
+    DATA_DIR: options.dataDir,
+    PORT: String(port),
+    OPERATOR_PORT: String(operatorPort),
+    ...NO_EXCHANGES,
+    ...options.env,
+  }
+  const child = spawnProgram(['start'], env)
+  const written = collect(child)
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
+  await until(READY_MS_MAX, () => {
+    if (written.stdout().includes('Stop with Ctrl-C')) return true
+    if (child.exitCode !== null)
+      throw new Error(`the program ended with ${child.exitCode}:\n${written.stderr()}`)
+    return false
+  })
+  const baseUrl = `http://127.0.0.1:${port}`
+  const apiKey = /Test API key +(\S+)/.exec(written.stdout())?.[1]
+  const checkoutUrl = /Open checkout +(\S+)/.exec(written.stdout())?.[1]
+  if (apiKey === undefined || checkoutUrl === undefined || child.pid === undefined) {
+    throw new Error(`the banner is not complete:\n${written.stdout()}`)
+  }
+  return {
+    ...written,
+    baseUrl,
+    operatorUrl: `http://127.0.0.1:${operatorPort}`,
+    dataDir: options.dataDir,
+    apiKey,
+    checkoutUrl,
+    pid: child.pid,
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal)
+      return await inTime(exited, child)
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
+      await exited
+    },
+    signal: (name) => void child.kill(name),
+    exited: () => inTime(exited, child),
+    api: (method, path, body, headers) => ask(baseUrl + path, apiKey, method, body, headers),
+    command: (...args) => runProgram(args, env),
+  }
+}
+
+/** No test asks a real exchange: nothing listens on port 9 of this machine. */
+const NO_EXCHANGES: Environment = {
+  PRICE_COINBASE_URL: 'http://127.0.0.1:9',
+  PRICE_KRAKEN_URL: 'http://127.0.0.1:9',
+  PRICE_BITSTAMP_URL: 'http://127.0.0.1:9',
+}
+
+/** Runs the program to its end, with exactly the given variables beside PATH. */
+export async function runProgram(args: readonly string[], env: Environment): Promise<RunResult> {
+  const child = spawnProgram(args, { ...NO_EXCHANGES, ...env })
+  const written = collect(child)
+  const code = await inTime(new Promise<number | null>((resolve) => child.once('close', resolve)), child)
+  return { code, stdout: written.stdout(), stderr: written.stderr() }
+}
+
+function spawnProgram(args: readonly string[], env: Environment): ChildProcess {
+  return spawn(process.execPath, [PROGRAM, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+  })
+}
+
+function collect(child: ChildProcess): { stdout(): string; stderr(): string } {
+  let stdout = ''
+  let stderr = ''
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  return { stdout: () => stdout, stderr: () => stderr }
+}
+
+async function inTime<Result>(ended: Promise<Result>, child: ChildProcess): Promise<Result> {
+  const patience = setTimeout(() => child.kill('SIGKILL'), EXIT_MS_MAX)
+  try {
+    return await ended
+  } finally {
+    clearTimeout(patience)
+  }
+}
+
+async function ask(url: string, key: string, method: string, body?: object, headers: Environment = {}) {
+  const response = await fetch(url, {
+    method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const answer: unknown = await response.json()
+  return { status: response.status, body: answer }
+}
+
+/** Waits until the condition holds; throws when it does not within the time. */
+export async function until(forMs: number, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUpAt = Date.now() + forMs
+  while (!(await holds())) {
+    if (Date.now() > giveUpAt) throw new Error(`the condition did not hold within ${forMs} ms`)
+    await pause(POLL_MS)
+  }
+}
