@@ -56,6 +56,11 @@ const TLS_CODES: ReadonlyMap<string, OutcomeCode> = new Map([
 
 const RESET_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET'])
 
+const MALFORMED_CODES: ReadonlySet<string> = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+])
+
 /** The code of a TLS handshake's failure. */
 export function tlsOutcome(error: unknown): OutcomeCode {
   return TLS_CODES.get(codeOf(error)) ?? 'tls'
@@ -74,7 +79,9 @@ export function outcomeOfError(error: unknown): OutcomeCode {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return 'timeout'
   if (RESET_CODES.has(code)) return 'reset'
-  if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') return 'malformed_response'
+  if (MALFORMED_CODES.has(code) || (error instanceof Error && error.name === 'HTTPParserError')) {
+    return 'malformed_response'
+  }
   return 'internal'
 }
 

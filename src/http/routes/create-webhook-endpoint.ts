@@ -1,8 +1,10 @@
+import type { z } from 'zod'
+import type { Tenant } from '../../db/transaction.ts'
 import { createEndpoint } from '../../flows/create-endpoint.ts'
 import { createdWebhookEndpointView, createWebhookEndpointBody } from '../../wire/webhook-endpoint.ts'
 import { endpointViewOf, refuseEndpointUrl, refuseSubscriptions } from '../endpoint-view.ts'
 import { ApiProblem } from '../problem.ts'
-import { defineRoute } from '../route.ts'
+import { defineRoute, type RouteDeps } from '../route.ts'
 
 export const createWebhookEndpointRoute = defineRoute({
   method: 'post',
@@ -23,12 +25,10 @@ export const createWebhookEndpointRoute = defineRoute({
     'endpoint_limit_reached',
   ],
 
-  refuse: (deps, { body, tenant }) => {
-    refuseEndpointUrl(body.url, deps.webhookAllowPrivate && !tenant.livemode)
-    refuseSubscriptions(body.subscribed_events)
-  },
+  refuse: (deps, { body, tenant }) => refuseEndpoint(deps, tenant, body),
 
   create: async (deps, { tenant, body }, tx) => {
+    refuseEndpoint(deps, tenant, body)
     const created = await createEndpoint(deps, tx, {
       tenant,
       url: body.url,
@@ -39,3 +39,12 @@ export const createWebhookEndpointRoute = defineRoute({
     return { view: { ...endpointViewOf(created.endpoint), secret: created.secret } }
   },
 })
+
+function refuseEndpoint(
+  deps: RouteDeps,
+  tenant: Tenant,
+  body: z.output<typeof createWebhookEndpointBody>,
+): void {
+  refuseEndpointUrl(body.url, deps.webhookAllowPrivate && !tenant.livemode)
+  refuseSubscriptions(body.subscribed_events)
+}

@@ -1,0 +1,91 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { createNotifier, type Listener, listenFor } from '../../src/db/notify.ts'
+import { openPool } from '../../src/db/pool.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/webhook-fixtures.ts'
+
+let database: TestDatabase
+const listeners: Listener[] = []
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+afterEach(async () => {
+  await Promise.all(listeners.splice(0).map((listener) => listener.close()))
+})
+
+test('every changed invoice is told to every listener, however many change at once, in few notifications', async () => {
+  const heard = [new Set<string>(), new Set<string>()]
+  let woken = 0
+  for (const ids of heard) {
+    const listener = listenFor(database.urls.delivery, {
+      onInvoiceChanged: (id) => ids.add(id),
+      onDeliveriesWaiting: () => {
+        woken += 1
+      },
+    })
+    listeners.push(listener)
+    await listener.ready
+  }
+  const notifier = createNotifier(database.pools.api)
+  const all = Array.from({ length: 450 }, (_, index) => `inv_${String(index).padStart(26, '0')}`)
+  for (const id of all) {
+    notifier.invoiceChanged(id)
+    notifier.deliveriesWaiting()
+  }
+  await eventually(() => heard.every((ids) => ids.size === all.length), 'all are told')
+  expect(woken).toBeLessThanOrEqual(2 * 4)
+  await notifier.close()
+})
+
+test('closing a notifier sends what still waits', async () => {
+  let heard = ''
+  const listener = listenFor(database.urls.delivery, {
+    onInvoiceChanged: (id) => {
+      heard = id
+    },
+  })
+  listeners.push(listener)
+  await listener.ready
+  const notifier = createNotifier(database.pools.api)
+  notifier.invoiceChanged('inv_last')
+  await notifier.close()
+  await eventually(() => heard === 'inv_last', 'the last one is told')
+})
+
+test('a listener whose connection is cut comes back by itself and says so', async () => {
+  const said: string[] = []
+  const listener = listenFor(database.urls.delivery, {
+    onDeliveriesWaiting: () => said.push('waiting'),
+    onReconnect: () => said.push('reconnected'),
+    onLost: () => said.push('lost'),
+  })
+  listeners.push(listener)
+  await listener.ready
+  await database.owner.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'paylink-listen'`,
+  )
+  await eventually(() => said.includes('reconnected'), 'it reconnects')
+  expect(said).toEqual(['lost', 'reconnected'])
+  const notifier = createNotifier(database.pools.api)
+  notifier.deliveriesWaiting()
+  await eventually(() => said.includes('waiting'), 'it hears again')
+  await notifier.close()
+})
+
+test('a notification that fails is reported and otherwise forgotten', async () => {
+  const errors: Error[] = []
+  const closed = openPool({
+    connectionString: database.urls.api,
+    applicationName: 'paylink-test',
+    max: 1,
+    onError: () => {},
+  })
+  await closed.end()
+  const notifier = createNotifier(closed, (error) => errors.push(error))
+  notifier.deliveriesWaiting()
+  await eventually(() => errors.length === 1, 'it is reported')
+  notifier.deliveriesWaiting()
+  await notifier.close()
+  expect(errors).toHaveLength(2)
+})

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { SUBSCRIBABLE_EVENT_TYPES } from '../../src/core/endpoint/subscriptions.ts'
+import { OUTCOME_CODES } from '../../src/delivery/outcome-code.ts'
+import { applyRetention, sweepDeliveries } from '../../src/delivery/upkeep.ts'
+import { ATTEMPT_CODE_NAMES, EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  countRows,
+  createTenant,
+  createVerifiedEndpoint,
+  emitEvent,
+  fillBacklog,
+} from '../support/webhook-fixtures.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
+})
+
+const partitions = async (): Promise<string[]> => {
+  const { rows } = await database.owner.query<{ relname: string }>(
+    `select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = 'attempt'::regclass order by 1`,
+  )
+  return rows.map((row) => row.relname)
+}
+const dayName = (offsetDays: number) =>
+  `attempt_${new Date(Date.now() + offsetDays * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')}`
+
+test('attempts have a partition for every day of the week ahead, and lose theirs after thirty days', async () => {
+  for (const offset of [-29, -30, -31, -40]) {
+    const [from, to] = [offset, offset + 1].map((day) =>
+      new Date(Date.now() + day * 86_400_000).toISOString().slice(0, 10),
+    )
+    await database.owner.query(
+      `create table ${dayName(offset)} partition of attempt for values from ('${from} 00:00+00') to ('${to} 00:00+00')`,
+    )
+  }
+  await database.owner.query(`drop table ${dayName(3)}`)
+  await applyRetention(database.pools.delivery)
+  const expected = [-30, -29, -1, 0, 1, 2, 3, 4, 5, 6, 7].map(dayName)
+  expect(await partitions()).toEqual(expected.sort())
+})
+
+test('workers may not drop what is younger than thirty days, nor change an attempt', async () => {
+  const { delivery } = database.pools
+  await expect(delivery.query('select attempt_keep_partitions(7, 5)')).rejects.toThrow('out of range')
+  await expect(database.pools.api.query('select attempt_keep_partitions(7, 30)')).rejects.toThrow(
+    'permission denied',
+  )
+  await expect(delivery.query('update attempt set code = code')).rejects.toThrow('permission denied')
+  await expect(delivery.query('delete from attempt')).rejects.toThrow('permission denied')
+})
+
+test('delivered events go after ninety days; awaited ones and those on their way stay', async () => {
+  const tenant = await createTenant(database)
+  const awaited = await emitEvent(database, tenant)
+  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  const onItsWay = await emitEvent(database, tenant)
+  const delivered = await emitEvent(database, tenant)
+  const young = await emitEvent(database, tenant)
+  await database.owner.query('delete from delivery where event_id = any ($1)', [[delivered, young]])
+  await database.owner.query(`update event set created_at = now() - interval '91 days' where id <> $1`, [
+    young,
+  ])
+  await database.owner.query(`update event set created_at = now() - interval '89 days' where id = $1`, [
+    young,
+  ])
+  expect((await applyRetention(database.pools.delivery)).events).toBe(1)
+  const left = await database.owner.query<{ id: string }>('select id from event order by id')
+  expect(left.rows.map((row) => row.id)).toEqual([awaited, onItsWay, young].sort())
+  expect(endpoint.id).toMatch(/^we_/)
+})
+
+test('kept answers go after seventy-two hours, and secrets when their overlap is over', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  for (const [key, hours] of [
+    ['old', 73],
+    ['young', 71],
+  ]) {
+    await database.owner.query(
+      `insert into idempotency_key values ($1, false, 'post', '/invoices', $2, '', 201, '', now() - $3 * interval '1 hour')`,
+      [tenant.merchantId, key, hours],
+    )
+  }
+  await database.owner.query(
+    `insert into endpoint_secret (merchant_id, id, endpoint_id, livemode, secret_sealed, created_at, valid_until)
+     values ($1, 'ended', $2, false, '', now(), now() - interval '1 second'),
+            ($1, 'ending', $2, false, '', now(), now() + interval '1 hour')`,
+    [tenant.merchantId, endpoint.id],
+  )
+  expect((await applyRetention(database.pools.delivery)).idempotencyKeys).toBe(1)
+  const keys = await database.owner.query('select key from idempotency_key')
+  expect(keys.rows).toEqual([{ key: 'young' }])
+  const secrets = await database.owner.query('select id from endpoint_secret where endpoint_id = $1', [
+    endpoint.id,
+  ])
+  expect(secrets.rows.map((row) => row.id)).not.toContain('ended')
+  expect(secrets.rows).toHaveLength(2)
+})
+
+test('what waited behind an open lane until its time was over awaits recovery, the rest keeps its place', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  await fillBacklog(database, endpoint, 30)
+  await database.owner.query(
+    `insert into delivery_lane values ($1, $2, false, 12, null, now() + interval '1 hour')`,
+    [tenant.merchantId, endpoint.id],
+  )
+  await database.owner.query(
+    `update delivery set give_up_at = now(), due_at = now() - interval '5 days'
+     where id in (select id from delivery order by id limit 10)`,
+  )
+  expect(await sweepDeliveries(database.pools.delivery)).toBe(10)
+  expect(await countRows(database, 'delivery')).toBe(20)
+  const { rows } = await database.owner.query('select distinct reason from event_awaiting')
+  expect(rows).toEqual([{ reason: 'exhausted' }])
+})
+
+test('what is being sent to an endpoint at the moment it is removed is swept once its lease is over', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  await fillBacklog(database, endpoint, 3)
+  await database.owner.query(`update webhook_endpoint set removed_at = now() where id = $1`, [endpoint.id])
+  await database.owner.query(
+    `update delivery set lease_id = gen_random_uuid(), due_at = now() + interval '30 seconds'
+     where id = (select id from delivery limit 1)`,
+  )
+  expect(await sweepDeliveries(database.pools.delivery)).toBe(2)
+  await database.owner.query('update delivery set due_at = now()')
+  expect(await sweepDeliveries(database.pools.delivery)).toBe(1)
+  const { rows } = await database.owner.query('select distinct reason from event_awaiting')
+  expect(rows).toEqual([{ reason: 'removed' }])
+})
+
+test('what the API documents is what the program knows', () => {
+  expect([...EVENT_TYPE_NAMES]).toEqual([...SUBSCRIBABLE_EVENT_TYPES])
+  expect([...ATTEMPT_CODE_NAMES]).toEqual([...OUTCOME_CODES])
+})

@@ -1,0 +1,62 @@
+import pino from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startDeliveryWorker } from '../../src/delivery/worker.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  countRows,
+  createTenant,
+  createVerifiedEndpoint,
+  emitEvent,
+  eventually,
+  fillBacklog,
+  testKeyring,
+} from '../support/webhook-fixtures.ts'
+import { startReceiver } from '../support/webhook-receiver.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+const CUTS = process.env.LONG === '1' ? 100 : 5
+
+test('a database that cuts every connection again and again costs no event and no flood of log lines', async () => {
+  const tenant = await createTenant(database)
+  const receiver = await startReceiver()
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  await fillBacklog(database, endpoint, 2_000)
+  const logged: string[] = []
+  const worker = await startDeliveryWorker({
+    pool: database.pools.delivery,
+    clock: () => new Date(),
+    log: pino({ level: 'debug' }, { write: (line: string) => logged.push(line) }),
+    keyring: testKeyring,
+    listenUrl: database.urls.delivery,
+    allowPrivateTest: true,
+  })
+  for (let cut = 1; cut <= CUTS; cut++) {
+    const before = receiver.events.length
+    await database.owner.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    )
+    // Leases of claims that were cut before their commit was known lapse; here they need not wait for it.
+    await database.owner.query(
+      'update delivery set due_at = now() where lease_id is not null and due_at > now()',
+    )
+    await eventually(() => receiver.events.length > before, `deliveries go on after cut ${cut}`)
+  }
+  const fresh = await emitEvent(database, tenant)
+  await eventually(async () => {
+    await database.owner.query(
+      `update delivery set due_at = now() where due_at > now() + interval '20 seconds'`,
+    )
+    return (await countRows(database, 'delivery')) === 0
+  }, 'everything is delivered')
+  await worker.stop()
+  await receiver.close()
+  const received = new Set(receiver.events.map((event) => event.headers['paylink-event-id']))
+  expect(received.size).toBe(2_001)
+  expect(received.has(fresh)).toBe(true)
+  expect(logged.length).toBeLessThanOrEqual(CUTS * 8)
+})

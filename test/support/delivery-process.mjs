@@ -1,0 +1,23 @@
+// A delivery worker in a process of its own, to be killed and stopped. Runs the built program.
+import { openPool } from '../../dist/db/pool.js'
+import { startDeliveryWorker } from '../../dist/delivery/worker.js'
+import { createLogger } from '../../dist/log.js'
+import { openKeyring } from '../../dist/secrets/keyring.js'
+
+const { databaseUrl, secretKey, concurrency } = JSON.parse(process.argv[2])
+const pool = openPool({
+  connectionString: databaseUrl,
+  applicationName: 'paylink-delivery-test',
+  max: 5,
+  onError: () => {},
+})
+await startDeliveryWorker({
+  pool,
+  clock: () => new Date(),
+  log: createLogger('error', 'stderr'),
+  keyring: openKeyring(Buffer.from(secretKey, 'hex')),
+  listenUrl: databaseUrl,
+  allowPrivateTest: true,
+  concurrency,
+})
+process.stdout.write('ready\n')
