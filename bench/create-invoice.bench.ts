@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../test/support/database.ts'
+import { freePort } from '../test/support/postgres-server.ts'
+import { median, percentile, printFigure, spread } from './support/figure.ts'
+import { driveHttp } from './support/http-load.ts'
+import { startPaylink } from './support/paylink.ts'
+
+const run = promisify(execFile)
+
+const CLIENTS = 16
+const ROUNDS = 5
+const ROUND_SECONDS = 6
+const ADDRESSES = 60_000
+const PGBENCH_CANDIDATES = ['/usr/lib/postgresql/15/bin/pgbench', '/usr/bin/pgbench']
+
+/** What one creation writes, as pgbench can write it: the same rows, one statement each, one commit. */
+const SCRIPT = (merchantId: string) => `
+begin;
+select set_config('paylink.merchant_id', '${merchantId}', true), set_config('paylink.livemode', 'false', true);
+update address set assigned_at = now() where (keyspace, idx) = (select keyspace, idx from address where keyspace = 'litecoin-test' and parameters = 'regtest' and assigned_at is null order by idx limit 1 for update skip locked) returning idx, program, address;
+select md5(random()::text) as id, md5(random()::text) || '00000000' as program \\gset
+insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate, confirmations, allow_asset_selection, external_reference, metadata, address, created_at, expires_at, announced, event_count) values ('${merchantId}', 'inv_' || :id::text, false, 'awaiting_payment', 'LTC', 49990000, 4999, 'merchant', '{"usdPerUnit": "100","quotedAt": "2026-11-21","sources": [{"name": "sandbox","usdPerUnit": "100","at": "2026-11-21"}]}', '{"LTC": 1}', false, 'order-1', '{"cart": "A"}', 'rltc1qexampleexampleexampleexampleexamplexx', now(), now() + interval '1 hour', '{"detected": false,"paid": false,"overpaid": false,"expired": false,"reorged": false,"partialSums": []}', 1);
+insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at) values ('${merchantId}', 'litecoin-test', -(random() * 9e15)::bigint, false, 'inv_' || :id::text, decode(:program::text, 'hex'), 'rltc1qexampleexampleexampleexampleexamplexx', now());
+insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, request_id, created_at) values ('${merchantId}', 'evt_' || :id::text, false, 'invoice.created', 'inv_' || :id::text, 1, convert_to(repeat('x', 1300), 'UTF8'), 'req_1', now());
+insert into event_awaiting (merchant_id, event_id, livemode, reason, since) values ('${merchantId}', 'evt_' || :id::text, false, 'no_endpoint', now());
+insert into idempotency_key (merchant_id, livemode, method, route, key, request_hash, response_status, response_body, created_at) values ('${merchantId}', false, 'post', '/invoices', :id::text, decode(:program::text, 'hex'), 201, convert_to(repeat('x', 1400), 'UTF8'), now());
+end;
+`
+
+async function pgbenchPath(): Promise<string> {
+  for (const path of PGBENCH_CANDIDATES) {
+    try {
+      await access(path)
+      return path
+    } catch {
+      // The next candidate may be there; without any the message below says what to install.
+    }
+  }
+  throw new Error('pgbench is missing: apt-get install postgresql-15 (or postgresql-contrib)')
+}
+
+/** Transactions a second that pgbench reaches with the same clients. */
+async function runPgbench(path: string, database: TestDatabase, script: string): Promise<number> {
+  const url = new URL(database.urls.api)
+  const { stdout } = await run(
+    path,
+    [
+      '-n',
+      '-M',
+      'prepared',
+      '-c',
+      String(CLIENTS),
+      '-j',
+      '1',
+      '-T',
+      String(ROUND_SECONDS),
+      '-f',
+      script,
+    ].concat(['-h', url.hostname, '-p', url.port, '-U', url.username, url.pathname.slice(1)]),
+    { env: { ...process.env, PGPASSWORD: url.password } },
+  )
+  const perSecond = /tps = ([0-9.]+)/.exec(stdout)?.[1]
+  if (perSecond === undefined) throw new Error(`pgbench said:\n${stdout}`)
+  return Number(perSecond)
+}
+
+/** An address pool far larger than the run needs: deriving is another figure. */
+async function fillPool(database: TestDatabase, from: number): Promise<void> {
+  await database.owner.query(
+    `insert into address (keyspace, idx, program, address, parameters, created_at)
+     select 'litecoin-test', i, decode(md5(i::text) || '00000000', 'hex'), 'rltc1q' || md5(i::text), 'regtest', now()
+     from generate_series($1::bigint, $2::bigint) as i`,
+    [from, from + ADDRESSES - 1],
+  )
+  await database.owner.query('vacuum analyze')
+}
+
+test('creating invoices over HTTP against pgbench making the same inserts', async () => {
+  const database = await createTestDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'paylink-bench-'))
+  const port = await freePort()
+  const paylink = await startPaylink(['api'], {
+    DATABASE_URL: database.ownerUrl,
+    API_DATABASE_URL: database.urls.api,
+    WATCHER_DATABASE_URL: database.urls.watcher,
+    DELIVERY_DATABASE_URL: database.urls.delivery,
+    SIGNER_DATABASE_URL: database.urls.signer,
+    DATA_DIR: folder,
+    PORT: String(port),
+    RATE_LIMIT_TEST: '100000',
+  })
+  try {
+    const { key, merchantId } = await paylink.createKey()
+    await database.owner.query(
+      `insert into account_key (keyspace, path, created_at) values ('litecoin-test', 'm', now()) on conflict do nothing`,
+    )
+    await database.owner.query(
+      `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
+       values ('litecoin-test', 'regtest', 1, 'aa', 1, 'ok', now())`,
+    )
+    const script = join(folder, 'script.sql')
+    await writeFile(script, SCRIPT(merchantId))
+    const pgbench = await pgbenchPath()
+
+    const request = (): string => {
+      const body =
+        '{"usd_amount":"49.99","asset":"LTC","external_reference":"order-1","metadata":{"cart":"A"}}'
+      return `POST /api/v1/invoices HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\nidempotency-key: ${randomBytes(12).toString('hex')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    }
+    const load = (perSecond?: number) =>
+      driveHttp({
+        port,
+        connections: CLIENTS,
+        durationMs: ROUND_SECONDS * 1000,
+        request,
+        ...(perSecond === undefined ? {} : { perSecond }),
+      })
+
+    await fillPool(database, 1)
+    await load()
+    const ratios: number[] = []
+    const ours: number[] = []
+    const theirs: number[] = []
+    for (let round = 1; round <= ROUNDS; round++) {
+      await fillPool(database, round * ADDRESSES + 1)
+      const peer = await runPgbench(pgbench, database, script)
+      const mine = await load()
+      expect([...mine.statuses.keys()]).toEqual([201])
+      ours.push(mine.perSecond)
+      theirs.push(peer)
+      ratios.push(mine.perSecond / peer)
+    }
+    const half = await load(median(ours) / 2)
+    expect([...half.statuses.keys()]).toEqual([201])
+    printFigure({
+      name: 'create-invoice over HTTP ÷ pgbench making the same inserts',
+      target: '≥ 0.5',
+      measured: median(ratios).toFixed(2),
+      detail: `spread ${spread(ratios)}; ${median(ours).toFixed(0)}/s against ${median(theirs).toFixed(0)}/s, ${CLIENTS} clients`,
+    })
+    printFigure({
+      name: 'create-invoice p99 at half that load',
+      target: '≤ 100 ms',
+      measured: `${percentile(half.latenciesMs, 0.99).toFixed(1)} ms`,
+      detail: `p50 ${percentile(half.latenciesMs, 0.5).toFixed(1)} ms at ${half.perSecond.toFixed(0)}/s`,
+    })
+  } finally {
+    await paylink.stop()
+    await database.drop()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
