@@ -64,11 +64,15 @@ export async function startEmbeddedPostgres(
   const place = { program: await findPostgresProgram(folder), dataDir, folder, onStep: on.step ?? (() => {}) }
   let connection = await connect(place)
   let leaving = false
+  let reconnecting: Promise<void> = Promise.resolve()
   const stay = (keeper: pg.Client) => {
-    // Without a listener the loss of this connection would end the process by itself.
+    let lost = false
+    // Without a listener the loss of this connection would end the process by itself. It may be told twice:
+    // by the server's last words and by the end of the connection.
     keeper.on('error', (error) => {
-      if (leaving) return
-      reconnect(place, connection.port, error).then(
+      if (leaving || lost) return
+      lost = true
+      reconnecting = reconnect(place, connection.port, error).then(
         (next) => {
           connection = next
           stay(next.keeper)
@@ -82,6 +86,7 @@ export async function startEmbeddedPostgres(
     ownerUrl: urlOf(connection.port, connection.password, DATABASE),
     stop: async () => {
       leaving = true
+      await reconnecting
       await leave(place, connection.keeper)
     },
   }
@@ -102,7 +107,6 @@ function connect(place: Place): Promise<Connection> {
       try {
         if (port === null) throw new ServerBusy('it is starting')
         const keeper = await connectKeeper(port, settings.password)
-        await ensureDatabase(keeper)
         return { port, password: settings.password, keeper }
       } catch (error) {
         if (!isPassing(error) || Date.now() > giveUpAt) {
@@ -298,8 +302,14 @@ async function connectKeeper(port: number, password: string): Promise<pg.Client>
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   })
-  await keeper.connect()
-  return keeper
+  try {
+    await keeper.connect()
+    await ensureDatabase(keeper)
+    return keeper
+  } catch (error) {
+    await keeper.end()
+    throw error
+  }
 }
 
 async function ensureDatabase(keeper: pg.Client): Promise<void> {

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import { keyspaceOf } from '../../src/core/assets.ts'
+import { invoiceEvent } from '../../src/db/commit-advance.ts'
+import { insertEvent } from '../../src/db/queries/events.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { inBlock, inMempool } from '../support/invoice.ts'
+import { seedInvoice, seedMerchant } from '../support/seed.ts'
+
+/**
+ * The auditor is only worth something if it notices. Each case is a whole, paid invoice in which one thing is
+ * broken on purpose, as the owner of the database could and no role may.
+ */
+
+const WHOLE = 100_000_000n
+const TXID = 'a1'
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+  // The faults below are ones that the database itself refuses; a fault that got in anyway is what an audit is for.
+  await database.owner.query(`do $$ declare t record; begin
+    for t in select tgname, tgrelid::regclass as on_table from pg_trigger where not tgisinternal loop
+      execute format('alter table %s disable trigger %I', t.on_table, t.tgname);
+    end loop;
+  end $$`)
+  await database.owner.query(`do $$ declare c record; begin
+    for c in select conname, conrelid::regclass as on_table from pg_constraint
+      where contype in ('f', 'c') and connamespace = 'public'::regnamespace and conparentid = 0 and conrelid <> 0
+    loop execute format('alter table %s drop constraint %I', c.on_table, c.conname); end loop;
+  end $$`)
+})
+afterAll(() => database.drop())
+
+const failed = async (): Promise<string[]> =>
+  (await runAudit(database.owner, [])).filter(({ findings }) => findings.length > 0).map(({ name }) => name)
+
+async function wipe(): Promise<void> {
+  await database.owner.query(`truncate merchant, payment_rules, api_key, invoice, account_key, address, deposit_address,
+    transfer, webhook_endpoint, event, event_awaiting, delivery, attempt, ledger_transfer, ledger_entry, ledger_balance cascade`)
+}
+
+/** A paid invoice with its address, its payment, its postings, its balances and its events. */
+async function paidInvoice(): Promise<{ tenant: Tenant; id: string }> {
+  const tenant = await seedMerchant(database)
+  const invoice = await seedInvoice(database, tenant)
+  await database.owner.query(
+    `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
+     select keyspace, idx, program, address, 'regtest', now(), now() from deposit_address where invoice_id = $1`,
+    [invoice.id],
+  )
+  await database.owner.query('update account_key set next_index = next_index + 1 where keyspace = $1', [
+    keyspaceOf(invoice.asset, invoice.livemode),
+  ])
+  const clock = () => new Date()
+  await withTransaction(database.owner, tenant, async (tx) => {
+    const context = { now: clock(), tipHeightOf: () => 100, requestId: null }
+    await insertEvent(tx, tenant, invoiceEvent('invoice.created', invoice, 1, context))
+    await tx.query('update invoice set event_count = 1 where id = $1', [invoice.id])
+  })
+  for (const fact of [inMempool(TXID, WHOLE), inBlock(TXID, WHOLE, 1), inBlock(TXID, WHOLE, 2)]) {
+    await recordTransfers(
+      { pool: database.owner, clock },
+      { tenant, invoiceId: invoice.id, facts: [fact], tipHeight: 101 },
+    )
+  }
+  // With the triggers off the balances are kept by hand.
+  await database.owner.query(
+    `insert into ledger_balance (merchant_id, livemode, asset, account, balance)
+     select merchant_id, livemode, asset, account, sum(amount) from ledger_entry group by 1, 2, 3, 4`,
+  )
+  return { tenant, id: invoice.id }
+}
+
+test('a whole and paid invoice is in order', async () => {
+  await wipe()
+  await paidInvoice()
+  expect(await failed()).toEqual([])
+})
+
+const BREAKS: readonly [what: string, check: string, sql: string][] = [
+  [
+    'an entry is a unit too high',
+    'ledger_sums_to_zero',
+    `update ledger_entry set amount = amount + 1 where account = 'available'`,
+  ],
+  [
+    'the entries of a posting are gone',
+    'ledger_transfer_has_entries',
+    `delete from ledger_entry where transfer_id like '%:2'`,
+  ],
+  [
+    'an entry was written later',
+    'ledger_is_never_changed',
+    `update ledger_entry set transaction_id = pg_current_xact_id() where account = 'chain'`,
+  ],
+  [
+    'an entry is of the other mode',
+    'ledger_is_never_changed',
+    `update ledger_entry set livemode = true where account = 'chain'`,
+  ],
+  [
+    'a balance is a unit too high',
+    'balance_is_the_sum',
+    `update ledger_balance set balance = balance + 1 where account = 'available'`,
+  ],
+  ['a balance is missing', 'balance_is_the_sum', `delete from ledger_balance where account = 'available'`],
+  ['an account is below zero', 'balance_is_not_negative', `update ledger_entry set amount = -amount`],
+  [
+    'a posting is missing',
+    'transfer_has_its_postings',
+    `update ledger_transfer set id = 'x' where id like '%:2'`,
+  ],
+  [
+    'a transfer was posted once more than it says',
+    'transfer_has_its_postings',
+    `update transfer set ledger_postings = 1`,
+  ],
+  [
+    'the value was posted into another bucket',
+    'transfer_stands_in_its_bucket',
+    `update ledger_entry set account = 'suspense' where account = 'available'`,
+  ],
+  [
+    'the value was posted twice over',
+    'transfer_stands_in_its_bucket',
+    `update ledger_entry set amount = amount * 2`,
+  ],
+  ['the transfer behind a posting is gone', 'posting_has_its_transfer', `delete from transfer`],
+  [
+    'a transfer says it is somewhere else than its facts',
+    'invoice_follows_its_facts',
+    `update transfer set ledger_bucket = 'pending'`,
+  ],
+  [
+    'an invoice is stored as paid and is not',
+    'invoice_follows_its_facts',
+    `update transfer set amount = amount - 1`,
+  ],
+  ['an invoice is paid without a time', 'invoice_follows_its_facts', `update invoice set paid_at = null`],
+  [
+    "an invoice shows somebody else's address",
+    'invoice_has_its_address',
+    `update invoice set address = 'rltc1other'`,
+  ],
+  [
+    'an address is given out and still in the pool',
+    'address_is_given_once',
+    `update address set assigned_at = null`,
+  ],
+  [
+    'an address is not the one that was derived',
+    'address_is_given_once',
+    `update address set program = '\\x00'`,
+  ],
+  ['an address was taken for nobody', 'taken_address_has_its_invoice', `delete from deposit_address`],
+  ['an index will be used again', 'index_is_beyond_every_address', `update account_key set next_index = 0`],
+  [
+    'a transfer is of the other mode',
+    'transfer_is_of_its_mode',
+    `update transfer set network = 'litecoin-live'`,
+  ],
+  [
+    'a confirmed transfer is in no block',
+    'transfer_is_where_it_says',
+    `update transfer set block_hash = null, block_height = null`,
+  ],
+  ['an event is missing', 'events_have_no_gap', `delete from event where sequence = 2`],
+  ['the first event is missing', 'events_have_no_gap', `delete from event where sequence = 1`],
+  [
+    'an invoice forgot an event',
+    'invoice_counts_its_events',
+    `update invoice set event_count = event_count - 1`,
+  ],
+  [
+    'paid was told twice',
+    'milestone_is_told_once',
+    `update event set event_type = 'invoice.paid' where sequence = 3`,
+  ],
+  ['an event tells of nobody', 'event_tells_of_an_invoice', `update event set resource_id = 'inv_other'`],
+  [
+    "an event's bytes were changed",
+    'event_body_is_its_own',
+    `update event set body = replace(convert_from(body, 'UTF8'), 'invoice.paid', 'invoice.gone')::bytea`,
+  ],
+  ['an event was lost', 'event_is_never_lost', `delete from event_awaiting`],
+  [
+    'a delivery leads to nowhere',
+    'delivery_is_of_its_mode',
+    `insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
+     select merchant_id, 'dlv_1', livemode, 'we_none', id, now(), now() from event limit 1`,
+  ],
+]
+
+test.each(BREAKS)('the auditor notices that %s', async (_what, check, sql) => {
+  await wipe()
+  await paidInvoice()
+  await database.owner.query(sql)
+  expect(await failed()).toContain(check)
+})
