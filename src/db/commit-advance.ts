@@ -6,7 +6,7 @@ import { newId } from '../new-id.ts'
 import { insertEvent } from './queries/events.ts'
 import { type StoredInvoice, updateInvoice } from './queries/invoices.ts'
 import { insertLedgerTransfer } from './queries/ledger.ts'
-import { savePayments } from './queries/transfers.ts'
+import { insertPayments, updatePayments } from './queries/transfers.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
 /**
@@ -25,7 +25,14 @@ export async function commitAdvance(
   const invoiceChanged = termsOf(before.invoice) !== termsOf(advance.next)
   if (changedPayments.length === 0 && !invoiceChanged) return { changed: false, deliveries: 0 }
 
-  await savePayments(tx, tenant, advance.next.id, changedPayments)
+  const known = new Set(before.invoice.payments.map((payment) => payment.id))
+  const isNew = (payment: Payment) => !known.has(payment.id)
+  await insertPayments(tx, tenant, advance.next.id, changedPayments.filter(isNew))
+  await updatePayments(
+    tx,
+    tenant,
+    changedPayments.filter((payment) => !isNew(payment)),
+  )
   let eventCount = before.eventCount
   let deliveries = 0
   for (const effect of advance.effects) {

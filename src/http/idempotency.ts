@@ -81,10 +81,12 @@ async function claimKey(
   scope: IdempotencyScope,
   requestHash: Buffer,
 ): Promise<Claim> {
-  if (!(await tryLockIdempotencyKey(tx, lockOf(scope)))) {
-    return { kind: 'conflict', code: 'idempotency_key_in_use' }
-  }
-  const stored = await findStoredAnswer(tx, scope)
+  // Sent together; the server reads only after it has tried the lock.
+  const [locked, stored] = await Promise.all([
+    tryLockIdempotencyKey(tx, lockOf(scope)),
+    findStoredAnswer(tx, scope),
+  ])
+  if (!locked) return { kind: 'conflict', code: 'idempotency_key_in_use' }
   if (stored === null) return { kind: 'fresh' }
   if (stored.created_at.getTime() <= deps.clock().getTime() - IDEMPOTENCY_KEPT_MS) {
     await deleteStoredAnswer(tx, scope)

@@ -107,3 +107,12 @@ function searchCondition(search: InvoiceSearch, values: unknown[]): string {
       where merchant_id = $1 and livemode = $2 and program = ${program}::bytea
         and keyspace in (select keyspace from account_key))))`
 }
+
+/** Whether the tenant has this invoice. Served by the primary key. */
+export async function invoiceExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'select from invoice where merchant_id = $1 and id = $2 and livemode = $3',
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  return rowCount === 1
+}

@@ -96,8 +96,8 @@ export async function loadTransfersOf(
   return rows.map(trackedFromRow)
 }
 
-/** Writes the payments that an advance made or changed. */
-export async function savePayments(
+/** Writes payments that are new. Only the watcher may: nothing else sees a chain. */
+export async function insertPayments(
   tx: Tx,
   tenant: Tenant,
   invoiceId: string,
@@ -105,45 +105,62 @@ export async function savePayments(
 ): Promise<void> {
   for (const payment of payments) {
     await tx.query(
-      `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount,
-         status, first_seen_at, detected_at, confirmed_at, block_height, block_hash, block_time,
-         confirmations_required, late, dust, review_reason, resolution, announced_confirming, announced_review,
-         ledger_bucket, ledger_postings)
+      `insert into transfer (merchant_id, id, livemode, status, first_seen_at, confirmed_at, block_height, block_hash,
+         block_time, late, review_reason, resolution, announced_confirming, announced_review, ledger_bucket,
+         ledger_postings, invoice_id, network, txid, output_index, asset, amount, detected_at,
+         confirmations_required, dust)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $25)
-       on conflict (merchant_id, id) do update
-       set status = $10, first_seen_at = $11, confirmed_at = $13, block_height = $14, block_hash = $15,
-         block_time = $16, late = $18, review_reason = $20, resolution = $21, announced_confirming = $22,
-         announced_review = $23, ledger_bucket = $24, ledger_postings = $25`,
+         $22, $23, $24, $25)`,
       [
-        tenant.merchantId,
-        payment.id,
-        tenant.livemode,
+        ...changingColumns(tenant, payment),
         invoiceId,
         payment.network,
         payment.txid,
         payment.outputIndex,
         payment.asset,
         payment.amount,
-        payment.status,
-        new Date(payment.firstSeenMs),
         new Date(payment.detectedAtMs),
-        payment.confirmedAtMs === null ? null : new Date(payment.confirmedAtMs),
-        payment.block?.height ?? null,
-        payment.block?.hash ?? null,
-        payment.block === null ? null : new Date(payment.block.timeMs),
         payment.confirmationsRequired,
-        payment.late,
         payment.dust,
-        payment.reviewReason,
-        payment.resolution,
-        payment.announced.confirming,
-        payment.announced.review,
-        payment.bucket,
-        payment.postings,
       ],
     )
   }
+}
+
+/** Writes what has changed of payments that stand already. */
+export async function updatePayments(tx: Tx, tenant: Tenant, payments: readonly Payment[]): Promise<void> {
+  for (const payment of payments) {
+    const { rowCount } = await tx.query(
+      `update transfer
+       set status = $4, first_seen_at = $5, confirmed_at = $6, block_height = $7, block_hash = $8, block_time = $9,
+         late = $10, review_reason = $11, resolution = $12, announced_confirming = $13, announced_review = $14,
+         ledger_bucket = $15, ledger_postings = $16
+       where merchant_id = $1 and id = $2 and livemode = $3`,
+      changingColumns(tenant, payment),
+    )
+    if (rowCount !== 1) throw new Error(`payment ${payment.id} was changed and is not there`)
+  }
+}
+
+function changingColumns(tenant: Tenant, payment: Payment): unknown[] {
+  return [
+    tenant.merchantId,
+    payment.id,
+    tenant.livemode,
+    payment.status,
+    new Date(payment.firstSeenMs),
+    payment.confirmedAtMs === null ? null : new Date(payment.confirmedAtMs),
+    payment.block?.height ?? null,
+    payment.block?.hash ?? null,
+    payment.block === null ? null : new Date(payment.block.timeMs),
+    payment.late,
+    payment.reviewReason,
+    payment.resolution,
+    payment.announced.confirming,
+    payment.announced.review,
+    payment.bucket,
+    payment.postings,
+  ]
 }
 
 function trackedFromRow(row: TransferRow): TrackedTransfer {
