@@ -28,6 +28,8 @@ export function openPool(options: {
     connectionString: options.connectionString,
     application_name: options.applicationName,
     max: options.max,
+    // Statements that do not wait for one another's answers travel together.
+    pipeline: true,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,

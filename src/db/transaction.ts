@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type pg from 'pg'
 import type { Pool, Queryable } from './pool.ts'
 
@@ -40,8 +41,13 @@ async function runTransaction<Result>(
   const client = await pool.connect()
   let broken: Error | undefined
   try {
-    await client.query(begin)
+    // The first statement travels with the begin. Were the begin to fail, so would every statement after it:
+    // it fails only with its connection.
+    gatherWrites(client)
+    const begun = outcomeOf(client.query(begin))
     const result = await work(asTransaction(client))
+    const failure = await begun
+    if (failure !== null) throw failure.error
     await client.query('commit')
     return result
   } catch (error) {
@@ -50,6 +56,15 @@ async function runTransaction<Result>(
   } finally {
     // A client that could not roll back is closed, not returned.
     client.release(broken)
+  }
+}
+
+async function outcomeOf(sent: Promise<unknown>): Promise<{ error: unknown } | null> {
+  try {
+    await sent
+    return null
+  } catch (error) {
+    return { error }
   }
 }
 
@@ -65,6 +80,30 @@ async function rollback(client: pg.PoolClient): Promise<Error | undefined> {
 function asTransaction(client: pg.PoolClient): Tx {
   return {
     inTransaction: true,
-    query: (text, values) => client.query(text, values),
+    query: (text, values = []) => {
+      gatherWrites(client)
+      return client.query({ ...preparedAs(text), text, values })
+    },
   }
+}
+
+/** Statements sent in one turn of the event loop leave in one write to the socket: a system call costs as much as a small statement. */
+function gatherWrites(client: pg.PoolClient): void {
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+  stream.cork()
+  process.nextTick(() => stream.uncork())
+}
+
+/** More texts than the program has; a list's text varies with its filters. */
+const PREPARED_MAX = 500
+const preparedNames = new Map<string, { name: string }>()
+
+/** Each statement is parsed and planned once for each connection: its text has a name. */
+function preparedAs(text: string): { name: string } | Record<string, never> {
+  const known = preparedNames.get(text)
+  if (known !== undefined) return known
+  if (preparedNames.size >= PREPARED_MAX) return {}
+  const named = { name: `q${preparedNames.size}` }
+  preparedNames.set(text, named)
+  return named
 }
