@@ -14,7 +14,11 @@ test('the API role sees nothing of a merchant that its transaction does not name
   await database.owner.query(`insert into merchant values ($1, 'Shop', 'a@example.com', now())`, [merchantId])
   await database.owner.query(`insert into payment_rules values ($1, false, '{}', now())`, [merchantId])
   const count = (tenant: { merchantId: string; livemode: boolean }) =>
-    withTransaction(database.pools.api, tenant, async (tx) => (await tx.query('select from payment_rules')).rowCount)
+    withTransaction(
+      database.pools.api,
+      tenant,
+      async (tx) => (await tx.query('select from payment_rules')).rowCount,
+    )
   expect(await count({ merchantId, livemode: false })).toBe(1)
   expect(await count({ merchantId, livemode: true })).toBe(0)
   expect(await count({ merchantId: newId('merchant', new Date()), livemode: false })).toBe(0)
