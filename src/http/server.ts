@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Log } from '../log.ts'
 
@@ -69,6 +69,7 @@ export async function startHttpServer(options: {
     },
   }) as Server
   server.maxHeadersCount = HEADERS_MAX
+  server.prependListener('request', settleAddress)
   await listen(server, options)
   return {
     inFlight: () => inFlight,
@@ -81,6 +82,20 @@ export async function startHttpServer(options: {
       await closed
     },
   }
+}
+
+/** Whatever the caller calls us, no code of ours reads it: links are built on `BASE_URL`. */
+const OWN_NAME = 'paylink'
+
+/**
+ * Makes every request's address one that can be parsed, before the adapter parses it: the Host header is put
+ * aside, and a target that is no path becomes one that leads nowhere.
+ */
+function settleAddress(incoming: IncomingMessage): void {
+  incoming.headers.host = OWN_NAME
+  const target = incoming.url ?? ''
+  const path = /^https?:\/\/[^/]*(\/.*)$/.exec(target)?.[1] ?? target
+  incoming.url = path.startsWith('/') ? path.replaceAll('\\', '%5C') : '/no-path'
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

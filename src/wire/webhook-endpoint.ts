@@ -21,12 +21,10 @@ export const createWebhookEndpointBody = z
       .meta({
         description: 'Exact event types, or `["*"]` for all.',
         examples: [['invoice.paid', 'invoice.manual_review'], ['*']],
-        override: {
-          type: 'array',
-          minItems: 1,
-          maxItems: SUBSCRIPTIONS_MAX,
-          items: { type: 'string', enum: ['*', ...EVENT_TYPE_NAMES] },
-        },
+        type: 'array',
+        minItems: 1,
+        maxItems: SUBSCRIPTIONS_MAX,
+        items: { type: 'string', enum: ['*', ...EVENT_TYPE_NAMES] },
       }),
   })
   .meta({ id: 'CreateWebhookEndpoint' })

@@ -17,6 +17,7 @@ export const createWebhookEndpointRoute = defineRoute({
   scope: 'webhooks:write',
   live: 'session',
   body: createWebhookEndpointBody,
+  example: { url: 'https://shop.example/webhooks/paylink', subscribed_events: ['*'] },
   success: { status: 201, description: 'The endpoint, to be verified.', schema: createdWebhookEndpointView },
   problems: [
     'endpoint_url_refused',

@@ -15,6 +15,7 @@ export const payTestInvoiceRoute = defineRoute({
   scope: 'invoices:write',
   live: 'test_only',
   body: payTestInvoiceBody,
+  example: { scenario: 'exact' },
   success: { status: 200, description: 'The payment is on its way.', schema: testPaymentView },
   problems: ['sandbox_not_available'],
   exists: invoiceExists,

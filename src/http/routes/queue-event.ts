@@ -15,6 +15,7 @@ export const queueEventRoute = defineRoute({
   scope: 'events:write',
   live: 'session',
   body: queueEventBody,
+  example: { endpoint_id: 'we_01jd0w5f3e8gqv7n5k2m9x4c6t' },
   success: { status: 200, description: 'A new delivery of the event.', schema: queuedDeliveryView },
   problems: ['endpoint_not_eligible'],
   exists: eventExists,

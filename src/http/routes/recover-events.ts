@@ -14,6 +14,7 @@ export const recoverEventsRoute = defineRoute({
   scope: 'events:write',
   live: 'session',
   body: recoverEventsBody,
+  example: { endpoint_id: 'we_01jd0w5f3e8gqv7n5k2m9x4c6t', since: '2026-01-31T09:30:00Z' },
   success: { status: 200, description: 'How many were queued.', schema: recoveryView },
   problems: ['endpoint_not_eligible'],
 

@@ -1,0 +1,158 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
+import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { freePort } from '../support/postgres-server.ts'
+
+const SLOW_SOCKETS = 200
+
+let api: TestApi
+let merchant: TestMerchant
+let server: HttpServer
+let port: number
+beforeAll(async () => {
+  api = await createTestApi()
+  merchant = await api.addMerchant()
+  port = await freePort()
+  server = await startHttpServer({
+    host: '127.0.0.1',
+    port,
+    parts: [{ name: 'api', owns: () => true, fetch: (request) => api.app.fetch(request) }],
+    log: api.deps.log,
+  })
+})
+afterAll(async () => {
+  await server.stop(() => {})
+  await api.drop()
+})
+
+const url = (path: string) => `http://127.0.0.1:${port}/api/v1${path}`
+const headers = () => ({ authorization: `Bearer ${merchant.testKey}`, 'content-type': 'application/json' })
+const create = (body: string, extra: { [name: string]: string } = {}) =>
+  fetch(url('/invoices'), { method: 'POST', headers: { ...headers(), ...extra }, body })
+const order = JSON.stringify({ usd_amount: '10', asset: 'LTC' })
+
+/** What the server says to bytes that no client library would send. */
+function talk(bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    socket.setEncoding('utf8')
+    socket.on('data', (chunk: string) => {
+      said += chunk
+      if (said.includes('\r\n0\r\n\r\n') || said.endsWith('}')) socket.destroy()
+    })
+    socket.on('close', () => resolve(said))
+    socket.on('error', reject)
+  })
+}
+
+test('an invoice is made over the wire, declared, chunked and repeated', async () => {
+  const made = await create(order, { 'idempotency-key': 'k' })
+  expect(made.status).toBe(201)
+  expect(made.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  const text = await made.text()
+  const again = await create(order, { 'idempotency-key': 'k' })
+  expect([await again.text(), again.headers.get('idempotent-replayed')]).toEqual([text, 'true'])
+  const chunked = await fetch(url('/invoices'), {
+    method: 'POST',
+    headers: headers(),
+    body: new Blob([order]).stream(),
+    duplex: 'half',
+  } as RequestInit)
+  expect(chunked.status).toBe(201)
+})
+
+test('a POST without a body needs none where the route takes none', async () => {
+  const { id } = (await (await create(order)).json()) as { id: string }
+  const cancelled = await fetch(url(`/invoices/${id}/cancel`), {
+    method: 'POST',
+    headers: { authorization: `Bearer ${merchant.testKey}` },
+  })
+  expect(cancelled.status).toBe(200)
+  const bare = await talk(
+    `POST /api/v1/invoices/${id}/cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${merchant.testKey}\r\nConnection: close\r\n\r\n`,
+  )
+  expect(bare).toContain('409 Conflict')
+})
+
+test('a body too large is 413 over the wire, declared and chunked, and the next request is answered', async () => {
+  const huge = JSON.stringify({ usd_amount: '10', metadata: { a: 'x'.repeat(200_000) } })
+  expect((await create(huge)).status).toBe(413)
+  const chunked = await fetch(url('/invoices'), {
+    method: 'POST',
+    headers: headers(),
+    body: new Blob([huge]).stream(),
+    duplex: 'half',
+  } as RequestInit)
+  expect(chunked.status).toBe(413)
+  expect((await create(order)).status).toBe(201)
+})
+
+test('headers that are too large, a body that lies about its length, and two keys are refused', async () => {
+  const key = `Authorization: Bearer ${merchant.testKey}\r\n`
+  expect(await talk(`GET /api/v1/assets HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(
+    /^HTTP\/1\.1 431 /,
+  )
+  expect(await talk(`GET /api/v1/assets HTTP/1.1\r\nHost: x\r\n${key}${key}\r\n`)).toMatch(
+    /^HTTP\/1\.1 (?:200|400|401) /,
+  )
+  expect(
+    await talk(
+      `POST /api/v1/invoices HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    ),
+  ).toMatch(/^HTTP\/1\.1 400 /)
+  expect(await talk('nonsense\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
+})
+
+test('no Host, however odd, is a 500 or stands in an answer', async () => {
+  for (const host of ['evil.example', 'a b', '[::1', '"><script>', 'x:99999', '%00', 'xn--']) {
+    const said = await talk(`GET /api/v1/assets HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    expect(said.split(' ')[1], host).toMatch(/^4[0-9]{2}$/)
+    expect(said).not.toContain('evil')
+    expect(said).not.toContain('<script>')
+  }
+})
+
+test('no path, however odd, is a 500', async () => {
+  for (const path of [
+    '//',
+    '/..',
+    '/%',
+    '/%zz',
+    '/%ff',
+    '/a%00b',
+    '*',
+    'http://x/y',
+    '/\u00ff',
+    '/?%',
+    '/api/v1/invoices/%2e%2e',
+    '/api/v1/invoices/%',
+  ]) {
+    const said = await talk(
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${merchant.testKey}\r\nConnection: close\r\n\r\n`,
+    )
+    expect(said.split(' ')[1], path).toMatch(/^4[0-9]{2}$/)
+  }
+})
+
+test('hundreds of sockets that send slowly hold nobody up', async () => {
+  const sockets = await Promise.all(
+    Array.from(
+      { length: SLOW_SOCKETS },
+      () =>
+        new Promise<ReturnType<typeof connect>>((resolve) => {
+          const socket = connect(port, '127.0.0.1', () => {
+            socket.write('POST /api/v1/invoices HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n')
+            resolve(socket)
+          })
+          socket.on('error', () => {})
+        }),
+    ),
+  )
+  try {
+    for (let index = 0; index < 20; index++) expect((await create(order)).status).toBe(201)
+  } finally {
+    for (const socket of sockets) socket.destroy()
+  }
+})
