@@ -20,7 +20,7 @@ const lockShape = z.object({
       hasInstallScript: z.boolean().optional(),
       integrity: z.string().optional(),
       resolved: z.string().optional(),
-      os: z.array(z.string()).optional(),
+      optionalDependencies: z.record(z.string(), z.string()).optional(),
     }),
   ),
 })
@@ -52,6 +52,13 @@ test('every install script that may run is listed in package.json', async () => 
 
 test('every locked package is pinned by its hash', async () => {
   expect((await readLocked()).filter(({ integrity }) => !integrity?.startsWith('sha512-'))).toEqual([])
+})
+
+test('the lockfile holds the packages of every platform, without which npm ci refuses it', async () => {
+  const locked = await readLocked()
+  const names = new Set(locked.map(({ name }) => name))
+  const wanted = locked.flatMap(({ optionalDependencies }) => Object.keys(optionalDependencies ?? {}))
+  expect(wanted.filter((name) => !names.has(name))).toEqual([])
 })
 
 test('every direct dependency is pinned to one version and has its reason in docs/decisions/libraries.md', async () => {
