@@ -33,6 +33,16 @@ export function withSystemTransaction<Result>(
   return runTransaction(pool, 'begin', work)
 }
 
+/**
+ * The same for the delivery queue, whose every statement is served by an index. A connection plans a statement
+ * once, and that may be while the queue is empty and a scan of it looks cheapest; the plan then has to serve a
+ * million rows.
+ */
+export function withQueueTransaction<Result>(pool: Pool, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  const begin = 'begin; set local enable_seqscan = off; set local enable_bitmapscan = off'
+  return runTransaction(pool, begin, work)
+}
+
 async function runTransaction<Result>(
   pool: Pool,
   begin: string,

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { recordLapsed } from '../db/queries/attempts.ts'
 import { type ClaimedDelivery, claimFromLanes, claimProbes } from '../db/queries/deliveries.ts'
-import { withSystemTransaction } from '../db/transaction.ts'
+import { withQueueTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
 export type Claimed = {
@@ -30,7 +30,7 @@ export async function claimDeliveries(
   },
 ): Promise<Claimed> {
   const leaseId = randomUUID()
-  const claimed = await withSystemTransaction(deps.pool, async (tx) => {
+  const claimed = await withQueueTransaction(deps.pool, async (tx) => {
     const probes = input.withProbes ? await claimProbes(tx, { leaseId, rowsMax: input.rowsMax }) : null
     const probeRows = probes?.deliveries ?? []
     const lanes = await claimFromLanes(tx, { ...input, leaseId, rowsMax: input.rowsMax - probeRows.length })

@@ -6,23 +6,32 @@ import type { Log } from '../log.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import type { Claimed } from './claim.ts'
 import { type Clients, clientFor } from './clients.ts'
-import type { LaneWindows } from './lane-windows.ts'
+import type { Lanes } from './lanes.ts'
 import type { Outcome } from './record-outcomes.ts'
 import { RECEIVER_DEADLINE_MS, type SendOutcome, sendEvent } from './send.ts'
 
 /**
- * The claim itself saw an eligible endpoint. Should this process have slept between the claim and the POST, it
- * looks again: the endpoint may be disabled and the lease another's.
+ * The claim itself saw an eligible endpoint and its secrets. A row that waited longer than this, for its turn or
+ * because the process slept, is looked at again: the endpoint may be disabled, its secret another, the lease lost.
  */
 const RECHECK_AFTER_MS = 200
 
+/** A claimed delivery on its way to its endpoint. */
+export type Row = {
+  readonly endpointId: string
+  readonly delivery: ClaimedDelivery
+  readonly claimed: Claimed
+  /** The secret in the clear; each is opened once for a claim, and forgotten with it. */
+  readonly open: OpenSecret
+}
+type OpenSecret = (delivery: ClaimedDelivery, secret: ClaimedDelivery['secrets'][number]) => string
+
 export type Dispatcher = {
-  inFlight(): number
-  /** Sends each claimed delivery; outcomes come by `onOutcome`. */
+  /** Sends each claimed delivery as its lane has a slot; outcomes come by `onOutcome`. */
   send(claimed: Claimed): void
   /** Gives claimed deliveries back unsent. */
   release(claimed: Claimed): Promise<void>
-  /** Resolves when nothing is in flight, or after `withinMs`. */
+  /** Gives back what waits, and resolves when nothing is in flight, or after `withinMs`. */
   settle(withinMs: number): Promise<void>
 }
 
@@ -32,54 +41,77 @@ export function createDispatcher(deps: {
   log: Log
   keyring: Keyring
   clients: Clients
-  windows: LaneWindows
+  lanes: Lanes<Row>
   onOutcome: (outcome: Outcome) => void
-  /** Half of what was in flight at the last claim has ended. */
+  /** Half of what was held at the last claim has ended. */
   onRoom: () => void
 }): Dispatcher {
+  const { lanes } = deps
   const sending = new Set<Promise<void>>()
   let ringAt = 0
 
-  const sendOne = async (delivery: ClaimedDelivery, claimed: Claimed): Promise<boolean> => {
+  const giveBack = async (rows: readonly Row[]): Promise<void> => {
+    if (rows.length === 0) return
+    const held = rows.map(({ delivery, claimed }) => ({ ...delivery, leaseId: claimed.leaseId }))
+    try {
+      await releaseDeliveries(deps.pool, held)
+    } catch (error) {
+      // Only later, not lost: the leases lapse.
+      deps.log.warn({ err: error, count: rows.length }, 'claimed deliveries were not given back')
+    }
+  }
+
+  const sendOne = async (row: Row): Promise<boolean> => {
+    const { delivery, claimed } = row
     if (performance.now() - claimed.claimedAt > RECHECK_AFTER_MS) {
       const sendable = await isStillSendable(deps.pool, delivery, claimed.leaseId, RECEIVER_DEADLINE_MS)
       if (!sendable) {
-        await releaseDeliveries(deps.pool, [{ ...delivery, leaseId: claimed.leaseId }])
+        await giveBack([row])
         return false
       }
     }
-    const result = await sendClaimed(deps, delivery)
+    const result = await sendClaimed(deps, row)
     deps.onOutcome({ delivery, leaseId: claimed.leaseId, result })
     return result.code === 'ok'
   }
 
-  const track = (delivery: ClaimedDelivery, claimed: Claimed): void => {
-    deps.windows.started(delivery.endpointId)
-    const run = sendOne(delivery, claimed)
+  const pump = (): void => {
+    for (let row = lanes.next(); row !== null; row = lanes.next()) track(row)
+  }
+
+  const track = (row: Row): void => {
+    const startedAt = performance.now()
+    const run = sendOne(row)
       .catch((error: unknown) => {
         // Only the database can have failed here, before anything was sent: the lease lapses and it goes out again.
-        deps.log.warn({ err: error, delivery: delivery.id }, 'a claimed delivery was not sent')
+        deps.log.warn({ err: error, delivery: row.delivery.id }, 'a claimed delivery was not sent')
         return false
       })
       .then((ok) => {
         sending.delete(run)
-        deps.windows.finished(delivery.endpointId, ok)
-        if (sending.size <= ringAt) deps.onRoom()
+        const spared = lanes.finished(row, { ok, durationMs: performance.now() - startedAt })
+        pump()
+        if (lanes.held() <= ringAt) deps.onRoom()
+        return giveBack(spared)
       })
     sending.add(run)
   }
 
   return {
-    inFlight: () => sending.size,
     send: (claimed) => {
-      for (const delivery of claimed.deliveries) track(delivery, claimed)
-      ringAt = Math.floor(sending.size / 2)
+      const open = createOpener(deps.keyring)
+      for (const delivery of claimed.deliveries) {
+        lanes.add({ endpointId: delivery.endpointId, delivery, claimed, open })
+      }
+      pump()
+      ringAt = Math.floor(lanes.held() / 2)
     },
     release: async (claimed) => {
       const held = claimed.deliveries.map((delivery) => ({ ...delivery, leaseId: claimed.leaseId }))
       if (held.length > 0) await releaseDeliveries(deps.pool, held)
     },
     settle: async (withinMs) => {
+      await giveBack(lanes.takeWaiting())
       let timer: NodeJS.Timeout | undefined
       const timeout = new Promise((resolve) => {
         timer = setTimeout(resolve, withinMs)
@@ -90,15 +122,24 @@ export function createDispatcher(deps: {
   }
 }
 
+function createOpener(keyring: Keyring): OpenSecret {
+  const opened = new Map<string, string>()
+  return (delivery, { id, sealed }) => {
+    const known = opened.get(id)
+    if (known !== undefined) return known
+    const secret = keyring.open(sealed, secretContext(delivery.merchantId, id)).toString('utf8')
+    opened.set(id, secret)
+    return secret
+  }
+}
+
 async function sendClaimed(
-  deps: { clock: Clock; log: Log; keyring: Keyring; clients: Clients },
-  delivery: ClaimedDelivery,
+  deps: { clock: Clock; log: Log; clients: Clients },
+  { delivery, open }: Row,
 ): Promise<SendOutcome> {
   try {
     const http = clientFor(deps.clients, delivery.livemode)
-    const secrets = delivery.secrets.map((secret) =>
-      deps.keyring.open(secret.sealed, secretContext(delivery.merchantId, secret.id)).toString('utf8'),
-    )
+    const secrets = delivery.secrets.map((secret) => open(delivery, secret))
     const result = await sendEvent(
       { http, clock: deps.clock },
       {

@@ -12,7 +12,7 @@ import {
 import type { ClaimedDelivery } from '../db/queries/deliveries.ts'
 import { loadLanes, saveLanes } from '../db/queries/delivery-lanes.ts'
 import { disableGoneEndpoints } from '../db/queries/endpoints.ts'
-import { type Tx, withSystemTransaction } from '../db/transaction.ts'
+import { type Tx, withQueueTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 import type { SendOutcome } from './send.ts'
 
@@ -41,7 +41,7 @@ export async function recordOutcomes(
   outcomes: readonly Outcome[],
 ): Promise<void> {
   const decided = outcomes.map((outcome) => decide(deps, outcome))
-  await withSystemTransaction(deps.pool, async (tx) => {
+  await withQueueTransaction(deps.pool, async (tx) => {
     const delivered = decided.filter((one) => one.kind === 'delivered')
     if (delivered.length > 0)
       await finishDelivered(

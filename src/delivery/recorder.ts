@@ -5,6 +5,9 @@ import { type Outcome, recordOutcomes } from './record-outcomes.ts'
 
 /** Outcomes of one commit. */
 const BATCH_MAX = 256
+/** Fewer than this wait a moment for company: a commit costs the same for one as for many. */
+const BATCH_FULL_ENOUGH = 64
+const GATHER_MS = 4
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
 
@@ -32,6 +35,7 @@ export function createRecorder(deps: {
   const run = async (): Promise<void> => {
     let pause = RETRY_MS_MIN
     while (waiting.length > 0 && performance.now() < given) {
+      if (waiting.length < BATCH_FULL_ENOUGH) await new Promise((resolve) => setTimeout(resolve, GATHER_MS))
       const batch = waiting.splice(0, BATCH_MAX)
       writing = batch.length
       try {

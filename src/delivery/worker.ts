@@ -6,9 +6,9 @@ import type { Log } from '../log.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { type Claimed, claimDeliveries } from './claim.ts'
 import { closeClients, openClients } from './clients.ts'
-import { createDispatcher } from './dispatch.ts'
+import { createDispatcher, type Row } from './dispatch.ts'
 import { createFaultLog } from './fault-log.ts'
-import { createLaneWindows, WINDOW_START } from './lane-windows.ts'
+import { createLanes, WINDOW_START } from './lanes.ts'
 import { createRecorder } from './recorder.ts'
 import type { ResolveHost } from './resolve-host.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -16,13 +16,13 @@ import { createWake } from './wake.ts'
 
 const CONCURRENCY_DEFAULT = 256
 /** Rows of one claim. */
-const CLAIM_ROWS_MAX = 64
+const CLAIM_ROWS_MAX = 128
 /** Sent but not committed: beyond this many the worker stops claiming. */
 const UNRECORDED_MAX = 1_000
 /** With nothing to do, the queue is looked at this often; notifications make it sooner. */
 const POLL_MS_MIN = 100
 const POLL_MS_SPREAD = 150
-/** While there is work, the next claim waits until half of what is in flight has ended, or this long. */
+/** While there is work, the next claim waits until half of what is held has ended, or this long. */
 const PACE_MS = 5
 const PROBE_EVERY_MS = 200
 const FAULT_PAUSE_MS = 500
@@ -76,7 +76,9 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
   const concurrency = options.concurrency ?? CONCURRENCY_DEFAULT
   const random = options.random ?? Math.random
   const wake = createWake()
-  const windows = createLaneWindows(concurrency)
+  const lanes = createLanes<Row>(concurrency)
+  // As much again may wait for its turn: while a claim is on its way, no slot stands empty.
+  const heldMax = 2 * concurrency
   const clients = openClients(options)
   const recorder = createRecorder({
     pool,
@@ -93,7 +95,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
     log,
     keyring: options.keyring,
     clients,
-    windows,
+    lanes,
     onOutcome: (outcome) => {
       options.onAttempt?.(outcome.result.code, outcome.result.durationMs)
       recorder.record(outcome)
@@ -107,12 +109,12 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
   let probedAt = Number.NEGATIVE_INFINITY
 
   const claimOnce = async (): Promise<number> => {
-    const free = Math.min(CLAIM_ROWS_MAX, concurrency - dispatcher.inFlight())
+    const free = Math.min(CLAIM_ROWS_MAX, heldMax - lanes.held())
     const withProbes = performance.now() - probedAt >= PROBE_EVERY_MS
     if (withProbes) probedAt = performance.now()
     const claimed: Claimed = await claimDeliveries(
       { pool, clock },
-      { cursor, rowsMax: free, rowsByDefault: WINDOW_START, roomByLane: windows.room(), withProbes },
+      { cursor, rowsMax: free, rowsByDefault: WINDOW_START, roomByLane: lanes.room(), withProbes },
     )
     cursor = claimed.nextCursor
     if (isSkewed(claimed.databaseNowMs, clock)) {
@@ -134,14 +136,15 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
           halted = null
           log.info('host and database clocks agree again: deliveries go on')
         }
-        if (dispatcher.inFlight() >= concurrency || recorder.unrecorded() >= UNRECORDED_MAX) {
+        if (lanes.held() >= heldMax || recorder.unrecorded() >= UNRECORDED_MAX) {
           await wake.wait(POLL_MS_MIN)
           continue
         }
+        const fromStart = cursor === ''
         const count = await claimOnce()
         claimFaults.mended()
         if (count > 0) await wake.wait(PACE_MS)
-        else if (cursor === '') await wake.wait(POLL_MS_MIN + random() * POLL_MS_SPREAD)
+        else if (fromStart && cursor === '') await wake.wait(POLL_MS_MIN + random() * POLL_MS_SPREAD)
       } catch (error) {
         claimFaults.failed(error)
         await wake.wait(FAULT_PAUSE_MS)
@@ -156,7 +159,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
       : listenFor(options.listenUrl, { onDeliveriesWaiting: wake.ring, onReconnect: wake.ring })
   const running = loop()
   return {
-    report: () => ({ inFlight: dispatcher.inFlight(), unrecorded: recorder.unrecorded(), halted }),
+    report: () => ({ inFlight: lanes.inFlight(), unrecorded: recorder.unrecorded(), halted }),
     stop: async () => {
       stopping = true
       wake.ring()

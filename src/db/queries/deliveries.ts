@@ -4,8 +4,8 @@ import type { Tenant, Tx } from '../transaction.ts'
 
 /** A claimed delivery is ours for this long; then anybody may send it again. */
 export const LEASE_MS = 30_000
-/** Rows one claim takes from one endpoint's lane. */
-export const ROWS_PER_LANE_MAX = 4
+/** Rows one claim may take from one endpoint's lane, however many lanes share it; where there are few, each has more. */
+const ROWS_PER_LANE_MIN = 4
 /** Lanes one claim looks at; the next claim goes on from there. */
 export const LANES_PER_CLAIM_MAX = 256
 
@@ -19,6 +19,8 @@ export type ClaimedDelivery = {
   /** 1, 2, 3…: the try that begins now. */
   readonly attempt: number
   readonly giveUpAtMs: number
+  /** When it was due: its place in the lane, should it be given back. */
+  readonly wasDueAt: Date
   /** The try before this one was never recorded: whoever made it is gone. */
   readonly lapsed: boolean
   readonly url: string
@@ -39,6 +41,7 @@ type ClaimRow = {
   event_id: string
   attempt: number
   give_up_at: Date
+  was_due_at: Date
   lapsed: boolean
   url: string
   body: Buffer
@@ -73,13 +76,16 @@ const TAKE_PICKED = `
 
 const CLAIMED_COLUMNS = `
   c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt, c.give_up_at,
-  p.lapsed, w.url, e.body, e.schema_version, s.secret_ids, s.secrets_sealed`
+  p.lapsed, p.due_at as was_due_at, w.url, e.body, e.schema_version, s.secret_ids, s.secrets_sealed`
 
 /** Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. */
 const JOIN_CLAIMED = `
   join picked p on p.merchant_id = c.merchant_id and p.id = c.id
-  join webhook_endpoint w on w.merchant_id = c.merchant_id and w.id = c.endpoint_id
-  join event e on e.merchant_id = c.merchant_id and e.id = c.event_id
+  cross join lateral (
+    select w.url from webhook_endpoint w where w.merchant_id = c.merchant_id and w.id = c.endpoint_id offset 0) w
+  cross join lateral (
+    select e.body, e.schema_version from event e
+    where e.merchant_id = c.merchant_id and e.id = c.event_id offset 0) e
   cross join lateral (
     select array_agg(k.id order by k.valid_until desc nulls first) as secret_ids,
       array_agg(k.secret_sealed order by k.valid_until desc nulls first) as secrets_sealed
@@ -90,7 +96,7 @@ const JOIN_CLAIMED = `
 /**
  * Claims due deliveries of closed lanes, at most a few a lane, so that no endpoint's backlog stands before
  * another's. Lanes are found by a loose scan of delivery_lane_order from `cursor` on, and each lane's rows by its
- * own range of the same index. `roomByLane` gives lanes that may take fewer rows than `rowsByDefault`, or none.
+ * own range of the same index. `roomByLane` gives lanes that may take other than `rowsByDefault` rows, or none.
  */
 export async function claimFromLanes(
   tx: Tx,
@@ -114,19 +120,23 @@ export async function claimFromLanes(
          order by d.endpoint_id, d.due_at limit 1) n
        where lane.number < ${LANES_PER_CLAIM_MAX}),
      ready as (
-       select lane.endpoint_id, coalesce(room.rows, $4) as rows
+       select lane.endpoint_id, coalesce(room.rows, $4) as rows,
+         greatest(${ROWS_PER_LANE_MIN}, $3 / count(*) over ()) as share
        from lane
-       join webhook_endpoint w on w.merchant_id = lane.merchant_id and w.id = lane.endpoint_id
-       left join delivery_lane b on b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id
+       cross join lateral (
+         select from webhook_endpoint w
+         where w.merchant_id = lane.merchant_id and w.id = lane.endpoint_id and ${ELIGIBLE} offset 0) w
        left join unnest($5::text[], $6::int[]) as room (endpoint_id, rows) on room.endpoint_id = lane.endpoint_id
-       where lane.due_at <= now() and b.probe_at is null and ${ELIGIBLE}
+       where lane.due_at <= now() and coalesce(room.rows, $4) > 0 and not exists (
+         select from delivery_lane b
+         where b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id and b.probe_at is not null)
        order by lane.endpoint_id),
      picked as materialized (
        select due.* from ready cross join lateral (
-         select d.ctid, d.merchant_id, d.id, d.lease_id is not null as lapsed
+         select d.ctid, d.merchant_id, d.id, d.due_at, d.lease_id is not null as lapsed
          from delivery d
          where d.endpoint_id = ready.endpoint_id and d.due_at <= now()
-         order by d.due_at limit least(ready.rows, ${ROWS_PER_LANE_MAX})
+         order by d.due_at limit least(ready.rows, ready.share)
          for update skip locked) due
        limit $3),
      ${TAKE_PICKED}
@@ -148,8 +158,9 @@ export async function claimFromLanes(
   const scanEnded = first.lanes < LANES_PER_CLAIM_MAX
   const afterScan = scanEnded ? '' : (first.last_lane ?? '')
   // A claim that was full stopped at its last row's lane, wherever the scan itself went.
-  const full = claim.deliveries.length >= input.rowsMax
-  return { ...claim, nextCursor: full ? lastEndpointOf(claim.deliveries) : afterScan }
+  const stoppedAt = claim.deliveries.length < input.rowsMax ? null : lastEndpointOf(claim.deliveries)
+  const atEnd = stoppedAt === null || stoppedAt === first.last_lane
+  return { ...claim, nextCursor: atEnd ? afterScan : stoppedAt }
 }
 
 /**
@@ -180,7 +191,7 @@ export async function claimProbes(tx: Tx, input: { leaseId: string; rowsMax: num
        where h.id is not null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
      picked as materialized (
        select due.* from chosen h cross join lateral (
-         select d.ctid, d.merchant_id, d.id, d.lease_id is not null as lapsed
+         select d.ctid, d.merchant_id, d.id, d.due_at, d.lease_id is not null as lapsed
          from delivery d
          where d.merchant_id = h.merchant_id and d.id = h.id and d.due_at <= now()
          for update skip locked) due),
@@ -219,6 +230,7 @@ function toDelivery(merchantId: string, row: ClaimRow): ClaimedDelivery {
     eventId: row.event_id,
     attempt: row.attempt,
     giveUpAtMs: row.give_up_at.getTime(),
+    wasDueAt: row.was_due_at,
     lapsed: row.lapsed,
     url: row.url,
     body: row.body,
@@ -232,11 +244,12 @@ function toDelivery(merchantId: string, row: ClaimRow): ClaimedDelivery {
 
 /**
  * Whether a delivery claimed some time ago may still be sent: the lease is held with time to spare for one
- * request, and the endpoint is eligible. By both keys.
+ * request, the endpoint is eligible, and its valid secrets are those of the claim. By the keys and
+ * endpoint_secret_by_endpoint.
  */
 export async function isStillSendable(
   db: Queryable,
-  delivery: { merchantId: string; id: string },
+  delivery: Pick<ClaimedDelivery, 'merchantId' | 'id' | 'secrets'>,
   leaseId: string,
   spareMs: number,
 ): Promise<boolean> {
@@ -244,22 +257,35 @@ export async function isStillSendable(
     `select from delivery d
      join webhook_endpoint w on w.merchant_id = d.merchant_id and w.id = d.endpoint_id
      where d.merchant_id = $1 and d.id = $2 and d.lease_id = $3
-       and d.due_at > clock_timestamp() + $4 * interval '1 millisecond' and ${ELIGIBLE}`,
-    [delivery.merchantId, delivery.id, leaseId, spareMs],
+       and d.due_at > clock_timestamp() + $4 * interval '1 millisecond' and ${ELIGIBLE}
+       and $5::text[] = array(
+         select k.id from endpoint_secret k
+         where k.merchant_id = d.merchant_id and k.endpoint_id = d.endpoint_id
+           and (k.valid_until is null or k.valid_until > clock_timestamp())
+         order by k.valid_until desc nulls first)`,
+    [delivery.merchantId, delivery.id, leaseId, spareMs, delivery.secrets.map((secret) => secret.id)],
   )
   return rowCount === 1
 }
 
-/** Gives back deliveries that were claimed and not sent, as if they had not been. By the key, fenced by the lease. */
+/**
+ * Gives back deliveries that were claimed and not sent, each to its place in its lane. By the key, fenced by the
+ * lease.
+ */
 export async function releaseDeliveries(
   db: Queryable,
-  held: readonly { merchantId: string; id: string; leaseId: string }[],
+  held: readonly { merchantId: string; id: string; leaseId: string; wasDueAt: Date }[],
 ): Promise<number> {
   const { rowCount } = await db.query(
-    `update delivery d set attempt = d.attempt - 1, due_at = now(), lease_id = null
-     from unnest($1::text[], $2::text[], $3::uuid[]) as f (merchant_id, id, lease_id)
+    `update delivery d set attempt = d.attempt - 1, due_at = f.due_at, lease_id = null
+     from unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[]) as f (merchant_id, id, lease_id, due_at)
      where d.merchant_id = f.merchant_id and d.id = f.id and d.lease_id = f.lease_id`,
-    keysOf(held),
+    [
+      held.map((row) => row.merchantId),
+      held.map((row) => row.id),
+      held.map((row) => row.leaseId),
+      held.map((row) => row.wasDueAt),
+    ],
   )
   return rowCount ?? 0
 }
@@ -308,9 +334,3 @@ export async function isSendingSince(
   )
   return rowCount === 1
 }
-
-const keysOf = (held: readonly { merchantId: string; id: string; leaseId: string }[]): unknown[] => [
-  held.map((row) => row.merchantId),
-  held.map((row) => row.id),
-  held.map((row) => row.leaseId),
-]

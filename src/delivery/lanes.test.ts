@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { createLanes, type Lanes } from './lanes.ts'
+
+type Row = { readonly endpointId: string; readonly number: number }
+const SLOW = { ok: true, durationMs: 5_000 }
+const QUICK = { ok: true, durationMs: 1 }
+const FAILED = { ok: false, durationMs: 1 }
+
+const rowsOf = (endpointId: string, count: number): Row[] =>
+  Array.from({ length: count }, (_, number) => ({ endpointId, number }))
+
+function sendAll(lanes: Lanes<Row>): Row[] {
+  const sent: Row[] = []
+  for (let row = lanes.next(); row !== null; row = lanes.next()) sent.push(row)
+  return sent
+}
+
+test('a lane starts with two at once, doubles with success up to eight, and falls to one after a failure', () => {
+  const lanes = createLanes<Row>(100)
+  for (const row of rowsOf('we_a', 30)) lanes.add(row)
+  const sizes: number[] = []
+  for (let round = 0; round < 4; round++) {
+    const sent = sendAll(lanes)
+    sizes.push(sent.length)
+    for (const row of sent) lanes.finished(row, SLOW)
+  }
+  expect(sizes).toEqual([2, 8, 8, 8])
+  const [last, ...more] = sendAll(lanes)
+  expect(more).toHaveLength(3)
+  if (last === undefined) throw new Error('nothing was sent')
+  lanes.finished(last, FAILED)
+  expect(lanes.room().get('we_a')).toBe(0)
+  for (const row of more) lanes.finished(row, FAILED)
+  expect(lanes.room().get('we_a')).toBe(1)
+})
+
+test('failing lanes together hold at most half of the slots', () => {
+  const lanes = createLanes<Row>(8)
+  const rows = Array.from({ length: 8 }, (_, index) => ({ endpointId: `we_${index}`, number: 0 }))
+  for (const row of rows) lanes.add(row)
+  for (const row of sendAll(lanes)) lanes.finished(row, FAILED)
+  for (const row of rows.slice(0, 4)) lanes.add(row)
+  const [first] = sendAll(lanes)
+  expect([...lanes.room().values()]).toEqual([0, 0, 0, 0, 0, 0, 0, 0])
+  if (first === undefined) throw new Error('nothing was sent')
+  lanes.finished(first, SLOW)
+  expect(lanes.room().get('we_7')).toBe(1)
+})
+
+test('only a lane that answers quickly is given rows ahead, and a failure gives them back', () => {
+  const lanes = createLanes<Row>(100)
+  const grow = (endpointId: string, answer: { ok: boolean; durationMs: number }) => {
+    for (const row of rowsOf(endpointId, 6)) lanes.add(row)
+    for (let sent = sendAll(lanes); sent.length > 0; sent = sendAll(lanes)) {
+      for (const row of sent) lanes.finished(row, answer)
+    }
+  }
+  grow('we_quick', QUICK)
+  grow('we_slow', SLOW)
+  expect(lanes.room().get('we_quick')).toBe(8 + 64)
+  expect(lanes.room().get('we_slow')).toBe(8)
+
+  for (const row of rowsOf('we_quick', 20)) lanes.add(row)
+  const [sent] = sendAll(lanes)
+  expect([lanes.inFlight(), lanes.held()]).toEqual([8, 20])
+  if (sent === undefined) throw new Error('nothing was sent')
+  expect(lanes.finished(sent, FAILED).map((row) => row.number)).toEqual(
+    Array.from({ length: 12 }, (_, index) => 8 + index),
+  )
+  expect([lanes.inFlight(), lanes.held()]).toEqual([7, 7])
+})
+
+test('lanes take turns for slots, however much each has waiting', () => {
+  const lanes = createLanes<Row>(4)
+  for (const row of rowsOf('we_a', 50)) lanes.add(row)
+  for (const row of rowsOf('we_b', 2)) lanes.add(row)
+  expect(sendAll(lanes).map((row) => row.endpointId)).toEqual(['we_a', 'we_b', 'we_a', 'we_b'])
+  expect(lanes.takeWaiting()).toHaveLength(48)
+  expect(lanes.held()).toBe(4)
+})
