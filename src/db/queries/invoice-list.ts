@@ -29,6 +29,8 @@ export type InvoiceSearch = {
 
 /** The greatest code point: whatever begins with a text sorts, byte by byte, below the text followed by it. */
 const LAST_CHARACTER = '\u{10ffff}'
+/** A search that finds more than this is so common that the newest of its finds are near the top of the list. */
+const RARE_MATCHES_MAX = 10_000
 /** Unix milliseconds that a UUIDv7 can hold. */
 const UUID_MS_MAX = 2 ** 48 - 1
 
@@ -57,13 +59,21 @@ export async function listInvoices(
   where((text) => `order_reference collate "C" = ${text}`, filters.orderReference)
   where((id) => `id >= ${id}`, firstIdAt(filters.createdAfterMs, 1))
   where((id) => `id < ${id}`, firstIdAt(filters.createdBeforeMs, 0))
-  if (filters.search !== undefined) conditions.push(searchCondition(filters.search, values))
+  if (filters.search !== undefined) {
+    const rare = await findRareMatches(tx, tenant, filters.search)
+    if (rare !== null) where((ids) => `id = any(${ids})`, rare)
+    else conditions.push(commonSearchCondition(filters.search, values))
+  }
   const oldestFirst = filters.endingBefore !== null
-  const { rows } = await tx.query<InvoiceRow>(
-    `select * from invoice where ${conditions.join(' and ')}
-     order by id ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
-    values,
-  )
+  // One plan for all values would walk the whole list for a status that nothing has: each value gets its own.
+  const [, { rows }] = await Promise.all([
+    tx.query('set local plan_cache_mode = force_custom_plan'),
+    tx.query<InvoiceRow>(
+      `select * from invoice where ${conditions.join(' and ')}
+       order by id ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
+      values,
+    ),
+  ])
   const page = rows.slice(0, filters.limit)
   if (oldestFirst) page.reverse()
   const payments = await loadPaymentsOf(
@@ -83,30 +93,48 @@ function firstIdAt(ms: number | undefined, later: number): string | null {
   return formatId('invoice', uuidv7(Math.min(Math.max(ms + later, 0), UUID_MS_MAX), new Uint8Array(10)))
 }
 
-function searchCondition(search: InvoiceSearch, values: unknown[]): string {
-  values.push(
-    search.text,
-    `${search.text}${LAST_CHARACTER}`,
-    search.program === null ? null : Buffer.from(search.program),
+/**
+ * The invoices that a search finds, or null where they are too many to name. Each branch is a range of one index
+ * and ends at the limit, so that a text which nothing begins with costs no walk through the whole list.
+ */
+async function findRareMatches(tx: Tx, tenant: Tenant, search: InvoiceSearch): Promise<string[] | null> {
+  const beginning = SEARCHED_COLUMNS.map(
+    (column) =>
+      `(select id from invoice where merchant_id = $1 and livemode = $2 and ${begins(column, '$3', '$4')} limit $5)`,
   )
-  const [text, end, program] = [values.length - 2, values.length - 1, values.length].map(
-    (number) => `$${number}`,
+  const { rows } = await tx.query<{ id: string }>(
+    `${beginning.join(' union all ')}
+     union all (
+       select invoice_id from transfer
+       where merchant_id = $1 and livemode = $2 and txid = $3::text
+         and network in (select network from network_state) limit $5)
+     union all (
+       select invoice_id from deposit_address
+       where merchant_id = $1 and livemode = $2 and program = $6::bytea
+         and keyspace in (select keyspace from account_key) limit $5)`,
+    [
+      tenant.merchantId,
+      tenant.livemode,
+      search.text,
+      `${search.text}${LAST_CHARACTER}`,
+      RARE_MATCHES_MAX + 1,
+      search.program === null ? null : Buffer.from(search.program),
+    ],
   )
-  const begins = (column: string) =>
-    `${column} collate "C" >= ${text}::text and ${column} collate "C" < ${end}::text`
-  return `(${begins('id')}
-    or ${begins('external_reference')}
-    or ${begins('order_reference')}
-    or ${begins('customer_email')}
-    or id = any(array(
-      select invoice_id from transfer
-      where merchant_id = $1 and livemode = $2 and txid = ${text}::text
-        and network in (select network from network_state)))
-    or id = any(array(
-      select invoice_id from deposit_address
-      where merchant_id = $1 and livemode = $2 and program = ${program}::bytea
-        and keyspace in (select keyspace from account_key))))`
+  return rows.length > RARE_MATCHES_MAX ? null : rows.map((row) => row.id)
 }
+
+/** For a text that very many begin with; transactions and addresses are never that common. */
+function commonSearchCondition(search: InvoiceSearch, values: unknown[]): string {
+  values.push(search.text, `${search.text}${LAST_CHARACTER}`)
+  const [text, end] = [`$${values.length - 1}`, `$${values.length}`]
+  return `(${SEARCHED_COLUMNS.map((column) => begins(column, text, end)).join(' or ')})`
+}
+
+const SEARCHED_COLUMNS = ['id', 'external_reference', 'order_reference', 'customer_email'] as const
+
+const begins = (column: (typeof SEARCHED_COLUMNS)[number], text: string, end: string): string =>
+  `${column} collate "C" >= ${text}::text and ${column} collate "C" < ${end}::text`
 
 /** Whether the tenant has this invoice. Served by the primary key. */
 export async function invoiceExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
