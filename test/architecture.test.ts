@@ -62,6 +62,10 @@ test('wire imports nothing of ours but wire', () => {
   expect(importsBeyond('wire/', /^(wire\/|zod$|@hono\/zod-openapi$)/)).toEqual([])
 })
 
+test('what merchants import needs nothing of ours and nothing but Node', () => {
+  expect(importsBeyond('webhooks', /^(webhooks\/|node:crypto$)/)).toEqual([])
+})
+
 test('web imports only web, wire, core, the clock and the parts that render pages', () => {
   expect(importsBeyond('web/', /^(web\/|wire\/|core\/|clock\.ts$|hono$|hono\/|uqr$|node:crypto$)/)).toEqual(
     [],
