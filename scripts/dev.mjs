@@ -5,9 +5,13 @@ import { spawn } from 'node:child_process'
  * program stops as it does in production, so that its data is whole at each restart.
  */
 
-const compiler = spawn('tsc', ['-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
+const compiler = spawn(
+  'node_modules/.bin/tsc',
+  ['-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
+  {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  },
+)
 let program = null
 let restarting = false
 

@@ -1,4 +1,4 @@
-import { type ChainNode, configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
+import { type ChainNode, configuredNodes } from '../chain-nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { hasCode, StartRefused } from '../data-dir.ts'
@@ -18,10 +18,11 @@ import { openApi } from '../roles/api.ts'
 import { openCheckout } from '../roles/checkout.ts'
 import { startDeliveryRole } from '../roles/delivery.ts'
 import type { RoleContext, RoleName } from '../roles/role.ts'
-import { startSandboxRole } from '../roles/sandbox.ts'
+import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { startSignerRole } from '../roles/signer.ts'
 import { startWatcherRole } from '../roles/watcher.ts'
-import { openKeyring } from '../secrets/keyring.ts'
+import type { SandboxControl } from '../sandbox/sandbox-control.ts'
+import { type Keyring, openKeyring } from '../secrets/keyring.ts'
 import { loadSecretKey } from '../secrets/secret-key.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
@@ -60,9 +61,7 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
       const signer = await startSignerRole(context)
       stops.add('the signer', () => signer.stop())
     }
-    const servesHttp = roles.has('api') || roles.has('checkout')
-    if (servesHttp || roles.has('delivery') || roles.has('watcher'))
-      await startWorkers(context, options, stops)
+    await startWorkers(context, options, stops)
     await startMetrics(context, options, stops)
     return stops
   } catch (error) {
@@ -73,7 +72,7 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
 
 /** Opens what roles share: connections, nodes, figures. */
 async function openContext(options: RunOptions, stops: StopList): Promise<RoleContext> {
-  const { config, database, log, roles, onFatal } = options
+  const { config, database, log, onFatal } = options
   const clock = systemClock
   const pools = new Map<DatabaseRole, Pool>()
   stops.add('the connections', async () => {
@@ -84,7 +83,7 @@ async function openContext(options: RunOptions, stops: StopList): Promise<RoleCo
     pools.set(role, pool)
     return pool
   }
-  const nodes = roles.size === 1 && roles.has('signer') ? [] : await openNodes(options, clock)
+  const nodes = await openNodes(options, clock, stops)
   return { config, clock, log, metrics: createMetrics(log), urls: database.roleUrls, poolOf, nodes, onFatal }
 }
 
@@ -103,23 +102,25 @@ function openRolePool(role: DatabaseRole, connectionString: string, log: Log): P
   })
 }
 
-async function openNodes({ config, roles, log, onStep }: RunOptions, clock: Clock): Promise<ChainNode[]> {
-  const needed = (['api', 'checkout', 'watcher', 'sandbox'] as const).some((role) => roles.has(role))
-  if (!needed) return []
-  const sandboxes = await openSandboxNodes(config, { clock, log })
-  for (const { chain } of sandboxes) onStep(`sandbox chain for ${chain} is open`)
-  return [...configuredNodes(config), ...sandboxes]
+/** Every role that asks a chain serves the sandbox chains too, where no other process does. */
+async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Promise<ChainNode[]> {
+  const { config, roles, log, onStep } = options
+  const asksChains = (['api', 'checkout', 'watcher', 'sandbox'] as const).some((role) => roles.has(role))
+  if (!asksChains) return []
+  const sandbox = await startSandboxRole(config, { clock, log })
+  stops.add('the sandbox chains', () => sandbox.stop())
+  for (const { chain } of sandbox.nodes) onStep(`sandbox chain for ${chain} is open`)
+  return [...configuredNodes(config), ...sandbox.nodes]
 }
 
 /** Everything but the signer: the parts of the site, the watcher, the delivery worker. */
 async function startWorkers(context: RoleContext, options: RunOptions, stops: StopList): Promise<void> {
   const { roles } = options
   const { config, log } = context
-  const keyring = openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
-  const sandbox = startSandboxRole(context)
-  stops.add('the sandbox', () => sandbox.stop())
+  // The watcher has no use for the key, and is not given it.
+  const loadKeyring = async () => openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
   if (roles.has('delivery')) {
-    const delivery = await startDeliveryRole({ ...context, keyring })
+    const delivery = await startDeliveryRole({ ...context, keyring: await loadKeyring() })
     stops.add('the deliveries', () => delivery.stop())
   }
   if (roles.has('watcher')) {
@@ -128,13 +129,16 @@ async function startWorkers(context: RoleContext, options: RunOptions, stops: St
     const watcher = startWatcherRole({ ...context, notifier })
     stops.add('the watcher', () => watcher.stop())
   }
-  if (roles.has('api') || roles.has('checkout'))
-    await startSite({ ...context, keyring, sandbox }, options, stops)
+  if (roles.has('api') || roles.has('checkout')) {
+    const sandbox = openSandboxControl(context)
+    stops.add('the test payments', () => sandbox.stop())
+    await startSite({ ...context, keyring: await loadKeyring(), sandbox }, options, stops)
+  }
 }
 
 type SiteContext = RoleContext & {
-  readonly keyring: ReturnType<typeof openKeyring>
-  readonly sandbox: ReturnType<typeof startSandboxRole>
+  readonly keyring: Keyring
+  readonly sandbox: SandboxControl
 }
 
 async function startSite(context: SiteContext, { roles }: RunOptions, stops: StopList): Promise<void> {
@@ -167,7 +171,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       keyring,
       networks,
       listenUrl: context.urls.api,
-      sandbox: sandbox.control,
+      sandbox,
     }
     const checkout = openCheckout(deps)
     stops.add('the checkout', () => checkout.stop())
@@ -177,7 +181,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   if (roles.has('api')) {
     const { baseUrl, rateLimits, webhookAllowPrivate } = config
     const shared = { pool, clock, log, keyring, prices, networks, notifier }
-    parts.push(openApi({ ...shared, baseUrl, rateLimits, webhookAllowPrivate, sandbox: sandbox.control }))
+    parts.push(openApi({ ...shared, baseUrl, rateLimits, webhookAllowPrivate, sandbox }))
   }
   const server = await listenOrRefuse({ config, parts, log, metrics })
   stops.add('the site', () => server.stop(endStreams))

@@ -1,6 +1,6 @@
-import { loadProcessConfig } from '../config.ts'
+import { type Config, loadProcessConfig } from '../config.ts'
 import { openDataDir } from '../data-dir.ts'
-import { type OpenDatabase, openDatabase } from '../db/open-database.ts'
+import { type OpenDatabase, type OpenOptions, openDatabase } from '../db/open-database.ts'
 import { createLogger, describeError, type Log } from '../log.ts'
 import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
 import { printBanner } from './banner.ts'
@@ -13,6 +13,7 @@ import { UsageError } from './usage-error.ts'
 /** Longer than the slowest orderly stop: receivers' deadlines, then commits, then the database. */
 const STOP_MS_MAX = 40_000
 const EXIT_FORCED = 130
+const ALIVE_INTERVAL_MS = 3_600_000
 
 /** `paylink start`: runs until told to stop; exit code 0 after an orderly stop, 1 where something broke. */
 export async function startCommand(
@@ -30,7 +31,7 @@ export async function startCommand(
   const everything = new StopList(log)
   try {
     await openDataDir(config.dataDir)
-    const database = await openDatabase(config, { onStep, onLost: (error) => stop.fail(error) })
+    const database = await openIfNeeded(roles, config, { onStep, onLost: (error) => stop.fail(error) })
     everything.add('the database', () => database.close())
     const running = await runRoles({
       config,
@@ -41,19 +42,31 @@ export async function startCommand(
       onFatal: (error) => stop.fail(error),
     })
     everything.add('the roles', () => running.stop())
-    if (roles.has('api') && roles.has('checkout') && config.sandbox) await welcome(database)
+    const seeds = config.sandbox && roles.has('api') && roles.has('checkout')
+    const sandbox = seeds ? await seedSandbox({ config, database, onStep, stop: stop.signal }) : null
+    if (sandbox !== null) printBanner({ config, sandbox, startedMs: performance.now() - startedAt }, output)
     else
       output.line(`paylink runs ${[...roles].join(', ')}${roles.has('api') ? ` at ${config.baseUrl}` : ''}`)
     log.info({ roles: [...roles] }, 'started')
     await stop.told
   } finally {
+    stop.end()
     await stopInTime(everything, log)
   }
   return stop.exitCode
+}
 
-  async function welcome(database: OpenDatabase): Promise<void> {
-    const sandbox = await seedSandbox({ config, database, onStep, stop: stop.signal })
-    if (sandbox !== null) printBanner({ config, sandbox, startedMs: performance.now() - startedAt }, output)
+/** The sandbox chains alone are files: they need no database. */
+async function openIfNeeded(
+  roles: ReadonlySet<RoleName>,
+  config: Config,
+  options: OpenOptions,
+): Promise<OpenDatabase> {
+  if (roles.size > 1 || !roles.has('sandbox')) return await openDatabase(config, options)
+  return {
+    ownerUrl: null,
+    roleUrls: { api: '', watcher: '', delivery: '', signer: '' },
+    close: async () => {},
   }
 }
 
@@ -74,6 +87,8 @@ class StopSignal {
   exitCode = 0
   readonly #log: Log
   readonly #aborted = new AbortController()
+  // A role may have nothing that keeps a process alive, such as a sandbox chain that another one serves.
+  readonly #alive = setInterval(() => {}, ALIVE_INTERVAL_MS)
 
   constructor(log: Log, untilStdinEnds: boolean) {
     this.#log = log
@@ -114,7 +129,12 @@ class StopSignal {
 
   #stop(): void {
     this.#aborted.abort()
-    // Standard input that is being read keeps the process alive; nothing else reads it.
+    this.end()
+  }
+
+  /** Keeps the process alive no longer: neither by the timer, nor by standard input, which nothing else reads. */
+  end(): void {
+    clearInterval(this.#alive)
     process.stdin.destroy()
   }
 }

@@ -1,19 +1,33 @@
+import { type ChainNode, openSandboxNodes } from '../chain-nodes.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
 import type { Network } from '../core/assets.ts'
+import type { Log } from '../log.ts'
 import type { SandboxClient } from '../sandbox/sandbox-client.ts'
 import { createSandboxControl, type SandboxControl } from '../sandbox/sandbox-control.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
-/** Keeps the sandbox chains going, which were opened with the process's nodes, and pays test invoices on them. */
-export function startSandboxRole(context: RoleContext): RunningRole & { readonly control: SandboxControl } {
-  const { clock, log, nodes, poolOf } = context
-  const chains = new Map<Network, SandboxClient>()
-  for (const { network, sandbox } of nodes) if (sandbox !== null) chains.set(network, sandbox.client)
-  const control = createSandboxControl({ pool: poolOf('api'), clock, log, chains })
+/**
+ * Serves the sandbox chains, or finds them served by another process of this machine and takes over when that one
+ * is gone.
+ */
+export async function startSandboxRole(
+  config: Config,
+  deps: { clock: Clock; log: Log },
+): Promise<RunningRole & { readonly nodes: readonly ChainNode[] }> {
+  const nodes = await openSandboxNodes(config, deps)
   return {
-    control,
+    nodes,
     stop: async () => {
-      await control.stop()
       for (const { sandbox } of nodes) await sandbox?.stop()
     },
   }
+}
+
+/** What pays test invoices on the sandbox chains, for the API and the checkout. */
+export function openSandboxControl(context: RoleContext): SandboxControl {
+  const { clock, log, nodes, poolOf } = context
+  const chains = new Map<Network, SandboxClient>()
+  for (const { network, sandbox } of nodes) if (sandbox !== null) chains.set(network, sandbox.client)
+  return createSandboxControl({ pool: poolOf('api'), clock, log, chains })
 }

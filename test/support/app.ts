@@ -101,6 +101,28 @@ export async function startApp(options: { dataDir: string; env?: Environment; po
   }
 }
 
+/** One or several roles as a process of their own; ready when it says what it runs. */
+export async function startRoles(
+  roles: readonly string[],
+  env: Environment,
+): Promise<{ stdout(): string; stderr(): string; stop(): Promise<number | null> }> {
+  const child = spawnProgram(['start', ...roles], { ...NO_EXCHANGES, ...env })
+  const written = collect(child)
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
+  await until(READY_MS_MAX, () => {
+    if (child.exitCode !== null)
+      throw new Error(`${roles} ended with ${child.exitCode}:\n${written.stderr()}`)
+    return written.stdout().includes('paylink runs')
+  })
+  return {
+    ...written,
+    stop: async () => {
+      child.kill('SIGTERM')
+      return await inTime(exited, child)
+    },
+  }
+}
+
 /** No test asks a real exchange: nothing listens on port 9 of this machine. */
 const NO_EXCHANGES: Environment = {
   PRICE_COINBASE_URL: 'http://127.0.0.1:9',

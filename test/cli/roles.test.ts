@@ -1,0 +1,83 @@
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { freePort } from '../../src/free-port.ts'
+import { makeDataDir, runProgram, startApp, startRoles, until } from '../support/app.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+/** Every role by itself, and everything on a PostgreSQL of one's own. */
+
+const PAID_MS_MAX = 30_000
+let database: TestDatabase
+let place: Awaited<ReturnType<typeof makeDataDir>>
+beforeEach(async () => {
+  database = await createTestDatabase()
+  place = await makeDataDir()
+})
+afterEach(async () => {
+  await place.remove()
+  await database.drop()
+})
+
+test('each role in a process of its own, knowing only its own login, takes a payment together with the others', async () => {
+  const port = String(await freePort())
+  const shared = { DATA_DIR: place.dataDir, PORT: port }
+  const started = await Promise.all([
+    startRoles(['signer'], { ...shared, SIGNER_DATABASE_URL: database.urls.signer }),
+    startRoles(['sandbox'], shared),
+    startRoles(['watcher'], { ...shared, WATCHER_DATABASE_URL: database.urls.watcher }),
+    startRoles(['watcher'], { ...shared, WATCHER_DATABASE_URL: database.urls.watcher }),
+    startRoles(['delivery'], { ...shared, DELIVERY_DATABASE_URL: database.urls.delivery }),
+    startRoles(['api', 'checkout'], { ...shared, API_DATABASE_URL: database.urls.api }),
+  ])
+  const owner = { DATA_DIR: place.dataDir, DATABASE_URL: database.ownerUrl }
+  const key = await makeKey(owner)
+  const ask = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, body: (await response.json()) as { id: string; status: string } }
+  }
+  let id = ''
+  await until(PAID_MS_MAX, async () => {
+    const made = await ask('POST', '/invoices', { usd_amount: '7.00', asset: 'LTC' })
+    id = made.body.id
+    return made.status === 201
+  })
+  expect((await ask('POST', `/test/invoices/${id}/pay`, { scenario: 'exact' })).status).toBe(200)
+  await until(PAID_MS_MAX, async () => (await ask('GET', `/invoices/${id}`)).body.status === 'paid')
+
+  expect(await Promise.all(started.map((role) => role.stop()))).toEqual([0, 0, 0, 0, 0, 0])
+  for (const role of started) expect(role.stderr()).not.toMatch(/"level":"(error|fatal)"/)
+  expect((await runProgram(['audit'], owner)).code).toBe(0)
+})
+
+test('a role without a database says which variable it needs', async () => {
+  const env = { DATA_DIR: place.dataDir, API_DATABASE_URL: database.urls.api }
+  const { code, stderr } = await runProgram(['start', 'watcher'], env)
+  expect(stderr).toMatch(
+    /^paylink: the role watcher has no database: set DATABASE_URL, or WATCHER_DATABASE_URL/,
+  )
+  expect(code).toBe(1)
+})
+
+test('the whole sandbox runs on a PostgreSQL of one’s own, and makes no server beside it', async () => {
+  const app = await startApp({ ...place, env: { DATABASE_URL: database.ownerUrl } })
+  const made = await app.api('POST', '/api/v1/invoices', { usd_amount: '7.00', asset: 'BTC' })
+  expect(made.status).toBe(201)
+  expect(await app.stop()).toBe(0)
+  await expect(access(join(place.dataDir, 'postgres'))).rejects.toThrow('ENOENT')
+})
+
+async function makeKey(env: { [name: string]: string }): Promise<string> {
+  const merchant = await runProgram(
+    ['merchant', 'create', '--name', 'S', '--email', 'a@b.example', '--json'],
+    env,
+  )
+  const { id } = JSON.parse(merchant.stdout)
+  const scopes = 'invoices:read,invoices:write'
+  const args = ['key', 'create', '--merchant', id, '--mode', 'test', '--scopes', scopes, '--json']
+  return JSON.parse((await runProgram(args, env)).stdout).key
+}
