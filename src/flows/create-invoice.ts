@@ -27,7 +27,15 @@ export async function createInvoice(
     tipHeightOf: TipHeights
     requestId: string
   },
-): Promise<{ kind: 'created'; invoice: Invoice; deliveries: number } | { kind: 'no_address' }> {
+): Promise<
+  | {
+      kind: 'created'
+      invoice: Invoice
+      /** What the caller awaits before the commit; meanwhile it may send statements of its own. */
+      written: Promise<{ deliveries: number }>
+    }
+  | { kind: 'no_address' }
+> {
   const { tenant, plan } = input
   const now = new Date(plan.terms.createdAtMs)
   const claimed = await claimAddress(tx, plan.keyspace, plan.parameters, now)
@@ -52,11 +60,11 @@ export async function createInvoice(
     requestId: input.requestId,
   })
   // Sent together: neither waits for the other's answer.
-  const [, { deliveries }] = await Promise.all([
+  const inserts = Promise.all([
     insertInvoice(tx, tenant, invoice, { ...claimed, keyspace: plan.keyspace }, event.sequence),
     insertEvent(tx, tenant, event),
   ])
-  return { kind: 'created', invoice, deliveries }
+  return { kind: 'created', invoice, written: inserts.then(([, queued]) => queued) }
 }
 
 const NOTHING_HAPPENED_YET = {

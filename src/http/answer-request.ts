@@ -11,7 +11,14 @@ import type { Route, RouteDeps, RouteRequest } from './route.ts'
 import { parseStrictJson } from './strict-json.ts'
 import { parseStrictQuery } from './strict-query.ts'
 
-export type ApiContext = Context<{ Variables: { requestId: string } }>
+export type ApiVariables = {
+  Variables: {
+    requestId: string
+    /** What every answer to this request carries. */
+    headers: { readonly [name: string]: string }
+  }
+}
+export type ApiContext = Context<ApiVariables>
 
 /** Any id of ours; which kind and whose is the database's to say. */
 const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
@@ -29,8 +36,7 @@ export type Gate = {
 export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Promise<Answer> {
   const { deps } = gate
   const credential = await gate.authenticate(c.req.header('authorization'))
-  const rateHeaders = spendRate(gate.limiter, credential)
-  for (const [name, value] of Object.entries(rateHeaders)) c.header(name, value)
+  c.set('headers', { ...c.get('headers'), ...spendRate(gate.limiter, credential) })
   checkRights(route, credential)
   const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))
   const id = readId(route, c)

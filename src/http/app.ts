@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
-import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { ERRORS } from '../wire/errors.ts'
-import { type ApiContext, answerRequest, type Gate } from './answer-request.ts'
+import type { Answer } from './answer.ts'
+import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './answer-request.ts'
 import { createAuthenticate } from './credentials.ts'
 import type { ApiDeps } from './deps.ts'
 import { addDocumentation } from './documentation.ts'
@@ -13,7 +13,7 @@ import { ROUTES } from './routes.ts'
 import { createRulesCache } from './rules-cache.ts'
 import { asServiceUnavailable } from './service-unavailable.ts'
 
-type Variables = { Variables: { requestId: string } }
+type Variables = ApiVariables
 export type ApiApp = Hono<Variables>
 
 /** The merchants' API with its documentation, as a Hono app. Every answer carries `request-id`. */
@@ -25,12 +25,11 @@ export function createApiApp(deps: ApiDeps): ApiApp {
     limiter: createRateLimiter(deps.rateLimits, elapsedMs),
   }
   const app: ApiApp = new Hono<Variables>()
-  app.use(async (c, next) => {
+  app.use((c, next) => {
     const requestId = `req_${randomUUID().replaceAll('-', '')}`
     c.set('requestId', requestId)
-    await next()
-    c.header('request-id', requestId)
-    c.header('x-content-type-options', 'nosniff')
+    c.set('headers', { 'request-id': requestId, 'x-content-type-options': 'nosniff' })
+    return next()
   })
   for (const route of ROUTES) {
     app.on(route.method.toUpperCase(), API_PREFIX + route.path, (c) => respond(gate, route, c))
@@ -47,16 +46,21 @@ export function createApiApp(deps: ApiDeps): ApiApp {
 }
 
 async function respond(gate: Gate, route: Route, c: ApiContext): Promise<Response> {
-  const answer = await answerRequest(gate, route, c)
-  if (answer.status === 204) return c.body(null, 204)
-  return c.body(answer.body, answer.status as ContentfulStatusCode, { ...JSON_HEADERS, ...answer.headers })
+  const { status, body, headers } = await answerRequest(gate, route, c)
+  if (status === 204) return new Response(null, { status, headers: c.get('headers') })
+  return jsonResponse(c, status, body, headers)
+}
+
+/** Headers as a plain object go to the socket as they are; the framework's own would be built and taken apart again. */
+function jsonResponse(c: ApiContext, status: number, body: string, headers: Answer['headers']): Response {
+  return new Response(body, { status, headers: { ...c.get('headers'), ...JSON_HEADERS, ...headers } })
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
 
 function problemResponse(deps: ApiDeps, c: Context<Variables>, problem: ApiProblem): Response {
   const body = JSON.stringify(errorBody(problem, c.get('requestId'), deps.baseUrl))
-  return c.body(body, ERRORS[problem.code].status, { ...JSON_HEADERS, ...problem.headers })
+  return jsonResponse(c, ERRORS[problem.code].status, body, problem.headers)
 }
 
 /** What is no mistake of the caller's is logged with its cause, and the caller learns only the request's id. */

@@ -1,4 +1,5 @@
 import type { Hono } from 'hono'
+import type { ApiVariables } from './answer-request.ts'
 import { DOCS_CSP, renderErrorCatalogue, renderReference } from './docs-page.tsx'
 import { openApiDocument } from './openapi.ts'
 import { ApiProblem } from './problem.ts'
@@ -7,11 +8,7 @@ import { API_PREFIX, type Route } from './route.ts'
 const CACHE_SECONDS = 300
 
 /** Serves `/openapi.json`, `/docs` and `/docs/errors`, made once from the routes. */
-export function addDocumentation(
-  app: Hono<{ Variables: { requestId: string } }>,
-  routes: readonly Route[],
-  baseUrl: string,
-): void {
+export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route[], baseUrl: string): void {
   const document = openApiDocument(routes, baseUrl)
   const json = JSON.stringify(document)
   const pages = new Map([
@@ -21,6 +18,7 @@ export function addDocumentation(
   for (const path of ['/openapi.json', `${API_PREFIX}/openapi.json`]) {
     app.get(path, (c) =>
       c.body(json, 200, {
+        ...c.get('headers'),
         'content-type': 'application/json; charset=utf-8',
         'cache-control': `public, max-age=${CACHE_SECONDS}`,
       }),
@@ -29,6 +27,7 @@ export function addDocumentation(
   for (const [path, page] of pages) {
     app.get(path, (c) =>
       c.body(page, 200, {
+        ...c.get('headers'),
         'content-type': 'text/html; charset=utf-8',
         'cache-control': `public, max-age=${CACHE_SECONDS}`,
         'content-security-policy': DOCS_CSP,

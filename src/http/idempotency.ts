@@ -67,7 +67,12 @@ export async function createOnce(
       body: JSON.stringify(created.view),
       headers: {},
     }
-    if (request !== null && requestHash !== null) await keepAnswer(deps, tx, request.scope, requestHash, made)
+    await Promise.all([
+      created.written,
+      request === null || requestHash === null
+        ? null
+        : keepAnswer(deps, tx, request.scope, requestHash, made),
+    ])
     afterCommit = created.afterCommit
     return made
   })

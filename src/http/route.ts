@@ -30,6 +30,8 @@ export type Created<View> = {
   readonly view: View
   /** In place of the route's own; only 2xx. */
   readonly status?: 200 | 201
+  /** Statements that were sent and not yet answered; the commit waits for them. */
+  readonly written?: Promise<unknown>
   /** Runs after the commit, and never for a repeated request. It must not throw. */
   readonly afterCommit?: () => void
 }

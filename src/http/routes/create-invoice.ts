@@ -63,10 +63,14 @@ export const createInvoiceRoute = defineRoute({
       requestId,
     })
     if (created.kind === 'no_address') throw new ApiProblem('asset_unavailable', { param: 'asset' })
+    let deliveries = 0
     return {
       view: invoiceViewOf(deps, networks, created.invoice),
+      written: created.written.then((queued) => {
+        deliveries = queued.deliveries
+      }),
       afterCommit: () => {
-        if (created.deliveries > 0) deps.notifier.deliveriesWaiting()
+        if (deliveries > 0) deps.notifier.deliveriesWaiting()
       },
     }
   },
