@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp, until } from '../support/app.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
@@ -136,6 +139,42 @@ test('afterwards chain, ledger, invoices and events agree', async () => {
   expect(checks.map(({ name }) => name)).toContain('chain_litecoin-test')
   expect(code).toBe(0)
 })
+
+const CHAIN_BREAKS = [
+  [
+    'a transfer stands in a block that is not on the chain',
+    `update transfer set block_hash = repeat('0', 64)`,
+  ],
+  ['a transfer says another amount than the chain', `update transfer set amount = amount - 1`],
+  ['a payment on the chain was never recorded', `delete from transfer`],
+  ['a transfer was made up', `update transfer set txid = md5(txid) || md5(txid)`],
+] as const
+
+test.each(CHAIN_BREAKS)('the auditor notices that %s', async (_what, sql) => {
+  const owner = await connectOwner(app.dataDir)
+  try {
+    await owner.query('create table transfer_kept as select * from transfer')
+    await owner.query(sql)
+    const { code, stdout } = await app.command('audit', '--json')
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string }[] }
+    const failed = checks.filter(({ status }) => status === 'failed').map(({ name }) => name)
+    expect(failed).toContain('chain_litecoin-test')
+    expect(code).toBe(1)
+  } finally {
+    await owner.query('delete from transfer')
+    await owner.query('insert into transfer select * from transfer_kept')
+    await owner.query('drop table transfer_kept')
+    await owner.end()
+  }
+})
+
+/** The owner of the embedded database, as nobody but its machine's administrator can connect. */
+async function connectOwner(dataDir: string): Promise<pg.Client> {
+  const { port, password } = JSON.parse(await readFile(join(dataDir, 'postgres.json'), 'utf8'))
+  const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', password, database: 'paylink' })
+  await client.connect()
+  return client
+}
 
 /** Base units as a canonical amount: no trailing zeros. */
 function coinsOf(units: bigint): string {
