@@ -42,7 +42,8 @@ export function createDispatcher(deps: {
   keyring: Keyring
   clients: Clients
   lanes: Lanes<Row>
-  onOutcome: (outcome: Outcome) => void
+  /** Resolves when the outcome is committed. */
+  onOutcome: (outcome: Outcome) => Promise<void>
   /** Half of what was held at the last claim has ended. */
   onRoom: () => void
 }): Dispatcher {
@@ -71,8 +72,11 @@ export function createDispatcher(deps: {
       }
     }
     const result = await sendClaimed(deps, row)
-    deps.onOutcome({ delivery, leaseId: claimed.leaseId, result })
-    return result.code === 'ok'
+    const recorded = deps.onOutcome({ delivery, leaseId: claimed.leaseId, result })
+    if (result.code === 'ok') return true
+    // A failure keeps its slot until the breaker knows of it: the next claim of its lane obeys the breaker.
+    await recorded
+    return false
   }
 
   const pump = (): void => {

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { Client } from 'undici'
 import { isReset } from './outcome-code.ts'
 import { type ConnectPolicy, connectVetted } from './vetted-connect.ts'
@@ -24,8 +25,8 @@ export type PostRequest = {
   readonly url: URL
   readonly headers: Record<string, string>
   readonly body: Uint8Array
-  /** The whole deadline, started before the name is looked up. */
-  readonly signal: AbortSignal
+  /** For all of it, from before the name is looked up. */
+  readonly deadlineMs: number
   /** Bytes of the answer's body to hand back; 0 discards it unread. */
   readonly readBytesMax: number
 }
@@ -39,7 +40,7 @@ export type PostAnswer = {
 }
 
 export type HttpClient = {
-  /** One POST, no redirects. Throws `ConnectFailed`, the signal's reason, or an error of undici. */
+  /** One POST, no redirects. Throws `ConnectFailed` or an error of undici, an `AbortError` past the deadline. */
   post(request: PostRequest): Promise<PostAnswer>
   close(): Promise<void>
 }
@@ -114,13 +115,13 @@ export function createHttpClient(policy: ConnectPolicy): HttpClient {
   }, IDLE_SWEEP_MS)
   sweep.unref()
 
-  const postOn = async (line: Line, request: PostRequest): Promise<PostAnswer> => {
+  const postOn = async (line: Line, request: PostRequest, deadline: Deadline): Promise<PostAnswer> => {
     const { statusCode, headers, body } = await line.client.request({
       method: 'POST',
       path: request.url.pathname + request.url.search,
       headers: request.headers,
       body: request.body,
-      signal: request.signal,
+      signal: deadline,
     })
     if (request.readBytesMax > 0) {
       return { status: statusCode, headers, body: await readUpTo(body, request.readBytesMax) }
@@ -131,27 +132,29 @@ export function createHttpClient(policy: ConnectPolicy): HttpClient {
 
   return {
     post: async (request) => {
-      request.signal.throwIfAborted()
+      const deadline = new Deadline(request.deadlineMs)
       let line = takeLine(request.lane, request.url.origin)
       try {
         const connectsBefore = line.connects
         let answer: PostAnswer
         try {
-          answer = await postOn(line, request)
+          answer = await postOn(line, request, deadline)
         } catch (error) {
           const reused = line.connects === connectsBefore
-          if (!reused || !isReset(error) || request.signal.aborted) throw error
+          if (!reused || !isReset(error) || deadline.aborted) throw error
           // The receiver closed a kept connection just as we wrote to it, and never saw the request: that is
           // no failure of its own. Once, on a fresh socket.
           discard(line)
           line = openLine(request.url.origin)
-          answer = await postOn(line, request)
+          answer = await postOn(line, request, deadline)
         }
         giveBack(request.lane, line)
         return answer
       } catch (error) {
         discard(line)
         throw error
+      } finally {
+        deadline.clear()
       }
     },
     close: async () => {
@@ -161,6 +164,24 @@ export function createHttpClient(policy: ConnectPolicy): HttpClient {
       idleCount = 0
       await Promise.all(lines.map((line) => line.client.destroy()))
     },
+  }
+}
+
+/** What undici takes for a signal, at a fraction of an AbortSignal's cost, and cleared when it is not needed. */
+class Deadline extends EventEmitter {
+  aborted = false
+  readonly #timer: NodeJS.Timeout
+
+  constructor(ms: number) {
+    super()
+    this.#timer = setTimeout(() => {
+      this.aborted = true
+      this.emit('abort')
+    }, ms)
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
   }
 }
 
@@ -174,11 +195,14 @@ type ResponseBody = Awaited<ReturnType<Client['request']>>['body']
 
 /** Reads a short body away; a long or slow one costs the connection. Either way none of it is kept. */
 async function discardBody(body: ResponseBody): Promise<void> {
+  const timer = setTimeout(() => body.destroy(), DISCARD_MS_MAX)
   try {
-    await body.dump({ limit: DISCARD_BYTES_MAX, signal: AbortSignal.timeout(DISCARD_MS_MAX) })
+    await body.dump({ limit: DISCARD_BYTES_MAX })
   } catch {
     // The status is the answer; what comes after it, or does not, changes nothing.
     body.destroy()
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -5,15 +5,16 @@ import { type Outcome, recordOutcomes } from './record-outcomes.ts'
 
 /** Outcomes of one commit. */
 const BATCH_MAX = 256
-/** Fewer than this wait a moment for company: a commit costs the same for one as for many. */
-const BATCH_FULL_ENOUGH = 64
-const GATHER_MS = 4
+/** Fewer than this, or than half of what may be in flight, wait a moment for company: a commit costs the same for one as for many. */
+const BATCH_FULL_ENOUGH = 128
+const GATHER_MS = 5
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
 
 /** Takes outcomes as they come and records them in batches: whatever gathers while one commit runs goes with the next. */
 export type Recorder = {
-  record(outcome: Outcome): void
+  /** Resolves when it is committed. */
+  record(outcome: Outcome): Promise<void>
   /** Outcomes that are not committed yet. */
   unrecorded(): number
   /** Resolves when everything is recorded, or after `withinMs`; tells whether it was everything. */
@@ -24,10 +25,13 @@ export function createRecorder(deps: {
   pool: Pool
   clock: Clock
   random: () => number
+  /** Requests in flight at once. */
+  concurrency: number
   faults: FaultLog
   onRecorded: () => void
 }): Recorder {
-  const waiting: Outcome[] = []
+  const enough = Math.min(BATCH_FULL_ENOUGH, deps.concurrency / 2)
+  const waiting: { readonly outcome: Outcome; readonly onCommitted: () => void }[] = []
   let writing = 0
   let running: Promise<void> | null = null
   let given: number = Number.POSITIVE_INFINITY
@@ -35,11 +39,15 @@ export function createRecorder(deps: {
   const run = async (): Promise<void> => {
     let pause = RETRY_MS_MIN
     while (waiting.length > 0 && performance.now() < given) {
-      if (waiting.length < BATCH_FULL_ENOUGH) await new Promise((resolve) => setTimeout(resolve, GATHER_MS))
+      if (waiting.length < enough) await new Promise((resolve) => setTimeout(resolve, GATHER_MS))
       const batch = waiting.splice(0, BATCH_MAX)
       writing = batch.length
       try {
-        await recordOutcomes(deps, batch)
+        await recordOutcomes(
+          deps,
+          batch.map((one) => one.outcome),
+        )
+        for (const one of batch) one.onCommitted()
         deps.faults.mended()
         pause = RETRY_MS_MIN
       } catch (error) {
@@ -58,10 +66,11 @@ export function createRecorder(deps: {
   }
 
   return {
-    record: (outcome) => {
-      waiting.push(outcome)
-      running ??= Promise.resolve().then(run)
-    },
+    record: (outcome) =>
+      new Promise((resolve) => {
+        waiting.push({ outcome, onCommitted: resolve })
+        running ??= Promise.resolve().then(run)
+      }),
     unrecorded: () => waiting.length + writing,
     drain: async (withinMs) => {
       given = performance.now() + withinMs

@@ -49,7 +49,6 @@ export function postSigned(
   event: SignedEvent,
   readBytesMax: number,
 ): Promise<PostAnswer> {
-  const signal = AbortSignal.timeout(RECEIVER_DEADLINE_MS)
   const unixSeconds = Math.floor(deps.clock().getTime() / 1_000)
   return deps.http.post({
     lane: event.lane,
@@ -62,7 +61,7 @@ export function postSigned(
       'paylink-version': String(event.schemaVersion),
     },
     body: event.body,
-    signal,
+    deadlineMs: RECEIVER_DEADLINE_MS,
     readBytesMax,
   })
 }

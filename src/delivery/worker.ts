@@ -16,7 +16,7 @@ import { createWake } from './wake.ts'
 
 const CONCURRENCY_DEFAULT = 256
 /** Rows of one claim. */
-const CLAIM_ROWS_MAX = 128
+const CLAIM_ROWS_MAX = 256
 /** Sent but not committed: beyond this many the worker stops claiming. */
 const UNRECORDED_MAX = 1_000
 /** With nothing to do, the queue is looked at this often; notifications make it sooner. */
@@ -24,6 +24,8 @@ const POLL_MS_MIN = 100
 const POLL_MS_SPREAD = 150
 /** While there is work, the next claim waits until half of what is held has ended, or this long. */
 const PACE_MS = 5
+/** Rows that wait for their turn: while a claim is on its way, no slot stands empty. */
+const AHEAD_MAX = 256
 const PROBE_EVERY_MS = 200
 const FAULT_PAUSE_MS = 500
 /** Host and database clocks further apart than this: signatures could be refused, so none are made. */
@@ -77,13 +79,13 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
   const random = options.random ?? Math.random
   const wake = createWake()
   const lanes = createLanes<Row>(concurrency)
-  // As much again may wait for its turn: while a claim is on its way, no slot stands empty.
-  const heldMax = 2 * concurrency
+  const heldMax = concurrency + AHEAD_MAX
   const clients = openClients(options)
   const recorder = createRecorder({
     pool,
     clock,
     random,
+    concurrency,
     faults: createFaultLog(log, 'recording deliveries'),
     onRecorded: () => {
       if (recorder.unrecorded() < UNRECORDED_MAX) wake.ring()
@@ -98,7 +100,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
     lanes,
     onOutcome: (outcome) => {
       options.onAttempt?.(outcome.result.code, outcome.result.durationMs)
-      recorder.record(outcome)
+      return recorder.record(outcome)
     },
     onRoom: wake.ring,
   })

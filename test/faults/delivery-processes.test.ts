@@ -95,7 +95,8 @@ test('kill -9 at any moment loses no event and invents none; each kill repeats a
   const emitted = await database.owner.query<{ id: string }>('select id from event')
   const received = receiver.events.map((event) => String(event.headers['paylink-event-id']))
   expect(new Set(received)).toEqual(new Set(emitted.rows.map((row) => row.id)))
-  expect(received.length - new Set(received).size).toBeLessThanOrEqual(ROUNDS * CONCURRENCY)
+  // In flight, or answered and not yet recorded.
+  expect(received.length - new Set(received).size).toBeLessThanOrEqual(2 * ROUNDS * CONCURRENCY)
   const delivered = await database.owner.query(`select event_id from attempt where code = 'ok'`)
   expect(delivered.rows).toHaveLength(emitted.rows.length)
   expect(await countRows(database, 'event_awaiting')).toBe(0)

@@ -19,8 +19,8 @@ export type ClaimedDelivery = {
   /** 1, 2, 3…: the try that begins now. */
   readonly attempt: number
   readonly giveUpAtMs: number
-  /** When it was due: its place in the lane, should it be given back. */
-  readonly wasDueAt: Date
+  /** When it was due, as PostgreSQL writes it: its place in the lane, should it be given back. */
+  readonly wasDueAt: string
   /** The try before this one was never recorded: whoever made it is gone. */
   readonly lapsed: boolean
   readonly url: string
@@ -40,14 +40,13 @@ type ClaimRow = {
   endpoint_id: string
   event_id: string
   attempt: number
-  give_up_at: Date
-  was_due_at: Date
+  give_up_at_ms: number
+  was_due_at: string
   lapsed: boolean
   url: string
   body: Buffer
   schema_version: number
-  secret_ids: string[]
-  secrets_sealed: Buffer[]
+  secrets: string | null
 }
 
 export type Claim = {
@@ -75,8 +74,9 @@ const TAKE_PICKED = `
     returning d.merchant_id, d.id, d.livemode, d.endpoint_id, d.event_id, d.attempt, d.give_up_at)`
 
 const CLAIMED_COLUMNS = `
-  c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt, c.give_up_at,
-  p.lapsed, p.due_at as was_due_at, w.url, e.body, e.schema_version, s.secret_ids, s.secrets_sealed`
+  c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt,
+  (extract(epoch from c.give_up_at) * 1000)::float8 as give_up_at_ms,
+  p.lapsed, p.due_at::text as was_due_at, w.url, e.body, e.schema_version, s.secrets`
 
 /** Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. */
 const JOIN_CLAIMED = `
@@ -87,8 +87,8 @@ const JOIN_CLAIMED = `
     select e.body, e.schema_version from event e
     where e.merchant_id = c.merchant_id and e.id = c.event_id offset 0) e
   cross join lateral (
-    select array_agg(k.id order by k.valid_until desc nulls first) as secret_ids,
-      array_agg(k.secret_sealed order by k.valid_until desc nulls first) as secrets_sealed
+    select string_agg(k.id || ':' || encode(k.secret_sealed, 'hex'), ',' order by k.valid_until desc nulls first)
+      as secrets
     from endpoint_secret k
     where k.merchant_id = c.merchant_id and k.endpoint_id = c.endpoint_id
       and (k.valid_until is null or k.valid_until > clock_timestamp())) s`
@@ -215,13 +215,27 @@ function lastEndpointOf(deliveries: readonly ClaimedDelivery[]): string {
 function toClaim(rows: readonly ClaimRow[]): Claim {
   const [first] = rows
   if (first === undefined) throw new Error('a claim answered nothing')
+  // Most rows of a claim share their secrets with others.
+  const known = new Map<string, ClaimedDelivery['secrets']>()
+  const secretsOf = (text: string): ClaimedDelivery['secrets'] => {
+    const secrets = known.get(text) ?? text.split(',').map(toSecret)
+    known.set(text, secrets)
+    return secrets
+  }
   const deliveries = rows.flatMap((row) =>
-    row.merchant_id === null ? [] : [toDelivery(row.merchant_id, row)],
+    row.merchant_id === null
+      ? []
+      : [toDelivery(row.merchant_id, row, row.secrets === null ? [] : secretsOf(row.secrets))],
   )
   return { deliveries, databaseNowMs: first.database_now.getTime() }
 }
 
-function toDelivery(merchantId: string, row: ClaimRow): ClaimedDelivery {
+function toSecret(text: string): ClaimedDelivery['secrets'][number] {
+  const separator = text.lastIndexOf(':')
+  return { id: text.slice(0, separator), sealed: Buffer.from(text.slice(separator + 1), 'hex') }
+}
+
+function toDelivery(merchantId: string, row: ClaimRow, secrets: ClaimedDelivery['secrets']): ClaimedDelivery {
   return {
     merchantId,
     id: row.id,
@@ -229,16 +243,13 @@ function toDelivery(merchantId: string, row: ClaimRow): ClaimedDelivery {
     endpointId: row.endpoint_id,
     eventId: row.event_id,
     attempt: row.attempt,
-    giveUpAtMs: row.give_up_at.getTime(),
+    giveUpAtMs: row.give_up_at_ms,
     wasDueAt: row.was_due_at,
     lapsed: row.lapsed,
     url: row.url,
     body: row.body,
     schemaVersion: row.schema_version,
-    secrets: (row.secret_ids ?? []).flatMap((id, index) => {
-      const sealed = row.secrets_sealed[index]
-      return sealed === undefined ? [] : [{ id, sealed }]
-    }),
+    secrets,
   }
 }
 
@@ -274,7 +285,7 @@ export async function isStillSendable(
  */
 export async function releaseDeliveries(
   db: Queryable,
-  held: readonly { merchantId: string; id: string; leaseId: string; wasDueAt: Date }[],
+  held: readonly { merchantId: string; id: string; leaseId: string; wasDueAt: string }[],
 ): Promise<number> {
   const { rowCount } = await db.query(
     `update delivery d set attempt = d.attempt - 1, due_at = f.due_at, lease_id = null
