@@ -5,8 +5,6 @@ import { hasCode, StartRefused } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import { createNotifier } from '../db/notify.ts'
 import type { OpenDatabase } from '../db/open-database.ts'
-import { openPool, type Pool } from '../db/pool.ts'
-import type { DatabaseRole } from '../db/roles.ts'
 import { createHealthApp } from '../http/health.ts'
 import { createNetworkBoard } from '../http/network-board.ts'
 import { type HttpPart, startHttpServer } from '../http/server.ts'
@@ -19,20 +17,13 @@ import { openCheckout } from '../roles/checkout.ts'
 import { startDeliveryRole } from '../roles/delivery.ts'
 import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
-import { startSignerRole } from '../roles/signer.ts'
 import { startWatcherRole } from '../roles/watcher.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { type Keyring, openKeyring } from '../secrets/keyring.ts'
 import { loadSecretKey } from '../secrets/secret-key.ts'
+import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
-
-const CONNECTIONS_MAX: { readonly [role in DatabaseRole]: number } = {
-  api: 20,
-  watcher: 8,
-  delivery: 8,
-  signer: 3,
-}
 
 export type RunOptions = {
   readonly config: Config
@@ -44,23 +35,19 @@ export type RunOptions = {
 }
 
 /**
- * Wires and starts the given roles in this process, but for the signer where others run beside it: that one gets
- * a process of its own. What was started is stopped in the opposite order, also where a later step fails.
+ * Wires and starts the given roles in this process, but for the signer: beside others it gets a process of its
+ * own. What was started is stopped in the opposite order, also where a later step fails.
  */
 export async function runRoles(options: RunOptions): Promise<StopList> {
   const { roles, log, onStep } = options
   const stops = new StopList(log)
   try {
-    if (roles.has('signer') && roles.size > 1) {
+    if (roles.has('signer')) {
       onStep('starting the signer in a process of its own')
       const signer = startSignerProcess({ ...options, signerUrl: options.database.roleUrls.signer })
       stops.add('the signer', () => signer.stop())
     }
     const context = await openContext(options, stops)
-    if (roles.has('signer') && roles.size === 1) {
-      const signer = await startSignerRole(context)
-      stops.add('the signer', () => signer.stop())
-    }
     await startWorkers(context, options, stops)
     await startMetrics(context, options, stops)
     return stops
@@ -74,32 +61,9 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
 async function openContext(options: RunOptions, stops: StopList): Promise<RoleContext> {
   const { config, database, log, onFatal } = options
   const clock = systemClock
-  const pools = new Map<DatabaseRole, Pool>()
-  stops.add('the connections', async () => {
-    await Promise.all([...pools.values()].map((pool) => pool.end()))
-  })
-  const poolOf = (role: DatabaseRole): Pool => {
-    const pool = pools.get(role) ?? openRolePool(role, database.roleUrls[role], log)
-    pools.set(role, pool)
-    return pool
-  }
+  const poolOf = createRolePools(database.roleUrls, log, stops)
   const nodes = await openNodes(options, clock, stops)
   return { config, clock, log, metrics: createMetrics(log), urls: database.roleUrls, poolOf, nodes, onFatal }
-}
-
-function openRolePool(role: DatabaseRole, connectionString: string, log: Log): Pool {
-  if (connectionString === '') {
-    throw new StartRefused(
-      `the role ${role} has no database: set DATABASE_URL, or ${role.toUpperCase()}_DATABASE_URL beside the others'`,
-    )
-  }
-  return openPool({
-    connectionString,
-    applicationName: `paylink-${role}`,
-    max: CONNECTIONS_MAX[role],
-    // A restart of the database takes all of them at once; whoever uses the next one says what is wrong.
-    onError: (error) => log.debug({ err: error, role }, 'an idle database connection was lost'),
-  })
 }
 
 /** Every role that asks a chain serves the sandbox chains too, where no other process does. */
@@ -221,8 +185,7 @@ async function listenOrRefuse(site: {
 
 async function startMetrics(context: RoleContext, { roles }: RunOptions, stops: StopList): Promise<void> {
   const { config, log, metrics } = context
-  // The signer has no port at all, whoever asks for one.
-  if (config.operatorPort === null || (roles.has('signer') && roles.size === 1)) return
+  if (config.operatorPort === null) return
   const { port, isGiven } = config.operatorPort
   if (!isGiven && !roles.has('api')) return
   const server = await serveMetrics({ registry: metrics.registry, host: config.host, port, log })

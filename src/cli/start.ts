@@ -5,7 +5,7 @@ import { createLogger, describeError, type Log } from '../log.ts'
 import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
 import { printBanner } from './banner.ts'
 import type { Output } from './command-context.ts'
-import { runRoles } from './run-roles.ts'
+import type { RunOptions } from './run-roles.ts'
 import { seedSandbox } from './seed-sandbox.ts'
 import { StopList } from './stop-list.ts'
 import { UsageError } from './usage-error.ts'
@@ -33,7 +33,8 @@ export async function startCommand(
     await openDataDir(config.dataDir)
     const database = await openIfNeeded(roles, config, { onStep, onLost: (error) => stop.fail(error) })
     everything.add('the database', () => database.close())
-    const running = await runRoles({
+    const run = await runnerOf(roles)
+    const running = await run({
       config,
       roles,
       database,
@@ -54,6 +55,12 @@ export async function startCommand(
     await stopInTime(everything, log)
   }
   return stop.exitCode
+}
+
+/** Loads the code of what is to run, and of nothing else. */
+async function runnerOf(roles: ReadonlySet<RoleName>): Promise<(options: RunOptions) => Promise<StopList>> {
+  if (roles.has('signer') && roles.size === 1) return (await import('./run-signer.ts')).runSigner
+  return (await import('./run-roles.ts')).runRoles
 }
 
 /** The sandbox chains alone are files: they need no database. */

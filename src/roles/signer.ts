@@ -4,7 +4,9 @@ import { startSigner } from '../signer/start-signer.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
 /** The one process that may open the seed. It listens on nothing and talks to the database alone. */
-export async function startSignerRole(context: RoleContext): Promise<RunningRole> {
+export async function startSignerRole(
+  context: Pick<RoleContext, 'config' | 'clock' | 'log' | 'poolOf' | 'onFatal'>,
+): Promise<RunningRole> {
   const { config, clock, log, poolOf, onFatal } = context
   try {
     const { dataDir, signerKeyFile: keyFile } = config

@@ -1,0 +1,41 @@
+import { StartRefused } from '../data-dir.ts'
+import type { RoleUrls } from '../db/open-database.ts'
+import { openPool, type Pool } from '../db/pool.ts'
+import type { DatabaseRole } from '../db/roles.ts'
+import type { Log } from '../log.ts'
+import type { StopList } from './stop-list.ts'
+
+const CONNECTIONS_MAX: { readonly [role in DatabaseRole]: number } = {
+  api: 20,
+  watcher: 8,
+  delivery: 8,
+  signer: 3,
+}
+
+/** A process's connections, one pool for each database role, opened when first asked for and closed after all roles. */
+export function createRolePools(urls: RoleUrls, log: Log, stops: StopList): (role: DatabaseRole) => Pool {
+  const pools = new Map<DatabaseRole, Pool>()
+  stops.add('the connections', async () => {
+    await Promise.all([...pools.values()].map((pool) => pool.end()))
+  })
+  return (role) => {
+    const pool = pools.get(role) ?? openRolePool(role, urls[role], log)
+    pools.set(role, pool)
+    return pool
+  }
+}
+
+function openRolePool(role: DatabaseRole, connectionString: string, log: Log): Pool {
+  if (connectionString === '') {
+    throw new StartRefused(
+      `the role ${role} has no database: set DATABASE_URL, or ${role.toUpperCase()}_DATABASE_URL beside the others'`,
+    )
+  }
+  return openPool({
+    connectionString,
+    applicationName: `paylink-${role}`,
+    max: CONNECTIONS_MAX[role],
+    // A restart of the database takes all of them at once; whoever uses the next one says what is wrong.
+    onError: (error) => log.debug({ err: error, role }, 'an idle database connection was lost'),
+  })
+}

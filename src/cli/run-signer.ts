@@ -1,0 +1,22 @@
+import { systemClock } from '../clock.ts'
+import { startSignerRole } from '../roles/signer.ts'
+import { createRolePools } from './role-pools.ts'
+import type { RunOptions } from './run-roles.ts'
+import { StopList } from './stop-list.ts'
+
+/**
+ * The signer alone. It stands apart from the other roles' wiring so that its process never loads their code: no
+ * HTTP, no chains, no port, whoever asks for one.
+ */
+export async function runSigner({ config, database, log, onFatal }: RunOptions): Promise<StopList> {
+  const stops = new StopList(log)
+  try {
+    const poolOf = createRolePools(database.roleUrls, log, stops)
+    const signer = await startSignerRole({ config, clock: systemClock, log, poolOf, onFatal })
+    stops.add('the signer', () => signer.stop())
+    return stops
+  } catch (error) {
+    await stops.stop()
+    throw error
+  }
+}
