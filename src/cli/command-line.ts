@@ -2,13 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { StartRefused } from '../data-dir.ts'
 import { describeError } from '../log.ts'
-import { auditCommand } from './audit-command.ts'
 import { type Output, processOutput } from './command-context.ts'
-import { createKeyCommand } from './create-key.ts'
-import { createMerchantCommand } from './create-merchant.ts'
-import { doctorCommand } from './doctor.ts'
-import { migrateCommand } from './migrate-command.ts'
-import { startCommand } from './start.ts'
 import { UsageError } from './usage-error.ts'
 
 const EXIT_FAILED = 1
@@ -42,6 +36,7 @@ export async function runCommandLine(
 /** Errors whose one line is all that a person needs. */
 const isForPeople = (error: unknown): boolean => error instanceof ConfigError || error instanceof StartRefused
 
+/** Each command loads its own code when it is called, so that none carries the others'. */
 function buildProgram(output: Output, done: (exitCode: number) => void): Command {
   const program = new Command('paylink')
     .description('Self-hosted crypto payment invoicing')
@@ -56,12 +51,16 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
       'stop when standard input ends: for a process that lives no longer than its parent',
     )
     .action(async (roles: string[], options: { untilStdinEnds?: boolean }) => {
+      const { startCommand } = await import('./start.ts')
       done(await startCommand(roles, { untilStdinEnds: options.untilStdinEnds ?? false }, output))
     })
   program
     .command('migrate')
     .description('bring the database up to date')
-    .action(async () => done(await migrateCommand(output)))
+    .action(async () => {
+      const { migrateCommand } = await import('./migrate-command.ts')
+      done(await migrateCommand(output))
+    })
   program
     .command('merchant')
     .description('manage merchants')
@@ -71,6 +70,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
     .requiredOption('--email <email>', "the owner's e-mail address")
     .option('--json', 'print one JSON object', false)
     .action(async (options: { name: string; email: string; json: boolean }) => {
+      const { createMerchantCommand } = await import('./create-merchant.ts')
       done(await createMerchantCommand(options, output))
     })
   program
@@ -83,9 +83,11 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
     .option('--scopes <scopes>', 'comma-separated scopes; a key has none by default', '')
     .option('--json', 'print one JSON object', false)
     .action(async (options: { merchant: string; mode: string; scopes: string; json: boolean }) => {
+      const { createKeyCommand } = await import('./create-key.ts')
       done(await createKeyCommand(options, output))
     })
   addInspections(program, output, done)
+  addListen(program, output, done)
   return program
 }
 
@@ -96,9 +98,27 @@ function addInspections(program: Command, output: Output, done: (exitCode: numbe
       'check chain against ledger against invoices against events; exit code 1 where anything disagrees',
     )
     .option('--json', 'print one JSON object', false)
-    .action(async (options: { json: boolean }) => done(await auditCommand(options, output)))
+    .action(async (options: { json: boolean }) => {
+      const { auditCommand } = await import('./audit-command.ts')
+      done(await auditCommand(options, output))
+    })
   program
     .command('doctor')
     .description('say what is configured, reachable, synced and in date, with the mend for each fault')
-    .action(async () => done(await doctorCommand(output)))
+    .action(async () => {
+      const { doctorCommand } = await import('./doctor.ts')
+      done(await doctorCommand(output))
+    })
+}
+
+function addListen(program: Command, output: Output, done: (exitCode: number) => void): void {
+  program
+    .command('listen')
+    .description('forward test events to a receiver on your machine, signed, with no endpoint to configure')
+    .requiredOption('--forward-to <url>', 'where to send them, such as http://localhost:4000/webhooks')
+    .option('--merchant <id>', "whose events; the sandbox's demo shop unless given")
+    .action(async (options: { forwardTo: string; merchant?: string }) => {
+      const { listenCommand } = await import('./listen.ts')
+      done(await listenCommand(options, output))
+    })
 }

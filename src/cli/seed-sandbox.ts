@@ -57,7 +57,7 @@ export async function seedSandbox(options: {
   stop: AbortSignal
 }): Promise<SeededSandbox | null> {
   const { config, database, onStep, stop } = options
-  const path = join(config.dataDir, 'sandbox.json')
+  const path = rememberedPath(config)
   const { ownerUrl } = database
   if (ownerUrl === null) return null
   return await withFileLock(`${path}.lock`, async () => {
@@ -73,6 +73,13 @@ export async function seedSandbox(options: {
     }
   })
 }
+
+/** The demo shop that an earlier start of the sandbox made here; null where there was none. */
+export async function readDemoShop(config: Config): Promise<Remembered | null> {
+  return parseRemembered(await readFileIfPresent(rememberedPath(config)))
+}
+
+const rememberedPath = (config: Config): string => join(config.dataDir, 'sandbox.json')
 
 async function findOrMakeShop(pool: Pool, path: string, onStep: (line: string) => void): Promise<Remembered> {
   const known = parseRemembered(await readFileIfPresent(path))

@@ -53,17 +53,25 @@ export function postSigned(
   return deps.http.post({
     lane: event.lane,
     url: new URL(event.url),
-    headers: {
-      'content-type': 'application/json',
-      'user-agent': USER_AGENT,
-      'paylink-signature': signatureHeader(event.secrets, unixSeconds, event.body),
-      'paylink-event-id': event.eventId,
-      'paylink-version': String(event.schemaVersion),
-    },
+    headers: signedHeaders(event, unixSeconds),
     body: event.body,
     deadlineMs: RECEIVER_DEADLINE_MS,
     readBytesMax,
   })
+}
+
+/** The headers of one attempt (spec §6.2.2), signed at `unixSeconds`. */
+export function signedHeaders(
+  event: Pick<SignedEvent, 'eventId' | 'schemaVersion' | 'body' | 'secrets'>,
+  unixSeconds: number,
+): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'user-agent': USER_AGENT,
+    'paylink-signature': signatureHeader(event.secrets, unixSeconds, event.body),
+    'paylink-event-id': event.eventId,
+    'paylink-version': String(event.schemaVersion),
+  }
 }
 
 function codeOfStatus(httpStatus: number): { code: OutcomeCode; httpStatus: number } {

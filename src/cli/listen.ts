@@ -1,0 +1,166 @@
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { checkEndpointUrl } from '../core/endpoint/endpoint-url.ts'
+import { openDataDir } from '../data-dir.ts'
+import { listenFor } from '../db/notify.ts'
+import type { Pool } from '../db/pool.ts'
+import type { FeedEvent } from '../db/queries/event-feed.ts'
+import { loadMerchantName } from '../db/queries/merchants.ts'
+import type { Tenant } from '../db/transaction.ts'
+import { RECEIVER_DEADLINE_MS, signedHeaders } from '../delivery/send.ts'
+import { createWake, type Wake } from '../delivery/wake.ts'
+import { describeError } from '../log.ts'
+import { type Keyring, openKeyring } from '../secrets/keyring.ts'
+import { loadSecretKey } from '../secrets/secret-key.ts'
+import { type Output, withOwnerPool } from './command-context.ts'
+import { type EventFeed, openEventFeed } from './event-feed.ts'
+import { readDemoShop } from './seed-sandbox.ts'
+import { UsageError } from './usage-error.ts'
+
+/** Notifications make it sooner; most events have one. */
+const POLL_MS = 500
+const FAULT_PAUSE_MS = 500
+const SECRET_PURPOSE = 'listen-secret'
+
+export type ListenOptions = { readonly forwardTo: string; readonly merchant?: string }
+
+/**
+ * `paylink listen`: forwards a merchant's test events, from now on, to a receiver on the developer's machine,
+ * signed as a delivery is. Each is sent once: this is to see a receiver at work, and endpoints are what retries.
+ * Runs until it is interrupted; exit code 0.
+ */
+export async function listenCommand(options: ListenOptions, output: Output): Promise<number> {
+  const url = parseTarget(options.forwardTo)
+  const stop = new AbortController()
+  const wake = createWake()
+  const onSignal = (): void => {
+    stop.abort()
+    wake.ring()
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  for (const name of signals) process.on(name, onSignal)
+  try {
+    return await withOwnerPool(async (pool, config, ownerUrl) => {
+      const merchant = await findMerchant(pool, config, options.merchant)
+      const secret = await listenSecret(config, merchant.id)
+      const tenant: Tenant = { merchantId: merchant.id, livemode: false }
+      const feed = await openEventFeed({ pool, clock: systemClock }, tenant)
+      output.line(`Forwarding test events of ${merchant.name} (${merchant.id}) to ${url}`)
+      output.line(`Signing secret   ${secret}   (the same every time)`)
+      output.line('Stop with Ctrl-C.')
+      await forward({ feed, wake, ownerUrl, url, secret, output, stop: stop.signal })
+      return 0
+    })
+  } finally {
+    for (const name of signals) process.off(name, onSignal)
+  }
+}
+
+function parseTarget(text: string): string {
+  // Whatever the developer's machine can reach, it may: the events are theirs and of test mode.
+  const check = checkEndpointUrl(text, { allowPrivate: true })
+  if (check.kind === 'accepted') return text
+  throw new UsageError(
+    '--forward-to must be a URL such as http://localhost:4000/webhooks, without credentials',
+  )
+}
+
+async function findMerchant(
+  pool: Pool,
+  config: Config,
+  given: string | undefined,
+): Promise<{ id: string; name: string }> {
+  const id = given ?? (await readDemoShop(config))?.merchant_id
+  const name = id === undefined ? null : await loadMerchantName(pool, id)
+  if (id !== undefined && name !== null) return { id, name }
+  throw new UsageError(
+    given === undefined
+      ? 'there is no demo shop here: name a merchant with --merchant, or start the sandbox first'
+      : `--merchant ${given} is not known: make it with paylink merchant create`,
+  )
+}
+
+/** Derived, not stored: the same every time for a merchant of this installation, and of use for nothing else. */
+async function listenSecret(config: Config, merchantId: string): Promise<string> {
+  await openDataDir(config.dataDir)
+  const keyring: Keyring = openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
+  return `whsec_${keyring.mac(SECRET_PURPOSE, Buffer.from(merchantId, 'utf8')).toString('base64url')}`
+}
+
+type Forwarding = {
+  readonly feed: EventFeed
+  readonly wake: Wake
+  readonly ownerUrl: string
+  readonly url: string
+  readonly secret: string
+  readonly output: Output
+  readonly stop: AbortSignal
+}
+
+async function forward(forwarding: Forwarding): Promise<void> {
+  const { feed, wake, output, stop } = forwarding
+  const listener = listenFor(forwarding.ownerUrl, {
+    onInvoiceChanged: wake.ring,
+    onDeliveriesWaiting: wake.ring,
+    onReconnect: wake.ring,
+  })
+  let isAway = false
+  try {
+    while (!stop.aborted) {
+      try {
+        const events = await feed.read()
+        if (isAway) output.line('· events can be read again: going on where it stopped')
+        isAway = false
+        for (const event of events) await forwardOne(forwarding, event)
+        if (events.length === 0) await wake.wait(POLL_MS)
+      } catch (error) {
+        // It is told once, however long it lasts.
+        if (!isAway) output.problem(`events cannot be read, trying again: ${describeError(error)}`)
+        isAway = true
+        await wake.wait(FAULT_PAUSE_MS)
+      }
+    }
+  } finally {
+    await listener.close()
+  }
+}
+
+async function forwardOne(forwarding: Forwarding, event: FeedEvent): Promise<void> {
+  if (forwarding.stop.aborted) return
+  const startedAt = performance.now()
+  const answer = await post(forwarding, event)
+  // Whoever interrupts does not wait for a receiver that hangs, nor asks how it went.
+  if (forwarding.stop.aborted) return
+  const isTaken = answer.status !== null && answer.status >= 200 && answer.status < 300
+  const now = systemClock().toISOString().slice(11, 19)
+  const what = `${event.eventType.padEnd(TYPE_COLUMNS)} ${event.resourceId} #${event.sequence}`
+  const ms = Math.round(performance.now() - startedAt)
+  // `✓ 09:30:00 invoice.paid              inv_01jd… #4  200 in 12 ms`; the time is UTC.
+  forwarding.output.line(`${isTaken ? '✓' : '✗'} ${now} ${what}  ${answer.text} in ${ms} ms`)
+}
+
+/** The longest type there is, so that what follows stands in columns. */
+const TYPE_COLUMNS = 'invoice.payment_detected'.length
+
+type Answer = { readonly status: number | null; readonly text: string }
+
+/** One POST as a delivery makes it: the same headers and deadline, no redirects. */
+async function post({ url, secret, stop }: Forwarding, event: FeedEvent): Promise<Answer> {
+  const unixSeconds = Math.floor(systemClock().getTime() / 1_000)
+  const deadline = AbortSignal.timeout(RECEIVER_DEADLINE_MS)
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: signedHeaders({ ...event, eventId: event.id, secrets: [secret] }, unixSeconds),
+      body: new Uint8Array(event.body),
+      redirect: 'manual',
+      signal: AbortSignal.any([deadline, stop]),
+    })
+    await response.body?.cancel()
+    return { status: response.status, text: String(response.status) }
+  } catch (error) {
+    if (deadline.aborted) return { status: null, text: 'no answer: too late' }
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+    return { status: null, text: `no answer: ${describeError(cause)}` }
+  }
+}
