@@ -1,0 +1,138 @@
+import { makeWorkerUtils } from 'graphile-worker'
+import PgBoss from 'pg-boss'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../test/support/database.ts'
+import { median, printFigure, spread } from './support/figure.ts'
+import {
+  createLoad,
+  fillEvents,
+  type Job,
+  makeJobs,
+  measureRound,
+  startReceiver,
+  startSender,
+  untilEmpty,
+  untilFinished,
+  type WebhookLoad,
+} from './support/webhook-load.ts'
+
+const ENDPOINTS = 16
+const CONCURRENCY = 64
+const EVENTS = 6_000
+const ROUNDS = 5
+
+const idsOf = (jobs: readonly Job[]): string[] => jobs.map((job) => job.id)
+
+type Peers = { readonly rounds: { readonly [name in Peer]: () => Promise<number> }; stop(): Promise<void> }
+const PEERS = ['ours', 'graphile', 'graphile-batched', 'pgboss'] as const
+type Peer = (typeof PEERS)[number]
+
+/** A round of each, to be run by turns: a graphile-worker that only waits still takes what it is notified of. */
+async function openPeers(load: WebhookLoad): Promise<Peers> {
+  const { ownerUrl } = load.database
+  const graphile = await makeWorkerUtils({ connectionString: ownerUrl })
+  await graphile.migrate()
+  const boss = new PgBoss(ownerUrl)
+  await boss.start()
+  const withSender = async (kind: Parameters<typeof startSender>[0], round: () => Promise<number>) => {
+    const own = kind === 'worker' ? {} : { databaseUrl: ownerUrl }
+    const sender = await startSender(kind, { load, concurrency: CONCURRENCY, ...own })
+    try {
+      // The first run warms up.
+      await round()
+      return await round()
+    } finally {
+      await sender.stop()
+    }
+  }
+  const ours = () =>
+    measureRound(
+      load,
+      EVENTS,
+      () => fillEvents(load, EVENTS),
+      () => untilFinished(load),
+    )
+  const graphileJobs = () =>
+    measureRound(
+      load,
+      EVENTS,
+      async () => {
+        const jobs = makeJobs(load, EVENTS)
+        await graphile.addJobs(jobs.map((payload) => ({ identifier: 'post', payload })))
+        return idsOf(jobs)
+      },
+      () => untilEmpty(load, 'select from graphile_worker._private_jobs limit 1'),
+    )
+  const pgBossJobs = () =>
+    measureRound(
+      load,
+      EVENTS,
+      async () => {
+        const jobs = makeJobs(load, EVENTS)
+        await boss.insert(jobs.map((data) => ({ name: 'post', data })))
+        return idsOf(jobs)
+      },
+      () => untilEmpty(load, `select from pgboss.job where state < 'completed' and name = 'post' limit 1`),
+    )
+  return {
+    rounds: {
+      ours: () => withSender('worker', ours),
+      graphile: () => withSender('graphile', graphileJobs),
+      'graphile-batched': () => withSender('graphile-batched', graphileJobs),
+      pgboss: () => withSender('pgboss', pgBossJobs),
+    },
+    stop: async () => {
+      await graphile.release()
+      await boss.stop({ graceful: false })
+    },
+  }
+}
+
+function print(measured: readonly { readonly [name in Peer]: number }[]): void {
+  const rates = PEERS.map((name) => `${name} ${median(measured.map((one) => one[name])).toFixed(0)}/s`)
+  const figure = (name: string, target: string, ratios: number[]) =>
+    printFigure({
+      name: `durable delivery ÷ ${name}`,
+      target,
+      measured: median(ratios).toFixed(2),
+      detail: `spread ${spread(ratios)}; ${rates.join(', ')}, ${CONCURRENCY} at once`,
+    })
+  figure(
+    'graphile-worker 0.17 as its first page shows',
+    '≥ 1.5',
+    measured.map((one) => one.ours / one.graphile),
+  )
+  figure(
+    'pg-boss 10 in large batches',
+    '≥ 1.5',
+    measured.map((one) => one.ours / one.pgboss),
+  )
+  figure(
+    'graphile-worker 0.17 with local queue and batched completion',
+    '',
+    measured.map((one) => one.ours / one['graphile-batched']),
+  )
+}
+
+test('deliveries against the same POSTs as jobs of graphile-worker and of pg-boss', async () => {
+  const database = await createTestDatabase()
+  const receiver = await startReceiver()
+  try {
+    const load = await createLoad(database, receiver, ENDPOINTS)
+    const { rounds, stop } = await openPeers(load)
+    const measured: { [name in Peer]: number }[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      await database.owner.query('vacuum analyze')
+      const ours = await rounds.ours()
+      const graphile = await rounds.graphile()
+      const graphileBatched = await rounds['graphile-batched']()
+      measured.push({ ours, graphile, 'graphile-batched': graphileBatched, pgboss: await rounds.pgboss() })
+    }
+    await stop()
+    expect(measured).toHaveLength(ROUNDS)
+    print(measured)
+  } finally {
+    receiver.stop()
+    await database.drop()
+  }
+})
