@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { readOrMakeSecretFile, StartRefused } from '../data-dir.ts'
 import { describeError, withoutSecrets } from '../log.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
-import { migrate } from './migrate.ts'
+import { latestMigration, migrate } from './migrate.ts'
 import {
   connectionStringFor,
   DATABASE_ROLES,
@@ -81,7 +81,9 @@ export async function openAsOwner(
 
 async function openAsRoles(config: Config, given: readonly DatabaseRole[]): Promise<OpenDatabase> {
   for (const role of given) {
-    await checkServer(config.roleDatabaseUrls[role] ?? '', `${role.toUpperCase()}_DATABASE_URL`)
+    const url = config.roleDatabaseUrls[role] ?? ''
+    await checkServer(url, `${role.toUpperCase()}_DATABASE_URL`)
+    await checkSchema(url, `${role.toUpperCase()}_DATABASE_URL`)
   }
   const urlOf = (role: DatabaseRole) => config.roleDatabaseUrls[role] ?? ''
   return {
@@ -117,6 +119,29 @@ async function checkServer(url: string, name: string): Promise<void> {
         cause: error,
       },
     )
+  } finally {
+    await client.end()
+  }
+}
+
+/** Refuses a database that the owner has not brought up to date: a role may not do it. */
+async function checkSchema(url: string, name: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ version: number | null }>(
+      'select max(version) as version from schema_migration',
+    )
+    const [has, needs] = [rows[0]?.version ?? 0, await latestMigration()]
+    if (has >= needs) return
+    throw new StartRefused(
+      `${name} leads to a database at migration ${has} of ${needs}: run paylink migrate with DATABASE_URL first`,
+    )
+  } catch (error) {
+    if (error instanceof StartRefused) throw error
+    throw new StartRefused(`${name} leads to a database that was never prepared: run paylink migrate first`, {
+      cause: error,
+    })
   } finally {
     await client.end()
   }

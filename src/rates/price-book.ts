@@ -148,26 +148,43 @@ async function runRound(
   signal: AbortSignal,
 ): Promise<void> {
   const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
-  await Promise.all(
-    feeds.map(async (feed) => {
+  const changes = await Promise.all(
+    feeds.map(async (feed): Promise<Change | null> => {
       const fetched = await fetchPrice(feed.exchange, feed.symbol, feed.market, {
         dispatcher,
         timeoutMs,
         signal,
       })
-      if (!signal.aborted) record(feed, fetched, options)
+      return signal.aborted ? null : record(feed, fetched, options.clock().getTime())
     }),
   )
+  if (options.log !== undefined) logChanges(changes, options.log)
 }
 
-/** Only a change between good and bad is logged: an exchange that is down for a day says so once. */
-function record(feed: Feed, fetched: FetchedPrice, options: PriceBookOptions): void {
-  const nowMs = options.clock().getTime()
+/** A feed that turned from good to bad, from one fault to another, or (null) good again. */
+type Change = { readonly exchange: string; readonly symbol: PriceSymbol; readonly fault: string | null }
+
+/** Only changes are logged, one line for each exchange and fault: one that is down for a day says so once. */
+function logChanges(changes: readonly (Change | null)[], log: PriceLog): void {
+  const lines = new Map<string, { exchange: string; fault: string | null; symbols: PriceSymbol[] }>()
+  for (const change of changes) {
+    if (change === null) continue
+    const { exchange, symbol, fault } = change
+    const line = lines.get(`${exchange} ${fault}`) ?? { exchange, fault, symbols: [] }
+    line.symbols.push(symbol)
+    lines.set(`${exchange} ${fault}`, line)
+  }
+  for (const { exchange, fault, symbols } of lines.values()) {
+    if (fault === null) log.info({ exchange, symbols }, 'the exchange has prices again')
+    else log.warn({ exchange, symbols, reason: fault }, 'no price from the exchange')
+  }
+}
+
+function record(feed: Feed, fetched: FetchedPrice, nowMs: number): Change | null {
   const about = { exchange: feed.exchange.name, symbol: feed.symbol }
   if (fetched.kind !== 'unreachable') feed.answeredAtMs = nowMs
   if (fetched.kind === 'price') {
-    if (feed.lastError !== null && feed.observation !== null)
-      options.log?.info(about, 'the exchange has a price again')
+    const isBack = feed.lastError !== null && feed.lastError !== NOT_ASKED
     feed.observation = {
       source: feed.exchange.name,
       price: fetched.price,
@@ -175,14 +192,14 @@ function record(feed: Feed, fetched: FetchedPrice, options: PriceBookOptions): v
       exchangeTimeMs: fetched.exchangeTimeMs,
     }
     feed.lastError = null
-    return
+    return isBack ? { ...about, fault: null } : null
   }
-  if (feed.lastError !== fetched.reason)
-    options.log?.warn({ ...about, reason: fetched.reason }, 'no price from the exchange')
+  const isNew = feed.lastError !== fetched.reason
   feed.lastError = fetched.reason
   // What it said before is good for its minute where it merely fails to answer; where it talks nonsense, nothing
   // that it said is.
   if (fetched.kind === 'bad_answer') feed.observation = null
+  return isNew ? { ...about, fault: fetched.reason } : null
 }
 
 function quoteOf(

@@ -63,6 +63,16 @@ test('a role without a database says which variable it needs', async () => {
   expect(code).toBe(1)
 })
 
+test('a role refuses a database that was not brought up to date, and says how to do it', async () => {
+  const env = { DATA_DIR: place.dataDir, API_DATABASE_URL: database.urls.api }
+  await database.owner.query('delete from schema_migration where version > 1')
+  const { code, stderr } = await runProgram(['start', 'api'], env)
+  expect(stderr).toMatch(
+    /^paylink: API_DATABASE_URL leads to a database at migration 1 of \d+: run paylink migrate/,
+  )
+  expect(code).toBe(1)
+})
+
 test('the whole sandbox runs on a PostgreSQL of one’s own, and makes no server beside it', async () => {
   const app = await startApp({ ...place, env: { DATABASE_URL: database.ownerUrl } })
   const made = await app.api('POST', '/api/v1/invoices', { usd_amount: '7.00', asset: 'BTC' })

@@ -315,10 +315,11 @@ test('the report names for each coin its price, the age of each answer and the l
   })
 })
 
-test('an exchange that stays down is logged once for each coin, not at every round', async () => {
+test('an exchange that stays down is logged in one line for all its coins, not at every round', async () => {
   fakes.kraken.behave({ respond: (_, response) => sendJson(response, 502, {}) })
   for (let round = 0; round < 5; round++) await book.refresh()
-  expect(warnings).toHaveLength(5)
+  expect(warnings).toHaveLength(1)
+  expect(warnings[0]).toMatchObject({ exchange: 'kraken', symbols: expect.arrayContaining(['BTC', 'LTC']) })
 })
 
 test('started, the book follows the market by itself; stopped, it asks no more', async () => {
