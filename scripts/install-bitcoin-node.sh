@@ -5,7 +5,7 @@
 set -euo pipefail
 
 version_prefix='29.'
-cache="${PAYLINK_BITCOIN_NODE:-${XDG_CACHE_HOME:-$HOME/.cache}/paylink/bitcoin-knots}"
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/paylink/bitcoin-knots"
 # What the daemon links against. sid's C library comes along, so that the system's stays as it is.
 packages='bitcoin-knots libc6 libstdc++6 libgcc-s1 libevent-core-2.1-7t64 libevent-extra-2.1-7t64
   libevent-pthreads-2.1-7t64 libsqlite3-0 libzmq5 libsodium26 libpgm-5.3-0t64 libnorm1t64 libbsd0 libmd0
@@ -76,14 +76,15 @@ for package in "$work"/debs/*.deb; do
 done
 
 # sid's own loader starts the daemon, with sid's libraries and none of the system's.
-loader="$(find "$work/root" -name 'ld-linux-*.so.*' | head -1)"
-daemon="$(find "$work/root" -type f -name bitcoind -perm -u+x | head -1)"
-[ -n "$loader" ] && [ -n "$daemon" ] || fail "sid's packages are not laid out as expected: no loader or no bitcoind in them"
-libraries="$(find "$work/root" -name '*.so*' -printf '%h\n' | sort -u | sed "s#^$work#\$here#" | paste -sd:)"
+loader="$(find "$work/root/usr/lib" -name 'ld-linux-*.so.*' -type f -print -quit)"
+zmq="$(find "$work/root/usr/lib" -name 'libzmq.so.*' -print -quit)"
+daemon="$work/root/usr/bin/bitcoind"
+[ -n "$loader" ] && [ -n "$zmq" ] && [ -x "$daemon" ] || fail "sid's packages are not laid out as expected"
+libraries="$(dirname "$zmq")"
 cat >"$work/bitcoind" <<WRAPPER
 #!/bin/sh
 here="\$(dirname "\$(readlink -f "\$0")")"
-exec "\$here${loader#"$work"}" --library-path "$libraries" "\$here${daemon#"$work"}" "\$@"
+exec "\$here${loader#"$work"}" --library-path "\$here${libraries#"$work"}" "\$here${daemon#"$work"}" "\$@"
 WRAPPER
 chmod 755 "$work/bitcoind"
 "$work/bitcoind" -version >"$work/log" 2>&1 || {
