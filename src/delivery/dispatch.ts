@@ -6,6 +6,7 @@ import type { Log } from '../log.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import type { Claimed } from './claim.ts'
 import { type Clients, clientFor } from './clients.ts'
+import { isSkewed } from './clock-skew.ts'
 import type { Lanes } from './lanes.ts'
 import type { Outcome } from './record-outcomes.ts'
 import { RECEIVER_DEADLINE_MS, type SendOutcome, sendEvent } from './send.ts'
@@ -42,8 +43,7 @@ export function createDispatcher(deps: {
   keyring: Keyring
   clients: Clients
   lanes: Lanes<Row>
-  /** Resolves when the outcome is committed. */
-  onOutcome: (outcome: Outcome) => Promise<void>
+  onOutcome: (outcome: Outcome, onCommitted?: () => void) => void
   /** Half of what was held at the last claim has ended. */
   onRoom: () => void
 }): Dispatcher {
@@ -64,6 +64,11 @@ export function createDispatcher(deps: {
 
   const sendOne = async (row: Row): Promise<boolean> => {
     const { delivery, claimed } = row
+    // The claim saw both clocks agree; the host's may have been set since.
+    if (isSkewed(claimed.databaseNowMs + performance.now() - claimed.claimedAt, deps.clock)) {
+      await giveBack([row])
+      return false
+    }
     if (performance.now() - claimed.claimedAt > RECHECK_AFTER_MS) {
       const sendable = await isStillSendable(deps.pool, delivery, claimed.leaseId, RECEIVER_DEADLINE_MS)
       if (!sendable) {
@@ -72,10 +77,13 @@ export function createDispatcher(deps: {
       }
     }
     const result = await sendClaimed(deps, row)
-    const recorded = deps.onOutcome({ delivery, leaseId: claimed.leaseId, result })
-    if (result.code === 'ok') return true
+    const outcome = { delivery, leaseId: claimed.leaseId, result }
+    if (result.code === 'ok') {
+      deps.onOutcome(outcome)
+      return true
+    }
     // A failure keeps its slot until the breaker knows of it: the next claim of its lane obeys the breaker.
-    await recorded
+    await new Promise<void>((resolve) => deps.onOutcome(outcome, resolve))
     return false
   }
 

@@ -8,7 +8,8 @@
  *   the public internet, or the URL names an address.
  * - `connect`: no TCP connection. `tls_expired`, `tls_wrong_host`, `tls_untrusted`, `tls`: no trusted TLS session.
  * - `reset`: the connection broke before an answer. `malformed_response`: what came back is not HTTP.
- * - `unknown_outcome`: the worker that made the attempt ended before it could record the answer.
+ * - `unknown_outcome`: the worker that took the delivery ended before it could record an answer. The event may have
+ *   been sent or not: the same is written where a worker ended, or lost its database, before it sent anything.
  * - `internal`: the fault is ours; the log says more.
  */
 export const OUTCOME_CODES = [

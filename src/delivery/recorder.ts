@@ -13,8 +13,7 @@ const RETRY_MS_MAX = 2_000
 
 /** Takes outcomes as they come and records them in batches: whatever gathers while one commit runs goes with the next. */
 export type Recorder = {
-  /** Resolves when it is committed. */
-  record(outcome: Outcome): Promise<void>
+  record(outcome: Outcome, onCommitted?: () => void): void
   /** Outcomes that are not committed yet. */
   unrecorded(): number
   /** Resolves when everything is recorded, or after `withinMs`; tells whether it was everything. */
@@ -31,7 +30,7 @@ export function createRecorder(deps: {
   onRecorded: () => void
 }): Recorder {
   const enough = Math.min(BATCH_FULL_ENOUGH, deps.concurrency / 2)
-  const waiting: { readonly outcome: Outcome; readonly onCommitted: () => void }[] = []
+  const waiting: { readonly outcome: Outcome; readonly onCommitted: (() => void) | undefined }[] = []
   let writing = 0
   let running: Promise<void> | null = null
   let given: number = Number.POSITIVE_INFINITY
@@ -47,7 +46,7 @@ export function createRecorder(deps: {
           deps,
           batch.map((one) => one.outcome),
         )
-        for (const one of batch) one.onCommitted()
+        for (const one of batch) one.onCommitted?.()
         deps.faults.mended()
         pause = RETRY_MS_MIN
       } catch (error) {
@@ -66,11 +65,10 @@ export function createRecorder(deps: {
   }
 
   return {
-    record: (outcome) =>
-      new Promise((resolve) => {
-        waiting.push({ outcome, onCommitted: resolve })
-        running ??= Promise.resolve().then(run)
-      }),
+    record: (outcome, onCommitted) => {
+      waiting.push({ outcome, onCommitted })
+      running ??= Promise.resolve().then(run)
+    },
     unrecorded: () => waiting.length + writing,
     drain: async (withinMs) => {
       given = performance.now() + withinMs

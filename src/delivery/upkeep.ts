@@ -40,7 +40,9 @@ export async function sweepDeliveries(pool: Pool): Promise<number> {
 export async function applyRetention(pool: Pool): Promise<{ events: number; idempotencyKeys: number }> {
   await keepAttemptPartitions(pool, PARTITION_DAYS_AHEAD, ATTEMPT_DAYS)
   await deleteEndedSecrets(pool)
-  const events = await inRounds(RETENTION_ROWS_MAX, () => deleteDeliveredEvents(pool, DELIVERED_EVENT_DAYS))
+  const events = await inRounds(RETENTION_ROWS_MAX, () =>
+    withSystemTransaction(pool, (tx) => deleteDeliveredEvents(tx, DELIVERED_EVENT_DAYS)),
+  )
   const idempotencyKeys = await inRounds(RETENTION_ROWS_MAX, () =>
     deleteOldIdempotencyKeys(pool, IDEMPOTENCY_KEY_HOURS),
   )

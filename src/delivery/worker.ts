@@ -6,6 +6,7 @@ import type { Log } from '../log.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { type Claimed, claimDeliveries } from './claim.ts'
 import { closeClients, openClients } from './clients.ts'
+import { isSkewed } from './clock-skew.ts'
 import { createDispatcher, type Row } from './dispatch.ts'
 import { createFaultLog } from './fault-log.ts'
 import { createLanes, WINDOW_START } from './lanes.ts'
@@ -25,11 +26,9 @@ const POLL_MS_SPREAD = 150
 /** While there is work, the next claim waits until half of what is held has ended, or this long. */
 const PACE_MS = 5
 /** Rows that wait for their turn: while a claim is on its way, no slot stands empty. */
-const AHEAD_MAX = 256
+const AHEAD_MAX = 512
 const PROBE_EVERY_MS = 200
 const FAULT_PAUSE_MS = 500
-/** Host and database clocks further apart than this: signatures could be refused, so none are made. */
-export const CLOCK_SKEW_MS_MAX = 30_000
 const SKEW_RECHECK_MS = 2_000
 /** A graceful stop waits for what is in flight: one receiver's deadline, and the commit after it. */
 const STOP_IN_FLIGHT_MS = 10_500
@@ -98,9 +97,9 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
     keyring: options.keyring,
     clients,
     lanes,
-    onOutcome: (outcome) => {
+    onOutcome: (outcome, onCommitted) => {
       options.onAttempt?.(outcome.result.code, outcome.result.durationMs)
-      return recorder.record(outcome)
+      recorder.record(outcome, onCommitted)
     },
     onRoom: wake.ring,
   })
@@ -175,7 +174,3 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
 }
 
 const SKEW_MESSAGE = 'host and database clocks are more than 30 s apart: nothing is sent until they agree'
-
-function isSkewed(databaseNowMs: number, clock: Clock): boolean {
-  return Math.abs(databaseNowMs - clock().getTime()) > CLOCK_SKEW_MS_MAX
-}

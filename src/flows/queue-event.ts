@@ -1,7 +1,7 @@
 import { insertDeliveries } from '../db/queries/deliveries.ts'
 import { probeWith } from '../db/queries/delivery-lanes.ts'
 import { isEligible, loadEndpoint } from '../db/queries/endpoints.ts'
-import { deleteAwaiting, eventExists } from '../db/queries/event-recovery.ts'
+import { deleteAwaiting, eventExists, holdOffRetention } from '../db/queries/event-recovery.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
@@ -19,6 +19,8 @@ export async function queueEvent(
   input: { tenant: Tenant; eventId: string; endpointId: string; now: Date },
 ): Promise<QueuedEvent> {
   const { tenant, eventId, endpointId } = input
+  // The look comes after the lock, so that it sees what retention has taken.
+  await holdOffRetention(tx)
   if (!(await eventExists(tx, tenant, eventId))) return { kind: 'not_found' }
   const endpoint = await loadEndpoint(tx, tenant, endpointId)
   if (endpoint === null) return { kind: 'not_found' }

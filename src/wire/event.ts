@@ -84,7 +84,7 @@ export const attemptView = z
     number: z.int().meta({ description: '1, 2, 3… for each delivery.' }),
     http_status: z.int().nullable(),
     code: z.enum(ATTEMPT_CODE_NAMES).meta({
-      description: `How it ended. \`unknown_outcome\`: the sender stopped before it could record the answer.`,
+      description: `How it ended. \`unknown_outcome\`: the sender stopped before it could record an answer; the event may have been sent or not.`,
     }),
     duration_ms: z.int(),
     created_at: timestamp,

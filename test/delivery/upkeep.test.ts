@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { SUBSCRIBABLE_EVENT_TYPES } from '../../src/core/endpoint/subscriptions.ts'
+import { deleteDeliveredEvents } from '../../src/db/queries/delivery-upkeep.ts'
+import { type Tx, withSystemTransaction, withTransaction } from '../../src/db/transaction.ts'
 import { OUTCOME_CODES } from '../../src/delivery/outcome-code.ts'
 import { applyRetention, sweepDeliveries } from '../../src/delivery/upkeep.ts'
+import { queueEvent } from '../../src/flows/queue-event.ts'
 import { ATTEMPT_CODE_NAMES, EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -9,6 +12,7 @@ import {
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
+  eventually,
   fillBacklog,
 } from '../support/webhook-fixtures.ts'
 
@@ -74,6 +78,45 @@ test('delivered events go after ninety days; awaited ones and those on their way
   const left = await database.owner.query<{ id: string }>('select id from event order by id')
   expect(left.rows.map((row) => row.id)).toEqual([awaited, onItsWay, young].sort())
   expect(endpoint.id).toMatch(/^we_/)
+})
+
+test('an old event that is queued as retention comes by is kept with its delivery, or is gone for both', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  const [kept, forgotten] = [await emitEvent(database, tenant), await emitEvent(database, tenant)]
+  await database.owner.query('delete from delivery')
+  const age = (id: string) =>
+    database.owner.query(`update event set created_at = now() - interval '91 days' where id = $1`, [id])
+  const queue = (tx: Tx, eventId: string) =>
+    queueEvent(tx, { tenant, eventId, endpointId: endpoint.id, now: new Date() })
+
+  await age(kept)
+  let retention: Promise<{ events: number }> | undefined
+  await withTransaction(database.pools.api, tenant, async (tx) => {
+    expect((await queue(tx, kept)).kind).toBe('queued')
+    retention = applyRetention(database.pools.delivery)
+    await untilBlocked()
+  })
+  expect((await retention)?.events).toBe(0)
+  expect([await countRows(database, 'event'), await countRows(database, 'delivery')]).toEqual([2, 1])
+
+  await age(forgotten)
+  let queued: ReturnType<typeof queue> | undefined
+  await withSystemTransaction(database.pools.delivery, async (tx) => {
+    expect(await deleteDeliveredEvents(tx, 90)).toBe(1)
+    queued = withTransaction(database.pools.api, tenant, (other) => queue(other, forgotten))
+    await untilBlocked()
+  })
+  expect(await queued).toEqual({ kind: 'not_found' })
+  expect([await countRows(database, 'event'), await countRows(database, 'delivery')]).toEqual([1, 1])
+
+  function untilBlocked(): Promise<void> {
+    const waits = `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`
+    return eventually(
+      async () => (await database.owner.query(waits)).rowCount === 1,
+      'one waits for the other',
+    )
+  }
 })
 
 test('kept answers go after seventy-two hours, and secrets when their overlap is over', async () => {

@@ -128,12 +128,21 @@ export async function recordLapsed(
   )
 }
 
-const attemptColumns = (batch: readonly FinishedAttempt[]): unknown[] => [
-  batch.map((finished) => finished.merchantId),
-  batch.map((finished) => finished.deliveryId),
-  batch.map((finished) => finished.leaseId),
-  batch.map((finished) => finished.attemptId),
-  batch.map((finished) => finished.httpStatus),
-  batch.map((finished) => finished.code),
-  batch.map((finished) => finished.durationMs),
+const attemptColumns = (batch: readonly FinishedAttempt[]): string[] => [
+  column(batch.map((finished) => finished.merchantId)),
+  column(batch.map((finished) => finished.deliveryId)),
+  column(batch.map((finished) => finished.leaseId)),
+  column(batch.map((finished) => finished.attemptId)),
+  column(batch.map((finished) => finished.httpStatus)),
+  column(batch.map((finished) => finished.code)),
+  column(batch.map((finished) => finished.durationMs)),
 ]
+
+const PLAIN = /^[\w,-]*$/
+
+/** An array as PostgreSQL writes it. Of ids, codes and numbers, which need no escaping; anything else throws. */
+function column(values: readonly (string | number | null)[]): string {
+  const joined = values.map((value) => value ?? 'NULL').join(',')
+  if (!PLAIN.test(joined)) throw new Error('a column of attempts has a value that is not plain')
+  return `{${joined}}`
+}

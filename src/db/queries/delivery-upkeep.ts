@@ -1,5 +1,6 @@
 import type { Queryable } from '../pool.ts'
 import type { Tx } from '../transaction.ts'
+import { RETENTION_LOCK } from './event-recovery.ts'
 
 /** Deliveries one sweep takes. */
 export const SWEEP_ROWS_MAX = 1_000
@@ -116,10 +117,12 @@ export async function keepAttemptPartitions(
 
 /**
  * Forgets delivered events older than `days`: those that nobody awaits and no delivery needs. Found by
- * event_by_age.
+ * event_by_age. Whoever queues an old event at this moment comes first or finds it gone: the lock is taken before
+ * the look, which then sees every delivery that was committed under it.
  */
-export async function deleteDeliveredEvents(db: Queryable, days: number): Promise<number> {
-  const { rowCount } = await db.query(
+export async function deleteDeliveredEvents(tx: Tx, days: number): Promise<number> {
+  await tx.query(`select pg_advisory_xact_lock(${RETENTION_LOCK})`)
+  const { rowCount } = await tx.query(
     `delete from event e where e.ctid = any (array(
        select o.ctid from event o
        where o.created_at < now() - $1 * interval '1 day'

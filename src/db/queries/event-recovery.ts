@@ -17,6 +17,14 @@ export async function findEventBody(tx: Tx, tenant: Tenant, id: string): Promise
   return rows[0]?.body ?? null
 }
 
+/** What retention and whoever queues an event hold against each other. */
+export const RETENTION_LOCK = `hashtextextended('event_retention', 0)`
+
+/** Until the transaction ends, no event is forgotten: one that is found now can be given a delivery. */
+export async function holdOffRetention(tx: Tx): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock_shared(${RETENTION_LOCK})`)
+}
+
 /** Whether the tenant has this event. By the key. */
 export async function eventExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
   const { rowCount } = await tx.query(
