@@ -66,8 +66,9 @@ export async function verifyEndpoint(
   })
 }
 
-function verificationEvent(
-  endpoint: WebhookEndpoint,
+/** The event of one verification, which no table holds: its body and what its headers carry. */
+export function verificationEvent(
+  endpoint: Pick<WebhookEndpoint, 'id' | 'merchantId' | 'livemode' | 'status' | 'url'>,
   challenge: string,
   context: { now: Date; requestId: string },
 ) {

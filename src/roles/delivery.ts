@@ -1,3 +1,4 @@
+import { countOpenLanes, oldestDueSeconds } from '../db/queries/delivery-figures.ts'
 import { startDeliveryWorker } from '../delivery/worker.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import type { RoleContext, RunningRole } from './role.ts'
@@ -7,8 +8,9 @@ export async function startDeliveryRole(
   context: RoleContext & { readonly keyring: Keyring },
 ): Promise<RunningRole> {
   const { config, clock, log, keyring, metrics, poolOf, urls } = context
+  const pool = poolOf('delivery')
   const worker = await startDeliveryWorker({
-    pool: poolOf('delivery'),
+    pool,
     clock,
     log,
     keyring,
@@ -21,6 +23,12 @@ export async function startDeliveryRole(
   ])
   metrics.gauge('paylink_delivery_halted', '1 while nothing is sent, because clocks disagree', async () => [
     { value: worker.report().halted === null ? 0 : 1 },
+  ])
+  metrics.gauge('paylink_delivery_oldest_due_seconds', 'How late the latest delivery is', async () => [
+    { value: await oldestDueSeconds(pool) },
+  ])
+  metrics.gauge('paylink_delivery_lanes_open', 'Endpoints that fail and are only probed', async () => [
+    { value: await countOpenLanes(pool) },
   ])
   return { stop: () => worker.stop() }
 }

@@ -22,10 +22,10 @@ export class InvoiceStory {
   readonly #newId: NewId
   #tipHeight = 100
 
-  constructor(invoice: Invoice, idSource: NewId = newId) {
+  constructor(invoice: Invoice, idSource: NewId = newId, requestId: string | null = null) {
     this.invoice = invoice
     this.#newId = idSource
-    this.#tell('invoice.created', invoice, invoice.createdAtMs)
+    this.#tell('invoice.created', invoice, invoice.createdAtMs, requestId)
   }
 
   get newest(): StoryEvent {
@@ -59,12 +59,12 @@ export class InvoiceStory {
     return this
   }
 
-  #tell(type: string, snapshot: Invoice, nowMs: number): void {
+  #tell(type: string, snapshot: Invoice, nowMs: number, requestId: string | null = null): void {
     const id = this.#newId('event', new Date(nowMs))
     const sequence = this.events.length + 1
     const { merchantId, id: resourceId, livemode } = snapshot
     const data = renderInvoice(snapshot, () => this.#tipHeight)
     const envelope = { id, type, merchantId, resourceId, livemode, createdAtMs: nowMs, sequence }
-    this.events.push({ id, type, sequence, body: eventBody({ ...envelope, requestId: null, data }) })
+    this.events.push({ id, type, sequence, body: eventBody({ ...envelope, requestId, data }) })
   }
 }

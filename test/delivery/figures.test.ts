@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { countOpenLanes, oldestDueSeconds } from '../../src/db/queries/delivery-figures.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTenant, createVerifiedEndpoint, emitEvent } from '../support/webhook-fixtures.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+test('the oldest due delivery is told over all endpoints, and those that only wait for their endpoint are not late', async () => {
+  const pool = database.pools.delivery
+  expect(await oldestDueSeconds(pool)).toBe(0)
+  expect(await countOpenLanes(pool)).toBe(0)
+  const tenant = await createTenant(database)
+  const endpoints = []
+  for (let index = 0; index < 3; index++)
+    endpoints.push(await createVerifiedEndpoint(database, tenant, 'http://127.0.0.1:9/hooks'))
+  await emitEvent(database, tenant)
+  const setDue = (index: number, seconds: number) =>
+    database.owner.query(
+      `update delivery set due_at = now() - $2 * interval '1 second' where endpoint_id = $1`,
+      [endpoints[index]?.id, seconds],
+    )
+  await setDue(0, -60)
+  await setDue(1, 100)
+  await setDue(2, 900)
+  expect(await oldestDueSeconds(pool)).toBeGreaterThanOrEqual(900)
+  await database.owner.query(
+    `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, probe_at) values ($1, $2, false, 10, now())`,
+    [tenant.merchantId, endpoints[2]?.id],
+  )
+  expect(await countOpenLanes(pool)).toBe(1)
+  const seconds = await oldestDueSeconds(pool)
+  expect(seconds).toBeGreaterThanOrEqual(100)
+  expect(seconds).toBeLessThan(900)
+})

@@ -1,0 +1,104 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, GIVE_UP_AFTER_MS } from '../../src/core/endpoint/backoff.ts'
+import { BREAKER_OPENS_AT } from '../../src/core/endpoint/breaker.ts'
+import { PAYOUT_EVENT_TYPES, VERIFICATION_EVENT_TYPE } from '../../src/core/endpoint/subscriptions.ts'
+import { INVOICE_EVENT_TYPES } from '../../src/core/invoice/types.ts'
+import { CONNECTIONS_PER_LANE } from '../../src/delivery/http-client.ts'
+import { OUTCOME_CODES } from '../../src/delivery/outcome-code.ts'
+import { RECEIVER_DEADLINE_MS, signedHeaders } from '../../src/delivery/send.ts'
+import { signatureHeader } from '../../src/delivery/sign.ts'
+import { invoiceView } from '../../src/wire/invoice.ts'
+import { eventExamples } from '../support/event-examples.ts'
+
+/** What the guides of webhooks say is what the code does. */
+
+const ROOT = new URL('../..', import.meta.url).pathname
+const guide = (name: string) => readFile(join(ROOT, 'docs', name), 'utf8')
+
+/** First cells of a table's rows below `heading`, without their backticks. */
+function firstColumn(text: string, heading: string): string[] {
+  const section = text.slice(text.indexOf(`\n${heading}\n`) + 1).split(/\n##? /)[0] ?? ''
+  const rows = section.split('\n').filter((line) => line.startsWith('| `'))
+  return rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? ''),
+  )
+}
+
+test('docs/events.md has a section for every event that there is, with the body that the code makes', async () => {
+  const text = await guide('events.md')
+  const sections = text.split(/\n### /).slice(1)
+  const documented = new Map(
+    sections.map((section): [string, unknown] => {
+      const json = /```json\n([\s\S]*?)```/.exec(section)?.[1] ?? 'null'
+      return [section.slice(0, section.indexOf('\n')), JSON.parse(json)]
+    }),
+  )
+  expect([...documented.keys()]).toEqual([...INVOICE_EVENT_TYPES, VERIFICATION_EVENT_TYPE])
+  const examples = eventExamples()
+  for (const [type, body] of documented) expect({ type, body }).toEqual({ type, body: examples.get(type) })
+})
+
+test('every example is what the API’s schema says of an invoice', () => {
+  for (const [type, example] of eventExamples()) {
+    if (type === VERIFICATION_EVENT_TYPE) continue
+    const { data } = example as { data: object }
+    expect(invoiceView.strict().parse(data)).toEqual(data)
+  }
+})
+
+test('docs/events.md names the headers, the fields and the types that there are', async () => {
+  const text = await guide('events.md')
+  const request = firstColumn(text, '## The request')
+  const sent = signedHeaders(
+    { eventId: 'evt_1', schemaVersion: 1, body: Buffer.from('{}'), secrets: ['x'] },
+    1,
+  )
+  const fields = Object.keys(eventExamples().get('invoice.paid') ?? {})
+  expect(request).toEqual([...Object.keys(sent), ...fields])
+  expect(sent['user-agent']).toBe('Paylink-Webhooks/1')
+  for (const type of PAYOUT_EVENT_TYPES) expect(text).toContain(`\`${type}\``)
+})
+
+test('deadlines and retries are those of the code, in every guide that tells them', async () => {
+  const [events, receiving, operating] = await Promise.all(
+    ['events.md', 'receiving-webhooks.md', 'operating-webhooks.md'].map(guide),
+  )
+  const seconds = (ms: number) => `${ms / 1_000} seconds`
+  const giveUp = `${GIVE_UP_AFTER_MS / 86_400_000} days`
+  expect(events).toContain(`You have ${seconds(RECEIVER_DEADLINE_MS)}`)
+  expect(events).toContain(`again after ${seconds(BACKOFF_FIRST_MS)}`)
+  expect(events).toContain(`at most ${BACKOFF_MAX_MS / 3_600_000} hours`)
+  expect(events).toContain(`for ${giveUp}`)
+  expect(receiving).toContain(`within ${seconds(RECEIVER_DEADLINE_MS)}`)
+  expect(receiving).toContain(`for ${giveUp}`)
+  expect(operating).toContain(`After ${giveUp}`)
+  expect(operating).toContain(`fails ${BREAKER_OPENS_AT} times in a row`)
+  expect(CONNECTIONS_PER_LANE).toBe(8)
+  expect(operating).toContain('Eight connections at most')
+})
+
+test('the example of a signature in docs/receiving-webhooks.md is one', async () => {
+  const block = /```text\n([\s\S]*?)```/.exec(await guide('receiving-webhooks.md'))?.[1] ?? ''
+  const field = (name: string): string => new RegExp(`^${name} +(.*)$`, 'm').exec(block)?.[1] ?? ''
+  const body = Buffer.from(field('body'))
+  expect(signatureHeader([field('secret')], Number(field('t')), body)).toBe(
+    `t=${field('t')},v1=${field('v1')}`,
+  )
+})
+
+test('docs/operating-webhooks.md explains every outcome of an attempt, and only metrics that exist', async () => {
+  const text = await guide('operating-webhooks.md')
+  expect(firstColumn(text, '## How attempts end').sort()).toEqual([...OUTCOME_CODES].sort())
+  const sources = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) =>
+    name.endsWith('.ts'),
+  )
+  const code = (await Promise.all(sources.map((name) => readFile(join(ROOT, 'src', name), 'utf8')))).join(
+    '\n',
+  )
+  const named = new Set(text.match(/\bpaylink_deliver[a-z_]+/g))
+  expect([...named].filter((name) => !code.includes(`'${name}'`))).toEqual([])
+  const inCode = new Set(code.match(/(?<=')paylink_deliver(?:y_|ies_)[a-z_]+(?=')/g))
+  expect([...inCode].filter((name) => !named.has(name))).toEqual([])
+})

@@ -1,0 +1,81 @@
+import { formatId, type IdKind, uuidv7 } from '../../src/core/ids.ts'
+import type { Invoice } from '../../src/core/invoice/types.ts'
+import { verificationEvent } from '../../src/flows/verify-endpoint.ts'
+import { inBlock, inMempool, makeInvoice } from './invoice.ts'
+import { InvoiceStory } from './invoice-story.ts'
+
+const CREATED_AT_MS = Date.parse('2026-11-21T12:00:00.000Z')
+const MINUTE_MS = 60_000
+/** 49.99 / 83.567, rounded up to the coin’s smallest unit. */
+const AMOUNT = 59_820_265n
+const TXID = '8d7b4c2f1e6a9053b7d84c1f2e6a9053b7d84c1f2e6a9053b7d84c1f2e6a9053'
+
+/** Ids that are the same in every run: they end with a count. */
+function countedIds(): (kind: IdKind, now: Date) => string {
+  let count = 0
+  return (kind, now) => {
+    count += 1
+    const bits = new Uint8Array(10).map((_, index) => 37 * (index + 3))
+    bits[9] = count
+    return formatId(kind, uuidv7(now.getTime(), bits))
+  }
+}
+
+/** One body of each event that there is, by its type, as the product's own code makes it. */
+export function eventExamples(): ReadonlyMap<string, object> {
+  const idOf = countedIds()
+  const created = new Date(CREATED_AT_MS)
+  const invoice: Invoice = makeInvoice({
+    merchantId: idOf('merchant', created),
+    id: idOf('invoice', created),
+    amount: AMOUNT,
+    usdCents: 4_999n,
+    rate: {
+      usdPerUnit: '83.567',
+      quotedAt: '2026-11-21T11:59:56.412Z',
+      sources: [
+        { name: 'coinbase', usdPerUnit: '83.57', at: '2026-11-21T11:59:56.101Z' },
+        { name: 'kraken', usdPerUnit: '83.567', at: '2026-11-21T11:59:55.870Z' },
+        { name: 'bitstamp', usdPerUnit: '83.55', at: '2026-11-21T11:59:56.412Z' },
+      ],
+    },
+    confirmations: { LTC: 2 },
+    customerEmail: 'buyer@example.com',
+    externalReference: 'order-1001',
+    metadata: { cart: 'c_8841' },
+    createdAtMs: CREATED_AT_MS,
+    expiresAtMs: CREATED_AT_MS + 60 * MINUTE_MS,
+  })
+  const open = () => new InvoiceStory(invoice, idOf, 'req_8f4e2c1a9b7d4e6f8a0b1c2d3e4f5a6b')
+  const at = (minutes: number) => CREATED_AT_MS + minutes * MINUTE_MS
+  const pay = (amount: bigint) =>
+    open()
+      .transfers(at(4), [inMempool(TXID, amount, { firstSeenMs: at(4) })])
+      .transfers(at(6), [inBlock(TXID, amount, 1, { firstSeenMs: at(4) })], 100)
+      .transfers(at(9), [inBlock(TXID, amount, 2, { firstSeenMs: at(4) })], 101)
+  const expired = open().expire(at(61))
+  const stories = [
+    pay(AMOUNT).events,
+    [pay((AMOUNT * 2n) / 5n).newest],
+    [pay((AMOUNT * 8n) / 5n).newest],
+    [expired.newest],
+    [expired.transfers(at(180), [inMempool(TXID, AMOUNT, { firstSeenMs: at(180) })]).newest],
+  ]
+  const examples = new Map<string, object>(
+    stories.flat().map(({ type, body }): [string, object] => [type, JSON.parse(body)]),
+  )
+  const verification = verificationExample(invoice.merchantId, idOf)
+  return examples.set(verification.event_type, verification)
+}
+
+function verificationExample(merchantId: string, idOf: (kind: IdKind, now: Date) => string) {
+  const now = new Date(CREATED_AT_MS)
+  const id = idOf('webhookEndpoint', now)
+  const { body } = verificationEvent(
+    { id, merchantId, livemode: false, status: 'pending_verification', url: 'https://shop.example/webhooks' },
+    'q5o0mT1nXk7u3yJrB2sVd8fZ4wGhL6pE9cAiYxKtQ-U',
+    { now, requestId: 'req_1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e' },
+  )
+  const made: { event_type: string } = JSON.parse(body.toString('utf8'))
+  return { ...made, id: idOf('event', now) }
+}
