@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { countOpenLanes, oldestDueSeconds } from '../../src/db/queries/delivery-figures.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { createTenant, createVerifiedEndpoint, emitEvent } from '../support/webhook-fixtures.ts'
+import {
+  createTenant,
+  createVerifiedEndpoint,
+  emitEvent,
+  type TestEndpoint,
+} from '../support/webhook-fixtures.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -14,7 +19,7 @@ test('the oldest due delivery is told over all endpoints, and those that only wa
   expect(await oldestDueSeconds(pool)).toBe(0)
   expect(await countOpenLanes(pool)).toBe(0)
   const tenant = await createTenant(database)
-  const endpoints = []
+  const endpoints: TestEndpoint[] = []
   for (let index = 0; index < 3; index++)
     endpoints.push(await createVerifiedEndpoint(database, tenant, 'http://127.0.0.1:9/hooks'))
   await emitEvent(database, tenant)
