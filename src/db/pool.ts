@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { GatheringSocket } from './gathering-socket.ts'
 
 export type Pool = pg.Pool
 
@@ -30,6 +31,7 @@ export function openPool(options: {
     max: options.max,
     // Statements that do not wait for one another's answers travel together.
     pipeline: true,
+    stream: () => new GatheringSocket(),
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type pg from 'pg'
 import type { Pool, Queryable } from './pool.ts'
 
@@ -53,7 +52,6 @@ async function runTransaction<Result>(
   try {
     // The first statement travels with the begin. Were the begin to fail, so would every statement after it:
     // it fails only with its connection.
-    gatherWrites(client)
     const begun = outcomeOf(client.query(begin))
     const result = await work(asTransaction(client))
     const failure = await begun
@@ -90,18 +88,8 @@ async function rollback(client: pg.PoolClient): Promise<Error | undefined> {
 function asTransaction(client: pg.PoolClient): Tx {
   return {
     inTransaction: true,
-    query: (text, values = []) => {
-      gatherWrites(client)
-      return client.query({ ...preparedAs(text), text, values })
-    },
+    query: (text, values = []) => client.query({ ...preparedAs(text), text, values }),
   }
-}
-
-/** Statements sent in one turn of the event loop leave in one write to the socket: a system call costs as much as a small statement. */
-function gatherWrites(client: pg.PoolClient): void {
-  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
-  stream.cork()
-  process.nextTick(() => stream.uncork())
 }
 
 /** More texts than the program has; a list's text varies with its filters. */
