@@ -82,6 +82,28 @@ export interface ChainAdapter {
   close(): Promise<void>
 }
 
+/** A chain as one provider tells it: it can be followed, or only asked whether another one told the truth. */
+export interface ChainProvider extends ChainAdapter {
+  /** Hash of the block at this height on the provider's best chain; null where that chain ends below. */
+  hashAt(height: number): Promise<string | null>
+  /** Whether the provider has this block at all, on its best chain or beside it. */
+  knows(hash: string): Promise<boolean>
+}
+
+/** What several providers of one chain must settle between them before value may become final. */
+export interface ProviderAgreement {
+  /**
+   * Hashes of those blocks that another provider than the followed one has too, at the same height. What is
+   * missing may be asked for again: no other provider answers, or none has come that far. Throws `ChainHalted`
+   * where one has another block there.
+   */
+  agreedBlocks(
+    blocks: readonly { readonly height: number; readonly hash: string }[],
+  ): Promise<ReadonlySet<string>>
+  /** What an operator should mend though the network is followed; null where nothing. */
+  readonly notice: string | null
+}
+
 /** The outside failed in a way that passes: try again after a pause. */
 export class ChainUnavailable extends Error {
   override name = 'ChainUnavailable'

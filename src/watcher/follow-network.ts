@@ -4,6 +4,7 @@ import {
   ChainHalted,
   ChainSyncing,
   ChainUnavailable,
+  type ProviderAgreement,
   type WatchedPrograms,
 } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
@@ -25,6 +26,7 @@ import {
   type RecordingParts,
   recordMempool,
   recordUpdate,
+  settleAgreed,
 } from './record-reading.ts'
 import { Waker } from './waker.ts'
 
@@ -61,7 +63,11 @@ export type FollowOptions = {
   readonly notifier: RecordingParts['notifier']
   /** Keeps the network's addresses in supply; called by the process that holds the lead, and by no other. */
   readonly fillAddressPool: (parameters: string, watched: WatchedPrograms) => Promise<unknown>
+  /** What several providers must agree on before value is final; absent where one alone decides. */
+  readonly agreement?: ProviderAgreement
   readonly pollIntervalMs?: number
+  /** Pause after a halt, before the outside is looked at again. */
+  readonly haltedRetryMs?: number
   readonly observer?: WatcherObserver
 }
 
@@ -104,14 +110,16 @@ class LeadSession {
   #lastIndex = -1
   #lastUpkeepMs = 0
   #lastHealth = ''
+  #isHalted = false
 
   constructor(options: FollowOptions, lead: Lead) {
-    const { adapter, pool, clock, notifier } = options
+    const { adapter, pool, clock, notifier, agreement = null } = options
     this.#options = options
-    this.#parts = { adapter, pool, clock, notifier, leadLost: lead.lost }
+    this.#parts = { adapter, pool, clock, notifier, agreement, leadLost: lead.lost }
   }
 
   async run(stop: AbortSignal): Promise<void> {
+    const { haltedRetryMs = HALTED_RETRY_MS } = this.#options
     const filling = this.#fillPool(stop)
     let backoffMs = BACKOFF_MS_MIN
     while (!stop.aborted) {
@@ -127,7 +135,7 @@ class LeadSession {
         // Whoever followed for a while starts again with a short pause.
         if (performance.now() - before > BACKOFF_MS_MAX) backoffMs = BACKOFF_MS_MIN
         await this.#report(error)
-        await pauseUnless(stop, error instanceof ChainHalted ? HALTED_RETRY_MS : backoffMs)
+        await pauseUnless(stop, error instanceof ChainHalted ? haltedRetryMs : backoffMs)
         backoffMs = Math.min(BACKOFF_MS_MAX, backoffMs * 2)
       }
     }
@@ -158,6 +166,10 @@ class LeadSession {
     }
   }
 
+  get #notice(): string | null {
+    return this.#parts.agreement?.notice ?? null
+  }
+
   /** Walks to the tip and reads the mempool there. Returns the new checkpoint. */
   async #pass(start: BlockRef, stop: AbortSignal): Promise<BlockRef> {
     const { adapter, clock } = this.#options
@@ -173,6 +185,7 @@ class LeadSession {
         const mempool = await adapter.readMempool()
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
+          await settleAgreed(this.#parts, checkpoint.height)
           await this.#finishReading(beganAt, checkpoint.height)
           return checkpoint
         }
@@ -192,7 +205,8 @@ class LeadSession {
     const moved = await recordUpdate(this.#parts, checkpoint, update)
     if (moved === null) return checkpoint
     for (const { block } of update.blocks) observer?.onBlock?.(adapter.network, block.height)
-    await this.#saveHealth('ok', null, { tipHeight: update.tip.height })
+    // What has halted stays so until a whole pass went well.
+    if (!this.#isHalted) await this.#saveHealth('ok', this.#notice, { tipHeight: update.tip.height })
     return moved
   }
 
@@ -200,13 +214,13 @@ class LeadSession {
   async #finishReading(beganAt: Date, tipHeight: number): Promise<void> {
     const { adapter, pool, clock, notifier } = this.#options
     const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= UPKEEP_INTERVAL_MS
-    if (!isDue && this.#lastHealth === healthKey('ok', null)) return
+    if (!isDue && this.#lastHealth === healthKey('ok', this.#notice)) return
     this.#lastUpkeepMs = beganAt.getTime()
     const reading = { network: adapter.network, readAtMs: beganAt.getTime(), tipHeight }
     const expired = await expireInvoices({ pool, clock }, reading)
     for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
     if (expired.length > 0) notifier.deliveriesWaiting()
-    await this.#saveHealth('ok', null, { tipHeight, readAt: beganAt })
+    await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt })
   }
 
   /** Where to go on: the stored checkpoint, or the node's tip on a network that was never followed. */
@@ -275,10 +289,12 @@ class LeadSession {
     reason: string | null,
     reading: { tipHeight?: number; readAt?: Date },
   ): Promise<void> {
-    const { adapter, pool, clock, observer } = this.#options
+    const { adapter, pool, clock, log, observer } = this.#options
     await saveNetworkHealth(pool, adapter.network, { status, reason, ...reading, now: clock() })
     if (this.#lastHealth === healthKey(status, reason)) return
     this.#lastHealth = healthKey(status, reason)
+    this.#isHalted = status === 'halted'
+    if (status === 'ok' && reason !== null) log.warn({ network: adapter.network }, reason)
     observer?.onHealth?.(adapter.network, status, reason)
   }
 }

@@ -1,6 +1,13 @@
-import type { ChainAdapter, ChainUpdate, FoundTransfer, MempoolReading } from '../chain/adapter.ts'
+import type {
+  ChainAdapter,
+  ChainUpdate,
+  FoundTransfer,
+  MempoolReading,
+  ProviderAgreement,
+} from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
 import { keyspaceOf } from '../core/assets.ts'
+import { blocksOf, dueAt, settled, withoutFinality } from '../core/chain/finality.ts'
 import {
   abandoned,
   type BlocksReading,
@@ -25,6 +32,8 @@ export type RecordingParts = {
   readonly adapter: ChainAdapter
   readonly pool: Pool
   readonly clock: Clock
+  /** What several providers must agree on before value is final; null where one alone decides. */
+  readonly agreement: ProviderAgreement | null
   /** Told after each commit. */
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   /** Aborted when another process may follow the network. */
@@ -71,7 +80,8 @@ export async function recordUpdate(
     await advanceCheckpoint(parts, checkpoint, update.ancestor)
     from = update.ancestor
   }
-  await recordFacts(parts, reconcileBlocks(reading, judged), last.height)
+  const facts = reconcileBlocks(reading, judged)
+  await recordFacts(parts, parts.agreement === null ? facts : withoutFinality(facts), last.height)
   if (last.hash !== from.hash) await advanceCheckpoint(parts, from, last)
   return last
 }
@@ -93,6 +103,18 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
   const fates = vanished.length === 0 ? new Map() : await adapter.fateOf(txidsOf(vanished))
   const dead = new Set([...fates].flatMap(([txid, fate]) => (fate === 'dead' ? [txid] : [])))
   await recordFacts(parts, reconcileMempool(contents, dead), tipHeight)
+}
+
+/**
+ * Makes final what has its confirmations at the checkpoint and is in blocks that a second provider has too; the
+ * rest waits. Where one provider decides alone nothing is left to do: its blocks' own facts did it.
+ */
+export async function settleAgreed(parts: RecordingParts, tipHeight: number): Promise<void> {
+  const { adapter, agreement, pool } = parts
+  if (agreement === null) return
+  const due = dueAt(tipHeight, await loadTrackedTransfers(pool, adapter.network, tipHeight))
+  const agreed = await agreement.agreedBlocks(blocksOf(due))
+  await recordFacts(parts, settled(due, agreed), tipHeight)
 }
 
 /**

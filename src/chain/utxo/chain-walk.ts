@@ -6,9 +6,9 @@ import {
   type ChainUpdate,
   type ScannedBlock,
 } from '../adapter.ts'
+import { type BlockSource, knownHeader, placeBlock, referenceOf } from './block-source.ts'
 import { concurrently } from './concurrently.ts'
 import type { HeaderAnswer } from './node-answers.ts'
-import { type NodeChain, placeBlock, referenceOf } from './node-chain.ts'
 
 /** A fork that leaves our chain deeper than this is no reorganisation that any chain of ours has seen. */
 const REORG_DEPTH_MAX = 100
@@ -24,12 +24,14 @@ const WALK_ATTEMPTS_MAX = 3
  * the headers themselves; heights are only a way to ask.
  */
 export class ChainWalk {
-  readonly #node: NodeChain
+  readonly #node: BlockSource
   readonly #asset: 'BTC' | 'LTC'
   /** The last step did not reach the tip. */
   #catchingUp = false
+  /** The newest blocks of the chain as we walked it, for a source that forgets what was reorganised away. */
+  #trail: readonly BlockRef[] = []
 
-  constructor(node: NodeChain, asset: 'BTC' | 'LTC') {
+  constructor(node: BlockSource, asset: 'BTC' | 'LTC') {
     this.#node = node
     this.#asset = asset
   }
@@ -42,10 +44,16 @@ export class ChainWalk {
       const step =
         (await this.#oneBlock(checkpoint, bestHash)) ?? (await this.#walk(checkpoint, bestHash, maxBlocks))
       if (step === null) continue
+      this.#remember(step)
       this.#catchingUp = (step.blocks.at(-1)?.block.height ?? step.ancestor.height) < step.tip.height
       return step
     }
     throw new ChainUnavailable('the node gives blocks that do not follow one another')
+  }
+
+  #remember({ ancestor, blocks }: ChainUpdate): void {
+    const below = this.#trail.filter(({ height }) => height < ancestor.height)
+    this.#trail = [...below, ancestor, ...blocks.map(({ block }) => block)].slice(-REORG_DEPTH_MAX - 1)
   }
 
   /** The common case: one block has come on top of ours. Its header says so, and its height follows. */
@@ -59,7 +67,7 @@ export class ChainWalk {
 
   /** Null where the chain moved while it was read. */
   async #walk(checkpoint: BlockRef, bestHash: string, maxBlocks: number): Promise<ChainUpdate | null> {
-    const tip = await this.#node.knownHeader(bestHash)
+    const tip = await knownHeader(this.#node, bestHash)
     const ancestor = await this.#commonAncestor(checkpoint, tip)
     const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, REORG_BLOCKS_MAX)
     const count = Math.min(tip.height - ancestor.height, limit)
@@ -83,7 +91,7 @@ export class ChainWalk {
     let block = ours
     for (let depth = 1; depth <= REORG_DEPTH_MAX; depth++) {
       if (block.previousblockhash === undefined) throw new ChainHalted('the node has another genesis block')
-      block = await this.#node.knownHeader(block.previousblockhash)
+      block = await knownHeader(this.#node, block.previousblockhash)
       if (block.confirmations >= 1) return referenceOf(block)
     }
     throw new ChainHalted(
@@ -106,9 +114,9 @@ export class ChainWalk {
   }
 
   /**
-   * The node has never had our block: it is behind, or another node on another fork. Where it is higher than we
-   * are, we go back as far as any reorganisation went; what both chains share is found again in the same blocks
-   * and nothing changes for it.
+   * The node does not have our block: it is behind, or another node on another fork, or forgets such blocks.
+   * Where it is higher than we are, we go back along the way we came, or, where that is not remembered, as far as
+   * any reorganisation went; what both chains share is found again in the same blocks and nothing changes for it.
    */
   async #ancestorOfUnknown(checkpoint: BlockRef, tip: HeaderAnswer): Promise<BlockRef> {
     if (tip.height <= checkpoint.height) {
@@ -116,8 +124,13 @@ export class ChainWalk {
         `the node stands at block ${tip.height} and does not know block ${checkpoint.height}, which was read before: it is syncing, or is another node whose chain is not longer`,
       )
     }
+    if (this.#trail.at(-1)?.hash === checkpoint.hash) {
+      for (const block of this.#trail.slice(0, -1).reverse()) {
+        if ((await this.#node.hashAt(block.height)) === block.hash) return block
+      }
+    }
     const height = Math.max(0, checkpoint.height - REORG_DEPTH_MAX)
-    return referenceOf(await this.#node.knownHeader(await this.#node.hashAt(height)))
+    return referenceOf(await knownHeader(this.#node, await this.#node.hashAt(height)))
   }
 }
 

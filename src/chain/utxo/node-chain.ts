@@ -1,4 +1,5 @@
-import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../adapter.ts'
+import { type BlockRef, ChainHalted, ChainUnavailable } from '../adapter.ts'
+import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
 import {
   type ChainAnswer,
   chainSchema,
@@ -10,17 +11,12 @@ import {
 } from './node-answers.ts'
 import type { ProgramSet } from './program-set.ts'
 import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
-import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'
-import { MalformedBytes } from './transaction-reader.ts'
 
 /** Headers ahead of blocks by more than this: the node is fetching blocks, not just waiting for the newest. */
 const HEADERS_AHEAD_MAX = 2
 
-/** A block as its bytes tell it; its height is known only from the blocks below it. */
-export type ReadBlock = Omit<ScannedBytes, 'spans'>
-
 /** What a node of Bitcoin Core's family knows of its chain, checked as far as one node's word can be checked. */
-export class NodeChain {
+export class NodeChain implements BlockSource {
   readonly #rpc: RpcClient
   readonly #watched: ProgramSet
   #lastTip: BlockRef | null = null
@@ -52,42 +48,18 @@ export class NodeChain {
     }
   }
 
-  /** The header of a block that the node itself has just named. */
-  async knownHeader(hash: string): Promise<HeaderAnswer> {
-    const header = await this.header(hash)
-    if (header === null) throw new ChainUnavailable(`the node named block ${hash} and does not know it`)
-    if (header.hash !== hash) throw new ChainHalted(`asked for block ${hash}, the node gave ${header.hash}`)
-    return header
-  }
-
   /** The block with this hash as a reference; the last one asked for is remembered. */
   async reference(hash: string): Promise<BlockRef> {
     if (this.#lastTip?.hash === hash) return this.#lastTip
-    const header = await this.knownHeader(hash)
+    const header = await knownHeader(this, hash)
     this.#lastTip = referenceOf(header)
     return this.#lastTip
   }
 
-  /**
-   * Reads and scans one block. Its bytes are proved against the hash: header and transactions both, so that
-   * nothing was left out, added or changed on the way.
-   */
   async readBlock(hash: string): Promise<ReadBlock> {
     const bytes = parseHex(await this.#rawBlock(hash))
     if (bytes === null) throw new ChainUnavailable(`the node sent block ${hash} in a form that is not known`)
-    let scanned: ScannedBytes
-    try {
-      scanned = scanBlock(bytes, this.#watched)
-    } catch (error) {
-      if (!(error instanceof MalformedBytes)) throw error
-      throw new ChainUnavailable(`the node sent block ${hash} damaged: ${error.message}`, { cause: error })
-    }
-    if (scanned.hash !== hash) throw new ChainHalted(`asked for block ${hash}, the node gave ${scanned.hash}`)
-    if (!hasTransactionsOfHeader(bytes, scanned.spans)) {
-      throw new ChainHalted(`the node sent block ${hash} with transactions that are not the block's`)
-    }
-    const { parentHash, timeMs, outputs } = scanned
-    return { hash, parentHash, timeMs, outputs }
+    return provedBlock(hash, bytes, this.#watched)
   }
 
   /** Whether the node has declared invalid what it had built on or above this block. */
@@ -121,22 +93,4 @@ export function syncingReason(state: ChainAnswer, isolated: boolean): string | n
   if (state.initialblockdownload === true && !isolated)
     return `the node is in its initial download: ${position}`
   return null
-}
-
-export function referenceOf(header: HeaderAnswer): BlockRef {
-  return { height: header.height, hash: header.hash, timeMs: header.time * 1000 }
-}
-
-/** Gives a block its place, and its outputs the chain's asset. */
-export function placeBlock(read: ReadBlock, height: number, asset: 'BTC' | 'LTC'): ScannedBlock {
-  const { hash, parentHash, timeMs, outputs } = read
-  return {
-    block: { height, hash, timeMs },
-    parentHash,
-    transfers: outputs.map((output) => withAsset(output, asset)),
-  }
-}
-
-export function withAsset(output: ScannedOutput, asset: 'BTC' | 'LTC') {
-  return { ...output, asset }
 }

@@ -13,6 +13,7 @@ const ANSWER_BYTES_MAX = 128 * 1024 * 1024
 export const RPC_CODES = {
   misc: -1,
   notFound: -5,
+  outOfRange: -8,
   verifyRejected: -26,
   alreadyInChain: -27,
   warmingUp: -28,

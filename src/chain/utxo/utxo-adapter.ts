@@ -3,8 +3,8 @@ import type { Network } from '../../core/assets.ts'
 import { type UtxoChain, type UtxoParameters, utxoParametersOf } from '../../core/chain/utxo-parameters.ts'
 import {
   type BlockRef,
-  type ChainAdapter,
   ChainHalted,
+  type ChainProvider,
   type ChainUpdate,
   type MempoolReading,
   type NetworkHealth,
@@ -15,7 +15,7 @@ import type { ChainAnswer } from './node-answers.ts'
 import { NodeChain, syncingReason } from './node-chain.ts'
 import { listenToZmq, probeForChanges } from './notifications.ts'
 import { ProgramSet } from './program-set.ts'
-import { RpcClient } from './rpc-client.ts'
+import { RPC_CODES, RpcClient, RpcError } from './rpc-client.ts'
 import { TransactionFate } from './transaction-fate.ts'
 
 const PROBE_INTERVAL_MS = 200
@@ -32,6 +32,8 @@ export type UtxoAdapterOptions = {
   readonly clock: Clock
   /** Pause between two looks at a node without notifications. */
   readonly probeIntervalMs?: number
+  /** Shared with the chain's other providers; absent: the adapter's own. */
+  readonly watched?: ProgramSet
 }
 
 /**
@@ -39,9 +41,9 @@ export type UtxoAdapterOptions = {
  * getbestblockhash, getblockhash, getblockheader, getblock (raw), getchaintips, getmempoolinfo, getrawmempool,
  * getrawtransaction (raw), getmempoolentry, testmempoolaccept, sendrawtransaction.
  */
-export class UtxoAdapter implements ChainAdapter {
+export class UtxoAdapter implements ChainProvider {
   readonly network: Network
-  readonly watched = new ProgramSet()
+  readonly watched: ProgramSet
   readonly #options: UtxoAdapterOptions
   readonly #rpc: RpcClient
   readonly #node: NodeChain
@@ -56,6 +58,7 @@ export class UtxoAdapter implements ChainAdapter {
     const asset = chain === 'bitcoin' ? 'BTC' : 'LTC'
     this.network = `${chain}-${livemode ? 'live' : 'test'}`
     this.#options = options
+    this.watched = options.watched ?? new ProgramSet()
     this.#rpc = new RpcClient(rpcUrl, rpcSetting)
     this.#node = new NodeChain(this.#rpc, this.watched)
     this.#walk = new ChainWalk(this.#node, asset)
@@ -91,6 +94,19 @@ export class UtxoAdapter implements ChainAdapter {
 
   async tip(): Promise<BlockRef> {
     return this.#node.reference(await this.#node.bestHash())
+  }
+
+  async hashAt(height: number): Promise<string | null> {
+    try {
+      return await this.#node.hashAt(height)
+    } catch (error) {
+      if (error instanceof RpcError && error.code === RPC_CODES.outOfRange) return null
+      throw error
+    }
+  }
+
+  async knows(hash: string): Promise<boolean> {
+    return (await this.#node.header(hash)) !== null
   }
 
   async nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {

@@ -177,7 +177,8 @@ function identityOf(network: Network, transfer: OwnedTransfer) {
   return { network, txid, outputIndex, asset, amount, minimumConfirmations }
 }
 
-function identityOfPayment(payment: Payment) {
+/** What names a recorded transfer, as facts give it. */
+export function identityOfPayment(payment: Payment) {
   const { network, txid, outputIndex, asset, amount, firstSeenMs, confirmationsRequired } = payment
   return {
     network,
@@ -191,7 +192,7 @@ function identityOfPayment(payment: Payment) {
 }
 
 /** Collects facts by invoice, in the order in which invoices are first met. */
-class FactsByInvoice {
+export class FactsByInvoice {
   readonly #byInvoice = new Map<string, { owner: InvoiceOwner; facts: TransferFact[] }>()
 
   add({ tenant, invoiceId }: InvoiceOwner, fact: TransferFact): void {

@@ -1,0 +1,244 @@
+import type { Clock } from '../clock.ts'
+import type { Network } from '../core/assets.ts'
+import {
+  type BlockRef,
+  type ChainAdapter,
+  ChainHalted,
+  type ChainProvider,
+  ChainUnavailable,
+  type ChainUpdate,
+  type MempoolReading,
+  type NetworkHealth,
+  type ProviderAgreement,
+  type WatchedPrograms,
+} from './adapter.ts'
+
+/** A provider that failed is left alone for this long, where another one serves. */
+const AWAY_MS = 30_000
+/** One that was asked for its opinion and gave none is asked again after this time. */
+const ASK_AGAIN_MS = 10_000
+/** Detection waits no longer than this for an opinion. */
+const OPINION_TIMEOUT_MS = 3_000
+
+export type NamedProvider = {
+  /** Host and port, for messages: the URL itself holds credentials. */
+  readonly name: string
+  readonly chain: ChainProvider
+}
+
+type Position = { readonly height: number; readonly hash: string }
+
+/**
+ * Several providers of one chain as one adapter. The first is followed, and the others are asked whether they
+ * have the same blocks before value becomes final. While the first is away the next one that is on our chain is
+ * followed in its place; what two providers must agree on waits where only one is left.
+ */
+export class ProviderGroup implements ChainAdapter, ProviderAgreement {
+  readonly network: Network
+  readonly watched: WatchedPrograms
+  readonly #first: NamedProvider
+  readonly #providers: readonly NamedProvider[]
+  readonly #clock: Clock
+  readonly #wakers: { readonly wake: () => void; stop: () => void }[] = []
+  readonly #away = new Map<NamedProvider, { readonly untilMs: number; readonly reason: string }>()
+  readonly #silentUntilMs = new Map<NamedProvider, number>()
+  #followed: NamedProvider
+  /** The provider that stands in for the first one knows the block where we stand. */
+  #isOnOurChain = true
+  #waiting: string | null = null
+
+  /** All providers match against one set of programs, the first one's. */
+  constructor(first: NamedProvider, others: readonly NamedProvider[], clock: Clock) {
+    this.network = first.chain.network
+    this.watched = first.chain.watched
+    this.#first = first
+    this.#providers = [first, ...others]
+    this.#clock = clock
+    this.#followed = first
+  }
+
+  get notice(): string | null {
+    const parts: string[] = []
+    if (this.#followed !== this.#first) {
+      const why = this.#away.get(this.#first)?.reason ?? 'it did not answer'
+      parts.push(`${this.#followed.name} is followed in place of ${this.#first.name}: ${why}`)
+    }
+    if (this.#waiting !== null) parts.push(this.#waiting)
+    return parts.length === 0 ? null : parts.join('; ')
+  }
+
+  /** Connects to the first provider, or to the next that answers. One of another chain is never passed over. */
+  async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
+    const nowMs = this.#clock().getTime()
+    const isAway = (provider: NamedProvider) => (this.#away.get(provider)?.untilMs ?? 0) > nowMs
+    const failures: {
+      error: ChainUnavailable
+      syncing: { parameters: string; health: NetworkHealth } | null
+    }[] = []
+    for (const provider of [...this.#providers].sort((a, b) => Number(isAway(a)) - Number(isAway(b)))) {
+      try {
+        const connected = await provider.chain.connect()
+        if (connected.health.status === 'ok') {
+          this.#follow(provider)
+          return connected
+        }
+        const error = new ChainUnavailable(connected.health.reason)
+        this.#leave(provider, error)
+        failures.push({ error, syncing: connected })
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        this.#leave(provider, error)
+        failures.push({ error, syncing: null })
+      }
+    }
+    const syncing = failures.find((failure) => failure.syncing !== null)?.syncing
+    if (syncing !== undefined && syncing !== null) return syncing
+    throw new ChainUnavailable(failures.map(({ error }) => error.message).join('; '))
+  }
+
+  tip(): Promise<BlockRef> {
+    return this.#ask((chain) => chain.tip())
+  }
+
+  async nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    if (this.#followed !== this.#first) await this.#returnToFirst(checkpoint)
+    if (!this.#isOnOurChain) await this.#requireOurChain(checkpoint)
+    return this.#ask((chain) => chain.nextUpdate(checkpoint, maxBlocks))
+  }
+
+  readMempool(): Promise<MempoolReading | null> {
+    return this.#ask((chain) => chain.readMempool())
+  }
+
+  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    return this.#ask((chain) => chain.fateOf(txids))
+  }
+
+  subscribe(wake: () => void): () => void {
+    const waker = { wake, stop: this.#followed.chain.subscribe(wake) }
+    this.#wakers.push(waker)
+    return () => {
+      waker.stop()
+      this.#wakers.splice(this.#wakers.indexOf(waker), 1)
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#providers.map(({ chain }) => chain.close()))
+  }
+
+  async agreedBlocks(blocks: readonly Position[]): Promise<ReadonlySet<string>> {
+    const agreed = new Set<string>()
+    const reasons: string[] = []
+    const ascending = [...blocks].sort((a, b) => a.height - b.height)
+    for (const provider of this.#providers) {
+      const open = ascending.filter(({ hash }) => !agreed.has(hash))
+      if (provider === this.#followed || open.length === 0) continue
+      const reason = await this.#hearOpinion(provider, open, agreed)
+      if (reason !== null) reasons.push(reason)
+    }
+    const open = ascending.length - agreed.size
+    this.#waiting =
+      open === 0
+        ? null
+        : `payments in ${open} ${open === 1 ? 'block wait' : 'blocks wait'} for another provider to confirm: ${reasons.join('; ')}`
+    return agreed
+  }
+
+  /** Adds to `agreed` what a provider has as well; returns why it does not have all of it. */
+  async #hearOpinion(
+    provider: NamedProvider,
+    blocks: readonly Position[],
+    agreed: Set<string>,
+  ): Promise<string | null> {
+    const nowMs = this.#clock().getTime()
+    if ((this.#silentUntilMs.get(provider) ?? 0) > nowMs) return `${provider.name} does not answer`
+    for (const { height, hash } of blocks) {
+      let theirs: string | null
+      try {
+        theirs = await within(OPINION_TIMEOUT_MS, provider.chain.hashAt(height))
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        this.#silentUntilMs.set(provider, nowMs + ASK_AGAIN_MS)
+        return error.message
+      }
+      // Whoever does not have this one has none of those above it.
+      if (theirs === null) return `${provider.name} has not come to block ${height} yet`
+      if (theirs !== hash) {
+        throw new ChainHalted(
+          `${this.#followed.name} has block ${hash} at height ${height} and ${provider.name} has ${theirs}: nothing is credited until they agree; find out which one is right`,
+        )
+      }
+      agreed.add(hash)
+    }
+    return null
+  }
+
+  async #ask<Result>(question: (chain: ChainProvider) => Promise<Result>): Promise<Result> {
+    const provider = this.#followed
+    try {
+      return await question(provider.chain)
+    } catch (error) {
+      if (error instanceof ChainUnavailable) this.#leave(provider, error)
+      throw error
+    }
+  }
+
+  #leave(provider: NamedProvider, error: ChainUnavailable): void {
+    this.#away.set(provider, { untilMs: this.#clock().getTime() + AWAY_MS, reason: error.message })
+  }
+
+  #follow(provider: NamedProvider): void {
+    this.#away.delete(provider)
+    this.#isOnOurChain = provider === this.#first
+    if (provider === this.#followed) return
+    this.#followed = provider
+    for (const waker of this.#wakers) {
+      waker.stop()
+      waker.stop = provider.chain.subscribe(waker.wake)
+    }
+  }
+
+  /** The first provider is looked at again from time to time, and followed once it knows where we stand. */
+  async #returnToFirst(checkpoint: BlockRef): Promise<void> {
+    if ((this.#away.get(this.#first)?.untilMs ?? 0) > this.#clock().getTime()) return
+    try {
+      const { health } = await this.#first.chain.connect()
+      const reason = health.status === 'ok' ? null : health.reason
+      if (reason === null && (await this.#first.chain.knows(checkpoint.hash))) this.#follow(this.#first)
+      else
+        throw new ChainUnavailable(
+          reason ?? `it does not know block ${checkpoint.height}, which was read before`,
+        )
+    } catch (error) {
+      if (!(error instanceof ChainUnavailable)) throw error
+      this.#leave(this.#first, error)
+    }
+  }
+
+  /** Another fork would take payments back that the first provider, when it returns, brings again. */
+  async #requireOurChain(checkpoint: BlockRef): Promise<void> {
+    const provider = this.#followed
+    this.#isOnOurChain = await this.#ask((chain) => chain.knows(checkpoint.hash))
+    if (this.#isOnOurChain) return
+    const missing = new ChainUnavailable(
+      `${provider.name} does not know block ${checkpoint.height} (${checkpoint.hash}), which was read before: it is behind or on another fork`,
+    )
+    this.#leave(provider, missing)
+    const why = this.#away.get(this.#first)?.reason
+    throw new ChainUnavailable(why === undefined ? missing.message : `${why}; ${missing.message}`)
+  }
+}
+
+/** The answer, or `ChainUnavailable` once it has been waited for long enough; a late one is ignored. */
+async function within<Result>(ms: number, answer: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const impatience = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new ChainUnavailable('it does not answer in time')), ms)
+  })
+  try {
+    return await Promise.race([answer, impatience])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,140 @@
+import type { Clock } from '../../clock.ts'
+import type { Network } from '../../core/assets.ts'
+import { UTXO_PARAMETERS, type UtxoChain, type UtxoParameters } from '../../core/chain/utxo-parameters.ts'
+import {
+  type BlockRef,
+  ChainHalted,
+  type ChainProvider,
+  type ChainUpdate,
+  type MempoolReading,
+  type NetworkHealth,
+} from '../adapter.ts'
+import { ChainWalk } from './chain-walk.ts'
+import { EsploraChain } from './esplora-chain.ts'
+import { EsploraClient } from './esplora-client.ts'
+import { EsploraFate } from './esplora-fate.ts'
+import { EsploraMempool } from './esplora-mempool.ts'
+import { ProgramSet } from './program-set.ts'
+
+/** A tip that is older than a day is no tip: Bitcoin Core takes itself to be syncing then (`-maxtipage`). */
+const TIP_AGE_MS_MAX = 24 * 3_600_000
+
+export type EsploraAdapterOptions = {
+  readonly chain: UtxoChain
+  readonly livemode: boolean
+  /** The API's address, `esplora+https://host/api`; credentials for HTTP Basic may stand in it. */
+  readonly url: string
+  /** The name under which the operator configured `url`, for messages that tell the mend. */
+  readonly setting: string
+  readonly clock: Clock
+  /**
+   * Programs of the checkouts that somebody may pay now: only they are looked for in the mempool. Absent: payments
+   * are first seen in blocks.
+   */
+  readonly openPrograms?: () => Promise<readonly Uint8Array[]>
+  /** Shared with the chain's other providers; absent: the adapter's own. */
+  readonly watched?: ProgramSet
+}
+
+/**
+ * Bitcoin, Litecoin and what is made like them, through an Esplora server, for whoever runs no full node. Blocks
+ * are read whole and proved as from a node; the mempool is read for open checkouts only.
+ */
+export class EsploraAdapter implements ChainProvider {
+  readonly network: Network
+  readonly watched: ProgramSet
+  readonly #options: EsploraAdapterOptions
+  readonly #client: EsploraClient
+  readonly #chain: EsploraChain
+  readonly #walk: ChainWalk
+  readonly #mempool: EsploraMempool
+  readonly #fate: EsploraFate
+
+  constructor(options: EsploraAdapterOptions) {
+    const { chain, livemode, url, setting, clock, openPrograms = null } = options
+    const asset = chain === 'bitcoin' ? 'BTC' : 'LTC'
+    this.network = `${chain}-${livemode ? 'live' : 'test'}`
+    this.watched = options.watched ?? new ProgramSet()
+    this.#options = options
+    this.#client = new EsploraClient(url, setting)
+    this.#chain = new EsploraChain(this.#client, this.watched)
+    this.#walk = new ChainWalk(this.#chain, asset)
+    this.#mempool = new EsploraMempool({
+      client: this.#client,
+      chain: this.#chain,
+      watched: this.watched,
+      asset,
+      clock,
+      openPrograms,
+    })
+    this.#fate = new EsploraFate(this.#client, this.#mempool, clock)
+  }
+
+  async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
+    const parameters = this.#recognize(await this.#chain.hashAt(0))
+    this.#fate.forget()
+    const tip = await this.tip()
+    const ageMs = this.#options.clock().getTime() - tip.timeMs
+    if (ageMs <= TIP_AGE_MS_MAX || parameters.isolated) {
+      return { parameters: parameters.name, health: { status: 'ok' } }
+    }
+    const reason = `the Esplora server stands at block ${tip.height} of ${new Date(tip.timeMs).toISOString()}: it is syncing, or its node is`
+    return { parameters: parameters.name, health: { status: 'syncing', reason } }
+  }
+
+  async tip(): Promise<BlockRef> {
+    return this.#chain.reference(await this.#chain.bestHash())
+  }
+
+  hashAt(height: number): Promise<string | null> {
+    return this.#chain.hashAtOrNull(height)
+  }
+
+  async knows(hash: string): Promise<boolean> {
+    return (await this.#chain.header(hash)) !== null
+  }
+
+  async nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    const update = await this.#walk.next(checkpoint, maxBlocks)
+    if (update !== null) this.#fate.forget()
+    return update
+  }
+
+  readMempool(): Promise<MempoolReading | null> {
+    return this.#mempool.read()
+  }
+
+  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    return this.#fate.of(txids)
+  }
+
+  /** The API has no notifications; whoever follows looks again in intervals of his own. */
+  subscribe(): () => void {
+    return () => {}
+  }
+
+  close(): Promise<void> {
+    return this.#client.close()
+  }
+
+  /** Nothing but the genesis block says which chain a server serves. */
+  #recognize(genesisHash: string): UtxoParameters {
+    const { chain, livemode, setting } = this.#options
+    const parameters = UTXO_PARAMETERS.find(
+      (known) => known.chain === chain && known.genesisHash === genesisHash,
+    )
+    if (parameters === undefined) {
+      throw new ChainHalted(
+        `the Esplora server's chain is no ${chain} that is known: its genesis block is ${genesisHash}; correct ${setting}`,
+      )
+    }
+    if (parameters.livemode !== livemode) {
+      throw new ChainHalted(
+        livemode
+          ? `${setting} is for live money and its Esplora server is on the chain "${parameters.name}": point it to one on "main"`
+          : `${setting} is for tests and its Esplora server is on the live chain "main": point it to a test chain`,
+      )
+    }
+    return parameters
+  }
+}

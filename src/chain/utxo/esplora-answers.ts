@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { hashSchema } from './node-answers.ts'
+
+/** What we read of an Esplora server's answers. */
+export const heightSchema = z
+  .string()
+  .regex(/^[0-9]{1,9}$/)
+  .transform(Number)
+
+export const esploraBlockSchema = z.object({
+  id: hashSchema,
+  height: z.int().nonnegative(),
+  timestamp: z.int().nonnegative(),
+  /** Null or absent for the genesis block. */
+  previousblockhash: hashSchema.nullish(),
+})
+
+export const blockStatusSchema = z.object({ in_best_chain: z.boolean() })
+
+const inputSchema = z.object({
+  txid: hashSchema,
+  vout: z.int().nonnegative(),
+  is_coinbase: z.boolean().optional(),
+})
+export type EsploraInput = z.infer<typeof inputSchema>
+
+export const esploraTransactionSchema = z.object({
+  txid: hashSchema,
+  vin: z.array(inputSchema),
+  status: z.object({ confirmed: z.boolean() }),
+})
+export const esploraTransactionsSchema = z.array(esploraTransactionSchema)
+
+export const outspendSchema = z.object({ spent: z.boolean(), txid: hashSchema.nullish() })

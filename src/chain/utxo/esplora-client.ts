@@ -1,0 +1,159 @@
+import { type Dispatcher, Pool } from 'undici'
+import type { z } from 'zod'
+import { ChainUnavailable } from '../adapter.ts'
+
+const CONNECT_TIMEOUT_MS = 5_000
+const ANSWER_TIMEOUT_MS = 30_000
+const CONNECTIONS_MAX = 4
+/** The bytes of a full block with its extension block, or a page of transactions with their witnesses. */
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024
+/** What is repeated of a server's own words. */
+const REASON_LENGTH_MAX = 300
+
+/** A URL of this scheme, `esplora+https://host/api`, is an Esplora server's and not a node's. */
+export const ESPLORA_SCHEME = 'esplora+'
+
+/** The server understood and said no; `reason` is its own words. */
+export class EsploraRefusal extends ChainUnavailable {
+  override name = 'EsploraRefusal'
+  readonly reason: string
+
+  constructor(where: string, status: number, reason: string) {
+    super(`the Esplora server at ${where} refused with ${status}: ${reason}`)
+    this.reason = reason
+  }
+}
+
+/**
+ * The HTTP API of Esplora servers (https://github.com/Blockstream/esplora/blob/master/API.md). Every failure is
+ * a `ChainUnavailable` that names the mend.
+ */
+export class EsploraClient {
+  readonly #pool: Pool
+  readonly #base: string
+  readonly #authorization: string | null
+  /** Host and port, for messages: the URL itself may hold credentials. */
+  readonly #where: string
+  readonly #setting: string
+
+  /** `url` begins with `esplora+`; `setting` is the name under which the operator configured it. */
+  constructor(url: string, setting: string) {
+    const parsed = new URL(url.slice(ESPLORA_SCHEME.length))
+    this.#where = parsed.host
+    this.#setting = setting
+    this.#base = parsed.pathname.replace(/\/+$/, '')
+    const user = decodeURIComponent(parsed.username)
+    const password = decodeURIComponent(parsed.password)
+    this.#authorization =
+      user === '' && password === ''
+        ? null
+        : `Basic ${Buffer.from(`${user}:${password}`, 'utf8').toString('base64')}`
+    this.#pool = new Pool(parsed.origin, {
+      connections: CONNECTIONS_MAX,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      headersTimeout: ANSWER_TIMEOUT_MS,
+      bodyTimeout: ANSWER_TIMEOUT_MS,
+      maxResponseSize: ANSWER_BYTES_MAX,
+    })
+  }
+
+  /** The body at a path; null where the server does not have what is asked for. */
+  async bytes(path: string): Promise<Buffer | null> {
+    const { status, body } = await this.#request('GET', path)
+    if (status === 404) return null
+    if (status !== 200) throw this.#refusal(status, body)
+    return body
+  }
+
+  /** A body of plain text, parsed; null where the server does not have what is asked for. */
+  async text<Result>(path: string, schema: z.ZodType<Result>): Promise<Result | null> {
+    const body = await this.bytes(path)
+    return body === null ? null : this.#parsed(path, body.toString('utf8').trim(), schema)
+  }
+
+  /** A body of JSON, parsed; null where the server does not have what is asked for. */
+  async json<Result>(path: string, schema: z.ZodType<Result>): Promise<Result | null> {
+    const body = await this.bytes(path)
+    if (body === null) return null
+    let value: unknown
+    try {
+      value = JSON.parse(body.toString('utf8'))
+    } catch (error) {
+      throw new ChainUnavailable(this.#unknownForm(path), { cause: error })
+    }
+    return this.#parsed(path, value, schema)
+  }
+
+  /** Offers a transaction to the network. Throws `EsploraRefusal` with the node's reason where it is not taken. */
+  async broadcast(hex: string): Promise<void> {
+    const { status, body } = await this.#request('POST', '/tx', hex)
+    if (status !== 200) throw this.#refusal(status, body)
+  }
+
+  /** Says that what every server has is missing. */
+  missing(path: string): ChainUnavailable {
+    return new ChainUnavailable(
+      `what answers at ${this.#where} does not have ${path}: ${this.#setting} must point to an Esplora server's API, as in esplora+https://host/api`,
+    )
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy()
+  }
+
+  #parsed<Result>(path: string, value: unknown, schema: z.ZodType<Result>): Result {
+    const parsed = schema.safeParse(value)
+    if (parsed.success) return parsed.data
+    throw new ChainUnavailable(this.#unknownForm(path), { cause: parsed.error })
+  }
+
+  #unknownForm(path: string): string {
+    return `${this.#where} answers ${path} in a form that is not known: ${this.#setting} must point to an Esplora server's API, as in esplora+https://host/api`
+  }
+
+  async #request(method: 'GET' | 'POST', path: string, body?: string) {
+    const request: Dispatcher.RequestOptions = {
+      method,
+      path: `${this.#base}${path}`,
+      ...(body === undefined ? {} : { body }),
+      ...(this.#authorization === null ? {} : { headers: { authorization: this.#authorization } }),
+    }
+    try {
+      const response = await this.#pool.request(request)
+      return { status: response.statusCode, body: Buffer.from(await response.body.arrayBuffer()) }
+    } catch (error) {
+      throw new ChainUnavailable(this.#explain(error), { cause: error })
+    }
+  }
+
+  #refusal(status: number, body: Buffer): ChainUnavailable {
+    const start = `the Esplora server at ${this.#where}`
+    if (status === 429) {
+      return new ChainUnavailable(`${start} takes no more requests from us for now: run one of your own`)
+    }
+    if (status === 401 || status === 403) {
+      return new ChainUnavailable(`${start} refuses us: correct the credentials in ${this.#setting}`)
+    }
+    if (status >= 500) return new ChainUnavailable(`${start} has a fault of its own (${status})`)
+    return new EsploraRefusal(this.#where, status, body.toString('utf8').slice(0, REASON_LENGTH_MAX))
+  }
+
+  #explain(error: unknown): string {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const start = `the Esplora server at ${this.#where}`
+    switch (code) {
+      case 'ECONNREFUSED':
+        return `${start} refuses the connection: start it, or correct ${this.#setting}`
+      case 'ENOTFOUND':
+      case 'EAI_AGAIN':
+        return `${start} has a name that does not resolve: correct ${this.#setting}`
+      case 'UND_ERR_CONNECT_TIMEOUT':
+      case 'UND_ERR_HEADERS_TIMEOUT':
+      case 'UND_ERR_BODY_TIMEOUT':
+      case 'ETIMEDOUT':
+        return `${start} does not answer in time`
+      default:
+        return `${start} ended the connection${code === '' ? '' : ` (${code})`}`
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import { hash } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import { ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
+import { withAsset } from './block-source.ts'
+import { concurrently } from './concurrently.ts'
+import { type EsploraInput, esploraTransactionsSchema } from './esplora-answers.ts'
+import type { EsploraChain } from './esplora-chain.ts'
+import type { EsploraClient } from './esplora-client.ts'
+import { toDisplayHex } from './hashes.ts'
+import type { ProgramSet } from './program-set.ts'
+import { type ScannedOutput, scanTransaction } from './scan-block.ts'
+import { MalformedBytes } from './transaction-reader.ts'
+
+/** Addresses asked about at a time. */
+const ADDRESSES_IN_FLIGHT = 4
+/** Matched transactions whose bytes and inputs we keep, to ask what became of them. */
+const MATCHED_MAX = 50_000
+
+type MatchedTransaction = {
+  readonly raw: string
+  readonly inputs: readonly EsploraInput[]
+  readonly outputs: readonly ScannedOutput[]
+  readonly firstSeenMs: number
+}
+
+/**
+ * The mempool of an Esplora server, as far as it concerns open checkouts: one call for each of their addresses,
+ * and one more for each transaction that is new. The server's whole mempool is never read.
+ */
+export class EsploraMempool {
+  readonly #client: EsploraClient
+  readonly #chain: EsploraChain
+  readonly #watched: ProgramSet
+  readonly #asset: 'BTC' | 'LTC'
+  readonly #clock: Clock
+  readonly #openPrograms: (() => Promise<readonly Uint8Array[]>) | null
+  readonly #matched = new Map<string, MatchedTransaction>()
+
+  constructor(parts: {
+    client: EsploraClient
+    chain: EsploraChain
+    watched: ProgramSet
+    asset: 'BTC' | 'LTC'
+    clock: Clock
+    /** Programs that somebody may pay now; null: payments are first seen in blocks. */
+    openPrograms: (() => Promise<readonly Uint8Array[]>) | null
+  }) {
+    this.#client = parts.client
+    this.#chain = parts.chain
+    this.#watched = parts.watched
+    this.#asset = parts.asset
+    this.#clock = parts.clock
+    this.#openPrograms = parts.openPrograms
+  }
+
+  /** See `ChainAdapter.readMempool`. */
+  async read(): Promise<MempoolReading | null> {
+    const readAtMs = this.#clock().getTime()
+    const before = await this.#chain.bestHash()
+    const programs = this.#openPrograms === null ? [] : await this.#openPrograms()
+    const found = new Map<string, readonly MempoolTransfer[]>()
+    await concurrently(programs, ADDRESSES_IN_FLIGHT, async (program) => {
+      for (const txid of await this.#unconfirmedOf(program)) found.set(txid, this.#transfersOf(txid))
+    })
+    const tip = await this.#chain.reference(before)
+    if ((await this.#chain.bestHash()) !== before) return null
+    return { tip, readAtMs, transfers: [...found.values()].flat() }
+  }
+
+  /** What we kept of a transaction that paid us from the mempool; null where we have nothing. */
+  matched(txid: string): { readonly raw: string; readonly inputs: readonly EsploraInput[] } | null {
+    return this.#matched.get(txid) ?? null
+  }
+
+  /** Ids of the unconfirmed transactions that pay a program; those that are new are fetched and scanned. */
+  async #unconfirmedOf(program: Uint8Array): Promise<string[]> {
+    // The server lists 50 at most; whoever has more unconfirmed payments at one address sees the rest in blocks.
+    const path = `/scripthash/${scriptHashOf(program)}/txs/mempool`
+    const listed = await this.#client.json(path, esploraTransactionsSchema)
+    if (listed === null) throw this.#client.missing(path)
+    const paying: string[] = []
+    for (const { txid, vin } of listed) {
+      if (this.#matched.has(txid) || (await this.#fetch(txid, vin))) paying.push(txid)
+    }
+    return paying
+  }
+
+  /** True where the transaction is there and pays us; it may have left, or only spend from us. */
+  async #fetch(txid: string, inputs: readonly EsploraInput[]): Promise<boolean> {
+    const raw = await this.#client.bytes(`/tx/${txid}/raw`)
+    if (raw === null) return false
+    const outputs = this.#scan(txid, raw)
+    if (outputs === null) return false
+    this.#matched.set(txid, {
+      raw: raw.toString('hex'),
+      inputs,
+      outputs,
+      firstSeenMs: this.#clock().getTime(),
+    })
+    const oldest = this.#matched.keys().next().value
+    if (this.#matched.size > MATCHED_MAX && oldest !== undefined) this.#matched.delete(oldest)
+    return true
+  }
+
+  #scan(txid: string, raw: Buffer): readonly ScannedOutput[] | null {
+    try {
+      const scanned = scanTransaction(raw, this.#watched)
+      if (scanned === null || scanned.txid === txid) return scanned?.outputs ?? null
+    } catch (error) {
+      if (!(error instanceof MalformedBytes)) throw error
+      throw new ChainUnavailable(`the Esplora server sent transaction ${txid} damaged: ${error.message}`, {
+        cause: error,
+      })
+    }
+    throw new ChainUnavailable(`asked for transaction ${txid}, the Esplora server gave another`)
+  }
+
+  #transfersOf(txid: string): MempoolTransfer[] {
+    const match = this.#matched.get(txid)
+    if (match === undefined) return []
+    const { outputs, firstSeenMs } = match
+    return outputs.map((output) => ({ ...withAsset(output, this.#asset), firstSeenMs }))
+  }
+}
+
+/** SHA-256 of the output script of a witness program of version 0, shown as Electrum and Esplora show it: reversed. */
+export function scriptHashOf(program: Uint8Array): string {
+  const script = Buffer.concat([Buffer.from([0x00, program.length]), program])
+  return toDisplayHex(hash('sha256', script, 'buffer'))
+}

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import type { Payment } from '../invoice/types.ts'
+import { blocksOf, dueAt, settled, withoutFinality } from './finality.ts'
+import type { TrackedTransfer } from './reconcile.ts'
+
+const TENANT = { merchantId: 'mer_1', livemode: false }
+const blockAt = (height: number) => ({ height, hash: `block-${height}`, timeMs: height * 1_000 })
+
+function tracked(txid: string, changes: Partial<Payment>): TrackedTransfer {
+  const payment: Payment = {
+    id: `pay_${txid}`,
+    network: 'litecoin-test',
+    txid,
+    outputIndex: 0,
+    asset: 'LTC',
+    amount: 5n,
+    status: 'confirming',
+    firstSeenMs: 1,
+    detectedAtMs: 1,
+    confirmedAtMs: null,
+    block: blockAt(100),
+    confirmationsRequired: 3,
+    late: false,
+    dust: false,
+    reviewReason: null,
+    resolution: null,
+    announced: { confirming: true, review: false },
+    bucket: 'pending',
+    postings: 1,
+    ...changes,
+  }
+  return { tenant: TENANT, invoiceId: `inv_${txid}`, payment }
+}
+
+test('a transfer is due at the tip that gives it its last confirmation, and not before', () => {
+  const transfer = tracked('a', {})
+  expect(dueAt(101, [transfer])).toEqual([])
+  expect(dueAt(102, [transfer])).toMatchObject([{ invoiceId: 'inv_a', confirmations: 3 }])
+  expect(dueAt(150, [transfer])).toMatchObject([{ confirmations: 51 }])
+})
+
+test('what is final, in no block, gone, or above the tip is not due', () => {
+  const transfers = [
+    tracked('a', { status: 'confirmed' }),
+    tracked('b', { status: 'detected', block: null }),
+    tracked('c', { status: 'reorged', block: null }),
+    tracked('d', { block: blockAt(200) }),
+  ]
+  expect(dueAt(150, transfers)).toEqual([])
+})
+
+test('each block is asked about once, and only what lies in an agreed one becomes final', () => {
+  const due = dueAt(150, [
+    tracked('a', {}),
+    tracked('b', {}),
+    tracked('c', { block: blockAt(101), confirmationsRequired: 100, status: 'confirming' }),
+    tracked('d', { block: blockAt(102) }),
+  ])
+  expect(blocksOf(due).map(({ height }) => height)).toEqual([100, 102])
+  const facts = settled(due, new Set(['block-100']))
+  expect(facts.map(({ invoiceId }) => invoiceId)).toEqual(['inv_a', 'inv_b'])
+  expect(facts[0]?.facts).toMatchObject([{ state: 'block', confirmations: 51, minimumConfirmations: 3 }])
+  expect(settled(due, new Set())).toEqual([])
+})
+
+test('without finality facts keep their blocks and lose their depth', () => {
+  const due = dueAt(150, [tracked('a', {})])
+  const [told] = withoutFinality(settled(due, new Set(['block-100'])))
+  expect(told?.facts).toMatchObject([{ state: 'block', block: blockAt(100), confirmations: 0 }])
+})
