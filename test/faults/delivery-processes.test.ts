@@ -15,7 +15,9 @@ import {
 import { startReceiver, verifiedBy, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 const SCRIPT = fileURLToPath(new URL('../support/delivery-process.mjs', import.meta.url))
-const ROUNDS = process.env.LONG === '1' ? 200 : 6
+const LONG = process.env.LONG === '1'
+const ROUNDS = LONG ? Number(process.env.LONG_KILLS ?? 2_000) : 6
+const TIMEOUT_MS = LONG ? 3_600_000 : 60_000
 const EVENTS_PER_ROUND = 120
 const CONCURRENCY = 16
 
@@ -67,7 +69,9 @@ async function kill(child: ChildProcess): Promise<void> {
 const lapseLeases = () =>
   database.owner.query('update delivery set due_at = now() where lease_id is not null')
 
-test('kill -9 at any moment loses no event and invents none; each kill repeats at most what was in flight', async () => {
+test('kill -9 at any moment loses no event and invents none; each kill repeats at most what was in flight', {
+  timeout: TIMEOUT_MS,
+}, async () => {
   const tenant = await createTenant(database)
   const endpoints = []
   for (let index = 0; index < 4; index++)

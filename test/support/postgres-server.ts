@@ -15,7 +15,21 @@ export const TEMPLATE_DATABASE = 'paylink_template'
  */
 export async function startTestPostgres(): Promise<{ ownerUrl: string; stop: () => Promise<void> }> {
   const given = process.env.TEST_DATABASE_URL
-  const server = given === undefined ? await startEmbedded() : { ownerUrl: given, stop: async () => {} }
+  if (given === undefined) return startOwnPostgres()
+  await makeTemplate(given)
+  return { ownerUrl: given, stop: async () => {} }
+}
+
+export type OwnPostgres = {
+  readonly ownerUrl: string
+  /** Stops the server (`immediate`: as a crash would) and resolves when it takes connections again. */
+  restart(mode: 'fast' | 'immediate'): Promise<void>
+  stop(): Promise<void>
+}
+
+/** An embedded server in a temporary folder, with the migrated template, to be stopped and started at will. */
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  const server = await startEmbedded()
   try {
     await makeTemplate(server.ownerUrl)
   } catch (error) {
@@ -25,7 +39,7 @@ export async function startTestPostgres(): Promise<{ ownerUrl: string; stop: () 
   return server
 }
 
-async function startEmbedded(): Promise<{ ownerUrl: string; stop: () => Promise<void> }> {
+async function startEmbedded(): Promise<OwnPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'paylink-postgres-'))
   // mkdtemp makes a folder that only we may enter; as root the server runs as another user.
   await chmod(folder, 0o711)
@@ -45,9 +59,13 @@ async function startEmbedded(): Promise<{ ownerUrl: string; stop: () => Promise<
   const options = [`-p ${port}`, ...settings.map((setting) => `-c ${setting}`)].join(' ')
   const trust = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync']
   await program.initdb([`--pgdata=${data}`, ...trust])
-  await program.pgCtl(['-D', data, '-w', '-l', join(data, 'server.log'), '-o', options, 'start'])
+  const start = ['-D', data, '-w', '-l', join(data, 'server.log'), '-o', options]
+  await program.pgCtl([...start, 'start'])
   return {
     ownerUrl: `postgresql://postgres@127.0.0.1:${port}/postgres`,
+    restart: async (mode) => {
+      await program.pgCtl([...start, '-m', mode, 'restart'])
+    },
     stop: async () => {
       await program.pgCtl(['-D', data, '-m', 'immediate', '-w', 'stop'])
       await rm(folder, { recursive: true, force: true })

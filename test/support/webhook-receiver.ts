@@ -33,7 +33,7 @@ export type WebhookReceiver = {
 
 /** A real HTTP (or, with a certificate, HTTPS) server on the loopback that keeps all it is sent and answers 200. */
 export async function startReceiver(
-  options: { tls?: { key: string; cert: string }; respond?: Respond; host?: string } = {},
+  options: { tls?: { key: string; cert: string }; respond?: Respond; host?: string; port?: number } = {},
 ): Promise<WebhookReceiver> {
   const waiters = new Set<() => void>()
   let connections = 0
@@ -61,7 +61,7 @@ export async function startReceiver(
   server.on('connection', () => {
     connections += 1
   })
-  await new Promise<void>((resolve) => server.listen(0, options.host ?? '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return Object.assign(receiver, {
     url: `http${options.tls === undefined ? '' : 's'}://localhost:${port}/hooks`,
