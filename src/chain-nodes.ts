@@ -16,8 +16,10 @@ export type ChainNode = {
   readonly network: Network
   readonly chain: UtxoChain
   readonly livemode: boolean
-  /** With credentials. */
+  /** Of the node that is followed, or of an Esplora server (`esplora+https:`). With credentials. */
   readonly rpcUrl: string
+  /** Of further providers, which confirm what the first one says and stand in for it. */
+  readonly furtherUrls: readonly string[]
   /** The variable that names it, for messages. */
   readonly rpcSetting: string
   readonly zmqUrl: string | null
@@ -36,10 +38,11 @@ export function configuredNodes(config: Config): ChainNode[] {
     [true, false].flatMap((livemode): ChainNode[] => {
       const network: Network = `${chain}-${livemode ? 'live' : 'test'}`
       const settings = config.networks[network]
-      const rpcUrl = settings?.rpcUrls[0]
+      const [rpcUrl, ...furtherUrls] = settings?.rpcUrls ?? []
       if (settings === undefined || rpcUrl === undefined) return []
       const rpcSetting = rpcSettingOf(network)
-      return [{ network, chain, livemode, rpcUrl, rpcSetting, zmqUrl: settings.zmqUrl, sandbox: null }]
+      const { zmqUrl } = settings
+      return [{ network, chain, livemode, rpcUrl, furtherUrls, rpcSetting, zmqUrl, sandbox: null }]
     }),
   )
 }
@@ -67,6 +70,7 @@ export async function openSandboxNodes(
       chain,
       livemode: false,
       rpcUrl: sandbox.rpcUrl,
+      furtherUrls: [],
       rpcSetting: rpcSettingOf(`${chain}-test`),
       zmqUrl: null,
       sandbox,

@@ -34,7 +34,7 @@ export type Config = {
 }
 
 export type NetworkConfig = {
-  /** The first serves; the others stand beside it as further providers. Credentials are in the URL. */
+  /** The first is followed; the others confirm what it says and stand in for it. Credentials are in the URL. */
   readonly rpcUrls: readonly string[]
   readonly zmqUrl: string | null
 }
@@ -71,10 +71,19 @@ const urlOf = (...protocols: string[]) =>
     .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), { abort: true })
 const httpUrl = urlOf('http:', 'https:')
 const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
-const httpUrls = z
-  .string()
-  .transform((text) => text.split(',').map((part) => part.trim()))
-  .refine((parts) => parts.length <= RPC_URLS_MAX && parts.every((part) => httpUrl.safeParse(part).success))
+/** Up to so many URLs; `esplora+https:` names an Esplora server where the chain's own node speaks plain http. */
+const rpcUrls = (...protocols: string[]) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .refine(
+      (parts) =>
+        parts.length <= RPC_URLS_MAX &&
+        new Set(parts).size === parts.length &&
+        parts.every((part) => urlOf(...protocols).safeParse(part).success && new URL(part).hostname !== ''),
+    )
+const nodeUrls = rpcUrls('http:', 'https:')
+const nodeOrEsploraUrls = rpcUrls('http:', 'https:', 'esplora+http:', 'esplora+https:')
 const origin = httpUrl
   .transform((text) => new URL(text))
   .refine((url) => url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '')
@@ -217,12 +226,23 @@ function readNetworks(env: Environment): Config['networks'] {
           throw new ConfigError(`${prefix}_ZMQ_URL needs ${name} beside it: the same node's RPC`)
         continue
       }
-      const expectation = `an http or https URL, or up to ${RPC_URLS_MAX} of them separated by commas`
-      networks[`${chain}-${mode}`] = { rpcUrls: must(expectation, httpUrls)(name, text), zmqUrl }
+      const rpcUrls = readRpcUrls(chain, name, text)
+      if (zmqUrl !== null && rpcUrls[0]?.startsWith('esplora+'))
+        throw new ConfigError(`${prefix}_ZMQ_URL goes with a node, and ${name} begins with an Esplora server`)
+      networks[`${chain}-${mode}`] = { rpcUrls, zmqUrl }
     }
   }
   return networks
 }
+
+function readRpcUrls(chain: Chain, name: string, text: string): readonly string[] {
+  const several = `or up to ${RPC_URLS_MAX} different ones separated by commas`
+  if (!hasNodesLikeBitcoin(chain)) return must(`an http or https URL, ${several}`, nodeUrls)(name, text)
+  const expectation = `a node's http or https URL, or an Esplora server's as in esplora+https://host/api, ${several}`
+  return must(expectation, nodeOrEsploraUrls)(name, text)
+}
+
+const hasNodesLikeBitcoin = (chain: Chain): boolean => chain === 'bitcoin' || chain === 'litecoin'
 
 /** A chain's name that is misspelt would otherwise leave its network silently off, or on the sandbox chain. */
 function refuseUnknownNetworks(env: Environment): void {
@@ -237,7 +257,7 @@ function refuseUnknownNetworks(env: Environment): void {
 function readZmqUrl(env: Environment, chain: Chain, name: string): string | null {
   const text = env[name]
   if (text === undefined || text === '') return null
-  if (chain !== 'bitcoin' && chain !== 'litecoin') throw new ConfigError(`${name} is not known: remove it`)
+  if (!hasNodesLikeBitcoin(chain)) throw new ConfigError(`${name} is not known: remove it`)
   return must('a URL such as tcp://127.0.0.1:28332', urlOf('tcp:', 'ipc:'))(name, text)
 }
 

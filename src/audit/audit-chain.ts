@@ -1,7 +1,7 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
-import { NodeChain } from '../chain/utxo/node-chain.ts'
+import type { BlockSource } from '../chain/utxo/block-source.ts'
+import { openBlocks } from '../chain/utxo/open-provider.ts'
 import { ProgramSet } from '../chain/utxo/program-set.ts'
-import { RpcClient } from '../chain/utxo/rpc-client.ts'
 import type { ChainNode } from '../chain-nodes.ts'
 import { keyspaceOf } from '../core/assets.ts'
 import {
@@ -58,8 +58,8 @@ export async function auditChain(node: ChainNode, record: ChainRecord): Promise<
   }
   const watched = new ProgramSet()
   watched.add(record.programs)
-  const rpc = new RpcClient(node.rpcUrl, node.rpcSetting)
-  const chain = new NodeChain(rpc, watched)
+  const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
+  const chain = provider.blocks
   try {
     if ((await chain.hashAt(state.height)) !== state.hash) {
       return {
@@ -79,7 +79,7 @@ export async function auditChain(node: ChainNode, record: ChainRecord): Promise<
     if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
     return { kind: 'not_checked', reason: error.message }
   } finally {
-    await rpc.close()
+    await provider.close()
   }
 }
 
@@ -88,7 +88,7 @@ type Newest = { readonly from: number; readonly blocks: number; readonly outputs
 
 /** From the newest block down, to the first that is older than our first address. */
 async function readNewest(
-  chain: NodeChain,
+  chain: BlockSource,
   range: { from: number; to: number; since: Date | null },
 ): Promise<Newest> {
   const outputs: Output[] = []
@@ -105,7 +105,7 @@ async function readNewest(
   return { from: height + 1, blocks: range.to - height, outputs }
 }
 
-async function misplaced(chain: NodeChain, recorded: readonly TransferOnChain[]): Promise<Finding[]> {
+async function misplaced(chain: BlockSource, recorded: readonly TransferOnChain[]): Promise<Finding[]> {
   const findings: Finding[] = []
   const hashes = new Map<number, string>()
   for (const transfer of recorded) {

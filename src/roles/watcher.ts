@@ -1,7 +1,8 @@
-import { UtxoAdapter } from '../chain/utxo/utxo-adapter.ts'
 import type { ChainNode } from '../chain-nodes.ts'
 import type { Notifier } from '../db/notify.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
+import { listOpenPrograms } from '../db/queries/watched-programs.ts'
+import { openProviders } from '../open-providers.ts'
 import { fillAddressPool } from '../watcher/fill-address-pool.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
 import { startWatcher } from '../watcher/start-watcher.ts'
@@ -21,18 +22,29 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
       value: status === 'ok' ? 1 : 0,
     })),
   )
+  metrics.gauge(
+    'paylink_network_impaired',
+    '1 where a network is followed and one of its providers is away, so that payments may wait',
+    async () =>
+      (await loadNetworkStates(pool)).map(({ network, status, reason }) => ({
+        label: network,
+        value: status === 'ok' && reason !== null ? 1 : 0,
+      })),
+  )
   return { stop: () => watcher.stop() }
 }
 
 function followOptions(
   context: RoleContext & { readonly notifier: Notifier },
-  { chain, livemode, rpcUrl, rpcSetting, zmqUrl }: ChainNode,
+  node: ChainNode,
 ): FollowOptions {
   const { clock, log, notifier, poolOf, urls } = context
   const pool = poolOf('watcher')
+  const { chain, livemode, network } = node
   const keyspace: `${typeof chain}-${'live' | 'test'}` = `${chain}-${livemode ? 'live' : 'test'}`
+  const openPrograms = () => listOpenPrograms(pool, { network, keyspace, now: clock() })
   return {
-    adapter: new UtxoAdapter({ chain, livemode, rpcUrl, rpcSetting, zmqUrl, clock }),
+    ...openProviders(node, { clock, openPrograms }),
     pool,
     connectionString: urls.watcher,
     clock,

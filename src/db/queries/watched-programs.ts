@@ -1,9 +1,13 @@
-import type { Keyspace } from '../../core/assets.ts'
+import type { Keyspace, Network } from '../../core/assets.ts'
+import { formatId, uuidv7 } from '../../core/ids.ts'
+import { DISCOVERY_HORIZON_MS } from '../../core/invoice/classify.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant } from '../transaction.ts'
 
 /** Rows in memory at a time while a million programs are loaded. */
 const PAGE_ROWS = 10_000
+/** No checkout is open for longer (limits of `duration_minutes`). */
+const WINDOW_MS_MAX = 24 * 3_600_000
 
 /**
  * Programs of all addresses of a keyspace with an index above `afterIndex`, page by page: assigned or not,
@@ -57,4 +61,33 @@ export async function findProgramOwners(
     tenant: { merchantId: row.merchant_id, livemode: row.livemode },
     invoiceId: row.invoice_id,
   }))
+}
+
+/**
+ * Programs that somebody may pay now: those of unsettled invoices until their horizon has passed, and those whose
+ * last transfer is not settled. One probe of invoice_by_mode for each merchant, since ids sort by time; transfer_unsettled;
+ * deposit_address_by_invoice.
+ */
+export async function listOpenPrograms(
+  db: Queryable,
+  { network, keyspace, now }: { network: Network; keyspace: Keyspace; now: Date },
+): Promise<Buffer[]> {
+  const horizon = new Date(now.getTime() - DISCOVERY_HORIZON_MS)
+  const oldest = uuidv7(horizon.getTime() - WINDOW_MS_MAX, new Uint8Array(10))
+  const { rows } = await db.query<{ program: Buffer }>(
+    `with open as (
+       select recent.merchant_id, recent.id from merchant cross join lateral (
+         select merchant_id, id from invoice
+         where invoice.merchant_id = merchant.id and livemode = $1 and invoice.id >= $2
+           and status not in ('paid', 'overpaid') and coalesce(cancelled_at, expires_at) > $3
+       ) as recent
+       union
+       select merchant_id, invoice_id from transfer where network = $4 and status in ('detected', 'confirming')
+     )
+     select deposit_address.program from open
+     join deposit_address on deposit_address.merchant_id = open.merchant_id
+       and deposit_address.invoice_id = open.id and deposit_address.keyspace = $5`,
+    [network.endsWith('-live'), formatId('invoice', oldest), horizon, network, keyspace],
+  )
+  return rows.map((row) => row.program)
 }

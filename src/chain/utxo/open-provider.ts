@@ -1,0 +1,54 @@
+import type { Clock } from '../../clock.ts'
+import type { UtxoChain } from '../../core/chain/utxo-parameters.ts'
+import type { ChainProvider } from '../adapter.ts'
+import type { BlockSource } from './block-source.ts'
+import { EsploraAdapter } from './esplora-adapter.ts'
+import { EsploraChain } from './esplora-chain.ts'
+import { ESPLORA_SCHEME, EsploraClient } from './esplora-client.ts'
+import { NodeChain } from './node-chain.ts'
+import type { ProgramSet } from './program-set.ts'
+import { RpcClient } from './rpc-client.ts'
+import { UtxoAdapter } from './utxo-adapter.ts'
+
+export const isEsploraUrl = (url: string): boolean => url.startsWith(ESPLORA_SCHEME)
+
+/** Host and port of a provider, for messages: its URL holds credentials. */
+export function providerName(url: string): string {
+  return isEsploraUrl(url) ? `Esplora ${new URL(url).host}` : new URL(url).host
+}
+
+/** A provider of one of the chains made like Bitcoin: a node's RPC, or an Esplora server. */
+export function openProvider(options: {
+  readonly chain: UtxoChain
+  readonly livemode: boolean
+  readonly url: string
+  /** The name under which the operator configured `url`. */
+  readonly setting: string
+  readonly zmqUrl: string | null
+  readonly clock: Clock
+  readonly watched: ProgramSet
+  readonly openPrograms?: () => Promise<readonly Uint8Array[]>
+}): ChainProvider {
+  const { url, setting, openPrograms, ...shared } = options
+  if (!isEsploraUrl(url)) return new UtxoAdapter({ ...shared, rpcUrl: url, rpcSetting: setting })
+  return new EsploraAdapter({
+    ...shared,
+    url,
+    setting,
+    ...(openPrograms === undefined ? {} : { openPrograms }),
+  })
+}
+
+/** Only the blocks of a provider, matched against `watched`. */
+export function openBlocks(
+  url: string,
+  setting: string,
+  watched: ProgramSet,
+): { readonly blocks: BlockSource; close(): Promise<void> } {
+  if (isEsploraUrl(url)) {
+    const client = new EsploraClient(url, setting)
+    return { blocks: new EsploraChain(client, watched), close: () => client.close() }
+  }
+  const rpc = new RpcClient(url, setting)
+  return { blocks: new NodeChain(rpc, watched), close: () => rpc.close() }
+}

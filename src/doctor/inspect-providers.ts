@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { ChainHalted, type ChainProvider, ChainUnavailable } from '../chain/adapter.ts'
+import { chainSchema } from '../chain/utxo/node-answers.ts'
+import { isEsploraUrl, openProvider } from '../chain/utxo/open-provider.ts'
+import { ProgramSet } from '../chain/utxo/program-set.ts'
+import { RpcClient, RpcError } from '../chain/utxo/rpc-client.ts'
+import type { ChainNode } from '../chain-nodes.ts'
+import type { Clock } from '../clock.ts'
+import type { NetworkState } from '../db/queries/network-state.ts'
+import { type Finding, fault, notice, ok } from './finding.ts'
+
+/** Litecoin Core 0.21.5.8: older nodes followed the wrong side of the reorganisation of April 2026. */
+const LITECOIN_VERSION_MIN = 210_508
+/** What `…_ZMQ_URL` is for: transactions, blocks, and only `sequence` tells of blocks that are disconnected. */
+const ZMQ_TOPICS = ['pubsequence', 'pubrawtx', 'pubhashblock'] as const
+
+const networkSchema = z.object({ version: z.number(), subversion: z.string() })
+const zmqSchema = z.array(z.object({ type: z.string() }))
+
+/** The providers of one network as they answer now: the one that is followed, and those that confirm it. */
+export async function inspectProviders(
+  node: ChainNode,
+  state: NetworkState | null,
+  clock: Clock,
+): Promise<Finding[]> {
+  const { network, sandbox } = node
+  const findings: Finding[] = []
+  for (const url of [node.rpcUrl, ...node.furtherUrls]) {
+    const chain = openFor(node, url, clock)
+    try {
+      const { parameters, health } = await chain.connect()
+      if (health.status !== 'ok') {
+        findings.push(fault(`${network}: ${health.reason}`))
+        continue
+      }
+      const { height } = await chain.tip()
+      const who =
+        sandbox === null ? `${describe(url)} answers, chain ${parameters}` : 'runs on the sandbox chain'
+      findings.push(ok(`${network}: ${who}, height ${height}`))
+      if (sandbox === null && !isEsploraUrl(url)) findings.push(...(await inspectNode(node, url, state)))
+      if (url !== node.rpcUrl) findings.push(await agreementFinding(node, url, chain, state))
+    } catch (error) {
+      if (!isOutside(error)) throw error
+      findings.push(fault(`${network}: ${error.message}`))
+    } finally {
+      await chain.close()
+    }
+  }
+  return findings
+}
+
+const isOutside = (error: unknown): error is ChainUnavailable | ChainHalted =>
+  error instanceof ChainUnavailable || error instanceof ChainHalted
+
+const describe = (url: string): string =>
+  isEsploraUrl(url) ? `the Esplora server at ${new URL(url).host}` : `the node at ${new URL(url).host}`
+
+function openFor(
+  { chain, livemode, rpcSetting: setting }: ChainNode,
+  url: string,
+  clock: Clock,
+): ChainProvider {
+  return openProvider({ chain, livemode, url, setting, zmqUrl: null, clock, watched: new ProgramSet() })
+}
+
+/** What only a node tells of itself: version, kept blocks, notifications. */
+async function inspectNode(node: ChainNode, url: string, state: NetworkState | null): Promise<Finding[]> {
+  const rpc = new RpcClient(url, node.rpcSetting)
+  try {
+    const findings = [
+      await versionFinding(node, url, rpc),
+      await prunedFinding(node, url, rpc, state),
+      url === node.rpcUrl ? await zmqFinding(node, rpc) : null,
+    ]
+    return findings.filter((finding) => finding !== null)
+  } finally {
+    await rpc.close()
+  }
+}
+
+async function versionFinding(
+  { network, chain, livemode }: ChainNode,
+  url: string,
+  rpc: RpcClient,
+): Promise<Finding> {
+  const { version, subversion } = await rpc.call('getnetworkinfo', [], networkSchema)
+  if (chain !== 'litecoin' || version >= LITECOIN_VERSION_MIN)
+    return ok(`${network}: ${describe(url)} is ${subversion}`)
+  const text = `${network}: ${describe(url)} is ${subversion}, which is too old to be trusted with money: update it to 0.21.5.8 or later`
+  return livemode ? fault(text) : notice(text)
+}
+
+async function prunedFinding(
+  { network }: ChainNode,
+  url: string,
+  rpc: RpcClient,
+  state: NetworkState | null,
+): Promise<Finding | null> {
+  const { pruned, pruneheight = 0 } = await rpc.call('getblockchaininfo', [], chainSchema)
+  if (pruned !== true) return null
+  const height = state?.height ?? null
+  const keeps = `${network}: ${describe(url)} keeps its blocks from ${pruneheight} on`
+  if (height === null || height + 1 >= pruneheight) {
+    return notice(
+      `${keeps}: Paylink must not stand still for longer than that, and paylink rescan reaches no further`,
+    )
+  }
+  return fault(
+    `${keeps}, and those from ${height + 1} on were not read yet: use a node that still has them, or raise prune= and sync again`,
+  )
+}
+
+async function zmqFinding({ network, zmqUrl, rpcSetting }: ChainNode, rpc: RpcClient): Promise<Finding> {
+  const setting = rpcSetting.replace('RPC', 'ZMQ')
+  if (zmqUrl === null)
+    return notice(`${network}: the node is asked in short intervals; with ${setting} it would tell by itself`)
+  const published = await publishedTopics(rpc)
+  const missing = ZMQ_TOPICS.filter((topic) => !published.includes(topic))
+  if (missing.length === 0) return ok(`${network}: the node publishes what is listened to on ${zmqUrl}`)
+  const mend = `start it with ${missing.map((topic) => `-zmq${topic}=${zmqUrl}`).join(' ')}`
+  return missing.length === ZMQ_TOPICS.length
+    ? fault(`${network}: ${setting} is set and the node publishes nothing there: ${mend}`)
+    : notice(`${network}: the node does not publish ${missing.join(', ')}: ${mend}`)
+}
+
+async function publishedTopics(rpc: RpcClient): Promise<readonly string[]> {
+  try {
+    return (await rpc.call('getzmqnotifications', [], zmqSchema)).map(({ type }) => type)
+  } catch (error) {
+    // Made without ZeroMQ: the node does not know the question.
+    if (error instanceof RpcError) return []
+    throw error
+  }
+}
+
+/** Whether a further provider has the block where the watcher stands. */
+async function agreementFinding(
+  { network }: ChainNode,
+  url: string,
+  chain: ChainProvider,
+  state: NetworkState | null,
+): Promise<Finding> {
+  const name = `${network}: ${describe(url)}`
+  if (state === null || state.height === null || state.hash === null)
+    return notice(`${name} has nothing to confirm yet`)
+  const theirs = await chain.hashAt(state.height)
+  if (theirs === state.hash) return ok(`${name} confirms block ${state.height}`)
+  if (theirs === null) {
+    return fault(`${name} has not come to block ${state.height} yet: payments wait for it; see that it syncs`)
+  }
+  return fault(
+    `${name} has another block at height ${state.height} than the watcher read: nothing is credited until the providers agree; find out which one is right`,
+  )
+}

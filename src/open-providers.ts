@@ -1,0 +1,28 @@
+import type { ChainAdapter, ProviderAgreement } from './chain/adapter.ts'
+import { type NamedProvider, ProviderGroup } from './chain/provider-group.ts'
+import { isEsploraUrl, openProvider, providerName } from './chain/utxo/open-provider.ts'
+import { ProgramSet } from './chain/utxo/program-set.ts'
+import type { ChainNode } from './chain-nodes.ts'
+import type { Clock } from './clock.ts'
+
+/** An Esplora server is asked about each open checkout in each round, and has no notifications. */
+const ESPLORA_POLL_INTERVAL_MS = 2_000
+
+/** How a network is followed: by its one provider, or by several that must agree. */
+export function openProviders(
+  node: ChainNode,
+  deps: { readonly clock: Clock; readonly openPrograms: () => Promise<readonly Uint8Array[]> },
+): { adapter: ChainAdapter; agreement?: ProviderAgreement; pollIntervalMs?: number } {
+  const watched = new ProgramSet()
+  const { chain, livemode, rpcSetting: setting } = node
+  const open = (url: string, zmqUrl: string | null): NamedProvider => ({
+    name: providerName(url),
+    chain: openProvider({ ...deps, chain, livemode, url, setting, zmqUrl, watched }),
+  })
+  const first = open(node.rpcUrl, node.zmqUrl)
+  const poll = isEsploraUrl(node.rpcUrl) ? { pollIntervalMs: ESPLORA_POLL_INTERVAL_MS } : {}
+  if (node.furtherUrls.length === 0) return { adapter: first.chain, ...poll }
+  const others = node.furtherUrls.map((url) => open(url, null))
+  const group = new ProviderGroup(first, others, deps.clock)
+  return { adapter: group, agreement: group, ...poll }
+}
