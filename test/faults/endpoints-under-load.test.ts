@@ -1,0 +1,219 @@
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
+import { disableEndpoint } from '../../src/flows/disable-endpoint.ts'
+import { rotateSecret } from '../../src/flows/rotate-secret.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import {
+  countRows,
+  createTenant,
+  createVerifiedEndpoint,
+  emitEvent,
+  eventually,
+  fillBacklog,
+  silentLog,
+  testKeyring,
+} from '../support/webhook-fixtures.ts'
+import { startReceiver, verifiedBy, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+const LONG = process.env.LONG === '1'
+const HERD_ENDPOINTS = 1_000
+const HERD_EVENTS = LONG ? 100 : 4
+/** What waits for its backoff is made due again and again: hours pass in seconds. */
+const HURRY_EVERY_MS = 250
+const HURRIES_MAX = 1_000
+/** What an endpoint is sent at once, at most. */
+const LANE_CAP = 8
+const CONCURRENCY = 256
+const TIMEOUT_MS = 600_000
+/** A claim reads the secrets; what waits longer than this for its turn reads them again. */
+const SECRETS_AGE_MS_MAX = 200
+const SLACK_MS = 600
+
+let database: TestDatabase
+let receiver: WebhookReceiver
+let worker: DeliveryWorker | undefined
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
+  receiver = await startReceiver()
+})
+afterEach(async () => {
+  await worker?.stop()
+  await receiver.close()
+})
+
+async function startWorker(): Promise<void> {
+  worker = await startDeliveryWorker({
+    pool: database.pools.delivery,
+    clock: () => new Date(),
+    log: silentLog,
+    keyring: testKeyring,
+    listenUrl: database.urls.delivery,
+    allowPrivateTest: true,
+    concurrency: CONCURRENCY,
+  })
+}
+
+const signaturesOf = (header: unknown): number => String(header).match(/v1=/g)?.length ?? 0
+
+test.each([1, 86_400])(
+  'a rotation under load with a grace of %i s: every request verifies, with both secrets for as long as both are valid',
+  async (graceSeconds) => {
+    const tenant = await createTenant(database)
+    const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+    await startWorker()
+    let emitting = true
+    const emitter = (async () => {
+      while (emitting) await emitEvent(database, tenant)
+    })()
+    await receiver.waitFor(20)
+    const rotation = await rotateSecret(
+      { pool: database.pools.api, clock: () => new Date(), keyring: testKeyring },
+      { tenant, endpointId: endpoint.id, graceSeconds },
+    )
+    if (rotation.kind !== 'rotated') throw new Error(rotation.kind)
+    const rotatedAtMs = Date.now()
+    const endsAtMs = rotation.previousValidUntil.getTime()
+    const lastMs = Math.min(endsAtMs, rotatedAtMs + 1_000) + SECRETS_AGE_MS_MAX + 2 * SLACK_MS
+    await eventually(() => (receiver.events.at(-1)?.receivedAtMs ?? 0) > lastMs, 'events flow on')
+    emitting = false
+    await emitter
+
+    const settled = rotatedAtMs + SECRETS_AGE_MS_MAX + SLACK_MS
+    for (const event of receiver.events) {
+      const [old, fresh] = [endpoint.secret, rotation.secret].map((secret) =>
+        verifiedBy(event, [secret], event.receivedAtMs),
+      )
+      const at = event.receivedAtMs
+      expect(old ?? fresh).not.toBeNull()
+      if (at > settled) expect(fresh).not.toBeNull()
+      if (at < endsAtMs - SLACK_MS) expect(old).not.toBeNull()
+      if (at > endsAtMs + SECRETS_AGE_MS_MAX + SLACK_MS) {
+        expect([old, signaturesOf(event.headers['paylink-signature'])]).toEqual([null, 1])
+      }
+    }
+  },
+)
+
+test('one second after an endpoint is disabled under load nothing more is sent to it', async () => {
+  const tenant = await createTenant(database)
+  const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
+  await fillBacklog(database, endpoint, 20_000)
+  await startWorker()
+  await receiver.waitFor(200)
+  await disableEndpoint({ pool: database.pools.api }, { tenant, endpointId: endpoint.id })
+  const disabledAtMs = Date.now()
+  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the rest awaits recovery')
+  await eventually(() => Date.now() > disabledAtMs + 2_000, 'two seconds pass')
+  expect(receiver.events.filter((event) => event.receivedAtMs > disabledAtMs + 1_000)).toEqual([])
+  const delivered = new Set(receiver.events.map((event) => event.headers['paylink-event-id'])).size
+  expect(delivered + (await countRows(database, 'event_awaiting'))).toBe(20_000)
+})
+
+test('one thousand endpoints that were dead and come back together are met one probe each, then at most eight at once each', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const tenant = await createTenant(database)
+  const { port, url } = await closedPort()
+  const endpoints = []
+  for (let index = 0; index < HERD_ENDPOINTS; index++) {
+    endpoints.push(await createVerifiedEndpoint(database, tenant, `${url}/${index}`))
+  }
+  await fillHerd(tenant.merchantId, HERD_EVENTS)
+  await startWorker()
+  const openLanes = async () =>
+    (await database.owner.query('select from delivery_lane where probe_at is not null')).rowCount ?? 0
+  for (let hurried = 0; (await openLanes()) < HERD_ENDPOINTS; hurried++) {
+    if (hurried > HURRIES_MAX) throw new Error(`only ${await openLanes()} lanes opened`)
+    await database.owner.query(
+      'update delivery set due_at = now() where lease_id is null and due_at > now() and endpoint_id not in (select endpoint_id from delivery_lane where probe_at is not null)',
+    )
+    await new Promise((resolve) => setTimeout(resolve, HURRY_EVERY_MS))
+  }
+
+  const leased = async () =>
+    (await database.owner.query('select from delivery where lease_id is not null limit 1')).rowCount ?? 0
+  await eventually(async () => (await leased()) === 0, 'nothing is under way')
+
+  const herd = await startCountingReceiver(port)
+  for (let hurried = 0; (await countRows(database, 'delivery')) > 0; hurried++) {
+    if (hurried > HURRIES_MAX) throw new Error(`${await countRows(database, 'delivery')} are not delivered`)
+    // A probe that failed as the endpoints came back need not wait for its backoff.
+    await database.owner.query('update delivery set due_at = now() where lease_id is null and due_at > now()')
+    await database.owner.query(
+      `update delivery_lane b set probe_at = now() where b.probe_at > now() and not exists (
+         select from delivery d where d.merchant_id = b.merchant_id and d.id = b.probe_id and d.lease_id is not null)`,
+    )
+    await new Promise((resolve) => setTimeout(resolve, HURRY_EVERY_MS))
+  }
+  await herd.close()
+  expect(herd.atOnceMax()).toBeLessThanOrEqual(CONCURRENCY)
+  expect(Math.max(...herd.atOnceMaxByPath().values())).toBeLessThanOrEqual(LANE_CAP)
+  // The first answer was awaited before a second request was made.
+  expect([...herd.beforeFirstAnswer().values()].filter((count) => count > 1)).toEqual([])
+  expect(herd.received()).toBe(HERD_ENDPOINTS * HERD_EVENTS)
+  expect(await openLanes()).toBe(0)
+})
+
+/** So many events for each endpoint of the merchant. */
+async function fillHerd(merchantId: string, eventsEach: number): Promise<void> {
+  await database.owner.query(
+    `with made as (
+       insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, created_at)
+       select $1, 'evt_' || substr(w.id, 4) || n, false, 'invoice.created', 'inv_' || w.id, n, '{}', now()
+       from webhook_endpoint w cross join generate_series(1, $2::int) n where w.merchant_id = $1
+       returning id, resource_id)
+     insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
+     select $1, 'dlv_' || id, false, substr(resource_id, 5), id, now(), now() + interval '5 days' from made`,
+    [merchantId, eventsEach],
+  )
+}
+
+/** A port where nobody listens, and its URL. */
+async function closedPort(): Promise<{ port: number; url: string }> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  return { port, url: `http://127.0.0.1:${port}/hooks` }
+}
+
+/** Answers after a moment, and counts how many requests it was sent at once. */
+async function startCountingReceiver(port: number) {
+  const atOnce = new Map<string, number>()
+  const atOnceMaxByPath = new Map<string, number>()
+  const answered = new Set<string>()
+  const beforeFirstAnswer = new Map<string, number>()
+  let [total, totalMax, received] = [0, 0, 0]
+  const counted = await startReceiver({
+    port,
+    respond: ({ path }, response) => {
+      received += 1
+      total += 1
+      totalMax = Math.max(totalMax, total)
+      const now = (atOnce.get(path) ?? 0) + 1
+      atOnce.set(path, now)
+      atOnceMaxByPath.set(path, Math.max(atOnceMaxByPath.get(path) ?? 0, now))
+      if (!answered.has(path)) beforeFirstAnswer.set(path, (beforeFirstAnswer.get(path) ?? 0) + 1)
+      setTimeout(() => {
+        total -= 1
+        atOnce.set(path, (atOnce.get(path) ?? 0) - 1)
+        answered.add(path)
+        response.writeHead(200).end()
+      }, 20)
+    },
+  })
+  return {
+    atOnceMax: () => totalMax,
+    atOnceMaxByPath: () => atOnceMaxByPath,
+    beforeFirstAnswer: () => beforeFirstAnswer,
+    received: () => received,
+    close: () => counted.close(),
+  }
+}
