@@ -3,6 +3,7 @@ import { ConfigError } from '../config.ts'
 import { StartRefused } from '../data-dir.ts'
 import { describeError } from '../log.ts'
 import { type Output, processOutput } from './command-context.ts'
+import type { RescanArguments } from './rescan-command.ts'
 import { UsageError } from './usage-error.ts'
 
 const EXIT_FAILED = 1
@@ -87,6 +88,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
       done(await createKeyCommand(options, output))
     })
   addInspections(program, output, done)
+  addRescan(program, output, done)
   addListen(program, output, done)
   return program
 }
@@ -108,6 +110,21 @@ function addInspections(program: Command, output: Output, done: (exitCode: numbe
     .action(async () => {
       const { doctorCommand } = await import('./doctor.ts')
       done(await doctorCommand(output))
+    })
+}
+
+function addRescan(program: Command, output: Output, done: (exitCode: number) => void): void {
+  program
+    .command('rescan')
+    .description('read blocks again against every address ever issued, and record what was missed')
+    .requiredOption('--network <network>', 'such as litecoin-live')
+    .requiredOption('--from <height>', 'first block')
+    .option('--to <height>', "last block; the watcher's own position unless given")
+    .option('--ahead <count>', 'report money on addresses the database lost, and on so many beyond its last')
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: RescanArguments) => {
+      const { rescanCommand } = await import('./rescan-command.ts')
+      done(await rescanCommand(options, output))
     })
 }
 

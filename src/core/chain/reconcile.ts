@@ -168,11 +168,13 @@ function topOf(reading: BlocksReading): number {
   return reading.blocks.at(-1)?.block.height ?? reading.ancestor.height
 }
 
-function keyOf(transfer: { readonly txid: string; readonly outputIndex: number }): string {
+/** A transfer's name on its network. */
+export function keyOf(transfer: { readonly txid: string; readonly outputIndex: number }): string {
   return `${transfer.txid}:${transfer.outputIndex}`
 }
 
-function identityOf(network: Network, transfer: OwnedTransfer) {
+/** What names a transfer that was found, as facts give it. */
+export function identityOf(network: Network, transfer: OwnedTransfer) {
   const { txid, outputIndex, asset, amount, minimumConfirmations } = transfer
   return { network, txid, outputIndex, asset, amount, minimumConfirmations }
 }

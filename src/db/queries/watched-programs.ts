@@ -32,6 +32,25 @@ export async function* streamPrograms(
   }
 }
 
+/**
+ * Indexes of a keyspace below `end` that have no address: taken by whoever stopped before it wrote them, or lost
+ * with a backup that was restored. The lowest `limit` of them. Served by the primary key of address.
+ */
+export async function listMissingIndexes(
+  db: Queryable,
+  keyspace: Keyspace,
+  end: number,
+  limit: number,
+): Promise<number[]> {
+  const { rows } = await db.query<{ idx: number }>(
+    `select taken.idx from generate_series(0::bigint, $2::bigint - 1) as taken (idx)
+     where not exists (select from address where keyspace = $1 and address.idx = taken.idx)
+     order by taken.idx limit $3`,
+    [keyspace, end, limit],
+  )
+  return rows.map((row) => row.idx)
+}
+
 export type ProgramOwner = {
   /** Hex. */
   readonly program: string

@@ -1,0 +1,216 @@
+import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { encodeAddress } from '../chain/utxo/address.ts'
+import { openBlocks } from '../chain/utxo/open-provider.ts'
+import { ProgramSet } from '../chain/utxo/program-set.ts'
+import { receivePrograms } from '../chain/utxo/receive-programs.ts'
+import { type ChainNode, configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { ASSETS, type Keyspace, keyspaceOf } from '../core/assets.ts'
+import { utxoParametersOf } from '../core/chain/utxo-parameters.ts'
+import { formatCoinAmount } from '../core/money.ts'
+import { createNotifier } from '../db/notify.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadAccountKey } from '../db/queries/account-keys.ts'
+import { loadNetworkState } from '../db/queries/network-state.ts'
+import { listMissingIndexes, streamPrograms } from '../db/queries/watched-programs.ts'
+import { createLogger } from '../log.ts'
+import { type RescanReport, requireSameChain, rescanBlocks } from '../watcher/rescan.ts'
+import { type Output, withOwnerPool } from './command-context.ts'
+import { createProgress, type ProgressStream } from './progress-bar.ts'
+import { UsageError } from './usage-error.ts'
+
+const AHEAD_MAX = 100_000
+
+export type RescanArguments = {
+  readonly network: string
+  readonly from: string
+  readonly to?: string | undefined
+  readonly ahead?: string | undefined
+  readonly json: boolean
+}
+
+/**
+ * `paylink rescan`: reads blocks again that the watcher has passed, against every address ever issued, and records
+ * what was missed. Exit code 1 where it could not be done, or where money lies on addresses that nobody knows of.
+ */
+export async function rescanCommand(
+  given: RescanArguments,
+  output: Output,
+  stream: ProgressStream = process.stderr,
+): Promise<number> {
+  const range = {
+    from: wholeNumber('--from', given.from),
+    to: given.to === undefined ? null : wholeNumber('--to', given.to),
+    ahead: given.ahead === undefined ? null : wholeNumber('--ahead', given.ahead),
+  }
+  if (range.from < 1) throw new UsageError('--from must be 1 or more: the first block pays nobody')
+  if (range.to !== null && range.to < range.from) throw new UsageError('--to must not be below --from')
+  if (range.ahead !== null && range.ahead > AHEAD_MAX)
+    throw new UsageError(`--ahead must be at most ${AHEAD_MAX}`)
+  return withOwnerPool(async (pool, config) =>
+    withNode(config, given.network, async (node) => {
+      const { report, end } = await rescan(pool, node, range, stream)
+      if (report === null) {
+        output.problem(end)
+        return 1
+      }
+      if (given.json) output.line(JSON.stringify(toJson(node, report)))
+      else print(node, report, end, output)
+      return report.strangers.length === 0 ? 0 : 1
+    }),
+  )
+}
+
+async function withNode(
+  config: Config,
+  network: string,
+  work: (node: ChainNode) => Promise<number>,
+): Promise<number> {
+  const log = createLogger('error', 'stderr')
+  const configured = configuredNodes(config)
+  const isConfigured = configured.some((node) => node.network === network)
+  const sandboxes = isConfigured ? [] : await openSandboxNodes(config, { clock: systemClock, log })
+  const nodes = [...configured, ...sandboxes]
+  try {
+    const node = nodes.find((each) => each.network === network)
+    if (node === undefined) {
+      throw new UsageError(`--network must be one of ${nodes.map((each) => each.network).join(', ')}`)
+    }
+    return await work(node)
+  } finally {
+    for (const { sandbox } of sandboxes) await sandbox?.stop()
+  }
+}
+
+type Range = { readonly from: number; readonly to: number | null; readonly ahead: number | null }
+type Stranger = RescanReport['strangers'][number] & { readonly address: string }
+type Told = Omit<RescanReport, 'strangers'> & { readonly strangers: readonly Stranger[] }
+
+/** The report and the last height; or no report, and why. */
+async function rescan(
+  pool: Pool,
+  node: ChainNode,
+  range: Range,
+  stream: ProgressStream,
+): Promise<{ report: Told; end: string } | { report: null; end: string }> {
+  const { network } = node
+  const state = await loadNetworkState(pool, network)
+  if (state === null || state.height === null || state.hash === null || state.parameters === null) {
+    return { report: null, end: `${network} was never followed: start the watcher role first` }
+  }
+  const checkpoint = { height: state.height, hash: state.hash }
+  const to = Math.min(range.to ?? checkpoint.height, checkpoint.height)
+  if (range.from > to) {
+    return {
+      report: null,
+      end: `${network} was read to block ${checkpoint.height}, and what lies above is the watcher's`,
+    }
+  }
+  const keyspace = keyspaceOf(node.chain === 'bitcoin' ? 'BTC' : 'LTC', node.livemode)
+  const watched = new ProgramSet()
+  for await (const { programs } of streamPrograms(pool, keyspace, -1)) watched.add(programs)
+  const unknown = range.ahead === null ? [] : await unknownPrograms(pool, keyspace, range.ahead)
+  watched.add(unknown.map(({ program }) => program))
+  const strangers = new Map(
+    unknown.map(({ index, program }) => [Buffer.from(program).toString('hex'), index]),
+  )
+  const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
+  const notifier = createNotifier(pool)
+  const progress = createProgress(stream, to - range.from + 1)
+  let next = range.from
+  try {
+    await requireSameChain(provider.blocks, checkpoint)
+    const report = await rescanBlocks({
+      pool,
+      clock: systemClock,
+      network,
+      blocks: provider.blocks,
+      from: range.from,
+      to,
+      checkpoint,
+      mustAgree: node.furtherUrls.length > 0,
+      strangers,
+      notifier,
+      onBatch: ({ height, recorded }) => {
+        next = height + 1
+        progress.update(next - range.from, `block ${height} of ${to}, ${recorded} recorded`)
+      },
+    })
+    return { report: withAddresses(report, unknown, node, state.parameters), end: String(to) }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
+    const goOn = next === range.from ? '' : `; go on with --from ${next}`
+    return { report: null, end: `${network}: ${error.message}${goOn}` }
+  } finally {
+    progress.end()
+    await notifier.close()
+    await provider.close()
+  }
+}
+
+/** Programs of indexes that no address row has: lost ones, and so many beyond the last that was taken. */
+async function unknownPrograms(
+  pool: Pool,
+  keyspace: Keyspace,
+  ahead: number,
+): Promise<{ index: number; program: Uint8Array }[]> {
+  const account = await loadAccountKey(pool, keyspace)
+  if (account === null || account.xpub === null) return []
+  const programAt = receivePrograms(account.xpub)
+  const indexes = await listMissingIndexes(pool, keyspace, account.nextIndex + ahead, AHEAD_MAX)
+  return indexes.map((index) => ({ index, program: programAt(index) }))
+}
+
+function withAddresses(
+  report: RescanReport,
+  unknown: readonly { index: number; program: Uint8Array }[],
+  node: ChainNode,
+  parameters: string,
+): Told {
+  const hrp = utxoParametersOf(node.chain, parameters)?.hrp
+  if (hrp === undefined) throw new Error(`the chain ${parameters} of ${node.network} is not known`)
+  const programOf = new Map(unknown.map(({ index, program }) => [index, program]))
+  return {
+    ...report,
+    strangers: report.strangers.map((found) => {
+      const program = programOf.get(found.index)
+      if (program === undefined) throw new Error(`index ${found.index} was found and not looked for`)
+      return { ...found, address: encodeAddress(hrp, program) }
+    }),
+  }
+}
+
+function print(node: ChainNode, report: Told, end: string, output: Output): void {
+  output.line(
+    `${node.network}: ${report.blocks} blocks to ${end} read again, ${report.transfers} payments in them, ${report.recorded} of them were missing and are recorded now.`,
+  )
+  const asset = ASSETS[node.chain === 'bitcoin' ? 'BTC' : 'LTC']
+  for (const { index, address, txid, outputIndex, amount, height } of report.strangers) {
+    output.line(
+      `✗ ${formatCoinAmount(amount, asset.decimals)} ${asset.symbol} in block ${height} (${txid}:${outputIndex}) at ${address}, index ${index}, which no invoice has`,
+    )
+  }
+}
+
+function toJson(node: ChainNode, report: Told): object {
+  return {
+    network: node.network,
+    blocks: report.blocks,
+    transfers: report.transfers,
+    recorded: report.recorded,
+    unknown_addresses: report.strangers.map(({ index, address, txid, outputIndex, amount, height }) => ({
+      index,
+      address,
+      txid,
+      output_index: outputIndex,
+      amount_units: amount.toString(),
+      height,
+    })),
+  }
+}
+
+function wholeNumber(option: string, text: string): number {
+  if (!/^(0|[1-9][0-9]{0,8})$/.test(text)) throw new UsageError(`${option} must be a whole number`)
+  return Number(text)
+}

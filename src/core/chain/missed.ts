@@ -1,0 +1,55 @@
+import type { Network } from '../assets.ts'
+import {
+  FactsByInvoice,
+  type InvoiceFacts,
+  identityOf,
+  keyOf,
+  type OwnedBlock,
+  type TrackedTransfer,
+} from './reconcile.ts'
+
+/** Blocks that were read a second time, below the checkpoint. */
+export type SecondReading = {
+  readonly network: Network
+  readonly blocks: readonly OwnedBlock[]
+  /** What is recorded of the transactions in these blocks. */
+  readonly records: readonly TrackedTransfer[]
+  /** The checkpoint, from which confirmations are counted. */
+  readonly tipHeight: number
+  readonly readAtMs: number
+}
+
+/** Facts about what these blocks hold and the books do not have in that block: nothing where all was recorded. */
+export function missedIn(reading: SecondReading): InvoiceFacts[] {
+  const facts = new FactsByInvoice()
+  const recorded = new Map(reading.records.map(({ payment }) => [keyOf(payment), payment]))
+  for (const { block, transfers } of reading.blocks) {
+    for (const transfer of transfers) {
+      const known = recorded.get(keyOf(transfer))
+      if (known?.block?.hash === block.hash) continue
+      facts.add(transfer, {
+        ...identityOf(reading.network, transfer),
+        firstSeenMs: Math.min(known?.firstSeenMs ?? reading.readAtMs, block.timeMs, reading.readAtMs),
+        state: 'block',
+        block,
+        confirmations: reading.tipHeight - block.height + 1,
+      })
+    }
+  }
+  return facts.list()
+}
+
+/** The same transfers, whose block has left the chain meanwhile: unconfirmed until the mempool is read. */
+export function unconfirmedAgain(
+  invoices: readonly InvoiceFacts[],
+  gone: ReadonlySet<string>,
+): InvoiceFacts[] {
+  return invoices.flatMap((invoice) => {
+    const facts = invoice.facts.flatMap((fact) => {
+      if (fact.state !== 'block' || !gone.has(fact.block.hash)) return []
+      const { block: _block, confirmations: _confirmations, ...identity } = fact
+      return [{ ...identity, state: 'mempool' as const }]
+    })
+    return facts.length === 0 ? [] : [{ ...invoice, facts }]
+  })
+}

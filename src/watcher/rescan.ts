@@ -1,0 +1,201 @@
+import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../chain/adapter.ts'
+import { type BlockSource, placeBlock } from '../chain/utxo/block-source.ts'
+import { concurrently } from '../chain/utxo/concurrently.ts'
+import type { Clock } from '../clock.ts'
+import { ASSET_IDS, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
+import { withoutFinality } from '../core/chain/finality.ts'
+import { missedIn, unconfirmedAgain } from '../core/chain/missed.ts'
+import type { InvoiceFacts, InvoiceOwner, OwnedBlock } from '../core/chain/reconcile.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadTransfersOf } from '../db/queries/transfers.ts'
+import { findProgramOwners } from '../db/queries/watched-programs.ts'
+import { recordTransfers } from '../flows/record-transfers.ts'
+
+/** Blocks that are read and recorded together. */
+const BLOCKS_PER_BATCH = 50
+const BLOCKS_IN_FLIGHT = 4
+/** A chain that is reorganised while it is read is read again. */
+const READINGS_MAX = 5
+
+export type RescanOptions = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly network: Network
+  /** Matched against every address of the network, and whatever else is looked for. */
+  readonly blocks: BlockSource
+  /** First and last height. */
+  readonly from: number
+  readonly to: number
+  /** The watcher's checkpoint, at or above `to`. */
+  readonly checkpoint: { readonly height: number; readonly hash: string }
+  /** More than one provider must agree before value is final: the watcher sees to that. */
+  readonly mustAgree: boolean
+  /** Programs (hex) that no invoice has, and that are only reported. */
+  readonly strangers: ReadonlyMap<string, number>
+  /** Told after each commit. */
+  readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
+  readonly onBatch: (progress: { readonly height: number; readonly recorded: number }) => void
+}
+
+export type FoundStranger = {
+  readonly index: number
+  readonly txid: string
+  readonly outputIndex: number
+  readonly amount: bigint
+  readonly height: number
+}
+
+export type RescanReport = {
+  readonly blocks: number
+  /** Outputs that pay an invoice's address. */
+  readonly transfers: number
+  /** Of them, those that the books did not have in that block, and now do. */
+  readonly recorded: number
+  readonly strangers: readonly FoundStranger[]
+}
+
+/**
+ * Reads blocks that the watcher has passed a second time, and records what it missed, on the same way as the
+ * watcher does. Repeating it changes nothing, it never touches the checkpoint, and it may run beside the watcher:
+ * what it recorded is looked at once more on the chain, since a reorganisation that the watcher judged meanwhile
+ * did not know of it.
+ */
+export async function rescanBlocks(options: RescanOptions): Promise<RescanReport> {
+  let report: RescanReport = { blocks: 0, transfers: 0, recorded: 0, strangers: [] }
+  let below: string | null = null
+  for (let from = options.from; from <= options.to; from += BLOCKS_PER_BATCH) {
+    const to = Math.min(options.to, from + BLOCKS_PER_BATCH - 1)
+    const blocks = await readLinked(options.blocks, { from, to, below, asset: assetOf(options.network) })
+    below = blocks.at(-1)?.block.hash ?? null
+    const { transfers, recorded } = await recordBatch(options, blocks)
+    report = {
+      blocks: report.blocks + blocks.length,
+      transfers: report.transfers + transfers,
+      recorded: report.recorded + recorded,
+      strangers: [...report.strangers, ...strangersIn(blocks, options.strangers)],
+    }
+    options.onBatch({ height: to, recorded: report.recorded })
+  }
+  return report
+}
+
+/** Blocks that stand on one another, and on the one read before them. */
+async function readLinked(
+  source: BlockSource,
+  range: { from: number; to: number; below: string | null; asset: 'BTC' | 'LTC' },
+): Promise<ScannedBlock[]> {
+  const heights = Array.from({ length: range.to - range.from + 1 }, (_, index) => range.from + index)
+  for (let reading = 1; reading <= READINGS_MAX; reading++) {
+    const blocks = await concurrently(heights, BLOCKS_IN_FLIGHT, async (height) =>
+      placeBlock(await source.readBlock(await source.hashAt(height)), height, range.asset),
+    )
+    let below = range.below
+    const isLinked = blocks.every(({ block, parentHash }) => {
+      const stands = below === null || parentHash === below
+      below = block.hash
+      return stands
+    })
+    if (isLinked) return blocks
+  }
+  throw new ChainUnavailable(
+    `the chain is being reorganised at block ${range.from}: run it again in a moment`,
+  )
+}
+
+async function recordBatch(
+  options: RescanOptions,
+  blocks: readonly ScannedBlock[],
+): Promise<{ transfers: number; recorded: number }> {
+  const { pool, network, clock, checkpoint, mustAgree } = options
+  const owned = await withOwners(options, blocks)
+  const asked = owned.flatMap(({ transfers }) =>
+    transfers.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid })),
+  )
+  const records = await loadTransfersOf(pool, network, asked)
+  const reading = {
+    network,
+    blocks: owned,
+    records,
+    tipHeight: checkpoint.height,
+    readAtMs: clock().getTime(),
+  }
+  const missed = missedIn(reading)
+  await tell(options, mustAgree ? withoutFinality(missed) : missed)
+  const gone = await goneOf(options.blocks, missed)
+  await tell(options, unconfirmedAgain(missed, gone))
+  const recorded = missed.reduce((sum, { facts }) => sum + facts.length, 0)
+  return { transfers: asked.length, recorded }
+}
+
+async function tell(
+  { pool, clock, checkpoint, notifier }: RescanOptions,
+  invoices: readonly InvoiceFacts[],
+): Promise<void> {
+  for (const { tenant, invoiceId, facts } of invoices) {
+    const told = await recordTransfers(
+      { pool, clock },
+      { tenant, invoiceId, facts, tipHeight: checkpoint.height },
+    )
+    if (told.changed) notifier.invoiceChanged(invoiceId)
+    if (told.deliveries > 0) notifier.deliveriesWaiting()
+  }
+}
+
+/** Of the blocks in these facts, the ones that have left the best chain. */
+async function goneOf(source: BlockSource, invoices: readonly InvoiceFacts[]): Promise<ReadonlySet<string>> {
+  const told = new Map<string, number>()
+  for (const { facts } of invoices) {
+    for (const fact of facts) if (fact.state === 'block') told.set(fact.block.hash, fact.block.height)
+  }
+  const gone = new Set<string>()
+  for (const [hash, height] of told) if ((await source.hashAt(height)) !== hash) gone.add(hash)
+  return gone
+}
+
+async function withOwners(
+  { pool, network }: RescanOptions,
+  blocks: readonly ScannedBlock[],
+): Promise<OwnedBlock[]> {
+  const programs = [...new Set(blocks.flatMap(({ transfers }) => transfers.map(({ program }) => program)))]
+  const keyspace = keyspaceOf(assetOf(network), network.endsWith('-live'))
+  const rows = await findProgramOwners(pool, keyspace, programs)
+  const ownerOf = new Map<string, InvoiceOwner>(rows.map((row) => [row.program, row]))
+  return blocks.map(({ block, transfers }) => ({
+    block,
+    transfers: transfers.flatMap((transfer) => {
+      const owner = ownerOf.get(transfer.program)
+      return owner === undefined ? [] : [{ ...transfer, tenant: owner.tenant, invoiceId: owner.invoiceId }]
+    }),
+  }))
+}
+
+function strangersIn(
+  blocks: readonly ScannedBlock[],
+  strangers: ReadonlyMap<string, number>,
+): FoundStranger[] {
+  return blocks.flatMap(({ block, transfers }) =>
+    transfers.flatMap(({ program, txid, outputIndex, amount }) => {
+      const index = strangers.get(program)
+      return index === undefined ? [] : [{ index, txid, outputIndex, amount, height: block.height }]
+    }),
+  )
+}
+
+/** Refuses a source that is not on the chain which the watcher read. */
+export async function requireSameChain(
+  source: BlockSource,
+  checkpoint: Pick<BlockRef, 'height' | 'hash'>,
+): Promise<void> {
+  const theirs = await source.hashAt(checkpoint.height)
+  if (theirs !== checkpoint.hash) {
+    throw new ChainHalted(
+      `the node has another block at height ${checkpoint.height} than the watcher read: wait until it agrees, or find out which one is right`,
+    )
+  }
+}
+
+function assetOf(network: Network): 'BTC' | 'LTC' {
+  const asset = ASSET_IDS.find((id) => networkOf(id, network.endsWith('-live')) === network)
+  if (asset !== 'BTC' && asset !== 'LTC') throw new Error(`${network} is not read by blocks of outputs`)
+  return asset
+}
