@@ -9,6 +9,7 @@ import {
   createVerifiedEndpoint,
   emitEvent,
   eventually,
+  letTimePass,
   testKeyring,
 } from '../support/webhook-fixtures.ts'
 import { startReceiver, verifiedBy } from '../support/webhook-receiver.ts'
@@ -68,9 +69,7 @@ test('a PostgreSQL that stops or crashes under load costs no committed event, an
   await emitter
   // What was leased as the server went waits for its lease; here it need not.
   await eventually(async () => {
-    await database.owner.query(
-      `update delivery set due_at = now() where due_at > now() + interval '3 seconds'`,
-    )
+    await letTimePass(database, 3)
     return (await countRows(database, 'delivery')) === 0
   }, 'everything is delivered')
   await worker.stop()

@@ -125,3 +125,15 @@ export async function countRows(
   )
   return rows[0]?.count ?? 0
 }
+
+/**
+ * What time does to deliveries that are due, or whose lease ends, more than so many seconds ahead: they are due now.
+ * Rows that a worker holds at this moment are left alone.
+ */
+export async function letTimePass(database: TestDatabase, moreThanSeconds: number): Promise<void> {
+  await database.owner.query(
+    `update delivery d set due_at = now() where d.ctid = any (array(
+       select ctid from delivery where due_at > now() + $1 * interval '1 second' for update skip locked))`,
+    [moreThanSeconds],
+  )
+}
