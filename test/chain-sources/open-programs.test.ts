@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Invoice } from '../../src/core/invoice/types.ts'
+import { listMissingIndexes, listOpenPrograms } from '../../src/db/queries/watched-programs.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { seedInvoice, seedMerchant } from '../support/seed.ts'
+
+const MINUTE_MS = 60_000
+
+let database: TestDatabase
+let tenant: Tenant
+beforeAll(async () => {
+  database = await createTestDatabase()
+  tenant = await seedMerchant(database)
+})
+afterAll(() => database.drop())
+
+let made = 0
+async function invoice(changes: Partial<Invoice>, status = 'awaiting_payment'): Promise<string> {
+  made += 1
+  const program = Buffer.alloc(20, made)
+  const { id } = await seedInvoice(database, tenant, { asset: 'LTC', ...changes }, program)
+  await database.owner.query('update invoice set status = $2 where id = $1', [id, status])
+  return program.toString('hex')
+}
+const open = async (now: Date) => {
+  const asked = { network: 'litecoin-test', keyspace: 'litecoin-test', now } as const
+  const programs = await listOpenPrograms(database.pools.watcher, asked)
+  return programs.map((program) => program.toString('hex')).sort()
+}
+
+test('open are the addresses that can still be paid in time, until their horizon has passed', async () => {
+  const now = Date.now()
+  const at = (minutes: number) => now + minutes * MINUTE_MS
+  const waiting = await invoice({ expiresAtMs: at(15) })
+  const expired = await invoice({ expiresAtMs: at(-9) }, 'expired')
+  const partial = await invoice({ expiresAtMs: at(5) }, 'partially_paid')
+  const cancelled = await invoice({ expiresAtMs: at(15), cancelledAtMs: at(-9) }, 'cancelled')
+  await database.owner.query(`update invoice set cancelled_at = $1 where status = 'cancelled'`, [
+    new Date(at(-9)),
+  ])
+  await invoice({ expiresAtMs: at(-11) }, 'expired')
+  await invoice({ expiresAtMs: at(15) }, 'paid')
+  await invoice({ expiresAtMs: at(15), asset: 'BTC' })
+  expect(await open(new Date(now))).toEqual([waiting, expired, partial, cancelled].sort())
+  expect(await open(new Date(at(40)))).toEqual([])
+})
+
+test('indexes that were taken and have no address are listed, and those beyond the last', async () => {
+  await database.owner.query(
+    `insert into address (keyspace, idx, program, address, parameters, created_at)
+     select 'litecoin-test', idx, decode(lpad(to_hex(idx), 40, '0'), 'hex'), 'a' || idx, 'regtest', now()
+     from generate_series(0, 9) as idx where idx not in (3, 7)`,
+  )
+  expect(await listMissingIndexes(database.owner, 'litecoin-test', 12, 100)).toEqual([3, 7, 10, 11])
+  expect(await listMissingIndexes(database.owner, 'litecoin-test', 12, 2)).toEqual([3, 7])
+})
