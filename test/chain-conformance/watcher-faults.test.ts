@@ -1,156 +1,101 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { until } from '../support/litecoind.ts'
-import { LTC, NETWORK, WatchedChain } from '../support/watched-chain.ts'
-import { networkState } from '../support/watched-network.ts'
+import { sandboxDriver } from '../support/sandbox-driver.ts'
+import { WatchedChain } from '../support/watched-chain.ts'
 
-let chain: WatchedChain
+const { network, amount } = sandboxDriver
+let watched: WatchedChain
 beforeAll(async () => {
-  chain = await WatchedChain.open()
+  watched = await WatchedChain.open(sandboxDriver)
 })
-afterEach(() => chain.stopWatchers())
-afterAll(() => chain.close())
+afterEach(() => watched.stopWatchers())
+afterAll(() => watched.close())
 
-test('what happened while the watcher was away is told when it comes back, from its checkpoint', async () => {
-  const first = await chain.watchAtTip()
-  const invoice = await chain.openInvoice([first], { confirmations: { LTC: 6 } })
-  await first.stop()
-  await chain.node.pay(invoice.address, '1')
-  await chain.node.mine(120)
-  await chain.watchAtTip()
-  await chain.untilStatus(invoice.id, 'paid')
-  expect(await chain.eventsOf(invoice.id)).toEqual(['payment_detected', 'confirming', 'paid'])
-})
-
-test('a node that stops makes its network unavailable, expires nothing, and is taken up again', async () => {
-  const watcher = await chain.watchAtTip()
-  const invoice = await chain.openInvoice([watcher])
-  const dueSoon = await chain.openInvoice([watcher], { expiresAtMs: Date.now() + 200 })
-  await chain.node.stop()
-  await until(async () => (await networkState(chain.database, NETWORK)).status === 'unavailable', {
-    what: 'the network is unavailable',
-  })
-  const { reason } = await networkState(chain.database, NETWORK)
-  expect(reason).toMatch(/refuses the connection: start it, or correct TEST_LITECOIN_RPC_URL/)
-  await until(() => Date.now() > dueSoon.expiresAtMs, { what: 'the deadline has passed' })
-  expect(await chain.statusOf(dueSoon.id)).toBe('awaiting_payment')
-  await chain.node.start()
-  await chain.untilStatus(dueSoon.id, 'expired')
-  await chain.node.pay(invoice.address, '1')
-  await chain.node.mine(1)
-  await chain.untilStatus(invoice.id, 'paid')
-  expect((await networkState(chain.database, NETWORK)).status).toBe('ok')
-})
-
-test('an invoice past its deadline expires once chain and mempool were read, unless they pay it', async () => {
-  const watcher = await chain.watchAtTip()
-  const paid = await chain.openInvoice([watcher], { expiresAtMs: Date.now() + 1_500 })
-  const unpaid = await chain.openInvoice([watcher], { expiresAtMs: Date.now() + 1_500 })
-  await chain.node.pay(paid.address, '1')
-  await chain.untilStatus(unpaid.id, 'expired')
-  expect(await chain.statusOf(paid.id)).toBe('payment_detected')
-  await chain.node.mine(1)
-  await chain.untilStatus(paid.id, 'paid')
-})
-
-test('a crash between credit and checkpoint repeats the work and tells nothing twice', async () => {
-  const first = await chain.watchAtTip()
-  const invoice = await chain.openInvoice([first])
-  const before = await chain.availableBalance()
-  const mend = await chain.breakCheckpoints()
-  await chain.node.pay(invoice.address, '1')
-  await chain.node.mine(1)
-  await chain.untilStatus(invoice.id, 'paid')
-  await first.stop()
-  await mend()
-  await chain.watchAtTip()
-  await chain.untilRead()
-  expect(await chain.eventsOf(invoice.id)).toEqual(['payment_detected', 'confirming', 'paid'])
-  expect(await chain.availableBalance()).toBe(before + LTC)
-})
-
-test('a credit whose block left the chain before the checkpoint came there is taken back', async () => {
-  const first = await chain.watchAtTip()
-  const invoice = await chain.openInvoice([first])
-  const before = await chain.availableBalance()
-  const mend = await chain.breakCheckpoints()
-  await chain.node.pay(invoice.address, '1')
-  const [hash] = await chain.node.mine(1)
-  await chain.untilStatus(invoice.id, 'paid')
-  await first.stop()
-  await mend()
-  await chain.node.rpc('invalidateblock', [hash])
-  await chain.watchAtTip()
-  await chain.untilStatus(invoice.id, 'manual_review')
-  expect(await chain.paymentsOf(invoice.id)).toEqual(['detected'])
-  expect(await chain.availableBalance()).toBe(before)
-  await chain.node.mine(2)
-  await chain.untilStatus(invoice.id, 'paid')
-  expect(await chain.availableBalance()).toBe(before + LTC)
+test('a network that was never followed starts at the tip of its node', async () => {
+  await watched.watchAtTip()
+  const state = await watched.state()
+  expect(state).toMatchObject({ parameters: 'regtest', status: 'ok', reason: null })
+  expect(state.hash).toBe(await watched.chain.tipHash())
+  expect(state.tipHeight).toBe(state.height)
 })
 
 test('of two watchers one follows, and the other takes over when it stops', async () => {
-  const first = await chain.watchAtTip()
+  const first = await watched.watchAtTip()
   const blocks: number[] = []
-  const second = chain.watch({
+  const second = watched.watch({
     changes: { observer: { onBlock: (_network, height) => blocks.push(height) } },
   })
-  await chain.node.mine(1)
-  await chain.untilRead()
+  await watched.chain.mine(1)
+  await watched.untilRead()
   expect(blocks).toEqual([])
-  const invoice = await chain.openInvoice([first, second])
+  const invoice = await watched.openInvoice([first, second])
   await first.stop()
-  await chain.node.pay(invoice.address, '1')
-  await chain.node.mine(1)
-  await chain.untilStatus(invoice.id, 'paid')
+  await watched.chain.pay(invoice.address, amount)
+  await watched.chain.mine(1)
+  await watched.untilStatus(invoice.id, 'paid')
   await until(() => blocks.length > 0, { what: 'the second has told of its block' })
 })
 
 test('a watcher whose lead connection is cut takes the lead again and goes on', async () => {
-  const watcher = await chain.watchAtTip()
-  const invoice = await chain.openInvoice([watcher])
-  await chain.database.owner.query(
+  const watcher = await watched.watchAtTip()
+  const invoice = await watched.openInvoice([watcher])
+  await watched.database.owner.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1`,
-    [`paylink-watcher-${NETWORK}`],
+    [`paylink-watcher-${network}`],
   )
-  await chain.node.pay(invoice.address, '1')
-  await chain.node.mine(1)
-  await chain.untilStatus(invoice.id, 'paid')
+  await watched.chain.pay(invoice.address, amount)
+  await watched.chain.mine(1)
+  await watched.untilStatus(invoice.id, 'paid')
 })
 
-test.each([
+test('a checkpoint that cannot be written leaves credits that whoever goes on does not repeat', async () => {
+  const watcher = await watched.watchAtTip()
+  const invoice = await watched.openInvoice([watcher])
+  const before = await watched.availableBalance()
+  const mend = await watched.breakCheckpoints()
+  await watched.chain.pay(invoice.address, amount)
+  await watched.chain.mine(1)
+  await watched.untilStatus(invoice.id, 'paid')
+  await mend()
+  await watched.untilRead()
+  expect(await watched.eventsOf(invoice.id)).toEqual(['payment_detected', 'confirming', 'paid'])
+  expect(await watched.availableBalance()).toBe(before + amount)
+})
+
+const FAULTS: readonly [string, (url: URL) => void, RegExp][] = [
   [
     'a wrong password',
-    (url: URL) => {
+    (url) => {
       url.password = 'wrong'
     },
-    'unavailable',
     /refuses the user name or password/,
   ],
   [
     'a port where nothing listens',
-    (url: URL) => {
+    (url) => {
       url.port = '1'
     },
-    'unavailable',
-    /refuses the connection/,
+    /refuses the connection: start it, or correct/,
   ],
   [
     'a host name that does not exist',
-    (url: URL) => {
+    (url) => {
       url.hostname = 'nowhere.invalid'
     },
-    'unavailable',
     /does not resolve/,
   ],
-])('%s leaves the network with a reason that names the mend', async (_what, spoil, status, reason) => {
-  const url = new URL(chain.node.rpcUrl)
+]
+
+test.each(FAULTS)('%s leaves the network with a reason that names the mend', async (_what, spoil, reason) => {
+  const url = new URL(watched.chain.url)
+  const { password } = url
   spoil(url)
-  chain.watch({ rpcUrl: url.toString() })
-  await until(async () => reason.test((await chain.stateOrNull())?.reason ?? ''), {
+  watched.watch({ adapter: watched.chain.adapter(url.toString()) })
+  await until(async () => reason.test((await watched.stateOrNull())?.reason ?? ''), {
     what: 'the reason is told',
   })
-  const state = await networkState(chain.database, NETWORK)
-  expect(state.status).toBe(status)
+  const state = await watched.state()
+  expect(state.status).toBe('unavailable')
   expect(state.reason).toContain('TEST_LITECOIN_RPC_URL')
-  expect(state.reason).not.toContain('secret')
+  expect(state.reason).not.toContain(password)
 })

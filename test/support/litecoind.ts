@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { access, constants, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { access, constants, cp, mkdtemp, rm } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from './postgres-server.ts'
@@ -9,7 +9,6 @@ const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 20_000
 const WAIT_TIMEOUT_MS = 20_000
 const LOOK_INTERVAL_MS = 20
-const WALLET = 'test'
 const REPLACEMENT_FEE_COINS = 0.01
 
 const DAEMONS = {
@@ -17,15 +16,21 @@ const DAEMONS = {
   litecoin: {
     binary: 'litecoind',
     install: 'apt-get install litecoind',
+    cached: null,
     arguments: ['-mempoolreplacement=1'],
   },
   bitcoin: {
     binary: 'bitcoind',
-    install: 'install Bitcoin Core or Bitcoin Knots and put bitcoind on the PATH',
+    install: 'scripts/install-bitcoin-node.sh',
+    /** Where that script puts it, below the folder of caches. */
+    cached: 'paylink/bitcoin-knots/bitcoind',
     arguments: [],
   },
 } as const
 export type NodeChainName = keyof typeof DAEMONS
+
+/** Outputs of a transaction: addresses and coins. */
+export type Outputs = readonly { readonly [address: string]: string }[]
 
 /** A real node of its own on regtest, with a funded wallet. */
 export type TestNode = {
@@ -44,28 +49,36 @@ export type TestNode = {
   pay(address: string, coins: string, options?: { replaceable?: boolean }): Promise<string>
   /** One transaction with these outputs, spending the given inputs or any. Returns its id and hex. */
   payMany(
-    outputs: readonly { readonly [address: string]: string }[],
+    outputs: Outputs,
     inputs?: readonly { txid: string; vout: number; sequence?: number }[],
   ): Promise<{ txid: string; hex: string }>
   /** One transaction with an output of each amount, all to one address. */
   payTwice(address: string, coins: readonly [string, string]): Promise<{ txid: string; hex: string }>
-  /** Spends the inputs of a mempool transaction again, to another address and with a fee that wins. */
-  spendAgain(txid: string, address: string): Promise<string>
-  /** The hex of a transaction that spends the same inputs as `hex` to another address of the wallet. */
-  conflictOf(hex: string): Promise<string>
+  /** Spends the inputs of a mempool transaction again, to these outputs and with a fee that wins. */
+  spendAgain(txid: string, outputs?: Outputs): Promise<string>
+  /** The hex of a transaction that spends the same inputs as `hex` to these outputs, the rest to the wallet. */
+  conflictOf(hex: string, outputs?: Outputs): Promise<string>
+  /** The hex of a signed transaction of the wallet with these outputs, that no node has heard of. */
+  signUnsent(outputs: Outputs): Promise<string>
+  /** Takes the newest blocks off the chain and puts a branch in their place that is one block longer. What the
+   * old blocks held is in the new branch, or waits in the mempool as far as the node keeps it. */
+  reorganise(depth: number, held: 'mined-again' | 'waiting'): Promise<void>
   /** Stops the daemon, as an operator would, or as a power cut would. */
   stop(how?: 'gently' | 'kill'): Promise<void>
   /** Starts the daemon again on the same data and ports. */
   start(extraArguments?: readonly string[]): Promise<void>
+  /** Another node of its own that begins with a copy of this one's chain, and an empty wallet. */
+  copy(): Promise<TestNode>
   /** Stops it and deletes its data. */
   remove(): Promise<void>
 }
 
 /** The daemon's path, or an error that names the command which installs it. */
 export async function findDaemon(chain: NodeChainName): Promise<string> {
-  const { binary, install } = DAEMONS[chain]
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    const path = join(folder, binary)
+  const { binary, install, cached } = DAEMONS[chain]
+  const caches = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
+  const onPath = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, binary))
+  for (const path of cached === null ? onPath : [...onPath, join(caches, cached)]) {
     try {
       await access(path, constants.X_OK)
       return path
@@ -73,7 +86,7 @@ export async function findDaemon(chain: NodeChainName): Promise<string> {
       if (!(error instanceof Error && 'code' in error)) throw error
     }
   }
-  throw new Error(`this test needs a real node and ${binary} is not on the PATH: ${install}`)
+  throw new Error(`this test needs a real node and there is no ${binary}: run ${install}`)
 }
 
 /** Starts a node with 110 blocks, ten of which its wallet can spend. */
@@ -81,11 +94,7 @@ export async function startNode(
   chain: NodeChainName,
   options: { zmq?: boolean; arguments?: readonly string[]; blocks?: number } = {},
 ): Promise<TestNode> {
-  const binary = await findDaemon(chain)
-  const folder = await mkdtemp(join(tmpdir(), `paylink-${chain}-`))
-  const port = await freePort()
-  const zmqUrl = options.zmq === true ? `tcp://127.0.0.1:${await freePort()}` : null
-  const node = new Daemon({ chain, binary, folder, port, zmqUrl, arguments: options.arguments ?? [] })
+  const node = await Daemon.place(chain, { zmq: options.zmq === true, arguments: options.arguments ?? [] })
   try {
     await node.start()
     await node.createWallet()
@@ -107,7 +116,7 @@ class Daemon implements TestNode {
   readonly #arguments: readonly string[]
   #process: ChildProcess | null = null
   #output = ''
-  #hasWallet = false
+  #wallet: string | null = null
 
   constructor(parts: {
     chain: NodeChainName
@@ -124,6 +133,28 @@ class Daemon implements TestNode {
     this.#folder = parts.folder
     this.#port = parts.port
     this.#arguments = parts.arguments
+  }
+
+  /** A daemon with a folder and ports of its own, not started. */
+  static async place(
+    chain: NodeChainName,
+    options: { zmq: boolean; arguments: readonly string[] },
+  ): Promise<Daemon> {
+    const binary = await findDaemon(chain)
+    const folder = await mkdtemp(join(tmpdir(), `paylink-${chain}-`))
+    const port = await freePort()
+    const zmqUrl = options.zmq ? `tcp://127.0.0.1:${await freePort()}` : null
+    return new Daemon({ chain, binary, folder, port, zmqUrl, arguments: options.arguments })
+  }
+
+  async copy(): Promise<TestNode> {
+    const twin = await Daemon.place(this.chain, { zmq: this.zmqUrl !== null, arguments: this.#arguments })
+    await this.stop()
+    await cp(this.#folder, twin.#folder, { recursive: true })
+    await Promise.all([this.start(), twin.start()])
+    // With the same wallet it would give out, and mine to, the same addresses.
+    await twin.createWallet('twin')
+    return twin
   }
 
   async start(extraArguments: readonly string[] = []): Promise<void> {
@@ -163,12 +194,12 @@ class Daemon implements TestNode {
     child.stderr.on('data', collect)
     this.#process = child
     await this.#untilReady(child)
-    if (this.#hasWallet) await this.rpc('loadwallet', [WALLET])
+    if (this.#wallet !== null) await this.rpc('loadwallet', [this.#wallet])
   }
 
-  async createWallet(): Promise<void> {
-    await this.rpc('createwallet', [WALLET])
-    this.#hasWallet = true
+  async createWallet(name = 'test'): Promise<void> {
+    await this.rpc('createwallet', [name])
+    this.#wallet = name
   }
 
   async rpc<Result>(method: string, params: readonly unknown[] = []): Promise<Result> {
@@ -207,7 +238,7 @@ class Daemon implements TestNode {
   }
 
   async payMany(
-    outputs: readonly { readonly [address: string]: string }[],
+    outputs: Outputs,
     inputs: readonly { txid: string; vout: number; sequence?: number }[] = [],
   ): Promise<{ txid: string; hex: string }> {
     return this.#send(await this.rpc<string>('createrawtransaction', [inputs, outputs]))
@@ -223,30 +254,56 @@ class Daemon implements TestNode {
   }
 
   async #send(created: string): Promise<{ txid: string; hex: string }> {
-    const funded = await this.rpc<{ hex: string }>('fundrawtransaction', [created, { add_inputs: true }])
-    const { hex } = await this.rpc<{ hex: string }>('signrawtransactionwithwallet', [funded.hex])
+    const hex = await this.#fundAndSign(created)
     return { txid: await this.rpc<string>('sendrawtransaction', [hex]), hex }
   }
 
-  async spendAgain(txid: string, address: string): Promise<string> {
-    const hex = await this.#conflict(await this.rpc<string>('getrawtransaction', [txid]), address)
+  async signUnsent(outputs: Outputs): Promise<string> {
+    return this.#fundAndSign(await this.rpc<string>('createrawtransaction', [[], outputs]))
+  }
+
+  async #fundAndSign(created: string): Promise<string> {
+    const funded = await this.rpc<{ hex: string }>('fundrawtransaction', [created, { add_inputs: true }])
+    const { hex } = await this.rpc<{ hex: string }>('signrawtransactionwithwallet', [funded.hex])
+    return hex
+  }
+
+  async spendAgain(txid: string, outputs: Outputs = []): Promise<string> {
+    const hex = await this.conflictOf(await this.rpc<string>('getrawtransaction', [txid]), outputs)
     return this.rpc('sendrawtransaction', [hex, 0])
   }
 
-  async conflictOf(hex: string): Promise<string> {
-    return this.#conflict(hex, await this.newAddress())
-  }
-
-  async #conflict(original: string, address: string): Promise<string> {
+  async conflictOf(original: string, outputs: Outputs = []): Promise<string> {
     type Decoded = { vin: { txid: string; vout: number }[]; vout: { value: number }[] }
     const { vin, vout } = await this.rpc<Decoded>('decoderawtransaction', [original])
     const inputs = vin.map((input) => ({ txid: input.txid, vout: input.vout }))
-    const coins = vout.reduce((sum, output) => sum + output.value, 0) - REPLACEMENT_FEE_COINS
-    const raw = await this.rpc<string>('createrawtransaction', [inputs, [{ [address]: coins.toFixed(8) }]])
+    const paid = outputs.flatMap((output) => Object.values(output)).reduce((sum, one) => sum + Number(one), 0)
+    const rest = vout.reduce((sum, output) => sum + output.value, 0) - paid - REPLACEMENT_FEE_COINS
+    const all = [...outputs, { [await this.newAddress()]: rest.toFixed(8) }]
+    const raw = await this.rpc<string>('createrawtransaction', [inputs, all])
     // The inputs may be spent already: the wallet is told what they are.
     const spent = await Promise.all(inputs.map((input) => this.#spentOutput(input)))
     const { hex } = await this.rpc<{ hex: string }>('signrawtransactionwithwallet', [raw, spent])
     return hex
+  }
+
+  async reorganise(depth: number, held: 'mined-again' | 'waiting'): Promise<void> {
+    const height = await this.rpc<number>('getblockcount')
+    const first = await this.rpc<string>('getblockhash', [height - depth + 1])
+    const transactions: string[] = []
+    for (let at = height - depth + 1; at <= height; at++) {
+      const hash = await this.rpc<string>('getblockhash', [at])
+      const { tx } = await this.rpc<{ tx: { hex: string }[] }>('getblock', [hash, 2])
+      transactions.push(...tx.slice(1).map(({ hex }) => hex))
+    }
+    await this.rpc('invalidateblock', [first])
+    if (held === 'mined-again') {
+      // A node gives back to its mempool only what its newest ten blocks held.
+      await this.rpc('generateblock', [await this.newAddress(), transactions])
+      await this.mine(depth)
+    } else {
+      for (let count = 0; count <= depth; count++) await this.mineOnly([])
+    }
   }
 
   async #spentOutput(input: { txid: string; vout: number }): Promise<object> {

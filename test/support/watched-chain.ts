@@ -1,35 +1,40 @@
+import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import type { Invoice, InvoiceStatus } from '../../src/core/invoice/types.ts'
 import type { NetworkState } from '../../src/db/queries/network-state.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
+import type { FollowOptions } from '../../src/watcher/follow-network.ts'
+import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { startNode, type TestNode, until } from './litecoind.ts'
+import { until } from './litecoind.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
-import { networkState, type Watching, type WatchOptions, watchNetwork } from './watched-network.ts'
+import { networkState, type Watching, watchWith } from './watched-network.ts'
 
-export const NETWORK = 'litecoin-test'
-/** Base units of a coin. */
-export const LTC = 100_000_000n
 const HOUR_MS = 3_600_000
 
-type OpenInvoice = { readonly id: string; readonly address: string; readonly expiresAtMs: number }
+export type OpenInvoice = { readonly id: string; readonly address: string; readonly expiresAtMs: number }
 
-/** A real Litecoin node, a real database with a merchant in it, and watchers between them. */
-export class WatchedChain {
+/** A node that a driver drives, a real database with a merchant in it, and watchers between them. */
+export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
+  readonly driver: ChainDriver<Driven>
+  readonly chain: Driven
   readonly database: TestDatabase
-  readonly node: TestNode
   readonly tenant: Tenant
   #watching: Watching[] = []
 
-  private constructor(database: TestDatabase, node: TestNode, tenant: Tenant) {
-    this.database = database
-    this.node = node
-    this.tenant = tenant
+  private constructor(
+    driver: ChainDriver<Driven>,
+    parts: { chain: Driven; database: TestDatabase; tenant: Tenant },
+  ) {
+    this.driver = driver
+    this.chain = parts.chain
+    this.database = parts.database
+    this.tenant = parts.tenant
   }
 
-  static async open(): Promise<WatchedChain> {
-    const node = await startNode('litecoin')
+  static async open<Driven extends DrivenChain>(driver: ChainDriver<Driven>): Promise<WatchedChain<Driven>> {
+    const chain = await driver.start()
     const database = await createTestDatabase()
-    return new WatchedChain(database, node, await seedMerchant(database))
+    return new WatchedChain(driver, { chain, database, tenant: await seedMerchant(database) })
   }
 
   async stopWatchers(): Promise<void> {
@@ -39,18 +44,19 @@ export class WatchedChain {
 
   async close(): Promise<void> {
     await this.stopWatchers()
-    await this.node.remove()
+    await this.chain.remove()
     await this.database.drop()
   }
 
-  watch(options: Partial<WatchOptions> = {}): Watching {
-    const watcher = watchNetwork(this.database, { rpcUrl: this.node.rpcUrl, ...options })
+  /** A watcher, with an adapter for the node itself unless another is given. */
+  watch(options: { adapter?: ChainAdapter; changes?: Partial<FollowOptions> } = {}): Watching {
+    const watcher = watchWith(this.database, options.adapter ?? this.chain.adapter(), options.changes)
     this.#watching.push(watcher)
     return watcher
   }
 
   /** A watcher that stands at the node's tip. */
-  async watchAtTip(options: Partial<WatchOptions> = {}): Promise<Watching> {
+  async watchAtTip(options: Parameters<this['watch']>[0] = {}): Promise<Watching> {
     const startedAt = Date.now()
     const watcher = this.watch(options)
     await until(async () => ((await this.stateOrNull())?.readAt?.getTime() ?? 0) >= startedAt, {
@@ -62,21 +68,26 @@ export class WatchedChain {
   /** The state once there is one. */
   async stateOrNull(): Promise<NetworkState | null> {
     const { rowCount } = await this.database.owner.query('select from network_state')
-    return rowCount === 0 ? null : networkState(this.database, NETWORK)
+    return rowCount === 0 ? null : this.state()
   }
 
-  /** An invoice over 1 LTC at a new address of the node's wallet, watched as the pool's filler does. */
+  state(): Promise<NetworkState> {
+    return networkState(this.database, this.driver.network)
+  }
+
+  /** An invoice over the driver's amount at a new address, watched as the pool's filler does. */
   async openInvoice(watchers: readonly Watching[], changes: Partial<Invoice> = {}): Promise<OpenInvoice> {
-    const address = await this.node.newAddress()
-    const program = await this.node.programOf(address)
+    const { address, program } = await this.chain.newAddress()
     for (const { adapter } of watchers) adapter.watched.add([program])
+    const { asset, amount } = this.driver
     const now = Date.now()
     const terms = {
       createdAtMs: now,
       expiresAtMs: now + HOUR_MS,
-      amount: LTC,
+      asset,
+      amount,
       address,
-      confirmations: { LTC: 1 },
+      confirmations: { [asset]: 1 },
     }
     const invoice = await seedInvoice(this.database, this.tenant, { ...terms, ...changes }, program)
     await this.database.owner.query(
@@ -88,6 +99,11 @@ export class WatchedChain {
     return { id: invoice.id, address, expiresAtMs: invoice.expiresAtMs }
   }
 
+  /** Confirmations that an invoice of this chain may ask for, as a change of its terms. */
+  needs(confirmations: number): Partial<Invoice> {
+    return { confirmations: { [this.driver.asset]: confirmations } }
+  }
+
   async statusOf(invoiceId: string): Promise<InvoiceStatus | undefined> {
     const { rows } = await this.database.owner.query<{ status: InvoiceStatus }>(
       'select status from invoice where id = $1',
@@ -96,10 +112,17 @@ export class WatchedChain {
     return rows[0]?.status
   }
 
-  untilStatus(invoiceId: string, status: InvoiceStatus): Promise<void> {
-    return until(async () => (await this.statusOf(invoiceId)) === status, {
-      what: `the invoice is ${status}`,
-    })
+  async untilStatus(invoiceId: string, status: InvoiceStatus): Promise<void> {
+    let last: InvoiceStatus | undefined
+    const isThere = async () => {
+      last = await this.statusOf(invoiceId)
+      return last === status
+    }
+    try {
+      await until(isThere, { what: `the invoice is ${status}` })
+    } catch (error) {
+      throw new Error(`the invoice is ${last} and should be ${status}`, { cause: error })
+    }
   }
 
   async eventsOf(invoiceId: string): Promise<string[]> {
@@ -119,23 +142,36 @@ export class WatchedChain {
   }
 
   async availableBalance(): Promise<bigint> {
-    const { rows } = await this.database.owner.query<{ balance: bigint }>(
-      `select balance from ledger_balance where merchant_id = $1 and account = 'available'`,
+    return (await this.balances()).available ?? 0n
+  }
+
+  /** The merchant's balances in the ledger by account. */
+  async balances(): Promise<{ readonly [account: string]: bigint }> {
+    const { rows } = await this.database.owner.query<{ account: string; balance: bigint }>(
+      'select account, balance from ledger_balance where merchant_id = $1 and balance <> 0 order by account',
       [this.tenant.merchantId],
     )
-    return rows[0]?.balance ?? 0n
+    return Object.fromEntries(rows.map(({ account, balance }) => [account, balance]))
   }
 
   /** When the chain as it stands now has been read, and its consequences are committed. */
   async untilRead(): Promise<void> {
-    const tip = await this.node.rpc<string>('getbestblockhash')
+    const tip = await this.chain.tipHash()
     const askedAt = Date.now()
     await until(
       async () => {
-        const state = await networkState(this.database, NETWORK)
+        const state = await this.state()
         return state.hash === tip && (state.readAt?.getTime() ?? 0) >= askedAt
       },
       { what: 'the watcher has read the new tip' },
+    )
+  }
+
+  /** Puts the checkpoint where it was so many blocks ago, as a restore from a backup does. */
+  async setBackTo(state: NetworkState): Promise<void> {
+    await this.database.owner.query(
+      'update network_state set height = $2, hash = $3, block_time = $4 where network = $1',
+      [state.network, state.height, state.hash, state.blockTime],
     )
   }
 

@@ -1,4 +1,5 @@
 import pino from 'pino'
+import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Network } from '../../src/core/assets.ts'
@@ -6,6 +7,7 @@ import { loadNetworkState, type NetworkState } from '../../src/db/queries/networ
 import type { FollowOptions } from '../../src/watcher/follow-network.ts'
 import { startWatcher, type Watcher } from '../../src/watcher/start-watcher.ts'
 import type { TestDatabase } from './database.ts'
+import { settingOf } from './utxo-driver.ts'
 
 export type WatchOptions = {
   readonly chain?: 'litecoin' | 'bitcoin'
@@ -15,19 +17,30 @@ export type WatchOptions = {
   readonly changes?: Partial<FollowOptions>
 }
 
-export type Watching = Watcher & { readonly adapter: UtxoAdapter }
+export type Watching = Watcher & { readonly adapter: ChainAdapter }
 
 /** Starts a watcher of one Litecoin or Bitcoin test network on a real database, with nothing to fill its pool. */
 export function watchNetwork(database: TestDatabase, options: WatchOptions): Watching {
+  const { chain = 'litecoin', rpcUrl, zmqUrl = null, pollIntervalMs } = options
   const adapter = new UtxoAdapter({
-    chain: options.chain ?? 'litecoin',
+    chain,
     livemode: false,
-    rpcUrl: options.rpcUrl,
-    rpcSetting: 'TEST_LITECOIN_RPC_URL',
-    zmqUrl: options.zmqUrl ?? null,
+    rpcUrl,
+    rpcSetting: settingOf(chain),
+    zmqUrl,
     clock: systemClock,
     probeIntervalMs: 50,
   })
+  const poll = pollIntervalMs === undefined ? {} : { pollIntervalMs }
+  return watchWith(database, adapter, { ...poll, ...options.changes })
+}
+
+/** Starts a watcher with a given adapter. What halts is looked at again soon: a test mends it itself. */
+export function watchWith(
+  database: TestDatabase,
+  adapter: ChainAdapter,
+  changes: Partial<FollowOptions> = {},
+): Watching {
   const watcher = startWatcher([
     {
       adapter,
@@ -37,8 +50,8 @@ export function watchNetwork(database: TestDatabase, options: WatchOptions): Wat
       log: pino({ level: process.env.LOG_LEVEL ?? 'silent' }),
       notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
       fillAddressPool: async () => {},
-      ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
-      ...options.changes,
+      haltedRetryMs: 100,
+      ...changes,
     },
   ])
   return { ...watcher, adapter }

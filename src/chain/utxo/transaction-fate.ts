@@ -8,14 +8,15 @@ import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 const ASK_AGAIN_AFTER_MS = 30_000
 /** Any fee rate: it is the payer's money and was accepted once. */
 const FEE_RATE_UNLIMITED = 0
+/** The longest line of unconfirmed transactions that a mempool takes (Bitcoin Core's DEFAULT_ANCESTOR_LIMIT). */
+const ANCESTORS_MAX = 25
 
 /**
  * Reasons, of `testmempoolaccept` and `sendrawtransaction`, that say another transaction took the inputs: it is
  * in a block, or in the mempool with a better fee (BIP125).
  */
+const LACKS_INPUTS = ['missing-inputs', 'missingorspent']
 const CONFLICTS = [
-  'missing-inputs',
-  'missingorspent',
   'txn-mempool-conflict',
   'insufficient fee',
   'bip125-replacement-disallowed',
@@ -27,6 +28,14 @@ const CONFLICTS = [
 /** A coinbase that fell out of the chain cannot come back by itself. */
 const NEVER_VALID_AGAIN = ['coinbase', 'mandatory-script-verify-flag-failed', 'bad-txns-in-belowout']
 const PASSING = ['premature-spend-of-coinbase']
+/** `txn-already-in-mempool`, `txn-already-known`, `Transaction already in block chain`. */
+const TAKEN = ['already']
+
+/**
+ * What a node makes of one transaction: it has it now, refuses it for a reason that passes, knows nothing of what
+ * it spends or saw it spent, or has another one in its place.
+ */
+type Verdict = 'taken' | 'waits' | 'lacks_inputs' | 'dead'
 
 /**
  * Asks the node what has become of transactions that were seen unconfirmed and that neither its mempool nor its
@@ -53,6 +62,7 @@ export class TransactionFate {
     const nowMs = this.#clock().getTime()
     const fates = new Map<string, 'alive' | 'dead'>()
     const alive = new Map<string, number>()
+    const unknown: string[] = []
     for (const txid of txids) {
       const askAgainAtMs = this.#alive.get(txid)
       if (askAgainAtMs !== undefined && askAgainAtMs > nowMs) {
@@ -60,7 +70,9 @@ export class TransactionFate {
         fates.set(txid, 'alive')
         continue
       }
-      const fate = await this.#ask(txid)
+      unknown.push(txid)
+    }
+    for (const [txid, fate] of await this.#askAll(unknown)) {
       fates.set(txid, fate)
       if (fate === 'alive') alive.set(txid, nowMs + ASK_AGAIN_AFTER_MS)
     }
@@ -68,27 +80,58 @@ export class TransactionFate {
     return fates
   }
 
+  /**
+   * A transaction that spends another one's output lacks its inputs until that other is back. So those that do are
+   * asked about once more as long as any was taken; and one whose parent waits outside the mempool (for its
+   * lock time, or a coinbase, to be ripe again) waits with it. A node forgets whole lines of transactions when it restarts,
+   * and when more than ten blocks are disconnected.
+   */
+  async #askAll(txids: readonly string[]): Promise<Map<string, 'alive' | 'dead'>> {
+    const verdicts = new Map<string, Verdict>()
+    let open = txids
+    for (let round = 0; round < ANCESTORS_MAX && open.length > 0; round++) {
+      for (const txid of open) verdicts.set(txid, await this.#ask(txid))
+      const isAnyTaken = open.some((txid) => verdicts.get(txid) === 'taken')
+      open = open.filter((txid) => verdicts.get(txid) === 'lacks_inputs')
+      if (!isAnyTaken) break
+    }
+    for (let round = 0; round < ANCESTORS_MAX && open.length > 0; round++) {
+      const waiting = [...verdicts].flatMap(([txid, verdict]) => (verdict === 'waits' ? [txid] : []))
+      const orphans = open.filter((txid) => this.#spendsAnyOf(txid, waiting))
+      if (orphans.length === 0) break
+      for (const txid of orphans) verdicts.set(txid, 'waits')
+      open = open.filter((txid) => !orphans.includes(txid))
+    }
+    return new Map([...verdicts].map(([txid, verdict]) => [txid, fateOfVerdict(verdict)]))
+  }
+
+  /** Whether the bytes name one of these ids, as an input does. Nothing else has its 32 bytes. */
+  #spendsAnyOf(txid: string, parents: readonly string[]): boolean {
+    const raw = this.#mempool.rawOf(txid) ?? ''
+    return parents.some((parent) => raw.includes(Buffer.from(parent, 'hex').reverse().toString('hex')))
+  }
+
   /** A new block may have decided for another transaction. */
   forget(): void {
     this.#alive.clear()
   }
 
-  async #ask(txid: string): Promise<'alive' | 'dead'> {
+  async #ask(txid: string): Promise<Verdict> {
     const raw = this.#mempool.rawOf(txid)
-    if (raw === null) return (await this.#knows(txid)) ? 'alive' : 'dead'
+    if (raw === null) return (await this.#knows(txid)) ? 'taken' : 'dead'
     const [verdict] = await this.#rpc.call('testmempoolaccept', [[raw], FEE_RATE_UNLIMITED], acceptanceSchema)
     if (verdict === undefined) throw new ChainUnavailable('the node gave no verdict on a transaction')
-    if (verdict.allowed !== true) return fateByReason(verdict['reject-reason'] ?? '')
+    if (verdict.allowed !== true) return verdictByReason(verdict['reject-reason'] ?? '')
     return this.#offer(raw)
   }
 
-  async #offer(raw: string): Promise<'alive' | 'dead'> {
+  async #offer(raw: string): Promise<Verdict> {
     try {
       await this.#rpc.call('sendrawtransaction', [raw, FEE_RATE_UNLIMITED], hashSchema)
-      return 'alive'
+      return 'taken'
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      return error.code === RPC_CODES.alreadyInChain ? 'alive' : fateByReason(error.message)
+      return error.code === RPC_CODES.alreadyInChain ? 'taken' : verdictByReason(error.message)
     }
   }
 
@@ -105,7 +148,19 @@ export class TransactionFate {
 }
 
 /** What a refusal says. Refusals for fees, lock times or limits of the mempool leave a transaction alive. */
+export function verdictByReason(reason: string): Verdict {
+  const says = (parts: readonly string[]) => parts.some((part) => reason.includes(part))
+  if (says(PASSING)) return 'waits'
+  if (says(LACKS_INPUTS)) return 'lacks_inputs'
+  if (says([...CONFLICTS, ...NEVER_VALID_AGAIN])) return 'dead'
+  return says(TAKEN) ? 'taken' : 'waits'
+}
+
+/** The same for who asks about one transaction alone: what lacks its inputs is given up. */
 export function fateByReason(reason: string): 'alive' | 'dead' {
-  if (PASSING.some((part) => reason.includes(part))) return 'alive'
-  return [...CONFLICTS, ...NEVER_VALID_AGAIN].some((part) => reason.includes(part)) ? 'dead' : 'alive'
+  return fateOfVerdict(verdictByReason(reason))
+}
+
+function fateOfVerdict(verdict: Verdict): 'alive' | 'dead' {
+  return verdict === 'taken' || verdict === 'waits' ? 'alive' : 'dead'
 }

@@ -1,0 +1,4 @@
+import { utxoDriver } from '../support/utxo-driver.ts'
+import { describeChainConformance } from './suite.ts'
+
+describeChainConformance(utxoDriver('bitcoin'))

@@ -1,0 +1,4 @@
+import { sandboxDriver } from '../support/sandbox-driver.ts'
+import { describeChainConformance } from './suite.ts'
+
+describeChainConformance(sandboxDriver)

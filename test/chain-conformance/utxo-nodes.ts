@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import { type TestNode, until } from '../support/litecoind.ts'
+import { coinsOf, type DrivenNode, driveNode, settingOf } from '../support/utxo-driver.ts'
+import type { WatchedChain } from '../support/watched-chain.ts'
+
+const PAID_EVENTS = ['payment_detected', 'confirming', 'paid']
+
+type Watched = WatchedChain<DrivenNode>
+
+/** What a node can do to its watcher without a lie: restart, forget, fall behind, change sides. */
+export function describeUtxoNodes(watchedChain: () => Watched): void {
+  test('a payment that the node forgets over a restart is offered to it again, and is paid', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const invoice = await watched.openInvoice([await watched.watchAtTip()])
+    const txid = await watched.chain.pay(invoice.address, watched.driver.amount)
+    await watched.untilStatus(invoice.id, 'payment_detected')
+    await node.stop()
+    await node.start(['-persistmempool=0', '-walletbroadcast=0'])
+    await until(async () => (await node.rpc<string[]>('getrawmempool')).includes(txid), {
+      what: 'the payment waits again',
+    })
+    await node.mine(1)
+    await watched.untilStatus(invoice.id, 'paid')
+    expect(await watched.eventsOf(invoice.id)).toEqual(PAID_EVENTS)
+    // For the tests after this one the wallet sends again.
+    await node.stop()
+    await node.start()
+  })
+
+  test('blocks that the node declared invalid are disconnected even while nothing better is known', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const invoice = await watched.openInvoice([await watched.watchAtTip()])
+    await watched.chain.pay(invoice.address, watched.driver.amount)
+    const [hash] = await node.mine(2)
+    await watched.untilStatus(invoice.id, 'paid')
+    await node.rpc('invalidateblock', [hash])
+    await watched.untilStatus(invoice.id, 'manual_review')
+    await node.rpc('reconsiderblock', [hash])
+    await watched.untilStatus(invoice.id, 'paid')
+  })
+
+  test('a node that lost its newest blocks in a crash is waited for, and nothing is taken back meanwhile', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const invoice = await watched.openInvoice([await watched.watchAtTip()])
+    await watched.chain.pay(invoice.address, watched.driver.amount)
+    // Makes the node write down all that it has; what comes after it holds in memory.
+    await node.rpc('gettxoutsetinfo')
+    const lost: string[] = []
+    for (const hash of await node.mine(2)) lost.push(await node.rpc<string>('getblock', [hash, 0]))
+    await watched.untilStatus(invoice.id, 'paid')
+    await watched.untilRead()
+    await node.stop('kill')
+    await until(async () => (await watched.state()).reason?.includes(settingOf(node.chain)) === true, {
+      what: 'the network is unavailable, with the mend',
+    })
+    await node.start()
+    await until(async () => (await watched.state()).status === 'syncing', { what: 'the node is behind' })
+    expect(await watched.statusOf(invoice.id)).toBe('paid')
+    for (const block of lost) await node.rpc('submitblock', [block])
+    await until(async () => (await watched.state()).status === 'ok', { what: 'it is followed again' })
+    await watched.untilRead()
+    expect(await watched.eventsOf(invoice.id)).toEqual(PAID_EVENTS)
+  })
+
+  test('a node that has fallen behind is waited for, and credits go on when it has caught up', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const twin = await node.copy()
+    try {
+      const invoice = await watched.openInvoice([await watched.watchAtTip()], watched.needs(3))
+      await watched.chain.pay(invoice.address, watched.driver.amount)
+      const hashes = await node.mine(2)
+      await watched.untilStatus(invoice.id, 'confirming')
+      await watched.stopWatchers()
+      const before = await watched.balances()
+      watched.watch({ adapter: driveNode(twin).adapter() })
+      await until(async () => (await watched.state()).status === 'syncing', { what: 'the node is behind' })
+      expect((await watched.state()).reason).toMatch(/does not know block \d+, which was read before/)
+      expect(await watched.statusOf(invoice.id)).toBe('confirming')
+      expect(await watched.balances()).toEqual(before)
+      for (const hash of [...hashes, ...(await node.mine(1))]) await hand(node, twin, hash)
+      await watched.untilStatus(invoice.id, 'paid')
+      expect(await watched.eventsOf(invoice.id)).toEqual(PAID_EVENTS)
+    } finally {
+      await watched.stopWatchers()
+      await twin.remove()
+    }
+  })
+
+  test('a node on another fork is followed once it has overtaken, and what its chain lacks is taken back', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const { amount } = watched.driver
+    const twin = await node.copy()
+    try {
+      const watcher = await watched.watchAtTip()
+      const [paid, moved] = [await watched.openInvoice([watcher]), await watched.openInvoice([watcher])]
+      const before = await watched.availableBalance()
+      const hex = await node.signUnsent([{ [paid.address]: coinsOf(amount) }])
+      await node.mineOnly([hex])
+      const shared = await node.payMany([{ [moved.address]: coinsOf(amount) }])
+      await node.mine(2)
+      for (const { id } of [paid, moved]) await watched.untilStatus(id, 'paid')
+      await watched.stopWatchers()
+
+      // Below our height the other chain proves nothing.
+      await twin.mine(2)
+      const adapter = driveNode(twin).adapter()
+      adapter.watched.add(await Promise.all([paid, moved].map(({ address }) => node.programOf(address))))
+      watched.watch({ adapter })
+      await until(async () => (await watched.state()).status === 'syncing', {
+        what: 'the node is not higher',
+      })
+      expect(await watched.availableBalance()).toBe(before + 2n * amount)
+
+      await twin.mine(3)
+      await watched.untilStatus(paid.id, 'manual_review')
+      expect(await watched.paymentsOf(paid.id)).toEqual(['reorged'])
+      expect(await watched.availableBalance()).toBe(before)
+
+      for (const each of [hex, shared.hex]) await twin.rpc('sendrawtransaction', [each])
+      await twin.mine(1)
+      for (const { id } of [paid, moved]) await watched.untilStatus(id, 'paid')
+      expect(await watched.availableBalance()).toBe(before + 2n * amount)
+      // The tests after this one go on with one chain.
+      await handAll(twin, node)
+    } finally {
+      await watched.stopWatchers()
+      await twin.remove()
+    }
+  })
+}
+
+/** Gives one node's block to another, as its peers would. */
+async function hand(from: TestNode, to: TestNode, hash: string): Promise<void> {
+  const refused = await to.rpc<string | null>('submitblock', [await from.rpc('getblock', [hash, 0])])
+  if (refused !== null && refused !== 'inconclusive')
+    throw new Error(`the node refuses the block: ${refused}`)
+}
+
+async function handAll(from: TestNode, to: TestNode): Promise<void> {
+  const height = await from.rpc<number>('getblockcount')
+  for (let at = height - 5; at <= height; at++) await hand(from, to, await from.rpc('getblockhash', [at]))
+}
