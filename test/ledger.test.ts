@@ -49,6 +49,21 @@ test('a ledger transfer cannot be posted twice', async () => {
   await expect(post(transfer)).rejects.toThrow(/duplicate key value/)
 })
 
+test('transfers that are posted at once in different orders wait for one another and all commit', async () => {
+  await post(deposit({ to: 'pending', amount: 100n }))
+  const storm = Array.from({ length: 20 }, (_, index) =>
+    withTransaction(database.pools.watcher, tenant, async (tx) => {
+      const coming = deposit({ to: 'pending', amount: 1n })
+      const settling = deposit({ from: 'pending', to: 'available', amount: 1n })
+      for (const transfer of index % 2 === 0 ? [coming, settling] : [settling, coming]) {
+        await insertLedgerTransfer(tx, tenant, transfer)
+      }
+    }),
+  )
+  const outcomes = await Promise.allSettled(storm)
+  expect(outcomes.filter((outcome) => outcome.status === 'rejected')).toEqual([])
+})
+
 test('entries that do not sum to zero do not commit', async () => {
   const id = 'dep:unbalanced'
   const unbalanced = withTransaction(database.pools.watcher, tenant, async (tx) => {

@@ -35,6 +35,7 @@ export async function commitAdvance(
   )
   let eventCount = before.eventCount
   let deliveries = 0
+  const ids = idsInOrder(advance, context.now)
   for (const effect of advance.effects) {
     if (effect.kind === 'posting') {
       const transfer = { ...depositTransfer(advance.next, effect), createdAt: context.now }
@@ -42,7 +43,7 @@ export async function commitAdvance(
       continue
     }
     eventCount += 1
-    const event = invoiceEvent(effect.type, effect.snapshot, eventCount, context)
+    const event = invoiceEvent(effect.type, effect.snapshot, eventCount, { ...context, id: ids.shift() })
     deliveries += (await insertEvent(tx, tenant, event)).deliveries
   }
   const written = await updateInvoice(tx, tenant, before, { invoice: advance.next, eventCount })
@@ -50,14 +51,20 @@ export async function commitAdvance(
   return { changed: true, deliveries }
 }
 
+/** Ids for the events of one commit: made at one moment, they sort as the events happened only when they are sorted. */
+function idsInOrder({ effects }: Extract<InvoiceAdvance, { kind: 'advanced' }>, now: Date): string[] {
+  const events = effects.filter((effect) => effect.kind === 'event')
+  return events.map(() => newId('event', now)).sort()
+}
+
 /** The event for one milestone of an invoice. */
 export function invoiceEvent(
   type: string,
   snapshot: Invoice,
   sequence: number,
-  context: { now: Date; tipHeightOf: TipHeights; requestId: string | null },
+  context: { now: Date; tipHeightOf: TipHeights; requestId: string | null; id?: string | undefined },
 ) {
-  const id = newId('event', context.now)
+  const { id = newId('event', context.now) } = context
   const body = eventBody({
     id,
     type,

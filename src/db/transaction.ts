@@ -56,13 +56,15 @@ async function runTransaction<Result>(
     const result = await work(asTransaction(client))
     const failure = await begun
     if (failure !== null) throw failure.error
-    await client.query('commit')
+    const { command } = await client.query('commit')
+    // PostgreSQL answers so, and with no error, where a statement failed and `work` went on all the same.
+    if (command !== 'COMMIT') throw new Error('a transaction was rolled back: one of its statements failed')
     return result
   } catch (error) {
-    broken = await rollback(client)
+    broken = (await rollback(client)) ?? outdated(error)
     throw error
   } finally {
-    // A client that could not roll back is closed, not returned.
+    // A client that could not roll back, or whose prepared statements are of no more use, is closed, not returned.
     client.release(broken)
   }
 }
@@ -83,6 +85,14 @@ async function rollback(client: pg.PoolClient): Promise<Error | undefined> {
   } catch (error) {
     return error instanceof Error ? error : new Error('rollback failed', { cause: error })
   }
+}
+
+/** A migration changed what a prepared statement gives, or the statement is gone: a new connection prepares it anew. */
+const OUTDATED_STATEMENT_CODES = ['0A000', '26000']
+
+function outdated(error: unknown): Error | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined
+  return OUTDATED_STATEMENT_CODES.some((code) => error.code === code) ? error : undefined
 }
 
 function asTransaction(client: pg.PoolClient): Tx {

@@ -67,6 +67,16 @@ test('transfer, invoice, ledger and events are committed together, by the watche
   expect(paid.data).not.toHaveProperty('checkout_url')
 })
 
+test('events that are written in one commit are listed in the order in which they happened', async () => {
+  const invoice = await freshInvoice()
+  await record(invoice.id, ...['d1', 'd2', 'd3', 'd4'].map((txid) => inBlock(txid, WHOLE / 4n, 2)))
+  const { rows } = await database.owner.query<{ sequence: number }>(
+    'select sequence from event where resource_id = $1 order by id collate "C"',
+    [invoice.id],
+  )
+  expect(rows.map((row) => row.sequence)).toEqual([1, 2, 3, 4, 5, 6])
+})
+
 test('the same facts told by many at once are recorded once', async () => {
   const invoice = await freshInvoice()
   const facts = [inBlock('b1', WHOLE / 2n, 2), inBlock('b2', WHOLE / 2n, 2)]

@@ -15,9 +15,17 @@ export type LedgerTransfer = {
   readonly createdAt: Date
 }
 
-/** Writes one ledger transfer with its two entries. The database checks the sum at commit and keeps the balances. */
+/**
+ * Writes one ledger transfer with its two entries. The database checks the sum at commit and keeps the balances.
+ * Who posts for a merchant waits for who posts for the same: transactions that touch the same balances in
+ * different orders would otherwise end in a deadlock.
+ */
 export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: LedgerTransfer): Promise<void> {
-  await tx.query(
+  const { merchantId, livemode } = tenant
+  const turn = tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `ledger/${merchantId}/${livemode}`,
+  ])
+  const written = tx.query(
     `with new_transfer as (
        insert into ledger_transfer (merchant_id, id, livemode, kind, invoice_id, usd_cents, created_at)
        values ($1, $2, $3, $4, $5, $6, $7))
@@ -37,6 +45,7 @@ export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: Led
       transfer.amount,
     ],
   )
+  await Promise.all([turn, written])
 }
 
 export type BalanceRow = { asset: AssetId; account: LedgerAccount; balance: bigint }
