@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Block } from 'bitcoinjs-lib'
 import { expect, test } from 'vitest'
 import { ProgramSet } from '../src/chain/utxo/program-set.ts'
 import { hasTransactionsOfHeader, scanBlock } from '../src/chain/utxo/scan-block.ts'
@@ -9,6 +10,7 @@ const BLOCK_BYTES = 1_400_000
 const ROUNDS = 101
 const MANY = 1_000_000
 const FEW = 10
+const PAIRS = 21
 const PAYING_US = FEW
 
 /** A block as a busy chain has it: segwit transactions with two inputs and three outputs, most to P2WPKH. */
@@ -100,5 +102,33 @@ test('scanning a full block costs the same whether ten or a million programs are
     name: 'Memory of 1,000,000 watched programs',
     target: '≤60 MB',
     measured: `${((bytesPerProgram * MANY) / 1e6).toFixed(0)} MB`,
+  })
+})
+
+test('reading a block takes a small part of what bitcoinjs-lib takes to parse it', () => {
+  const ours = Array.from({ length: PAYING_US }, () => randomBytes(20))
+  const block = makeBlock(ours)
+  const watched = setOf(FEW, ours)
+  const parse = () => Block.fromBuffer(block)
+  expect(parse().transactions).toHaveLength(TRANSACTIONS)
+  for (let round = 0; round < 3; round++) {
+    parse()
+    scanBlock(block, watched)
+  }
+  const timed = (work: () => unknown) => {
+    const before = performance.now()
+    work()
+    return performance.now() - before
+  }
+  const pairs = Array.from(
+    { length: PAIRS },
+    () => [timed(parse), timed(() => scanBlock(block, watched))] as const,
+  )
+  const ratios = pairs.map(([theirs, own]) => theirs / own)
+  printFigure({
+    name: 'Parsing a block with bitcoinjs-lib ÷ scanning the same one',
+    target: '≥20',
+    measured: median(ratios).toFixed(0),
+    detail: `${spread(ratios)} over ${PAIRS} pairs; bitcoinjs-lib ${median(pairs.map(([theirs]) => theirs)).toFixed(0)} ms`,
   })
 })
