@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import { type EsploraInput, esploraTransactionSchema, outspendSchema } from './esplora-answers.ts'
 import { type EsploraClient, EsploraRefusal } from './esplora-client.ts'
 import type { EsploraMempool } from './esplora-mempool.ts'
-import { fateByReason } from './transaction-fate.ts'
+import { verdictByReason } from './transaction-fate.ts'
 
 /** A transaction that lives on is asked about again after this time. */
 const ASK_AGAIN_AFTER_MS = 30_000
@@ -76,7 +76,8 @@ export class EsploraFate {
       return 'alive'
     } catch (error) {
       if (!(error instanceof EsploraRefusal)) throw error
-      return fateByReason(error.reason)
+      const verdict = verdictByReason(error.reason)
+      return verdict === 'taken' || verdict === 'waits' ? 'alive' : 'dead'
     }
   }
 }
