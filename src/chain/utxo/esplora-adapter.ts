@@ -12,9 +12,10 @@ import {
 import { ChainWalk } from './chain-walk.ts'
 import { EsploraChain } from './esplora-chain.ts'
 import { EsploraClient } from './esplora-client.ts'
-import { EsploraFate } from './esplora-fate.ts'
+import { EsploraJudge } from './esplora-judge.ts'
 import { EsploraMempool } from './esplora-mempool.ts'
 import { ProgramSet } from './program-set.ts'
+import { TransactionFate } from './transaction-fate.ts'
 
 /** A tip that is older than a day is no tip: Bitcoin Core takes itself to be syncing then (`-maxtipage`). */
 const TIP_AGE_MS_MAX = 24 * 3_600_000
@@ -48,7 +49,7 @@ export class EsploraAdapter implements ChainProvider {
   readonly #chain: EsploraChain
   readonly #walk: ChainWalk
   readonly #mempool: EsploraMempool
-  readonly #fate: EsploraFate
+  readonly #fate: TransactionFate
 
   constructor(options: EsploraAdapterOptions) {
     const { chain, livemode, url, setting, clock, openPrograms = null } = options
@@ -67,7 +68,7 @@ export class EsploraAdapter implements ChainProvider {
       clock,
       openPrograms,
     })
-    this.#fate = new EsploraFate(this.#client, this.#mempool, clock)
+    this.#fate = new TransactionFate(new EsploraJudge(this.#client, this.#mempool), clock)
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {

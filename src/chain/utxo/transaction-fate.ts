@@ -1,13 +1,7 @@
 import type { Clock } from '../../clock.ts'
-import { ChainUnavailable } from '../adapter.ts'
-import type { MempoolReader } from './mempool.ts'
-import { acceptanceSchema, hashSchema } from './node-answers.ts'
-import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 
 /** A transaction that lives on outside the mempool is asked about again after this time. */
 const ASK_AGAIN_AFTER_MS = 30_000
-/** Any fee rate: it is the payer's money and was accepted once. */
-const FEE_RATE_UNLIMITED = 0
 /** The longest line of unconfirmed transactions that a mempool takes (Bitcoin Core's DEFAULT_ANCESTOR_LIMIT). */
 const ANCESTORS_MAX = 25
 
@@ -35,26 +29,32 @@ const TAKEN = ['already']
  * What a node makes of one transaction: it has it now, refuses it for a reason that passes, knows nothing of what
  * it spends or saw it spent, or has another one in its place.
  */
-type Verdict = 'taken' | 'waits' | 'lacks_inputs' | 'dead'
+export type Verdict = 'taken' | 'waits' | 'lacks_inputs' | 'dead'
+
+/** Whoever can be asked about one transaction. */
+export interface TransactionJudge {
+  /** Offers the transaction again where it is in no block and in no mempool. */
+  judge(txid: string): Promise<Verdict>
+  /** The bytes, in hex, of a transaction that paid us from the mempool; null where we have none. */
+  rawOf(txid: string): string | null
+}
 
 /**
- * Asks the node what has become of transactions that were seen unconfirmed and that neither its mempool nor its
- * chain holds. A node that has dropped one for its low fee, or lost its mempool, is offered the same bytes again.
+ * Asks what has become of transactions that were seen unconfirmed and that neither a mempool nor the chain holds.
+ * A node that has dropped one for its low fee, or lost its mempool, is offered the same bytes again.
  *
  * After a restart of Paylink the bytes are unknown. Such a transaction, which the node does not have either, is
  * given up for dead: no one we can ask knows it. That is never the last word: found again, in the mempool or in
  * a block, it counts again.
  */
 export class TransactionFate {
-  readonly #rpc: RpcClient
-  readonly #mempool: MempoolReader
+  readonly #judge: TransactionJudge
   readonly #clock: Clock
   /** When each living one is asked about again; holds only what the last question was about. */
   #alive = new Map<string, number>()
 
-  constructor(rpc: RpcClient, mempool: MempoolReader, clock: Clock) {
-    this.#rpc = rpc
-    this.#mempool = mempool
+  constructor(judge: TransactionJudge, clock: Clock) {
+    this.#judge = judge
     this.#clock = clock
   }
 
@@ -90,7 +90,7 @@ export class TransactionFate {
     const verdicts = new Map<string, Verdict>()
     let open = txids
     for (let round = 0; round < ANCESTORS_MAX && open.length > 0; round++) {
-      for (const txid of open) verdicts.set(txid, await this.#ask(txid))
+      for (const txid of open) verdicts.set(txid, await this.#judge.judge(txid))
       const isAnyTaken = open.some((txid) => verdicts.get(txid) === 'taken')
       open = open.filter((txid) => verdicts.get(txid) === 'lacks_inputs')
       if (!isAnyTaken) break
@@ -107,43 +107,13 @@ export class TransactionFate {
 
   /** Whether the bytes name one of these ids, as an input does. Nothing else has its 32 bytes. */
   #spendsAnyOf(txid: string, parents: readonly string[]): boolean {
-    const raw = this.#mempool.rawOf(txid) ?? ''
+    const raw = this.#judge.rawOf(txid) ?? ''
     return parents.some((parent) => raw.includes(Buffer.from(parent, 'hex').reverse().toString('hex')))
   }
 
   /** A new block may have decided for another transaction. */
   forget(): void {
     this.#alive.clear()
-  }
-
-  async #ask(txid: string): Promise<Verdict> {
-    const raw = this.#mempool.rawOf(txid)
-    if (raw === null) return (await this.#knows(txid)) ? 'taken' : 'dead'
-    const [verdict] = await this.#rpc.call('testmempoolaccept', [[raw], FEE_RATE_UNLIMITED], acceptanceSchema)
-    if (verdict === undefined) throw new ChainUnavailable('the node gave no verdict on a transaction')
-    if (verdict.allowed !== true) return verdictByReason(verdict['reject-reason'] ?? '')
-    return this.#offer(raw)
-  }
-
-  async #offer(raw: string): Promise<Verdict> {
-    try {
-      await this.#rpc.call('sendrawtransaction', [raw, FEE_RATE_UNLIMITED], hashSchema)
-      return 'taken'
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error
-      return error.code === RPC_CODES.alreadyInChain ? 'taken' : verdictByReason(error.message)
-    }
-  }
-
-  /** Whether the node has the transaction at all: in its mempool, or by an index of all transactions. */
-  async #knows(txid: string): Promise<boolean> {
-    try {
-      await this.#rpc.callRaw('getrawtransaction', [txid, false])
-      return true
-    } catch (error) {
-      if (error instanceof RpcError && error.code === RPC_CODES.notFound) return false
-      throw error
-    }
   }
 }
 
@@ -154,11 +124,6 @@ export function verdictByReason(reason: string): Verdict {
   if (says(LACKS_INPUTS)) return 'lacks_inputs'
   if (says([...CONFLICTS, ...NEVER_VALID_AGAIN])) return 'dead'
   return says(TAKEN) ? 'taken' : 'waits'
-}
-
-/** The same for who asks about one transaction alone: what lacks its inputs is given up. */
-export function fateByReason(reason: string): 'alive' | 'dead' {
-  return fateOfVerdict(verdictByReason(reason))
 }
 
 function fateOfVerdict(verdict: Verdict): 'alive' | 'dead' {

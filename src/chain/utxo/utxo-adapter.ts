@@ -13,6 +13,7 @@ import { ChainWalk } from './chain-walk.ts'
 import { MempoolReader } from './mempool.ts'
 import type { ChainAnswer } from './node-answers.ts'
 import { NodeChain, syncingReason } from './node-chain.ts'
+import { NodeJudge } from './node-judge.ts'
 import { listenToZmq, probeForChanges } from './notifications.ts'
 import { ProgramSet } from './program-set.ts'
 import { RPC_CODES, RpcClient, RpcError } from './rpc-client.ts'
@@ -69,7 +70,7 @@ export class UtxoAdapter implements ChainProvider {
       asset,
       clock,
     })
-    this.#fate = new TransactionFate(this.#rpc, this.#mempool, clock)
+    this.#fate = new TransactionFate(new NodeJudge(this.#rpc, this.#mempool), clock)
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {

@@ -1,0 +1,220 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { encodeAddress } from '../../src/chain/utxo/address.ts'
+import { openBlocks } from '../../src/chain/utxo/open-provider.ts'
+import { ProgramSet } from '../../src/chain/utxo/program-set.ts'
+import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import { createProgress } from '../../src/cli/progress-bar.ts'
+import { systemClock } from '../../src/clock.ts'
+import { rescanBlocks } from '../../src/watcher/rescan.ts'
+import { makeDataDir, runProgram } from '../support/app.ts'
+import type { TestNode } from '../support/litecoind.ts'
+import { type DrivenNode, utxoDriver } from '../support/utxo-driver.ts'
+import { WatchedChain } from '../support/watched-chain.ts'
+
+const AMOUNT = '0.1'
+/** The account m/84'/0'/0' of BIP84's test vectors; any account serves. */
+const XPUB =
+  'xpub6CatWdiZiodmUeTDp8LT5or8nmbKNcuyvz7WyksVFkKB4RHwCD3XyuvPEbvqAQY3rAPshWcMLoP2fMFMKHPJ4ZeZXYVUhLv1VMrjPC7PW6V'
+
+let watched: WatchedChain<DrivenNode>
+let node: TestNode
+let place: Awaited<ReturnType<typeof makeDataDir>>
+beforeAll(async () => {
+  place = await makeDataDir()
+  watched = await WatchedChain.open(utxoDriver('litecoin'))
+  node = watched.chain.node
+})
+afterAll(async () => {
+  await watched.close()
+  await place.remove()
+})
+afterEach(() => watched.stopWatchers())
+
+/** The checkpoint jumps to the tip, past blocks that nobody read. */
+async function skipToTip(): Promise<number> {
+  const height = await node.rpc<number>('getblockcount')
+  await watched.database.owner.query('update network_state set height = $1, hash = $2', [
+    height,
+    await node.rpc('getbestblockhash'),
+  ])
+  return height
+}
+
+const paylink = (...args: string[]) =>
+  runProgram(args, {
+    DATABASE_URL: watched.database.ownerUrl,
+    DATA_DIR: place.dataDir,
+    TEST_LITECOIN_RPC_URL: node.rpcUrl,
+  })
+const rescan = (...args: string[]) => paylink('rescan', '--network', 'litecoin-test', ...args)
+
+/** An invoice whose payment lies in a block that the watcher skipped. */
+async function skippedPayment() {
+  const watcher = await watched.watchAtTip()
+  const from = (await watched.state()).height ?? 0
+  await watcher.stop()
+  const invoice = await watched.openInvoice([], watched.needs(2))
+  await node.pay(invoice.address, AMOUNT)
+  await node.mine(3)
+  const height = await skipToTip()
+  return { invoice, from: from + 1, height }
+}
+
+test('what the watcher skipped is recorded and paid, once, and the checkpoint stays', async () => {
+  const { invoice, from, height } = await skippedPayment()
+  const before = await watched.state()
+  const first = await rescan('--from', String(from))
+  expect(first).toMatchObject({ code: 0 })
+  expect(first.stdout).toBe(
+    `litecoin-test: 3 blocks to ${height} read again, 1 payments in them, 1 of them were missing and are recorded now.\n`,
+  )
+  expect(await watched.statusOf(invoice.id)).toBe('paid')
+  const again = await rescan('--from', '1', '--json')
+  expect(JSON.parse(again.stdout)).toEqual({
+    network: 'litecoin-test',
+    blocks: height,
+    transfers: 1,
+    recorded: 0,
+    unknown_addresses: [],
+  })
+  expect(await watched.eventsOf(invoice.id)).toEqual(['payment_detected', 'confirming', 'paid'])
+  expect(await watched.state()).toEqual(before)
+  expect(again.stderr.split('\n').filter((line) => line.includes('%')).length).toBeLessThanOrEqual(10)
+  expect(again.stderr).toMatch(/100 % block \d+ of \d+, 0 recorded/)
+})
+
+test('beside a running watcher a rescan records what is missing, and the watcher confirms it further', async () => {
+  const { invoice, from } = await skippedPayment()
+  const slow = await watched.openInvoice([], watched.needs(6))
+  await watched.watchAtTip()
+  await watched.stopWatchers()
+  await node.pay(slow.address, AMOUNT)
+  await node.mine(1)
+  await skipToTip()
+  await watched.watchAtTip()
+  expect(await rescan('--from', String(from))).toMatchObject({ code: 0 })
+  expect([await watched.statusOf(invoice.id), await watched.statusOf(slow.id)]).toEqual([
+    'paid',
+    'confirming',
+  ])
+  await node.mine(5)
+  await watched.untilStatus(slow.id, 'paid')
+})
+
+test('a block that leaves the chain while it is read again does not keep its payment confirmed', async () => {
+  const { invoice, from, height } = await skippedPayment()
+  const programs = new ProgramSet()
+  programs.add([await node.programOf(invoice.address)])
+  const provider = openBlocks(node.rpcUrl, 'TEST_LITECOIN_RPC_URL', programs)
+  const { hash } = await watched.state()
+  const committed = watched.database.owner
+  let reorganised = false
+  await rescanBlocks({
+    pool: committed,
+    clock: systemClock,
+    network: 'litecoin-test',
+    // Reorganised between the reading and the books.
+    blocks: {
+      bestHash: () => provider.blocks.bestHash(),
+      hashAt: (at) => provider.blocks.hashAt(at),
+      header: (of) => provider.blocks.header(of),
+      wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
+      readBlock: async (of) => {
+        const block = await provider.blocks.readBlock(of)
+        if (of === hash && !reorganised) {
+          reorganised = true
+          await node.reorganise(3, 'waiting')
+        }
+        return block
+      },
+    },
+    from,
+    to: height,
+    checkpoint: { height, hash: hash ?? '' },
+    mustAgree: false,
+    strangers: new Map(),
+    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+    onBatch: () => {},
+  })
+  await provider.close()
+  expect(reorganised).toBe(true)
+  expect(await watched.paymentsOf(invoice.id)).toEqual(['detected'])
+  await watched.watchAtTip()
+  await watched.untilRead()
+  await node.mine(2)
+  await watched.untilStatus(invoice.id, 'paid')
+})
+
+test('money on an address that the database lost, or has not come to, is reported and recorded nowhere', async () => {
+  await watched.watchAtTip()
+  await watched.stopWatchers()
+  const next = 5_000
+  await watched.database.owner.query(
+    `insert into account_key (keyspace, xpub, path, next_index, created_at) values ('litecoin-test', $1, 'm', $2, now())
+     on conflict (keyspace) do update set xpub = $1, next_index = $2`,
+    [XPUB, next],
+  )
+  const programAt = receivePrograms(XPUB)
+  const [lost, beyond] = [
+    encodeAddress('rltc', programAt(next - 7)),
+    encodeAddress('rltc', programAt(next + 3)),
+  ]
+  const from = (await node.rpc<number>('getblockcount')) + 1
+  await node.pay(lost, '0.25')
+  await node.pay(beyond, '0.5')
+  await node.mine(1)
+  await skipToTip()
+  expect(await rescan('--from', String(from))).toMatchObject({ code: 0 })
+  const { code, stdout } = await rescan('--from', String(from), '--ahead', '10')
+  expect(code).toBe(1)
+  expect(stdout).toMatch(
+    new RegExp(`✗ 0\\.25 LTC in block ${from} .* at ${lost}, index ${next - 7}, which no invoice has`),
+  )
+  expect(stdout).toMatch(
+    new RegExp(`✗ 0\\.5 LTC in block ${from} .* at ${beyond}, index ${next + 3}, which no invoice has`),
+  )
+})
+
+test('a wrong command line exits with 2, and what cannot be done with 1 and one line', async () => {
+  for (const [args, told] of [
+    [['--from', '0'], /--from must be 1 or more/],
+    [['--from', 'x'], /--from must be a whole number/],
+    [['--from', '9', '--to', '8'], /--to must not be below --from/],
+    [['--from', '1', '--ahead', '100001'], /--ahead must be at most 100000/],
+  ] as const) {
+    const { code, stderr } = await rescan(...args)
+    expect([code, stderr]).toEqual([2, expect.stringMatching(told)])
+  }
+  const unknown = await paylink('rescan', '--network', 'dogecoin-test', '--from', '1')
+  expect([unknown.code, unknown.stderr]).toEqual([
+    2,
+    expect.stringMatching(/--network must be one of .*litecoin-test/),
+  ])
+  const above = await rescan('--from', '999999')
+  expect([above.code, above.stderr]).toEqual([
+    1,
+    expect.stringMatching(/was read to block \d+, and what lies above/),
+  ])
+  await watched.database.owner.query(`update network_state set hash = $1`, ['ab'.repeat(32)])
+  const fork = await rescan('--from', '1')
+  expect([fork.code, fork.stderr]).toEqual([
+    1,
+    expect.stringMatching(/another block at height \d+ than the watcher read/),
+  ])
+  await skipToTip()
+})
+
+test('on a terminal the progress is one line that is drawn again, elsewhere a line for each tenth', () => {
+  const drawn: string[] = []
+  const bar = createProgress({ isTTY: true, write: (text) => drawn.push(text) }, 100)
+  for (let done = 25; done <= 100; done += 25) bar.update(done, `block ${done}`)
+  bar.end()
+  expect(drawn[1]).toBe(`\r${'█'.repeat(15)}${'░'.repeat(15)} 50 % block 50\u001b[K`)
+  expect(drawn.join('').split('\n')).toHaveLength(2)
+  const plain: string[] = []
+  const lines = createProgress({ write: (text) => plain.push(text) }, 1_000)
+  for (let done = 1; done <= 1_000; done++) lines.update(done, `block ${done}`)
+  lines.end()
+  expect(plain).toHaveLength(10)
+  expect(plain[0]).toBe('10 % block 100\n')
+})
