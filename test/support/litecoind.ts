@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { access, constants, cp, mkdtemp, rm } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { DAEMONS, findDaemon, type NodeChainName } from './daemons.ts'
 import { freePort } from './postgres-server.ts'
 
 const START_TIMEOUT_MS = 30_000
@@ -10,24 +11,6 @@ const STOP_TIMEOUT_MS = 20_000
 const WAIT_TIMEOUT_MS = 20_000
 const LOOK_INTERVAL_MS = 20
 const REPLACEMENT_FEE_COINS = 0.01
-
-const DAEMONS = {
-  // Litecoin refuses replacements by default.
-  litecoin: {
-    binary: 'litecoind',
-    install: 'apt-get install litecoind',
-    cached: null,
-    arguments: ['-mempoolreplacement=1'],
-  },
-  bitcoin: {
-    binary: 'bitcoind',
-    install: 'scripts/install-bitcoin-node.sh',
-    /** Where that script puts it, below the folder of caches. */
-    cached: 'paylink/bitcoin-knots/bitcoind',
-    arguments: [],
-  },
-} as const
-export type NodeChainName = keyof typeof DAEMONS
 
 /** Outputs of a transaction: addresses and coins. */
 export type Outputs = readonly { readonly [address: string]: string }[]
@@ -73,20 +56,15 @@ export type TestNode = {
   remove(): Promise<void>
 }
 
-/** The daemon's path, or an error that names the command which installs it. */
-export async function findDaemon(chain: NodeChainName): Promise<string> {
-  const { binary, install, cached } = DAEMONS[chain]
-  const caches = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
-  const onPath = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, binary))
-  for (const path of cached === null ? onPath : [...onPath, join(caches, cached)]) {
-    try {
-      await access(path, constants.X_OK)
-      return path
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error)) throw error
-    }
+/** The genesis block of one of a daemon's chains, as the daemon has it. It speaks with nobody. */
+export async function genesisHashOf(chain: NodeChainName, name: string): Promise<string> {
+  const node = await Daemon.place(chain, { zmq: false, arguments: ['-connect=0', '-disablewallet'], name })
+  try {
+    await node.start()
+    return await node.rpc<string>('getblockhash', [0])
+  } finally {
+    await node.remove()
   }
-  throw new Error(`this test needs a real node and there is no ${binary}: run ${install}`)
 }
 
 /** Starts a node with 110 blocks, ten of which its wallet can spend. */
@@ -138,17 +116,18 @@ class Daemon implements TestNode {
   /** A daemon with a folder and ports of its own, not started. */
   static async place(
     chain: NodeChainName,
-    options: { zmq: boolean; arguments: readonly string[] },
+    options: { zmq: boolean; arguments: readonly string[]; name?: string },
   ): Promise<Daemon> {
     const binary = await findDaemon(chain)
     const folder = await mkdtemp(join(tmpdir(), `paylink-${chain}-`))
     const port = await freePort()
     const zmqUrl = options.zmq ? `tcp://127.0.0.1:${await freePort()}` : null
-    return new Daemon({ chain, binary, folder, port, zmqUrl, arguments: options.arguments })
+    const all = [`-chain=${options.name ?? 'regtest'}`, ...options.arguments]
+    return new Daemon({ chain, binary, folder, port, zmqUrl, arguments: all })
   }
 
   async copy(): Promise<TestNode> {
-    const twin = await Daemon.place(this.chain, { zmq: this.zmqUrl !== null, arguments: this.#arguments })
+    const twin = await Daemon.place(this.chain, { zmq: this.zmqUrl !== null, arguments: [] })
     await this.stop()
     await cp(this.#folder, twin.#folder, { recursive: true })
     await Promise.all([this.start(), twin.start()])
@@ -165,7 +144,6 @@ class Daemon implements TestNode {
     const child = spawn(
       this.#binary,
       [
-        '-regtest',
         `-datadir=${this.#folder}`,
         `-rpcport=${this.#port}`,
         '-rpcuser=tester',

@@ -2,7 +2,8 @@ import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { AssetId, Network } from '../../src/core/assets.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
-import { type NodeChainName, startNode, type TestNode } from './litecoind.ts'
+import type { NodeChainName } from './daemons.ts'
+import { startNode, type TestNode } from './litecoind.ts'
 import { utxoLies } from './utxo-lies.ts'
 
 /** A chain whose node is a real daemon. */

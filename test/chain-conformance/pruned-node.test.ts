@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { until } from '../support/litecoind.ts'
+import { coinsOf, utxoDriver } from '../support/utxo-driver.ts'
+import { WatchedChain } from '../support/watched-chain.ts'
+
+/** Blocks that a pruning node keeps in any case (MIN_BLOCKS_TO_KEEP), and a file's worth below them. */
+const BLOCKS = 288 + 200
+/**
+ * Small block files, and none deleted but by command. Litecoin's daemon has no small ones, so that nothing short of
+ * 128 MB could be pruned there; `lying-node.test.ts` shows what both adapters make of a pruned node's word.
+ */
+const prunedBitcoin = utxoDriver('bitcoin', { arguments: ['-prune=1', '-fastprune'] })
+
+test('a pruned node is followed as long as it has what is still to be read, and halts its network where it has not', async () => {
+  const watched = await WatchedChain.open(prunedBitcoin)
+  try {
+    const { node } = watched.chain
+    await watched.watchAtTip()
+    const early = await watched.state()
+    await watched.stopWatchers()
+    const missed = await watched.openInvoice([])
+    await node.pay(missed.address, coinsOf(watched.driver.amount))
+    await node.mine(BLOCKS)
+    await watched.watchAtTip()
+    await watched.untilStatus(missed.id, 'paid')
+    await watched.stopWatchers()
+
+    const pruned = await node.rpc<number>('pruneblockchain', [(early.height ?? 0) + 150])
+    expect(pruned).toBeGreaterThan(early.height ?? 0)
+    const invoice = await watched.openInvoice([await watched.watchAtTip()])
+    await node.pay(invoice.address, coinsOf(watched.driver.amount))
+    await node.mine(1)
+    await watched.untilStatus(invoice.id, 'paid')
+    await watched.stopWatchers()
+
+    await watched.setBackTo(early)
+    const before = await watched.balances()
+    watched.watch()
+    await until(async () => (await watched.state()).status === 'halted', { what: 'the network halts' })
+    expect(await watched.state()).toMatchObject({
+      hash: early.hash,
+      reason: expect.stringMatching(/has pruned .* use a node that still has them/),
+    })
+    expect(await watched.balances()).toEqual(before)
+  } finally {
+    await watched.close()
+  }
+})
