@@ -1,8 +1,8 @@
 import { EsploraAdapter } from '../../src/chain/utxo/esplora-adapter.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
+import type { NodeChainName } from './daemons.ts'
 import { type EsploraServer, startEsploraServer } from './esplora-server.ts'
-import type { NodeChainName } from './litecoind.ts'
 import { settingOf, utxoDriver } from './utxo-driver.ts'
 
 export type DrivenEsplora = DrivenChain & { readonly server: EsploraServer }
