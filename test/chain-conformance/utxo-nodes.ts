@@ -117,7 +117,7 @@ export function describeUtxoNodes(watchedChain: () => Watched): void {
       expect(await watched.availableBalance()).toBe(before + 2n * amount)
 
       await twin.mine(3)
-      await watched.untilStatus(paid.id, 'manual_review')
+      for (const { id } of [paid, moved]) await watched.untilStatus(id, 'manual_review')
       expect(await watched.paymentsOf(paid.id)).toEqual(['reorged'])
       expect(await watched.availableBalance()).toBe(before)
 

@@ -285,8 +285,11 @@ test.each([10, -10])(
     const worker = await startWorker({ clock: () => new Date(Date.now() + skewMs) })
     await eventually(() => worker.report().halted === 'clock_skew', 'the worker halts')
     expect(receiver.connections()).toBe(0)
-    const { rows } = await database.owner.query('select attempt, lease_id from delivery')
-    expect(rows).toEqual([{ attempt: 0, lease_id: null }])
+    await expect
+      .poll(async () => (await database.owner.query('select attempt, lease_id from delivery')).rows, {
+        timeout: 10_000,
+      })
+      .toEqual([{ attempt: 0, lease_id: null }])
     skewMs = 0
     await receiver.waitFor(1)
     expect(worker.report().halted).toBeNull()
