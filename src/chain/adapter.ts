@@ -66,6 +66,13 @@ export interface ChainAdapter {
   /** Name of the chain's parameters, learnt from the node: `main`, `test`, `regtest`, … */
   connect(): Promise<{ readonly parameters: string; readonly health: NetworkHealth }>
   readonly watched: WatchedPrograms
+  /**
+   * Which chain of these parameters it is: the hash of its first block after genesis on a chain of one's own,
+   * of which there are many; the parameters' name on a public one. Null where there is no such block yet.
+   */
+  identity(): Promise<string | null>
+  /** Whether the node has this block at all, on its best chain or beside it. */
+  knows(hash: string): Promise<boolean>
   /** The node's tip. */
   tip(): Promise<BlockRef>
   /** The next step from `checkpoint`, of at most `maxBlocks` blocks; null when we stand at the tip. */
@@ -86,8 +93,6 @@ export interface ChainAdapter {
 export interface ChainProvider extends ChainAdapter {
   /** Hash of the block at this height on the provider's best chain; null where that chain ends below. */
   hashAt(height: number): Promise<string | null>
-  /** Whether the provider has this block at all, on its best chain or beside it. */
-  knows(hash: string): Promise<boolean>
 }
 
 /** What several providers of one chain must settle between them before value may become final. */

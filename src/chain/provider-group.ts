@@ -96,6 +96,14 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     throw new ChainUnavailable(failures.map(({ error }) => error.message).join('; '))
   }
 
+  identity(): Promise<string | null> {
+    return this.#ask((chain) => chain.identity())
+  }
+
+  knows(hash: string): Promise<boolean> {
+    return this.#ask((chain) => chain.knows(hash))
+  }
+
   tip(): Promise<BlockRef> {
     return this.#ask((chain) => chain.tip())
   }

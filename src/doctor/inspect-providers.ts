@@ -7,6 +7,7 @@ import { RpcClient, RpcError } from '../chain/utxo/rpc-client.ts'
 import type { ChainNode } from '../chain-nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { NetworkState } from '../db/queries/network-state.ts'
+import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 /** Litecoin Core 0.21.5.8: older nodes followed the wrong side of the reorganisation of April 2026. */
@@ -38,6 +39,7 @@ export async function inspectProviders(
         sandbox === null ? `${describe(url)} answers, chain ${parameters}` : 'runs on the sandbox chain'
       findings.push(ok(`${network}: ${who}, height ${height}`))
       if (sandbox === null && !isEsploraUrl(url)) findings.push(...(await inspectNode(node, url, state)))
+      if (url === node.rpcUrl) findings.push(...(await otherChainFinding(node, parameters, chain, state)))
       if (url !== node.rpcUrl) findings.push(await agreementFinding(node, url, chain, state))
     } catch (error) {
       if (!isOutside(error)) throw error
@@ -131,6 +133,22 @@ async function publishedTopics(rpc: RpcClient): Promise<readonly string[]> {
     if (error instanceof RpcError) return []
     throw error
   }
+}
+
+/** A test network that is pointed to another chain starts over there: nothing to mend, and good to know. */
+async function otherChainFinding(
+  { network, rpcSetting }: ChainNode,
+  parameters: string,
+  chain: ChainProvider,
+  state: NetworkState | null,
+): Promise<Finding[]> {
+  if (state === null || !(await isOtherChain(chain, state, { parameters, chain: await chain.identity() })))
+    return []
+  return [
+    notice(
+      `${network}: it is another chain than the one read before: the watcher starts over at its tip, keeps what was final, and gives up payments that were not; to go back, change ${rpcSetting} to what it was`,
+    ),
+  ]
 }
 
 /** Whether a further provider has the block where the watcher stands. */

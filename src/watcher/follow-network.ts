@@ -10,24 +10,13 @@ import {
 import type { Clock } from '../clock.ts'
 import { ASSET_IDS, type Keyspace, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
-import {
-  loadNetworkState,
-  type NetworkStatus,
-  saveNetworkHealth,
-  startCheckpoint,
-} from '../db/queries/network-state.ts'
+import { type NetworkStatus, saveNetworkHealth } from '../db/queries/network-state.ts'
 import { streamPrograms } from '../db/queries/watched-programs.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
 import type { Log } from '../log.ts'
+import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
 import { type Lead, pauseUnless, takeLead } from './lead.ts'
-import {
-  abandonUnsettled,
-  LeadLost,
-  type RecordingParts,
-  recordMempool,
-  recordUpdate,
-  settleAgreed,
-} from './record-reading.ts'
+import { LeadLost, type RecordingParts, recordMempool, recordUpdate, settleAgreed } from './record-reading.ts'
 import { Waker } from './waker.ts'
 
 const BLOCKS_PER_UPDATE = 100
@@ -149,13 +138,16 @@ class LeadSession {
     const { parameters, health } = await adapter.connect()
     if (health.status === 'syncing') throw new ChainSyncing(health.reason)
     if (health.status !== 'ok') throw new ChainUnavailable(health.reason)
-    let checkpoint = await this.#checkpoint(parameters)
+    let checkpoint = await findCheckpoint(this.#parts, parameters, this.#options.log)
+    // At its genesis block a chain of one's own cannot be told from any other yet.
+    let isUnnamed = checkpoint.height === 0
     this.#parameters = parameters
     const unsubscribe = adapter.subscribe(this.#waker.wake)
     try {
       while (!stop.aborted) {
         const before = performance.now()
         checkpoint = await this.#pass(checkpoint, stop)
+        if (isUnnamed && checkpoint.height > 0) isUnnamed = !(await rememberIdentity(this.#parts))
         const durationMs = performance.now() - before
         observer?.onPass?.(adapter.network, durationMs)
         await pauseUnless(stop, Math.max(PASS_PAUSE_MS_MIN, durationMs))
@@ -221,29 +213,6 @@ class LeadSession {
     for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
     if (expired.length > 0) notifier.deliveriesWaiting()
     await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt })
-  }
-
-  /** Where to go on: the stored checkpoint, or the node's tip on a network that was never followed. */
-  async #checkpoint(parameters: string): Promise<BlockRef> {
-    const { adapter, pool, clock, log } = this.#options
-    const { network } = adapter
-    const state = await loadNetworkState(pool, network)
-    if (state?.height != null && state.hash !== null && state.parameters === parameters) {
-      return { height: state.height, hash: state.hash, timeMs: state.blockTime?.getTime() ?? 0 }
-    }
-    if (state?.parameters != null && state.parameters !== parameters) {
-      log.warn(
-        { network, from: state.parameters, to: parameters },
-        'the network is another chain than before',
-      )
-      await abandonUnsettled(this.#parts)
-    }
-    // No address of ours is older than the first start, so nothing below the tip can pay one.
-    const tip = await adapter.tip()
-    if (!(await startCheckpoint(pool, network, parameters, tip, clock()))) {
-      throw new LeadLost(`another process started ${network}`)
-    }
-    return tip
   }
 
   async #loadPrograms(afterIndex: number): Promise<void> {

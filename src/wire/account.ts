@@ -22,6 +22,11 @@ export const assetView = z
       description: 'The code that creating an invoice in US dollars would answer with.',
     }),
     unavailable_reason: z.string().nullable(),
+    network_status: z.enum(['starting', 'ok', 'syncing', 'unavailable', 'halted']).nullable().meta({
+      description:
+        'How the network is followed now. While it is `syncing` or `unavailable` invoices can be made, and their payments are seen once it is `ok` again. Null where no node is connected.',
+    }),
+    network_reason: z.string().nullable().meta({ description: 'Why it is not `ok`, with the mend.' }),
   })
   .meta({ id: 'Asset' })
 

@@ -3,7 +3,7 @@ import type { ChainNode } from '../../src/chain-nodes.ts'
 import { systemClock } from '../../src/clock.ts'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
 import { startEsploraServer } from '../support/esplora-server.ts'
-import type { TestNode } from '../support/litecoind.ts'
+import { startNode, type TestNode } from '../support/litecoind.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenNode, settingOf, utxoDriver } from '../support/utxo-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
@@ -132,4 +132,15 @@ test('the doctor repeats what the watcher waits for', async () => {
   expect(await find()).toContainEqual(
     expect.stringMatching(/^fault: litecoin-test: read to block 110 of 110; payments in 1 block wait$/),
   )
+})
+
+test('the doctor says that a test network is pointed to another chain, and how to go back', async () => {
+  const fresh = await startNode('litecoin', { blocks: 3 })
+  closing.push(() => fresh.remove())
+  expect(await find({ rpcUrl: fresh.rpcUrl })).toContainEqual(
+    expect.stringMatching(
+      /^notice: litecoin-test: it is another chain than the one read before: .* change TEST_LITECOIN_RPC_URL to what it was$/,
+    ),
+  )
+  expect((await find()).filter((line) => line.includes('another chain'))).toEqual([])
 })

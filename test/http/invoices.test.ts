@@ -138,6 +138,9 @@ test('a node that is down stops no invoice while addresses are ready, and a halt
   for (const status of ['unavailable', 'syncing', 'starting']) {
     await set(status)
     expect((await make()).status).toBe('awaiting_payment')
+    const { data } = (await get('/assets')).body
+    const litecoin = data.find((asset: { asset: string }) => asset.asset === 'LTC')
+    expect(litecoin).toMatchObject({ available: true, network_status: status, network_reason: null })
   }
   await set('halted')
   const answer = await post('/invoices', { usd_amount: '10', asset: 'LTC' })

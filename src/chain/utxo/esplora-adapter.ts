@@ -9,6 +9,7 @@ import {
   type MempoolReading,
   type NetworkHealth,
 } from '../adapter.ts'
+import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
 import { EsploraChain } from './esplora-chain.ts'
 import { EsploraClient } from './esplora-client.ts'
@@ -81,6 +82,10 @@ export class EsploraAdapter implements ChainProvider {
     }
     const reason = `the Esplora server stands at block ${tip.height} of ${new Date(tip.timeMs).toISOString()}: it is syncing, or its node is`
     return { parameters: parameters.name, health: { status: 'syncing', reason } }
+  }
+
+  async identity(): Promise<string | null> {
+    return identityOf(this.#recognize(await this.#chain.hashAt(0)), this)
   }
 
   async tip(): Promise<BlockRef> {

@@ -9,6 +9,7 @@ import {
   type MempoolReading,
   type NetworkHealth,
 } from '../adapter.ts'
+import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
 import { MempoolReader } from './mempool.ts'
 import type { ChainAnswer } from './node-answers.ts'
@@ -91,6 +92,11 @@ export class UtxoAdapter implements ChainProvider {
       parameters: parameters.name,
       health: reason === null ? { status: 'ok' } : { status: 'syncing', reason },
     }
+  }
+
+  identity(): Promise<string | null> {
+    if (this.#parameters === null) throw new Error('an identity was asked for before the node was connected')
+    return identityOf(this.#parameters, this)
   }
 
   async tip(): Promise<BlockRef> {

@@ -1,7 +1,7 @@
 import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tx } from '../transaction.ts'
-import type { InvoiceRow } from './invoices.ts'
+import { INVOICE_COLUMNS, type InvoiceRow } from './invoices.ts'
 
 /** What does not agree: whose it is, which row, and in words what is wrong. */
 export type Finding = {
@@ -33,7 +33,7 @@ export async function listInvoicesForAudit(
   limit: number,
 ): Promise<AuditedInvoiceRow[]> {
   const { rows } = await tx.query<AuditedInvoiceRow>(
-    `select * from invoice where (merchant_id, id) > ($1, $2) order by merchant_id, id limit $3`,
+    `select ${INVOICE_COLUMNS}, status from invoice where (merchant_id, id) > ($1, $2) order by merchant_id, id limit $3`,
     [after.merchantId, after.id, limit],
   )
   return rows
@@ -49,7 +49,7 @@ export type TransferOnChain = {
   readonly hash: string
 }
 
-/** Every transfer of a network that stands in a block up to `height`. Served by transfer_by_height. */
+/** Every transfer of the chain that a network is which stands in a block up to `height`. Served by transfer_by_height. */
 export async function listTransfersInBlocks(
   db: Queryable,
   network: Network,
@@ -65,7 +65,8 @@ export async function listTransfersInBlocks(
     block_hash: string
   }>(
     `select merchant_id, id, txid, output_index, amount, block_height, block_hash from transfer
-     where network = $1 and block_height is not null and block_height <= $2 order by block_height`,
+     where network = $1 and block_height is not null and block_height <= $2
+       and left_on_chain is null order by block_height`,
     [network, height],
   )
   return rows.map((row) => ({

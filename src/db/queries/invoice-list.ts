@@ -2,7 +2,7 @@ import type { AssetId } from '../../core/assets.ts'
 import { formatId, uuidv7 } from '../../core/ids.ts'
 import type { Invoice, InvoiceStatus } from '../../core/invoice/types.ts'
 import type { Tenant, Tx } from '../transaction.ts'
-import { type InvoiceRow, invoiceFromRow } from './invoices.ts'
+import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoices.ts'
 import { loadPaymentsOf } from './transfers.ts'
 
 export type InvoiceFilters = {
@@ -69,7 +69,7 @@ export async function listInvoices(
   const [, { rows }] = await Promise.all([
     tx.query('set local plan_cache_mode = force_custom_plan'),
     tx.query<InvoiceRow>(
-      `select * from invoice where ${conditions.join(' and ')}
+      `select ${INVOICE_COLUMNS} from invoice where ${conditions.join(' and ')}
        order by id ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
       values,
     ),

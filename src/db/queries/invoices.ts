@@ -37,6 +37,12 @@ export type InvoiceRow = {
   event_count: number
 }
 
+/** The columns of `InvoiceRow`. */
+export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, amount_source, rate, tolerance_under, tolerance_over,
+  confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
+  payment_link_id, metadata, reopened_from, address, created_at, expires_at, expired_at, cancelled_at, paid_at,
+  accepted_at, reorg_dismissed, announced, event_count`
+
 /** An invoice with the number of events it has had. */
 export type StoredInvoice = { readonly invoice: Invoice; readonly eventCount: number }
 
@@ -125,7 +131,7 @@ export async function loadInvoice(
   options: { forUpdate?: boolean } = {},
 ): Promise<StoredInvoice | null> {
   const { rows } = await tx.query<InvoiceRow>(
-    `select * from invoice where merchant_id = $1 and id = $2 and livemode = $3
+    `select ${INVOICE_COLUMNS} from invoice where merchant_id = $1 and id = $2 and livemode = $3
      ${options.forUpdate === true ? 'for update' : ''}`,
     [tenant.merchantId, id, tenant.livemode],
   )

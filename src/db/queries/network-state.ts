@@ -1,6 +1,7 @@
 import type { Network } from '../../core/assets.ts'
 import type { BlockPosition } from '../../core/invoice/types.ts'
 import type { Queryable } from '../pool.ts'
+import type { Tx } from '../transaction.ts'
 
 export type NetworkStatus = 'starting' | 'ok' | 'syncing' | 'unavailable' | 'halted'
 
@@ -9,6 +10,8 @@ export type NetworkState = {
   readonly network: Network
   /** Name of the chain's parameters, learnt from the node; null until one was reached. */
   readonly parameters: string | null
+  /** Which chain of these parameters it is (`ChainAdapter.identity`); null until that is known. */
+  readonly chain: string | null
   /** The last block whose consequences are all committed. */
   readonly height: number | null
   readonly hash: string | null
@@ -25,6 +28,7 @@ export type NetworkState = {
 type NetworkStateRow = {
   network: Network
   parameters: string | null
+  chain: string | null
   height: number | null
   hash: string | null
   block_time: Date | null
@@ -34,17 +38,20 @@ type NetworkStateRow = {
   read_at: Date | null
 }
 
+const COLUMNS = 'network, parameters, chain, height, hash, block_time, tip_height, status, reason, read_at'
+
 /** Every network that was ever followed: a handful of rows. */
 export async function loadNetworkStates(db: Queryable): Promise<NetworkState[]> {
-  const { rows } = await db.query<NetworkStateRow>('select * from network_state order by network')
+  const { rows } = await db.query<NetworkStateRow>(`select ${COLUMNS} from network_state order by network`)
   return rows.map(stateFromRow)
 }
 
 /** One network's state; null before its first start. Served by the primary key. */
 export async function loadNetworkState(db: Queryable, network: Network): Promise<NetworkState | null> {
-  const { rows } = await db.query<NetworkStateRow>('select * from network_state where network = $1', [
-    network,
-  ])
+  const { rows } = await db.query<NetworkStateRow>(
+    `select ${COLUMNS} from network_state where network = $1`,
+    [network],
+  )
   return rows[0] === undefined ? null : stateFromRow(rows[0])
 }
 
@@ -71,25 +78,35 @@ export async function saveNetworkHealth(
 }
 
 /**
- * Puts the checkpoint of a network that has none, or whose row is of other chain parameters, at `block`. False
- * where another watcher was quicker.
+ * Puts the checkpoint of a network that has none, or that was another chain, at `block`. Guarded by the block where
+ * it stood, null where it had none; false where another watcher was quicker.
  */
 export async function startCheckpoint(
-  db: Queryable,
+  tx: Tx,
   network: Network,
-  parameters: string,
-  block: BlockPosition,
-  now: Date,
+  start: {
+    readonly parameters: string
+    readonly chain: string | null
+    readonly block: BlockPosition
+    readonly beforeHash: string | null
+    readonly now: Date
+  },
 ): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `insert into network_state (network, parameters, height, hash, block_time, status, updated_at)
-     values ($1, $2, $3, $4, $5, 'starting', $6)
+  const { parameters, chain, block, beforeHash, now } = start
+  const { rowCount } = await tx.query(
+    `insert into network_state (network, parameters, chain, height, hash, block_time, status, updated_at)
+     values ($1, $2, $3, $4, $5, $6, 'starting', $7)
      on conflict (network) do update
-     set parameters = $2, height = $3, hash = $4, block_time = $5, updated_at = $6
-     where network_state.hash is null or network_state.parameters is distinct from $2`,
-    [network, parameters, block.height, block.hash, new Date(block.timeMs), now],
+     set parameters = $2, chain = $3, height = $4, hash = $5, block_time = $6, tip_height = null, updated_at = $7
+     where network_state.hash is not distinct from $8`,
+    [network, parameters, chain, block.height, block.hash, new Date(block.timeMs), now, beforeHash],
   )
   return rowCount === 1
+}
+
+/** Remembers which chain a network is, once that is known. */
+export async function saveChainIdentity(db: Queryable, network: Network, chain: string): Promise<void> {
+  await db.query('update network_state set chain = $2 where network = $1', [network, chain])
 }
 
 /** Moves the checkpoint, guarded by where it stood; false where it stands elsewhere. */
@@ -112,6 +129,7 @@ function stateFromRow(row: NetworkStateRow): NetworkState {
   return {
     network: row.network,
     parameters: row.parameters,
+    chain: row.chain,
     height: row.height,
     hash: row.hash,
     blockTime: row.block_time,

@@ -31,6 +31,11 @@ type TransferRow = {
   ledger_postings: number
 }
 
+/** What a payment is made of; the table has more. */
+const COLUMNS = `id, merchant_id, livemode, invoice_id, network, txid, output_index, asset, amount, status, first_seen_at,
+  detected_at, confirmed_at, block_height, block_hash, block_time, confirmations_required, late, dust, review_reason,
+  resolution, announced_confirming, announced_review, ledger_bucket, ledger_postings`
+
 /** A transfer that the watcher must follow, with whose it is. */
 export type TrackedTransfer = {
   readonly tenant: Tenant
@@ -45,7 +50,7 @@ export async function loadPaymentsOf(
   invoiceIds: readonly string[],
 ): Promise<Map<string, Payment[]>> {
   const { rows } = await tx.query<TransferRow>(
-    `select * from transfer where merchant_id = $1 and livemode = $2 and invoice_id = any($3)
+    `select ${COLUMNS} from transfer where merchant_id = $1 and livemode = $2 and invoice_id = any($3)
      order by id collate "C"`,
     [tenant.merchantId, tenant.livemode, invoiceIds],
   )
@@ -59,7 +64,8 @@ export async function loadPaymentsOf(
 }
 
 /**
- * Everything on a network that is not yet final, or that a reorganisation down to `aboveHeight` would touch.
+ * Everything on a network's chain that is not yet final, or that a reorganisation down to `aboveHeight` would touch.
+ * What was read from another chain, before the network was pointed to this one, is not followed.
  * Served by transfer_unsettled and transfer_by_height.
  */
 export async function loadTrackedTransfers(
@@ -68,9 +74,11 @@ export async function loadTrackedTransfers(
   aboveHeight: number,
 ): Promise<TrackedTransfer[]> {
   const { rows } = await db.query<TransferRow>(
-    `select * from transfer where network = $1 and status in ('detected', 'confirming')
+    `select ${COLUMNS} from transfer
+     where network = $1 and status in ('detected', 'confirming') and left_on_chain is null
      union
-     select * from transfer where network = $1 and block_height > $2 and block_height is not null`,
+     select ${COLUMNS} from transfer
+     where network = $1 and block_height > $2 and block_height is not null and left_on_chain is null`,
     [network, aboveHeight],
   )
   return rows.map(trackedFromRow)
@@ -84,9 +92,8 @@ export async function loadTransfersOf(
 ): Promise<TrackedTransfer[]> {
   if (transactions.length === 0) return []
   const { rows } = await db.query<TransferRow>(
-    `select transfer.* from unnest($2::text[], $3::text[]) as asked (merchant_id, txid)
-     join transfer on transfer.merchant_id = asked.merchant_id and transfer.network = $1
-       and transfer.txid = asked.txid`,
+    `select ${COLUMNS} from transfer
+     where network = $1 and (merchant_id, txid) in (select * from unnest($2::text[], $3::text[]))`,
     [
       network,
       transactions.map((transaction) => transaction.merchantId),
@@ -94,6 +101,26 @@ export async function loadTransfersOf(
     ],
   )
   return rows.map(trackedFromRow)
+}
+
+/**
+ * A test network was pointed from one chain to another: what was read from the one stays as it is and is no longer
+ * followed, and what was read from the other, if it was here before, is followed again.
+ */
+export async function leaveTransfersBehind(
+  tx: Tx,
+  network: Network,
+  before: string | null,
+  now: string | null,
+): Promise<void> {
+  await tx.query('update transfer set left_on_chain = $2 where network = $1 and left_on_chain is null', [
+    network,
+    before ?? 'unknown',
+  ])
+  await tx.query('update transfer set left_on_chain = null where network = $1 and left_on_chain = $2', [
+    network,
+    now,
+  ])
 }
 
 /** Writes payments that are new. Only the watcher may: nothing else sees a chain. */

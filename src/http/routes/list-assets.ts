@@ -1,4 +1,4 @@
-import { ASSETS, type AssetId, keyspaceOf } from '../../core/assets.ts'
+import { ASSETS, type AssetId, keyspaceOf, networkOf } from '../../core/assets.ts'
 import type { AssetSupport } from '../../core/invoice/plan.ts'
 import { formatCoinAmount } from '../../core/money.ts'
 import { acceptedAssets, defaultAsset, minimumOf, WINDOW_MINUTES } from '../../core/payment-rules.ts'
@@ -35,6 +35,7 @@ export const listAssetsRoute = defineRoute({
       const { name, symbol, networkName, decimals } = ASSETS[asset]
       const support = supportOf(asset)
       const hasAddress = pools.has(`${keyspaceOf(asset, livemode)}/${support.parameters}`)
+      const network = networks.stateOf(networkOf(asset, livemode))
       const fault = faultOf(support, hasAddress, priceOf(asset) !== null)
       return {
         asset,
@@ -51,6 +52,8 @@ export const listAssetsRoute = defineRoute({
         available: fault === null,
         unavailable_code: fault?.code ?? null,
         unavailable_reason: fault?.reason ?? null,
+        network_status: network?.status ?? null,
+        network_reason: network?.reason ?? null,
       }
     })
     return listView('/assets', false, data)

@@ -1,0 +1,81 @@
+import type { BlockRef, ChainAdapter } from '../chain/adapter.ts'
+import {
+  loadNetworkState,
+  type NetworkState,
+  saveChainIdentity,
+  startCheckpoint,
+} from '../db/queries/network-state.ts'
+import { leaveTransfersBehind } from '../db/queries/transfers.ts'
+import { withSystemTransaction } from '../db/transaction.ts'
+import type { Log } from '../log.ts'
+import { abandonUnsettled, LeadLost, type RecordingParts } from './record-reading.ts'
+
+/**
+ * Where to go on: the stored checkpoint, or the node's tip on a network that was never followed, or that is
+ * another chain than it was. What was final on the other chain stays so and is no longer followed; what was not
+ * is given up.
+ */
+export async function findCheckpoint(parts: RecordingParts, parameters: string, log: Log): Promise<BlockRef> {
+  const { adapter, pool } = parts
+  const { network } = adapter
+  const state = await loadNetworkState(pool, network)
+  const checkpoint = checkpointOf(state)
+  const chain = await adapter.identity()
+  if (state === null || checkpoint === null) return start(parts, { parameters, chain }, null)
+  if (!(await isOtherChain(adapter, state, { parameters, chain }))) {
+    if (chain !== null && chain !== state.chain) await saveChainIdentity(pool, network, chain)
+    return checkpoint
+  }
+  log.warn(
+    { network, from: { parameters: state.parameters, chain: state.chain }, to: { parameters, chain } },
+    'the network is another chain than before: starting at its tip',
+  )
+  await abandonUnsettled(parts)
+  return start(parts, { parameters, chain }, { chain: state.chain, hash: checkpoint.hash })
+}
+
+/** Learns which chain is followed, where it had no block to tell by before; false where it still has none. */
+export async function rememberIdentity({ adapter, pool }: RecordingParts): Promise<boolean> {
+  const chain = await adapter.identity()
+  if (chain === null) return false
+  await saveChainIdentity(pool, adapter.network, chain)
+  return true
+}
+
+/**
+ * Whether the node is on another chain than the one that was read: other parameters, or other blocks from the
+ * first on. A chain of one's own may have its first block reorganised away; it then knows the old blocks all the
+ * same. A node that has our first block and not our last is behind, and is waited for.
+ */
+export async function isOtherChain(
+  adapter: Pick<ChainAdapter, 'knows'>,
+  state: NetworkState,
+  now: { readonly parameters: string; readonly chain: string | null },
+): Promise<boolean> {
+  if (state.parameters !== now.parameters) return true
+  if (state.hash === null || state.chain === null || state.chain === now.chain) return false
+  return !(await adapter.knows(state.hash))
+}
+
+function checkpointOf(state: NetworkState | null): BlockRef | null {
+  if (state === null || state.height === null || state.hash === null) return null
+  return { height: state.height, hash: state.hash, timeMs: state.blockTime?.getTime() ?? 0 }
+}
+
+/** No address of ours is older than the first start on a chain, so nothing below the tip can pay one. */
+async function start(
+  { adapter, pool, clock }: RecordingParts,
+  now: { readonly parameters: string; readonly chain: string | null },
+  before: { readonly chain: string | null; readonly hash: string } | null,
+): Promise<BlockRef> {
+  const { network } = adapter
+  const block = await adapter.tip()
+  const started = await withSystemTransaction(pool, async (tx) => {
+    const position = { ...now, block, beforeHash: before?.hash ?? null, now: clock() }
+    if (!(await startCheckpoint(tx, network, position))) return false
+    if (before !== null) await leaveTransfersBehind(tx, network, before.chain, now.chain)
+    return true
+  })
+  if (!started) throw new LeadLost(`another process started ${network}`)
+  return block
+}
