@@ -1,7 +1,8 @@
 import type { AuditCheck } from './audit-check.ts'
 
-/** Ledger transfers of a payment: `dep:<network>:<txid>:<index>:<number>`. */
-const POSTING_PREFIX = `'dep:' || t.network || ':' || t.txid || ':' || t.output_index || ':'`
+/** Ledger transfers of a payment, as core/ledger/deposit names them: `dep:<network>:<txid>:<index>[:<invoice>]:<number>`. */
+const POSTING_PREFIX = `'dep:' || t.network || ':' || t.txid || ':' || t.output_index || ':' ||
+  case when t.network ~ '^(bitcoin|litecoin)-' then '' else t.invoice_id || ':' end`
 
 /** The ledger against itself and against the transfers it stands for. */
 export const LEDGER_CHECKS: readonly AuditCheck[] = [

@@ -1,4 +1,5 @@
 import type { AssetId, Network } from '../core/assets.ts'
+import type { MarkHeights } from '../core/finality.ts'
 
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
 
@@ -84,6 +85,11 @@ export interface ChainAdapter {
    * still acceptable to the node (it is offered again), or conflicting and dead.
    */
   fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>>
+  /**
+   * How far the chain's own consensus has come, as long as `checkpoint` is on the node's best chain; null where it is
+   * not, and nothing is proved. Absent on chains whose blocks are counted.
+   */
+  readMarks?(checkpoint: BlockRef): Promise<MarkHeights | null>
   /** Calls `wake` when something may have changed; returns how to stop. Missing a wake-up loses nothing. */
   subscribe(wake: () => void): () => void
   close(): Promise<void>

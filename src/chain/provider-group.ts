@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Network } from '../core/assets.ts'
+import type { MarkHeights } from '../core/finality.ts'
 import {
   type BlockRef,
   type ChainAdapter,
@@ -122,6 +123,25 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#ask((chain) => chain.fateOf(txids))
   }
 
+  /** As the followed provider tells them, and no higher than another one does: value needs both. */
+  async readMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
+    const marks = await this.#ask(async (chain) => (await chain.readMarks?.(checkpoint)) ?? null)
+    if (marks === null) return null
+    const nowMs = this.#clock().getTime()
+    for (const provider of this.#providers) {
+      if (provider === this.#followed || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
+      try {
+        const theirs = await within(OPINION_TIMEOUT_MS, provider.chain.readMarks?.(checkpoint) ?? noMarks())
+        if (theirs !== null) return lowest(marks, theirs)
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        this.#silentUntilMs.set(provider, nowMs + ASK_AGAIN_MS)
+      }
+    }
+    // Nobody else has come to our checkpoint: what waits for marks waits for them.
+    return null
+  }
+
   subscribe(wake: () => void): () => void {
     const waker = { wake, stop: this.#followed.chain.subscribe(wake) }
     this.#wakers.push(waker)
@@ -237,6 +257,13 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     throw new ChainUnavailable(why === undefined ? missing.message : `${why}; ${missing.message}`)
   }
 }
+
+const noMarks = async (): Promise<MarkHeights | null> => null
+
+const lowest = (one: MarkHeights, other: MarkHeights): MarkHeights => ({
+  safe: Math.min(one.safe, other.safe),
+  finalized: Math.min(one.finalized, other.finalized),
+})
 
 /** The answer, or `ChainUnavailable` once it has been waited for long enough; a late one is ignored. */
 async function within<Result>(ms: number, answer: Promise<Result>): Promise<Result> {

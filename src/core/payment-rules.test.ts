@@ -78,10 +78,28 @@ test('confirmations follow what the invoice is worth; an unknown worth takes the
   expect([99_999n, 100_000n, 999_999n, 1_000_000n, null].map((cents) => of('LTC', cents))).toEqual([
     6, 12, 12, 24, 24,
   ])
+  for (const asset of ['ETH', 'ETH_BASE', 'USDC_BASE'] as const) {
+    expect([99_999n, 100_000n, 999_999n, 1_000_000n, null].map((cents) => of(asset, cents))).toEqual([
+      'safe',
+      'safe',
+      'safe',
+      'finalized',
+      'finalized',
+    ])
+    expect(of(asset, 100n, 'regtest')).toBe('safe')
+  }
+  expect([of('SOL', 100n), of('SOL', null)]).toEqual(['finalized', 'finalized'])
   expect(of('LTC', null, 'regtest')).toBe(1)
   expect(of('BTC', null, 'signet')).toBe(6)
   const own = readPaymentRules({ confirmations: { LTC: [2, 4, 8] } })
   expect(confirmationsFor(own, 'LTC', 100_000n, 'main')).toEqual({ LTC: 4 })
+  const marked = readPaymentRules({ confirmations: { ETH: [2, 'safe', 'finalized'], LTC: ['safe', 6, 6] } })
+  expect([100n, 100_000n, null].map((cents) => confirmationsFor(marked, 'ETH', cents, 'main').ETH)).toEqual([
+    2,
+    'safe',
+    'finalized',
+  ])
+  expect(marked.confirmations.LTC).toEqual([6, 12, 24])
 })
 
 test('a tolerance is the smaller of its percentage and its cap, and nothing where nobody knows the worth', () => {

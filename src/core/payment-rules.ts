@@ -1,4 +1,5 @@
 import { ASSET_IDS, ASSETS, type AssetId } from './assets.ts'
+import { type Finality, isFinalityFor, isMarked } from './finality.ts'
 import type { ConfirmationsByAsset } from './invoice/types.ts'
 
 /** Payment windows a merchant may choose, in minutes (spec §8). */
@@ -13,8 +14,8 @@ export type Tolerance = {
   readonly capCents: bigint
 }
 
-/** Confirmations for invoices under 1,000 US dollars, under 10,000, and from there on. */
-export type ConfirmationTiers = readonly [number, number, number]
+/** What makes payments final for invoices under 1,000 US dollars, under 10,000, and from there on. */
+export type ConfirmationTiers = readonly [Finality, Finality, Finality]
 
 /** What a merchant decided for one mode; null where the default of that moment applies. */
 export type PaymentRules = {
@@ -26,7 +27,7 @@ export type PaymentRules = {
   readonly toleranceOver: Tolerance
   /** Base units; a merchant can only raise an asset's minimum. */
   readonly minimums: { readonly [asset in AssetId]?: bigint }
-  readonly confirmations: { readonly [asset in AssetId]?: ConfirmationTiers }
+  readonly confirmations: { readonly [asset in AssetId]: ConfirmationTiers }
   /** Whether a buyer may reopen an expired invoice at the current price. */
   readonly reopenExpired: boolean
 }
@@ -35,10 +36,13 @@ const NO_TOLERANCE: Tolerance = { basisPoints: 0, capCents: 0n }
 const BASIS_POINTS_MAX = 5_000
 const CONFIRMATIONS_MAX = 1_000
 
-/** Blocks to `paid` on chains that are followed by counting blocks. */
-const DEFAULT_CONFIRMATIONS: { readonly [asset in AssetId]?: ConfirmationTiers } = {
+const DEFAULT_CONFIRMATIONS: { readonly [asset in AssetId]: ConfirmationTiers } = {
   BTC: [1, 3, 6],
   LTC: [6, 12, 24],
+  ETH: ['safe', 'safe', 'finalized'],
+  ETH_BASE: ['safe', 'safe', 'finalized'],
+  USDC_BASE: ['safe', 'safe', 'finalized'],
+  SOL: ['finalized', 'finalized', 'finalized'],
 }
 
 /** US cents from which the second and the third tier of confirmations count. */
@@ -96,8 +100,8 @@ export function defaultAsset(
 }
 
 /**
- * Blocks that settle a payment of an invoice. The highest tier where nobody knows what it is worth; one block on
- * a chain of one's own, which nobody else can reorganise.
+ * What settles a payment of an invoice. The highest tier where nobody knows what it is worth; one block on a
+ * counted chain of one's own, which nobody else can reorganise. A marked chain of one's own marks its blocks soon.
  */
 export function confirmationsFor(
   rules: PaymentRules,
@@ -106,8 +110,7 @@ export function confirmationsFor(
   parameters: string,
 ): ConfirmationsByAsset {
   const tiers = rules.confirmations[asset]
-  if (tiers === undefined) return {}
-  if (parameters === 'regtest') return { [asset]: 1 }
+  if (parameters === 'regtest' && !isMarked(asset)) return { [asset]: 1 }
   if (usdCents === null || usdCents >= TIER_CENTS[1]) return { [asset]: tiers[2] }
   return { [asset]: usdCents >= TIER_CENTS[0] ? tiers[1] : tiers[0] }
 }
@@ -132,21 +135,21 @@ function readUnits(value: unknown): bigint | null {
   return typeof value === 'string' && /^[0-9]{1,60}$/.test(value) ? BigInt(value) : null
 }
 
-function readTiers(value: unknown): ConfirmationTiers | null {
+function readTiers(value: unknown, asset: AssetId): ConfirmationTiers | null {
   if (!Array.isArray(value) || value.length !== 3) return null
   const [first, second, third]: unknown[] = value
-  const isTier = (tier: unknown): tier is number => isCount(tier, CONFIRMATIONS_MAX) && tier >= 1
+  const isTier = (tier: unknown): tier is Finality => isFinalityFor(asset, tier, CONFIRMATIONS_MAX)
   return isTier(first) && isTier(second) && isTier(third) ? [first, second, third] : null
 }
 
 function readByAsset<Value>(
   value: unknown,
-  read: (field: unknown) => Value | null,
+  read: (field: unknown, asset: AssetId) => Value | null,
 ): { [asset in AssetId]?: Value } {
   const byAsset: { [asset in AssetId]?: Value } = {}
   if (!isObject(value)) return byAsset
   for (const asset of ASSET_IDS) {
-    const field = read(value[asset])
+    const field = read(value[asset], asset)
     if (field !== null) byAsset[asset] = field
   }
   return byAsset

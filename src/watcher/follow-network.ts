@@ -9,6 +9,7 @@ import {
 } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
 import { ASSET_IDS, type Keyspace, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
+import type { MarkHeights } from '../core/finality.ts'
 import type { Pool } from '../db/pool.ts'
 import { type NetworkStatus, saveNetworkHealth } from '../db/queries/network-state.ts'
 import { streamPrograms } from '../db/queries/watched-programs.ts'
@@ -177,8 +178,8 @@ class LeadSession {
         const mempool = await adapter.readMempool()
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
-          await settleAgreed(this.#parts, checkpoint.height)
-          await this.#finishReading(beganAt, checkpoint.height)
+          const marks = await settleAgreed(this.#parts, checkpoint)
+          await this.#finishReading(beganAt, checkpoint.height, marks)
           return checkpoint
         }
       }
@@ -203,7 +204,7 @@ class LeadSession {
   }
 
   /** Tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
-  async #finishReading(beganAt: Date, tipHeight: number): Promise<void> {
+  async #finishReading(beganAt: Date, tipHeight: number, marks: MarkHeights | null): Promise<void> {
     const { adapter, pool, clock, notifier } = this.#options
     const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= UPKEEP_INTERVAL_MS
     if (!isDue && this.#lastHealth === healthKey('ok', this.#notice)) return
@@ -212,7 +213,7 @@ class LeadSession {
     const expired = await expireInvoices({ pool, clock }, reading)
     for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
     if (expired.length > 0) notifier.deliveriesWaiting()
-    await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt })
+    await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt, marks })
   }
 
   async #loadPrograms(afterIndex: number): Promise<void> {
@@ -256,7 +257,7 @@ class LeadSession {
   async #saveHealth(
     status: NetworkStatus,
     reason: string | null,
-    reading: { tipHeight?: number; readAt?: Date },
+    reading: { tipHeight?: number; readAt?: Date; marks?: MarkHeights | null },
   ): Promise<void> {
     const { adapter, pool, clock, log, observer } = this.#options
     await saveNetworkHealth(pool, adapter.network, { status, reason, ...reading, now: clock() })

@@ -14,10 +14,13 @@ import {
   disconnectedBy,
   type InvoiceFacts,
   type InvoiceOwner,
+  keyOf,
+  keyOfTracked,
   reconcileBlocks,
   reconcileMempool,
   vanishedFrom,
 } from '../core/chain/reconcile.ts'
+import type { MarkHeights } from '../core/finality.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
 import { moveCheckpoint } from '../db/queries/network-state.ts'
@@ -106,15 +109,24 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
 }
 
 /**
- * Makes final what has its confirmations at the checkpoint and is in blocks that a second provider has too; the
- * rest waits. Where one provider decides alone nothing is left to do: its blocks' own facts did it.
+ * Makes final what has its confirmations, or its mark, at the checkpoint and is in blocks that a second provider has
+ * too; the rest waits. Where one provider decides alone on a counted chain nothing is left to do: its blocks' own
+ * facts did it. Returns the marks; null where there are none.
  */
-export async function settleAgreed(parts: RecordingParts, tipHeight: number): Promise<void> {
+export async function settleAgreed(
+  parts: RecordingParts,
+  checkpoint: BlockPosition,
+): Promise<MarkHeights | null> {
   const { adapter, agreement, pool } = parts
-  if (agreement === null) return
-  const due = dueAt(tipHeight, await loadTrackedTransfers(pool, adapter.network, tipHeight))
-  const agreed = await agreement.agreedBlocks(blocksOf(due))
-  await recordFacts(parts, settled(due, agreed), tipHeight)
+  const marks = (await adapter.readMarks?.(checkpoint)) ?? null
+  if (agreement === null && marks === null) return null
+  const tracked = await loadTrackedTransfers(pool, adapter.network, checkpoint.height)
+  const due = dueAt(checkpoint.height, marks, tracked)
+  const blocks = blocksOf(due)
+  const agreed =
+    agreement === null ? new Set(blocks.map(({ hash }) => hash)) : await agreement.agreedBlocks(blocks)
+  await recordFacts(parts, settled(due, agreed), checkpoint.height)
+  return marks
 }
 
 /**
@@ -180,11 +192,11 @@ async function withRecords(
   tracked: readonly TrackedTransfer[],
   transfers: readonly (FoundTransfer & InvoiceOwner)[],
 ): Promise<TrackedTransfer[]> {
-  const known = new Set(tracked.map(({ payment }) => `${payment.txid}:${payment.outputIndex}`))
-  const unknown = transfers.filter(({ txid, outputIndex }) => !known.has(`${txid}:${outputIndex}`))
+  const known = new Set(tracked.map(keyOfTracked))
+  const unknown = transfers.filter((transfer) => !known.has(keyOf(transfer)))
   const asked = unknown.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid }))
   const records = await loadTransfersOf(parts.pool, parts.adapter.network, asked)
-  const more = records.filter(({ payment }) => !known.has(`${payment.txid}:${payment.outputIndex}`))
+  const more = records.filter((record) => !known.has(keyOfTracked(record)))
   return [...tracked, ...more]
 }
 

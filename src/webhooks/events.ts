@@ -114,7 +114,9 @@ export type Payment = {
   readonly amount: string
   readonly status: 'detected' | 'confirming' | 'confirmed' | 'replaced' | 'reorged'
   readonly confirmations: number
-  readonly confirmations_required: number
+  /** Null where `finality` is a word of the chain. */
+  readonly confirmations_required: number | null
+  readonly finality: 'blocks' | 'safe' | 'finalized'
   readonly late: boolean
   readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | null
   readonly detected_at: string

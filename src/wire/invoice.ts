@@ -109,7 +109,13 @@ export const paymentView = z
     amount: amountView,
     status: z.enum(['detected', 'confirming', 'confirmed', 'replaced', 'reorged']),
     confirmations: z.int(),
-    confirmations_required: z.int(),
+    confirmations_required: z.int().nullable().meta({
+      description: 'Blocks that make the payment final; null where `finality` is a word of the chain.',
+    }),
+    finality: z.enum(['blocks', 'safe', 'finalized']).meta({
+      description:
+        'What makes the payment final: a count of blocks (`confirmations_required`), or that the chain itself calls its block `safe` or `finalized`.',
+    }),
     late: z.boolean().meta({ description: 'Seen within ten minutes after the deadline.' }),
     review_reason: z.enum(['wrong_asset', 'late', 'cancelled', 'after_settlement']).nullable(),
     detected_at: timestamp,

@@ -74,7 +74,12 @@ export class InvoiceOracle {
         if (memory.hash !== transfer.blockHash) memory.final = false
         memory.hash = transfer.blockHash
         const required = this.world.invoice.confirmations[transfer.asset] ?? 0
-        if (this.world.tip - transfer.place + 1 >= required) memory.final = true
+        const { marks, tip } = this.world
+        const enough =
+          typeof required === 'number'
+            ? tip - transfer.place + 1 >= required
+            : transfer.place <= marks[required]
+        if (enough) memory.final = true
       }
     }
   }

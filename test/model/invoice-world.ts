@@ -1,3 +1,4 @@
+import { markAt } from '../../src/core/finality.ts'
 import { advanceInvoice } from '../../src/core/invoice/advance.ts'
 import type { Invoice, InvoiceEffect, InvoiceInput, TransferFact } from '../../src/core/invoice/types.ts'
 import { makeInvoice } from '../support/invoice.ts'
@@ -36,6 +37,8 @@ export class InvoiceWorld {
   invoice: Invoice
   nowMs: number
   tip = 100
+  /** What the chain's consensus has marked: never above the tip, and moved down only by a reorganisation. */
+  marks = { safe: 98, finalized: 96 }
   readonly transfers: WorldTransfer[] = []
   readonly effects: InvoiceEffect[] = []
   readonly log: string[] = []
@@ -49,7 +52,8 @@ export class InvoiceWorld {
     this.invoice = makeInvoice({
       toleranceUnder: tolerance,
       toleranceOver: tolerance,
-      confirmations: { LTC: 1 + random.below(3), BTC: 1 },
+      // Litecoin has no marks; the invoice does not know that, and its other histories are the same.
+      confirmations: { LTC: random.pick([1, 2, 3, 'safe', 'finalized']), BTC: 1 },
     })
     this.nowMs = this.invoice.createdAtMs
   }
@@ -89,11 +93,23 @@ export class InvoiceWorld {
     const depth = 1 + this.random.below(3)
     this.branch += 1
     this.tip -= depth
+    this.marks = {
+      safe: Math.min(this.marks.safe, this.tip),
+      finalized: Math.min(this.marks.finalized, this.tip),
+    }
     for (const transfer of this.transfers) {
       if (typeof transfer.place !== 'number' || transfer.place <= this.tip) continue
       transfer.place = this.random.chance(0.3) ? 'gone' : null
     }
     for (let block = 0; block <= depth; block++) this.mineBlock(0.5)
+    this.tellTransfers()
+    return true
+  }
+
+  mark(): boolean {
+    const safe = this.marks.safe + this.random.below(this.tip - this.marks.safe + 1)
+    const finalized = this.marks.finalized + this.random.below(safe - this.marks.finalized + 1)
+    this.marks = { safe, finalized }
     this.tellTransfers()
     return true
   }
@@ -166,8 +182,10 @@ export class InvoiceWorld {
     }
     if (transfer.place === null) return { ...base, state: 'mempool' }
     if (transfer.place === 'gone') return { ...base, state: 'replaced' }
+    const mark = markAt(transfer.place, this.marks)
     return {
       ...base,
+      ...(mark === null ? {} : { mark }),
       state: 'block',
       block: { height: transfer.place, hash: transfer.blockHash, timeMs: transfer.firstSeenMs },
       confirmations: this.tip - transfer.place + 1,
@@ -191,6 +209,8 @@ const ACTIONS: readonly { readonly name: string; readonly act: (world: InvoiceWo
   { name: 'mine', act: (world) => world.mine() },
   { name: 'mine', act: (world) => world.mine() },
   { name: 'mine', act: (world) => world.mine() },
+  { name: 'mark', act: (world) => world.mark() },
+  { name: 'mark', act: (world) => world.mark() },
   { name: 'reorganise', act: (world) => world.reorganise() },
   { name: 'replace', act: (world) => world.replace() },
   { name: 'come back', act: (world) => world.comeBack() },

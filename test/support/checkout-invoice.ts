@@ -62,7 +62,7 @@ export function litecoinPayment(change: Partial<Payment> = {}): Payment {
     detectedAtMs: NOW_MS,
     confirmedAtMs: null,
     block: null,
-    confirmationsRequired: 6,
+    finality: 6,
     late: false,
     dust: false,
     reviewReason: null,

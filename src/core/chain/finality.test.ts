@@ -19,7 +19,7 @@ function tracked(txid: string, changes: Partial<Payment>): TrackedTransfer {
     detectedAtMs: 1,
     confirmedAtMs: null,
     block: blockAt(100),
-    confirmationsRequired: 3,
+    finality: 3,
     late: false,
     dust: false,
     reviewReason: null,
@@ -34,9 +34,9 @@ function tracked(txid: string, changes: Partial<Payment>): TrackedTransfer {
 
 test('a transfer is due at the tip that gives it its last confirmation, and not before', () => {
   const transfer = tracked('a', {})
-  expect(dueAt(101, [transfer])).toEqual([])
-  expect(dueAt(102, [transfer])).toMatchObject([{ invoiceId: 'inv_a', confirmations: 3 }])
-  expect(dueAt(150, [transfer])).toMatchObject([{ confirmations: 51 }])
+  expect(dueAt(101, null, [transfer])).toEqual([])
+  expect(dueAt(102, null, [transfer])).toMatchObject([{ invoiceId: 'inv_a', confirmations: 3 }])
+  expect(dueAt(150, null, [transfer])).toMatchObject([{ confirmations: 51 }])
 })
 
 test('what is final, in no block, gone, or above the tip is not due', () => {
@@ -46,14 +46,14 @@ test('what is final, in no block, gone, or above the tip is not due', () => {
     tracked('c', { status: 'reorged', block: null }),
     tracked('d', { block: blockAt(200) }),
   ]
-  expect(dueAt(150, transfers)).toEqual([])
+  expect(dueAt(150, null, transfers)).toEqual([])
 })
 
 test('each block is asked about once, and only what lies in an agreed one becomes final', () => {
-  const due = dueAt(150, [
+  const due = dueAt(150, null, [
     tracked('a', {}),
     tracked('b', {}),
-    tracked('c', { block: blockAt(101), confirmationsRequired: 100, status: 'confirming' }),
+    tracked('c', { block: blockAt(101), finality: 100, status: 'confirming' }),
     tracked('d', { block: blockAt(102) }),
   ])
   expect(blocksOf(due).map(({ height }) => height)).toEqual([100, 102])
@@ -64,7 +64,22 @@ test('each block is asked about once, and only what lies in an agreed one become
 })
 
 test('without finality facts keep their blocks and lose their depth', () => {
-  const due = dueAt(150, [tracked('a', {})])
+  const due = dueAt(150, null, [tracked('a', {})])
   const [told] = withoutFinality(settled(due, new Set(['block-100'])))
   expect(told?.facts).toMatchObject([{ state: 'block', block: blockAt(100), confirmations: 0 }])
+})
+
+test('a transfer that waits for a mark is due once its block has it, however deep it lies', () => {
+  const [safe, finalized] = [tracked('a', { finality: 'safe' }), tracked('b', { finality: 'finalized' })]
+  const due = (safeHeight: number, finalizedHeight: number) =>
+    dueAt(900, { safe: safeHeight, finalized: finalizedHeight }, [safe, finalized]).map(
+      ({ payment }) => payment.txid,
+    )
+  expect(dueAt(900, null, [safe, finalized])).toEqual([])
+  expect(due(99, 99)).toEqual([])
+  expect(due(100, 99)).toEqual(['a'])
+  expect(due(100, 100)).toEqual(['a', 'b'])
+  const told = settled(dueAt(900, { safe: 100, finalized: 99 }, [safe]), new Set(['block-100']))
+  expect(told[0]?.facts).toMatchObject([{ mark: 'safe', minimumConfirmations: 1 }])
+  expect(withoutFinality(told)[0]?.facts[0]).not.toHaveProperty('mark')
 })

@@ -1,3 +1,4 @@
+import { type ConsensusMark, isFinal, type MarkHeights, markAt } from '../finality.ts'
 import type { BlockPosition } from '../invoice/types.ts'
 import { FactsByInvoice, type InvoiceFacts, identityOfPayment, type TrackedTransfer } from './reconcile.ts'
 
@@ -8,19 +9,36 @@ import { FactsByInvoice, type InvoiceFacts, identityOfPayment, type TrackedTrans
 export function withoutFinality(invoices: readonly InvoiceFacts[]): InvoiceFacts[] {
   return invoices.map((invoice) => ({
     ...invoice,
-    facts: invoice.facts.map((fact) => (fact.state === 'block' ? { ...fact, confirmations: 0 } : fact)),
+    facts: invoice.facts.map((fact) => {
+      if (fact.state !== 'block') return fact
+      const { mark: _mark, ...shallow } = fact
+      return { ...shallow, confirmations: 0 }
+    }),
   }))
 }
 
-export type DueTransfer = TrackedTransfer & { readonly block: BlockPosition; readonly confirmations: number }
+export type DueTransfer = TrackedTransfer & {
+  readonly block: BlockPosition
+  readonly confirmations: number
+  readonly mark: ConsensusMark | null
+}
 
-/** Transfers that have their confirmations at this tip and are not final yet. */
-export function dueAt(tipHeight: number, tracked: readonly TrackedTransfer[]): DueTransfer[] {
+/**
+ * Transfers that have what makes them final at this tip and are not final yet. `marks` were read while this was the
+ * tip; null on chains without any.
+ */
+export function dueAt(
+  tipHeight: number,
+  marks: MarkHeights | null,
+  tracked: readonly TrackedTransfer[],
+): DueTransfer[] {
   return tracked.flatMap((transfer) => {
-    const { status, block, confirmationsRequired } = transfer.payment
+    const { status, block, finality } = transfer.payment
     if (status !== 'confirming' || block === null || block.height > tipHeight) return []
     const confirmations = tipHeight - block.height + 1
-    return confirmations >= confirmationsRequired ? [{ ...transfer, block, confirmations }] : []
+    const mark = markAt(block.height, marks)
+    const isDue = isFinal(finality, mark === null ? { confirmations } : { confirmations, mark })
+    return isDue ? [{ ...transfer, block, confirmations, mark }] : []
   })
 }
 
@@ -33,9 +51,10 @@ export function blocksOf(due: readonly DueTransfer[]): BlockPosition[] {
 export function settled(due: readonly DueTransfer[], agreed: ReadonlySet<string>): InvoiceFacts[] {
   const facts = new FactsByInvoice()
   for (const transfer of due) {
-    const { block, confirmations, payment } = transfer
+    const { block, confirmations, mark, payment } = transfer
     if (!agreed.has(block.hash)) continue
-    facts.add(transfer, { ...identityOfPayment(payment), state: 'block', block, confirmations })
+    const depth = mark === null ? { confirmations } : { confirmations, mark }
+    facts.add(transfer, { ...identityOfPayment(payment), state: 'block', block, ...depth })
   }
   return facts.list()
 }

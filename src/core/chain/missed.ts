@@ -4,6 +4,7 @@ import {
   type InvoiceFacts,
   identityOf,
   keyOf,
+  keyOfTracked,
   type OwnedBlock,
   type TrackedTransfer,
 } from './reconcile.ts'
@@ -22,7 +23,7 @@ export type SecondReading = {
 /** Facts about what these blocks hold and the books do not have in that block: nothing where all was recorded. */
 export function missedIn(reading: SecondReading): InvoiceFacts[] {
   const facts = new FactsByInvoice()
-  const recorded = new Map(reading.records.map(({ payment }) => [keyOf(payment), payment]))
+  const recorded = new Map(reading.records.map((record) => [keyOfTracked(record), record.payment]))
   for (const { block, transfers } of reading.blocks) {
     for (const transfer of transfers) {
       const known = recorded.get(keyOf(transfer))

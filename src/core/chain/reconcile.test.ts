@@ -48,7 +48,7 @@ function tracked(txid: string, changes: Partial<Payment>): TrackedTransfer {
     detectedAtMs: 5_000,
     confirmedAtMs: null,
     block: null,
-    confirmationsRequired: 2,
+    finality: 2,
     late: false,
     dust: false,
     reviewReason: null,

@@ -1,4 +1,5 @@
 import type { Network } from '../assets.ts'
+import { countOf } from '../finality.ts'
 import type { BlockPosition, Payment, TransferFact } from '../invoice/types.ts'
 
 /**
@@ -44,11 +45,12 @@ export type BlocksReading = {
 export function disconnectedBy(reading: BlocksReading): TrackedTransfer[] {
   const included = new Set(reading.blocks.flatMap(({ transfers }) => transfers.map(keyOf)))
   const top = topOf(reading)
-  return reading.tracked.filter(({ payment }) => {
+  return reading.tracked.filter((transfer) => {
+    const { payment } = transfer
     if (payment.block === null || payment.block.height <= reading.ancestor.height) return false
     // Beyond what was read so far: decided when the walk comes there.
     if (payment.block.height > top && !reading.reachesTip) return false
-    return !included.has(keyOf(payment))
+    return !included.has(keyOfTracked(transfer))
   })
 }
 
@@ -61,7 +63,7 @@ export function disconnectedBy(reading: BlocksReading): TrackedTransfer[] {
 export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<string> | null): InvoiceFacts[] {
   const facts = new FactsByInvoice()
   const tipHeight = topOf(reading)
-  const tracked = new Map(reading.tracked.map((transfer) => [keyOf(transfer.payment), transfer]))
+  const tracked = new Map(reading.tracked.map((transfer) => [keyOfTracked(transfer), transfer]))
   const told = new Set<string>()
   for (const { block, transfers } of reading.blocks) {
     for (const transfer of transfers) {
@@ -82,14 +84,14 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
     }
   }
   for (const gone of disconnectedBy(reading)) {
-    told.add(keyOf(gone.payment))
+    told.add(keyOfTracked(gone))
     const state = alive === null || alive.has(gone.payment.txid) ? 'mempool' : 'reorged'
     facts.add(gone, { ...identityOfPayment(gone.payment), state })
   }
   for (const buried of reading.tracked) {
     const { payment } = buried
     // What is final needs no count, and what has no block has none.
-    if (payment.status !== 'confirming' || payment.block === null || told.has(keyOf(payment))) continue
+    if (payment.status !== 'confirming' || payment.block === null || told.has(keyOfTracked(buried))) continue
     if (payment.block.height > reading.ancestor.height) continue
     const confirmations = tipHeight - payment.block.height + 1
     facts.add(buried, { ...identityOfPayment(payment), state: 'block', block: payment.block, confirmations })
@@ -110,7 +112,7 @@ export type MempoolContents = {
 export function vanishedFrom(mempool: MempoolContents): TrackedTransfer[] {
   const present = new Set(mempool.transfers.map(keyOf))
   return mempool.tracked.filter(
-    ({ payment }) => isUnconfirmed(payment, mempool.tipHeight) && !present.has(keyOf(payment)),
+    (transfer) => isUnconfirmed(transfer.payment, mempool.tipHeight) && !present.has(keyOfTracked(transfer)),
   )
 }
 
@@ -121,7 +123,7 @@ export function vanishedFrom(mempool: MempoolContents): TrackedTransfer[] {
  */
 export function reconcileMempool(mempool: MempoolContents, dead: ReadonlySet<string>): InvoiceFacts[] {
   const facts = new FactsByInvoice()
-  const tracked = new Map(mempool.tracked.map((transfer) => [keyOf(transfer.payment), transfer]))
+  const tracked = new Map(mempool.tracked.map((transfer) => [keyOfTracked(transfer), transfer]))
   for (const transfer of mempool.transfers) {
     const known = tracked.get(keyOf(transfer))
     // A transfer in a block that we read stays there, whatever the mempool claims.
@@ -168,9 +170,20 @@ function topOf(reading: BlocksReading): number {
   return reading.blocks.at(-1)?.block.height ?? reading.ancestor.height
 }
 
-/** A transfer's name on its network. */
-export function keyOf(transfer: { readonly txid: string; readonly outputIndex: number }): string {
-  return `${transfer.txid}:${transfer.outputIndex}`
+/**
+ * A transfer's name on its network. The invoice belongs to it: on chains of accounts one transaction may credit many
+ * addresses, and has no outputs to tell them apart.
+ */
+export function keyOf(transfer: {
+  readonly invoiceId: string
+  readonly txid: string
+  readonly outputIndex: number
+}): string {
+  return `${transfer.invoiceId}:${transfer.txid}:${transfer.outputIndex}`
+}
+
+export function keyOfTracked({ invoiceId, payment }: TrackedTransfer): string {
+  return keyOf({ invoiceId, txid: payment.txid, outputIndex: payment.outputIndex })
 }
 
 /** What names a transfer that was found, as facts give it. */
@@ -181,7 +194,7 @@ export function identityOf(network: Network, transfer: OwnedTransfer) {
 
 /** What names a recorded transfer, as facts give it. */
 export function identityOfPayment(payment: Payment) {
-  const { network, txid, outputIndex, asset, amount, firstSeenMs, confirmationsRequired } = payment
+  const { network, txid, outputIndex, asset, amount, firstSeenMs, finality } = payment
   return {
     network,
     txid,
@@ -189,7 +202,7 @@ export function identityOfPayment(payment: Payment) {
     asset,
     amount,
     firstSeenMs,
-    minimumConfirmations: confirmationsRequired,
+    minimumConfirmations: countOf(finality) ?? 1,
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AssetId } from '../assets.ts'
+import { countOf } from '../finality.ts'
 import type { TipHeights } from '../invoice/render.ts'
 import {
   amountsOf,
@@ -31,7 +32,8 @@ export const CHECKOUT_STATES = [
 ] as const
 export type CheckoutState = (typeof CHECKOUT_STATES)[number]
 
-export type Confirmations = { readonly reached: number; readonly required: number }
+/** `required` is null where the chain's own word decides, and no count of blocks. */
+export type Confirmations = { readonly reached: number; readonly required: number | null }
 
 /** A payment as its sender may see it. */
 export type CheckoutPayment = {
@@ -155,19 +157,24 @@ function progressOf(invoice: Invoice, tipHeightOf: TipHeights): Confirmations | 
   for (const payment of invoice.payments) {
     if (!isFollowed(invoice, payment) || payment.status === 'confirmed') continue
     const own = confirmationsOf(payment, tipHeightOf)
-    if (slowest === null || own.required - own.reached > slowest.required - slowest.reached) slowest = own
+    if (slowest === null || missing(own) > missing(slowest)) slowest = own
   }
   return slowest
 }
 
+/** Blocks still to come; nobody can tell where the chain's own word decides. */
+function missing({ reached, required }: Confirmations): number {
+  return required === null ? Number.POSITIVE_INFINITY : required - reached
+}
+
 /** Confirmations as `reached` of `required`, never more than are required: past that they mean nothing. */
 export function confirmationsOf(payment: Payment, tipHeightOf: TipHeights): Confirmations {
-  const required = payment.confirmationsRequired
-  if (payment.status === 'confirmed') return { reached: required, required }
+  const required = countOf(payment.finality)
+  if (payment.status === 'confirmed') return { reached: required ?? 1, required }
   if (payment.block === null) return { reached: 0, required }
   const tip = tipHeightOf(payment.network) ?? payment.block.height
   const reached = Math.max(1, tip - payment.block.height + 1)
-  return { reached: Math.min(reached, required), required }
+  return { reached: required === null ? reached : Math.min(reached, required), required }
 }
 
 /** Dust and what left the chain are the merchant's business, not the buyer's. */

@@ -1,3 +1,4 @@
+import { atLeast, isFinal, strictestFinality } from '../finality.ts'
 import { announceConfirming, announceDetected, announceOutcome, type Progress } from './announce.ts'
 import { classifyTransfer, isLateForDeadline } from './classify.ts'
 import { bucketOf, deriveStatus, isUnderReview } from './status.ts'
@@ -118,9 +119,9 @@ function newPayment(invoice: Invoice, fact: TransferFact, id: string, nowMs: num
     detectedAtMs: nowMs,
     confirmedAtMs: null,
     block: null,
-    confirmationsRequired: Math.max(
+    finality: atLeast(
       fact.minimumConfirmations,
-      invoice.confirmations[fact.asset] ?? STRICTEST_CONFIRMATIONS,
+      invoice.confirmations[fact.asset] ?? strictestFinality(fact.asset),
     ),
     late,
     dust,
@@ -131,9 +132,6 @@ function newPayment(invoice: Invoice, fact: TransferFact, id: string, nowMs: num
     postings: 0,
   }
 }
-
-/** For an asset that the invoice has no rule for: its own rules were made before the asset existed. */
-const STRICTEST_CONFIRMATIONS = 24
 
 function include(invoice: Invoice, fact: TransferFact): Invoice {
   if (fact.state !== 'block') return invoice
@@ -147,7 +145,7 @@ function include(invoice: Invoice, fact: TransferFact): Invoice {
 function finalise(invoice: Invoice, fact: TransferFact, nowMs: number): Invoice {
   if (fact.state !== 'block') return invoice
   return updatePayment(invoice, fact, (payment) =>
-    payment.status === 'confirming' && fact.confirmations >= payment.confirmationsRequired
+    payment.status === 'confirming' && isFinal(payment.finality, fact)
       ? { ...payment, status: 'confirmed', confirmedAtMs: nowMs }
       : payment,
   )

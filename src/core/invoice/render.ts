@@ -1,5 +1,6 @@
 import { ASSETS, type Network } from '../assets.ts'
 import { paymentUri } from '../checkout/payment-uri.ts'
+import { countOf } from '../finality.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { Invoice, Payment } from './types.ts'
@@ -78,7 +79,8 @@ function renderPayment(payment: Payment, tipHeightOf: TipHeights) {
     amount: formatCoinAmount(payment.amount, ASSETS[payment.asset].decimals),
     status: payment.status,
     confirmations: confirmationsOf(payment, tipHeightOf(payment.network)),
-    confirmations_required: payment.confirmationsRequired,
+    confirmations_required: countOf(payment.finality),
+    finality: typeof payment.finality === 'number' ? ('blocks' as const) : payment.finality,
     late: payment.late,
     review_reason: payment.reviewReason,
     detected_at: time(payment.detectedAtMs),
@@ -89,7 +91,7 @@ function renderPayment(payment: Payment, tipHeightOf: TipHeights) {
 /** Blocks on top of and including the payment's own; at least what its status already proves. */
 export function confirmationsOf(payment: Payment, tipHeight: number | null): number {
   if (payment.block === null) return 0
-  const proven = payment.status === 'confirmed' ? payment.confirmationsRequired : 1
+  const proven = payment.status === 'confirmed' ? (countOf(payment.finality) ?? 1) : 1
   return Math.max(proven, tipHeight === null ? 0 : tipHeight - payment.block.height + 1)
 }
 

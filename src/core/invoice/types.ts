@@ -1,4 +1,5 @@
 import type { AssetId, Network } from '../assets.ts'
+import type { BlockDepth, Finality } from '../finality.ts'
 
 /** What a merchant reads. Derived from the facts by `deriveStatus`, never decided anywhere else. */
 export const INVOICE_STATUSES = [
@@ -55,8 +56,8 @@ export type Payment = {
   readonly detectedAtMs: number
   readonly confirmedAtMs: number | null
   readonly block: BlockPosition | null
-  /** Blocks, the including one counted, after which this payment is final. */
-  readonly confirmationsRequired: number
+  /** What makes this payment final. */
+  readonly finality: Finality
   /** Seen within the horizon after the deadline. */
   readonly late: boolean
   /** Too small to mean anything: recorded, and otherwise ignored. */
@@ -78,8 +79,8 @@ export type RateEvidence = {
   readonly sources: readonly { readonly name: string; readonly usdPerUnit: string; readonly at: string }[]
 }
 
-/** Blocks needed for each asset that may arrive on this invoice's addresses. */
-export type ConfirmationsByAsset = { readonly [asset in AssetId]?: number }
+/** What makes payments final, for each asset that may arrive on this invoice's addresses. */
+export type ConfirmationsByAsset = { readonly [asset in AssetId]?: Finality }
 
 export type Invoice = {
   readonly merchantId: string
@@ -144,7 +145,7 @@ export type TransferFact = {
   readonly minimumConfirmations: number
 } & (
   | { readonly state: 'mempool' }
-  | { readonly state: 'block'; readonly block: BlockPosition; readonly confirmations: number }
+  | ({ readonly state: 'block'; readonly block: BlockPosition } & BlockDepth)
   /** A conflicting transaction took its inputs, or no node knows it any more. */
   | { readonly state: 'replaced' }
   /** Its block left the chain and it is in no mempool. */

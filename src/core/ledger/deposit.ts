@@ -1,5 +1,5 @@
 import { ASSETS } from '../assets.ts'
-import type { Invoice, InvoiceEffect, LedgerBucket } from '../invoice/types.ts'
+import type { Invoice, InvoiceEffect, LedgerBucket, Payment } from '../invoice/types.ts'
 import { parsePrice, usdValueOf } from '../money.ts'
 
 /** `chain` is the outside world: what was received stands there as a negative balance. */
@@ -9,7 +9,7 @@ export type LedgerAccount = 'chain' | 'pending' | 'suspense' | 'available' | 're
 export function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kind: 'posting' }>) {
   const { payment } = posting
   return {
-    id: `dep:${payment.network}:${payment.txid}:${payment.outputIndex}:${posting.number}`,
+    id: `${depositName(invoice, payment)}:${posting.number}`,
     kind: posting.to === 'none' ? 'deposit_void' : 'deposit',
     invoiceId: invoice.id,
     asset: payment.asset,
@@ -18,6 +18,16 @@ export function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect
     amount: payment.amount,
     usdCents: usdCentsOf(invoice, payment.asset === invoice.asset ? payment.amount : null),
   }
+}
+
+/**
+ * What a deposit's postings are called, before their number. One transaction on a chain of accounts may credit several
+ * invoices and has no outputs to tell them apart, so that there the invoice belongs to the name.
+ */
+function depositName(invoice: Invoice, { network, txid, outputIndex, asset }: Payment): string {
+  const output = `dep:${network}:${txid}:${outputIndex}`
+  const { keyFamily } = ASSETS[asset]
+  return keyFamily === 'bitcoin' || keyFamily === 'litecoin' ? output : `${output}:${invoice.id}`
 }
 
 function accountOf(bucket: LedgerBucket): LedgerAccount {

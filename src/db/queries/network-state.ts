@@ -1,4 +1,5 @@
 import type { Network } from '../../core/assets.ts'
+import type { MarkHeights } from '../../core/finality.ts'
 import type { BlockPosition } from '../../core/invoice/types.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tx } from '../transaction.ts'
@@ -18,6 +19,8 @@ export type NetworkState = {
   readonly blockTime: Date | null
   /** The node's tip. */
   readonly tipHeight: number | null
+  /** What the chain's own consensus calls safe and finalized; null where it has no such words, or was not asked yet. */
+  readonly marks: MarkHeights | null
   readonly status: NetworkStatus
   /** What is wrong and how to mend it; null where nothing is. */
   readonly reason: string | null
@@ -33,12 +36,15 @@ type NetworkStateRow = {
   hash: string | null
   block_time: Date | null
   tip_height: number | null
+  safe_height: number | null
+  finalized_height: number | null
   status: NetworkStatus
   reason: string | null
   read_at: Date | null
 }
 
-const COLUMNS = 'network, parameters, chain, height, hash, block_time, tip_height, status, reason, read_at'
+const COLUMNS = `network, parameters, chain, height, hash, block_time, tip_height, safe_height,
+  finalized_height, status, reason, read_at`
 
 /** Every network that was ever followed: a handful of rows. */
 export async function loadNetworkStates(db: Queryable): Promise<NetworkState[]> {
@@ -55,7 +61,7 @@ export async function loadNetworkState(db: Queryable, network: Network): Promise
   return rows[0] === undefined ? null : stateFromRow(rows[0])
 }
 
-/** Says how a network stands; makes its row on the first call. Where `tipHeight` or `readAt` is null the known one stays. */
+/** Says how a network stands; makes its row on the first call. What is null of `tipHeight`, `readAt` and `marks` stays as known. */
 export async function saveNetworkHealth(
   db: Queryable,
   network: Network,
@@ -64,16 +70,28 @@ export async function saveNetworkHealth(
     reason: string | null
     tipHeight?: number | null
     readAt?: Date | null
+    marks?: MarkHeights | null
     now: Date
   },
 ): Promise<void> {
   await db.query(
-    `insert into network_state (network, status, reason, tip_height, read_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6)
+    `insert into network_state (network, status, reason, tip_height, read_at, updated_at, safe_height, finalized_height)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
      on conflict (network) do update
      set status = $2, reason = $3, tip_height = coalesce($4, network_state.tip_height),
-       read_at = coalesce($5, network_state.read_at), updated_at = $6`,
-    [network, health.status, health.reason, health.tipHeight ?? null, health.readAt ?? null, health.now],
+       read_at = coalesce($5, network_state.read_at), updated_at = $6,
+       safe_height = coalesce($7, network_state.safe_height),
+       finalized_height = coalesce($8, network_state.finalized_height)`,
+    [
+      network,
+      health.status,
+      health.reason,
+      health.tipHeight ?? null,
+      health.readAt ?? null,
+      health.now,
+      health.marks?.safe ?? null,
+      health.marks?.finalized ?? null,
+    ],
   )
 }
 
@@ -97,7 +115,8 @@ export async function startCheckpoint(
     `insert into network_state (network, parameters, chain, height, hash, block_time, status, updated_at)
      values ($1, $2, $3, $4, $5, $6, 'starting', $7)
      on conflict (network) do update
-     set parameters = $2, chain = $3, height = $4, hash = $5, block_time = $6, tip_height = null, updated_at = $7
+     set parameters = $2, chain = $3, height = $4, hash = $5, block_time = $6, tip_height = null, updated_at = $7,
+       safe_height = null, finalized_height = null
      where network_state.hash is not distinct from $8`,
     [network, parameters, chain, block.height, block.hash, new Date(block.timeMs), now, beforeHash],
   )
@@ -134,6 +153,10 @@ function stateFromRow(row: NetworkStateRow): NetworkState {
     hash: row.hash,
     blockTime: row.block_time,
     tipHeight: row.tip_height,
+    marks:
+      row.safe_height === null || row.finalized_height === null
+        ? null
+        : { safe: row.safe_height, finalized: row.finalized_height },
     status: row.status,
     reason: row.reason,
     readAt: row.read_at,

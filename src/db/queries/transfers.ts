@@ -1,4 +1,5 @@
 import type { AssetId, Network } from '../../core/assets.ts'
+import { type ConsensusMark, countOf, type Finality } from '../../core/finality.ts'
 import type { LedgerBucket, Payment, PaymentReviewReason, PaymentStatus } from '../../core/invoice/types.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
@@ -20,7 +21,8 @@ type TransferRow = {
   block_height: number | null
   block_hash: string | null
   block_time: Date | null
-  confirmations_required: number
+  confirmations_required: number | null
+  finality_mark: ConsensusMark | null
   late: boolean
   dust: boolean
   review_reason: PaymentReviewReason | null
@@ -33,7 +35,7 @@ type TransferRow = {
 
 /** What a payment is made of; the table has more. */
 const COLUMNS = `id, merchant_id, livemode, invoice_id, network, txid, output_index, asset, amount, status, first_seen_at,
-  detected_at, confirmed_at, block_height, block_hash, block_time, confirmations_required, late, dust, review_reason,
+  detected_at, confirmed_at, block_height, block_hash, block_time, confirmations_required, finality_mark, late, dust, review_reason,
   resolution, announced_confirming, announced_review, ledger_bucket, ledger_postings`
 
 /** A transfer that the watcher must follow, with whose it is. */
@@ -135,9 +137,9 @@ export async function insertPayments(
       `insert into transfer (merchant_id, id, livemode, status, first_seen_at, confirmed_at, block_height, block_hash,
          block_time, late, review_reason, resolution, announced_confirming, announced_review, ledger_bucket,
          ledger_postings, invoice_id, network, txid, output_index, asset, amount, detected_at,
-         confirmations_required, dust)
+         confirmations_required, finality_mark, dust)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $25)`,
+         $22, $23, $24, $25, $26)`,
       [
         ...changingColumns(tenant, payment),
         invoiceId,
@@ -147,7 +149,8 @@ export async function insertPayments(
         payment.asset,
         payment.amount,
         new Date(payment.detectedAtMs),
-        payment.confirmationsRequired,
+        countOf(payment.finality),
+        typeof payment.finality === 'number' ? null : payment.finality,
         payment.dust,
       ],
     )
@@ -198,6 +201,12 @@ function trackedFromRow(row: TransferRow): TrackedTransfer {
   }
 }
 
+function finalityOf(row: TransferRow): Finality {
+  const finality = row.finality_mark ?? row.confirmations_required
+  if (finality === null) throw new Error(`nothing says when payment ${row.id} is final`)
+  return finality
+}
+
 function paymentFromRow(row: TransferRow): Payment {
   return {
     id: row.id,
@@ -214,7 +223,7 @@ function paymentFromRow(row: TransferRow): Payment {
       row.block_height === null || row.block_hash === null || row.block_time === null
         ? null
         : { height: row.block_height, hash: row.block_hash, timeMs: row.block_time.getTime() },
-    confirmationsRequired: row.confirmations_required,
+    finality: finalityOf(row),
     late: row.late,
     dust: row.dust,
     reviewReason: row.review_reason,

@@ -188,6 +188,7 @@ function SettledBody({ page }: { page: CheckoutPage }) {
 function Progress({ page: { view, language } }: { page: CheckoutPage }) {
   if (view.progress === null) return null
   const { reached, required } = view.progress
+  if (required === null) return <p class="progress">{language.messages.finalising}</p>
   const text = fill(language.messages.confirmations, { reached: String(reached), required: String(required) })
   return (
     <div class="progress">

@@ -71,5 +71,6 @@ function paymentStatus({ messages }: Language, payment: CheckoutPayment): string
   if (payment.status === 'detected') return messages.payment_detected
   if (payment.status === 'confirmed') return messages.payment_confirmed
   const { reached, required } = payment.confirmations
+  if (required === null) return messages.payment_finalising
   return fill(messages.payment_confirming, { reached: String(reached), required: String(required) })
 }

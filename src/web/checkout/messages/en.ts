@@ -35,6 +35,7 @@ export const en = {
   confirming_heading: 'Confirming your payment',
   confirming_lead: 'Your payment is in the {network} network’s chain. You can close this page.',
   confirmations: 'Confirmation {reached} of {required}',
+  finalising: 'Waiting until the network makes it final',
   paid_heading: 'Payment complete',
   paid_lead: 'Thank you. {merchant} has your payment.',
   overpaid_heading: 'Payment complete',
@@ -92,6 +93,7 @@ export const en = {
   transaction: 'Transaction',
   payment_detected: 'Detected',
   payment_confirming: 'Confirming, {reached} of {required}',
+  payment_finalising: 'Confirming',
   payment_confirmed: 'Confirmed',
   payment_review: 'Waits for review',
 

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import {
+  type BlockDepth,
+  type Finality,
+  isFinal,
+  isFinalityFor,
+  markAt,
+  strictestFinality,
+} from './finality.ts'
+
+test.each<[Finality, BlockDepth, boolean]>([
+  [3, { confirmations: 2 }, false],
+  [3, { confirmations: 3 }, true],
+  [3, { confirmations: 2, mark: 'finalized' }, false],
+  ['safe', { confirmations: 900 }, false],
+  ['safe', { confirmations: 1, mark: 'safe' }, true],
+  ['safe', { confirmations: 1, mark: 'finalized' }, true],
+  ['finalized', { confirmations: 900, mark: 'safe' }, false],
+  ['finalized', { confirmations: 1, mark: 'finalized' }, true],
+])('a payment that needs %s in a block %o is final: %s', (finality, depth, expected) => {
+  expect(isFinal(finality, depth)).toBe(expected)
+})
+
+test('a block has the highest mark at or above it', () => {
+  const marks = { safe: 10, finalized: 5 }
+  expect([5, 6, 10, 11].map((height) => markAt(height, marks))).toEqual(['finalized', 'safe', 'safe', null])
+  expect(markAt(1, null)).toBeNull()
+})
+
+test('what the invoice has no rule for waits the longest, by the measure of its chain', () => {
+  expect([strictestFinality('LTC'), strictestFinality('ETH'), strictestFinality('SOL')]).toEqual([
+    24,
+    'finalized',
+    'finalized',
+  ])
+})
+
+test('a rule names a mark only where the chain has it', () => {
+  expect(['BTC', 'USDC_BASE', 'SOL'].map((asset) => isFinalityFor(asset as 'BTC', 'safe', 9))).toEqual([
+    false,
+    true,
+    false,
+  ])
+  expect(isFinalityFor('SOL', 'finalized', 9)).toBe(true)
+  for (const value of [0, 10, 1.5, '1', 'latest', null]) expect(isFinalityFor('ETH', value, 9)).toBe(false)
+})

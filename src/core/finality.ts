@@ -1,0 +1,64 @@
+import { ASSETS, type AssetId } from './assets.ts'
+
+/** What a chain's own consensus says of a block: Ethereum's and Base's `safe` and `finalized`, Solana's `finalized`. */
+export const CONSENSUS_MARKS = ['safe', 'finalized'] as const
+export type ConsensusMark = (typeof CONSENSUS_MARKS)[number]
+
+/** When a payment is final: so many blocks deep, the including one counted, or in a block that has this mark. */
+export type Finality = number | ConsensusMark
+
+/** How deep a block lies as far as a reading proves it. `mark` is absent where the chain has none or nobody asked. */
+export type BlockDepth = { readonly confirmations: number; readonly mark?: ConsensusMark }
+
+/** Heights of the highest blocks that have each mark, read together with the tip. `finalized` is never above `safe`. */
+export type MarkHeights = { readonly safe: number; readonly finalized: number }
+
+/** For an asset that an invoice has no rule for. */
+const STRICTEST_COUNT = 24
+
+/** Whether a block so deep is deep enough. A finalized block is safe. */
+export function isFinal(finality: Finality, { confirmations, mark }: BlockDepth): boolean {
+  switch (finality) {
+    case 'safe':
+      return mark === 'safe' || mark === 'finalized'
+    case 'finalized':
+      return mark === 'finalized'
+    default:
+      return confirmations >= finality
+  }
+}
+
+/** The mark of a block at this height. */
+export function markAt(height: number, marks: MarkHeights | null): ConsensusMark | null {
+  if (marks === null) return null
+  if (height <= marks.finalized) return 'finalized'
+  return height <= marks.safe ? 'safe' : null
+}
+
+/** A rule, and what consensus demands of a coin before it can move at all, as one. Marked chains demand nothing more. */
+export function atLeast(minimumConfirmations: number, finality: Finality): Finality {
+  return typeof finality === 'number' ? Math.max(minimumConfirmations, finality) : finality
+}
+
+/** For money in an asset that the invoice has no rule for. */
+export function strictestFinality(asset: AssetId): Finality {
+  return isMarked(asset) ? 'finalized' : STRICTEST_COUNT
+}
+
+/** Whether the asset's chain marks blocks, so that a count of them says little. */
+export function isMarked(asset: AssetId): boolean {
+  const { keyFamily } = ASSETS[asset]
+  return keyFamily === 'evm' || keyFamily === 'solana'
+}
+
+/** The count of blocks in a rule; null where it is a mark. */
+export function countOf(finality: Finality): number | null {
+  return typeof finality === 'number' ? finality : null
+}
+
+/** Whether a stored or configured value is a rule for this asset: a mark only where its chain has it. */
+export function isFinalityFor(asset: AssetId, value: unknown, countMax: number): value is Finality {
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 1 && value <= countMax
+  if (value === 'safe') return ASSETS[asset].keyFamily === 'evm'
+  return value === 'finalized' && isMarked(asset)
+}
