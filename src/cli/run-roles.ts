@@ -134,6 +134,8 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       log,
       keyring,
       networks,
+      prices,
+      notifier,
       listenUrl: context.urls.api,
       sandbox,
     }

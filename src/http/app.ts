@@ -6,6 +6,7 @@ import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './
 import { createAuthenticate } from './credentials.ts'
 import type { ApiDeps } from './deps.ts'
 import { addDocumentation } from './documentation.ts'
+import { createMarketReader } from './market.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { API_PREFIX, type Route } from './route.ts'
@@ -19,8 +20,9 @@ export type ApiApp = Hono<Variables>
 /** The merchants' API with its documentation, as a Hono app. Every answer carries `request-id`. */
 export function createApiApp(deps: ApiDeps): ApiApp {
   const elapsedMs = deps.elapsedMs ?? (() => performance.now())
+  const rulesOf = createRulesCache(deps.pool, elapsedMs)
   const gate: Gate = {
-    deps: { ...deps, rulesOf: createRulesCache(deps.pool, elapsedMs) },
+    deps: { ...deps, rulesOf, marketOf: createMarketReader({ ...deps, elapsedMs, rulesOf }) },
     authenticate: createAuthenticate(deps.pool, elapsedMs),
     limiter: createRateLimiter(deps.rateLimits, elapsedMs),
   }

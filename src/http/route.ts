@@ -4,6 +4,7 @@ import type { Tenant, Tx } from '../db/transaction.ts'
 import type { ErrorCode } from '../wire/errors.ts'
 import type { Scope } from '../wire/scopes.ts'
 import type { ApiDeps } from './deps.ts'
+import type { MarketOf } from './market.ts'
 
 /** Before every route's path; a breaking change of the API would have another. */
 export const API_PREFIX = '/api/v1'
@@ -12,6 +13,8 @@ export const API_PREFIX = '/api/v1'
 export type RouteDeps = ApiDeps & {
   /** The merchant's payment rules in this mode, at most half a second old. */
   readonly rulesOf: (tenant: Tenant) => Promise<PaymentRules>
+  /** What the merchant can sell for now in this mode. */
+  readonly marketOf: MarketOf
 }
 
 /** A request that was authenticated, allowed and parsed. */

@@ -45,6 +45,8 @@ export function planInvoice(
     readonly supportOf: (asset: AssetId) => AssetSupport
     readonly priceOf: (asset: AssetId) => Price | null
     readonly nowMs: number
+    /** In place of the end of the rules' payment window. */
+    readonly expiresAtMs?: number
   },
 ): InvoicePlan {
   const { livemode, rules, supportOf } = context
@@ -65,6 +67,7 @@ export function planInvoice(
     price,
     parameters: parameters ?? '',
     nowMs: context.nowMs,
+    ...(context.expiresAtMs === undefined ? {} : { expiresAtMs: context.expiresAtMs }),
   })
   if (quote.kind === 'refused') return { kind: 'refused', code: quote.code, param }
   if (parameters === null || halted) return { kind: 'unavailable', code: 'asset_unavailable', asset }

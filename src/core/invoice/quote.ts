@@ -68,8 +68,8 @@ export function quoteInvoice(
     /** Of the asset's network. */
     readonly parameters: string
     readonly nowMs: number
-    /** In place of the rules' payment window. */
-    readonly windowMinutes?: number
+    /** In place of the end of the rules' payment window. */
+    readonly expiresAtMs?: number
   },
 ): InvoiceQuote {
   const { asset, rules, price } = context
@@ -78,7 +78,6 @@ export function quoteInvoice(
   if (price === null && asked.kind === 'usd') return { kind: 'rate_unavailable' }
   const sums = sumsOf(asked, asset, price?.price ?? null)
   if (sums.amount < minimumOf(rules, asset)) return { kind: 'refused', code: 'amount_too_small' }
-  const expiresInMs = (context.windowMinutes ?? rules.windowMinutes) * MS_PER_MINUTE
   return {
     kind: 'quoted',
     terms: {
@@ -90,7 +89,7 @@ export function quoteInvoice(
       toleranceOver: toleranceFor(rules.toleranceOver, sums.amount, sums.worthCents),
       confirmations: confirmationsFor(rules, asset, sums.worthCents, context.parameters),
       createdAtMs: context.nowMs,
-      expiresAtMs: context.nowMs + expiresInMs,
+      expiresAtMs: context.expiresAtMs ?? context.nowMs + rules.windowMinutes * MS_PER_MINUTE,
     },
   }
 }

@@ -177,6 +177,38 @@ export async function updateInvoice(
   return rowCount === 1
 }
 
+/** Writes the coin of an invoice and all that follows from it. The row was read with `forUpdate`. */
+export async function updateInvoiceTerms(tx: Tx, tenant: Tenant, invoice: Invoice): Promise<void> {
+  const { rowCount } = await tx.query(
+    `update invoice
+     set asset = $4, amount = $5, rate = $6, tolerance_under = $7, tolerance_over = $8, confirmations = $9,
+       address = $10
+     where merchant_id = $1 and id = $2 and livemode = $3`,
+    [
+      tenant.merchantId,
+      invoice.id,
+      tenant.livemode,
+      invoice.asset,
+      invoice.amount,
+      jsonOrNull(invoice.rate),
+      invoice.toleranceUnder,
+      invoice.toleranceOver,
+      JSON.stringify(invoice.confirmations),
+      invoice.address,
+    ],
+  )
+  if (rowCount !== 1) throw new Error(`invoice ${invoice.id} changed its coin and is not there`)
+}
+
+/** The invoice as which one was reopened, or null. Served by invoice_reopened_once. */
+export async function findReopening(tx: Tx, tenant: Tenant, invoiceId: string): Promise<string | null> {
+  const { rows } = await tx.query<{ id: string }>(
+    'select id from invoice where merchant_id = $1 and reopened_from = $2 and livemode = $3',
+    [tenant.merchantId, invoiceId, tenant.livemode],
+  )
+  return rows[0]?.id ?? null
+}
+
 /** An open invoice whose deadline has passed, for one asset; the watcher settles it. Served by invoice_open_deadline. */
 export async function findInvoicesPastDeadline(
   db: Queryable,

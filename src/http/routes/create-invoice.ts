@@ -1,9 +1,10 @@
 import type { z } from 'zod'
+import { priceIn, supportIn } from '../../core/invoice/market.ts'
 import { planInvoice } from '../../core/invoice/plan.ts'
 import type { AskedAmount } from '../../core/invoice/quote.ts'
-import { createInvoice } from '../../flows/create-invoice.ts'
+import { commitNewInvoice } from '../../db/commit-new-invoice.ts'
 import { createInvoiceBody, invoiceView } from '../../wire/invoice.ts'
-import { invoiceViewOf, priceIn, supportIn } from '../invoice-support.ts'
+import { invoiceViewOf } from '../invoice-support.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 
@@ -35,7 +36,7 @@ export const createInvoiceRoute = defineRoute({
         livemode: tenant.livemode,
         rules,
         supportOf: supportIn(networks, tenant.livemode),
-        priceOf: priceIn(deps, tenant.livemode),
+        priceOf: priceIn(deps.prices, tenant.livemode),
         nowMs: deps.clock().getTime(),
       },
     )
@@ -50,7 +51,7 @@ export const createInvoiceRoute = defineRoute({
     if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
     if (plan.kind === 'unavailable') throw new ApiProblem(plan.code, { param: 'asset' })
     const { body, tenant, requestId } = request
-    const created = await createInvoice(tx, {
+    const created = await commitNewInvoice(tx, {
       tenant,
       plan,
       details: {

@@ -1,6 +1,6 @@
+import { supportIn } from '../../core/invoice/market.ts'
 import { acceptedAssets } from '../../core/payment-rules.ts'
 import { rateList } from '../../wire/account.ts'
-import { supportIn } from '../invoice-support.ts'
 import { listView } from '../list-view.ts'
 import { defineRoute } from '../route.ts'
 

@@ -1,31 +1,34 @@
 import type { InvoicePlan } from '../core/invoice/plan.ts'
 import type { TipHeights } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { invoiceEvent } from '../db/commit-advance.ts'
-import { insertEvent } from '../db/queries/events.ts'
-import { claimAddress, insertInvoice } from '../db/queries/invoices.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
+import { invoiceEvent } from './commit-advance.ts'
+import { insertEvent } from './queries/events.ts'
+import { claimAddress, insertInvoice } from './queries/invoices.ts'
+import type { Tenant, Tx } from './transaction.ts'
 
-export type NewInvoiceDetails = {
-  readonly allowAssetSelection: boolean
-  readonly customerEmail: string | null
-  readonly externalReference: string | null
-  readonly metadata: { readonly [key: string]: unknown } | null
-}
+/** What an invoice has beside its terms; where it comes from is left out where nothing but a request made it. */
+export type NewInvoiceDetails = Pick<
+  Invoice,
+  'allowAssetSelection' | 'customerEmail' | 'externalReference' | 'metadata'
+> &
+  Partial<
+    Pick<Invoice, 'amountSource' | 'orderReference' | 'checkoutSessionId' | 'paymentLinkId' | 'reopenedFrom'>
+  >
 
 /**
  * Writes a planned invoice: takes an address from the pool, writes the invoice and `invoice.created` with its
- * deliveries. In the caller's transaction, so that the answer kept under an Idempotency-Key commits with it.
+ * deliveries. In the caller's transaction, so that what made it and the answer kept for it commit with it.
  */
-export async function createInvoice(
+export async function commitNewInvoice(
   tx: Tx,
   input: {
     tenant: Tenant
     plan: Extract<InvoicePlan, { kind: 'planned' }>
     details: NewInvoiceDetails
     tipHeightOf: TipHeights
-    requestId: string
+    /** Of the API request that asks for it; null where a buyer does. */
+    requestId: string | null
   },
 ): Promise<
   | {
@@ -41,6 +44,7 @@ export async function createInvoice(
   const claimed = await claimAddress(tx, plan.keyspace, plan.parameters, now)
   if (claimed === null) return { kind: 'no_address' }
   const invoice: Invoice = {
+    ...NO_ORIGIN,
     ...plan.terms,
     ...input.details,
     ...NOTHING_HAPPENED_YET,
@@ -48,11 +52,6 @@ export async function createInvoice(
     livemode: tenant.livemode,
     id: newId('invoice', now),
     address: claimed.address,
-    amountSource: 'merchant',
-    orderReference: null,
-    checkoutSessionId: null,
-    paymentLinkId: null,
-    reopenedFrom: null,
   }
   const event = invoiceEvent('invoice.created', invoice, 1, {
     now,
@@ -82,4 +81,12 @@ const NOTHING_HAPPENED_YET = {
     partialSums: [],
   },
   payments: [],
+} as const
+
+const NO_ORIGIN = {
+  amountSource: 'merchant',
+  orderReference: null,
+  checkoutSessionId: null,
+  paymentLinkId: null,
+  reopenedFrom: null,
 } as const

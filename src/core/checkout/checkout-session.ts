@@ -1,0 +1,74 @@
+import { deriveStatus, wasSettled } from '../invoice/status.ts'
+import type { Invoice } from '../invoice/types.ts'
+
+/** One order on a payment link. */
+export type CheckoutSession = {
+  readonly merchantId: string
+  readonly id: string
+  readonly livemode: boolean
+  readonly paymentLinkId: string
+  readonly orderReference: string
+  readonly usdCents: bigint
+  /** The payment window as it was asked for; null where the link or the merchant decided. */
+  readonly askedMinutes: number | null
+  readonly createdAtMs: number
+  /** The final deadline of any payment; nothing renews it. */
+  readonly expiresAtMs: number
+  readonly cancelledAtMs: number | null
+  /** The invoice it became when the buyer continued. */
+  readonly invoiceId: string | null
+}
+
+export const SESSION_STATUSES = ['active', 'completed', 'expired', 'cancelled'] as const
+export type SessionStatus = (typeof SESSION_STATUSES)[number]
+
+/**
+ * What a session is at `nowMs` (spec §3). Without payments it ends by its own deadline or a cancellation; with
+ * payments it follows its invoice, which may be settled by what arrives within the horizon after the deadline.
+ */
+export function sessionStatus(
+  session: CheckoutSession,
+  invoice: Invoice | null,
+  nowMs: number,
+): SessionStatus {
+  const byTime = nowMs >= session.expiresAtMs ? 'expired' : 'active'
+  if (invoice === null) return session.cancelledAtMs === null ? byTime : 'cancelled'
+  // Once completed it stays so: what later leaves the chain is the invoice's to tell.
+  if (wasSettled(invoice)) return 'completed'
+  if (session.cancelledAtMs !== null || invoice.cancelledAtMs !== null) return 'cancelled'
+  switch (deriveStatus(invoice)) {
+    case 'awaiting_payment':
+      return byTime
+    case 'expired':
+      return 'expired'
+    default:
+      return 'active'
+  }
+}
+
+/** Whether a buyer who comes back with the session's URL is shown anything at all. */
+export function isSessionShown(session: CheckoutSession, invoice: Invoice | null, nowMs: number): boolean {
+  const status = sessionStatus(session, invoice, nowMs)
+  return status === 'active' || status === 'completed' || (invoice !== null && hasPayments(invoice))
+}
+
+/** Money has come for the invoice, whatever it means for it. Dust is none. */
+export function hasPayments(invoice: Invoice): boolean {
+  return invoice.payments.some((payment) => !payment.dust)
+}
+
+/**
+ * Whether another request for the same order reference asks for the same checkout (spec §3): link, amount,
+ * duration as it was asked for, and mode.
+ */
+export function asksForSession(
+  session: CheckoutSession,
+  asked: Pick<CheckoutSession, 'paymentLinkId' | 'usdCents' | 'askedMinutes' | 'livemode'>,
+): boolean {
+  return (
+    session.paymentLinkId === asked.paymentLinkId &&
+    session.usdCents === asked.usdCents &&
+    session.askedMinutes === asked.askedMinutes &&
+    session.livemode === asked.livemode
+  )
+}

@@ -1,0 +1,40 @@
+import type { AssetId } from '../assets.ts'
+import { acceptedIn, assetFault, type Market } from '../invoice/market.ts'
+import { planInvoice } from '../invoice/plan.ts'
+import { formatUsd } from '../money.ts'
+
+/** Why a coin cannot be chosen at the moment. */
+export type CoinFault = 'asset_unavailable' | 'rate_unavailable' | 'amount_too_small' | 'amount_too_large'
+
+/** One card of the coin choice. What is wrong with one coin disables its card alone. */
+export type CoinOffer = {
+  readonly asset: AssetId
+  readonly available: boolean
+  readonly reason: CoinFault | null
+  /** Base units at the price of the moment; null where nothing can be said. */
+  readonly amount: bigint | null
+}
+
+/** The accepted coins for a total of US cents, in the order of the assets, and the one to begin with. */
+export function coinOffers(
+  market: Market,
+  usdCents: bigint,
+  wanted: AssetId | null,
+  nowMs: number,
+): { coins: readonly CoinOffer[]; defaultAsset: AssetId | null } {
+  const { accepted, chosen } = acceptedIn(market)
+  const coins = accepted.map((asset) => offerOf(market, usdCents, asset, nowMs))
+  return { coins, defaultAsset: wanted !== null && accepted.includes(wanted) ? wanted : chosen }
+}
+
+function offerOf(market: Market, usdCents: bigint, asset: AssetId, nowMs: number): CoinOffer {
+  const refused = (reason: CoinFault): CoinOffer => ({ asset, available: false, reason, amount: null })
+  const asked = { kind: 'usd', usdAmount: formatUsd(usdCents), asset } as const
+  const plan = planInvoice(asked, { ...market, nowMs })
+  if (plan.kind === 'unavailable') return refused(plan.code)
+  if (plan.kind === 'refused') {
+    return refused(plan.code === 'amount_too_large' ? plan.code : 'amount_too_small')
+  }
+  const fault = assetFault(market, asset)
+  return { asset, available: fault === null, reason: fault?.code ?? null, amount: plan.terms.amount }
+}

@@ -1,0 +1,70 @@
+import { type AssetId, type Network, networkOf } from '../assets.ts'
+import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
+import type { AssetSupport } from './plan.ts'
+import type { Price } from './quote.ts'
+import type { TipHeights } from './render.ts'
+import type { RateEvidence } from './types.ts'
+
+/** What one merchant can sell for in one mode at this moment. */
+export type Market = {
+  readonly livemode: boolean
+  readonly rules: PaymentRules
+  readonly supportOf: (asset: AssetId) => AssetSupport
+  readonly priceOf: (asset: AssetId) => Price | null
+  /** Whether the address pool of the asset had one to give. */
+  readonly hasAddressFor: (asset: AssetId) => boolean
+  readonly tipHeightOf: TipHeights
+}
+
+/** What a watcher wrote of a network, as far as selling depends on it. */
+type NetworkStanding = { readonly parameters: string | null; readonly status: string }
+
+/** What this server can do for an asset, by what its watcher wrote of the network. */
+export function supportIn(
+  networks: { stateOf(network: Network): NetworkStanding | null },
+  livemode: boolean,
+): (asset: AssetId) => AssetSupport {
+  return (asset) => {
+    const state = networks.stateOf(networkOf(asset, livemode))
+    return { parameters: state?.parameters ?? null, halted: state?.status === 'halted' }
+  }
+}
+
+/** What a source of prices answers. */
+type Quote =
+  | { readonly kind: 'quote'; readonly price: bigint; readonly evidence: RateEvidence }
+  | { readonly kind: 'unavailable' }
+
+/** The price of an asset now, or null. Reads memory only. */
+export function priceIn(
+  prices: { quote(asset: AssetId, livemode: boolean): Quote },
+  livemode: boolean,
+): (asset: AssetId) => Price | null {
+  return (asset) => {
+    const quote = prices.quote(asset, livemode)
+    return quote.kind === 'quote' ? quote : null
+  }
+}
+
+/** The coins that the merchant accepts, and the one that is taken where nobody chose. */
+export function acceptedIn(market: Pick<Market, 'livemode' | 'rules' | 'supportOf'>): {
+  accepted: readonly AssetId[]
+  chosen: AssetId | null
+} {
+  const isConfigured = (asset: AssetId) => market.supportOf(asset).parameters !== null
+  const accepted = acceptedAssets(market.rules, market.livemode, isConfigured)
+  return { accepted, chosen: defaultAsset(market.rules, accepted, isConfigured) }
+}
+
+export type AssetFault = { readonly code: 'asset_unavailable' | 'rate_unavailable'; readonly reason: string }
+
+/** Why an invoice in dollars could not be made in an asset now, in the order in which making one would find out. */
+export function assetFault(market: Market, asset: AssetId): AssetFault | null {
+  const support = market.supportOf(asset)
+  const fault = (reason: string): AssetFault => ({ code: 'asset_unavailable', reason })
+  if (support.parameters === null) return fault('No node of its network is connected in this mode.')
+  if (support.halted) return fault('Its network is halted: the operator must look at the node.')
+  if (market.priceOf(asset) === null)
+    return { code: 'rate_unavailable', reason: 'There is no trustworthy price at the moment.' }
+  return market.hasAddressFor(asset) ? null : fault('No deposit address is ready; more are being derived.')
+}

@@ -1,0 +1,39 @@
+import { ASSETS } from '../assets.ts'
+import type { PaymentLink } from '../checkout/payment-link.ts'
+import { windowMinutesOf } from '../checkout/payment-link.ts'
+import { formatCoinAmount, formatUsd } from '../money.ts'
+import type { Market } from './market.ts'
+import { type InvoicePlan, planInvoice } from './plan.ts'
+import { deriveStatus } from './status.ts'
+import type { Invoice } from './types.ts'
+
+const MS_PER_MINUTE = 60_000
+
+/** Whether the buyer may have an expired invoice again at the price of the moment. */
+export function isReopenable(
+  invoice: Invoice,
+  link: Pick<PaymentLink, 'active'> | null,
+  rules: { readonly reopenExpired: boolean },
+): boolean {
+  if (deriveStatus(invoice) !== 'expired') return false
+  if (invoice.payments.some((payment) => !payment.dust)) return false
+  // A session's deadline is final; its merchant opens another one.
+  if (invoice.checkoutSessionId !== null) return false
+  return invoice.paymentLinkId === null ? rules.reopenExpired : link?.active === true
+}
+
+/** The terms of the new invoice: what the old one asked for, at the price of the moment, with a window of its own. */
+export function planReopening(
+  invoice: Invoice,
+  link: PaymentLink | null,
+  market: Market,
+  nowMs: number,
+): InvoicePlan {
+  const { asset } = invoice
+  const minutes = link === null ? market.rules.windowMinutes : windowMinutesOf(link, market.rules)
+  const asked =
+    invoice.usdCents === null
+      ? ({ kind: 'coin', amount: formatCoinAmount(invoice.amount, ASSETS[asset].decimals) } as const)
+      : ({ kind: 'usd', usdAmount: formatUsd(invoice.usdCents) } as const)
+  return planInvoice({ ...asked, asset }, { ...market, nowMs, expiresAtMs: nowMs + minutes * MS_PER_MINUTE })
+}

@@ -1,0 +1,51 @@
+import type { AssetId } from '../assets.ts'
+import { formatUsd } from '../money.ts'
+import type { Market } from './market.ts'
+import { type InvoicePlan, planInvoice } from './plan.ts'
+import { deriveStatus } from './status.ts'
+import type { Invoice } from './types.ts'
+
+export type SwitchPlan =
+  | {
+      readonly kind: 'switch'
+      readonly next: Invoice
+      readonly plan: Extract<InvoicePlan, { kind: 'planned' }>
+    }
+  /** It is the invoice's coin already: its amount is locked and stays. */
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'not_allowed' }
+  | { readonly kind: 'paid_already' }
+  | { readonly kind: 'closed' }
+  | {
+      readonly kind: 'asset_unavailable'
+      readonly reason:
+        | 'asset_unavailable'
+        | 'rate_unavailable'
+        | 'asset_not_accepted'
+        | 'amount_too_small'
+        | 'amount_too_large'
+    }
+
+/**
+ * The invoice in another coin, at the price of the moment, with the deadline it has (`next.address` is still the
+ * former coin's). Refused from the first payment on, whatever became of it: its sender expects the price it paid.
+ */
+export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, nowMs: number): SwitchPlan {
+  if (!invoice.allowAssetSelection || invoice.usdCents === null) return { kind: 'not_allowed' }
+  if (invoice.payments.some((payment) => !payment.dust)) return { kind: 'paid_already' }
+  if (deriveStatus(invoice) !== 'awaiting_payment' || nowMs >= invoice.expiresAtMs) return { kind: 'closed' }
+  if (asset === invoice.asset) return { kind: 'unchanged' }
+  const plan = planInvoice(
+    { kind: 'usd', usdAmount: formatUsd(invoice.usdCents), asset },
+    { ...market, nowMs, expiresAtMs: invoice.expiresAtMs },
+  )
+  if (plan.kind === 'unavailable') return { kind: 'asset_unavailable', reason: plan.code }
+  if (plan.kind === 'refused') {
+    if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no dollar amount')
+    return { kind: 'asset_unavailable', reason: plan.code }
+  }
+  const { createdAtMs: _quotedAt, ...terms } = plan.terms
+  // Addresses of earlier coins stay watched, and money on them keeps the rule it was promised.
+  const confirmations = { ...invoice.confirmations, ...terms.confirmations }
+  return { kind: 'switch', plan, next: { ...invoice, ...terms, confirmations } }
+}

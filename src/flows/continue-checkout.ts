@@ -1,0 +1,168 @@
+import type { Clock } from '../clock.ts'
+import type { AssetId } from '../core/assets.ts'
+import { isSessionShown } from '../core/checkout/checkout-session.ts'
+import type { CoinFault } from '../core/checkout/coin-offers.ts'
+import {
+  type BadAmountReason,
+  chargeOf,
+  type PaymentLink,
+  SLUG_PATTERN,
+  windowMinutesOf,
+} from '../core/checkout/payment-link.ts'
+import type { Market } from '../core/invoice/market.ts'
+import { type InvoicePlan, planInvoice } from '../core/invoice/plan.ts'
+import { formatUsd } from '../core/money.ts'
+import { commitNewInvoice, type NewInvoiceDetails } from '../db/commit-new-invoice.ts'
+import { loadWholeSession } from '../db/load-session.ts'
+import type { Pool } from '../db/pool.ts'
+import { setSessionInvoice } from '../db/queries/checkout-sessions.ts'
+import { findLinkOwner, loadPaymentLink } from '../db/queries/payment-links.ts'
+import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
+import { isSessionToken, readSessionToken } from '../secrets/checkout-token.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+
+const MS_PER_MINUTE = 60_000
+
+export type ContinueCheckoutDeps = {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly marketOf: (tenant: Tenant) => Promise<Market>
+  readonly notifier: { deliveriesWaiting(): void }
+}
+
+export type ContinueRequest = {
+  readonly slug: string
+  readonly checkoutToken?: string | undefined
+  readonly usd?: string | undefined
+  readonly asset: AssetId
+}
+
+export type Continued =
+  | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
+  /** Nothing that can be continued; what a page shows of it is `readPaymentPage`'s neutral one. */
+  | { readonly kind: 'neutral' }
+  | { readonly kind: 'bad_amount'; readonly tenant: Tenant; readonly reason: BadAmountReason }
+  | {
+      readonly kind: 'asset_unavailable'
+      readonly tenant: Tenant
+      readonly asset: AssetId
+      readonly reason: CoinFault | 'asset_not_accepted'
+    }
+
+type Outcome = Continued & { readonly deliveries?: number }
+const NEUTRAL: Outcome = { kind: 'neutral' }
+
+/**
+ * The buyer presses Continue. A session becomes one invoice however often and however quickly that happens, with
+ * the session's own deadline; a plain link makes one invoice for each press.
+ */
+export async function continueCheckout(
+  deps: ContinueCheckoutDeps,
+  request: ContinueRequest,
+): Promise<Continued> {
+  if (!SLUG_PATTERN.test(request.slug)) return NEUTRAL
+  const { deliveries = 0, ...continued } = await outcomeOf(deps, request)
+  if (deliveries > 0) deps.notifier.deliveriesWaiting()
+  return continued
+}
+
+function outcomeOf(deps: ContinueCheckoutDeps, request: ContinueRequest): Promise<Outcome> {
+  const { checkoutToken, usd } = request
+  if (checkoutToken === undefined) return continuePlainLink(deps, request)
+  return usd === undefined ? continueSession(deps, request, checkoutToken) : Promise.resolve(NEUTRAL)
+}
+
+async function continueSession(
+  deps: ContinueCheckoutDeps,
+  request: ContinueRequest,
+  token: string,
+): Promise<Outcome> {
+  const reference = readSessionToken(deps.keyring, token)
+  if (reference === null) return NEUTRAL
+  const tenant = { merchantId: reference.merchantId, livemode: reference.livemode }
+  const market = await deps.marketOf(tenant)
+  return withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
+    const found = await loadWholeSession(tx, tenant, reference.sessionId, { forUpdate: true })
+    if (found === null || found.link.slug !== request.slug) return NEUTRAL
+    const { session, link, invoice } = found
+    const nowMs = deps.clock().getTime()
+    if (!isSessionToken(deps.keyring, token, reference, session)) return NEUTRAL
+    if (!isSessionShown(session, invoice, nowMs)) return NEUTRAL
+    if (invoice !== null) return { kind: 'invoice', tenant, invoiceId: invoice.id }
+    const plan = planFor(session.usdCents, request.asset, market, nowMs, session.expiresAtMs)
+    const made = await makeInvoice(tx, tenant, market, request.asset, plan, {
+      ...linkDetails(link),
+      orderReference: session.orderReference,
+      checkoutSessionId: session.id,
+    })
+    if (made.kind === 'invoice' && !(await setSessionInvoice(tx, tenant, session.id, made.invoiceId)))
+      throw new Error(`session ${session.id} was continued without holding its row`)
+    return made
+  })
+}
+
+async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRequest): Promise<Outcome> {
+  const owner = await findLinkOwner(deps.pool, request.slug)
+  if (owner === null) return NEUTRAL
+  const { tenant, linkId } = owner
+  const market = await deps.marketOf(tenant)
+  return withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
+    const link = await loadPaymentLink(tx, tenant, linkId)
+    if (link === null || !link.active) return NEUTRAL
+    const charge = chargeOf(link, request.usd)
+    if (charge.kind === 'bad_amount') return { ...charge, tenant }
+    const nowMs = deps.clock().getTime()
+    const expiresAtMs = nowMs + windowMinutesOf(link, market.rules) * MS_PER_MINUTE
+    const plan = planFor(charge.usdCents, request.asset, market, nowMs, expiresAtMs)
+    return makeInvoice(tx, tenant, market, request.asset, plan, {
+      ...linkDetails(link),
+      amountSource: charge.amountSource,
+    })
+  })
+}
+
+const planFor = (
+  usdCents: bigint,
+  asset: AssetId,
+  market: Market,
+  nowMs: number,
+  expiresAtMs: number,
+): InvoicePlan =>
+  planInvoice({ kind: 'usd', usdAmount: formatUsd(usdCents), asset }, { ...market, nowMs, expiresAtMs })
+
+/** The buyer chose the coin on the page and may choose again. */
+const linkDetails = (link: PaymentLink): NewInvoiceDetails => ({
+  allowAssetSelection: true,
+  customerEmail: null,
+  externalReference: null,
+  metadata: null,
+  paymentLinkId: link.id,
+})
+
+async function makeInvoice(
+  tx: Tx,
+  tenant: Tenant,
+  market: Market,
+  asset: AssetId,
+  plan: InvoicePlan,
+  details: NewInvoiceDetails,
+): Promise<Outcome> {
+  const unavailable = (code: Extract<Continued, { kind: 'asset_unavailable' }>['reason']): Outcome => ({
+    kind: 'asset_unavailable',
+    tenant,
+    asset,
+    reason: code,
+  })
+  if (plan.kind === 'unavailable') return unavailable(plan.code)
+  if (plan.kind === 'refused') {
+    if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no dollar amount')
+    return unavailable(plan.code)
+  }
+  const { tipHeightOf } = market
+  const made = await commitNewInvoice(tx, { tenant, plan, details, tipHeightOf, requestId: null })
+  if (made.kind === 'no_address') return unavailable('asset_unavailable')
+  const { deliveries } = await made.written
+  return { kind: 'invoice', tenant, invoiceId: made.invoice.id, deliveries }
+}

@@ -1,0 +1,86 @@
+import type { Clock } from '../clock.ts'
+import type { Market } from '../core/invoice/market.ts'
+import { isReopenable, planReopening } from '../core/invoice/reopen.ts'
+import type { Invoice } from '../core/invoice/types.ts'
+import { commitNewInvoice } from '../db/commit-new-invoice.ts'
+import type { Pool } from '../db/pool.ts'
+import { findReopening, loadInvoice } from '../db/queries/invoices.ts'
+import { loadPaymentLink } from '../db/queries/payment-links.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+
+export type ReopenInvoiceDeps = {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly marketOf: (tenant: Tenant) => Promise<Market>
+  readonly notifier: { deliveriesWaiting(): void }
+}
+
+export type ReopenedInvoice =
+  /** The new invoice; the one that an earlier click made, where there was one. */
+  | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
+  | { readonly kind: 'not_reopenable' }
+  | {
+      readonly kind: 'asset_unavailable'
+      readonly reason:
+        | 'asset_unavailable'
+        | 'rate_unavailable'
+        | 'asset_not_accepted'
+        | 'amount_too_small'
+        | 'amount_too_large'
+    }
+  | { readonly kind: 'not_found' }
+
+type Outcome = ReopenedInvoice & { readonly deliveries?: number }
+
+/**
+ * A new invoice at the current price for one that expired unpaid: of a plain link, or of the API where the
+ * payment rules allow it. The old one's row is held, so that two clicks make one.
+ */
+export async function reopenInvoice(
+  deps: ReopenInvoiceDeps,
+  input: { readonly tenant: Tenant; readonly invoiceId: string },
+): Promise<ReopenedInvoice> {
+  const { tenant, invoiceId } = input
+  const market = await deps.marketOf(tenant)
+  const outcome = await withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
+    const stored = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    if (stored === null) return { kind: 'not_found' }
+    const { invoice } = stored
+    const before = await findReopening(tx, tenant, invoiceId)
+    if (before !== null) return { kind: 'invoice', tenant, invoiceId: before }
+    const { paymentLinkId } = invoice
+    const link = paymentLinkId === null ? null : await loadPaymentLink(tx, tenant, paymentLinkId)
+    if (!isReopenable(invoice, link, market.rules)) return { kind: 'not_reopenable' }
+    const plan = planReopening(invoice, link, market, deps.clock().getTime())
+    if (plan.kind === 'unavailable') return { kind: 'asset_unavailable', reason: plan.code }
+    if (plan.kind === 'refused') {
+      if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no amount')
+      return { kind: 'asset_unavailable', reason: plan.code }
+    }
+    const made = await commitNewInvoice(tx, {
+      tenant,
+      plan,
+      details: detailsOf(invoice),
+      tipHeightOf: market.tipHeightOf,
+      requestId: null,
+    })
+    if (made.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
+    const { deliveries } = await made.written
+    return { kind: 'invoice', tenant, invoiceId: made.invoice.id, deliveries }
+  })
+  const { deliveries = 0, ...reopened } = outcome
+  if (deliveries > 0) deps.notifier.deliveriesWaiting()
+  return reopened
+}
+
+/** All that the merchant said of the old invoice; of a session nothing, for such an invoice is never reopened. */
+const detailsOf = (invoice: Invoice) => ({
+  allowAssetSelection: invoice.allowAssetSelection,
+  customerEmail: invoice.customerEmail,
+  externalReference: invoice.externalReference,
+  metadata: invoice.metadata,
+  amountSource: invoice.amountSource,
+  paymentLinkId: invoice.paymentLinkId,
+  reopenedFrom: invoice.id,
+})

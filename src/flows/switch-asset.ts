@@ -1,0 +1,62 @@
+import type { Clock } from '../clock.ts'
+import type { AssetId } from '../core/assets.ts'
+import type { Market } from '../core/invoice/market.ts'
+import { planSwitch, type SwitchPlan } from '../core/invoice/switch.ts'
+import type { Pool } from '../db/pool.ts'
+import { addDepositAddress, findDepositAddress } from '../db/queries/deposit-addresses.ts'
+import { claimAddress, loadInvoice, updateInvoiceTerms } from '../db/queries/invoices.ts'
+import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
+
+export type SwitchAssetDeps = {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly marketOf: (tenant: Tenant) => Promise<Market>
+  readonly notifier: { invoiceChanged(invoiceId: string): void }
+}
+
+export type SwitchedAsset =
+  | { readonly kind: 'switched' }
+  | Exclude<SwitchPlan, { kind: 'switch' }>
+  | { readonly kind: 'not_found' }
+
+/**
+ * The buyer takes another coin: the current price, locked for what is left of the window. An address is taken
+ * only where the invoice has none of that coin's yet; those of earlier coins stay watched.
+ */
+export async function switchAsset(
+  deps: SwitchAssetDeps,
+  input: { readonly tenant: Tenant; readonly invoiceId: string; readonly asset: AssetId },
+): Promise<SwitchedAsset> {
+  const { tenant, invoiceId, asset } = input
+  const market = await deps.marketOf(tenant)
+  const switched = await withTransaction(deps.pool, tenant, async (tx): Promise<SwitchedAsset> => {
+    const stored = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    if (stored === null) return { kind: 'not_found' }
+    const now = deps.clock()
+    const planned = planSwitch(stored.invoice, asset, market, now.getTime())
+    if (planned.kind !== 'switch') return planned
+    const address = await addressFor(tx, tenant, invoiceId, planned.plan, now)
+    if (address === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
+    await updateInvoiceTerms(tx, tenant, { ...planned.next, address })
+    return { kind: 'switched' }
+  })
+  if (switched.kind === 'switched') deps.notifier.invoiceChanged(invoiceId)
+  return switched
+}
+
+async function addressFor(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  plan: Extract<SwitchPlan, { kind: 'switch' }>['plan'],
+  now: Date,
+): Promise<string | null> {
+  const { keyspace, parameters } = plan
+  const known = await findDepositAddress(tx, tenant, invoiceId, keyspace)
+  if (known !== null) return known
+  const claimed = await claimAddress(tx, keyspace, parameters, now)
+  if (claimed === null) return null
+  await addDepositAddress(tx, tenant, { ...claimed, keyspace, invoiceId, now })
+  return claimed.address
+}

@@ -1,0 +1,43 @@
+import { keyspaceOf } from '../core/assets.ts'
+import { type Market, priceIn, supportIn } from '../core/invoice/market.ts'
+import type { PaymentRules } from '../core/payment-rules.ts'
+import type { Pool } from '../db/pool.ts'
+import { findPoolsWithAddresses } from '../db/queries/address-availability.ts'
+import type { Tenant } from '../db/transaction.ts'
+import type { PriceBook } from '../rates/price-book.ts'
+import type { NetworkBoard } from './network-board.ts'
+import { createRulesCache } from './rules-cache.ts'
+import { createShortCache } from './short-cache.ts'
+
+/** What a merchant can sell for now: read together, at most half a second old, the prices those of the moment. */
+export type MarketOf = (tenant: Tenant) => Promise<Market>
+
+export function createMarketReader(deps: {
+  readonly pool: Pool
+  readonly prices: Pick<PriceBook, 'quote'>
+  readonly networks: NetworkBoard
+  readonly elapsedMs?: () => number
+  /** Where the caller has a cache of its own. */
+  readonly rulesOf?: (tenant: Tenant) => Promise<PaymentRules>
+}): MarketOf {
+  const { pool, prices, networks, elapsedMs = () => performance.now() } = deps
+  const rulesOf = deps.rulesOf ?? createRulesCache(pool, elapsedMs)
+  const stocks = createShortCache<ReadonlySet<string>>({
+    load: () => findPoolsWithAddresses(pool),
+    keep: () => true,
+    elapsedMs,
+  })
+  return async (tenant) => {
+    const { livemode } = tenant
+    const [rules, view, stock] = await Promise.all([rulesOf(tenant), networks.read(), stocks.get('all')])
+    const supportOf = supportIn(view, livemode)
+    return {
+      livemode,
+      rules,
+      supportOf,
+      priceOf: priceIn(prices, livemode),
+      hasAddressFor: (asset) => stock.has(`${keyspaceOf(asset, livemode)}/${supportOf(asset).parameters}`),
+      tipHeightOf: view.tipHeightOf,
+    }
+  }
+}
