@@ -16,6 +16,10 @@ type CheckoutSessionRow = {
   invoice_id: string | null
 }
 
+/** The columns of `CheckoutSessionRow`. */
+const COLUMNS = `merchant_id, id, livemode, payment_link_id, order_reference, usd_cents, asked_minutes, created_at,
+  expires_at, cancelled_at, invoice_id`
+
 /**
  * Holds an order reference of a merchant, in both modes together, until the transaction ends: of requests for the
  * same order one comes after the other, and each sees what the one before has made.
@@ -33,7 +37,8 @@ export async function findSessionOfOrder(
   orderReference: string,
 ): Promise<CheckoutSession | null> {
   const { rows } = await tx.query<CheckoutSessionRow>(
-    'select * from checkout_session where merchant_id = $1 and order_reference = $2 and livemode = $3',
+    `select ${COLUMNS} from checkout_session
+     where merchant_id = $1 and order_reference = $2 and livemode = $3`,
     [tenant.merchantId, orderReference, tenant.livemode],
   )
   return rows[0] === undefined ? null : sessionFromRow(rows[0])
@@ -69,7 +74,7 @@ export async function loadSession(
   options: { forUpdate?: boolean } = {},
 ): Promise<CheckoutSession | null> {
   const { rows } = await tx.query<CheckoutSessionRow>(
-    `select * from checkout_session where merchant_id = $1 and id = $2 and livemode = $3
+    `select ${COLUMNS} from checkout_session where merchant_id = $1 and id = $2 and livemode = $3
      ${options.forUpdate === true ? 'for update' : ''}`,
     [tenant.merchantId, id, tenant.livemode],
   )
@@ -120,12 +125,17 @@ export async function listSessions(
     readonly orderReference?: string | undefined
   },
 ): Promise<{ sessions: CheckoutSession[]; hasMore: boolean }> {
-  const page = await loadPage<CheckoutSessionRow>(tx, 'checkout_session', position, [
-    ['merchant_id', tenant.merchantId],
-    ['livemode', tenant.livemode],
-    ['payment_link_id', position.paymentLinkId],
-    ['order_reference', position.orderReference],
-  ])
+  const page = await loadPage<CheckoutSessionRow>(
+    tx,
+    { table: 'checkout_session', columns: COLUMNS },
+    position,
+    [
+      ['merchant_id', tenant.merchantId],
+      ['livemode', tenant.livemode],
+      ['payment_link_id', position.paymentLinkId],
+      ['order_reference', position.orderReference],
+    ],
+  )
   return { sessions: page.rows.map(sessionFromRow), hasMore: page.hasMore }
 }
 

@@ -15,7 +15,7 @@ export type ListPosition = {
  */
 export async function loadPage<Row extends { id: string }>(
   tx: Tx,
-  table: 'payment_link' | 'checkout_session',
+  from: { readonly table: 'payment_link' | 'checkout_session'; readonly columns: string },
   position: ListPosition,
   filters: readonly (readonly [column: string, value: unknown])[],
 ): Promise<{ rows: Row[]; hasMore: boolean }> {
@@ -31,7 +31,7 @@ export async function loadPage<Row extends { id: string }>(
   where('id', '>', position.endingBefore)
   const oldestFirst = position.endingBefore !== null
   const { rows } = await tx.query<Row>(
-    `select * from ${table} where ${conditions.join(' and ')}
+    `select ${from.columns} from ${from.table} where ${conditions.join(' and ')}
      order by id ${oldestFirst ? 'asc' : 'desc'} limit ${position.limit + 1}`,
     values,
   )

@@ -18,6 +18,10 @@ type PaymentLinkRow = {
   created_at: Date
 }
 
+/** The columns of `PaymentLinkRow`. */
+const COLUMNS = `merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount, duration_minutes, active,
+  created_at`
+
 /** Whose an active link is; null for a slug that names none. Served by payment_link_by_slug. */
 export async function findLinkOwner(
   db: Queryable,
@@ -65,7 +69,7 @@ export async function loadPaymentLink(
   options: { forUpdate?: boolean } = {},
 ): Promise<PaymentLink | null> {
   const { rows } = await tx.query<PaymentLinkRow>(
-    `select * from payment_link where merchant_id = $1 and id = $2 and livemode = $3
+    `select ${COLUMNS} from payment_link where merchant_id = $1 and id = $2 and livemode = $3
      ${options.forUpdate === true ? 'for update' : ''}`,
     [tenant.merchantId, id, tenant.livemode],
   )
@@ -100,7 +104,7 @@ export async function listPaymentLinks(
   tenant: Tenant,
   position: ListPosition & { readonly active?: boolean | undefined },
 ): Promise<{ links: PaymentLink[]; hasMore: boolean }> {
-  const page = await loadPage<PaymentLinkRow>(tx, 'payment_link', position, [
+  const page = await loadPage<PaymentLinkRow>(tx, { table: 'payment_link', columns: COLUMNS }, position, [
     ['merchant_id', tenant.merchantId],
     ['livemode', tenant.livemode],
     ['active', position.active],
