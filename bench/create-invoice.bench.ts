@@ -104,6 +104,10 @@ test('creating invoices over HTTP against pgbench making the same inserts', asyn
       `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
        values ('litecoin-test', 'regtest', 1, 'aa', 1, 'ok', now())`,
     )
+    await database.owner.query(
+      `insert into network_watch (network, keyspace, through, updated_at)
+       values ('litecoin-test', 'litecoin-test', 1000000000, now())`,
+    )
     const script = join(folder, 'script.sql')
     await writeFile(script, SCRIPT(merchantId))
     const pgbench = await pgbenchPath()

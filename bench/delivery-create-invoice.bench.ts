@@ -34,6 +34,10 @@ async function prepareNetwork(database: TestDatabase): Promise<void> {
     `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
      values ('litecoin-test', 'regtest', 1, 'aa', 1, 'ok', now()) on conflict do nothing`,
   )
+  await database.owner.query(
+    `insert into network_watch (network, keyspace, through, updated_at)
+     values ('litecoin-test', 'litecoin-test', 1000000000, now()) on conflict do nothing`,
+  )
 }
 
 test('creating invoices whose events are delivered meanwhile against creating them with no endpoint', async () => {

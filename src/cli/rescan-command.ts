@@ -6,7 +6,7 @@ import { receivePrograms } from '../chain/utxo/receive-programs.ts'
 import { type ChainNode, configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { ASSETS, type Keyspace, keyspaceOf } from '../core/assets.ts'
+import { ASSETS, type Keyspace, keyspaceOfNetwork } from '../core/assets.ts'
 import { utxoParametersOf } from '../core/chain/utxo-parameters.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import { createNotifier } from '../db/notify.ts'
@@ -107,7 +107,7 @@ async function rescan(
       end: `${network} was read to block ${checkpoint.height}, and what lies above is the watcher's`,
     }
   }
-  const keyspace = keyspaceOf(node.chain === 'bitcoin' ? 'BTC' : 'LTC', node.livemode)
+  const keyspace = keyspaceOfNetwork(node.network)
   const watched = new ProgramSet()
   for await (const { programs } of streamPrograms(pool, keyspace, -1)) watched.add(programs)
   const unknown = range.ahead === null ? [] : await unknownPrograms(pool, keyspace, range.ahead)

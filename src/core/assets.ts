@@ -113,6 +113,23 @@ export function networkOf(asset: AssetId, livemode: boolean): Network {
   return `${ASSETS[asset].chain}-${livemode ? 'live' : 'test'}`
 }
 
+/** The keyspace of a network's deposit addresses: all its assets share one. */
+export function keyspaceOfNetwork(network: Network): Keyspace {
+  const livemode = network.endsWith('-live')
+  const asset = ASSET_IDS.find((id) => networkOf(id, livemode) === network)
+  if (asset === undefined) throw new Error(`no asset moves on ${network}`)
+  return keyspaceOf(asset, livemode)
+}
+
+/**
+ * What tells the written forms of a keyspace's addresses apart: the chain's parameters where the address names the
+ * chain, as bech32 does; one name for all where it reads the same on every chain.
+ */
+export function addressFormOf(keyspace: Keyspace, parameters: string): string {
+  if (keyspace.startsWith('evm-')) return 'evm'
+  return keyspace.startsWith('solana-') ? 'solana' : parameters
+}
+
 /** The keyspace from which an asset's deposit addresses come in the given mode. */
 export function keyspaceOf(asset: AssetId, livemode: boolean): Keyspace {
   return `${ASSETS[asset].keyFamily}-${livemode ? 'live' : 'test'}`

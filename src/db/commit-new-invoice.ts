@@ -41,7 +41,7 @@ export async function commitNewInvoice(
 > {
   const { tenant, plan } = input
   const now = new Date(plan.terms.createdAtMs)
-  const claimed = await claimAddress(tx, plan.keyspace, plan.parameters, now)
+  const claimed = await claimAddress(tx, plan.deposit, now)
   if (claimed === null) return { kind: 'no_address' }
   const invoice: Invoice = {
     ...NO_ORIGIN,
@@ -60,7 +60,7 @@ export async function commitNewInvoice(
   })
   // Sent together: neither waits for the other's answer.
   const inserts = Promise.all([
-    insertInvoice(tx, tenant, invoice, { ...claimed, keyspace: plan.keyspace }, event.sequence),
+    insertInvoice(tx, tenant, invoice, { ...claimed, keyspace: plan.deposit.keyspace }, event.sequence),
     insertEvent(tx, tenant, event),
   ])
   return { kind: 'created', invoice, written: inserts.then(([, queued]) => queued) }

@@ -52,10 +52,10 @@ async function addressFor(
   plan: Extract<SwitchPlan, { kind: 'switch' }>['plan'],
   now: Date,
 ): Promise<string | null> {
-  const { keyspace, parameters } = plan
+  const { keyspace } = plan.deposit
   const known = await findDepositAddress(tx, tenant, invoiceId, keyspace)
   if (known !== null) return known
-  const claimed = await claimAddress(tx, keyspace, parameters, now)
+  const claimed = await claimAddress(tx, plan.deposit, now)
   if (claimed === null) return null
   await addDepositAddress(tx, tenant, { ...claimed, keyspace, invoiceId, now })
   return claimed.address

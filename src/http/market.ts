@@ -1,8 +1,9 @@
-import { keyspaceOf } from '../core/assets.ts'
+import type { Network } from '../core/assets.ts'
 import { type Market, priceIn, supportIn } from '../core/invoice/market.ts'
+import { depositPlan } from '../core/invoice/plan.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
 import type { Pool } from '../db/pool.ts'
-import { findPoolsWithAddresses } from '../db/queries/address-availability.ts'
+import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
 import type { Tenant } from '../db/transaction.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 import type { NetworkBoard } from './network-board.ts'
@@ -22,8 +23,8 @@ export function createMarketReader(deps: {
 }): MarketOf {
   const { pool, prices, networks, elapsedMs = () => performance.now() } = deps
   const rulesOf = deps.rulesOf ?? createRulesCache(pool, elapsedMs)
-  const stocks = createShortCache<ReadonlySet<string>>({
-    load: () => findPoolsWithAddresses(pool),
+  const stocks = createShortCache<ReadonlyMap<Network, string>>({
+    load: () => findNetworksWithAddresses(pool),
     keep: () => true,
     elapsedMs,
   })
@@ -36,7 +37,10 @@ export function createMarketReader(deps: {
       rules,
       supportOf,
       priceOf: priceIn(prices, livemode),
-      hasAddressFor: (asset) => stock.has(`${keyspaceOf(asset, livemode)}/${supportOf(asset).parameters}`),
+      hasAddressFor: (asset) => {
+        const { network, form } = depositPlan(asset, livemode, supportOf(asset).parameters ?? '')
+        return stock.get(network) === form
+      },
       tipHeightOf: view.tipHeightOf,
     }
   }

@@ -1,18 +1,27 @@
 import type { ChainNode } from '../chain-nodes.ts'
+import { CHAINS, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { Notifier } from '../db/notify.ts'
+import type { Pool } from '../db/pool.ts'
+import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
+import { endWatch } from '../db/queries/network-watch.ts'
 import { listOpenPrograms } from '../db/queries/watched-programs.ts'
 import { openProviders } from '../open-providers.ts'
-import { fillAddressPool } from '../watcher/fill-address-pool.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
+import { lockKeyOf } from '../watcher/lead.ts'
 import { startWatcher } from '../watcher/start-watcher.ts'
+import { supplyAddresses } from '../watcher/supply-addresses.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
 /** Follows every network that has a node, and keeps its addresses in supply. */
 export function startWatcherRole(context: RoleContext & { readonly notifier: Notifier }): RunningRole {
-  const { metrics, nodes, poolOf } = context
+  const { clock, log, metrics, nodes, poolOf } = context
   const pool = poolOf('watcher')
+  const networks = nodes.map(({ network }) => network)
+  const ended = endWatchOfOthers(pool, networks)
+  ended.catch(context.onFatal)
   const watcher = startWatcher(nodes.map((node) => followOptions(context, node)))
+  const supply = supplyAddresses({ pool, networks, clock, log })
   metrics.gauge('paylink_network_height', 'Last block whose consequences are committed', async () =>
     (await loadNetworkStates(pool)).map(({ network, height }) => ({ label: network, value: height ?? 0 })),
   )
@@ -31,7 +40,27 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
         value: status === 'ok' && reason !== null ? 1 : 0,
       })),
   )
-  return { stop: () => watcher.stop() }
+  metrics.gauge('paylink_network_has_addresses', '1 where a deposit address is ready', async () => {
+    const ready = await findNetworksWithAddresses(pool)
+    return networks.map((network) => ({ label: network, value: ready.has(network) ? 1 : 0 }))
+  })
+  return {
+    stop: async () => {
+      await ended
+      await supply.stop()
+      await watcher.stop()
+    },
+  }
+}
+
+/** A network that was configured once and is no longer must not hold back the addresses of others. */
+async function endWatchOfOthers(pool: Pool, followed: readonly Network[]): Promise<void> {
+  for (const chain of CHAINS) {
+    for (const network of [`${chain}-live`, `${chain}-test`] as const) {
+      // Where another process follows it, that one has the lead, and nothing happens.
+      if (!followed.includes(network)) await endWatch(pool, network, lockKeyOf(network))
+    }
+  }
 }
 
 function followOptions(
@@ -40,8 +69,8 @@ function followOptions(
 ): FollowOptions {
   const { clock, log, notifier, poolOf, urls } = context
   const pool = poolOf('watcher')
-  const { chain, livemode, network } = node
-  const keyspace: `${typeof chain}-${'live' | 'test'}` = `${chain}-${livemode ? 'live' : 'test'}`
+  const { network } = node
+  const keyspace = keyspaceOfNetwork(network)
   const openPrograms = () => listOpenPrograms(pool, { network, keyspace, now: clock() })
   return {
     ...openProviders(node, { clock, openPrograms }),
@@ -50,13 +79,5 @@ function followOptions(
     clock,
     log,
     notifier,
-    fillAddressPool: (parameters, watched) =>
-      fillAddressPool({
-        pool,
-        keyspace,
-        parameters,
-        clock,
-        addToWatched: (programs) => watched.add(programs),
-      }),
   }
 }

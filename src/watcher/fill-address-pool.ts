@@ -1,27 +1,31 @@
 import { setImmediate } from 'node:timers/promises'
+import { encodeEvmAddress } from '../chain/evm/address.ts'
+import { receiveEvmPrograms } from '../chain/evm/receive-programs.ts'
+import { RECEIVE_INDEX_MAX } from '../chain/receive-keys.ts'
 import { encodeAddress } from '../chain/utxo/address.ts'
-import { RECEIVE_INDEX_MAX, receivePrograms } from '../chain/utxo/receive-programs.ts'
+import { receivePrograms } from '../chain/utxo/receive-programs.ts'
 import type { Clock } from '../clock.ts'
-import type { Keyspace } from '../core/assets.ts'
-import { type UtxoChain, type UtxoParameters, utxoParametersOf } from '../core/chain/utxo-parameters.ts'
+import type { KeyFamily } from '../core/assets.ts'
+import { type UtxoChain, utxoParametersOf } from '../core/chain/utxo-parameters.ts'
 import type { Pool } from '../db/pool.ts'
-import { loadAccountKey, takeIndexes } from '../db/queries/account-keys.ts'
+import { loadAccountKey } from '../db/queries/account-keys.ts'
 import {
+  addPoolAddresses,
   countPool,
   type DerivedAddress,
   deleteForeignPoolAddresses,
-  insertPoolAddresses,
 } from '../db/queries/address-pool.ts'
+
+/** Keyspaces whose addresses come from an extended public key. */
+export type DerivedKeyspace = `${Exclude<KeyFamily, 'solana'>}-${'live' | 'test'}`
 
 export type FillOptions = {
   readonly pool: Pool
-  readonly keyspace: Extract<Keyspace, `${UtxoChain}-${'live' | 'test'}`>
-  /** Name of the chain's parameters, as its node tells it. */
-  readonly parameters: string
+  readonly keyspace: DerivedKeyspace
+  /** How the addresses are written: `addressFormOf`. */
+  readonly form: string
   /** How many addresses a full pool holds. */
   readonly target?: number
-  /** Told of every program before any transaction can hand it out: what is given out is watched. */
-  readonly addToWatched: (programs: readonly Uint8Array[]) => void
   readonly clock: Clock
 }
 
@@ -34,68 +38,74 @@ export const POOL_TARGET = 200
 /** Filling begins when the pool has fallen to half. */
 const REFILL_DIVISOR = 2
 const BATCH_MAX = 50
-/** Tries to take indexes while other fillers take theirs. */
-const TAKE_ATTEMPTS_MAX = 20
+/** Batches that may be lost to other fillers before this one leaves the filling to them. */
+const ATTEMPTS_MAX = 20
 /** Derivations, of about a millisecond each, between two turns of the event loop. */
 const SLICE = 4
 
 /**
- * Fills a keyspace's pool of unassigned addresses up to `target` when it has fallen to half of that. Indexes are
- * taken first and for good: whoever stops between the steps loses indexes, and never uses one twice. Any number
- * of fillers may run at once.
+ * Fills a keyspace's pool of unassigned addresses up to `target` when it has fallen to half of that. Any number of
+ * fillers may run at once, in any process; an index and its address are taken in one statement, so that whoever
+ * stops between the steps has taken nothing. Nobody is given an address before the watchers say that they match it.
  */
 export async function fillAddressPool(options: FillOptions): Promise<Filled> {
-  const { pool, keyspace, parameters } = options
+  const { pool, keyspace, form } = options
   const target = options.target ?? POOL_TARGET
-  const known = parametersOf(keyspace, parameters)
   const account = await loadAccountKey(pool, keyspace)
   if (account === null || account.xpub === null) return { kind: 'no_account_key' }
-  const discarded = await deleteForeignPoolAddresses(pool, keyspace, parameters)
-  const waiting = await countPool(pool, keyspace, parameters, target)
+  const addressAt = derivation(keyspace, form, account.xpub)
+  const discarded = await deleteForeignPoolAddresses(pool, keyspace, form)
+  const waiting = await countPool(pool, keyspace, form, target)
   if (waiting * REFILL_DIVISOR > target) return { kind: 'filled', added: 0, discarded }
-  const programAt = receivePrograms(account.xpub)
   const wanted = target - waiting
-  for (let added = 0; added < wanted; added += BATCH_MAX) {
+  let added = 0
+  for (let attempt = 0; attempt < ATTEMPTS_MAX && added < wanted; attempt++) {
     const count = Math.min(BATCH_MAX, wanted - added)
-    const first = await takeNextIndexes(options, count)
-    const addresses = await deriveAddresses(programAt, known.hrp, first, count)
-    options.addToWatched(addresses.map((derived) => derived.program))
-    await insertPoolAddresses(pool, keyspace, parameters, addresses, options.clock())
+    if (await addBatch(options, addressAt, count)) added += count
   }
-  return { kind: 'filled', added: wanted, discarded }
+  return { kind: 'filled', added, discarded }
 }
 
-function parametersOf(keyspace: FillOptions['keyspace'], name: string): UtxoParameters {
-  const chain = keyspace.startsWith('bitcoin-') ? 'bitcoin' : 'litecoin'
-  const parameters = utxoParametersOf(chain, name)
-  if (parameters === null || parameters.livemode !== keyspace.endsWith('-live')) {
-    throw new Error(`addresses of ${keyspace} cannot be made for the chain ${name}`)
-  }
-  return parameters
-}
-
-async function takeNextIndexes(options: FillOptions, count: number): Promise<number> {
-  for (let attempt = 0; attempt < TAKE_ATTEMPTS_MAX; attempt++) {
-    const account = await loadAccountKey(options.pool, options.keyspace)
-    if (account === null) throw new Error(`the account key of ${options.keyspace} is gone`)
-    if (account.nextIndex + count > RECEIVE_INDEX_MAX)
-      throw new Error(`${options.keyspace} has no index left`)
-    if (await takeIndexes(options.pool, options.keyspace, account.nextIndex, count)) return account.nextIndex
-  }
-  throw new Error(`no index of ${options.keyspace} could be taken in ${TAKE_ATTEMPTS_MAX} attempts`)
-}
-
-async function deriveAddresses(
-  programAt: (index: number) => Uint8Array,
-  hrp: string,
-  first: number,
+/** False where another filler took these indexes first. */
+async function addBatch(
+  { pool, keyspace, form, clock }: FillOptions,
+  addressAt: (index: number) => DerivedAddress,
   count: number,
-): Promise<DerivedAddress[]> {
+): Promise<boolean> {
+  const account = await loadAccountKey(pool, keyspace)
+  if (account === null) throw new Error(`the account key of ${keyspace} is gone`)
+  const first = account.nextIndex
+  if (first + count > RECEIVE_INDEX_MAX) throw new Error(`${keyspace} has no index left`)
   const addresses: DerivedAddress[] = []
-  for (let idx = first; idx < first + count; idx++) {
+  for (let index = first; index < first + count; index++) {
     if (addresses.length % SLICE === 0) await setImmediate()
-    const program = programAt(idx)
-    addresses.push({ idx, program, address: encodeAddress(hrp, program) })
+    addresses.push(addressAt(index))
   }
-  return addresses
+  return addPoolAddresses(pool, { keyspace, form, first }, addresses, clock())
 }
+
+/** How a keyspace's addresses come out of its account. Throws for a form of the other mode's chains. */
+function derivation(
+  keyspace: DerivedKeyspace,
+  form: string,
+  xpub: string,
+): (index: number) => DerivedAddress {
+  const [family = '', mode] = keyspace.split('-')
+  if (family === 'evm') {
+    const programAt = receiveEvmPrograms(xpub)
+    return (index) => withText(programAt(index), encodeEvmAddress)
+  }
+  const parameters = isUtxoChain(family) ? utxoParametersOf(family, form) : null
+  if (parameters === null || parameters.livemode !== (mode === 'live')) {
+    throw new Error(`addresses of ${keyspace} cannot be made for the chain ${form}`)
+  }
+  const programAt = receivePrograms(xpub)
+  return (index) => withText(programAt(index), (program) => encodeAddress(parameters.hrp, program))
+}
+
+const isUtxoChain = (family: string): family is UtxoChain => family === 'bitcoin' || family === 'litecoin'
+
+const withText = (program: Uint8Array, encode: (program: Uint8Array) => string): DerivedAddress => ({
+  program,
+  address: encode(program),
+})

@@ -5,13 +5,13 @@ import {
   ChainSyncing,
   ChainUnavailable,
   type ProviderAgreement,
-  type WatchedPrograms,
 } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
-import { ASSET_IDS, type Keyspace, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
+import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { MarkHeights } from '../core/finality.ts'
 import type { Pool } from '../db/pool.ts'
 import { type NetworkStatus, saveNetworkHealth } from '../db/queries/network-state.ts'
+import { beginWatch, raiseWatch } from '../db/queries/network-watch.ts'
 import { streamPrograms } from '../db/queries/watched-programs.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
 import type { Log } from '../log.ts'
@@ -32,9 +32,8 @@ const HALTED_RETRY_MS = 10_000
 const UPKEEP_INTERVAL_MS = 1_000
 /** Looks in a row at a node whose tip and mempool never belong together. */
 const READINGS_MAX = 10
-const POOL_INTERVAL_MS = 1_000
-/** Indexes read again on each round of the pool: what another process added while it gave up its lead. */
-const TAIL_INDEXES = 200
+/** How often new addresses are looked for. */
+const WATCH_INTERVAL_MS = 250
 
 /** What a watcher tells whoever measures it. */
 export type WatcherObserver = {
@@ -51,8 +50,6 @@ export type FollowOptions = {
   readonly clock: Clock
   readonly log: Log
   readonly notifier: RecordingParts['notifier']
-  /** Keeps the network's addresses in supply; called by the process that holds the lead, and by no other. */
-  readonly fillAddressPool: (parameters: string, watched: WatchedPrograms) => Promise<unknown>
   /** What several providers must agree on before value is final; absent where one alone decides. */
   readonly agreement?: ProviderAgreement
   readonly pollIntervalMs?: number
@@ -96,8 +93,10 @@ class LeadSession {
   readonly #options: FollowOptions
   readonly #parts: RecordingParts
   readonly #waker = new Waker()
-  #parameters: string | null = null
+  readonly #lead: Lead
   #lastIndex = -1
+  /** What network_watch says; null before this session wrote it. */
+  #watchedThrough: number | null = null
   #lastUpkeepMs = 0
   #lastHealth = ''
   #isHalted = false
@@ -105,12 +104,13 @@ class LeadSession {
   constructor(options: FollowOptions, lead: Lead) {
     const { adapter, pool, clock, notifier, agreement = null } = options
     this.#options = options
+    this.#lead = lead
     this.#parts = { adapter, pool, clock, notifier, agreement, leadLost: lead.lost }
   }
 
   async run(stop: AbortSignal): Promise<void> {
     const { haltedRetryMs = HALTED_RETRY_MS } = this.#options
-    const filling = this.#fillPool(stop)
+    const watching = this.#keepWatching(stop)
     let backoffMs = BACKOFF_MS_MIN
     while (!stop.aborted) {
       const before = performance.now()
@@ -129,20 +129,19 @@ class LeadSession {
         backoffMs = Math.min(BACKOFF_MS_MAX, backoffMs * 2)
       }
     }
-    await filling
+    await watching
   }
 
   /** Connects and follows until something fails. */
   async #follow(stop: AbortSignal): Promise<void> {
     const { adapter, pollIntervalMs = POLL_INTERVAL_MS, observer } = this.#options
-    await this.#loadPrograms(this.#lastIndex)
+    await this.#watchNewAddresses()
     const { parameters, health } = await adapter.connect()
     if (health.status === 'syncing') throw new ChainSyncing(health.reason)
     if (health.status !== 'ok') throw new ChainUnavailable(health.reason)
     let checkpoint = await findCheckpoint(this.#parts, parameters, this.#options.log)
     // At its genesis block a chain of one's own cannot be told from any other yet.
     let isUnnamed = checkpoint.height === 0
-    this.#parameters = parameters
     const unsubscribe = adapter.subscribe(this.#waker.wake)
     try {
       while (!stop.aborted) {
@@ -216,27 +215,39 @@ class LeadSession {
     await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt, marks })
   }
 
-  async #loadPrograms(afterIndex: number): Promise<void> {
-    const { adapter, pool } = this.#options
-    for await (const page of streamPrograms(pool, keyspaceOfNetwork(adapter.network), afterIndex)) {
+  /**
+   * Loads the addresses that were added, then says so: only what is matched here may be given out. Said before the
+   * first of them is loaded, the beginning holds back what would be added meanwhile.
+   */
+  async #watchNewAddresses(): Promise<void> {
+    const { adapter, pool, clock } = this.#options
+    const { network } = adapter
+    const keyspace = keyspaceOfNetwork(network)
+    if (this.#watchedThrough === null) {
+      await beginWatch(this.#lead.connection, network, keyspace, clock())
+      this.#watchedThrough = -1
+    }
+    for await (const page of streamPrograms(pool, keyspace, this.#lastIndex)) {
       adapter.watched.add(page.programs)
       this.#lastIndex = Math.max(this.#lastIndex, page.lastIndex)
     }
+    const through = this.#lastIndex
+    if (through <= this.#watchedThrough) return
+    await raiseWatch(this.#lead.connection, network, through, clock())
+    this.#watchedThrough = through
   }
 
-  /** Keeps addresses in supply beside the following, so that deriving them delays no payment. */
-  async #fillPool(stop: AbortSignal): Promise<void> {
-    const { adapter, fillAddressPool, log } = this.#options
+  /** Goes on beside the following, and while the node is away: a sale needs no node. */
+  async #keepWatching(stop: AbortSignal): Promise<void> {
+    const { adapter, log } = this.#options
     while (!stop.aborted) {
       try {
-        if (this.#parameters !== null) {
-          await this.#loadPrograms(Math.max(-1, this.#lastIndex - TAIL_INDEXES))
-          await fillAddressPool(this.#parameters, adapter.watched)
-        }
+        await this.#watchNewAddresses()
       } catch (error) {
-        log.error({ err: error, network: adapter.network }, 'the address pool could not be filled')
+        if (!stop.aborted)
+          log.error({ err: error, network: adapter.network }, 'new addresses are not watched')
       }
-      await pauseUnless(stop, POOL_INTERVAL_MS)
+      await pauseUnless(stop, WATCH_INTERVAL_MS)
     }
   }
 
@@ -276,12 +287,4 @@ function describe(error: unknown): { status: NetworkStatus; reason: string } {
   if (error instanceof ChainUnavailable) return { status: 'unavailable', reason: error.message }
   if (error instanceof ChainHalted) return { status: 'halted', reason: error.message }
   return { status: 'halted', reason: 'Paylink itself failed: see its log' }
-}
-
-/** The keyspace of a network's deposit addresses: all its assets share one. */
-function keyspaceOfNetwork(network: Network): Keyspace {
-  const livemode = network.endsWith('-live')
-  const asset = ASSET_IDS.find((id) => networkOf(id, livemode) === network)
-  if (asset === undefined) throw new Error(`no asset moves on ${network}`)
-  return keyspaceOf(asset, livemode)
 }

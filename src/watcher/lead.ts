@@ -1,16 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { CHAINS, type Network } from '../core/assets.ts'
+import type { Queryable } from '../db/pool.ts'
 
 /** First key of all advisory locks on networks; the second says which. */
 const LOCK_SPACE = 0x7061_796c
 const RETRY_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
+const QUERY_TIMEOUT_MS = 10_000
 
 /** The right to follow a network, held by one process at a time. */
 export type Lead = {
   /** Aborted when the right is lost: nothing may be committed for the network after that. */
   readonly lost: AbortSignal
+  /** The connection that holds the lock: what is written on it, the process wrote that has the lead. */
+  readonly connection: Queryable
   release(): Promise<void>
 }
 
@@ -42,6 +46,7 @@ async function attempt(connectionString: string, network: Network, stop: AbortSi
     connectionString,
     application_name: `paylink-watcher-${network}`,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
   })
   const lost = new AbortController()
@@ -50,12 +55,12 @@ async function attempt(connectionString: string, network: Network, stop: AbortSi
   client.on('end', lose)
   await client.connect()
   while (!stop.aborted && !lost.signal.aborted) {
-    const key = [LOCK_SPACE, lockNumber(network)]
-    const { rows } = await client.query<{ taken: boolean }>(
-      'select pg_try_advisory_lock($1, $2) as taken',
-      key,
-    )
-    if (rows[0]?.taken === true) return { lost: lost.signal, release: () => release(client, key) }
+    const key = lockKeyOf(network)
+    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, $2) as taken', [
+      ...key,
+    ])
+    if (rows[0]?.taken === true)
+      return { lost: lost.signal, connection: client, release: () => release(client, key) }
     await pauseUnless(stop, RETRY_MS)
   }
   await client.end()
@@ -71,9 +76,10 @@ async function release(client: pg.Client, key: readonly number[]): Promise<void>
   }
 }
 
-function lockNumber(network: Network): number {
+/** The advisory lock of a network's lead. */
+export function lockKeyOf(network: Network): readonly [number, number] {
   const chain = CHAINS.findIndex((name) => network.startsWith(`${name}-`))
-  return chain * 2 + (network.endsWith('-live') ? 1 : 0)
+  return [LOCK_SPACE, chain * 2 + (network.endsWith('-live') ? 1 : 0)]
 }
 
 /** A pause that `stop` ends early. */

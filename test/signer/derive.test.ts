@@ -1,7 +1,8 @@
 import { HDKey } from '@scure/bip32'
 import { expect, test } from 'vitest'
+import { RECEIVE_INDEX_MAX } from '../../src/chain/receive-keys.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
-import { RECEIVE_INDEX_MAX, receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
 import { ACCOUNT_PATHS, accountKeysOf, deriveNode, wordsOf } from '../../src/signer/derive.ts'
 
 type Node = readonly [path: string, xpub: string, xprv: string]

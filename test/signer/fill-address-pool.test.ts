@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
 import { loadAccountKey } from '../../src/db/queries/account-keys.ts'
@@ -11,11 +13,10 @@ import { clock, type SignerSetup, signerSetup } from './signer-setup.ts'
 
 let database: TestDatabase
 let setup: SignerSetup
-let watched: string[]
 beforeEach(async () => {
   database = await createTestDatabase()
   setup = await signerSetup()
-  watched = []
+  await watchAll()
 })
 afterEach(async () => {
   await setup.cleanUp()
@@ -29,9 +30,8 @@ function fill(changes: Partial<Parameters<typeof fillAddressPool>[0]> = {}) {
   return fillAddressPool({
     pool: database.pools.watcher,
     keyspace,
-    parameters: 'regtest',
+    form: 'regtest',
     target: 30,
-    addToWatched: (programs) => watched.push(...programs.map(hex)),
     clock,
     ...changes,
   })
@@ -44,8 +44,18 @@ async function rows(): Promise<PoolRow[]> {
   ).rows
 }
 
+/** A watcher that matches whatever there is. */
+async function watchAll(): Promise<void> {
+  await database.owner.query(
+    `insert into network_watch (network, keyspace, through, updated_at) values ($1, $1, 1000000, now())`,
+    [keyspace],
+  )
+}
+
 const claim = () =>
-  withSystemTransaction(database.pools.api, (tx) => claimAddress(tx, keyspace, 'regtest', clock()))
+  withSystemTransaction(database.pools.api, (tx) =>
+    claimAddress(tx, { network: keyspace, keyspace, form: 'regtest' }, clock()),
+  )
 
 async function claimMany(count: number): Promise<string[]> {
   const claimed: string[] = []
@@ -71,7 +81,6 @@ test('the pool is filled with the addresses of the account, in order, in the for
   expect(pool.map((row) => [row.idx, hex(row.program), row.address])).toEqual(
     Array.from({ length: 30 }, (_, idx) => [idx, hex(programAt(idx)), encodeAddress('rltc', programAt(idx))]),
   )
-  expect(watched).toEqual(pool.map((row) => hex(row.program)))
 })
 
 test('a pool is filled again when half of it is taken, and not before', async () => {
@@ -96,39 +105,65 @@ test('fillers that run at once never make the same index', async () => {
   const added = results.reduce((sum, result) => sum + (result.kind === 'filled' ? result.added : 0), 0)
   const pool = await rows()
   expect(pool).toHaveLength(added)
-  expect(new Set(watched).size).toBe(watched.length)
   expect((await loadAccountKey(database.owner, keyspace))?.nextIndex).toBe(added)
 })
 
-test('an address is watched before it can be handed out', async () => {
+test('addresses become visible in the order of their indexes, however many fillers run', async () => {
   await setup.start(database.pools.signer)
-  const stop = () => {
-    throw new Error('the process ends here')
+  let filling = true
+  const seenLate: number[] = []
+  const seen = new Set<number>()
+  const look = async () => {
+    while (filling) {
+      const highest = Math.max(-1, ...seen)
+      for (const { idx } of await rows()) {
+        if (idx < highest && !seen.has(idx)) seenLate.push(idx)
+        seen.add(idx)
+      }
+    }
   }
-  await expect(fill({ addToWatched: stop })).rejects.toThrow('the process ends here')
-  expect(await rows()).toEqual([])
-  expect(await claim()).toBeNull()
+  const looking = look()
+  await Promise.all(Array.from({ length: 5 }, () => fill({ target: 150 })))
+  filling = false
+  await looking
+  expect(seenLate).toEqual([])
+  const pool = await rows()
+  expect(pool.map((row) => row.idx)).toEqual(Array.from(pool.keys()))
 })
 
-test('a filler that is killed between its steps loses indexes, and none is used twice', async () => {
+test('a filler that is stopped before its addresses stand has taken no index', async () => {
   await setup.start(database.pools.signer)
-  const lost: string[] = []
-  const stop = (programs: readonly Uint8Array[]) => {
-    lost.push(...programs.map(hex))
-    throw new Error('the process ends here')
-  }
-  await expect(fill({ addToWatched: stop })).rejects.toThrow()
-  await fill()
-  const pool = await rows()
-  expect(pool.map((row) => row.idx)).toEqual(Array.from({ length: 30 }, (_, index) => 30 + index))
-  expect(pool.filter((row) => lost.includes(hex(row.program)))).toEqual([])
+  await database.owner.query(`create function refuse() returns trigger language plpgsql as
+    $$ begin raise exception 'the process ends here'; end $$`)
+  await database.owner.query(
+    'create trigger stop before insert on address for each row execute function refuse()',
+  )
+  await expect(fill()).rejects.toThrow('the process ends here')
+  expect((await loadAccountKey(database.owner, keyspace))?.nextIndex).toBe(0)
+  expect(await claim()).toBeNull()
+  await database.owner.query('drop trigger stop on address')
+  expect(await fill()).toMatchObject({ added: 30 })
+  expect((await rows()).map((row) => row.idx)).toEqual(Array.from({ length: 30 }, (_, idx) => idx))
+})
+
+test('one EVM address has one form on every chain', async () => {
+  await setup.start(database.pools.signer)
+  expect(await fill({ keyspace: 'evm-test', form: 'evm', target: 3 })).toMatchObject({ added: 3 })
+  const account = await loadAccountKey(database.owner, 'evm-test')
+  const programAt = receiveEvmPrograms(account?.xpub ?? '')
+  const { rows: pool } = await database.owner.query<PoolRow>(
+    "select * from address where keyspace = 'evm-test' order by idx",
+  )
+  expect(pool.map((row) => [row.address, row.parameters])).toEqual(
+    [0, 1, 2].map((index) => [encodeEvmAddress(programAt(index)), 'evm']),
+  )
 })
 
 test('what was derived for another chain leaves the pool, and its indexes are not used again', async () => {
   await setup.start(database.pools.signer)
   await fill()
   const [taken] = await claimMany(1)
-  expect(await fill({ parameters: 'test' })).toEqual({ kind: 'filled', added: 30, discarded: 29 })
+  expect(await fill({ form: 'test' })).toEqual({ kind: 'filled', added: 30, discarded: 29 })
   const pool = await rows()
   expect(pool[0]).toMatchObject({ idx: 0, address: taken, parameters: 'regtest' })
   expect(pool.slice(1).map((row) => row.idx)).toEqual(Array.from({ length: 30 }, (_, index) => 30 + index))
@@ -137,9 +172,9 @@ test('what was derived for another chain leaves the pool, and its indexes are no
 
 test('addresses of one mode are never made for a chain of the other', async () => {
   await setup.start(database.pools.signer)
-  await expect(fill({ parameters: 'main' })).rejects.toThrow('cannot be made')
+  await expect(fill({ form: 'main' })).rejects.toThrow('cannot be made')
   await expect(fill({ keyspace: 'litecoin-live' })).rejects.toThrow('cannot be made')
-  await expect(fill({ parameters: 'nonsense' })).rejects.toThrow('cannot be made')
+  await expect(fill({ form: 'nonsense' })).rejects.toThrow('cannot be made')
 })
 
 /** The tables of keys and addresses, as a backup would keep them. */

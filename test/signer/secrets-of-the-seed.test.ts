@@ -19,9 +19,8 @@ beforeAll(async () => {
     await fillAddressPool({
       pool: database.pools.watcher,
       keyspace,
-      parameters: 'regtest',
+      form: 'regtest',
       target: 20,
-      addToWatched: () => {},
       clock,
     })
   }

@@ -150,6 +150,10 @@ async function fillPools(database: TestDatabase): Promise<void> {
          values ($1, $2, 100, 'hash', 100, 'ok', now())`,
         [`${chain}-${mode}`, parameters],
       )
+      await database.owner.query(
+        `insert into network_watch (network, keyspace, through, updated_at) values ($1, $1, 1000000000, now())`,
+        [`${chain}-${mode}`],
+      )
       await addAddresses(database, `${chain}-${mode}`, parameters, POOL_SIZE)
     }
   }

@@ -49,7 +49,6 @@ export function watchWith(
       clock: systemClock,
       log: pino({ level: process.env.LOG_LEVEL ?? 'silent' }),
       notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
-      fillAddressPool: async () => {},
       haltedRetryMs: 100,
       ...changes,
     },

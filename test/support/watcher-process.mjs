@@ -26,7 +26,6 @@ startWatcher([
     clock,
     log: createLogger('silent'),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
-    fillAddressPool: async () => {},
     observer: { onPass: () => process.stdout.write('stands at the tip\n') },
   },
 ])

@@ -17,7 +17,11 @@ export type Market = {
 }
 
 /** What a watcher wrote of a network, as far as selling depends on it. */
-type NetworkStanding = { readonly parameters: string | null; readonly status: string }
+type NetworkStanding = {
+  readonly parameters: string | null
+  readonly status: string
+  readonly isWatched: boolean
+}
 
 /** What this server can do for an asset, by what its watcher wrote of the network. */
 export function supportIn(
@@ -26,7 +30,9 @@ export function supportIn(
 ): (asset: AssetId) => AssetSupport {
   return (asset) => {
     const state = networks.stateOf(networkOf(asset, livemode))
-    return { parameters: state?.parameters ?? null, halted: state?.status === 'halted' }
+    // What nobody follows any more may be paid and never seen.
+    const parameters = state?.isWatched === true ? state.parameters : null
+    return { parameters, halted: state?.status === 'halted' }
   }
 }
 

@@ -1,4 +1,4 @@
-import { type AssetId, type Keyspace, keyspaceOf } from '../assets.ts'
+import { type AssetId, addressFormOf, type Keyspace, keyspaceOf, type Network, networkOf } from '../assets.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
 import {
   type AmountFault,
@@ -17,12 +17,19 @@ export type AssetSupport = {
   readonly halted: boolean
 }
 
+/** Which pool an invoice's address comes from. */
+export type DepositPlan = {
+  readonly network: Network
+  readonly keyspace: Keyspace
+  /** As `addressFormOf` names it. */
+  readonly form: string
+}
+
 export type InvoicePlan =
   | {
       readonly kind: 'planned'
       readonly terms: InvoiceTerms
-      readonly keyspace: Keyspace
-      readonly parameters: string
+      readonly deposit: DepositPlan
     }
   /** The caller's mistake. */
   | { readonly kind: 'refused'; readonly code: AmountFault | 'asset_not_accepted'; readonly param: string }
@@ -72,5 +79,11 @@ export function planInvoice(
   if (quote.kind === 'refused') return { kind: 'refused', code: quote.code, param }
   if (parameters === null || halted) return { kind: 'unavailable', code: 'asset_unavailable', asset }
   if (quote.kind === 'rate_unavailable') return { kind: 'unavailable', code: 'rate_unavailable', asset }
-  return { kind: 'planned', terms: quote.terms, keyspace: keyspaceOf(asset, livemode), parameters }
+  return { kind: 'planned', terms: quote.terms, deposit: depositPlan(asset, livemode, parameters) }
+}
+
+/** Where addresses for an asset come from, on a chain with these parameters. */
+export function depositPlan(asset: AssetId, livemode: boolean, parameters: string): DepositPlan {
+  const keyspace = keyspaceOf(asset, livemode)
+  return { network: networkOf(asset, livemode), keyspace, form: addressFormOf(keyspace, parameters) }
 }

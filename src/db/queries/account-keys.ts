@@ -39,23 +39,6 @@ export async function loadAccountKey(db: Queryable, keyspace: Keyspace): Promise
   return rows[0] ?? null
 }
 
-/**
- * Takes `count` indexes from `from` on, for good. False where somebody else took them meanwhile: read the row
- * again. This guard is why no index is derived twice.
- */
-export async function takeIndexes(
-  db: Queryable,
-  keyspace: Keyspace,
-  from: number,
-  count: number,
-): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'update account_key set next_index = next_index + $3 where keyspace = $1 and next_index = $2',
-    [keyspace, from, count],
-  )
-  return rowCount === 1
-}
-
 /** Moves the next index up to `nextIndex`, never down. */
 export async function raiseNextIndex(db: Queryable, keyspace: string, nextIndex: number): Promise<void> {
   await db.query('update account_key set next_index = $2 where keyspace = $1 and next_index < $2', [

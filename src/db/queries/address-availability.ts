@@ -1,17 +1,19 @@
+import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 
 /**
- * The pools that hold at least one address, as `keyspace/parameters`. For each account key one step into
- * address_pool, which lists unassigned addresses only.
+ * The networks for which an address could be taken now, each with the form it is written in. For each watched
+ * network one step into address_pool, which lists unassigned addresses only.
  */
-export async function findPoolsWithAddresses(db: Queryable): Promise<ReadonlySet<string>> {
-  const { rows } = await db.query<{ pool: string }>(
-    `select account_key.keyspace || '/' || next_address.parameters as pool
-     from account_key
+export async function findNetworksWithAddresses(db: Queryable): Promise<ReadonlyMap<Network, string>> {
+  const { rows } = await db.query<{ network: Network; form: string }>(
+    `select watched.network, next_address.parameters as form
+     from (select network, keyspace, min(through) over (partition by keyspace) as through
+           from network_watch) as watched
      cross join lateral (
        select parameters from address
-       where address.keyspace = account_key.keyspace and assigned_at is null
+       where address.keyspace = watched.keyspace and assigned_at is null and idx <= watched.through
        order by idx desc limit 1) as next_address`,
   )
-  return new Set(rows.map((row) => row.pool))
+  return new Map(rows.map((row) => [row.network, row.form]))
 }

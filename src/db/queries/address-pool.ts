@@ -1,7 +1,7 @@
 import type { Keyspace } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 
-export type DerivedAddress = { readonly idx: number; readonly program: Uint8Array; readonly address: string }
+export type DerivedAddress = { readonly program: Uint8Array; readonly address: string }
 
 /** How many addresses wait to be taken, counted up to `max`. Served by address_pool. */
 export async function countPool(
@@ -19,27 +19,34 @@ export async function countPool(
   return rows[0]?.count ?? 0
 }
 
-/** Adds derived addresses to the pool. An index or program that is there already is an error. */
-export async function insertPoolAddresses(
+/**
+ * Takes the indexes from `first` on for good and adds their addresses to the pool, both or neither. False where
+ * somebody else took them meanwhile: read the account again. The lock on the account's row is held until the commit,
+ * so that addresses become visible in the order of their indexes: whoever sees one has seen all below it.
+ */
+export async function addPoolAddresses(
   db: Queryable,
-  keyspace: Keyspace,
-  parameters: string,
+  pool: { readonly keyspace: Keyspace; readonly form: string; readonly first: number },
   addresses: readonly DerivedAddress[],
   now: Date,
-): Promise<void> {
-  await db.query(
-    `insert into address (keyspace, idx, program, address, parameters, created_at)
-     select $1, idx, program, address, $2, $3
-     from unnest($4::bigint[], $5::bytea[], $6::text[]) as derived (idx, program, address)`,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `with taken as (
+       update account_key set next_index = $4::bigint + cardinality($5::bytea[])
+       where keyspace = $1 and next_index = $4 returning keyspace)
+     insert into address (keyspace, idx, program, address, parameters, created_at)
+     select taken.keyspace, $4 + place - 1, program, address, $2, $3
+     from taken, unnest($5, $6::text[]) with ordinality as derived (program, address, place)`,
     [
-      keyspace,
-      parameters,
+      pool.keyspace,
+      pool.form,
       now,
-      addresses.map((derived) => derived.idx),
+      pool.first,
       addresses.map((derived) => Buffer.from(derived.program)),
       addresses.map((derived) => derived.address),
     ],
   )
+  return rowCount !== 0
 }
 
 /** Takes from the pool what was derived for another chain's parameters; the indexes stay used. Served by address_pool. */

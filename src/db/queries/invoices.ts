@@ -1,4 +1,5 @@
 import type { AssetId, Keyspace } from '../../core/assets.ts'
+import type { DepositPlan } from '../../core/invoice/plan.ts'
 import { deriveStatus } from '../../core/invoice/status.ts'
 import type { Invoice, Payment, RateEvidence } from '../../core/invoice/types.ts'
 import type { Queryable } from '../pool.ts'
@@ -50,23 +51,24 @@ export type StoredInvoice = { readonly invoice: Invoice; readonly eventCount: nu
 export type ClaimedAddress = { readonly idx: number; readonly program: Buffer; readonly address: string }
 
 /**
- * Takes the next address of the pool; null when the pool is empty. Rows that other transactions hold are
- * skipped, so that creating invoices never queues. Served by address_pool.
+ * Takes the next address of the pool that every watched network of its keyspace matches already, the asked one among
+ * them; null where there is none. Rows that other transactions hold are skipped, so that creating invoices never
+ * queues. Served by address_pool; network_watch has a row for each network.
  */
 export async function claimAddress(
   tx: Tx,
-  keyspace: Keyspace,
-  parameters: string,
+  { network, keyspace, form }: DepositPlan,
   now: Date,
 ): Promise<ClaimedAddress | null> {
   const { rows } = await tx.query<ClaimedAddress>(
     `update address set assigned_at = $3
      where (keyspace, idx) = (
        select keyspace, idx from address
-       where keyspace = $1 and parameters = $2 and assigned_at is null
+       where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (
+         select case when bool_or(network = $4) then min(through) end from network_watch where keyspace = $1)
        order by idx limit 1 for update skip locked)
      returning idx, program, address`,
-    [keyspace, parameters, now],
+    [keyspace, form, now, network],
   )
   return rows[0] ?? null
 }

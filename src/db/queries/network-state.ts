@@ -26,6 +26,8 @@ export type NetworkState = {
   readonly reason: string | null
   /** When tip and mempool were last read in full. */
   readonly readAt: Date | null
+  /** Whether this installation follows the network now: there is a watch that its lead keeps. */
+  readonly isWatched: boolean
 }
 
 type NetworkStateRow = {
@@ -41,23 +43,23 @@ type NetworkStateRow = {
   status: NetworkStatus
   reason: string | null
   read_at: Date | null
+  is_watched: boolean
 }
 
-const COLUMNS = `network, parameters, chain, height, hash, block_time, tip_height, safe_height,
-  finalized_height, status, reason, read_at`
+const SELECT = `select network, parameters, chain, height, hash, block_time, tip_height, safe_height,
+  finalized_height, status, reason, read_at,
+  exists (select from network_watch where network_watch.network = network_state.network) as is_watched
+  from network_state`
 
 /** Every network that was ever followed: a handful of rows. */
 export async function loadNetworkStates(db: Queryable): Promise<NetworkState[]> {
-  const { rows } = await db.query<NetworkStateRow>(`select ${COLUMNS} from network_state order by network`)
+  const { rows } = await db.query<NetworkStateRow>(`${SELECT} order by network`)
   return rows.map(stateFromRow)
 }
 
 /** One network's state; null before its first start. Served by the primary key. */
 export async function loadNetworkState(db: Queryable, network: Network): Promise<NetworkState | null> {
-  const { rows } = await db.query<NetworkStateRow>(
-    `select ${COLUMNS} from network_state where network = $1`,
-    [network],
-  )
+  const { rows } = await db.query<NetworkStateRow>(`${SELECT} where network = $1`, [network])
   return rows[0] === undefined ? null : stateFromRow(rows[0])
 }
 
@@ -160,5 +162,6 @@ function stateFromRow(row: NetworkStateRow): NetworkState {
     status: row.status,
     reason: row.reason,
     readAt: row.read_at,
+    isWatched: row.is_watched,
   }
 }

@@ -1,0 +1,92 @@
+import type { Clock } from '../clock.ts'
+import { addressFormOf, keyspaceOfNetwork, type Network } from '../core/assets.ts'
+import type { Pool } from '../db/pool.ts'
+import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
+import { loadNetworkStates } from '../db/queries/network-state.ts'
+import type { Log } from '../log.ts'
+import { type DerivedKeyspace, fillAddressPool } from './fill-address-pool.ts'
+import { pauseUnless } from './lead.ts'
+
+const INTERVAL_MS = 500
+/** A pool is dry for a moment when a network is followed for the first time; that is no news. */
+const DRY_ROUNDS_MAX = 20
+
+export type AddressSupply = { stop(): Promise<void> }
+
+/**
+ * Keeps the pools of these networks' keyspaces filled, and raises an alarm for each network that has no address to
+ * give out. Needs no lead: any number of processes may do it.
+ */
+export function supplyAddresses(options: {
+  readonly pool: Pool
+  readonly networks: readonly Network[]
+  readonly clock: Clock
+  readonly log: Log
+}): AddressSupply {
+  const stopping = new AbortController()
+  const ended = run(options, stopping.signal)
+  return {
+    stop: async () => {
+      stopping.abort()
+      await ended
+    },
+  }
+}
+
+async function run(options: Parameters<typeof supplyAddresses>[0], stop: AbortSignal): Promise<void> {
+  const { log } = options
+  const dry = new Map<Network, number>()
+  while (!stop.aborted) {
+    try {
+      await fillAll(options)
+      await tellWhatIsDry(options, dry)
+    } catch (error) {
+      log.error({ err: error }, 'the address pools could not be filled')
+    }
+    await pauseUnless(stop, INTERVAL_MS)
+  }
+}
+
+async function fillAll({ pool, networks, clock, log }: Parameters<typeof supplyAddresses>[0]): Promise<void> {
+  const parametersOf = new Map(
+    (await loadNetworkStates(pool)).map(({ network, parameters }) => [network, parameters]),
+  )
+  const forms = new Map<DerivedKeyspace, string>()
+  for (const network of networks) {
+    const keyspace = keyspaceOfNetwork(network)
+    const parameters = parametersOf.get(network) ?? null
+    // Which chain it is, its node tells first.
+    if (parameters !== null && isDerived(keyspace)) forms.set(keyspace, addressFormOf(keyspace, parameters))
+  }
+  for (const [keyspace, form] of forms) {
+    try {
+      await fillAddressPool({ pool, keyspace, form, clock })
+    } catch (error) {
+      log.error({ err: error, keyspace }, 'an address pool could not be filled')
+    }
+  }
+}
+
+/** An alarm when a network's pool runs dry, and word when it has addresses again. */
+async function tellWhatIsDry(
+  { pool, networks, log }: Parameters<typeof supplyAddresses>[0],
+  dry: Map<Network, number>,
+): Promise<void> {
+  const ready = await findNetworksWithAddresses(pool)
+  for (const network of networks) {
+    const rounds = (dry.get(network) ?? 0) + 1
+    if (!ready.has(network)) {
+      dry.set(network, rounds)
+      if (rounds === DRY_ROUNDS_MAX) {
+        log.error(
+          { network },
+          'no deposit address is ready: invoices on this network are refused until one is',
+        )
+      }
+    } else if (dry.delete(network) && rounds > DRY_ROUNDS_MAX) {
+      log.info({ network }, 'there are deposit addresses again')
+    }
+  }
+}
+
+const isDerived = (keyspace: string): keyspace is DerivedKeyspace => !keyspace.startsWith('solana-')

@@ -1,0 +1,164 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Keyspace, Network } from '../../src/core/assets.ts'
+import { findNetworksWithAddresses } from '../../src/db/queries/address-availability.ts'
+import { addPoolAddresses } from '../../src/db/queries/address-pool.ts'
+import { claimAddress } from '../../src/db/queries/invoices.ts'
+import { beginWatch, endWatch, raiseWatch } from '../../src/db/queries/network-watch.ts'
+import { withSystemTransaction } from '../../src/db/transaction.ts'
+import { lockKeyOf, takeLead } from '../../src/watcher/lead.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/litecoind.ts'
+import { type Watching, watchNetwork } from '../support/watched-network.ts'
+
+let database: TestDatabase
+const watching: Watching[] = []
+const stopping = new AbortController()
+beforeEach(async () => {
+  database = await createTestDatabase()
+})
+afterEach(async () => {
+  await Promise.all(watching.splice(0).map((watcher) => watcher.stop()))
+  await database.drop()
+})
+
+const now = () => new Date()
+/** Nothing listens there: watching addresses needs no node. */
+const NODE_AWAY = 'http://127.0.0.1:1'
+
+/** Adds addresses 0, 1, 2… of a keyspace, as a filler does. */
+async function add(keyspace: Keyspace, form: string, first: number, count: number): Promise<void> {
+  await database.owner.query(
+    `insert into account_key (keyspace, xpub, path, created_at) values ($1, 'xpub', 'm', now()) on conflict do nothing`,
+    [keyspace],
+  )
+  const addresses = Array.from({ length: count }, (_, place) => {
+    const program = Buffer.alloc(20)
+    program.writeUInt32BE(first + place)
+    return { program, address: `${keyspace}-${first + place}` }
+  })
+  const added = await addPoolAddresses(database.pools.watcher, { keyspace, form, first }, addresses, now())
+  expect(added).toBe(true)
+}
+
+const claim = (network: Network, keyspace: Keyspace, form: string) =>
+  withSystemTransaction(database.pools.api, (tx) => claimAddress(tx, { network, keyspace, form }, now()))
+const claimEvm = (network: Network) => claim(network, 'evm-test', 'evm')
+
+async function lead(network: Network) {
+  const taken = await takeLead(database.urls.watcher, network, stopping.signal, (error) => {
+    throw error
+  })
+  if (taken === null) throw new Error('no lead')
+  return taken
+}
+
+function watch(): Watching {
+  const watcher = watchNetwork(database, { rpcUrl: NODE_AWAY })
+  watching.push(watcher)
+  return watcher
+}
+
+test('an address is given out only when every watched network of its keyspace matches it', async () => {
+  const { watcher } = database.pools
+  await add('evm-test', 'evm', 0, 10)
+  expect(await claimEvm('base-test')).toBeNull()
+  await beginWatch(watcher, 'base-test', 'evm-test', now())
+  expect(await claimEvm('base-test')).toBeNull()
+  await raiseWatch(watcher, 'base-test', 9, now())
+  expect(await claimEvm('base-test')).toMatchObject({ idx: 0 })
+  expect(await claimEvm('ethereum-test')).toBeNull()
+  await beginWatch(watcher, 'ethereum-test', 'evm-test', now())
+  expect(await claimEvm('base-test')).toBeNull()
+  await raiseWatch(watcher, 'ethereum-test', 2, now())
+  expect([...(await findNetworksWithAddresses(database.pools.api)).keys()].sort()).toEqual([
+    'base-test',
+    'ethereum-test',
+  ])
+  expect(await claimEvm('base-test')).toMatchObject({ idx: 1 })
+  expect(await claimEvm('ethereum-test')).toMatchObject({ idx: 2 })
+  expect(await claimEvm('base-test')).toBeNull()
+  expect(await claimEvm('ethereum-test')).toBeNull()
+  expect((await findNetworksWithAddresses(database.pools.api)).size).toBe(0)
+})
+
+test('how far a network is watched never falls, and beginning again keeps it', async () => {
+  const { watcher } = database.pools
+  await beginWatch(watcher, 'base-test', 'evm-test', now())
+  await raiseWatch(watcher, 'base-test', 20, now())
+  await raiseWatch(watcher, 'base-test', 5, now())
+  await beginWatch(watcher, 'base-test', 'evm-test', now())
+  const { rows } = await database.owner.query('select network, through from network_watch')
+  expect(rows).toEqual([{ network: 'base-test', through: 20 }])
+})
+
+test('another process adds addresses, the watcher of the network matches them, and only then are they given out', async () => {
+  await add('litecoin-test', 'regtest', 0, 5)
+  const { adapter } = watch()
+  await until(async () => (await claim('litecoin-test', 'litecoin-test', 'regtest')) !== null, {
+    what: 'the first addresses are watched',
+  })
+  expect(adapter.watched.size).toBe(5)
+  await add('litecoin-test', 'regtest', 5, 20)
+  const claimed: number[] = []
+  await until(
+    async () => {
+      const address = await claim('litecoin-test', 'litecoin-test', 'regtest')
+      if (address === null) return false
+      claimed.push(address.idx)
+      if (address.idx >= 5) expect(adapter.watched.size).toBe(25)
+      return address.idx === 24
+    },
+    { what: 'all are given out' },
+  )
+  expect(claimed).toEqual(Array.from({ length: 24 }, (_, place) => place + 1))
+})
+
+test('a watcher that ends between loading addresses and saying so gives none out, and the next one does', async () => {
+  await add('litecoin-test', 'regtest', 0, 5)
+  await database.owner.query(`create function refuse() returns trigger language plpgsql as
+    $$ begin raise exception 'the process ends here'; end $$`)
+  await database.owner.query(
+    'create trigger stop before update on network_watch for each row execute function refuse()',
+  )
+  const first = watch()
+  await until(async () => first.adapter.watched.size === 5, { what: 'the addresses are loaded' })
+  expect(await claim('litecoin-test', 'litecoin-test', 'regtest')).toBeNull()
+  await watching.pop()?.stop()
+  expect(await claim('litecoin-test', 'litecoin-test', 'regtest')).toBeNull()
+  await database.owner.query('drop trigger stop on network_watch')
+  const second = watch()
+  await until(async () => (await claim('litecoin-test', 'litecoin-test', 'regtest')) !== null, {
+    what: 'addresses are given out',
+  })
+  expect(second.adapter.watched.size).toBe(5)
+})
+
+test('whoever has lost the lead can no longer say that addresses are watched', async () => {
+  const lost = await lead('base-test')
+  await beginWatch(lost.connection, 'base-test', 'evm-test', now())
+  await database.owner.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'paylink-watcher-base-test'`,
+  )
+  const next = await lead('base-test')
+  await expect(raiseWatch(lost.connection, 'base-test', 7, now())).rejects.toThrow()
+  expect(lost.lost.aborted).toBe(true)
+  await raiseWatch(next.connection, 'base-test', 3, now())
+  const { rows } = await database.owner.query('select through from network_watch')
+  expect(rows).toEqual([{ through: 3 }])
+  await next.release()
+})
+
+test('a network that is configured no longer holds back no address, unless somebody follows it', async () => {
+  const { watcher } = database.pools
+  await add('evm-test', 'evm', 0, 10)
+  for (const network of ['base-test', 'ethereum-test'] as const)
+    await beginWatch(watcher, network, 'evm-test', now())
+  await raiseWatch(watcher, 'base-test', 9, now())
+  expect(await claimEvm('base-test')).toBeNull()
+  const ethereum = await lead('ethereum-test')
+  expect(await endWatch(watcher, 'ethereum-test', lockKeyOf('ethereum-test'))).toBe(false)
+  expect(await claimEvm('base-test')).toBeNull()
+  await ethereum.release()
+  expect(await endWatch(watcher, 'ethereum-test', lockKeyOf('ethereum-test'))).toBe(true)
+  expect(await claimEvm('base-test')).toMatchObject({ idx: 0 })
+})
