@@ -11,6 +11,7 @@ import { z } from 'zod'
 const packageShape = z.object({
   dependencies: z.record(z.string(), z.string()),
   devDependencies: z.record(z.string(), z.string()),
+  optionalDependencies: z.record(z.string(), z.string()),
   allowScripts: z.record(z.string(), z.boolean()),
 })
 const lockShape = z.object({
@@ -62,8 +63,8 @@ test('the lockfile holds the packages of every platform, without which npm ci re
 })
 
 test('every direct dependency is pinned to one version and has its reason in docs/decisions/libraries.md', async () => {
-  const { dependencies, devDependencies } = await readPackage()
-  const direct = { ...dependencies, ...devDependencies }
+  const { dependencies, devDependencies, optionalDependencies } = await readPackage()
+  const direct = { ...dependencies, ...devDependencies, ...optionalDependencies }
   expect(
     Object.entries(direct).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(version)),
   ).toEqual([])
