@@ -4,7 +4,7 @@ import type { WatchedPrograms } from '../adapter.ts'
 /** Programs kept in one piece of memory; pieces are added, never copied, so growing needs no room twice. */
 const PROGRAMS_PER_CHUNK = 1 << 14
 const SLOTS_MIN = 1 << 10
-/** Bits of the filter for each slot. With at most half of the slots in use, seven misses in eight end at it. */
+/** Bits of the filter for each slot. With at most half of the slots in use, all but three misses in a hundred end at it. */
 const FILTER_BITS_PER_SLOT = 4
 /** Indexes are stored in 32 bits and one slot value means empty. */
 const PROGRAMS_MAX = 1 << 26
@@ -50,9 +50,12 @@ class ProgramTable {
   /** Pairs: index of the program plus one (0: empty), and its hash, which spares most comparisons. */
   #slots = new Uint32Array(SLOTS_MIN * 2)
   #mask = SLOTS_MIN - 1
-  /** One bit for each hash that is in use: small enough to stay in the processor's cache, which the slots are not. */
+  /**
+   * A Bloom filter whose bits for one hash all lie in one word: small enough to stay in the processor's cache, which
+   * the slots are not, and read once.
+   */
   #filter = new Uint32Array((SLOTS_MIN * FILTER_BITS_PER_SLOT) / 32)
-  #filterMask = SLOTS_MIN * FILTER_BITS_PER_SLOT - 1
+  #filterMask = (SLOTS_MIN * FILTER_BITS_PER_SLOT) / 32 - 1
   size = 0
 
   constructor(width: number) {
@@ -61,8 +64,8 @@ class ProgramTable {
 
   has(bytes: Uint8Array, at: number): boolean {
     const hash = this.#hash(bytes, at)
-    const bit = hash & this.#filterMask
-    if ((((this.#filter[bit >>> 5] ?? 0) >>> (bit & 31)) & 1) === 0) return false
+    const bits = filterBits(hash)
+    if (((this.#filter[hash & this.#filterMask] ?? 0) & bits) !== bits) return false
     return this.#slots[this.#slotOf(hash, bytes, at) * 2] !== 0
   }
 
@@ -82,8 +85,8 @@ class ProgramTable {
   }
 
   #mark(hash: number): void {
-    const bit = hash & this.#filterMask
-    this.#filter[bit >>> 5] = (this.#filter[bit >>> 5] ?? 0) | (1 << (bit & 31))
+    const word = hash & this.#filterMask
+    this.#filter[word] = (this.#filter[word] ?? 0) | filterBits(hash)
   }
 
   /** The slot that holds this program, or the empty one where it belongs. */
@@ -119,8 +122,8 @@ class ProgramTable {
     const old = this.#slots
     this.#mask = this.#mask * 2 + 1
     this.#slots = new Uint32Array((this.#mask + 1) * 2)
-    this.#filterMask = (this.#mask + 1) * FILTER_BITS_PER_SLOT - 1
-    this.#filter = new Uint32Array((this.#filterMask + 1) / 32)
+    this.#filterMask = ((this.#mask + 1) * FILTER_BITS_PER_SLOT) / 32 - 1
+    this.#filter = new Uint32Array(this.#filterMask + 1)
     for (let at = 0; at < old.length; at += 2) {
       const index = old[at] ?? 0
       if (index === 0) continue
@@ -132,6 +135,11 @@ class ProgramTable {
       this.#mark(hash)
     }
   }
+}
+
+/** Three bits of a word, chosen by the hash's upper half; its lower half chooses the word. */
+function filterBits(hash: number): number {
+  return (1 << (hash >>> 27)) | (1 << ((hash >>> 22) & 31)) | (1 << ((hash >>> 17) & 31))
 }
 
 function readUint32(bytes: Uint8Array, at: number): number {
