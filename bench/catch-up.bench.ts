@@ -13,7 +13,7 @@ import { median, printFigure, spread } from './support/figure.ts'
 const BLOCKS = Number(process.env.CATCH_UP_BLOCKS ?? 10_000)
 const BLOCKS_PER_STEP = 100
 /** As many as the adapter asks for at a time. */
-const BLOCKS_IN_FLIGHT = 4
+const BLOCKS_IN_FLIGHT = 6
 const ROUNDS = 3
 const COUNTED_BLOCKS = 20
 const ADDRESS_COUNTS = [10, 10_000, 1_000_000]

@@ -1,6 +1,5 @@
 import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../chain/adapter.ts'
-import { type BlockSource, placeBlock } from '../chain/utxo/block-source.ts'
-import { concurrently } from '../chain/utxo/concurrently.ts'
+import { type BlockSource, readBlocks } from '../chain/utxo/block-source.ts'
 import type { Clock } from '../clock.ts'
 import { ASSET_IDS, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
@@ -13,7 +12,6 @@ import { recordTransfers } from '../flows/record-transfers.ts'
 
 /** Blocks that are read and recorded together. */
 const BLOCKS_PER_BATCH = 50
-const BLOCKS_IN_FLIGHT = 4
 /** A chain that is reorganised while it is read is read again. */
 const READINGS_MAX = 5
 
@@ -84,11 +82,9 @@ async function readLinked(
   source: BlockSource,
   range: { from: number; to: number; below: string | null; asset: 'BTC' | 'LTC' },
 ): Promise<ScannedBlock[]> {
-  const heights = Array.from({ length: range.to - range.from + 1 }, (_, index) => range.from + index)
+  const wanted = { first: range.from, count: range.to - range.from + 1, asset: range.asset }
   for (let reading = 1; reading <= READINGS_MAX; reading++) {
-    const blocks = await concurrently(heights, BLOCKS_IN_FLIGHT, async (height) =>
-      placeBlock(await source.readBlock(await source.hashAt(height)), height, range.asset),
-    )
+    const blocks = await readBlocks(source, wanted)
     let below = range.below
     const isLinked = blocks.every(({ block, parentHash }) => {
       const stands = below === null || parentHash === below

@@ -51,14 +51,42 @@ describe.each(CHAINS)('an adapter of %s', (chain) => {
     expect(proxy.calls).toEqual(['getbestblockhash', 'getblock'])
   })
 
-  test('catching up costs two calls a block and a few for the whole step', async () => {
+  test('catching up costs one request a block, and a few for the whole step', async () => {
     await node.mine(19)
-    await next()
-    proxy.calls.length = 0
+    const before = proxy.requests()
     const update = await next()
     expect(update?.blocks).toHaveLength(20)
     expect(proxy.calls.filter((method) => method === 'getblock').length).toBeLessThanOrEqual(21)
-    expect(proxy.calls.length).toBeLessThanOrEqual(2 * 20 + 4)
+    expect(proxy.calls.filter((method) => method === 'getblockhash')).toHaveLength(1 + 20)
+    expect(proxy.requests() - before).toBeLessThanOrEqual(20 + 5)
+  })
+
+  test('what serves no batches is asked one call at a time', async () => {
+    await node.mine(19)
+    proxy.refuseBatches()
+    const update = await next()
+    expect(update?.blocks).toHaveLength(20)
+    expect(update?.blocks.flatMap(({ transfers }) => transfers.map((each) => each.txid))).toEqual([txid])
+  })
+
+  test('a batch that lacks an answer, or has one that is no hash, connects nothing', async () => {
+    await node.mine(5)
+    const wrong = [() => undefined, () => 7, () => 'ab'.repeat(31), () => null]
+    for (const lie of wrong) {
+      proxy.lie('getblockhash', (hash, { params }) => (params[0] === checkpoint.height + 3 ? lie() : hash))
+      await expect(next()).rejects.toThrow(/getblockhash in a form that is not known/)
+    }
+    proxy.tellTheTruth()
+    proxy.dropFromBatches('getblockhash')
+    await expect(next()).rejects.toThrow(/left out an answer of several to getblockhash/)
+    proxy.tellTheTruth()
+    proxy.lie('getblockhash', (hash, { params }) => {
+      if (params[0] === checkpoint.height + 3) throw new Error('out of sorts')
+      return hash
+    })
+    await expect(next()).rejects.toThrow(/answered getblockhash with: out of sorts/)
+    proxy.tellTheTruth()
+    expect(await found()).toEqual([txid])
   })
 
   test('a block cut off at any place is refused and read again', async () => {

@@ -117,6 +117,7 @@ test('a block that leaves the chain while it is read again does not keep its pay
     blocks: {
       bestHash: () => provider.blocks.bestHash(),
       hashAt: (at) => provider.blocks.hashAt(at),
+      hashesAt: (heights) => provider.blocks.hashesAt(heights),
       header: (of) => provider.blocks.header(of),
       wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
       readBlock: async (of) => {

@@ -2,16 +2,23 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 
-export type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
+export type RpcCall = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
+type RpcAnswer = { readonly id: unknown; readonly result: unknown; readonly error: unknown }
 /** Gets the node's own result and gives what the caller is told instead; what it throws becomes the node's error. */
 export type Lie = (result: unknown, call: RpcCall) => unknown
 
 export type RpcProxy = {
   readonly url: string
-  /** Methods called so far, in order. */
+  /** Methods called so far, in order, each call of a batch by itself. */
   readonly calls: string[]
+  /** Requests so far, each with one call or a batch. */
+  readonly requests: () => number
+  /** From now on batches are answered as by what serves none. */
+  refuseBatches(): void
   /** Answers to these methods go through the lie from now on. */
   lie(method: string, lie: Lie): void
+  /** The last answer to this method is missing from each batch. */
+  dropFromBatches(method: string): void
   /** Waits this long before each answer. */
   delay(ms: number): void
   /** Holds back every answer, the node's own look at the question included, until `resume`. */
@@ -19,7 +26,7 @@ export type RpcProxy = {
   resume(): void
   /** Hangs up in the middle of each answer. */
   hangUp(): void
-  /** Ends lies, delays and hanging up. */
+  /** Ends lies, missing answers, delays and hanging up. */
   tellTheTruth(): void
   close(): Promise<void>
 }
@@ -29,22 +36,37 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   const target = new URL(nodeUrl)
   const lies = new Map<string, Lie>()
   const calls: string[] = []
+  let requests = 0
+  let refusesBatches = false
+  let dropped: string | null = null
   let delayMs = 0
   let isHangingUp = false
   let gate: { readonly opened: Promise<void>; readonly open: () => void } | null = null
   const answer = async (request: IncomingMessage): Promise<{ status: number; body: string }> => {
     const text = (await buffer(request)).toString('utf8')
-    const call = JSON.parse(text) as RpcCall
-    calls.push(call.method)
+    const asked = JSON.parse(text) as RpcCall | RpcCall[]
+    requests += 1
+    for (const { method } of [asked].flat()) calls.push(method)
     if (delayMs > 0) await pause(delayMs)
     await gate?.opened
+    if (Array.isArray(asked) && refusesBatches) return { status: 400, body: 'one call at a time' }
     const headers = { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' }
     const response = await fetch(target.origin, { method: 'POST', headers, body: text })
     const body = await response.text()
-    const lie = lies.get(call.method)
-    if (lie === undefined) return { status: response.status, body }
-    const told = JSON.parse(body) as { result: unknown }
-    return tell(lie, told.result, call)
+    if (Array.isArray(asked) && asked.at(-1)?.method === dropped) {
+      return { status: response.status, body: JSON.stringify((JSON.parse(body) as unknown[]).slice(0, -1)) }
+    }
+    if (![asked].flat().some(({ method }) => lies.has(method))) return { status: response.status, body }
+    if (!Array.isArray(asked)) {
+      const told = tell(lies, JSON.parse(body) as RpcAnswer, asked)
+      return { status: told.error === null ? 200 : 500, body: JSON.stringify(told) }
+    }
+    const answers = JSON.parse(body) as RpcAnswer[]
+    const told = answers.map((answer) => {
+      const call = asked.find(({ id }) => id === answer.id)
+      return call === undefined ? answer : tell(lies, answer, call)
+    })
+    return { status: response.status, body: JSON.stringify(told) }
   }
   const server: Server = createServer((request, response) => {
     answer(request).then(
@@ -65,7 +87,14 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   return {
     url: `http://${target.username}:${target.password}@127.0.0.1:${address.port}`,
     calls,
+    requests: () => requests,
+    refuseBatches: () => {
+      refusesBatches = true
+    },
     lie: (method, lie) => lies.set(method, lie),
+    dropFromBatches: (method) => {
+      dropped = method
+    },
     delay: (ms) => {
       delayMs = ms
     },
@@ -85,6 +114,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     },
     tellTheTruth: () => {
       lies.clear()
+      dropped = null
       delayMs = 0
       isHangingUp = false
     },
@@ -99,14 +129,14 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
 /** Bitcoin Core's code for a failure of its own. */
 const RPC_INTERNAL_ERROR = -32603
 
-function tell(lie: Lie, result: unknown, call: RpcCall): { status: number; body: string } {
+/** The answer as it was, unless the call's method is lied about. */
+function tell(lies: ReadonlyMap<string, Lie>, { id, result, error }: RpcAnswer, call: RpcCall): RpcAnswer {
+  const lie = lies.get(call.method)
+  if (lie === undefined) return { id, result, error }
   try {
-    return { status: 200, body: JSON.stringify({ error: null, result: lie(result, call) }) }
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    return {
-      status: 500,
-      body: JSON.stringify({ error: { code: RPC_INTERNAL_ERROR, message }, result: null }),
-    }
+    return { id, result: lie(result, call), error: null }
+  } catch (failure) {
+    const message = failure instanceof Error ? failure.message : String(failure)
+    return { id, result: null, error: { code: RPC_INTERNAL_ERROR, message } }
   }
 }

@@ -1,8 +1,12 @@
 import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../adapter.ts'
+import { concurrently } from './concurrently.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 import type { ProgramSet } from './program-set.ts'
 import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'
+
+/** Blocks asked for at a time; each may be 8 MB of hex, and a node serves four by default (-rpcthreads). */
+const BLOCKS_IN_FLIGHT = 6
 
 /** A block as its bytes tell it; its height is known only from the blocks below it. */
 export type ReadBlock = Omit<ScannedBytes, 'spans'>
@@ -11,6 +15,8 @@ export type ReadBlock = Omit<ScannedBytes, 'spans'>
 export interface BlockSource {
   bestHash(): Promise<string>
   hashAt(height: number): Promise<string>
+  /** The hashes at these heights, in their order. A reorganisation may come in between: only parents prove. */
+  hashesAt(heights: readonly number[]): Promise<string[]>
   /** The header with this hash; null where the source has no such block. */
   header(hash: string): Promise<HeaderAnswer | null>
   /** Reads and scans one block, proved against its hash by `provedBlock`. */
@@ -45,6 +51,18 @@ export function provedBlock(hash: string, bytes: Uint8Array, watched: ProgramSet
   }
   const { parentHash, timeMs, outputs } = scanned
   return { hash, parentHash, timeMs, outputs }
+}
+
+/** Reads `count` blocks from this height on. Whether they stand on one another is the caller's to see. */
+export async function readBlocks(
+  source: BlockSource,
+  range: { readonly first: number; readonly count: number; readonly asset: 'BTC' | 'LTC' },
+): Promise<ScannedBlock[]> {
+  const heights = Array.from({ length: range.count }, (_, index) => range.first + index)
+  const hashes = await source.hashesAt(heights)
+  return concurrently(hashes, BLOCKS_IN_FLIGHT, async (hash, index) =>
+    placeBlock(await source.readBlock(hash), range.first + index, range.asset),
+  )
 }
 
 export function referenceOf(header: HeaderAnswer): BlockRef {

@@ -6,16 +6,13 @@ import {
   type ChainUpdate,
   type ScannedBlock,
 } from '../adapter.ts'
-import { type BlockSource, knownHeader, placeBlock, referenceOf } from './block-source.ts'
-import { concurrently } from './concurrently.ts'
+import { type BlockSource, knownHeader, placeBlock, readBlocks, referenceOf } from './block-source.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 
 /** A fork that leaves our chain deeper than this is no reorganisation that any chain of ours has seen. */
 const REORG_DEPTH_MAX = 100
 /** A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left. */
 const REORG_BLOCKS_MAX = 2_000
-/** Blocks asked for at a time; each may be 8 MB of hex. */
-const BLOCKS_IN_FLIGHT = 4
 /** A chain that grows while it is read is read again. */
 const WALK_ATTEMPTS_MAX = 3
 
@@ -72,10 +69,7 @@ export class ChainWalk {
     const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, REORG_BLOCKS_MAX)
     const count = Math.min(tip.height - ancestor.height, limit)
     if (count < 0) return null
-    const heights = Array.from({ length: count }, (_, index) => ancestor.height + 1 + index)
-    const blocks = await concurrently(heights, BLOCKS_IN_FLIGHT, async (height) =>
-      placeBlock(await this.#node.readBlock(await this.#node.hashAt(height)), height, this.#asset),
-    )
+    const blocks = await readBlocks(this.#node, { first: ancestor.height + 1, count, asset: this.#asset })
     return isChain(ancestor, blocks) ? { ancestor, blocks, tip: referenceOf(tip) } : null
   }
 

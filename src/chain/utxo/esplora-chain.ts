@@ -1,9 +1,12 @@
 import { type BlockRef, ChainUnavailable } from '../adapter.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
+import { concurrently } from './concurrently.ts'
 import { blockStatusSchema, esploraBlockSchema } from './esplora-answers.ts'
 import type { EsploraClient } from './esplora-client.ts'
 import { type HeaderAnswer, hashSchema } from './node-answers.ts'
 import type { ProgramSet } from './program-set.ts'
+
+const HASHES_IN_FLIGHT = 4
 
 /** What an Esplora server knows of its chain. A new block costs two calls: the tip's hash and the block's bytes. */
 export class EsploraChain implements BlockSource {
@@ -27,6 +30,10 @@ export class EsploraChain implements BlockSource {
     const hash = await this.hashAtOrNull(height)
     if (hash === null) throw new ChainUnavailable(`the Esplora server has no block ${height}`)
     return hash
+  }
+
+  hashesAt(heights: readonly number[]): Promise<string[]> {
+    return concurrently(heights, HASHES_IN_FLIGHT, (height) => this.hashAt(height))
   }
 
   /** Null where the server's chain ends below that height. */

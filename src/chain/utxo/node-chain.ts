@@ -1,5 +1,6 @@
 import { type BlockRef, ChainHalted, ChainUnavailable } from '../adapter.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
+import { concurrently } from './concurrently.ts'
 import {
   type ChainAnswer,
   chainSchema,
@@ -14,12 +15,16 @@ import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 
 /** Headers ahead of blocks by more than this: the node is fetching blocks, not just waiting for the newest. */
 const HEADERS_AHEAD_MAX = 2
+/** Hashes asked for in one request; a node that is asked for more at once answers nobody else meanwhile. */
+const HASHES_PER_BATCH = 200
+const HASHES_IN_FLIGHT = 4
 
 /** What a node of Bitcoin Core's family knows of its chain, checked as far as one node's word can be checked. */
 export class NodeChain implements BlockSource {
   readonly #rpc: RpcClient
   readonly #watched: ProgramSet
   #lastTip: BlockRef | null = null
+  #servesBatches = true
 
   constructor(rpc: RpcClient, watched: ProgramSet) {
     this.#rpc = rpc
@@ -36,6 +41,25 @@ export class NodeChain implements BlockSource {
 
   hashAt(height: number): Promise<string> {
     return this.#rpc.call('getblockhash', [height], hashSchema)
+  }
+
+  /** Asks for many at a time; one after the other where what answers serves no batches. */
+  async hashesAt(heights: readonly number[]): Promise<string[]> {
+    const hashes: string[] = []
+    for (let at = 0; at < heights.length; at += HASHES_PER_BATCH) {
+      hashes.push(...(await this.#batchOfHashes(heights.slice(at, at + HASHES_PER_BATCH))))
+    }
+    return hashes
+  }
+
+  async #batchOfHashes(heights: readonly number[]): Promise<string[]> {
+    if (heights.length > 1 && this.#servesBatches) {
+      const calls = heights.map((height) => [height])
+      const hashes = await this.#rpc.callEach('getblockhash', calls, hashSchema)
+      if (hashes !== null) return hashes
+      this.#servesBatches = false
+    }
+    return concurrently(heights, HASHES_IN_FLIGHT, (height) => this.hashAt(height))
   }
 
   /** The header with this hash; null where the node has no such block. */

@@ -35,6 +35,8 @@ const answerSchema = z.object({
   result: z.unknown().optional(),
   error: z.object({ code: z.number(), message: z.string() }).nullish(),
 })
+type Answer = z.infer<typeof answerSchema>
+const batchSchema = z.array(answerSchema.extend({ id: z.number() }))
 
 /** JSON-RPC over HTTP with a node of Bitcoin Core's family. Every failure is a `ChainUnavailable` that names the mend. */
 export class RpcClient {
@@ -70,15 +72,34 @@ export class RpcClient {
 
   /** Calls a method and parses its result. Throws `RpcError` where the node refuses, else `ChainUnavailable`. */
   async call<Result>(method: string, params: readonly unknown[], schema: z.ZodType<Result>): Promise<Result> {
-    const result = await this.callRaw(method, params)
-    const parsed = schema.safeParse(result)
-    if (!parsed.success) {
-      throw new ChainUnavailable(
-        `${this.#where} answers ${method} in a form that is not known: ${this.#setting} must point to a node of Bitcoin Core's family`,
-        { cause: parsed.error },
-      )
-    }
-    return parsed.data
+    return this.#parseResult(method, await this.callRaw(method, params), schema)
+  }
+
+  /**
+   * Calls a method once for each of these parameters, all in one request (JSON-RPC 2.0, section 6); results in their
+   * order. Throws as `call` does, for the first that failed. Null where what answers serves no batches, as some
+   * that stand before a node do not.
+   */
+  async callEach<Result>(
+    method: string,
+    each: readonly (readonly unknown[])[],
+    schema: z.ZodType<Result>,
+  ): Promise<Result[] | null> {
+    const firstId = this.#lastId + 1
+    this.#lastId += each.length
+    const calls = each.map((params, index) => ({ jsonrpc: '1.0', id: firstId + index, method, params }))
+    const { status, text } = await this.#post(JSON.stringify(calls))
+    this.#refuseStatus(status)
+    const batch = batchSchema.safeParse(parsedOrNull(text))
+    if (!batch.success) return null
+    const answers = new Map(batch.data.map((answer) => [answer.id, answer]))
+    return calls.map(({ id }) => {
+      const answer = answers.get(id)
+      if (answer === undefined) {
+        throw new ChainUnavailable(`${this.#where} left out an answer of several to ${method}`)
+      }
+      return this.#parseResult(method, this.#resultOf(method, answer), schema)
+    })
   }
 
   /** Like `call`, for large results whose form the caller checks itself. */
@@ -87,18 +108,28 @@ export class RpcClient {
     const body = JSON.stringify({ jsonrpc: '1.0', id: this.#lastId, method, params })
     const { status, text } = await this.#post(body)
     this.#refuseStatus(status)
-    const answer = this.#parse(text)
-    if (answer.error) {
-      if (answer.error.code === RPC_CODES.warmingUp) {
-        throw new ChainUnavailable(`the node at ${this.#where} is starting: ${answer.error.message}`)
-      }
-      throw new RpcError(method, answer.error.code, answer.error.message)
-    }
-    return answer.result
+    return this.#resultOf(method, this.#parse(text))
   }
 
   close(): Promise<void> {
     return this.#pool.destroy()
+  }
+
+  #resultOf(method: string, { result, error }: Answer): unknown {
+    if (!error) return result
+    if (error.code === RPC_CODES.warmingUp) {
+      throw new ChainUnavailable(`the node at ${this.#where} is starting: ${error.message}`)
+    }
+    throw new RpcError(method, error.code, error.message)
+  }
+
+  #parseResult<Result>(method: string, result: unknown, schema: z.ZodType<Result>): Result {
+    const parsed = schema.safeParse(result)
+    if (parsed.success) return parsed.data
+    throw new ChainUnavailable(
+      `${this.#where} answers ${method} in a form that is not known: ${this.#setting} must point to a node of Bitcoin Core's family`,
+      { cause: parsed.error },
+    )
   }
 
   async #post(body: string): Promise<{ status: number; text: string }> {
@@ -130,7 +161,7 @@ export class RpcClient {
     }
   }
 
-  #parse(text: string): z.infer<typeof answerSchema> {
+  #parse(text: string): Answer {
     let value: unknown
     try {
       value = JSON.parse(text)
@@ -165,5 +196,14 @@ export class RpcClient {
       default:
         return `${start} ended the connection${code === '' ? '' : ` (${code})`}`
     }
+  }
+}
+
+/** What is no JSON is no list of answers either: asked one by one, the other end says what it is. */
+function parsedOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
   }
 }
