@@ -1,5 +1,5 @@
 import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../chain/adapter.ts'
-import { type BlockSource, readBlocks } from '../chain/utxo/block-source.ts'
+import { type BlockSource, readHeights } from '../chain/utxo/block-source.ts'
 import type { Clock } from '../clock.ts'
 import { ASSET_IDS, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
@@ -84,7 +84,7 @@ async function readLinked(
 ): Promise<ScannedBlock[]> {
   const wanted = { first: range.from, count: range.to - range.from + 1, asset: range.asset }
   for (let reading = 1; reading <= READINGS_MAX; reading++) {
-    const blocks = await readBlocks(source, wanted)
+    const blocks = await readHeights(source, wanted)
     let below = range.below
     const isLinked = blocks.every(({ block, parentHash }) => {
       const stands = below === null || parentHash === below

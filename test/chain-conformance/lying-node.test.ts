@@ -51,7 +51,7 @@ describe.each(CHAINS)('an adapter of %s', (chain) => {
     expect(proxy.calls).toEqual(['getbestblockhash', 'getblock'])
   })
 
-  test('catching up costs one request a block, and a few for the whole step', async () => {
+  test('catching up costs a request a block and a few for the whole step, and less where blocks are small', async () => {
     await node.mine(19)
     const before = proxy.requests()
     const update = await next()
@@ -59,6 +59,9 @@ describe.each(CHAINS)('an adapter of %s', (chain) => {
     expect(proxy.calls.filter((method) => method === 'getblock').length).toBeLessThanOrEqual(21)
     expect(proxy.calls.filter((method) => method === 'getblockhash')).toHaveLength(1 + 20)
     expect(proxy.requests() - before).toBeLessThanOrEqual(20 + 5)
+    const again = proxy.requests()
+    expect(await next()).toEqual(update)
+    expect(proxy.requests() - again).toBeLessThanOrEqual(3 + 5)
   })
 
   test('what serves no batches is asked one call at a time', async () => {
@@ -67,6 +70,34 @@ describe.each(CHAINS)('an adapter of %s', (chain) => {
     const update = await next()
     expect(update?.blocks).toHaveLength(20)
     expect(update?.blocks.flatMap(({ transfers }) => transfers.map((each) => each.txid))).toEqual([txid])
+    expect(await next()).toEqual(update)
+  })
+
+  test('several blocks in one answer are each proved: one of them wrong, cut off or missing connects nothing', async () => {
+    await node.mine(9)
+    await next()
+    const genesis = await node.rpc<string>('getblock', [await node.rpc('getblockhash', [0]), 0])
+    const hash = await node.rpc<string>('getblockhash', [checkpoint.height + 5])
+    const lies: [(hex: unknown) => unknown, RegExp][] = [
+      [() => genesis, /the node gave/],
+      [(hex) => String(hex).slice(0, -20), /damaged/],
+      [() => null, /in a form that is not known/],
+      [
+        () => {
+          throw new Error('Block not available (pruned data)')
+        },
+        /has pruned block/,
+      ],
+    ]
+    for (const [lie, reason] of lies) {
+      proxy.lie('getblock', (hex, { params }) => (params[0] === hash ? lie(hex) : hex))
+      const before = proxy.requests()
+      await expect(next()).rejects.toThrow(reason)
+      expect(proxy.requests() - before).toBeLessThanOrEqual(2 + 5)
+      proxy.tellTheTruth()
+      await next()
+    }
+    expect(await found()).toEqual([txid])
   })
 
   test('a batch that lacks an answer, or has one that is no hash, connects nothing', async () => {

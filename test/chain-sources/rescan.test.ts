@@ -120,13 +120,14 @@ test('a block that leaves the chain while it is read again does not keep its pay
       hashesAt: (heights) => provider.blocks.hashesAt(heights),
       header: (of) => provider.blocks.header(of),
       wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
-      readBlock: async (of) => {
-        const block = await provider.blocks.readBlock(of)
-        if (of === hash && !reorganised) {
+      readBlock: (of) => provider.blocks.readBlock(of),
+      readBlocks: async (hashes) => {
+        const blocks = await provider.blocks.readBlocks(hashes)
+        if (hashes.includes(hash ?? '') && !reorganised) {
           reorganised = true
           await node.reorganise(3, 'waiting')
         }
-        return block
+        return blocks
       },
     },
     from,

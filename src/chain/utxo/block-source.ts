@@ -1,12 +1,8 @@
 import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../adapter.ts'
-import { concurrently } from './concurrently.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 import type { ProgramSet } from './program-set.ts'
 import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'
-
-/** Blocks asked for at a time; each may be 8 MB of hex, and a node serves four by default (-rpcthreads). */
-const BLOCKS_IN_FLIGHT = 6
 
 /** A block as its bytes tell it; its height is known only from the blocks below it. */
 export type ReadBlock = Omit<ScannedBytes, 'spans'>
@@ -21,6 +17,8 @@ export interface BlockSource {
   header(hash: string): Promise<HeaderAnswer | null>
   /** Reads and scans one block, proved against its hash by `provedBlock`. */
   readBlock(hash: string): Promise<ReadBlock>
+  /** Reads several in their order, each proved in the same way. */
+  readBlocks(hashes: readonly string[]): Promise<ReadBlock[]>
   /** Whether the source has declared invalid what it had built on or above this block. */
   wasDeclaredInvalid(block: BlockRef): Promise<boolean>
 }
@@ -54,15 +52,13 @@ export function provedBlock(hash: string, bytes: Uint8Array, watched: ProgramSet
 }
 
 /** Reads `count` blocks from this height on. Whether they stand on one another is the caller's to see. */
-export async function readBlocks(
+export async function readHeights(
   source: BlockSource,
   range: { readonly first: number; readonly count: number; readonly asset: 'BTC' | 'LTC' },
 ): Promise<ScannedBlock[]> {
   const heights = Array.from({ length: range.count }, (_, index) => range.first + index)
-  const hashes = await source.hashesAt(heights)
-  return concurrently(hashes, BLOCKS_IN_FLIGHT, async (hash, index) =>
-    placeBlock(await source.readBlock(hash), range.first + index, range.asset),
-  )
+  const blocks = await source.readBlocks(await source.hashesAt(heights))
+  return blocks.map((read, index) => placeBlock(read, range.first + index, range.asset))
 }
 
 export function referenceOf(header: HeaderAnswer): BlockRef {

@@ -6,7 +6,7 @@ import {
   type ChainUpdate,
   type ScannedBlock,
 } from '../adapter.ts'
-import { type BlockSource, knownHeader, placeBlock, readBlocks, referenceOf } from './block-source.ts'
+import { type BlockSource, knownHeader, placeBlock, readHeights, referenceOf } from './block-source.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 
 /** A fork that leaves our chain deeper than this is no reorganisation that any chain of ours has seen. */
@@ -64,18 +64,24 @@ export class ChainWalk {
 
   /** Null where the chain moved while it was read. */
   async #walk(checkpoint: BlockRef, bestHash: string, maxBlocks: number): Promise<ChainUpdate | null> {
-    const tip = await knownHeader(this.#node, bestHash)
-    const ancestor = await this.#commonAncestor(checkpoint, tip)
+    const [tip, ours] = await Promise.all([
+      knownHeader(this.#node, bestHash),
+      this.#node.header(checkpoint.hash),
+    ])
+    const ancestor = await this.#commonAncestor(checkpoint, ours, tip)
     const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, REORG_BLOCKS_MAX)
     const count = Math.min(tip.height - ancestor.height, limit)
     if (count < 0) return null
-    const blocks = await readBlocks(this.#node, { first: ancestor.height + 1, count, asset: this.#asset })
+    const blocks = await readHeights(this.#node, { first: ancestor.height + 1, count, asset: this.#asset })
     return isChain(ancestor, blocks) ? { ancestor, blocks, tip: referenceOf(tip) } : null
   }
 
   /** The highest block that our chain and the node's best one share. */
-  async #commonAncestor(checkpoint: BlockRef, tip: HeaderAnswer): Promise<BlockRef> {
-    const ours = await this.#node.header(checkpoint.hash)
+  async #commonAncestor(
+    checkpoint: BlockRef,
+    ours: HeaderAnswer | null,
+    tip: HeaderAnswer,
+  ): Promise<BlockRef> {
     if (ours === null) return this.#ancestorOfUnknown(checkpoint, tip)
     if (ours.hash !== checkpoint.hash || ours.height !== checkpoint.height) {
       throw new ChainHalted(`the node gives block ${checkpoint.hash} another height than it had`)

@@ -5,7 +5,7 @@
 export async function concurrently<Item, Result>(
   items: readonly Item[],
   limit: number,
-  work: (item: Item, index: number) => Promise<Result>,
+  work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = []
   const entries = items.entries()
@@ -14,7 +14,7 @@ export async function concurrently<Item, Result>(
     for (const [index, item] of entries) {
       if (failed) return
       try {
-        results[index] = await work(item, index)
+        results[index] = await work(item)
       } catch (error) {
         failed = true
         throw error

@@ -7,6 +7,7 @@ import { type HeaderAnswer, hashSchema } from './node-answers.ts'
 import type { ProgramSet } from './program-set.ts'
 
 const HASHES_IN_FLIGHT = 4
+const BLOCKS_IN_FLIGHT = 4
 
 /** What an Esplora server knows of its chain. A new block costs two calls: the tip's hash and the block's bytes. */
 export class EsploraChain implements BlockSource {
@@ -67,6 +68,10 @@ export class EsploraChain implements BlockSource {
     if (bytes === null)
       throw new ChainUnavailable(`the Esplora server named block ${hash} and has no bytes of it`)
     return provedBlock(hash, bytes, this.#watched)
+  }
+
+  readBlocks(hashes: readonly string[]): Promise<ReadBlock[]> {
+    return concurrently(hashes, BLOCKS_IN_FLIGHT, (hash) => this.readBlock(hash))
   }
 
   /** The API does not tell: a chain that is not longer than ours is waited for. */

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { type BlockRef, ChainHalted, ChainUnavailable } from '../adapter.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
 import { concurrently } from './concurrently.ts'
@@ -18,6 +19,12 @@ const HEADERS_AHEAD_MAX = 2
 /** Hashes asked for in one request; a node that is asked for more at once answers nobody else meanwhile. */
 const HASHES_PER_BATCH = 200
 const HASHES_IN_FLIGHT = 4
+/** Requests for blocks at a time; a node works on four by default (-rpcthreads). */
+const BLOCK_REQUESTS_IN_FLIGHT = 4
+/** Small blocks come several in one answer, which has about this many bytes of hex. */
+const ANSWER_BYTES = 1_000_000
+/** So many of the largest blocks, of 8 MB of hex, are still an answer that is taken. */
+const BLOCKS_PER_BATCH_MAX = 8
 
 /** What a node of Bitcoin Core's family knows of its chain, checked as far as one node's word can be checked. */
 export class NodeChain implements BlockSource {
@@ -25,6 +32,8 @@ export class NodeChain implements BlockSource {
   readonly #watched: ProgramSet
   #lastTip: BlockRef | null = null
   #servesBatches = true
+  /** The largest block since a few were last asked for. None was read yet: so large that each comes alone. */
+  #largestHex = ANSWER_BYTES
 
   constructor(rpc: RpcClient, watched: ProgramSet) {
     this.#rpc = rpc
@@ -53,13 +62,21 @@ export class NodeChain implements BlockSource {
   }
 
   async #batchOfHashes(heights: readonly number[]): Promise<string[]> {
-    if (heights.length > 1 && this.#servesBatches) {
-      const calls = heights.map((height) => [height])
-      const hashes = await this.#rpc.callEach('getblockhash', calls, hashSchema)
-      if (hashes !== null) return hashes
-      this.#servesBatches = false
-    }
-    return concurrently(heights, HASHES_IN_FLIGHT, (height) => this.hashAt(height))
+    const calls = heights.map((height) => [height])
+    const hashes = await this.#callEach('getblockhash', calls, hashSchema)
+    return hashes ?? concurrently(heights, HASHES_IN_FLIGHT, (height) => this.hashAt(height))
+  }
+
+  /** Null where there is but one call, or what answers serves no batches. */
+  async #callEach<Result>(
+    method: string,
+    calls: readonly (readonly unknown[])[],
+    schema: z.ZodType<Result>,
+  ): Promise<Result[] | null> {
+    if (calls.length === 1 || !this.#servesBatches) return null
+    const results = await this.#rpc.callEach(method, calls, schema)
+    if (results === null) this.#servesBatches = false
+    return results
   }
 
   /** The header with this hash; null where the node has no such block. */
@@ -81,8 +98,34 @@ export class NodeChain implements BlockSource {
   }
 
   async readBlock(hash: string): Promise<ReadBlock> {
-    const bytes = parseHex(await this.#rawBlock(hash))
+    return this.#proved(hash, await explained(hash, this.#rpc.callRaw('getblock', [hash, 0])))
+  }
+
+  /** Several in one request while blocks are small: a request costs both sides more than such a block. */
+  async readBlocks(hashes: readonly string[]): Promise<ReadBlock[]> {
+    const size = Math.max(1, Math.min(BLOCKS_PER_BATCH_MAX, Math.floor(ANSWER_BYTES / this.#largestHex)))
+    if (hashes.length > 0) this.#largestHex = 1
+    const count = Math.ceil(hashes.length / size)
+    const batches = Array.from({ length: count }, (_, at) => hashes.slice(at * size, (at + 1) * size))
+    const blocks = await concurrently(batches, BLOCK_REQUESTS_IN_FLIGHT, (batch) => this.#readBatch(batch))
+    return blocks.flat()
+  }
+
+  async #readBatch(hashes: readonly string[]): Promise<ReadBlock[]> {
+    const calls = hashes.map((hash) => [hash, 0])
+    const named =
+      hashes.length === 1 ? `${hashes[0]}` : `${hashes[0]} or one of the ${hashes.length - 1} above it`
+    const raw = await explained(named, this.#callEach('getblock', calls, z.unknown()))
+    if (raw !== null) return hashes.map((hash, index) => this.#proved(hash, raw[index]))
+    const blocks: ReadBlock[] = []
+    for (const hash of hashes) blocks.push(await this.readBlock(hash))
+    return blocks
+  }
+
+  #proved(hash: string, hex: unknown): ReadBlock {
+    const bytes = parseHex(hex)
     if (bytes === null) throw new ChainUnavailable(`the node sent block ${hash} in a form that is not known`)
+    this.#largestHex = Math.max(this.#largestHex, bytes.length * 2)
     return provedBlock(hash, bytes, this.#watched)
   }
 
@@ -94,19 +137,20 @@ export class NodeChain implements BlockSource {
         tip.status === 'invalid' && tip.height >= block.height && tip.height - tip.branchlen < block.height,
     )
   }
+}
 
-  async #rawBlock(hash: string): Promise<unknown> {
-    try {
-      return await this.#rpc.callRaw('getblock', [hash, 0])
-    } catch (error) {
-      if (error instanceof RpcError && /pruned/i.test(error.message)) {
-        throw new ChainHalted(
-          `the node has pruned block ${hash}, which was not read yet: use a node that still has it, or raise prune= and sync again`,
-          { cause: error },
-        )
-      }
-      throw error
+/** The answer, or an error that says what to do where the node has thrown the block away. */
+async function explained<Result>(block: string, answer: Promise<Result>): Promise<Result> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof RpcError && /pruned/i.test(error.message)) {
+      throw new ChainHalted(
+        `the node has pruned block ${block}, which was not read yet: use a node that still has it, or raise prune= and sync again`,
+        { cause: error },
+      )
     }
+    throw error
   }
 }
 
