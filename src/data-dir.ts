@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rename, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { link, mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 
 /**
  * Something that the person who starts the program can mend: it ends the start with this one line, and no
@@ -14,12 +14,37 @@ export class StartRefused extends Error {
 export async function openDataDir(path: string): Promise<void> {
   try {
     // As root the embedded PostgreSQL runs as another user and has to pass through; every file in it is 0600.
-    await mkdir(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+    await makeFolder(resolve(path), process.getuid?.() === 0 ? 0o711 : 0o700)
     const probe = join(path, `.write-${randomBytes(6).toString('hex')}`)
     await writeSecretFile(probe, '')
     await unlink(probe)
   } catch (error) {
     throw new StartRefused(`DATA_DIR ${path} cannot be written: ${systemReason(error)}`, { cause: error })
+  }
+}
+
+/**
+ * The folder and those above it. Not `mkdir` with `recursive`, which tries for ever where the parent is there and
+ * says all the same that it is not, as /proc does.
+ */
+async function makeFolder(path: string, mode: number): Promise<void> {
+  try {
+    await mkdir(path, { mode })
+  } catch (error) {
+    if (hasCode(error, 'EEXIST') && (await stat(path)).isDirectory()) return
+    if (!hasCode(error, 'ENOENT') || (await exists(dirname(path)))) throw error
+    await makeFolder(dirname(path), mode)
+    await makeFolder(path, mode)
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
   }
 }
 

@@ -3,11 +3,9 @@ import { ConfigError } from '../config.ts'
 import { StartRefused } from '../data-dir.ts'
 import { describeError } from '../log.ts'
 import { type Output, processOutput } from './command-context.ts'
+import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
 import type { RescanArguments } from './rescan-command.ts'
 import { UsageError } from './usage-error.ts'
-
-const EXIT_FAILED = 1
-const EXIT_USAGE = 2
 
 /**
  * Runs the command of a command line and gives its exit code: 0 done, 1 it could not be done (or the audit found
@@ -74,9 +72,16 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
       const { createMerchantCommand } = await import('./create-merchant.ts')
       done(await createMerchantCommand(options, output))
     })
-  program
-    .command('key')
-    .description('manage API keys')
+  addKeys(program, output, done)
+  addInspections(program, output, done)
+  addRescan(program, output, done)
+  addListen(program, output, done)
+  return program
+}
+
+function addKeys(program: Command, output: Output, done: (exitCode: number) => void): void {
+  const key = program.command('key').description('manage API keys')
+  key
     .command('create')
     .description('make an API key, shown once')
     .requiredOption('--merchant <id>', 'id of the merchant')
@@ -87,10 +92,24 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
       const { createKeyCommand } = await import('./create-key.ts')
       done(await createKeyCommand(options, output))
     })
-  addInspections(program, output, done)
-  addRescan(program, output, done)
-  addListen(program, output, done)
-  return program
+  key
+    .command('list')
+    .description("list a merchant's API keys, the revoked ones too")
+    .requiredOption('--merchant <id>', 'id of the merchant')
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { merchant: string; json: boolean }) => {
+      const { listKeysCommand } = await import('./list-keys.ts')
+      done(await listKeysCommand(options, output))
+    })
+  key
+    .command('revoke')
+    .description('end an API key for good, within a second')
+    .argument('<id>', 'id of the key, not the key itself')
+    .option('--json', 'print one JSON object', false)
+    .action(async (id: string, options: { json: boolean }) => {
+      const { revokeKeyCommand } = await import('./revoke-key.ts')
+      done(await revokeKeyCommand(id, options, output))
+    })
 }
 
 function addInspections(program: Command, output: Output, done: (exitCode: number) => void): void {

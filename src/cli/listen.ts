@@ -10,8 +10,7 @@ import type { Tenant } from '../db/transaction.ts'
 import { RECEIVER_DEADLINE_MS, signedHeaders } from '../delivery/send.ts'
 import { createWake, type Wake } from '../delivery/wake.ts'
 import { describeError } from '../log.ts'
-import { type Keyring, openKeyring } from '../secrets/keyring.ts'
-import { loadSecretKey } from '../secrets/secret-key.ts'
+import { openInstallationKeyring } from '../open-keyring.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { type EventFeed, openEventFeed } from './event-feed.ts'
 import { readDemoShop } from './seed-sandbox.ts'
@@ -42,7 +41,7 @@ export async function listenCommand(options: ListenOptions, output: Output): Pro
   try {
     return await withOwnerPool(async (pool, config, ownerUrl) => {
       const merchant = await findMerchant(pool, config, options.merchant)
-      const secret = await listenSecret(config, merchant.id)
+      const secret = await listenSecret(config, pool, merchant.id)
       const tenant: Tenant = { merchantId: merchant.id, livemode: false }
       const feed = await openEventFeed({ pool, clock: systemClock }, tenant)
       output.line(`Forwarding test events of ${merchant.name} (${merchant.id}) to ${url}`)
@@ -81,9 +80,9 @@ async function findMerchant(
 }
 
 /** Derived, not stored: the same every time for a merchant of this installation, and of use for nothing else. */
-async function listenSecret(config: Config, merchantId: string): Promise<string> {
+async function listenSecret(config: Config, pool: Pool, merchantId: string): Promise<string> {
   await openDataDir(config.dataDir)
-  const keyring: Keyring = openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
+  const keyring = await openInstallationKeyring(config, pool, systemClock)
   return `whsec_${keyring.mac(SECRET_PURPOSE, Buffer.from(merchantId, 'utf8')).toString('base64url')}`
 }
 

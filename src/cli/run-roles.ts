@@ -10,6 +10,7 @@ import { createNetworkBoard } from '../http/network-board.ts'
 import { type HttpPart, startHttpServer } from '../http/server.ts'
 import type { Log } from '../log.ts'
 import { createMetrics, serveMetrics } from '../metrics.ts'
+import { openInstallationKeyring } from '../open-keyring.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { createPriceBook } from '../rates/price-book.ts'
 import { openApi } from '../roles/api.ts'
@@ -19,8 +20,7 @@ import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { startWatcherRole } from '../roles/watcher.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
-import { type Keyring, openKeyring } from '../secrets/keyring.ts'
-import { loadSecretKey } from '../secrets/secret-key.ts'
+import type { Keyring } from '../secrets/keyring.ts'
 import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
@@ -41,15 +41,18 @@ export type RunOptions = {
 export async function runRoles(options: RunOptions): Promise<StopList> {
   const { roles, log, onStep } = options
   const stops = new StopList(log)
+  let signer: ReturnType<typeof startSignerProcess> | null = null
   try {
     if (roles.has('signer')) {
       onStep('starting the signer in a process of its own')
-      const signer = startSignerProcess({ ...options, signerUrl: options.database.roleUrls.signer })
-      stops.add('the signer', () => signer.stop())
+      signer = startSignerProcess({ ...options, signerUrl: options.database.roleUrls.signer })
+      stops.add('the signer', signer.stop)
     }
     const context = await openContext(options, stops)
     await startWorkers(context, options, stops)
     await startMetrics(context, options, stops)
+    // It started beside all the rest; a key that does not fit ends the start.
+    await signer?.begun
     return stops
   } catch (error) {
     await stops.stop()
@@ -80,11 +83,12 @@ async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Pr
 /** Everything but the signer: the parts of the site, the watcher, the delivery worker. */
 async function startWorkers(context: RoleContext, options: RunOptions, stops: StopList): Promise<void> {
   const { roles } = options
-  const { config, log } = context
+  const { config, clock, log } = context
   // The watcher has no use for the key, and is not given it.
-  const loadKeyring = async () => openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
+  const keyringWith = (role: 'api' | 'delivery') =>
+    openInstallationKeyring(config, context.poolOf(role), clock)
   if (roles.has('delivery')) {
-    const delivery = await startDeliveryRole({ ...context, keyring: await loadKeyring() })
+    const delivery = await startDeliveryRole({ ...context, keyring: await keyringWith('delivery') })
     stops.add('the deliveries', () => delivery.stop())
   }
   if (roles.has('watcher')) {
@@ -96,7 +100,7 @@ async function startWorkers(context: RoleContext, options: RunOptions, stops: St
   if (roles.has('api') || roles.has('checkout')) {
     const sandbox = openSandboxControl(context)
     stops.add('the test payments', () => sandbox.stop())
-    await startSite({ ...context, keyring: await loadKeyring(), sandbox }, options, stops)
+    await startSite({ ...context, keyring: await keyringWith('api'), sandbox }, options, stops)
   }
 }
 

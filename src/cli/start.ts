@@ -1,10 +1,11 @@
 import { type Config, loadProcessConfig } from '../config.ts'
-import { openDataDir } from '../data-dir.ts'
+import { openDataDir, StartRefused } from '../data-dir.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../db/open-database.ts'
 import { createLogger, describeError, type Log } from '../log.ts'
 import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
 import { printBanner } from './banner.ts'
 import type { Output } from './command-context.ts'
+import { EXIT_FORCED, EXIT_REFUSED } from './exit-codes.ts'
 import type { RunOptions } from './run-roles.ts'
 import { seedSandbox } from './seed-sandbox.ts'
 import { StopList } from './stop-list.ts'
@@ -12,7 +13,10 @@ import { UsageError } from './usage-error.ts'
 
 /** Longer than the slowest orderly stop: receivers' deadlines, then commits, then the database. */
 const STOP_MS_MAX = 40_000
-const EXIT_FORCED = 130
+/** What is being started ends by itself in this time; a system call may never. */
+const STEP_STOP_MS_MAX = 10_000
+/** The same wish twice: a terminal and a supervisor pass on one signal, and `timeout` sends it to the whole group. */
+const REPEATED_WITHIN_MS = 1_500
 const ALIVE_INTERVAL_MS = 3_600_000
 
 /** `paylink start`: runs until told to stop; exit code 0 after an orderly stop, 1 where something broke. */
@@ -25,36 +29,65 @@ export async function startCommand(
   const config = loadProcessConfig()
   const log = createLogger(config.logLevel, 'stderr')
   const stop = new StopSignal(log, options.untilStdinEnds)
-  const startedAt = performance.now()
-  const onStep = (line: string) =>
-    output.line(`· ${line} (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`)
   const everything = new StopList(log)
+  const begun = begin({ config, roles, log, stop, everything, output })
   try {
-    await openDataDir(config.dataDir)
-    const database = await openIfNeeded(roles, config, { onStep, onLost: (error) => stop.fail(error) })
-    everything.add('the database', () => database.close())
-    const run = await runnerOf(roles)
-    const running = await run({
-      config,
-      roles,
-      database,
-      log,
-      onStep,
-      onFatal: (error) => stop.fail(error),
-    })
-    everything.add('the roles', () => running.stop())
-    const seeds = config.sandbox && roles.has('api') && roles.has('checkout')
-    const sandbox = seeds ? await seedSandbox({ config, database, onStep, stop: stop.signal }) : null
-    if (sandbox !== null) printBanner({ config, sandbox, startedMs: performance.now() - startedAt }, output)
-    else
-      output.line(`paylink runs ${[...roles].join(', ')}${roles.has('api') ? ` at ${config.baseUrl}` : ''}`)
-    log.info({ roles: [...roles] }, 'started')
+    await Promise.race([begun, stop.told])
+    await settledInTime(begun, log)
     await stop.told
+  } catch (error) {
+    if (!options.untilStdinEnds || !(error instanceof StartRefused)) throw error
+    output.line(error.message)
+    stop.exitCode = EXIT_REFUSED
   } finally {
     stop.end()
     await stopInTime(everything, log)
   }
   return stop.exitCode
+}
+
+type Start = {
+  readonly config: Config
+  readonly roles: ReadonlySet<RoleName>
+  readonly log: Log
+  readonly stop: StopSignal
+  readonly everything: StopList
+  readonly output: Output
+}
+
+/** Starts one thing after the other, until all run or the process was told to stop. */
+async function begin({ config, roles, log, stop, everything, output }: Start): Promise<void> {
+  const startedAt = performance.now()
+  const onStep = (line: string) =>
+    output.line(`· ${line} (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`)
+  await openDataDir(config.dataDir)
+  if (stop.signal.aborted) return
+  const database = await openIfNeeded(roles, config, { onStep, onLost: (error) => stop.fail(error) })
+  everything.add('the database', () => database.close())
+  if (stop.signal.aborted) return
+  const run = await runnerOf(roles)
+  const running = await run({ config, roles, database, log, onStep, onFatal: (error) => stop.fail(error) })
+  everything.add('the roles', () => running.stop())
+  if (stop.signal.aborted) return
+  const seeds = config.sandbox && roles.has('api') && roles.has('checkout')
+  const sandbox = seeds ? await seedSandbox({ config, database, onStep, stop: stop.signal }) : null
+  if (stop.signal.aborted) return
+  if (sandbox !== null) printBanner({ config, sandbox, startedMs: performance.now() - startedAt }, output)
+  else output.line(`paylink runs ${[...roles].join(', ')}${roles.has('api') ? ` at ${config.baseUrl}` : ''}`)
+  log.info({ roles: [...roles] }, 'started')
+}
+
+/** Waits for the step of the start that is under way, so that what it began can be stopped in order. */
+async function settledInTime(begun: Promise<void>, log: Log): Promise<void> {
+  const patience = setTimeout(() => {
+    log.fatal('the step under way does not end: ending at once')
+    process.exit(EXIT_FORCED)
+  }, STEP_STOP_MS_MAX)
+  try {
+    await begun
+  } finally {
+    clearTimeout(patience)
+  }
 }
 
 /** Loads the code of what is to run, and of nothing else. */
@@ -88,10 +121,11 @@ function rolesOf(names: readonly string[]): ReadonlySet<RoleName> {
   return roles
 }
 
-/** Resolves when a signal, the end of standard input, or a fault says to stop. A second signal ends the process at once. */
+/** Resolves when a signal, the end of standard input, or a fault says to stop. A second signal, later than the first one's echo, ends the process at once. */
 class StopSignal {
   readonly told: Promise<void>
   exitCode = 0
+  #toldAt = 0
   readonly #log: Log
   readonly #aborted = new AbortController()
   // A role may have nothing that keeps a process alive, such as a sandbox chain that another one serves.
@@ -127,9 +161,11 @@ class StopSignal {
   #onSignal(name: string): void {
     // A terminal that was closed takes its own output with it; stopping goes on all the same.
     if (this.signal.aborted) {
+      if (performance.now() - this.#toldAt < REPEATED_WITHIN_MS) return
       this.#log.warn(`${name} again: ending at once`)
       process.exit(EXIT_FORCED)
     }
+    this.#toldAt = performance.now()
     this.#log.info(`${name}: finishing what was begun`)
     this.#stop()
   }

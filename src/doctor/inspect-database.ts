@@ -1,8 +1,10 @@
 import type { Config } from '../config.ts'
+import { StartRefused } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
 import { readDoctorFacts } from '../db/queries/doctor.ts'
 import { readMigrationVersion } from '../db/queries/migration-version.ts'
+import { inspectKey, keyMend } from '../open-keyring.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 const CLOCK_SKEW_MS_MAX = 30_000
@@ -39,6 +41,7 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
       : fault(
           'Signer: it has published no keys, so that no address can be given out; start it, and read its log',
         ),
+    await keyFinding(config, pool),
     deliveriesFinding(facts),
     facts.awaiting === 0
       ? ok('Webhooks: no event awaits an endpoint')
@@ -46,6 +49,18 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
           `Webhooks: ${facts.awaiting} events reached no endpoint; queue or recover them when one is verified`,
         ),
   ]
+}
+
+async function keyFinding(config: Config, pool: Pool): Promise<Finding> {
+  try {
+    const state = await inspectKey(config, pool)
+    if (state === 'right') return ok('The key that seals secrets is the right one')
+    if (state === 'unused') return notice('The key that seals secrets was never used: the first start does')
+    return fault(keyMend(config, state))
+  } catch (error) {
+    if (!(error instanceof StartRefused)) throw error
+    return fault(error.message)
+  }
 }
 
 function deliveriesFinding(facts: { waiting: number; overdueSeconds: number }): Finding {

@@ -130,6 +130,17 @@ const NO_EXCHANGES: Environment = {
   PRICE_BITSTAMP_URL: 'http://127.0.0.1:9',
 }
 
+/** Starts the program and waits for nothing. */
+export function startProgram(args: readonly string[], env: Environment) {
+  const child = spawnProgram(args, { ...NO_EXCHANGES, ...env })
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve))
+  return {
+    ...collect(child),
+    signal: (name: NodeJS.Signals) => void child.kill(name),
+    exited: () => inTime(exited, child),
+  }
+}
+
 /** Runs the program to its end, with exactly the given variables beside PATH. */
 export async function runProgram(args: readonly string[], env: Environment): Promise<RunResult> {
   const child = spawnProgram(args, { ...NO_EXCHANGES, ...env })

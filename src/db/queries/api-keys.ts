@@ -35,11 +35,45 @@ export async function insertApiKey(
   )
 }
 
-/** Ends a key; false where there is none, or it had ended before. */
-export async function revokeApiKey(tx: Tx, merchantId: string, id: string, now: Date): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `update api_key set revoked_at = $3 where merchant_id = $1 and id = $2 and revoked_at is null`,
-    [merchantId, id, now],
+/** Ends a key of whichever merchant; null where there is none. One that had ended before keeps its time. A handful of rows is looked through. */
+export async function revokeApiKey(
+  tx: Tx,
+  id: string,
+  now: Date,
+): Promise<{ merchantId: string; revokedAt: Date } | null> {
+  const { rows } = await tx.query<{ merchant_id: string; revoked_at: Date }>(
+    `update api_key set revoked_at = coalesce(revoked_at, $2) where id = $1 returning merchant_id, revoked_at`,
+    [id, now],
   )
-  return rowCount === 1
+  const row = rows[0]
+  return row === undefined ? null : { merchantId: row.merchant_id, revokedAt: row.revoked_at }
+}
+
+export type ListedApiKey = {
+  readonly id: string
+  readonly livemode: boolean
+  readonly scopes: readonly string[]
+  readonly createdAt: Date
+  readonly revokedAt: Date | null
+}
+
+/** All keys of a merchant, of both modes, oldest first. Served by the primary key. */
+export async function listApiKeys(db: Queryable, merchantId: string): Promise<ListedApiKey[]> {
+  const { rows } = await db.query<{
+    id: string
+    livemode: boolean
+    scopes: string[]
+    created_at: Date
+    revoked_at: Date | null
+  }>(
+    `select id, livemode, scopes, created_at, revoked_at from api_key where merchant_id = $1 order by id collate "C"`,
+    [merchantId],
+  )
+  return rows.map(({ id, livemode, scopes, created_at: createdAt, revoked_at: revokedAt }) => ({
+    id,
+    livemode,
+    scopes,
+    createdAt,
+    revokedAt,
+  }))
 }

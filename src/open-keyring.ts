@@ -1,0 +1,64 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import { StartRefused } from './data-dir.ts'
+import type { Queryable } from './db/pool.ts'
+import { holdsSealedRows, insertKeyCheck, loadKeyCheck } from './db/queries/installation-secret.ts'
+import { type Keyring, openKeyring } from './secrets/keyring.ts'
+import { loadSecretKey, readSecretKey, secretKeyPath } from './secrets/secret-key.ts'
+
+const CHECK_PURPOSE = 'key check'
+const CHECKED = Buffer.from('paylink')
+
+export type KeyState =
+  /** The key is the one of the first start. */
+  | 'right'
+  /** Nothing was sealed yet. */
+  | 'unused'
+  /** Another key than the one of the first start. */
+  | 'wrong'
+  /** There is none, and the database holds what only it can open. */
+  | 'lost'
+
+type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'>
+
+/** How the installation's key stands to what `db` holds. Makes none. */
+export async function inspectKey(config: KeyConfig, db: Queryable): Promise<KeyState> {
+  const known = await loadKeyCheck(db)
+  const key = await readSecretKey(config.dataDir, config.secretKey)
+  if (key === null) return known !== null || (await holdsSealedRows(db)) ? 'lost' : 'unused'
+  if (known === null) return 'unused'
+  const check = checkOf(openKeyring(key))
+  return known.length === check.length && timingSafeEqual(known, check) ? 'right' : 'wrong'
+}
+
+/** What to do about a key that is not right, as one line. */
+export function keyMend(config: KeyConfig, state: 'wrong' | 'lost'): string {
+  const path = secretKeyPath(config.dataDir)
+  if (state === 'lost')
+    return `${path} is missing, and the database holds secrets that only it opens: put the file back from your backup, or set SECRET_KEY`
+  return config.secretKey === null
+    ? `${path} is not the key of this database: put the file back from your backup, or set SECRET_KEY`
+    : 'SECRET_KEY is not the key of this database: set it to the one that it was first started with'
+}
+
+/**
+ * The installation's secrets, with the key of the first start: a check of it stands in the database. Throws
+ * `StartRefused` where it is another one, or lost: with a new key no checkout link and no signing secret would work.
+ */
+export async function openInstallationKeyring(
+  config: KeyConfig,
+  db: Queryable,
+  clock: Clock,
+): Promise<Keyring> {
+  const state = await inspectKey(config, db)
+  if (state === 'wrong' || state === 'lost') throw new StartRefused(keyMend(config, state))
+  const keyring = openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
+  if (state === 'right') return keyring
+  await insertKeyCheck(db, checkOf(keyring), clock())
+  // Another process may have been first, with a key of its own.
+  if ((await inspectKey(config, db)) !== 'right') throw new StartRefused(keyMend(config, 'wrong'))
+  return keyring
+}
+
+const checkOf = (keyring: Keyring): Buffer => keyring.mac(CHECK_PURPOSE, CHECKED)

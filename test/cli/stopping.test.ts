@@ -1,0 +1,36 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { freePort } from '../../src/free-port.ts'
+import { makeDataDir, runProgram, startApp, startProgram, until } from '../support/app.ts'
+
+let place: Awaited<ReturnType<typeof makeDataDir>>
+beforeEach(async () => {
+  place = await makeDataDir()
+})
+afterEach(() => place.remove())
+
+test('a signal that comes twice, as a terminal and a supervisor send it, stops in order', async () => {
+  const app = await startApp(place)
+  app.signal('SIGTERM')
+  app.signal('SIGTERM')
+  expect(await app.exited()).toBe(0)
+  expect(app.stderr()).not.toContain('ending at once')
+})
+
+test.each(['·', 'starting the signer', 'sandbox chain'])(
+  'the first signal is obeyed while the program starts, after the line "%s"',
+  async (line) => {
+    const program = startProgram(['start'], { DATA_DIR: place.dataDir, PORT: String(await freePort()) })
+    await until(30_000, () => program.stdout().includes(line))
+    program.signal('SIGTERM')
+    expect(await program.exited()).toBe(0)
+    expect(program.stdout()).not.toContain('Stop with Ctrl-C')
+  },
+)
+
+test('a data folder where none can be made stops the start with one line, and does not hang', async () => {
+  const { code, stderr } = await runProgram(['start'], { DATA_DIR: '/proc/paylink/data' })
+  expect(stderr.trim().split('\n')).toEqual([
+    expect.stringMatching(/^paylink: DATA_DIR \/proc\/paylink\/data cannot be written: /),
+  ])
+  expect(code).toBe(1)
+})
