@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../test/support/database.ts'
 import { median, printFigure, spread } from './support/figure.ts'
+import { processorTimeOf, processorTimeOfServer } from './support/processor-time.ts'
 import {
   createLoad,
   fillEvents,
@@ -38,13 +39,32 @@ test('durable deliveries against bare signed POSTs by the same client', async ()
       })
     await sendBare()
     await sendDurably()
+    const costs: { readonly bare: number; readonly worker: number; readonly server: number }[] = []
     const ratios: number[] = []
     const durable: number[] = []
     const bareRates: number[] = []
     for (let round = 0; round < ROUNDS; round++) {
       await database.owner.query('vacuum analyze')
+      const bareBefore = processorTimeOf(bare.pid)
       const theirs = await sendBare()
-      const ours = await sendDurably()
+      const bareCost = processorTimeOf(bare.pid) - bareBefore
+      let serverBefore = 0
+      const workerBefore = processorTimeOf(worker.pid)
+      const ours = await measureRound(
+        load,
+        EVENTS,
+        async () => {
+          const ids = await fillEvents(load, EVENTS)
+          serverBefore = await processorTimeOfServer(database.owner)
+          return ids
+        },
+        () => untilFinished(load),
+      )
+      costs.push({
+        bare: bareCost / EVENTS,
+        worker: (processorTimeOf(worker.pid) - workerBefore) / EVENTS,
+        server: ((await processorTimeOfServer(database.owner)) - serverBefore) / EVENTS,
+      })
       bareRates.push(theirs)
       durable.push(ours)
       ratios.push(ours / theirs)
@@ -55,6 +75,13 @@ test('durable deliveries against bare signed POSTs by the same client', async ()
       target: '≥ 0.5',
       measured: median(ratios).toFixed(2),
       detail: `spread ${spread(ratios)}; ${median(durable).toFixed(0)}/s against ${median(bareRates).toFixed(0)}/s, ${ENDPOINTS} endpoints, ${CONCURRENCY} at once`,
+    })
+    const cost = (name: 'bare' | 'worker' | 'server') =>
+      `${median(costs.map((one) => one[name])).toFixed(0)} µs`
+    printFigure({
+      name: 'processor time of a durable delivery against a bare POST',
+      target: 'told',
+      measured: `${cost('worker')} in the worker + ${cost('server')} in PostgreSQL against ${cost('bare')}`,
     })
     await worker.stop()
     await bare.stop()

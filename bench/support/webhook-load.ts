@@ -17,6 +17,7 @@ const POLL_MS = 10
 export type Received = { readonly id: string; readonly verified: boolean; readonly atNs: bigint }
 
 export type Receiver = {
+  readonly pid: number
   readonly url: string
   /** Forgets what came; `reached` resolves when so many have come. */
   expect(count: number): Promise<{ reached: Promise<void> }>
@@ -30,6 +31,7 @@ export async function startReceiver(): Promise<Receiver> {
   const child = fork(new URL('./receiver-process.mjs', import.meta.url))
   const { port } = await message<{ port: number }>(child, 'listening')
   return {
+    pid: child.pid ?? 0,
     url: `http://127.0.0.1:${port}/hooks`,
     expect: async (wanted) => {
       const ready = message(child, 'ready')
@@ -58,7 +60,7 @@ function message<Message>(child: ChildProcess, kind: string): Promise<Message> {
 }
 
 export type Job = { readonly id: string; readonly endpoint: string; readonly body: string }
-export type Sender = { send(jobs: readonly Job[]): void; stop(): Promise<void> }
+export type Sender = { readonly pid: number; send(jobs: readonly Job[]): void; stop(): Promise<void> }
 
 /** A sender in a process of its own, see sender-process.mjs. */
 export async function startSender(
@@ -80,6 +82,7 @@ export async function startSender(
     once(child, 'exit').then(() => Promise.reject(new Error(`the ${kind} sender ended`))),
   ])
   return {
+    pid: child.pid ?? 0,
     send: (jobs) => child.send({ jobs }),
     stop: async () => {
       const ended = once(child, 'exit')

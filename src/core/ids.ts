@@ -22,10 +22,19 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** 16 bytes as 26 base32 characters, most significant first; the first character carries three bits. */
 export function encodeBase32(bytes: Uint8Array): string {
-  let value = 0n
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte)
   let text = ''
-  for (let shift = 125n; shift >= 0n; shift -= 5n) text += ALPHABET[Number((value >> shift) & 31n)]
+  // 130 bits for 128: the first two are always zero.
+  let held = 0
+  let heldBits = 2
+  for (const byte of bytes) {
+    held = (held << 8) | byte
+    heldBits += 8
+    while (heldBits >= 5) {
+      heldBits -= 5
+      text += ALPHABET[(held >> heldBits) & 31]
+    }
+    held &= 31
+  }
   return text
 }
 

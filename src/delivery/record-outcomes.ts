@@ -7,10 +7,11 @@ import {
   type FinishedAttempt,
   finishDelivered,
   giveUpFailed,
+  lockHeld,
   rescheduleFailed,
 } from '../db/queries/attempts.ts'
 import type { ClaimedDelivery } from '../db/queries/deliveries.ts'
-import { loadLanes, saveLanes } from '../db/queries/delivery-lanes.ts'
+import { deleteLanes, loadLanes, saveLanes, takeLanes } from '../db/queries/delivery-lanes.ts'
 import { disableGoneEndpoints } from '../db/queries/endpoints.ts'
 import { type Tx, withQueueTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
@@ -41,24 +42,36 @@ export async function recordOutcomes(
   outcomes: readonly Outcome[],
 ): Promise<void> {
   const decided = outcomes.map((outcome) => decide(deps, outcome))
+  const delivered = decided.filter((one) => one.kind === 'delivered').map((one) => one.attempt)
   await withQueueTransaction(deps.pool, async (tx) => {
-    const delivered = decided.filter((one) => one.kind === 'delivered')
-    if (delivered.length > 0)
-      await finishDelivered(
-        tx,
-        delivered.map((one) => one.attempt),
-      )
-    if (delivered.length === decided.length) return
-
+    if (delivered.length === decided.length) {
+      await finishDelivered(tx, delivered)
+      return
+    }
+    // One order for all who take locks here: deliveries that are held, endpoints, lanes, events that await.
+    const gone = await disableGone(tx, decided)
+    await takeLanes(
+      tx,
+      decided.map((one) => one.outcome.delivery),
+    )
+    if (delivered.length > 0) await finishDelivered(tx, delivered)
     const held = await writeFailures(tx, decided)
-    const gone = decided.filter((one) => one.kind === 'gone' && held.has(one.outcome.delivery.id))
-    if (gone.length > 0)
-      await disableGoneEndpoints(
-        tx,
-        gone.map((one) => one.outcome.delivery),
-      )
     await writeLanes(tx, decided, held, deps.clock().getTime())
+    if (gone.length > 0) await deleteLanes(tx, gone)
   })
+}
+
+/** Disables the endpoints that answered that they are gone, to deliveries that are still held. Returns them. */
+async function disableGone(tx: Tx, decided: readonly Decided[]): Promise<ClaimedDelivery[]> {
+  const gone = decided.filter((one) => one.kind === 'gone')
+  if (gone.length === 0) return []
+  const held = await lockHeld(
+    tx,
+    gone.map((one) => one.attempt),
+  )
+  const endpoints = gone.map((one) => one.outcome.delivery).filter((delivery) => held.has(delivery.id))
+  if (endpoints.length > 0) await disableGoneEndpoints(tx, endpoints)
+  return endpoints
 }
 
 function decide(deps: { clock: Clock; random: () => number }, outcome: Outcome): Decided {

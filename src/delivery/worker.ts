@@ -144,6 +144,9 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
         const fromStart = cursor === ''
         const count = await claimOnce()
         claimFaults.mended()
+        // A claim that was full leaves more to take: where little is held besides, there is no time to lose.
+        const hurry = count === CLAIM_ROWS_MAX && lanes.held() < heldMax / 2
+        if (hurry) continue
         if (count > 0) await wake.wait(PACE_MS)
         else if (fromStart && cursor === '') await wake.wait(POLL_MS_MIN + random() * POLL_MS_SPREAD)
       } catch (error) {

@@ -15,8 +15,8 @@ export function disableEndpoint(
   const { tenant, endpointId } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
     if (!(await markDisabled(tx, tenant, endpointId, 'merchant'))) return { kind: 'not_found' }
-    await sweepEndpoint(tx, tenant.merchantId, endpointId, 'disabled')
     await closeLane(tx, tenant, endpointId)
+    await sweepEndpoint(tx, tenant.merchantId, endpointId, 'disabled')
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
     if (endpoint === null) throw new Error(`endpoint ${endpointId} left while its row was held`)
     return { kind: 'disabled', endpoint }

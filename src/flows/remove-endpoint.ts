@@ -15,8 +15,8 @@ export function removeEndpoint(
   return withTransaction(deps.pool, tenant, async (tx) => {
     if (!(await markRemoved(tx, tenant, endpointId, deps.clock()))) return { kind: 'not_found' }
     await deleteSecrets(tx, tenant, endpointId)
-    await sweepEndpoint(tx, tenant.merchantId, endpointId, 'removed')
     await closeLane(tx, tenant, endpointId)
+    await sweepEndpoint(tx, tenant.merchantId, endpointId, 'removed')
     return { kind: 'removed' }
   })
 }

@@ -43,12 +43,29 @@ export async function finishDelivered(tx: Tx, batch: readonly FinishedAttempt[])
        returning d.merchant_id, d.id, d.livemode, d.event_id, d.endpoint_id, d.attempt),
      recorded as (${INSERT_ATTEMPTS('gone')}),
      closed as (
-       delete from delivery_lane b using (select distinct merchant_id, endpoint_id from gone) g
-       where b.merchant_id = g.merchant_id and b.endpoint_id = g.endpoint_id)
+       delete from delivery_lane l where l.ctid = any (array(
+         select b.ctid from (select distinct merchant_id, endpoint_id from gone) g
+         join delivery_lane b on b.merchant_id = g.merchant_id and b.endpoint_id = g.endpoint_id
+         order by b.endpoint_id for update of b)))
      select count(*)::int as finished from gone`,
     attemptColumns(batch),
   )
   return rows[0]?.finished ?? 0
+}
+
+/** Which of these deliveries are still held under their leases; they are locked. By the key. */
+export async function lockHeld(tx: Tx, batch: readonly FinishedAttempt[]): Promise<Set<string>> {
+  const { rows } = await tx.query<{ id: string }>(
+    `select d.id from unnest($1::text[], $2::text[], $3::uuid[]) as f (merchant_id, id, lease_id)
+     join delivery d on d.merchant_id = f.merchant_id and d.id = f.id and d.lease_id = f.lease_id
+     for update of d`,
+    [
+      batch.map((finished) => finished.merchantId),
+      batch.map((finished) => finished.deliveryId),
+      batch.map((finished) => finished.leaseId),
+    ],
+  )
+  return new Set(rows.map((row) => row.id))
 }
 
 /** A delivery whose lease was still held when its failure was recorded. */
@@ -99,6 +116,7 @@ export async function giveUpFailed(
        insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
        select distinct on (g.merchant_id, g.event_id) g.merchant_id, g.event_id, g.livemode, why.reason, now()
        from gone g join why on why.merchant_id = g.merchant_id and why.id = g.id
+       order by g.merchant_id, g.event_id
        on conflict (merchant_id, event_id) do nothing)
      select id from gone`,
     [...attemptColumns(batch), batch.map((failed) => failed.reason)],

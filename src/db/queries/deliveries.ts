@@ -31,7 +31,7 @@ export type ClaimedDelivery = {
 }
 
 type ClaimRow = {
-  database_now: Date
+  database_now_ms: number
   lanes: number
   last_lane: string | null
   merchant_id: string | null
@@ -73,25 +73,37 @@ const TAKE_PICKED = `
     where d.ctid = any (array(select p.ctid from picked p))
     returning d.merchant_id, d.id, d.livemode, d.endpoint_id, d.event_id, d.attempt, d.give_up_at)`
 
+const DATABASE_NOW_MS = `date_part('epoch', clock_timestamp()) * 1000 as database_now_ms`
+
 const CLAIMED_COLUMNS = `
   c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt,
-  (extract(epoch from c.give_up_at) * 1000)::float8 as give_up_at_ms,
-  p.lapsed, p.due_at::text as was_due_at, w.url, e.body, e.schema_version, s.secrets`
+  date_part('epoch', c.give_up_at) * 1000 as give_up_at_ms,
+  p.lapsed, p.due_at::text as was_due_at, r.url, e.body, e.schema_version, r.secrets`
 
-/** Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. */
+/**
+ * Where to, and with which secrets, once for each endpoint of the claim. Secrets are read here, at every claim, and
+ * cached nowhere: a rotation counts from its commit. Served by the endpoint's key and endpoint_secret_by_endpoint.
+ */
+const RECEIVERS = `
+  receiver as materialized (
+    select one.merchant_id, one.endpoint_id, w.url, s.secrets
+    from (select distinct merchant_id, endpoint_id from picked) one
+    cross join lateral (
+      select w.url from webhook_endpoint w
+      where w.merchant_id = one.merchant_id and w.id = one.endpoint_id offset 0) w
+    cross join lateral (
+      select string_agg(k.id || ':' || encode(k.secret_sealed, 'hex'), ',' order by k.valid_until desc nulls first)
+        as secrets
+      from endpoint_secret k
+      where k.merchant_id = one.merchant_id and k.endpoint_id = one.endpoint_id
+        and (k.valid_until is null or k.valid_until > clock_timestamp())) s)`
+
 const JOIN_CLAIMED = `
   join picked p on p.merchant_id = c.merchant_id and p.id = c.id
-  cross join lateral (
-    select w.url from webhook_endpoint w where w.merchant_id = c.merchant_id and w.id = c.endpoint_id offset 0) w
+  join receiver r on r.merchant_id = c.merchant_id and r.endpoint_id = c.endpoint_id
   cross join lateral (
     select e.body, e.schema_version from event e
-    where e.merchant_id = c.merchant_id and e.id = c.event_id offset 0) e
-  cross join lateral (
-    select string_agg(k.id || ':' || encode(k.secret_sealed, 'hex'), ',' order by k.valid_until desc nulls first)
-      as secrets
-    from endpoint_secret k
-    where k.merchant_id = c.merchant_id and k.endpoint_id = c.endpoint_id
-      and (k.valid_until is null or k.valid_until > clock_timestamp())) s`
+    where e.merchant_id = c.merchant_id and e.id = c.event_id offset 0) e`
 
 /**
  * Claims due deliveries of closed lanes, at most a few a lane, so that no endpoint's backlog stands before
@@ -133,15 +145,17 @@ export async function claimFromLanes(
        order by lane.endpoint_id),
      picked as materialized (
        select due.* from ready cross join lateral (
-         select d.ctid, d.merchant_id, d.id, d.due_at, d.lease_id is not null as lapsed
+         select d.ctid, d.merchant_id, d.id, d.endpoint_id, d.due_at, d.lease_id is not null as lapsed
          from delivery d
          where d.endpoint_id = ready.endpoint_id and d.due_at <= now()
          order by d.due_at limit least(ready.rows, ready.share)
          for update skip locked) due
        limit $3),
-     ${TAKE_PICKED}
-     select clock_timestamp() as database_now, scan.lanes, scan.last_lane, ${CLAIMED_COLUMNS}
-     from (select count(*)::int as lanes, max(endpoint_id) as last_lane from lane) scan
+     ${TAKE_PICKED},
+     ${RECEIVERS}
+     select scan.*, ${CLAIMED_COLUMNS}
+     from (
+       select ${DATABASE_NOW_MS}, count(*)::int as lanes, max(endpoint_id) as last_lane from lane) scan
      left join (claimed c ${JOIN_CLAIMED}) on true`,
     [
       input.leaseId,
@@ -191,13 +205,14 @@ export async function claimProbes(tx: Tx, input: { leaseId: string; rowsMax: num
        where h.id is not null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
      picked as materialized (
        select due.* from chosen h cross join lateral (
-         select d.ctid, d.merchant_id, d.id, d.due_at, d.lease_id is not null as lapsed
+         select d.ctid, d.merchant_id, d.id, d.endpoint_id, d.due_at, d.lease_id is not null as lapsed
          from delivery d
          where d.merchant_id = h.merchant_id and d.id = h.id and d.due_at <= now()
          for update skip locked) due),
-     ${TAKE_PICKED}
-     select clock_timestamp() as database_now, 0 as lanes, null as last_lane, ${CLAIMED_COLUMNS}
-     from (select 1) one left join (claimed c ${JOIN_CLAIMED}) on true`,
+     ${TAKE_PICKED},
+     ${RECEIVERS}
+     select one.*, ${CLAIMED_COLUMNS}
+     from (select ${DATABASE_NOW_MS}, 0 as lanes, null as last_lane) one left join (claimed c ${JOIN_CLAIMED}) on true`,
     [input.leaseId, input.rowsMax],
   )
   return toClaim(rows)
@@ -227,7 +242,7 @@ function toClaim(rows: readonly ClaimRow[]): Claim {
       ? []
       : [toDelivery(row.merchant_id, row, row.secrets === null ? [] : secretsOf(row.secrets))],
   )
-  return { deliveries, databaseNowMs: first.database_now.getTime() }
+  return { deliveries, databaseNowMs: first.database_now_ms }
 }
 
 function toSecret(text: string): ClaimedDelivery['secrets'][number] {

@@ -1,6 +1,36 @@
 import type { Lane } from '../../core/endpoint/breaker.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
+/**
+ * Takes the lanes of a batch for this transaction, those that have no row yet included, in one order for all: two
+ * batches that close and open each other's lanes wait, and never for one another.
+ */
+export async function takeLanes(
+  tx: Tx,
+  endpoints: readonly { merchantId: string; endpointId: string }[],
+): Promise<void> {
+  const endpointIds = [...new Set(endpoints.map((endpoint) => endpoint.endpointId))]
+  await tx.query(
+    `select pg_advisory_xact_lock(k.key) from (
+       select distinct hashtextextended('delivery_lane/' || f.id, 0) as key
+       from unnest($1::text[]) as f (id) order by key offset 0) k`,
+    [endpointIds],
+  )
+  await loadLanes(tx, endpoints)
+}
+
+/** Forgets the failures of endpoints that are gone. By the key. */
+export async function deleteLanes(
+  tx: Tx,
+  endpoints: readonly { merchantId: string; endpointId: string }[],
+): Promise<void> {
+  await tx.query(
+    `delete from delivery_lane b using unnest($1::text[], $2::text[]) as f (merchant_id, endpoint_id)
+     where b.merchant_id = f.merchant_id and b.endpoint_id = f.endpoint_id`,
+    [endpoints.map((endpoint) => endpoint.merchantId), endpoints.map((endpoint) => endpoint.endpointId)],
+  )
+}
+
 /** Endpoints' lanes that are in trouble, locked in the order of their ids. By the key. */
 export async function loadLanes(
   tx: Tx,

@@ -24,6 +24,7 @@ const AWAIT_GONE = `
     insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
     select distinct on (g.merchant_id, g.event_id) g.merchant_id, g.event_id, g.livemode, g.reason, now()
     from gone g
+    order by g.merchant_id, g.event_id
     on conflict (merchant_id, event_id) do nothing)`
 
 /**
@@ -60,7 +61,8 @@ export async function sweepIneligible(tx: Tx): Promise<number> {
 
 /**
  * The same for one endpoint, in the transaction that disables or removes it, so that its events stand in the
- * recovery list when the answer is given; what is beyond one sweep follows by `sweepIneligible`. Served by
+ * recovery list when the answer is given. What is beyond one sweep, or held by another transaction at this moment,
+ * follows by `sweepIneligible`: waiting for it could be waiting for one that waits for this endpoint. Served by
  * delivery_lane_order.
  */
 export async function sweepEndpoint(
@@ -74,8 +76,7 @@ export async function sweepEndpoint(
        delete from delivery d where d.ctid = any (array(
          select p.ctid from delivery p
          where p.endpoint_id = $2 and p.merchant_id = $1 and (p.lease_id is null or p.due_at <= now())
-         order by p.due_at limit ${SWEEP_ROWS_MAX}))
-         and (d.lease_id is null or d.due_at <= now())
+         order by p.due_at limit ${SWEEP_ROWS_MAX} for update skip locked))
        returning d.merchant_id, d.livemode, d.event_id, $3::text as reason),
      ${AWAIT_GONE}
      select count(*)::int as swept from gone`,

@@ -179,24 +179,17 @@ export async function markRemoved(tx: Tx, tenant: Tenant, id: string, now: Date)
   return rowCount === 1
 }
 
-/** Receivers that answered 410 Gone: their endpoints are disabled, and their lanes forgotten. By the keys. */
+/** Receivers that answered 410 Gone: their endpoints are disabled, in the order of their keys. By the key. */
 export async function disableGoneEndpoints(
   tx: Tx,
   endpoints: readonly { merchantId: string; endpointId: string }[],
 ): Promise<void> {
-  const keys = [
-    endpoints.map((endpoint) => endpoint.merchantId),
-    endpoints.map((endpoint) => endpoint.endpointId),
-  ]
   await tx.query(
-    `update webhook_endpoint w set status = 'disabled', status_reason = 'receiver_gone'
-     from unnest($1::text[], $2::text[]) as f (merchant_id, id)
-     where w.merchant_id = f.merchant_id and w.id = f.id and w.status = 'enabled'`,
-    keys,
-  )
-  await tx.query(
-    `delete from delivery_lane b using unnest($1::text[], $2::text[]) as f (merchant_id, endpoint_id)
-     where b.merchant_id = f.merchant_id and b.endpoint_id = f.endpoint_id`,
-    keys,
+    `update webhook_endpoint g set status = 'disabled', status_reason = 'receiver_gone'
+     where g.ctid = any (array(
+       select w.ctid from unnest($1::text[], $2::text[]) as f (merchant_id, id)
+       join webhook_endpoint w on w.merchant_id = f.merchant_id and w.id = f.id and w.status = 'enabled'
+       order by w.merchant_id, w.id for update of w))`,
+    [endpoints.map((endpoint) => endpoint.merchantId), endpoints.map((endpoint) => endpoint.endpointId)],
   )
 }
