@@ -1,0 +1,243 @@
+import type { Tx } from '../transaction.ts'
+import { type ClaimedDelivery, ELIGIBLE, LEASE_MS } from './deliveries.ts'
+
+/** Rows one claim may take from one endpoint's lane, however many lanes share it; where there are few, each has more. */
+const ROWS_PER_LANE_MIN = 4
+/** Lanes one claim looks at; the next claim goes on from there. */
+export const LANES_PER_CLAIM_MAX = 256
+
+type ClaimRow = {
+  database_now_ms: number
+  lanes: number
+  last_lane: string | null
+  merchant_id: string | null
+  id: string
+  livemode: boolean
+  endpoint_id: string
+  event_id: string
+  attempt: number
+  give_up_at_ms: number
+  was_due_at: string
+  lapsed: boolean
+  url: string
+  body: Buffer
+  schema_version: number
+  secrets: string | null
+}
+
+export type Claim = {
+  readonly deliveries: readonly ClaimedDelivery[]
+  readonly databaseNowMs: number
+}
+
+export type LaneClaim = Claim & {
+  /** Where the next claim goes on; '' when the last lane was reached. */
+  readonly nextCursor: string
+}
+
+/**
+ * The end of both claims: takes the rows whose ctids are in `picked`. By an array of ctids, never by a join with
+ * the CTE, which the planner may turn into a scan of the whole table. The rows are locked by `picked`, so that
+ * their ctids stand.
+ */
+const TAKE_PICKED = `
+  claimed as (
+    update delivery d
+    set attempt = d.attempt + 1, due_at = now() + ${LEASE_MS} * interval '1 millisecond', lease_id = $1
+    where d.ctid = any (array(select p.ctid from picked p))
+    returning d.merchant_id, d.id, d.livemode, d.endpoint_id, d.event_id, d.attempt, d.give_up_at)`
+
+const DATABASE_NOW_MS = `date_part('epoch', clock_timestamp()) * 1000 as database_now_ms`
+
+const CLAIMED_COLUMNS = `
+  c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt,
+  date_part('epoch', c.give_up_at) * 1000 as give_up_at_ms,
+  p.lapsed, p.due_at::text as was_due_at, r.url, e.body, e.schema_version, r.secrets`
+
+/**
+ * Where to, and with which secrets, once for each endpoint of the claim. Secrets are read here, at every claim, and
+ * cached nowhere: a rotation counts from its commit. Served by the endpoint's key and endpoint_secret_by_endpoint.
+ */
+const RECEIVERS = `
+  receiver as materialized (
+    select one.merchant_id, one.endpoint_id, w.url, s.secrets
+    from (select distinct merchant_id, endpoint_id from picked) one
+    cross join lateral (
+      select w.url from webhook_endpoint w
+      where w.merchant_id = one.merchant_id and w.id = one.endpoint_id offset 0) w
+    cross join lateral (
+      select string_agg(k.id || ':' || encode(k.secret_sealed, 'hex'), ',' order by k.valid_until desc nulls first)
+        as secrets
+      from endpoint_secret k
+      where k.merchant_id = one.merchant_id and k.endpoint_id = one.endpoint_id
+        and (k.valid_until is null or k.valid_until > clock_timestamp())) s)`
+
+const JOIN_CLAIMED = `
+  join picked p on p.merchant_id = c.merchant_id and p.id = c.id
+  join receiver r on r.merchant_id = c.merchant_id and r.endpoint_id = c.endpoint_id
+  cross join lateral (
+    select e.body, e.schema_version from event e
+    where e.merchant_id = c.merchant_id and e.id = c.event_id offset 0) e`
+
+/**
+ * Claims due deliveries of closed lanes, at most a few a lane, so that no endpoint's backlog stands before
+ * another's. Lanes are found by a loose scan of delivery_lane_order from `cursor` on, and each lane's rows by its
+ * own range of the same index. `roomByLane` gives lanes that may take other than `rowsByDefault` rows, or none.
+ */
+export async function claimFromLanes(
+  tx: Tx,
+  input: {
+    leaseId: string
+    cursor: string
+    rowsMax: number
+    rowsByDefault: number
+    roomByLane: ReadonlyMap<string, number>
+  },
+): Promise<LaneClaim> {
+  const { rows } = await tx.query<ClaimRow>(
+    `with recursive lane as (
+       (select merchant_id, endpoint_id, due_at, 1 as number
+        from delivery where endpoint_id > $2 order by endpoint_id, due_at limit 1)
+       union all
+       select n.merchant_id, n.endpoint_id, n.due_at, lane.number + 1
+       from lane cross join lateral (
+         select d.merchant_id, d.endpoint_id, d.due_at
+         from delivery d where d.endpoint_id > lane.endpoint_id
+         order by d.endpoint_id, d.due_at limit 1) n
+       where lane.number < ${LANES_PER_CLAIM_MAX}),
+     ready as (
+       select lane.endpoint_id, coalesce(room.rows, $4) as rows,
+         greatest(${ROWS_PER_LANE_MIN}, $3 / count(*) over ()) as share
+       from lane
+       cross join lateral (
+         select from webhook_endpoint w
+         where w.merchant_id = lane.merchant_id and w.id = lane.endpoint_id and ${ELIGIBLE} offset 0) w
+       left join unnest($5::text[], $6::int[]) as room (endpoint_id, rows) on room.endpoint_id = lane.endpoint_id
+       where lane.due_at <= now() and coalesce(room.rows, $4) > 0 and not exists (
+         select from delivery_lane b
+         where b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id and b.probe_at is not null)
+       order by lane.endpoint_id),
+     picked as materialized (
+       select due.* from ready cross join lateral (
+         select d.ctid, d.merchant_id, d.id, d.endpoint_id, d.due_at, d.lease_id is not null as lapsed
+         from delivery d
+         where d.endpoint_id = ready.endpoint_id and d.due_at <= now()
+         order by d.due_at limit least(ready.rows, ready.share)
+         for update skip locked) due
+       limit $3),
+     ${TAKE_PICKED},
+     ${RECEIVERS}
+     select scan.*, ${CLAIMED_COLUMNS}
+     from (
+       select ${DATABASE_NOW_MS}, count(*)::int as lanes, max(endpoint_id) as last_lane from lane) scan
+     left join (claimed c ${JOIN_CLAIMED}) on true`,
+    [
+      input.leaseId,
+      input.cursor,
+      input.rowsMax,
+      input.rowsByDefault,
+      [...input.roomByLane.keys()],
+      [...input.roomByLane.values()],
+    ],
+  )
+  const [first] = rows
+  if (first === undefined) throw new Error('a claim answered nothing')
+  const claim = toClaim(rows)
+  const scanEnded = first.lanes < LANES_PER_CLAIM_MAX
+  const afterScan = scanEnded ? '' : (first.last_lane ?? '')
+  // A claim that was full stopped at its last row's lane, wherever the scan itself went.
+  const stoppedAt = claim.deliveries.length < input.rowsMax ? null : lastEndpointOf(claim.deliveries)
+  const atEnd = stoppedAt === null || stoppedAt === first.last_lane
+  return { ...claim, nextCursor: atEnd ? afterScan : stoppedAt }
+}
+
+/**
+ * Claims the probes of open lanes that are due: one delivery each, the lane's own probe or, where that is gone,
+ * the next in line. The lane's row is locked and moved on, so that one worker probes it. Served by
+ * delivery_lane_probe, the delivery's key, and delivery_lane_order.
+ */
+export async function claimProbes(tx: Tx, input: { leaseId: string; rowsMax: number }): Promise<Claim> {
+  const { rows } = await tx.query<ClaimRow>(
+    `with open_lane as materialized (
+       select b.merchant_id, b.endpoint_id, b.probe_id
+       from delivery_lane b
+       join webhook_endpoint w on w.merchant_id = b.merchant_id and w.id = b.endpoint_id and ${ELIGIBLE}
+       where b.probe_at <= now()
+       order by b.probe_at limit $2 for update of b skip locked),
+     chosen as materialized (
+       select o.merchant_id, o.endpoint_id, coalesce(
+         (select d.id from delivery d where d.merchant_id = o.merchant_id and d.id = o.probe_id),
+         (select d.id from delivery d where d.endpoint_id = o.endpoint_id order by d.due_at limit 1)) as id
+       from open_lane o),
+     empty_lane as (
+       delete from delivery_lane b using chosen h
+       where h.id is null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
+     moved_lane as (
+       update delivery_lane b
+       set probe_id = h.id, probe_at = now() + ${LEASE_MS} * interval '1 millisecond'
+       from chosen h
+       where h.id is not null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
+     picked as materialized (
+       select due.* from chosen h cross join lateral (
+         select d.ctid, d.merchant_id, d.id, d.endpoint_id, d.due_at, d.lease_id is not null as lapsed
+         from delivery d
+         where d.merchant_id = h.merchant_id and d.id = h.id and d.due_at <= now()
+         for update skip locked) due),
+     ${TAKE_PICKED},
+     ${RECEIVERS}
+     select one.*, ${CLAIMED_COLUMNS}
+     from (select ${DATABASE_NOW_MS}, 0 as lanes, null as last_lane) one left join (claimed c ${JOIN_CLAIMED}) on true`,
+    [input.leaseId, input.rowsMax],
+  )
+  return toClaim(rows)
+}
+
+function lastEndpointOf(deliveries: readonly ClaimedDelivery[]): string {
+  return (
+    deliveries
+      .map((delivery) => delivery.endpointId)
+      .sort()
+      .at(-1) ?? ''
+  )
+}
+
+function toClaim(rows: readonly ClaimRow[]): Claim {
+  const [first] = rows
+  if (first === undefined) throw new Error('a claim answered nothing')
+  // Most rows of a claim share their secrets with others.
+  const known = new Map<string, ClaimedDelivery['secrets']>()
+  const secretsOf = (text: string): ClaimedDelivery['secrets'] => {
+    const secrets = known.get(text) ?? text.split(',').map(toSecret)
+    known.set(text, secrets)
+    return secrets
+  }
+  const deliveries = rows.flatMap((row) =>
+    row.merchant_id === null
+      ? []
+      : [toDelivery(row.merchant_id, row, row.secrets === null ? [] : secretsOf(row.secrets))],
+  )
+  return { deliveries, databaseNowMs: first.database_now_ms }
+}
+
+function toSecret(text: string): ClaimedDelivery['secrets'][number] {
+  const separator = text.lastIndexOf(':')
+  return { id: text.slice(0, separator), sealed: Buffer.from(text.slice(separator + 1), 'hex') }
+}
+
+function toDelivery(merchantId: string, row: ClaimRow, secrets: ClaimedDelivery['secrets']): ClaimedDelivery {
+  return {
+    merchantId,
+    id: row.id,
+    livemode: row.livemode,
+    endpointId: row.endpoint_id,
+    eventId: row.event_id,
+    attempt: row.attempt,
+    giveUpAtMs: row.give_up_at_ms,
+    wasDueAt: row.was_due_at,
+    lapsed: row.lapsed,
+    url: row.url,
+    body: row.body,
+    schemaVersion: row.schema_version,
+    secrets,
+  }
+}
