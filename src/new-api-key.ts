@@ -1,22 +1,15 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { randomBase62 } from './random-base62.ts'
 
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 43 characters of base 62 carry 256 bits. */
 const SECRET_LENGTH = 43
-const RANDOM_BYTES = 32
 
 /** What an API key looks like; anything else is not worth asking the database for. */
 export const API_KEY_PATTERN = /^sk_(?:test|live)_[0-9A-Za-z]{43}$/
 
 /** A new key, `sk_test_…` or `sk_live_…`: 256 random bits in base 62. */
 export function newApiKey(livemode: boolean): string {
-  let rest = BigInt(`0x${randomBytes(RANDOM_BYTES).toString('hex')}`)
-  let secret = ''
-  for (let position = 0; position < SECRET_LENGTH; position++) {
-    secret = `${ALPHABET[Number(rest % 62n)]}${secret}`
-    rest /= 62n
-  }
-  return `${livemode ? 'sk_live' : 'sk_test'}_${secret}`
+  return `${livemode ? 'sk_live' : 'sk_test'}_${randomBase62(SECRET_LENGTH)}`
 }
 
 /** What is stored of a key. Its 256 random bits make a slow hash needless. */

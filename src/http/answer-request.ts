@@ -127,7 +127,7 @@ async function runRoute(
   request: RouteRequest & { readonly idempotencyKey: string | null },
   path: string,
 ): Promise<Answer> {
-  const { create, handler, refuse, exists } = route
+  const { create, answerFirst, handler, refuse, exists } = route
   const { tenant } = request
   if (create !== undefined) {
     const prepared = await route.prepare?.(deps, request)
@@ -144,6 +144,7 @@ async function runRoute(
       tenant,
       status: route.success.status,
       create: (tx) => create(deps, request, tx, prepared),
+      answerFirst: async (tx) => (await answerFirst?.(deps, request, tx, prepared)) ?? null,
       refuse: async (tx) => {
         if (
           exists !== undefined &&

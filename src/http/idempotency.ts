@@ -38,7 +38,7 @@ export function readIdempotencyKey(header: string | undefined): string | null {
 /**
  * Runs `create` at most once for an Idempotency-Key: claim, resource, event and answer commit together. A repeat
  * gets the stored answer byte for byte; an error rolls all of it back, so that a retry executes. `refuse` throws
- * what comes before a key's 409 and 422.
+ * what comes before a key's 409 and 422; `answerFirst` comes before the key itself.
  */
 export async function createOnce(
   deps: RouteDeps,
@@ -47,11 +47,14 @@ export async function createOnce(
     tenant: IdempotencyScope['tenant']
     status: number
     create: (tx: Tx) => Promise<Created<unknown>>
+    answerFirst: (tx: Tx) => Promise<Created<unknown> | null>
     refuse: (tx: Tx) => Promise<void>
   },
 ): Promise<Answer> {
   let afterCommit: (() => void) | undefined
   const answer = await withTransaction(deps.pool, route.tenant, async (tx): Promise<Answer> => {
+    const standing = await route.answerFirst(tx)
+    if (standing !== null) return answerOf(standing, route.status)
     const requestHash = request === null ? null : hashRequest(request)
     if (request !== null && requestHash !== null) {
       const claim = await claimKey(deps, tx, request.scope, requestHash)
@@ -62,11 +65,7 @@ export async function createOnce(
       }
     }
     const created = await route.create(tx)
-    const made: Answer = {
-      status: created.status ?? route.status,
-      body: JSON.stringify(created.view),
-      headers: {},
-    }
+    const made = answerOf(created, route.status)
     await Promise.all([
       created.written,
       request === null || requestHash === null
@@ -79,6 +78,12 @@ export async function createOnce(
   afterCommit?.()
   return answer
 }
+
+const answerOf = (created: Created<unknown>, status: number): Answer => ({
+  status: created.status ?? status,
+  body: JSON.stringify(created.view),
+  headers: {},
+})
 
 async function claimKey(
   deps: RouteDeps,

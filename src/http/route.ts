@@ -110,6 +110,16 @@ type RouteDefinition<
           tx: Tx,
           prepared: NoInfer<Prepared>,
         ) => Promise<Created<NoInfer<View>>>
+        /**
+         * What comes before an Idempotency-Key: an answer that stands already, and every refusal of `create`
+         * that a key's 409 and 422 come after. Null where the request goes on.
+         */
+        readonly answerFirst?: (
+          deps: RouteDeps,
+          request: RouteRequest<IdOf<Path>, OutputOf<Body>, OutputOf<Query>>,
+          tx: Tx,
+          prepared: NoInfer<Prepared>,
+        ) => Promise<Created<NoInfer<View>> | null>
         /** Throws the 400s of `create`, which come before an Idempotency-Key's 409 and 422. */
         readonly refuse?: (
           deps: RouteDeps,
@@ -132,6 +142,12 @@ export type Route = RouteFacts & {
     tx: Tx,
     prepared: unknown,
   ) => Promise<Created<unknown>>
+  readonly answerFirst?: (
+    deps: RouteDeps,
+    request: RouteRequest,
+    tx: Tx,
+    prepared: unknown,
+  ) => Promise<Created<unknown> | null>
   readonly refuse?: (deps: RouteDeps, request: RouteRequest, prepared: unknown) => void
 }
 

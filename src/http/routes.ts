@@ -1,17 +1,24 @@
 import type { Route } from './route.ts'
+import { cancelCheckoutSessionRoute } from './routes/cancel-checkout-session.ts'
 import { cancelInvoiceRoute } from './routes/cancel-invoice.ts'
+import { createCheckoutSessionRoute } from './routes/create-checkout-session.ts'
 import { createInvoiceRoute } from './routes/create-invoice.ts'
+import { createPaymentLinkRoute } from './routes/create-payment-link.ts'
 import { createWebhookEndpointRoute } from './routes/create-webhook-endpoint.ts'
 import { deleteWebhookEndpointRoute } from './routes/delete-webhook-endpoint.ts'
 import { disableWebhookEndpointRoute } from './routes/disable-webhook-endpoint.ts'
+import { getCheckoutSessionRoute } from './routes/get-checkout-session.ts'
 import { getEventRoute } from './routes/get-event.ts'
 import { getInvoiceRoute } from './routes/get-invoice.ts'
+import { getPaymentLinkRoute } from './routes/get-payment-link.ts'
 import { getWebhookEndpointRoute } from './routes/get-webhook-endpoint.ts'
 import { listAssetsRoute } from './routes/list-assets.ts'
 import { listBalancesRoute } from './routes/list-balances.ts'
+import { listCheckoutSessionsRoute } from './routes/list-checkout-sessions.ts'
 import { listEventAttemptsRoute } from './routes/list-event-attempts.ts'
 import { listEventsRoute } from './routes/list-events.ts'
 import { listInvoicesRoute } from './routes/list-invoices.ts'
+import { listPaymentLinksRoute } from './routes/list-payment-links.ts'
 import { listRatesRoute } from './routes/list-rates.ts'
 import { listWebhookEndpointsRoute } from './routes/list-webhook-endpoints.ts'
 import { payTestInvoiceRoute } from './routes/pay-test-invoice.ts'
@@ -19,6 +26,7 @@ import { queueEventRoute } from './routes/queue-event.ts'
 import { recoverEventsRoute } from './routes/recover-events.ts'
 import { resolveInvoiceRoute } from './routes/resolve-invoice.ts'
 import { rotateWebhookSecretRoute } from './routes/rotate-webhook-secret.ts'
+import { updatePaymentLinkRoute } from './routes/update-payment-link.ts'
 import { verifyWebhookEndpointRoute } from './routes/verify-webhook-endpoint.ts'
 
 /**
@@ -31,6 +39,14 @@ export const ROUTES: readonly Route[] = [
   getInvoiceRoute,
   cancelInvoiceRoute,
   resolveInvoiceRoute,
+  createPaymentLinkRoute,
+  listPaymentLinksRoute,
+  getPaymentLinkRoute,
+  updatePaymentLinkRoute,
+  createCheckoutSessionRoute,
+  listCheckoutSessionsRoute,
+  getCheckoutSessionRoute,
+  cancelCheckoutSessionRoute,
   listAssetsRoute,
   listRatesRoute,
   listBalancesRoute,

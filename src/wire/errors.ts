@@ -83,6 +83,12 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'This event type cannot be subscribed to.',
   },
+  dynamic_amount_not_allowed: {
+    status: 400,
+    type: 'invalid_request_error',
+    message:
+      'This payment link takes no amount of a checkout. Make a link with allow_dynamic_amount for checkout sessions.',
+  },
   api_key_missing: {
     status: 401,
     type: 'authentication_error',
@@ -132,6 +138,22 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     message: 'This invoice has nothing that this resolution could decide.',
+  },
+  order_reference_conflict: {
+    status: 409,
+    type: 'conflict_error',
+    message:
+      'This order reference has a checkout session with another link, amount, duration or mode. Use a new order reference.',
+  },
+  payment_link_inactive: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'This payment link is not active. Activate it, or use another.',
+  },
+  checkout_session_not_cancellable: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'A checkout session that was cancelled, or for which money has come, cannot be cancelled.',
   },
   sandbox_not_available: {
     status: 409,

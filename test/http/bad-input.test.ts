@@ -3,7 +3,7 @@ import { openApiDocument } from '../../src/http/openapi.ts'
 import { API_PREFIX, type Route } from '../../src/http/route.ts'
 import { ROUTES } from '../../src/http/routes.ts'
 import { createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
-import { type Resources, seedResources } from '../support/resources.ts'
+import { type ResourceKind, type Resources, seedResources } from '../support/resources.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 
@@ -17,6 +17,15 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     external_reference: 'x',
     metadata: {},
   }),
+  createPaymentLink: () => ({
+    name: 'Coffee',
+    usd_amount: '10',
+    asset: 'LTC',
+    allow_dynamic_amount: true,
+    duration_minutes: 30,
+  }),
+  updatePaymentLink: () => ({ active: true, name: 'Tea', duration_minutes: 60, usd_amount: '10' }),
+  createCheckoutSession: () => ({ order_reference: 'order 1', usd_amount: '10', expires_in_minutes: 30 }),
   resolveInvoice: () => ({ resolution: 'accept', note: 'x' }),
   payTestInvoice: () => ({ scenario: 'exact' }),
   createWebhookEndpoint: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
@@ -82,13 +91,17 @@ async function rowCounts(): Promise<unknown> {
   return (await api.database.owner.query(`select ${counts.join(', ')}`)).rows[0]
 }
 
+const KINDS_OF_PATHS: { readonly [parent: string]: ResourceKind } = {
+  invoices: 'invoice',
+  events: 'event',
+  'webhook-endpoints': 'webhookEndpoint',
+  'payment-links': 'paymentLink',
+  'checkout-sessions': 'checkoutSession',
+}
 const pathOf = (route: Route): string => {
-  const id = route.path.includes('/invoices')
-    ? own.invoice
-    : route.path.includes('/events')
-      ? own.event
-      : own.webhookEndpoint
-  return route.path.replace(':id', id)
+  const parent = route.path.slice(0, route.path.indexOf('/:id')).split('/').at(-1) ?? ''
+  const kind = KINDS_OF_PATHS[parent]
+  return kind === undefined ? route.path : route.path.replace(':id', own[kind])
 }
 const send = (
   route: Route,

@@ -24,6 +24,20 @@ const MATRIX: { readonly [operationId: string]: Row } = {
   // The second caller finds it cancelled.
   cancelInvoice: { resource: 'invoice', reached: [200, 409] },
   resolveInvoice: { resource: 'invoice', body: () => ({ resolution: 'accept' }), reached: [409] },
+  createPaymentLink: { body: () => ({ name: 'Coffee', usd_amount: '10', asset: 'LTC' }) },
+  listPaymentLinks: {},
+  getPaymentLink: { resource: 'paymentLink' },
+  updatePaymentLink: { resource: 'paymentLink', body: () => ({ name: 'Tea' }) },
+  // The second caller finds the session of the same order.
+  createCheckoutSession: {
+    resource: 'paymentLink',
+    body: (own) => ({ order_reference: `of ${own.event}`, usd_amount: '10' }),
+    reached: [201, 200],
+  },
+  listCheckoutSessions: { resource: 'paymentLink' },
+  getCheckoutSession: { resource: 'checkoutSession' },
+  // The second caller finds it cancelled.
+  cancelCheckoutSession: { resource: 'checkoutSession', reached: [200, 409] },
   listAssets: {},
   listRates: {},
   listBalances: {},

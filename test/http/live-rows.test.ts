@@ -26,7 +26,8 @@ beforeAll(async () => {
       key: merchant.liveKey,
       body: { usd_amount: '10', asset: 'LTC' },
     })
-    worlds.push({ invoice: made.body.id, event: made.body.id, webhookEndpoint: made.body.id })
+    const id = made.body.id
+    worlds.push({ invoice: id, event: id, webhookEndpoint: id, paymentLink: id, checkoutSession: id })
   }
   ids = worlds.flatMap((world) => Object.values(world))
   endpoints = worlds.map((world) => world.webhookEndpoint)

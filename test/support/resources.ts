@@ -4,7 +4,7 @@ import { newId } from '../../src/new-id.ts'
 import type { TestApi } from './api.ts'
 import { seedInvoice } from './seed.ts'
 
-export type ResourceKind = 'invoice' | 'webhookEndpoint' | 'event'
+export type ResourceKind = 'invoice' | 'webhookEndpoint' | 'event' | 'paymentLink' | 'checkoutSession'
 
 /** Ids of one of each, of one tenant. */
 export type Resources = { readonly [kind in ResourceKind]: string }
@@ -26,7 +26,39 @@ export async function seedResources(api: TestApi, tenant: Tenant): Promise<Resou
       api.time.now,
     ],
   )
-  return { invoice: invoice.id, event, webhookEndpoint: await seedEndpoint(api, tenant) }
+  const webhookEndpoint = await seedEndpoint(api, tenant)
+  return { invoice: invoice.id, event, webhookEndpoint, ...(await seedCheckout(api, tenant)) }
+}
+
+/** An active link with dynamic amounts and an open session on it. */
+async function seedCheckout(
+  api: TestApi,
+  tenant: Tenant,
+): Promise<{ paymentLink: string; checkoutSession: string }> {
+  const { owner } = api.database
+  const now = api.time.now
+  const paymentLink = newId('paymentLink', now)
+  const checkoutSession = newId('checkoutSession', now)
+  await owner.query(
+    `insert into payment_link (merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount, active,
+       created_at)
+     values ($1, $2, $3, $4, 'Coffee', 2500, 'LTC', true, true, $5)`,
+    [tenant.merchantId, paymentLink, tenant.livemode, `pl_${randomBytes(5).toString('hex')}`, now],
+  )
+  await owner.query(
+    `insert into checkout_session (merchant_id, id, livemode, payment_link_id, order_reference, usd_cents, created_at,
+       expires_at)
+     values ($1, $2, $3, $4, $2, 2500, $5, $6)`,
+    [
+      tenant.merchantId,
+      checkoutSession,
+      tenant.livemode,
+      paymentLink,
+      now,
+      new Date(now.getTime() + 3_600_000),
+    ],
+  )
+  return { paymentLink, checkoutSession }
 }
 
 function eventBody(id: string, tenant: Tenant, resourceId: string): Buffer {

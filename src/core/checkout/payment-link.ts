@@ -1,6 +1,7 @@
 import type { AssetId } from '../assets.ts'
-import { USD_CENTS_MAX, USD_CENTS_MIN } from '../invoice/quote.ts'
-import { parseUsd } from '../money.ts'
+import { acceptedIn, type Market } from '../invoice/market.ts'
+import { quoteInvoice, USD_CENTS_MAX, USD_CENTS_MIN } from '../invoice/quote.ts'
+import { formatUsd, parseUsd } from '../money.ts'
 import type { PaymentRules } from '../payment-rules.ts'
 
 /** A reusable page at which buyers pay. */
@@ -55,4 +56,33 @@ export function windowMinutesOf(
   askedMinutes: number | null = null,
 ): number {
   return askedMinutes ?? link.durationMinutes ?? rules.windowMinutes
+}
+
+/** Why a total cannot be asked for in a coin. */
+export type TotalFault = {
+  readonly code: 'asset_not_accepted' | 'amount_too_small' | 'amount_too_large' | 'rate_unavailable'
+  readonly param: 'asset' | 'usd_amount'
+}
+
+/**
+ * What is wrong with a total of US cents in a link's coin (spec §8): the coin must be accepted, the total within
+ * the limits and worth the coin's minimum at the price of the moment. No node and no address is needed yet.
+ */
+export function totalFault(
+  total: { readonly usdCents: bigint | null; readonly asset: AssetId | null },
+  market: Market,
+  nowMs: number,
+): TotalFault | null {
+  const { accepted, chosen } = acceptedIn(market)
+  const asset = total.asset ?? chosen
+  if (asset === null || !accepted.includes(asset)) return { code: 'asset_not_accepted', param: 'asset' }
+  if (total.usdCents === null) return null
+  const quote = quoteInvoice(
+    { kind: 'usd', usdAmount: formatUsd(total.usdCents) },
+    { asset, rules: market.rules, price: market.priceOf(asset), parameters: '', nowMs },
+  )
+  if (quote.kind === 'quoted') return null
+  if (quote.kind === 'rate_unavailable') return { code: 'rate_unavailable', param: 'asset' }
+  if (quote.code === 'parameter_invalid') throw new Error('cents are always a dollar amount')
+  return { code: quote.code, param: 'usd_amount' }
 }

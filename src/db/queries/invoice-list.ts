@@ -144,3 +144,18 @@ export async function invoiceExists(tx: Tx, tenant: Tenant, id: string): Promise
   )
   return rowCount === 1
 }
+
+/** These invoices with their payments, those that are there. Served by the primary key. */
+export async function loadInvoicesById(
+  tx: Tx,
+  tenant: Tenant,
+  ids: readonly string[],
+): Promise<Map<string, Invoice>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await tx.query<InvoiceRow>(
+    `select ${INVOICE_COLUMNS} from invoice where merchant_id = $1 and id = any($2) and livemode = $3`,
+    [tenant.merchantId, ids, tenant.livemode],
+  )
+  const payments = await loadPaymentsOf(tx, tenant, ids)
+  return new Map(rows.map((row) => [row.id, invoiceFromRow(row, payments.get(row.id) ?? [])]))
+}

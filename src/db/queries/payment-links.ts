@@ -102,12 +102,11 @@ export async function updatePaymentLink(tx: Tx, tenant: Tenant, link: PaymentLin
 export async function listPaymentLinks(
   tx: Tx,
   tenant: Tenant,
-  position: ListPosition & { readonly active?: boolean | undefined },
+  position: ListPosition,
 ): Promise<{ links: PaymentLink[]; hasMore: boolean }> {
   const page = await loadPage<PaymentLinkRow>(tx, { table: 'payment_link', columns: COLUMNS }, position, [
     ['merchant_id', tenant.merchantId],
     ['livemode', tenant.livemode],
-    ['active', position.active],
   ])
   return { links: page.rows.map(linkFromRow), hasMore: page.hasMore }
 }

@@ -1,0 +1,36 @@
+import { type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
+import type { Market } from '../core/invoice/market.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadPaymentLink, updatePaymentLink } from '../db/queries/payment-links.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+
+export type UpdatedLink =
+  | { readonly kind: 'updated'; readonly link: PaymentLink }
+  | { readonly kind: 'not_found' }
+  /** A link that takes no amount of a checkout has to have one of its own. */
+  | { readonly kind: 'amount_needed' }
+  | ({ readonly kind: 'refused' } & TotalFault)
+
+/** Changes what may change of a link; what is under way on it stays as it was. */
+export function changePaymentLink(
+  deps: { readonly pool: Pool },
+  input: {
+    readonly tenant: Tenant
+    readonly linkId: string
+    readonly changes: Partial<Pick<PaymentLink, 'active' | 'name' | 'durationMinutes' | 'usdCents'>>
+    readonly market: Market
+    readonly nowMs: number
+  },
+): Promise<UpdatedLink> {
+  const { tenant, linkId, changes, market, nowMs } = input
+  return withTransaction(deps.pool, tenant, async (tx): Promise<UpdatedLink> => {
+    const before = await loadPaymentLink(tx, tenant, linkId, { forUpdate: true })
+    if (before === null) return { kind: 'not_found' }
+    const link = { ...before, ...changes }
+    if (link.usdCents === null && !link.allowDynamicAmount) return { kind: 'amount_needed' }
+    const fault = changes.usdCents == null ? null : totalFault(link, market, nowMs)
+    if (fault !== null) return { kind: 'refused', ...fault }
+    await updatePaymentLink(tx, tenant, link)
+    return { kind: 'updated', link }
+  })
+}

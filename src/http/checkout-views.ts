@@ -1,0 +1,54 @@
+import { type CheckoutSession, sessionStatus } from '../core/checkout/checkout-session.ts'
+import type { PaymentLink } from '../core/checkout/payment-link.ts'
+import type { Invoice } from '../core/invoice/types.ts'
+import { formatUsd } from '../core/money.ts'
+import { sessionToken } from '../secrets/checkout-token.ts'
+import type { ApiDeps } from './deps.ts'
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+/** A payment link as the API shows it. */
+export function paymentLinkViewOf(deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentLink) {
+  return {
+    id: link.id,
+    object: 'payment_link' as const,
+    livemode: link.livemode,
+    name: link.name,
+    slug: link.slug,
+    url: linkUrl(deps, link),
+    usd_amount: link.usdCents === null ? null : formatUsd(link.usdCents),
+    asset: link.asset,
+    allow_dynamic_amount: link.allowDynamicAmount,
+    duration_minutes: link.durationMinutes,
+    active: link.active,
+    created_at: time(link.createdAtMs),
+  }
+}
+
+/** A checkout session as the API shows it, with the secret link for its buyer. */
+export function checkoutSessionViewOf(
+  deps: Pick<ApiDeps, 'baseUrl' | 'keyring' | 'clock'>,
+  found: { session: CheckoutSession; link: PaymentLink; invoice: Invoice | null },
+  replayed = false,
+) {
+  const { session, link, invoice } = found
+  const { merchantId, livemode, id: sessionId } = session
+  const token = sessionToken(deps.keyring, { merchantId, livemode, sessionId }, session)
+  return {
+    id: session.id,
+    object: 'checkout_session' as const,
+    livemode: session.livemode,
+    payment_link_id: session.paymentLinkId,
+    order_reference: session.orderReference,
+    usd_amount: formatUsd(session.usdCents),
+    status: sessionStatus(session, invoice, deps.clock().getTime()),
+    invoice_id: session.invoiceId,
+    expires_at: time(session.expiresAtMs),
+    checkout_url: `${linkUrl(deps, link)}?checkout_token=${token}`,
+    replayed,
+    created_at: time(session.createdAtMs),
+  }
+}
+
+const linkUrl = (deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentLink): string =>
+  `${deps.baseUrl}/l/${link.slug}`

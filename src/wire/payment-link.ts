@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { idView, text, timestamp, usdAmount } from './fields.ts'
+import { assetName } from './invoice.ts'
+import { listOf, listParameters, refuseTwoPositions } from './list.ts'
+
+/** The payment windows that a link may have, in minutes. */
+export const DURATIONS = [15, 30, 60, 180, 720, 1440] as const
+const DURATION_ERROR = `Must be one of ${DURATIONS.join(', ')}`
+const SESSION_MINUTES_MIN = 5
+const SESSION_MINUTES_MAX = 1_440
+const SESSION_MINUTES_ERROR = `Must be a whole number from ${SESSION_MINUTES_MIN} to ${SESSION_MINUTES_MAX}`
+
+const linkName = text(1, 120).meta({ description: 'What the buyer pays for.' })
+const duration = z
+  .int({ error: DURATION_ERROR })
+  .refine((value) => DURATIONS.some((minutes) => minutes === value), { error: DURATION_ERROR })
+  .meta({ enum: [...DURATIONS] })
+
+/** `POST /payment-links`. */
+export const createPaymentLinkBody = z
+  .strictObject({
+    name: linkName,
+    usd_amount: usdAmount
+      .meta({
+        description:
+          'Charged where a checkout gives no total of its own; needed unless `allow_dynamic_amount` is true. 0.50 to 100000.00, and at least the minimum of the asset.',
+      })
+      .optional(),
+    asset: assetName
+      .meta({ description: 'The coin to begin with; your default coin of the moment unless given.' })
+      .optional(),
+    allow_dynamic_amount: z
+      .boolean()
+      .meta({ description: 'Whether checkout sessions, and buyers by `?usd=`, give the total.' })
+      .optional(),
+    duration_minutes: duration
+      .meta({
+        description:
+          'Minutes that a buyer has to pay, one of 15, 30, 60, 180, 720 and 1440; your default of the moment unless given.',
+      })
+      .optional(),
+  })
+  .superRefine((body, context) => {
+    if (body.usd_amount !== undefined || body.allow_dynamic_amount === true) return
+    context.addIssue({ code: 'custom', path: ['usd_amount'], params: { code: 'parameter_missing' } })
+  })
+  .meta({ id: 'CreatePaymentLink' })
+
+/** `PATCH /payment-links/:id`. What is left out stays as it is. */
+export const updatePaymentLinkBody = z
+  .strictObject({
+    active: z
+      .boolean()
+      .meta({ description: 'An inactive link opens no new checkout; those under way are still paid.' })
+      .optional(),
+    name: linkName.optional(),
+    duration_minutes: duration
+      .nullable()
+      .meta({ description: 'Null: your default of the moment.' })
+      .optional(),
+    usd_amount: usdAmount
+      .nullable()
+      .meta({ description: 'Null takes it away, where the link has dynamic amounts.' })
+      .optional(),
+  })
+  .meta({ id: 'UpdatePaymentLink' })
+
+export const paymentLinkView = z
+  .object({
+    id: idView('plink'),
+    object: z.literal('payment_link'),
+    livemode: z.boolean(),
+    name: z.string(),
+    slug: z.string().meta({ examples: ['pl_4fK9sQ2xZa'] }),
+    url: z.string().meta({ description: 'What buyers open. Opening it makes nothing.' }),
+    usd_amount: z.string().nullable(),
+    asset: assetName.nullable().meta({ description: 'Null: your default coin of the moment.' }),
+    allow_dynamic_amount: z.boolean(),
+    duration_minutes: z.int().nullable().meta({ description: 'Null: your default of the moment.' }),
+    active: z.boolean(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'PaymentLink' })
+
+export const paymentLinkList = listOf(paymentLinkView)
+
+/** `GET /payment-links`. */
+export const listPaymentLinksQuery = z.strictObject(listParameters('plink')).superRefine(refuseTwoPositions)
+
+/** `POST /payment-links/:id/checkout-sessions`. */
+export const createCheckoutSessionBody = z
+  .strictObject({
+    order_reference: text(1, 255).meta({
+      description: 'Your order. One order has one session, for ever and in both modes together.',
+    }),
+    usd_amount: usdAmount.meta({ description: 'Total of the order, 0.50 to 100000.00.' }),
+    expires_in_minutes: z
+      .int({ error: SESSION_MINUTES_ERROR })
+      .min(SESSION_MINUTES_MIN, SESSION_MINUTES_ERROR)
+      .max(SESSION_MINUTES_MAX, SESSION_MINUTES_ERROR)
+      .meta({
+        description:
+          'Payment window of this session, 5 to 1440; the one of the link unless given, then your default.',
+      })
+      .optional(),
+  })
+  .meta({ id: 'CreateCheckoutSession' })
+
+export const checkoutSessionView = z
+  .object({
+    id: idView('cs'),
+    object: z.literal('checkout_session'),
+    livemode: z.boolean(),
+    payment_link_id: idView('plink'),
+    order_reference: z.string(),
+    usd_amount: z.string(),
+    status: z.enum(['active', 'completed', 'expired', 'cancelled']),
+    invoice_id: idView('inv').nullable().meta({ description: 'Set when the buyer continues.' }),
+    expires_at: timestamp.meta({
+      description: 'The final deadline of the payment; opening the URL does not renew it.',
+    }),
+    checkout_url: z.string().meta({
+      description: 'Send the buyer here, unchanged. It shows neither the order nor the total.',
+    }),
+    replayed: z.boolean().meta({
+      description:
+        'Whether the request found the session made before. False wherever a session is only read.',
+    }),
+    created_at: timestamp,
+  })
+  .meta({ id: 'CheckoutSession' })
+
+export const checkoutSessionList = listOf(checkoutSessionView)
+
+/** `GET /payment-links/:id/checkout-sessions`. */
+export const listCheckoutSessionsQuery = z
+  .strictObject({ ...listParameters('cs'), order_reference: text(1, 255).optional() })
+  .superRefine(refuseTwoPositions)
