@@ -18,6 +18,7 @@ const deposit = (changes: Partial<LedgerTransfer> = {}): LedgerTransfer => ({
   id: `dep:litecoin-test:tx${count++}:0:1`,
   kind: 'deposit',
   invoiceId: null,
+  paymentId: null,
   asset: 'LTC',
   from: 'chain',
   to: 'available',

@@ -15,6 +15,7 @@ export const ID_PREFIXES = {
   merchant: 'mer',
   apiKey: 'key',
   payment: 'pay',
+  balanceEntry: 'ent',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

@@ -13,6 +13,7 @@ import { getInvoiceRoute } from './routes/get-invoice.ts'
 import { getPaymentLinkRoute } from './routes/get-payment-link.ts'
 import { getWebhookEndpointRoute } from './routes/get-webhook-endpoint.ts'
 import { listAssetsRoute } from './routes/list-assets.ts'
+import { listBalanceEntriesRoute } from './routes/list-balance-entries.ts'
 import { listBalancesRoute } from './routes/list-balances.ts'
 import { listCheckoutSessionsRoute } from './routes/list-checkout-sessions.ts'
 import { listEventAttemptsRoute } from './routes/list-event-attempts.ts'
@@ -50,6 +51,7 @@ export const ROUTES: readonly Route[] = [
   listAssetsRoute,
   listRatesRoute,
   listBalancesRoute,
+  listBalanceEntriesRoute,
   payTestInvoiceRoute,
   createWebhookEndpointRoute,
   listWebhookEndpointsRoute,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { amountView, timestamp } from './fields.ts'
+import { amountView, idView, timestamp } from './fields.ts'
 import { assetName } from './invoice.ts'
-import { listOf } from './list.ts'
+import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
 /** What a merchant accepts in one asset, and whether an invoice could be made in it now. */
 export const assetView = z
@@ -60,3 +60,44 @@ export const balanceView = z
   .meta({ id: 'Balance' })
 
 export const balanceList = listOf(balanceView)
+
+/** `GET /balances/entries`. */
+export const listBalanceEntriesQuery = z
+  .strictObject({
+    ...listParameters('ent'),
+    asset: assetName.meta({ description: 'Only entries in this asset.' }).optional(),
+  })
+  .superRefine(refuseTwoPositions)
+
+/** One line of the statement: what came into an account of the merchant's or went out of it, and what stood there then. */
+export const balanceEntryView = z
+  .object({
+    id: idView('ent'),
+    object: z.literal('balance_entry'),
+    livemode: z.boolean(),
+    asset: assetName,
+    account: z
+      .enum(['available', 'pending', 'suspense', 'reserved'])
+      .meta({ description: 'Which of the balances of this asset it moved.' }),
+    amount: z
+      .string()
+      .meta({ description: 'Coins that came in, or, with a minus, went out.', examples: ['-0.015'] }),
+    balance_after: amountView.meta({ description: 'What stood in that account right after it.' }),
+    usd_value: z
+      .string()
+      .nullable()
+      .meta({
+        description: "The amount in US dollars at the invoice's rate; null where there was none.",
+        examples: ['-49.99'],
+      }),
+    type: z.string().meta({
+      description:
+        'What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back. More may come.',
+    }),
+    invoice_id: idView('inv').nullable(),
+    payment_id: idView('pay').nullable(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'BalanceEntry' })
+
+export const balanceEntryList = listOf(balanceEntryView)

@@ -41,6 +41,7 @@ const MATRIX: { readonly [operationId: string]: Row } = {
   listAssets: {},
   listRates: {},
   listBalances: {},
+  listBalanceEntries: {},
   payTestInvoice: { resource: 'invoice', body: () => ({ scenario: 'exact' }), reached: [409] },
   createWebhookEndpoint: {
     body: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),

@@ -12,6 +12,7 @@ export function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect
     id: `${depositName(invoice, payment)}:${posting.number}`,
     kind: posting.to === 'none' ? 'deposit_void' : 'deposit',
     invoiceId: invoice.id,
+    paymentId: payment.id,
     asset: payment.asset,
     from: accountOf(posting.from),
     to: accountOf(posting.to),

@@ -6,6 +6,7 @@ export type LedgerTransfer = {
   readonly id: string
   readonly kind: string
   readonly invoiceId: string | null
+  readonly paymentId: string | null
   readonly asset: AssetId
   /** Moved from the first account to the second, base units. */
   readonly from: LedgerAccount
@@ -27,8 +28,8 @@ export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: Led
   ])
   const written = tx.query(
     `with new_transfer as (
-       insert into ledger_transfer (merchant_id, id, livemode, kind, invoice_id, usd_cents, created_at)
-       values ($1, $2, $3, $4, $5, $6, $7))
+       insert into ledger_transfer (merchant_id, id, livemode, kind, invoice_id, usd_cents, created_at, payment_id)
+       values ($1, $2, $3, $4, $5, $6, $7, $12))
      insert into ledger_entry (merchant_id, transfer_id, account, asset, livemode, amount, created_at)
      values ($1, $2, $8, $10, $3, -$11::numeric, $7), ($1, $2, $9, $10, $3, $11::numeric, $7)`,
     [
@@ -43,6 +44,7 @@ export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: Led
       transfer.to,
       transfer.asset,
       transfer.amount,
+      transfer.paymentId,
     ],
   )
   await Promise.all([turn, written])
@@ -57,4 +59,57 @@ export async function loadBalances(tx: Tx, tenant: Tenant): Promise<BalanceRow[]
     [tenant.merchantId, tenant.livemode],
   )
   return rows
+}
+
+export type LedgerEntryRow = {
+  readonly position: number
+  readonly account: Exclude<LedgerAccount, 'chain'>
+  readonly asset: AssetId
+  /** What came in, or, negative, went out. */
+  readonly amount: bigint
+  readonly balance_after: bigint
+  readonly created_at: Date
+  readonly kind: string
+  readonly invoice_id: string | null
+  readonly payment_id: string | null
+  readonly usd_cents: bigint | null
+}
+
+/**
+ * A page of a merchant's statement in one mode, newest first: the entries of every account but the outside's. Served
+ * by ledger_entry_in_order, or by ledger_entry_by_asset.
+ */
+export async function listLedgerEntries(
+  tx: Tx,
+  tenant: Tenant,
+  filters: {
+    readonly limit: number
+    /** Positions, exclusive; at most one of these two. */
+    readonly before: bigint | null
+    readonly after: bigint | null
+    readonly asset: AssetId | null
+  },
+): Promise<{ entries: LedgerEntryRow[]; hasMore: boolean }> {
+  const values: unknown[] = [tenant.merchantId, tenant.livemode]
+  const conditions = ['e.merchant_id = $1', 'e.livemode = $2', 'e.position is not null']
+  const where = (column: string, value: unknown): void => {
+    if (value === null) return
+    values.push(value)
+    conditions.push(`${column} $${values.length}`)
+  }
+  where('e.position <', filters.before)
+  where('e.position >', filters.after)
+  where('e.asset =', filters.asset)
+  const oldestFirst = filters.after !== null
+  const { rows } = await tx.query<LedgerEntryRow>(
+    `select e.position, e.account, e.asset, e.amount, e.balance_after, e.created_at, t.kind, t.invoice_id,
+       t.payment_id, t.usd_cents
+     from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+     where ${conditions.join(' and ')}
+     order by e.position ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
+    values,
+  )
+  const entries = rows.slice(0, filters.limit)
+  if (oldestFirst) entries.reverse()
+  return { entries, hasMore: rows.length > filters.limit }
 }
