@@ -53,28 +53,39 @@ class Receiver {
   }
 }
 
-test('a payment is told soon after its broadcast, and soon after its block', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'paylink-latency-'))
-  const node = await startNode('litecoin')
-  const receiver = new Receiver()
-  await receiver.start()
-  const paylink = await startPaylink(['all'], {
-    PORT: String(await freePort()),
-    DATA_DIR: folder,
-    TEST_LITECOIN_RPC_URL: node.rpcUrl,
-    WEBHOOK_ALLOW_PRIVATE: '1',
-  })
-  try {
-    await measure(node, receiver, paylink)
-  } finally {
-    await paylink.stop()
-    receiver.stop()
-    await node.remove()
-    await rm(folder, { recursive: true, force: true })
-  }
-})
+const NODES = [
+  { chain: 'litecoin', asset: 'LTC', daemon: 'litecoind', zmq: false },
+  { chain: 'bitcoin', asset: 'BTC', daemon: 'bitcoind', zmq: true },
+] as const
+type Measured = (typeof NODES)[number]
 
-async function measure(node: TestNode, receiver: Receiver, paylink: Paylink): Promise<void> {
+test.each(NODES)(
+  'a payment on $chain is told soon after its broadcast, and soon after its block',
+  async (each) => {
+    const folder = await mkdtemp(join(tmpdir(), 'paylink-latency-'))
+    const node = await startNode(each.chain, { zmq: each.zmq })
+    const receiver = new Receiver()
+    await receiver.start()
+    const name = each.chain.toUpperCase()
+    const paylink = await startPaylink(['all'], {
+      PORT: String(await freePort()),
+      DATA_DIR: folder,
+      [`TEST_${name}_RPC_URL`]: node.rpcUrl,
+      ...(node.zmqUrl === null ? {} : { [`TEST_${name}_ZMQ_URL`]: node.zmqUrl }),
+      WEBHOOK_ALLOW_PRIVATE: '1',
+    })
+    try {
+      await measure(each, node, receiver, paylink)
+    } finally {
+      await paylink.stop()
+      receiver.stop()
+      await node.remove()
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+)
+
+async function measure(each: Measured, node: TestNode, receiver: Receiver, paylink: Paylink): Promise<void> {
   const { key } = await paylink.createKey()
   const call = async (path: string, body: object): Promise<Record<string, unknown>> => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
@@ -94,7 +105,7 @@ async function measure(node: TestNode, receiver: Receiver, paylink: Paylink): Pr
   const detectedMs: number[] = []
   const paidMs: number[] = []
   for (let round = 0; round < PAYMENTS; round++) {
-    const invoice = await call('/invoices', { usd_amount: '10.00', asset: 'LTC' })
+    const invoice = await call('/invoices', { usd_amount: '10.00', asset: each.asset })
     const id = String(invoice.id)
     await receiver.arrival('invoice.created', id)
     await node.pay(String(invoice.address), String(invoice.amount))
@@ -107,14 +118,15 @@ async function measure(node: TestNode, receiver: Receiver, paylink: Paylink): Pr
   expect(paidMs).toHaveLength(PAYMENTS)
   const detail = (values: readonly number[]) =>
     `p95 ${percentile(values, 0.95).toFixed(0)} ms, ${spread(values)}`
+  const told = each.zmq ? 'ZeroMQ' : 'polling'
   printFigure({
-    name: 'Broadcast on a litecoind → payment_detected webhook, p50, polling',
+    name: `Broadcast on a ${each.daemon} → payment_detected webhook, p50, ${told}`,
     target: '≤150 ms',
     measured: `${median(detectedMs).toFixed(0)} ms`,
     detail: detail(detectedMs),
   })
   printFigure({
-    name: 'Block on a litecoind → paid webhook, p50, polling',
+    name: `Block on a ${each.daemon} → paid webhook, p50, ${told}`,
     target: '≤250 ms',
     measured: `${median(paidMs).toFixed(0)} ms`,
     detail: detail(paidMs),

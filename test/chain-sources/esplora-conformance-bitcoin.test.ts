@@ -1,0 +1,4 @@
+import { describeChainConformance } from '../chain-conformance/suite.ts'
+import { esploraDriver } from '../support/esplora-driver.ts'
+
+describeChainConformance(esploraDriver('bitcoin'))
