@@ -7,7 +7,7 @@ import { type Outcome, recordOutcomes } from './record-outcomes.ts'
 const BATCH_MAX = 256
 /** Fewer than this, or than half of what may be in flight, wait a moment for company: a commit costs the same for one as for many. */
 const BATCH_FULL_ENOUGH = 128
-const GATHER_MS = 5
+const GATHER_MS = 15
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
 

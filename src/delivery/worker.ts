@@ -25,6 +25,9 @@ const POLL_MS_MIN = 100
 const POLL_MS_SPREAD = 150
 /** While there is work, the next claim waits until half of what is held has ended, or this long. */
 const PACE_MS = 5
+/** A claim of fewer rows than this found a trickle: the next waits until some have gathered, for each costs the same. */
+const TRICKLE_ROWS = 16
+const TRICKLE_PACE_MS = 15
 /** Rows that wait for their turn: while a claim is on its way, no slot stands empty. */
 const AHEAD_MAX = 512
 const PROBE_EVERY_MS = 200
@@ -87,7 +90,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
     concurrency,
     faults: createFaultLog(log, 'recording deliveries'),
     onRecorded: () => {
-      if (recorder.unrecorded() < UNRECORDED_MAX) wake.ring()
+      if (waitsForRecords && recorder.unrecorded() < UNRECORDED_MAX) wake.ring()
     },
   })
   const dispatcher = createDispatcher({
@@ -105,6 +108,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
   })
   const claimFaults = createFaultLog(log, 'claiming deliveries')
   let stopping = false
+  let waitsForRecords = false
   let halted: 'clock_skew' | null = null
   let cursor = ''
   let probedAt = Number.NEGATIVE_INFINITY
@@ -137,7 +141,8 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
           halted = null
           log.info('host and database clocks agree again: deliveries go on')
         }
-        if (lanes.held() >= heldMax || recorder.unrecorded() >= UNRECORDED_MAX) {
+        waitsForRecords = recorder.unrecorded() >= UNRECORDED_MAX
+        if (waitsForRecords || lanes.held() >= heldMax) {
           await wake.wait(POLL_MS_MIN)
           continue
         }
@@ -147,7 +152,8 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
         // A claim that was full leaves more to take: where little is held besides, there is no time to lose.
         const hurry = count === CLAIM_ROWS_MAX && lanes.held() < heldMax / 2
         if (hurry) continue
-        if (count > 0) await wake.wait(PACE_MS)
+        if (count >= TRICKLE_ROWS) await wake.wait(PACE_MS)
+        else if (count > 0) await new Promise((resolve) => setTimeout(resolve, TRICKLE_PACE_MS))
         else if (fromStart && cursor === '') await wake.wait(POLL_MS_MIN + random() * POLL_MS_SPREAD)
       } catch (error) {
         claimFaults.failed(error)

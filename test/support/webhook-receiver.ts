@@ -25,6 +25,8 @@ export type WebhookReceiver = {
   readonly events: ReceivedEvent[]
   /** Connections that were accepted. */
   connections(): number
+  /** Connections that are open now: with none, all that was ever sent has been read. */
+  openConnections(): Promise<number>
   respond: Respond
   /** Resolves when at least this many have come. */
   waitFor(count: number): Promise<void>
@@ -67,6 +69,10 @@ export async function startReceiver(
     url: `http${options.tls === undefined ? '' : 's'}://localhost:${port}/hooks`,
     port,
     connections: () => connections,
+    openConnections: () =>
+      new Promise<number>((resolve, reject) =>
+        server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
+      ),
     waitFor: (count: number) =>
       new Promise<void>((resolve) => {
         const look = (): void => {
