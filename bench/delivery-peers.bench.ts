@@ -19,14 +19,18 @@ import {
 const ENDPOINTS = 16
 const CONCURRENCY = 64
 const EVENTS = 6_000
-/** One query a job: it takes long enough with fewer. */
+/** One query a job, or one small batch at each polling: it takes long enough with fewer. */
 const EVENTS_ONE_BY_ONE = 1_500
 const ROUNDS = 5
 
 const idsOf = (jobs: readonly Job[]): string[] => jobs.map((job) => job.id)
 
 type Peers = { readonly rounds: { readonly [name in Peer]: () => Promise<number> }; stop(): Promise<void> }
-const PEERS = ['ours', 'graphile', 'graphile-batched', 'pgboss'] as const
+/**
+ * `graphile-batched` and `pgboss` are what their documentation advises for throughput and shows, and what counts;
+ * `graphile` is the first page of its documentation, `pgboss-large` goes beyond what is documented.
+ */
+const PEERS = ['ours', 'graphile', 'graphile-batched', 'pgboss', 'pgboss-large'] as const
 type Peer = (typeof PEERS)[number]
 
 /** A round of each, to be run by turns: a graphile-worker that only waits still takes what it is notified of. */
@@ -65,12 +69,12 @@ async function openPeers(load: WebhookLoad): Promise<Peers> {
       },
       () => untilEmpty(load, 'select from graphile_worker._private_jobs limit 1'),
     )
-  const pgBossJobs = () =>
+  const pgBossJobs = (count: number) => () =>
     measureRound(
       load,
-      EVENTS,
+      count,
       async () => {
-        const jobs = makeJobs(load, EVENTS)
+        const jobs = makeJobs(load, count)
         await boss.insert(jobs.map((data) => ({ name: 'post', data })))
         return idsOf(jobs)
       },
@@ -81,7 +85,8 @@ async function openPeers(load: WebhookLoad): Promise<Peers> {
       ours: () => withSender('worker', ours),
       graphile: () => withSender('graphile', graphileJobs(EVENTS_ONE_BY_ONE)),
       'graphile-batched': () => withSender('graphile-batched', graphileJobs(EVENTS)),
-      pgboss: () => withSender('pgboss', pgBossJobs),
+      pgboss: () => withSender('pgboss', pgBossJobs(EVENTS_ONE_BY_ONE)),
+      'pgboss-large': () => withSender('pgboss-large', pgBossJobs(EVENTS)),
     },
     stop: async () => {
       await graphile.release()
@@ -100,19 +105,24 @@ function print(measured: readonly { readonly [name in Peer]: number }[]): void {
       detail: `spread ${spread(ratios)}; ${rates.join(', ')}, ${CONCURRENCY} at once`,
     })
   figure(
-    'graphile-worker 0.17 as its first page shows',
+    'the better of graphile-worker 0.17 as its page on performance configures it and pg-boss 10 as its documentation shows',
     '≥ 1.5',
+    measured.map((one) => one.ours / Math.max(one['graphile-batched'], one.pgboss)),
+  )
+  figure(
+    'graphile-worker 0.17 as its first page shows',
+    'told',
     measured.map((one) => one.ours / one.graphile),
   )
   figure(
-    'pg-boss 10 in large batches',
-    '≥ 1.5',
+    'pg-boss 10 as its documentation shows',
+    'told',
     measured.map((one) => one.ours / one.pgboss),
   )
   figure(
-    'graphile-worker 0.17 with local queue and batched completion',
-    '',
-    measured.map((one) => one.ours / one['graphile-batched']),
+    'pg-boss 10 in batches 32 times as large',
+    'told',
+    measured.map((one) => one.ours / one['pgboss-large']),
   )
 }
 
@@ -128,7 +138,15 @@ test('deliveries against the same POSTs as jobs of graphile-worker and of pg-bos
       const ours = await rounds.ours()
       const graphile = await rounds.graphile()
       const graphileBatched = await rounds['graphile-batched']()
-      measured.push({ ours, graphile, 'graphile-batched': graphileBatched, pgboss: await rounds.pgboss() })
+      const pgboss = await rounds.pgboss()
+      const pgbossLarge = await rounds['pgboss-large']()
+      measured.push({
+        ours,
+        graphile,
+        'graphile-batched': graphileBatched,
+        pgboss,
+        'pgboss-large': pgbossLarge,
+      })
     }
     await stop()
     expect(measured).toHaveLength(ROUNDS)

@@ -70,7 +70,7 @@ function startBare() {
   return () => poster.close()
 }
 
-/** graphile-worker as its documentation's first page shows it. One job is one POST. */
+/** graphile-worker as its documentation's first page shows it, with as many jobs at once as asked. One job is one POST. */
 async function startGraphile(tuning = {}) {
   const { Logger, run } = await import('graphile-worker')
   const poster = createPoster()
@@ -93,26 +93,28 @@ async function startGraphile(tuning = {}) {
   }
 }
 
-/** graphile-worker with what its page on performance adds: jobs fetched ahead, and completed in batches. */
+/** graphile-worker as its documentation's page on performance configures it: jobs fetched ahead, completed in batches. */
 const startGraphileBatched = () =>
   startGraphile({
-    localQueue: { size: 4 * settings.concurrency },
+    maxPoolSize: settings.concurrency + 1,
+    localQueue: { size: 500 },
     completeJobBatchDelay: 0,
     failJobBatchDelay: 0,
   })
 
 /**
- * pg-boss as its documentation shows it, with the shortest polling it takes and batches so large that polling does
- * not limit it. One job is one POST, and no more of a batch run at once than of the others.
+ * pg-boss as its documentation shows work(): a batch of jobs, all at once, so many as may run at once; the polling
+ * is the shortest that it takes. One job is one POST. `batches` makes a fetch that many times larger, of which no
+ * more run at once: what polling can no longer limit.
  */
-async function startPgBoss() {
+async function startPgBoss(batches = 1) {
   const { default: PgBoss } = await import('pg-boss')
   const poster = createPoster()
   const boss = new PgBoss(settings.databaseUrl)
   boss.on('error', (error) => log.error({ err: error }, 'pg-boss'))
   await boss.start()
   await boss.createQueue('post')
-  const batchSize = 32 * settings.concurrency
+  const batchSize = batches * settings.concurrency
   await boss.work('post', { batchSize, pollingIntervalSeconds: 0.5 }, async (jobs) => {
     let next = 0
     const postOn = async () => {
@@ -131,7 +133,8 @@ const START = {
   bare: startBare,
   graphile: () => startGraphile(),
   'graphile-batched': startGraphileBatched,
-  pgboss: startPgBoss,
+  pgboss: () => startPgBoss(),
+  'pgboss-large': () => startPgBoss(32),
 }
 const stop = await START[settings.kind]()
 process.send('ready')

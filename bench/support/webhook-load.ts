@@ -64,7 +64,7 @@ export type Sender = { readonly pid: number; send(jobs: readonly Job[]): void; s
 
 /** A sender in a process of its own, see sender-process.mjs. */
 export async function startSender(
-  kind: 'worker' | 'bare' | 'graphile' | 'graphile-batched' | 'pgboss',
+  kind: 'worker' | 'bare' | 'graphile' | 'graphile-batched' | 'pgboss' | 'pgboss-large',
   setup: { load: WebhookLoad; concurrency: number; databaseUrl?: string },
 ): Promise<Sender> {
   const { load } = setup
