@@ -29,6 +29,8 @@ export type Config = {
   readonly rateLimits: { readonly live: number; readonly test: number }
   /** File with the 32 bytes that encrypt the signer's seed; null: made once and kept in `dataDir`. */
   readonly signerKeyFile: string | null
+  /** `smtp://user:password@host:port`; null: letters are written to the log. */
+  readonly smtpUrl: string | null
   /** No live network is configured: a demo shop is seeded, and metrics are on. */
   readonly sandbox: boolean
 }
@@ -135,6 +137,7 @@ const VARIABLES = {
   RATE_LIMIT_LIVE: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
+  SMTP_URL: must('a URL such as smtps://user:password@mail.example.com', urlOf('smtp:', 'smtps:')),
 }
 type VariableName = keyof typeof VARIABLES
 type ValueOf<Name extends VariableName> = ReturnType<(typeof VARIABLES)[Name]>
@@ -169,6 +172,7 @@ export function loadConfig(env: Environment): Config {
     webhookAllowPrivate: read(env, 'WEBHOOK_ALLOW_PRIVATE') ?? false,
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
+    smtpUrl: read(env, 'SMTP_URL'),
     sandbox,
   }
 }

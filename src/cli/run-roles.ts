@@ -16,6 +16,7 @@ import { createPriceBook } from '../rates/price-book.ts'
 import { openApi } from '../roles/api.ts'
 import { openCheckout } from '../roles/checkout.ts'
 import { startDeliveryRole } from '../roles/delivery.ts'
+import { openPeopleRole } from '../roles/people.ts'
 import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { startWatcherRole } from '../roles/watcher.ts'
@@ -150,7 +151,10 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   }
   if (roles.has('api')) {
     const { baseUrl, rateLimits, webhookAllowPrivate } = config
-    const shared = { pool, clock, log, keyring, prices, networks, notifier }
+    const people = openPeopleRole({ pool, clock, log, keyring, baseUrl, smtpUrl: config.smtpUrl })
+    parts.push(people.part)
+    const { findSignIn } = people
+    const shared = { pool, clock, log, keyring, prices, networks, notifier, findSignIn }
     parts.push(openApi({ ...shared, baseUrl, rateLimits, webhookAllowPrivate, sandbox }))
   }
   const server = await listenOrRefuse({ config, parts, log, metrics })

@@ -13,6 +13,7 @@ export const ID_PREFIXES = {
   payout: 'po',
   payoutDestination: 'dst',
   merchant: 'mer',
+  member: 'mem',
   apiKey: 'key',
   payment: 'pay',
   balanceEntry: 'ent',

@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { withTransaction } from '../db/transaction.ts'
 import type { Answer } from './answer.ts'
+import { checkRights } from './check-rights.ts'
 import type { Authenticate, Credential } from './credentials.ts'
 import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
 import { parseInput } from './parse-input.ts'
@@ -8,6 +9,7 @@ import { ApiProblem } from './problem.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { readBody } from './read-body.ts'
 import type { Route, RouteDeps, RouteRequest } from './route.ts'
+import type { ReadSession } from './session-credential.ts'
 import { parseStrictJson } from './strict-json.ts'
 import { parseStrictQuery } from './strict-query.ts'
 
@@ -26,6 +28,8 @@ const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
 export type Gate = {
   readonly deps: RouteDeps
   readonly authenticate: Authenticate
+  /** Absent where no dashboard is served. */
+  readonly readSession?: ReadSession
   readonly limiter: RateLimiter
 }
 
@@ -35,14 +39,15 @@ export type Gate = {
  */
 export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Promise<Answer> {
   const { deps } = gate
-  const credential = await gate.authenticate(c.req.header('authorization'))
+  const credential = await readCredential(gate, c)
   c.set('headers', { ...c.get('headers'), ...spendRate(gate.limiter, credential) })
-  checkRights(route, credential)
+  checkRights(route, credential, deps.clock().getTime())
   const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))
   const id = readId(route, c)
   const request = await tellMissingFirst(deps, route, credential, id, () => ({
     tenant: credential.tenant,
-    apiKeyId: credential.apiKeyId,
+    callerId: credential.callerId,
+    person: credential.person,
     requestId: c.get('requestId'),
     id,
     query: readQuery(route, c),
@@ -52,9 +57,19 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
   return runRoute(deps, route, request, c.req.path)
 }
 
-/** Spends one request of the key's rate. Throws `rate_limited`. */
+/** A Bearer key, or else the dashboard's cookie; without either the refusal asks for a key. */
+async function readCredential(gate: Gate, c: ApiContext): Promise<Credential> {
+  const authorization = c.req.header('authorization')
+  if (authorization === undefined && gate.readSession !== undefined) {
+    const signedIn = await gate.readSession(c.req.raw)
+    if (signedIn !== null) return signedIn
+  }
+  return gate.authenticate(authorization)
+}
+
+/** Spends one request of the caller's rate. Throws `rate_limited`. */
 function spendRate(limiter: RateLimiter, credential: Credential): { [name: string]: string } {
-  const rate = limiter.take(credential.apiKeyId, credential.tenant.livemode)
+  const rate = limiter.take(credential.callerId, credential.tenant.livemode)
   const headers = {
     'ratelimit-limit': String(rate.limit),
     'ratelimit-remaining': String(rate.remaining),
@@ -64,15 +79,6 @@ function spendRate(limiter: RateLimiter, credential: Credential): { [name: strin
   throw new ApiProblem('rate_limited', {
     headers: { ...headers, 'retry-after': String(rate.retryAfterSeconds) },
   })
-}
-
-function checkRights(route: Route, credential: Credential): void {
-  if (route.scope !== null && !credential.scopes.has(route.scope)) {
-    throw new ApiProblem('scope_missing', { message: `The API key lacks the scope ${route.scope}.` })
-  }
-  if (!credential.tenant.livemode) return
-  if (route.live === 'session') throw new ApiProblem('dashboard_session_required')
-  if (route.live === 'test_only') throw new ApiProblem('test_mode_only')
 }
 
 /** A path parameter that is no id at all is answered exactly like one that names nothing. */

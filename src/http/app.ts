@@ -13,6 +13,7 @@ import { API_PREFIX, type Route } from './route.ts'
 import { ROUTES } from './routes.ts'
 import { createRulesCache } from './rules-cache.ts'
 import { asServiceUnavailable } from './service-unavailable.ts'
+import { createReadSession } from './session-credential.ts'
 
 type Variables = ApiVariables
 export type ApiApp = Hono<Variables>
@@ -24,6 +25,9 @@ export function createApiApp(deps: ApiDeps): ApiApp {
   const gate: Gate = {
     deps: { ...deps, rulesOf, marketOf: createMarketReader({ ...deps, elapsedMs, rulesOf }) },
     authenticate: createAuthenticate(deps.pool, elapsedMs),
+    ...(deps.findSignIn === undefined
+      ? {}
+      : { readSession: createReadSession({ ...deps, findSignIn: deps.findSignIn }) }),
     limiter: createRateLimiter(deps.rateLimits, elapsedMs),
   }
   const app: ApiApp = new Hono<Variables>()

@@ -1,5 +1,6 @@
 import type { Pool } from '../db/pool.ts'
 import { findApiKey } from '../db/queries/api-keys.ts'
+import type { MemberRole } from '../db/queries/people.ts'
 import type { Tenant } from '../db/transaction.ts'
 import { API_KEY_PATTERN, hashApiKey } from '../new-api-key.ts'
 import { ApiProblem } from './problem.ts'
@@ -7,9 +8,20 @@ import { createShortCache } from './short-cache.ts'
 
 /** Who asks: the merchant, the mode and the rights come from the credential and from nowhere else. */
 export type Credential = {
-  readonly apiKeyId: string
+  /** The API key's id, or the person's: what the rate is counted by, and who stands in the records. */
+  readonly callerId: string
   readonly tenant: Tenant
   readonly scopes: ReadonlySet<string>
+  /** Who is signed in to the dashboard; null for an API key. */
+  readonly person: SignedIn | null
+}
+
+/** A person at the dashboard. */
+export type SignedIn = {
+  readonly personId: string
+  readonly role: MemberRole
+  /** When this sign-in last proved a second factor. */
+  readonly secondFactorAtMs: number | null
 }
 
 /** Throws `api_key_missing` or `api_key_invalid`. */
@@ -38,7 +50,8 @@ async function loadCredential(pool: Pool, keyHash: string): Promise<Credential |
   const row = await findApiKey(pool, Buffer.from(keyHash, 'hex'))
   if (row === null) return null
   return {
-    apiKeyId: row.id,
+    callerId: row.id,
+    person: null,
     tenant: { merchantId: row.merchant_id, livemode: row.livemode },
     scopes: new Set(row.scopes),
   }

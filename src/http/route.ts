@@ -3,6 +3,7 @@ import type { PaymentRules } from '../core/payment-rules.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import type { ErrorCode } from '../wire/errors.ts'
 import type { Scope } from '../wire/scopes.ts'
+import type { SignedIn } from './credentials.ts'
 import type { ApiDeps } from './deps.ts'
 import type { MarketOf } from './market.ts'
 
@@ -20,7 +21,10 @@ export type RouteDeps = ApiDeps & {
 /** A request that was authenticated, allowed and parsed. */
 export type RouteRequest<Id = unknown, Body = unknown, Query = unknown> = {
   readonly tenant: Tenant
-  readonly apiKeyId: string
+  /** The API key's id, or the person's. */
+  readonly callerId: string
+  /** Who is signed in to the dashboard; null for an API key. */
+  readonly person: SignedIn | null
   readonly requestId: string
   /** `:id` of the path, in the form of an id; of what kind, and whose, the database says. */
   readonly id: Id
@@ -56,8 +60,15 @@ type RouteFacts = {
   readonly bodyOptional?: true
   /** Null: any key will do. */
   readonly scope: Scope | null
-  /** What a live key may not do here: `session` needs the dashboard, `test_only` exists in test mode alone. */
+  /**
+   * What a live key may not do here: `session` needs the dashboard, an owner or admin and a fresh second factor;
+   * `test_only` exists in test mode alone.
+   */
   readonly live?: 'session' | 'test_only'
+  /** No API key may, in either mode: the person at the dashboard alone. */
+  readonly dashboardOnly?: true
+  /** Of people, owners and admins alone. */
+  readonly managers?: true
   /** Codes beyond those that any route of its kind can answer with. */
   readonly problems: readonly ErrorCode[]
   /** Whether `:id` names something of the tenant's; asked only to tell 404 from a 400, 409 or 422. */

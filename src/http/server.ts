@@ -1,6 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
+import ipaddr from 'ipaddr.js'
 import type { Log } from '../log.ts'
+import { CLIENT_ADDRESS_HEADER } from './client-address.ts'
 
 /** A part of the site: which paths are its own, and how it answers them. */
 export type HttpPart = {
@@ -93,9 +95,32 @@ const OWN_NAME = 'paylink'
  */
 function settleAddress(incoming: IncomingMessage): void {
   incoming.headers.host = OWN_NAME
+  tellClientAddress(incoming)
   const target = incoming.url ?? ''
   const path = /^https?:\/\/[^/]*(\/.*)$/.exec(target)?.[1] ?? target
   incoming.url = path.startsWith('/') ? path.replaceAll('\\', '%5C') : '/no-path'
+}
+
+/** A proxy on this machine or its own network tells who called it; nobody else is believed. */
+const NEAR = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
+
+/**
+ * Writes the caller's address into a header of ours, over whatever the caller sent there: the socket's own, or,
+ * where that is a proxy near us, the last address that the proxy added to X-Forwarded-For.
+ */
+function tellClientAddress(incoming: IncomingMessage): void {
+  const own = incoming.socket.remoteAddress ?? ''
+  const forwarded = incoming.headers['x-forwarded-for']
+  const last =
+    (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',').at(-1)?.trim() ?? ''
+  const isNear = ipaddr.isValid(own) && NEAR.has(ipaddr.process(own).range())
+  const address = isNear && ipaddr.isValid(last) ? last : own
+  const kept: string[] = []
+  for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
+    const [name = '', value = ''] = incoming.rawHeaders.slice(at, at + 2)
+    if (name.toLowerCase() !== CLIENT_ADDRESS_HEADER) kept.push(name, value)
+  }
+  incoming.rawHeaders.splice(0, incoming.rawHeaders.length, ...kept, CLIENT_ADDRESS_HEADER, address)
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

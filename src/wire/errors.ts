@@ -107,7 +107,22 @@ export const ERRORS = {
   dashboard_session_required: {
     status: 403,
     type: 'permission_error',
-    message: 'In live mode this needs a dashboard session of an owner or admin; an API key may not do it.',
+    message: 'This needs a dashboard session of an owner or admin; an API key may not do it.',
+  },
+  role_insufficient: {
+    status: 403,
+    type: 'permission_error',
+    message: 'Your role in this organization does not allow this. Ask an owner or admin.',
+  },
+  second_factor_required: {
+    status: 403,
+    type: 'permission_error',
+    message: 'Prove your second factor again, then repeat this: the last proof is older than five minutes.',
+  },
+  cross_origin_refused: {
+    status: 403,
+    type: 'permission_error',
+    message: 'A dashboard session changes something only from the dashboard itself.',
   },
   test_mode_only: {
     status: 403,

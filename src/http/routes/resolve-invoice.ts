@@ -21,14 +21,14 @@ export const resolveInvoiceRoute = defineRoute({
   problems: ['invoice_not_resolvable'],
   exists: invoiceExists,
 
-  handler: async (deps, { tenant, id, body, apiKeyId, requestId }) => {
+  handler: async (deps, { tenant, id, body, callerId, requestId }) => {
     const networks = await deps.networks.read()
     const outcome = await resolveInvoice(deps, {
       tenant,
       invoiceId: id,
       resolution: body.resolution,
       note: body.note ?? null,
-      actor: apiKeyId,
+      actor: callerId,
       tipHeightOf: networks.tipHeightOf,
       requestId,
     })

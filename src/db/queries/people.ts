@@ -1,0 +1,111 @@
+import type { Queryable } from '../pool.ts'
+
+export type MemberRole = 'owner' | 'admin' | 'member' | 'viewer'
+
+/** The role a person has with a merchant; null where none. Served by the unique key of organization_member. */
+export async function findMemberRole(
+  db: Queryable,
+  input: { userId: string; merchantId: string },
+): Promise<MemberRole | null> {
+  const { rows } = await db.query<{ role: MemberRole }>(
+    `select role from organization_member where organization_id = $1 and user_id = $2`,
+    [input.merchantId, input.userId],
+  )
+  return rows[0]?.role ?? null
+}
+
+/** The merchant a person sees first: the one joined longest ago. Served by organization_member_by_user. */
+export async function findFirstMerchant(db: Queryable, userId: string): Promise<string | null> {
+  const { rows } = await db.query<{ organization_id: string }>(
+    `select organization_id from organization_member where user_id = $1 order by created_at, organization_id limit 1`,
+    [userId],
+  )
+  return rows[0]?.organization_id ?? null
+}
+
+/** The organization of a new merchant, under the merchant's own id, and its first owner. */
+export async function insertOrganization(
+  db: Queryable,
+  input: { merchantId: string; name: string; memberId: string; ownerId: string; now: Date },
+): Promise<void> {
+  await db.query(`insert into organization (id, name, slug, created_at) values ($1, $2, $1, $3)`, [
+    input.merchantId,
+    input.name,
+    input.now,
+  ])
+  await db.query(
+    `insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $3, 'owner', $4)`,
+    [input.memberId, input.merchantId, input.ownerId, input.now],
+  )
+}
+
+/** How many organizations a person belongs to. The person's row is locked, so that two at once count one another. */
+export async function countMemberships(db: Queryable, userId: string): Promise<number> {
+  await db.query(`select from person where id = $1 for update`, [userId])
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*) as count from organization_member where user_id = $1`,
+    [userId],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** Which merchant a sign-in shows. By primary key. */
+export async function setActiveMerchant(
+  db: Queryable,
+  input: { sessionId: string; merchantId: string; personId: string },
+): Promise<void> {
+  await db.query(`update person_session set active_organization_id = $2 where id = $1 and user_id = $3`, [
+    input.sessionId,
+    input.merchantId,
+    input.personId,
+  ])
+}
+
+/** Notes that a sign-in proved a second factor just now. By primary key. */
+export async function setSecondFactorAt(db: Queryable, sessionId: string, now: Date): Promise<void> {
+  await db.query(`update person_session set second_factor_at = $2 where id = $1`, [sessionId, now])
+}
+
+/**
+ * Counts one guess before it is evaluated; false where the subject has had its guesses of this window. One row
+ * a subject, whose lock puts guesses that come at once in a row: a thousand of them are `max`.
+ */
+export async function takeGuess(
+  db: Queryable,
+  input: { subject: string; max: number; windowSeconds: number; now: Date },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into secret_guess as known (subject, guesses, since) values ($1, 1, $4)
+     on conflict (subject) do update
+       set guesses = case when known.since <= $4 - make_interval(secs => $3) then 1 else known.guesses + 1 end,
+           since = case when known.since <= $4 - make_interval(secs => $3) then $4 else known.since end
+       where known.since <= $4 - make_interval(secs => $3) or known.guesses < $2`,
+    [input.subject, input.max, input.windowSeconds, input.now],
+  )
+  return rowCount === 1
+}
+
+/** A right answer wipes the wrong ones before it. By primary key. */
+export async function forgetGuesses(db: Queryable, subject: string): Promise<void> {
+  await db.query(`delete from secret_guess where subject = $1`, [subject])
+}
+
+/**
+ * Notes that a code was presented; false where it was before. Codes are forgotten after `keepSeconds`, which
+ * is longer than any code is valid.
+ */
+export async function presentCode(
+  db: Queryable,
+  input: { userId: string; codeHash: Uint8Array; keepSeconds: number; now: Date },
+): Promise<boolean> {
+  await db.query(
+    `delete from presented_code where presented_at < $1::timestamptz - make_interval(secs => $2)`,
+    [input.now, input.keepSeconds],
+  )
+  const { rowCount } = await db.query(
+    `insert into presented_code (user_id, code_hash, presented_at) values ($1, $2, $3)
+     on conflict (user_id, code_hash) do nothing`,
+    [input.userId, Buffer.from(input.codeHash), input.now],
+  )
+  return rowCount === 1
+}

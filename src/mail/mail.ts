@@ -1,0 +1,53 @@
+import { createTransport } from 'nodemailer'
+import { describeError, type Log } from '../log.ts'
+
+export type Letter = { readonly to: string; readonly subject: string; readonly text: string }
+
+/** Sends letters. `send` never throws and never makes its caller wait for a mail server. */
+export type Mail = { send(letter: Letter): Promise<void> }
+
+const TIMEOUT_MS = 10_000
+/** Letters under way at once; more are refused with a line in the log. */
+const UNDER_WAY_MAX = 50
+const LINE_BREAK = /[\r\n]+/g
+
+/**
+ * Mail over SMTP, or, where no server is configured, written to the log for whoever runs this server to read.
+ */
+export function openMail(options: { smtpUrl: string | null; from: string; log: Log }): Mail {
+  const { smtpUrl, from, log } = options
+  if (smtpUrl === null) {
+    return {
+      send: async (letter) => log.info({ mail: letter }, 'no SMTP_URL is set: this letter was not sent'),
+    }
+  }
+  const transport = createTransport({
+    url: smtpUrl,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  let underWay = 0
+  const deliver = async (letter: Letter): Promise<void> => {
+    underWay += 1
+    try {
+      await transport.sendMail({ from, ...letter, subject: letter.subject.replace(LINE_BREAK, ' ') })
+    } catch (error) {
+      log.error({ to: letter.to, reason: describeError(error) }, 'a letter could not be sent')
+    } finally {
+      underWay -= 1
+    }
+  }
+  return {
+    send: async (letter) => {
+      if (underWay >= UNDER_WAY_MAX) {
+        log.error({ to: letter.to }, 'a letter was not sent: too many are under way')
+        return
+      }
+      // How long a mail server takes would tell a stranger whether an address is known.
+      void deliver(letter)
+    },
+  }
+}

@@ -1,0 +1,27 @@
+import type { People } from './open-people.ts'
+
+/** A person's sign-in, as its cookie tells. */
+export type SignIn = {
+  readonly personId: string
+  readonly sessionId: string
+  readonly email: string
+  readonly isEmailVerified: boolean
+  /** The merchant that the sign-in shows; null before there is one. */
+  readonly merchantId: string | null
+  readonly secondFactorAtMs: number | null
+}
+
+/** Whose cookie this is; null where it is nobody's, or has ended. */
+export async function findSignIn(people: People, headers: Headers): Promise<SignIn | null> {
+  const found = await people.api.getSession({ headers })
+  if (found === null) return null
+  const { user, session } = found
+  return {
+    personId: user.id,
+    sessionId: session.id,
+    email: user.email,
+    isEmailVerified: user.emailVerified,
+    merchantId: session.activeOrganizationId ?? null,
+    secondFactorAtMs: session.secondFactorAt?.getTime() ?? null,
+  }
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api'
+import { setSessionCookie } from 'better-auth/cookies'
+import type { Clock } from '../clock.ts'
+import { isFreshSecondFactor } from '../core/people/second-factor.ts'
+import type { Pool } from '../db/pool.ts'
+import { forgetGuesses, presentCode, setSecondFactorAt, takeGuess } from '../db/queries/people.ts'
+import { CODE_PATHS, SECOND_FACTOR_PATHS, STEP_UP_PATHS } from './paths.ts'
+
+const PASSWORD_GUESSES_MAX = 10
+const CODE_GUESSES_MAX = 5
+const GUESS_WINDOW_SECONDS = 15 * 60
+/** A TOTP is taken for three periods of 30 seconds. */
+const CODE_KEEP_SECONDS = 180
+const TWO_FACTOR_COOKIE = 'two_factor'
+
+type GuardDeps = { readonly pool: Pool; readonly clock: Clock }
+type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
+
+/**
+ * What stands before and after the library's own endpoints. Before: a guess is counted before it is looked at,
+ * so that a thousand at once are no more than five, and a code is looked at once. After: a proved second
+ * factor gives a new sign-in and ends the old one, so that a cookie taken before it is worth nothing.
+ */
+export function guardHooks(deps: GuardDeps) {
+  return {
+    before: createAuthMiddleware(async (ctx) => {
+      if (ctx.path === '/sign-in/email') await countPasswordGuess(deps, ctx)
+      if (CODE_PATHS.has(ctx.path)) await countCodeGuess(deps, ctx)
+      if (STEP_UP_PATHS.has(ctx.path)) await requireFreshSecondFactor(deps, ctx)
+    }),
+    after: createAuthMiddleware(async (ctx) => {
+      if (ctx.context.returned instanceof APIError) return
+      if (ctx.path === '/sign-in/email') await forgetPasswordGuesses(deps, ctx)
+      if (SECOND_FACTOR_PATHS.has(ctx.path)) await renewSession(deps, ctx)
+    }),
+  }
+}
+
+const passwordSubject = (email: string): string =>
+  `password/${createHash('sha256').update(email.normalize('NFKC').trim().toLowerCase()).digest('hex')}`
+const codeSubject = (userId: string): string => `second_factor/${userId}`
+
+async function countPasswordGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
+  const email: unknown = ctx.body?.email
+  if (typeof email !== 'string') return
+  const isCounted = await takeGuess(pool, {
+    subject: passwordSubject(email),
+    max: PASSWORD_GUESSES_MAX,
+    windowSeconds: GUESS_WINDOW_SECONDS,
+    now: clock(),
+  })
+  if (!isCounted) throw tooManyGuesses()
+}
+
+async function forgetPasswordGuesses({ pool }: GuardDeps, ctx: Context): Promise<void> {
+  const email: unknown = ctx.body?.email
+  if (typeof email === 'string') await forgetGuesses(pool, passwordSubject(email))
+}
+
+async function countCodeGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
+  const userId = await personOf(ctx)
+  const code: unknown = ctx.body?.code
+  if (userId === null || typeof code !== 'string') return
+  const now = clock()
+  const isCounted = await takeGuess(pool, {
+    subject: codeSubject(userId),
+    max: CODE_GUESSES_MAX,
+    windowSeconds: GUESS_WINDOW_SECONDS,
+    now,
+  })
+  if (!isCounted) throw tooManyGuesses()
+  const codeHash = createHash('sha256').update(code.trim()).digest()
+  if (!(await presentCode(pool, { userId, codeHash, keepSeconds: CODE_KEEP_SECONDS, now }))) {
+    throw new APIError('UNAUTHORIZED', {
+      code: 'CODE_USED',
+      message: 'This code was used already. Wait for the next one.',
+    })
+  }
+}
+
+/** Who the code is of: the one signed in, or the one whose password was right a moment ago. */
+async function personOf(ctx: Context): Promise<string | null> {
+  const session = await getSessionFromCtx(ctx)
+  if (session !== null) return session.user.id
+  const cookie = ctx.context.createAuthCookie(TWO_FACTOR_COOKIE)
+  const identifier = await ctx.getSignedCookie(cookie.name, ctx.context.secret)
+  if (typeof identifier !== 'string') return null
+  const found = await ctx.context.internalAdapter.findVerificationValue(identifier)
+  return found?.value ?? null
+}
+
+async function requireFreshSecondFactor({ clock }: GuardDeps, ctx: Context): Promise<void> {
+  const found = await getSessionFromCtx(ctx)
+  if (found === null) return
+  const { user, session } = found
+  const hasSecondFactor = user['twoFactorEnabled'] === true || (await hasPasskey(ctx, user.id))
+  if (!hasSecondFactor) return
+  const provedAt = session['secondFactorAt']
+  if (provedAt instanceof Date && isFreshSecondFactor(provedAt.getTime(), clock().getTime())) return
+  throw new APIError('FORBIDDEN', {
+    code: 'SECOND_FACTOR_REQUIRED',
+    message: 'Prove your second factor again, then repeat this.',
+  })
+}
+
+async function hasPasskey(ctx: Context, userId: string): Promise<boolean> {
+  const known = await ctx.context.adapter.findOne({
+    model: 'passkey',
+    where: [{ field: 'userId', value: userId }],
+  })
+  return known !== null
+}
+
+async function renewSession({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
+  const old = await getSessionFromCtx(ctx)
+  const made = ctx.context.newSession
+  const userId = made?.user.id ?? old?.user.id
+  if (userId === undefined) return
+  const fresh = made?.session ?? (await replaceSession(ctx, old))
+  if (old !== null && old.session.token !== fresh.token) {
+    await ctx.context.internalAdapter.deleteSession(old.session.token)
+  }
+  await setSecondFactorAt(pool, fresh.id, clock())
+  await forgetGuesses(pool, codeSubject(userId))
+}
+
+type Found = Awaited<ReturnType<typeof getSessionFromCtx>>
+
+async function replaceSession(ctx: Context, old: Found) {
+  if (old === null) throw new Error('a second factor was proved by nobody')
+  const fresh = await ctx.context.internalAdapter.createSession(old.user.id, false, {
+    activeOrganizationId: old.session['activeOrganizationId'],
+  })
+  await setSessionCookie(ctx, { session: fresh, user: old.user })
+  return fresh
+}
+
+const tooManyGuesses = (): APIError =>
+  new APIError('TOO_MANY_REQUESTS', {
+    code: 'TOO_MANY_GUESSES',
+    message: 'Too many attempts. Wait 15 minutes, then try again.',
+  })

@@ -1,0 +1,47 @@
+import type { Letter } from '../mail/mail.ts'
+
+type Addressee = { readonly email: string; readonly name: string }
+
+/** The links lead to the dashboard's own pages, which hand the token on by a request that a mail scanner does not make. */
+export function verificationMail(baseUrl: string, user: Addressee, token: string): Letter {
+  return {
+    to: user.email,
+    subject: 'Confirm your e-mail address',
+    text: `Hello ${user.name},
+
+confirm that this address is yours:
+
+${baseUrl}/dashboard/verify-email?token=${encodeURIComponent(token)}
+
+The link is good for 24 hours. If you did not sign up, do nothing.`,
+  }
+}
+
+export function resetMail(baseUrl: string, user: Addressee, token: string): Letter {
+  return {
+    to: user.email,
+    subject: 'Choose a new password',
+    text: `Hello ${user.name},
+
+choose a new password here:
+
+${baseUrl}/dashboard/reset-password?token=${encodeURIComponent(token)}
+
+The link is good for one hour and works once. If you did not ask for it, do nothing: your password stays as it is.`,
+  }
+}
+
+export function invitationMail(
+  baseUrl: string,
+  invitation: { id: string; email: string; inviter: string; merchant: string },
+): Letter {
+  return {
+    to: invitation.email,
+    subject: `${invitation.inviter} invites you to ${invitation.merchant}`,
+    text: `${invitation.inviter} invites you to help run ${invitation.merchant} on Paylink.
+
+${baseUrl}/dashboard/invitation?id=${encodeURIComponent(invitation.id)}
+
+Sign in, or sign up with this address, to accept. The invitation is good for seven days.`,
+  }
+}

@@ -1,0 +1,36 @@
+import type { Clock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import type { HttpPart } from '../http/server.ts'
+import type { FindSignIn } from '../http/session-credential.ts'
+import type { Log } from '../log.ts'
+import { openMail } from '../mail/mail.ts'
+import { findSignIn } from '../people/find-sign-in.ts'
+import { openPeople } from '../people/open-people.ts'
+import { AUTH_PREFIX } from '../people/paths.ts'
+import { createPeopleApp } from '../people/people-app.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+
+/** Sign-in for the dashboard, and who a cookie is of, for the API. */
+export function openPeopleRole(deps: {
+  pool: Pool
+  clock: Clock
+  log: Log
+  keyring: Keyring
+  baseUrl: string
+  smtpUrl: string | null
+}): { part: HttpPart; findSignIn: FindSignIn } {
+  const { pool, clock, log, keyring, baseUrl, smtpUrl } = deps
+  const from = `Paylink <no-reply@${new URL(baseUrl).hostname}>`
+  const mail = openMail({ smtpUrl, from, log })
+  const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
+  const people = openPeople({ pool, clock, log, baseUrl, secret, mail })
+  const app = createPeopleApp({ people, pool, clock, baseUrl })
+  return {
+    part: {
+      name: 'people',
+      owns: (path) => path.startsWith(`${AUTH_PREFIX}/`),
+      fetch: (request) => app.fetch(request),
+    },
+    findSignIn: (headers) => findSignIn(people, headers),
+  }
+}
