@@ -172,7 +172,7 @@ export function loadConfig(env: Environment): Config {
     webhookAllowPrivate: read(env, 'WEBHOOK_ALLOW_PRIVATE') ?? false,
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
-    smtpUrl: read(env, 'SMTP_URL'),
+    smtpUrl: read(env, 'SMTP_URL') ?? null,
     sandbox,
   }
 }
