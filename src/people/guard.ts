@@ -118,7 +118,7 @@ async function renewSession({ pool, clock }: GuardDeps, ctx: Context): Promise<v
   const userId = made?.user.id ?? old?.user.id
   if (userId === undefined) return
   const fresh = made?.session ?? (await replaceSession(ctx, old))
-  if (old !== null && old.session.token !== fresh.token) {
+  if (old !== null && old.session.id !== fresh.id) {
     await ctx.context.internalAdapter.deleteSession(old.session.token)
   }
   await setSecondFactorAt(pool, fresh.id, clock())
