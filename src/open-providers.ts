@@ -1,6 +1,6 @@
 import type { ChainAdapter, ProviderAgreement } from './chain/adapter.ts'
 import { type NamedProvider, ProviderGroup } from './chain/provider-group.ts'
-import { isEsploraUrl, openProvider, providerName } from './chain/utxo/open-provider.ts'
+import { isEsploraUrl, openProvider, providerHost, providerName } from './chain/utxo/open-provider.ts'
 import { ProgramSet } from './chain/utxo/program-set.ts'
 import type { ChainNode } from './chain-nodes.ts'
 import type { Clock } from './clock.ts'
@@ -12,7 +12,13 @@ const ESPLORA_POLL_INTERVAL_MS = 2_000
 export function openProviders(
   node: ChainNode,
   deps: { readonly clock: Clock; readonly openPrograms: () => Promise<readonly Uint8Array[]> },
-): { adapter: ChainAdapter; agreement?: ProviderAgreement; pollIntervalMs?: number } {
+): {
+  adapter: ChainAdapter
+  agreement?: ProviderAgreement
+  pollIntervalMs?: number
+  /** Host names of the providers that are followed at the moment. */
+  readFrom: () => readonly string[]
+} {
   const watched = new ProgramSet()
   const { chain, livemode, rpcSetting: setting } = node
   const open = (url: string, zmqUrl: string | null): NamedProvider => ({
@@ -21,8 +27,13 @@ export function openProviders(
   })
   const first = open(node.rpcUrl, node.zmqUrl)
   const poll = isEsploraUrl(node.rpcUrl) ? { pollIntervalMs: ESPLORA_POLL_INTERVAL_MS } : {}
-  if (node.furtherUrls.length === 0) return { adapter: first.chain, ...poll }
+  const hosts = new Map(
+    [node.rpcUrl, ...node.furtherUrls].map((url) => [providerName(url), providerHost(url)]),
+  )
+  const hostOf = (name: string): string[] => [node.sandbox === null ? (hosts.get(name) ?? name) : 'sandbox']
+  if (node.furtherUrls.length === 0)
+    return { adapter: first.chain, ...poll, readFrom: () => hostOf(first.name) }
   const others = node.furtherUrls.map((url) => open(url, null))
   const group = new ProviderGroup(first, others, deps.clock)
-  return { adapter: group, agreement: group, ...poll }
+  return { adapter: group, agreement: group, ...poll, readFrom: () => hostOf(group.followedName) }
 }

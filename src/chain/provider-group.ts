@@ -58,6 +58,11 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     this.#followed = first
   }
 
+  /** Name of the provider that is followed at the moment. */
+  get followedName(): string {
+    return this.#followed.name
+  }
+
   get notice(): string | null {
     const parts: string[] = []
     if (this.#followed !== this.#first) {

@@ -68,6 +68,7 @@ export async function commitNewInvoice(
 
 const NOTHING_HAPPENED_YET = {
   expiredAtMs: null,
+  expiryReading: null,
   cancelledAtMs: null,
   paidAtMs: null,
   acceptedAtMs: null,

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
-import { ASSET_IDS, ASSETS, type Network, networkOf } from '../core/assets.ts'
+import { ASSET_IDS, ASSETS, networkOf } from '../core/assets.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
+import type { ChainReading } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
 import { findInvoicesPastDeadline, loadInvoice } from '../db/queries/invoices.ts'
@@ -15,7 +16,7 @@ const EXPIRED_PER_CALL_MAX = 200
  */
 export async function expireInvoices(
   deps: { pool: Pool; clock: Clock },
-  input: { network: Network; readAtMs: number; tipHeight: number },
+  input: ChainReading,
 ): Promise<string[]> {
   const livemode = input.network.endsWith('-live')
   const expired: string[] = []
@@ -38,12 +39,16 @@ function expireOne(
   deps: { pool: Pool; clock: Clock },
   tenant: { merchantId: string; livemode: boolean },
   invoiceId: string,
-  reading: { readAtMs: number; tipHeight: number; network: Network },
+  reading: ChainReading,
 ): Promise<boolean> {
   return withTransaction(deps.pool, tenant, async (tx) => {
     const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
     if (before === null) return false
-    const advance = advanceInvoice(before.invoice, { kind: 'deadline_read', readAtMs: reading.readAtMs })
+    const advance = advanceInvoice(before.invoice, {
+      kind: 'deadline_read',
+      readAtMs: reading.readAtMs,
+      reading,
+    })
     if (advance.kind === 'refused') throw new Error(`a deadline was refused: ${advance.code}`)
     const tipHeightOf = (asked: string) => (asked === reading.network ? reading.tipHeight : null)
     const { changed } = await commitAdvance(tx, tenant, before, advance, {

@@ -53,6 +53,8 @@ export type FollowOptions = {
   /** What several providers must agree on before value is final; absent where one alone decides. */
   readonly agreement?: ProviderAgreement
   readonly pollIntervalMs?: number
+  /** Host names of the providers whose tip and mempool are read at the moment. */
+  readonly readFrom?: () => readonly string[]
   /** Pause after a halt, before the outside is looked at again. */
   readonly haltedRetryMs?: number
   readonly observer?: WatcherObserver
@@ -178,7 +180,7 @@ class LeadSession {
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
           const marks = await settleAgreed(this.#parts, checkpoint)
-          await this.#finishReading(beganAt, checkpoint.height, marks)
+          await this.#finishReading(beganAt, checkpoint, marks)
           return checkpoint
         }
       }
@@ -203,12 +205,14 @@ class LeadSession {
   }
 
   /** Tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
-  async #finishReading(beganAt: Date, tipHeight: number, marks: MarkHeights | null): Promise<void> {
-    const { adapter, pool, clock, notifier } = this.#options
+  async #finishReading(beganAt: Date, tip: BlockRef, marks: MarkHeights | null): Promise<void> {
+    const { adapter, pool, clock, notifier, readFrom } = this.#options
     const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= UPKEEP_INTERVAL_MS
     if (!isDue && this.#lastHealth === healthKey('ok', this.#notice)) return
     this.#lastUpkeepMs = beganAt.getTime()
-    const reading = { network: adapter.network, readAtMs: beganAt.getTime(), tipHeight }
+    const { height: tipHeight, hash: tipHash } = tip
+    const readAtMs = beganAt.getTime()
+    const reading = { network: adapter.network, readAtMs, tipHeight, tipHash, providers: readFrom?.() ?? [] }
     const expired = await expireInvoices({ pool, clock }, reading)
     for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
     if (expired.length > 0) notifier.deliveriesWaiting()

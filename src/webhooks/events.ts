@@ -101,6 +101,14 @@ export type Invoice = {
   readonly expires_at: string
   readonly created_at: string
   readonly paid_at: string | null
+  /** Which blocks were read, from whom and until when, before it expired; null before that. */
+  readonly expiry_reading: {
+    readonly network: string
+    readonly tip_height: number
+    readonly tip_hash: string
+    readonly read_at: string
+    readonly providers: readonly string[]
+  } | null
   readonly cancelled_at: string | null
   readonly reopened_from: string | null
   readonly payments: readonly Payment[]

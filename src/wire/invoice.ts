@@ -129,6 +129,14 @@ const rateView = z.object({
   sources: z.array(z.object({ name: z.string(), usd_per_unit: z.string(), at: timestamp })),
 })
 
+const expiryReadingView = z.object({
+  network: z.string(),
+  tip_height: z.int(),
+  tip_hash: z.string(),
+  read_at: timestamp,
+  providers: z.array(z.string()).meta({ description: 'Host names of the nodes or servers that were read.' }),
+})
+
 export const invoiceView = z
   .object({
     id: idView('inv'),
@@ -161,6 +169,10 @@ export const invoiceView = z
     expires_at: timestamp,
     created_at: timestamp,
     paid_at: timestamp.nullable(),
+    expiry_reading: expiryReadingView.nullable().meta({
+      description:
+        'Why it expired: every block up to this tip, and the mempool at it, were read, and nothing paid. Null before it expires.',
+    }),
     cancelled_at: timestamp.nullable(),
     reopened_from: z.string().nullable(),
     payments: z.array(paymentView),

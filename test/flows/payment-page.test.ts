@@ -100,7 +100,7 @@ async function countRows(): Promise<Record<string, number>> {
 const expire = (readAtMs: number) =>
   expireInvoices(
     { pool: api.database.pools.watcher, clock: api.deps.clock },
-    { network: 'litecoin-test', readAtMs, tipHeight: 100 },
+    { network: 'litecoin-test', readAtMs, tipHeight: 100, tipHash: 'a'.repeat(64), providers: ['node'] },
   )
 const payment = (invoiceId: string, amount: bigint, changes = {}) =>
   recordTransfers(

@@ -131,11 +131,24 @@ test('an event without an eligible endpoint awaits delivery; one with an endpoin
 test('an invoice expires after a full reading past its deadline, once', async () => {
   const invoice = await freshInvoice()
   const deps = { pool: database.pools.watcher, clock }
-  const reading = { network: 'litecoin-test' as const, tipHeight: 101 }
+  const tipHash = 'b'.repeat(64)
+  const reading = { network: 'litecoin-test' as const, tipHeight: 101, tipHash, providers: ['node'] }
   expect(await expireInvoices(deps, { ...reading, readAtMs: invoice.expiresAtMs })).not.toContain(invoice.id)
   expect(await expireInvoices(deps, { ...reading, readAtMs: invoice.expiresAtMs + 1 })).toContain(invoice.id)
   expect(await expireInvoices(deps, { ...reading, readAtMs: invoice.expiresAtMs + 2 })).not.toContain(
     invoice.id,
   )
-  expect((await eventsOf(invoice.id)).map((event) => event.event_type)).toEqual(['invoice.expired'])
+  const events = await eventsOf(invoice.id)
+  expect(events.map((event) => event.event_type)).toEqual(['invoice.expired'])
+  const { rows } = await database.owner.query<{ body: Buffer }>(
+    `select body from event where resource_id = $1 and event_type = 'invoice.expired'`,
+    [invoice.id],
+  )
+  expect(JSON.parse(String(rows[0]?.body)).data.expiry_reading).toEqual({
+    network: 'litecoin-test',
+    tip_height: 101,
+    tip_hash: tipHash,
+    read_at: new Date(invoice.expiresAtMs + 1).toISOString(),
+    providers: ['node'],
+  })
 })

@@ -82,6 +82,8 @@ const readChain = () =>
     network: 'litecoin-test',
     readAtMs: api.time.now.getTime(),
     tipHeight: 100,
+    tipHash: 'a'.repeat(64),
+    providers: ['node'],
   })
 const now = () => ({ firstSeenMs: api.time.now.getTime() })
 const txid = () => randomBytes(32).toString('hex')

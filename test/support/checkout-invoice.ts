@@ -31,6 +31,7 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
     createdAtMs: CREATED_AT_MS,
     expiresAtMs: EXPIRES_AT_MS,
     expiredAtMs: null,
+    expiryReading: null,
     cancelledAtMs: null,
     paidAtMs: null,
     acceptedAtMs: null,

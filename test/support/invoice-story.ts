@@ -42,7 +42,14 @@ export class InvoiceStory {
   }
 
   expire(readAtMs: number): this {
-    return this.#advance({ kind: 'deadline_read', readAtMs }, readAtMs)
+    const reading = {
+      network: 'litecoin-test' as const,
+      tipHeight: 2_419_301,
+      tipHash: `${'0'.repeat(8)}${'5e'.repeat(28)}`,
+      readAtMs,
+      providers: ['node.example.com'],
+    }
+    return this.#advance({ kind: 'deadline_read', readAtMs, reading }, readAtMs)
   }
 
   accept(nowMs: number): this {

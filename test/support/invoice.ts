@@ -33,6 +33,7 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     createdAtMs: CREATED_AT.getTime(),
     expiresAtMs: CREATED_AT.getTime() + 3_600_000,
     expiredAtMs: null,
+    expiryReading: null,
     cancelledAtMs: null,
     paidAtMs: null,
     acceptedAtMs: null,

@@ -17,6 +17,9 @@ export function providerName(url: string): string {
   return isEsploraUrl(url) ? `Esplora ${new URL(url).host}` : new URL(url).host
 }
 
+/** Only the host name: what buyers and merchants are told of where a chain was read. */
+export const providerHost = (url: string): string => new URL(url.slice(url.lastIndexOf('+') + 1)).hostname
+
 /** A provider of one of the chains made like Bitcoin: a node's RPC, or an Esplora server. */
 export function openProvider(options: {
   readonly chain: UtxoChain

@@ -3,6 +3,7 @@ import { announceConfirming, announceDetected, announceOutcome, type Progress } 
 import { classifyTransfer, isLateForDeadline } from './classify.ts'
 import { bucketOf, deriveStatus, isUnderReview } from './status.ts'
 import type {
+  ChainReading,
   Invoice,
   InvoiceAdvance,
   InvoiceEffect,
@@ -22,7 +23,7 @@ export function advanceInvoice(invoice: Invoice, input: InvoiceInput): InvoiceAd
     case 'transfers':
       return finish(invoice, applyTransfers(invoice, input.facts, input.newPaymentIds, input.nowMs))
     case 'deadline_read':
-      return finish(invoice, applyDeadline(invoice, input.readAtMs))
+      return finish(invoice, applyDeadline(invoice, input.readAtMs, input.reading ?? null))
     case 'cancel':
       return cancel(invoice, input.nowMs)
     case 'resolve':
@@ -152,10 +153,10 @@ function finalise(invoice: Invoice, fact: TransferFact, nowMs: number): Invoice 
 }
 
 /** An invoice expires only when all that could pay it was read past its deadline, and nothing did. */
-function applyDeadline(invoice: Invoice, readAtMs: number): Progress {
+function applyDeadline(invoice: Invoice, readAtMs: number, expiryReading: ChainReading | null): Progress {
   const isDue = readAtMs > invoice.expiresAtMs && invoice.expiredAtMs === null
   if (!isDue || deriveStatus(invoice) !== 'awaiting_payment') return { invoice, events: [] }
-  const expired: Invoice = { ...invoice, expiredAtMs: readAtMs }
+  const expired: Invoice = { ...invoice, expiredAtMs: readAtMs, expiryReading }
   if (invoice.announced.expired) return { invoice: expired, events: [] }
   const next: Invoice = { ...expired, announced: { ...expired.announced, expired: true } }
   return { invoice: next, events: [{ kind: 'event', type: 'invoice.expired', snapshot: next }] }

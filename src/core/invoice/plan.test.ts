@@ -22,8 +22,7 @@ const tenDollars = { kind: 'usd', usdAmount: '10', asset: 'LTC' } as const
 test('a network that is known is enough: no plan asks how its node does', () => {
   expect(planInvoice(tenDollars, context)).toMatchObject({
     kind: 'planned',
-    keyspace: 'litecoin-live',
-    parameters: 'main',
+    deposit: { network: 'litecoin-live', keyspace: 'litecoin-live' },
   })
 })
 

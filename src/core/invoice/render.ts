@@ -64,9 +64,22 @@ export function renderInvoice(invoice: Invoice, tipHeightOf: TipHeights, checkou
     expires_at: time(invoice.expiresAtMs),
     created_at: time(invoice.createdAtMs),
     paid_at: timeOrNull(invoice.paidAtMs),
+    expiry_reading: renderReading(invoice),
     cancelled_at: timeOrNull(invoice.cancelledAtMs),
     reopened_from: invoice.reopenedFrom,
     payments: invoice.payments.map((payment) => renderPayment(payment, tipHeightOf)),
+  }
+}
+
+/** Which blocks were read before the invoice was called unpaid, from whom, and until when. */
+function renderReading({ expiryReading: reading }: Invoice) {
+  if (reading === null) return null
+  return {
+    network: reading.network,
+    tip_height: reading.tipHeight,
+    tip_hash: reading.tipHash,
+    read_at: time(reading.readAtMs),
+    providers: [...reading.providers],
   }
 }
 

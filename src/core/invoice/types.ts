@@ -82,6 +82,18 @@ export type RateEvidence = {
 /** What makes payments final, for each asset that may arrive on this invoice's addresses. */
 export type ConfirmationsByAsset = { readonly [asset in AssetId]?: Finality }
 
+/** What was read of a chain, from whom, and until when, before an invoice was called unpaid. */
+export type ChainReading = {
+  readonly network: Network
+  /** The tip whose chain was read to its end; the mempool was read in full while it stood. */
+  readonly tipHeight: number
+  readonly tipHash: string
+  /** When the reading began: all that was seen before this moment is in it. */
+  readonly readAtMs: number
+  /** Host names of the nodes or servers that told it. */
+  readonly providers: readonly string[]
+}
+
 export type Invoice = {
   readonly merchantId: string
   readonly id: string
@@ -112,6 +124,8 @@ export type Invoice = {
   readonly expiresAtMs: number
   /** When a full reading of chain and mempool past the deadline found nothing that pays. */
   readonly expiredAtMs: number | null
+  /** That reading; null where it has not expired, or did so before readings were kept. */
+  readonly expiryReading: ChainReading | null
   readonly cancelledAtMs: number | null
   readonly paidAtMs: number | null
   /** The merchant accepted what was confirmed as full payment: the payments whose resolution is `accepted`. */
@@ -162,7 +176,7 @@ export type InvoiceInput =
       readonly nowMs: number
     }
   /** Chain and mempool were read in full at `readAtMs`, and all they hold for this invoice was told before. */
-  | { readonly kind: 'deadline_read'; readonly readAtMs: number }
+  | { readonly kind: 'deadline_read'; readonly readAtMs: number; readonly reading?: ChainReading }
   | { readonly kind: 'cancel'; readonly nowMs: number }
   | { readonly kind: 'resolve'; readonly resolution: 'accept' | 'dismiss'; readonly nowMs: number }
 

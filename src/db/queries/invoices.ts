@@ -30,6 +30,7 @@ export type InvoiceRow = {
   created_at: Date
   expires_at: Date
   expired_at: Date | null
+  expiry_reading: Invoice['expiryReading']
   cancelled_at: Date | null
   paid_at: Date | null
   accepted_at: Date | null
@@ -41,7 +42,7 @@ export type InvoiceRow = {
 /** The columns of `InvoiceRow`. */
 export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, amount_source, rate, tolerance_under, tolerance_over,
   confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
-  payment_link_id, metadata, reopened_from, address, created_at, expires_at, expired_at, cancelled_at, paid_at,
+  payment_link_id, metadata, reopened_from, address, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
   accepted_at, reorg_dismissed, announced, event_count`
 
 /** An invoice with the number of events it has had. */
@@ -157,7 +158,8 @@ export async function updateInvoice(
   const { rowCount } = await tx.query(
     `update invoice
      set status = $4, asset = $5, amount = $6, expired_at = $7, cancelled_at = $8, paid_at = $9,
-       accepted_at = $10, reorg_dismissed = $11, announced = $12, event_count = $13
+       accepted_at = $10, reorg_dismissed = $11, announced = $12, event_count = $13,
+       expiry_reading = $15
      where merchant_id = $1 and id = $2 and livemode = $3 and event_count = $14`,
     [
       tenant.merchantId,
@@ -174,6 +176,7 @@ export async function updateInvoice(
       JSON.stringify(invoice.announced),
       next.eventCount,
       before.eventCount,
+      jsonOrNull(invoice.expiryReading),
     ],
   )
   return rowCount === 1
@@ -252,6 +255,7 @@ export function invoiceFromRow(row: InvoiceRow, payments: readonly Payment[]): I
     createdAtMs: row.created_at.getTime(),
     expiresAtMs: row.expires_at.getTime(),
     expiredAtMs: row.expired_at?.getTime() ?? null,
+    expiryReading: row.expiry_reading,
     cancelledAtMs: row.cancelled_at?.getTime() ?? null,
     paidAtMs: row.paid_at?.getTime() ?? null,
     acceptedAtMs: row.accepted_at?.getTime() ?? null,
