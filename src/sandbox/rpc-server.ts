@@ -1,14 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
+import { createPasswordServer } from './password-server.ts'
 import { RPC_METHODS } from './rpc-methods.ts'
 import { RPC_ERRORS, RpcError } from './rpc-params.ts'
 import type { SandboxNode } from './sandbox-node.ts'
 
-export const RPC_USER = 'sandbox'
-const MAX_REQUEST_BYTES = 4 * 1024 * 1024
 const MAX_BATCH = 1_000
-const REQUEST_TIMEOUT_MS = 30_000
-const KEEP_ALIVE_MS = 60_000
 
 type Answer = { readonly status: number; readonly body: unknown }
 type Reply = {
@@ -26,22 +22,14 @@ export function createRpcServer(options: {
   readonly node: () => SandboxNode | null
   readonly onError: (error: unknown, method: string) => void
 }): Server {
-  const expected = digestOf(`Basic ${Buffer.from(`${RPC_USER}:${options.password}`).toString('base64')}`)
-  const server = createServer((request, response) => {
-    if (request.method !== 'POST') return end(response, 405, 'JSONRPC server handles only POST requests')
-    if (!timingSafeEqual(digestOf(request.headers.authorization ?? ''), expected)) {
-      response.setHeader('www-authenticate', 'Basic realm="jsonrpc"')
-      return end(response, 401, '')
-    }
-    readBody(request, response, (text) => {
+  return createPasswordServer({
+    password: options.password,
+    answer: (text) => {
       const { status, body } = answer(text, options)
-      response.setHeader('content-type', 'application/json')
-      end(response, status, JSON.stringify(body))
-    })
+      return { status, text: JSON.stringify(body) }
+    },
+    onError: (error) => options.onError(error, 'any'),
   })
-  server.requestTimeout = REQUEST_TIMEOUT_MS
-  server.keepAliveTimeout = KEEP_ALIVE_MS
-  return server
 }
 
 function answer(
@@ -102,28 +90,3 @@ const failure = (code: number, message: string, id: unknown): Reply => ({
   error: { code, message },
   id,
 })
-
-function readBody(request: IncomingMessage, response: ServerResponse, then: (text: string) => void): void {
-  const chunks: Buffer[] = []
-  let size = 0
-  request.on('data', (chunk: Buffer) => {
-    size += chunk.length
-    if (size <= MAX_REQUEST_BYTES) chunks.push(chunk)
-    else if (!response.headersSent) {
-      response.setHeader('connection', 'close')
-      end(response, 413, '')
-    }
-  })
-  request.on('end', () => {
-    if (size <= MAX_REQUEST_BYTES) then(Buffer.concat(chunks).toString('utf8'))
-  })
-  // A caller who went away wants no answer.
-  request.on('error', () => response.destroy())
-}
-
-function end(response: ServerResponse, status: number, text: string): void {
-  response.statusCode = status
-  response.end(text)
-}
-
-const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -1,0 +1,65 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { RPC_USER } from './own-port.ts'
+
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024
+const REQUEST_TIMEOUT_MS = 30_000
+const KEEP_ALIVE_MS = 60_000
+
+export type HttpAnswer = { readonly status: number; readonly text: string }
+
+/** An HTTP server that answers one POST at a time to whoever has the password, 401 without it. */
+export function createPasswordServer(options: {
+  readonly password: string
+  readonly answer: (body: string) => HttpAnswer | Promise<HttpAnswer>
+  readonly onError: (error: unknown) => void
+}): Server {
+  const expected = digestOf(`Basic ${Buffer.from(`${RPC_USER}:${options.password}`).toString('base64')}`)
+  const server = createServer((request, response) => {
+    if (request.method !== 'POST') return end(response, 405, 'JSONRPC server handles only POST requests')
+    if (!timingSafeEqual(digestOf(request.headers.authorization ?? ''), expected)) {
+      response.setHeader('www-authenticate', 'Basic realm="jsonrpc"')
+      return end(response, 401, '')
+    }
+    readBody(request, response, (body) => {
+      Promise.resolve(options.answer(body)).then(
+        ({ status, text }) => {
+          response.setHeader('content-type', 'application/json')
+          end(response, status, text)
+        },
+        (error: unknown) => {
+          options.onError(error)
+          end(response, 500, '')
+        },
+      )
+    })
+  })
+  server.requestTimeout = REQUEST_TIMEOUT_MS
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  return server
+}
+
+function readBody(request: IncomingMessage, response: ServerResponse, then: (text: string) => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size <= MAX_REQUEST_BYTES) chunks.push(chunk)
+    else if (!response.headersSent) {
+      response.setHeader('connection', 'close')
+      end(response, 413, '')
+    }
+  })
+  request.on('end', () => {
+    if (size <= MAX_REQUEST_BYTES) then(Buffer.concat(chunks).toString('utf8'))
+  })
+  // A caller who went away wants no answer.
+  request.on('error', () => response.destroy())
+}
+
+function end(response: ServerResponse, status: number, text: string): void {
+  response.statusCode = status
+  response.end(text)
+}
+
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -1,0 +1,78 @@
+import { createRequire } from 'node:module'
+
+/**
+ * The part of litesvm's native library that the sandbox uses. It is loaded without litesvm's own JavaScript, whose
+ * packages for other platforms could not be locked.
+ */
+export type NativeSvm = {
+  toBytes(): Uint8Array
+  setBlockhashCheck(check: boolean): void
+  setTransactionHistory(capacity: bigint): void
+  withNativeMints(): void
+  setAccount(owner: Uint8Array, account: NativeAccount): void
+  getAccount(owner: Uint8Array): NativeAccount | null
+  getBalance(owner: Uint8Array): bigint | null
+  minimumBalanceForRentExemption(dataBytes: bigint): bigint
+  expireBlockhash(): void
+  getClock(): { slot: bigint; unixTimestamp: bigint }
+  setClock(clock: { slot: bigint; unixTimestamp: bigint }): void
+  setSlotHashes(hashes: readonly { slot: bigint; hash: string }[]): void
+  sendLegacyTransaction(wire: Uint8Array): NativeOutcome
+  sendVersionedTransaction(wire: Uint8Array): NativeOutcome
+  simulateLegacyTransaction(wire: Uint8Array): NativeFailure | { meta(): NativeMeta }
+  simulateVersionedTransaction(wire: Uint8Array): NativeFailure | { meta(): NativeMeta }
+}
+
+export type NativeAccount = {
+  lamports(): bigint
+  data(): Uint8Array
+  owner(): Uint8Array
+  executable(): boolean
+}
+
+export type NativeMeta = { logs(): string[]; computeUnitsConsumed(): bigint }
+
+/** A number where the error has no fields, in the order of the SDK's enumeration. */
+export type NativeError =
+  | number
+  | { readonly accountIndex: number }
+  | {
+      readonly index: number
+      readonly err?: () => number | { readonly code?: number; readonly msg?: string }
+    }
+
+export type NativeFailure = { err(): NativeError; meta(): NativeMeta }
+export type NativeOutcome = NativeMeta | NativeFailure
+
+export type SvmModule = {
+  readonly LiteSvm: { new (): NativeSvm; fromBytes(state: Uint8Array): NativeSvm }
+  readonly Account: new (
+    lamports: bigint,
+    data: Uint8Array,
+    owner: Uint8Array,
+    executable: boolean,
+    rentEpoch: bigint,
+  ) => NativeAccount
+}
+
+/** The real Solana virtual machine has no build for this platform, or it was not installed. */
+export class SvmMissing extends Error {
+  override name = 'SvmMissing'
+}
+
+const LIBRARY = 'litesvm-linux-x64-gnu'
+
+/** Loads the native library. Throws `SvmMissing` with the mend where it is absent. */
+export function loadSvm(): SvmModule {
+  try {
+    return createRequire(import.meta.url)(LIBRARY) as SvmModule
+  } catch (error) {
+    throw new SvmMissing(
+      `the Solana sandbox needs ${LIBRARY}, which is not installed here (${process.platform} ${process.arch}): on Linux x64 with glibc run npm ci without --omit=optional; elsewhere set TEST_SOLANA_RPC_URL to a node`,
+      { cause: error },
+    )
+  }
+}
+
+export const isFailure = (outcome: NativeOutcome | { meta(): NativeMeta }): outcome is NativeFailure =>
+  'err' in outcome

@@ -1,0 +1,210 @@
+import type { Address } from '@solana/kit'
+import {
+  type ReadTransaction,
+  readTransaction,
+  TRANSACTION_BYTES_MAX,
+  TRANSACTION_V1_BYTES_MAX,
+} from './read-transaction.ts'
+import {
+  addressOf,
+  commitmentOf,
+  integerOf,
+  optionsOf,
+  RPC_CODES,
+  type RpcMethod,
+  SolanaRpcError,
+  textOf,
+  withContext,
+} from './rpc-support.ts'
+import { signTransfer } from './sign-transfer.ts'
+import { BLOCKHASH_BLOCKS } from './solana-chain.ts'
+import type { SolanaNode } from './solana-node.ts'
+import type { TransactionError } from './transaction-error.ts'
+
+const ACCOUNTS_MAX = 100
+const SLOTS_PER_EPOCH = 432_000
+const LAMPORTS_PER_SIGNATURE = 5_000n
+
+/** Accounts, sending, and what a node tells of itself. */
+export const ACCOUNT_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, RpcMethod>([
+  ['getHealth', () => 'ok'],
+  ['getVersion', () => ({ 'solana-core': '3.0.0', 'feature-set': 0 })],
+  ['getGenesisHash', (node) => node.chain.genesisHash],
+  ['getSlot', (node, [options]) => node.at(commitmentOf(node, optionsOf(options))).slot],
+  ['getBlockHeight', (node, [options]) => node.at(commitmentOf(node, optionsOf(options))).height],
+  ['getEpochInfo', (node, [options]) => epochOf(node, node.at(commitmentOf(node, optionsOf(options))))],
+  [
+    'getLatestBlockhash',
+    (node, [options]) => {
+      const block = node.at(commitmentOf(node, optionsOf(options)))
+      return withContext(block.slot, {
+        blockhash: block.hash,
+        lastValidBlockHeight: block.height + BLOCKHASH_BLOCKS,
+      })
+    },
+  ],
+  [
+    'isBlockhashValid',
+    (node, [hash]) => withContext(node.chain.head.slot, node.chain.isRecent(textOf(hash))),
+  ],
+  [
+    'getFeeForMessage',
+    (node, [message]) => {
+      const signatures = Buffer.from(textOf(message), 'base64')
+      // A versioned message begins with its version; the count of signatures follows.
+      const count = ((signatures[0] ?? 0) & 0x80) === 0 ? signatures[0] : signatures[1]
+      return withContext(node.chain.head.slot, LAMPORTS_PER_SIGNATURE * BigInt(count ?? 1))
+    },
+  ],
+  [
+    'getMinimumBalanceForRentExemption',
+    (node, [bytes]) => node.chain.machine.rentExemptMinimum(BigInt(integerOf(bytes))),
+  ],
+  [
+    'getBalance',
+    (node, [owner, options]) => {
+      const { slot } = node.at(commitmentOf(node, optionsOf(options)))
+      return withContext(slot, lamportsAt(node, addressOf(owner), slot))
+    },
+  ],
+  [
+    'getAccountInfo',
+    (node, [owner, options]) => {
+      const { slot } = node.at(commitmentOf(node, optionsOf(options)))
+      return withContext(slot, accountAt(node, addressOf(owner), slot))
+    },
+  ],
+  [
+    'getMultipleAccounts',
+    (node, [owners, options]) => {
+      if (!Array.isArray(owners) || owners.length > ACCOUNTS_MAX) {
+        throw new SolanaRpcError(RPC_CODES.invalidParams, `Too many inputs provided; max ${ACCOUNTS_MAX}`)
+      }
+      const { slot } = node.at(commitmentOf(node, optionsOf(options)))
+      return withContext(
+        slot,
+        owners.map((owner) => accountAt(node, addressOf(owner), slot)),
+      )
+    },
+  ],
+  [
+    'sendTransaction',
+    (node, [wire, options]) => send(node, parse(wire), optionsOf(options).skipPreflight === true),
+  ],
+  ['simulateTransaction', (node, [wire]) => simulate(node, parse(wire))],
+  [
+    'requestAirdrop',
+    async (node, [owner, amount]) => {
+      const wire = await signTransfer(node, addressOf(owner), BigInt(integerOf(amount)))
+      return send(node, readTransaction(wire), true)
+    },
+  ],
+])
+
+function epochOf(node: SolanaNode, block: { slot: number; height: number }) {
+  return {
+    absoluteSlot: block.slot,
+    blockHeight: block.height,
+    epoch: Math.floor(block.slot / SLOTS_PER_EPOCH),
+    slotIndex: block.slot % SLOTS_PER_EPOCH,
+    slotsInEpoch: SLOTS_PER_EPOCH,
+    transactionCount: node.chain.head.height,
+  }
+}
+
+/**
+ * What an account held at a slot. The machine knows only the newest state; balances of older ones come from the
+ * transactions since, which are few.
+ */
+function lamportsAt(node: SolanaNode, owner: Address, slot: number): bigint {
+  for (const placed of node.chain.mentioning(owner)) {
+    if (placed.slot <= slot) continue
+    return placed.pre[placed.accounts.findIndex(({ pubkey }) => pubkey === owner)] ?? 0n
+  }
+  return node.chain.machine.balance(owner)
+}
+
+function accountAt(node: SolanaNode, owner: Address, slot: number): unknown {
+  const lamports = lamportsAt(node, owner, slot)
+  if (lamports === 0n) return null
+  const now = node.chain.machine.account(owner)
+  const data = now?.data ?? new Uint8Array()
+  return {
+    lamports,
+    data: [Buffer.from(data).toString('base64'), 'base64'],
+    owner: now?.programAddress ?? '11111111111111111111111111111111',
+    executable: now?.executable ?? false,
+    rentEpoch: 18_446_744_073_709_551_615n,
+    space: data.length,
+  }
+}
+
+function parse(wire: unknown): ReadTransaction {
+  const bytes = Buffer.from(textOf(wire), 'base64')
+  const transaction = decode(bytes)
+  const max = transaction.version === 1 ? TRANSACTION_V1_BYTES_MAX : TRANSACTION_BYTES_MAX
+  if (bytes.length > max) {
+    throw new SolanaRpcError(
+      RPC_CODES.invalidParams,
+      `decoded solana_transaction::versioned::VersionedTransaction too large: ${bytes.length} bytes (max: ${max} bytes)`,
+    )
+  }
+  return transaction
+}
+
+function decode(bytes: Uint8Array): ReadTransaction {
+  try {
+    return readTransaction(bytes)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new SolanaRpcError(RPC_CODES.invalidParams, `failed to deserialize transaction: ${reason}`)
+  }
+}
+
+/** The signature, once the transaction is kept for the next block. */
+export function send(
+  node: SolanaNode,
+  transaction: ReadTransaction,
+  skipPreflight: boolean,
+  held = false,
+): string {
+  if (!skipPreflight) preflight(node, transaction)
+  const refused = node.chain.accept(transaction, held)
+  // A real node takes what it was sent without a look, and a block never comes.
+  if (refused !== null && !skipPreflight) throw preflightFailure(refused, [], 0n)
+  return transaction.signature
+}
+
+function preflight(node: SolanaNode, transaction: ReadTransaction): void {
+  if (node.chain.placed(transaction.signature) !== null) throw preflightFailure('AlreadyProcessed', [], 0n)
+  if (!node.chain.isAlive(transaction)) throw preflightFailure('BlockhashNotFound', [], 0n)
+  const { error, logs, units } = node.chain.machine.simulate(transaction)
+  if (error === 'SignatureFailure') {
+    throw new SolanaRpcError(RPC_CODES.signatureVerification, 'Transaction signature verification failure')
+  }
+  if (error !== null) throw preflightFailure(error, logs, units)
+}
+
+function preflightFailure(error: TransactionError, logs: readonly string[], units: bigint): SolanaRpcError {
+  const what = typeof error === 'string' ? error : JSON.stringify(error)
+  return new SolanaRpcError(RPC_CODES.preflightFailure, `Transaction simulation failed: ${what}`, {
+    err: error,
+    logs,
+    accounts: null,
+    returnData: null,
+    innerInstructions: null,
+    unitsConsumed: units,
+  })
+}
+
+function simulate(node: SolanaNode, transaction: ReadTransaction): unknown {
+  const { error, logs, units } = node.chain.machine.simulate(transaction)
+  return withContext(node.chain.head.slot, {
+    err: error,
+    logs,
+    accounts: null,
+    unitsConsumed: units,
+    returnData: null,
+    innerInstructions: null,
+  })
+}

@@ -1,0 +1,70 @@
+import { readTransaction } from './read-transaction.ts'
+import { send } from './rpc-account-methods.ts'
+import { addressOf, integerOf, RPC_CODES, type RpcMethod, SolanaRpcError, textOf } from './rpc-support.ts'
+import { signTransfer } from './sign-transfer.ts'
+import { BLOCKHASH_BLOCKS } from './solana-chain.ts'
+import type { SolanaNode } from './solana-node.ts'
+
+const BLOCKS_MAX = 1_000
+
+/** The levers of the sandbox chain, of which a real node has none. */
+export const CONTROL_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, RpcMethod>([
+  [
+    'sandbox_signpayment',
+    async (node, [to, amount]) => {
+      const wire = await signTransfer(node, addressOf(to), BigInt(textOf(amount)))
+      return { txid: readTransaction(wire).signature, wire: Buffer.from(wire).toString('base64') }
+    },
+  ],
+  ['sandbox_release', (node, [signature]) => node.chain.release(textOf(signature))],
+  [
+    'sandbox_sendheld',
+    (node, [wire]) => send(node, readTransaction(Buffer.from(textOf(wire), 'base64')), false, true),
+  ],
+  [
+    'sandbox_mine',
+    (node, [count, skipped]) =>
+      node.mine(bounded(integerOf(count)), skipped === undefined ? 0 : integerOf(skipped)).slot,
+  ],
+  [
+    'sandbox_setlag',
+    (node, [confirmed, finalized]) => {
+      node.setLag({ confirmed: integerOf(confirmed), finalized: integerOf(finalized) })
+      return null
+    },
+  ],
+  ['sandbox_reorganise', (node, [depth]) => reorganise(node, integerOf(depth), [])],
+  ['sandbox_reorganiseaway', (node, [signature]) => reorganiseAway(node, textOf(signature))],
+  [
+    'sandbox_drop',
+    (node, [signature]) => {
+      const away = reorganiseAway(node, textOf(signature))
+      node.chain.forget(textOf(signature))
+      // Nobody can bring it back once its blockhash is too old.
+      node.mine(BLOCKHASH_BLOCKS + 2)
+      return away
+    },
+  ],
+])
+
+function bounded(count: number): number {
+  if (count <= BLOCKS_MAX) return count
+  throw new SolanaRpcError(RPC_CODES.invalidParams, `at most ${BLOCKS_MAX} blocks at once`)
+}
+
+/** A branch one block longer in the place of the newest blocks; what was in them is in the branch, but what is held. */
+function reorganise(node: SolanaNode, depth: number, held: readonly string[]) {
+  const from = node.chain.blockBelowHead(depth)
+  const back = node.chain.rollBack(from.slot, held)
+  if (back === null) throw new SolanaRpcError(RPC_CODES.invalidParams, 'the chain does not go back so far')
+  const head = node.mine(depth + 1)
+  node.wake()
+  return { fork_height: back.slot, height: head.slot }
+}
+
+function reorganiseAway(node: SolanaNode, signature: string) {
+  const placed = node.chain.placed(signature)
+  if (placed === null) throw new SolanaRpcError(RPC_CODES.invalidParams, 'the transaction is in no block')
+  const above = node.chain.blocks.filter(({ slot }) => slot >= placed.slot).length
+  return reorganise(node, above, [signature])
+}

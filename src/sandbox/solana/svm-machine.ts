@@ -1,0 +1,215 @@
+import { type Address, getAddressDecoder, getAddressEncoder } from '@solana/kit'
+import { isFailure, type NativeSvm, type SvmModule } from './load-svm.ts'
+import type { ReadTransaction } from './read-transaction.ts'
+import { isRefusedOutright, type TransactionError, transactionErrorOf } from './transaction-error.ts'
+
+const SYSTEM_PROGRAM_BYTES = new Uint8Array(32)
+const RENT_EPOCH_NEVER = 0xffff_ffff_ffff_ffffn
+const TOKEN_PROGRAMS: ReadonlySet<string> = new Set([
+  'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+  'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
+])
+const TOKEN_ACCOUNT_BYTES_MIN = 165
+/** Addresses in a lookup table begin after its header. */
+const TABLE_HEADER_BYTES = 56
+/** Version, state and authority come before a nonce's value. */
+const NONCE_VALUE_AT = 40
+/** What Solana takes for each signature. */
+const LAMPORTS_PER_SIGNATURE = 5_000n
+
+export type TransactionAccount = {
+  readonly pubkey: Address
+  readonly signer: boolean
+  readonly writable: boolean
+  readonly source: 'transaction' | 'lookupTable'
+}
+export type TokenBalance = {
+  readonly accountIndex: number
+  readonly mint: string
+  readonly owner: string
+  readonly program: string
+  readonly amount: bigint
+}
+
+export type Execution = {
+  readonly error: TransactionError | null
+  readonly fee: bigint
+  readonly accounts: readonly TransactionAccount[]
+  readonly pre: readonly bigint[]
+  readonly post: readonly bigint[]
+  readonly preTokens: readonly TokenBalance[]
+  readonly postTokens: readonly TokenBalance[]
+  readonly logs: readonly string[]
+  readonly computeUnits: bigint
+}
+
+export type SvmAccount = {
+  readonly lamports: bigint
+  readonly data: Uint8Array
+  readonly programAddress: Address
+  readonly executable: boolean
+}
+
+/** A block's place in time, as programs see it. */
+export type SlotClock = {
+  readonly slot: number
+  readonly timeSeconds: number
+  /** The newest blocks, newest first: the address lookup table program asks for them. */
+  readonly recent: readonly { readonly slot: number; readonly hash: string }[]
+}
+
+export type RefusedTransaction = { readonly error: TransactionError; readonly logs: readonly string[] }
+
+/** The real Solana virtual machine, one transaction at a time; slots and blockhashes are its caller's. */
+export class SvmMachine {
+  readonly #module: SvmModule
+  #svm: NativeSvm
+
+  constructor(module: SvmModule, state: Uint8Array | null) {
+    this.#module = module
+    this.#svm = state === null ? new module.LiteSvm() : module.LiteSvm.fromBytes(state)
+    this.#configure()
+    if (state === null) this.#svm.withNativeMints()
+  }
+
+  /** The caller checks blockhashes, since the machine knows only its newest; and keeps the history. */
+  #configure(): void {
+    this.#svm.setBlockhashCheck(false)
+    this.#svm.setTransactionHistory(0n)
+  }
+
+  save(): Uint8Array {
+    return this.#svm.toBytes()
+  }
+
+  restore(state: Uint8Array): void {
+    this.#svm = this.#module.LiteSvm.fromBytes(state)
+    this.#configure()
+  }
+
+  credit(owner: Address, amount: bigint): void {
+    const { Account } = this.#module
+    const account = new Account(amount, new Uint8Array(), SYSTEM_PROGRAM_BYTES, false, RENT_EPOCH_NEVER)
+    this.#svm.setAccount(bytesOf(owner), account)
+  }
+
+  /** Begins a block: a new blockhash for durable nonces, and the clock. */
+  beginBlock({ slot, timeSeconds, recent }: SlotClock): void {
+    this.#svm.expireBlockhash()
+    const clock = this.#svm.getClock()
+    clock.slot = BigInt(slot)
+    clock.unixTimestamp = BigInt(timeSeconds)
+    this.#svm.setClock(clock)
+    this.#svm.setSlotHashes(recent.map(({ slot: at, hash }) => ({ slot: BigInt(at), hash })))
+  }
+
+  execute(transaction: ReadTransaction): Execution | RefusedTransaction {
+    const accounts = this.accountsOf(transaction)
+    if (accounts === null) return { error: 'AddressLookupTableNotFound', logs: [] }
+    const pre = this.#balances(accounts)
+    const preTokens = this.#tokens(accounts)
+    const wire = Uint8Array.from(transaction.bytes)
+    const result =
+      transaction.version === 'legacy'
+        ? this.#svm.sendLegacyTransaction(wire)
+        : this.#svm.sendVersionedTransaction(wire)
+    const error = isFailure(result) ? transactionErrorOf(result.err()) : null
+    const meta = isFailure(result) ? result.meta() : result
+    if (error !== null && isRefusedOutright(error)) return { error, logs: meta.logs() }
+    return {
+      error,
+      fee: LAMPORTS_PER_SIGNATURE * BigInt(transaction.signatures.length),
+      accounts,
+      pre,
+      post: this.#balances(accounts),
+      preTokens,
+      postTokens: this.#tokens(accounts),
+      logs: meta.logs(),
+      computeUnits: meta.computeUnitsConsumed(),
+    }
+  }
+
+  /** What would become of a transaction now; null where it would go well. */
+  simulate(transaction: ReadTransaction): { error: TransactionError | null; logs: string[]; units: bigint } {
+    const wire = Uint8Array.from(transaction.bytes)
+    const result =
+      transaction.version === 'legacy'
+        ? this.#svm.simulateLegacyTransaction(wire)
+        : this.#svm.simulateVersionedTransaction(wire)
+    const meta = result.meta()
+    return {
+      error: isFailure(result) ? transactionErrorOf(result.err()) : null,
+      logs: meta.logs(),
+      units: meta.computeUnitsConsumed(),
+    }
+  }
+
+  account(owner: Address): SvmAccount | null {
+    const found = this.#svm.getAccount(bytesOf(owner))
+    if (found === null || found.lamports() === 0n) return null
+    return {
+      lamports: found.lamports(),
+      data: Uint8Array.from(found.data()),
+      programAddress: getAddressDecoder().decode(found.owner()),
+      executable: found.executable(),
+    }
+  }
+
+  balance(owner: Address): bigint {
+    return this.#svm.getBalance(bytesOf(owner)) ?? 0n
+  }
+
+  rentExemptMinimum(dataBytes: bigint): bigint {
+    return this.#svm.minimumBalanceForRentExemption(dataBytes)
+  }
+
+  /** The value that a durable nonce's account holds now, base58; null where it is none. */
+  nonceValue(owner: Address): string | null {
+    const found = this.account(owner)
+    if (found === null || found.data.length < NONCE_VALUE_AT + 32) return null
+    return getAddressDecoder().decode(found.data.slice(NONCE_VALUE_AT, NONCE_VALUE_AT + 32))
+  }
+
+  /** Static keys, then what lookup tables load: all writable ones before the readonly ones. Null without a table. */
+  accountsOf({ staticKeys, lookups }: ReadTransaction): readonly TransactionAccount[] | null {
+    const accounts: TransactionAccount[] = staticKeys.map((key) => ({ ...key, source: 'transaction' }))
+    for (const kind of ['writable', 'readonly'] as const) {
+      for (const lookup of lookups) {
+        const table = this.account(lookup.table)
+        if (table === null) return null
+        for (const index of lookup[kind]) {
+          const at = TABLE_HEADER_BYTES + index * 32
+          if (at + 32 > table.data.length) return null
+          const pubkey = getAddressDecoder().decode(table.data.slice(at, at + 32))
+          accounts.push({ pubkey, signer: false, writable: kind === 'writable', source: 'lookupTable' })
+        }
+      }
+    }
+    return accounts
+  }
+
+  #balances(accounts: readonly TransactionAccount[]): bigint[] {
+    return accounts.map(({ pubkey }) => this.balance(pubkey))
+  }
+
+  #tokens(accounts: readonly TransactionAccount[]): TokenBalance[] {
+    return accounts.flatMap(({ pubkey }, accountIndex): TokenBalance[] => {
+      const found = this.account(pubkey)
+      if (found === null || found.data.length < TOKEN_ACCOUNT_BYTES_MIN) return []
+      if (!TOKEN_PROGRAMS.has(found.programAddress)) return []
+      const decoder = getAddressDecoder()
+      const { data } = found
+      return [
+        {
+          accountIndex,
+          mint: decoder.decode(data.slice(0, 32)),
+          owner: decoder.decode(data.slice(32, 64)),
+          program: found.programAddress,
+          amount: new DataView(data.buffer, data.byteOffset).getBigUint64(64, true),
+        },
+      ]
+    })
+  }
+}
+
+const bytesOf = (owner: Address): Uint8Array => Uint8Array.from(getAddressEncoder().encode(owner))

@@ -1,0 +1,165 @@
+import {
+  type Address,
+  generateKeyPairSigner,
+  getBase64EncodedWireTransaction,
+  isSolanaError,
+  SOLANA_ERROR__JSON_RPC__SERVER_ERROR_SEND_TRANSACTION_PREFLIGHT_FAILURE,
+} from '@solana/kit'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createLogger } from '../../src/log.ts'
+import { startSolanaSandbox } from '../../src/sandbox/solana/start-solana-sandbox.ts'
+import { temporaryFolder } from '../support/sandbox-state.ts'
+import { lever, SolanaPayer, stockClient } from '../support/solana-payer.ts'
+
+const AMOUNT = 250_000_000n
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let sandbox: Awaited<ReturnType<typeof startSolanaSandbox>>
+const open = () =>
+  startSolanaSandbox({
+    dataDir: folder.path,
+    clock: systemClock,
+    log: createLogger('silent'),
+    lag: { confirmed: 1, finalized: 3 },
+    slotMs: 0,
+    skipEvery: 0,
+  })
+
+beforeEach(async () => {
+  folder = await temporaryFolder()
+  sandbox = await open()
+})
+afterEach(async () => {
+  await sandbox.stop()
+  await folder.remove()
+})
+
+const newOwner = async () => (await generateKeyPairSigner()).address
+
+test('the stock client pays by legacy, versioned and looked-up transactions, and by a durable nonce', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+  const [a, b, c, d] = await Promise.all([newOwner(), newOwner(), newOwner(), newOwner()])
+  const tables = await payer.makeTable([b])
+  const account = await payer.makeNonce()
+  const value = await payer.nonceValue(account)
+  await payer.send([payer.transfer(a, AMOUNT)], { version: 'legacy' })
+  await payer.send([payer.transfer(b, AMOUNT)], { tables })
+  await payer.send([payer.transfer(d, AMOUNT)], { version: 1 })
+  // A blockhash would be too old by now.
+  const signed = await payer.sign([payer.transfer(c, AMOUNT)], { nonce: { account, value } })
+  await payer.mine(200)
+  await payer.client.sendTransaction(getBase64EncodedWireTransaction(signed), { encoding: 'base64' }).send()
+  await payer.mine(4)
+  for (const owner of [a, b, c, d]) {
+    expect((await payer.client.getBalance(owner).send()).value).toBe(AMOUNT)
+  }
+  const [found] = await payer.client.getSignaturesForAddress(b).send()
+  const read = await payer.client
+    .getTransaction(found?.signature as never, { maxSupportedTransactionVersion: 0, encoding: 'json' })
+    .send()
+  expect(read?.meta?.loadedAddresses).toEqual({ writable: [b], readonly: [] })
+  expect(await payer.nonceValue(account)).not.toBe(value)
+})
+
+test('a transaction that would fail is refused at preflight with its error', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl, 10_000_000n)
+  const to = await newOwner()
+  const refusal = await payer.pay(to, AMOUNT).catch((error: unknown) => error)
+  expect(
+    isSolanaError(refusal, SOLANA_ERROR__JSON_RPC__SERVER_ERROR_SEND_TRANSACTION_PREFLIGHT_FAILURE),
+  ).toBe(true)
+  expect(await lever(sandbox.rpcUrl, 'getSignatureStatuses', [[]])).toMatchObject({ value: [] })
+  const body = await rawError('sendTransaction', [await wireOf(payer, to), { encoding: 'base64' }])
+  expect(body).toMatchObject({ code: -32_002, data: { err: { InstructionError: [0, { Custom: 1 }] } } })
+  // Below the rent-exempt minimum a new account may not be left.
+  const dust = await payer.pay(to, 5_000n).catch((error: unknown) => error)
+  expect(String((dust as { cause?: unknown }).cause ?? dust)).toMatch(/rent/i)
+})
+
+async function wireOf(payer: SolanaPayer, to: Address): Promise<string> {
+  return getBase64EncodedWireTransaction(await payer.sign([payer.transfer(to, AMOUNT)]))
+}
+
+async function rawError(method: string, params: unknown[]): Promise<unknown> {
+  const url = new URL(sandbox.rpcUrl)
+  const response = await fetch(`http://${url.host}`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${url.username}:${url.password}`).toString('base64')}` },
+    body: JSON.stringify([{ jsonrpc: '2.0', id: 7, method, params }]),
+  })
+  const [answer] = (await response.json()) as [{ id: number; error?: unknown }]
+  expect(answer.id).toBe(7)
+  return answer.error
+}
+
+test('more than 1,232 bytes, an old blockhash and a repeated transaction are refused', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+  const to = await newOwner()
+  expect(
+    await rawError('sendTransaction', [Buffer.alloc(1_233, 1).toString('base64'), { encoding: 'base64' }]),
+  ).toMatchObject({
+    code: -32_602,
+  })
+  const wire = await wireOf(payer, to)
+  expect(await rawError('sendTransaction', [wire, { encoding: 'base64' }])).toBeUndefined()
+  await payer.mine(1)
+  expect(await rawError('sendTransaction', [wire, { encoding: 'base64' }])).toMatchObject({
+    data: { err: 'AlreadyProcessed' },
+  })
+  const old = await wireOf(payer, await newOwner())
+  await payer.mine(151)
+  expect(await rawError('sendTransaction', [old, { encoding: 'base64' }])).toMatchObject({
+    data: { err: 'BlockhashNotFound' },
+  })
+})
+
+test('commitments lag behind the newest block, and skipped slots have no block', async () => {
+  const client = stockClient(sandbox.rpcUrl)
+  await lever(sandbox.rpcUrl, 'sandbox_mine', [5])
+  const head = await client.getSlot({ commitment: 'processed' }).send()
+  expect(await client.getSlot({ commitment: 'confirmed' }).send()).toBe(head - 1n)
+  expect(await client.getSlot({ commitment: 'finalized' }).send()).toBe(head - 3n)
+  await lever(sandbox.rpcUrl, 'sandbox_mine', [4, 3])
+  const blocks = await client.getBlocks(head, head + 6n, { commitment: 'confirmed' }).send()
+  expect(blocks).toEqual([head, head + 4n, head + 5n, head + 6n])
+  const options = { commitment: 'confirmed', transactionDetails: 'none' } as const
+  expect(await client.getBlock(head + 4n, options).send()).toMatchObject({ parentSlot: head })
+  expect(await rawError('getBlock', [Number(head) + 2, { commitment: 'confirmed' }])).toMatchObject({
+    code: -32_007,
+  })
+  expect(await rawError('getBlock', [Number(head) + 99, { commitment: 'confirmed' }])).toMatchObject({
+    code: -32_004,
+  })
+})
+
+test('a fork takes a payment out of the chain, which comes back when it is released; all of it survives a restart', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+  const [kept, moved] = await Promise.all([newOwner(), newOwner()])
+  await payer.pay(kept, AMOUNT)
+  const signature = await payer.pay(moved, AMOUNT)
+  await payer.mine(2)
+  const balanceOf = async (owner: typeof kept) =>
+    (await payer.client.getBalance(owner, { commitment: 'processed' }).send()).value
+  const before = await payer.client
+    .getBlock(await payer.client.getSlot({ commitment: 'confirmed' }).send(), {
+      commitment: 'confirmed',
+      transactionDetails: 'none',
+    })
+    .send()
+  await lever(sandbox.rpcUrl, 'sandbox_reorganiseaway', [signature])
+  expect([await balanceOf(kept), await balanceOf(moved)]).toEqual([AMOUNT, 0n])
+  const waiting = await payer.pay(kept, AMOUNT)
+  const hashOf = async () =>
+    (await payer.client.getLatestBlockhash({ commitment: 'processed' }).send()).value.blockhash
+  const [head, genesis] = [await hashOf(), await payer.client.getGenesisHash().send()]
+  expect(head).not.toBe(before?.blockhash)
+  await sandbox.stop()
+  sandbox = await open()
+  expect([await hashOf(), await payer.client.getGenesisHash().send()]).toEqual([head, genesis])
+  await lever(sandbox.rpcUrl, 'sandbox_release', [signature])
+  await payer.mine(1)
+  expect([await balanceOf(kept), await balanceOf(moved)]).toEqual([2n * AMOUNT, AMOUNT])
+  const { value } = await payer.client.getSignatureStatuses([signature, waiting]).send()
+  expect(value.map((status) => status?.confirmationStatus)).toEqual(['processed', 'processed'])
+})
