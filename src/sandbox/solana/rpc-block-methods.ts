@@ -1,4 +1,5 @@
 import { getBase58Decoder } from '@solana/kit'
+import type { PlacedTransaction, SolanaBlock } from './chain-base.ts'
 import {
   addressOf,
   commitmentOf,
@@ -10,7 +11,6 @@ import {
   SolanaRpcError,
   textOf,
 } from './rpc-support.ts'
-import type { PlacedTransaction, SolanaBlock } from './solana-chain.ts'
 import type { SolanaNode } from './solana-node.ts'
 import type { TokenBalance } from './svm-machine.ts'
 

@@ -1,10 +1,19 @@
 import type { Address } from '@solana/kit'
-import { z } from 'zod'
+import type { z } from 'zod'
+import {
+  baseSchema,
+  blockFromJson,
+  blockToJson,
+  newBase,
+  type PlacedTransaction,
+  type SolanaBlock,
+} from './chain-base.ts'
 import type { SvmModule } from './load-svm.ts'
 import { hashOfBlock, type ReadTransaction, readTransaction } from './read-transaction.ts'
 import { type JournalEntry, SlotJournal, SlotJournalDamaged } from './slot-journal.ts'
-import { type Execution, SvmMachine } from './svm-machine.ts'
+import { SvmMachine } from './svm-machine.ts'
 import type { TransactionError } from './transaction-error.ts'
+import { TransactionIndex } from './transaction-index.ts'
 
 /** A blockhash may be used for so many blocks. */
 export const BLOCKHASH_BLOCKS = 150
@@ -20,30 +29,6 @@ const PENDING_MAX = 5_000
 const BANK_LAMPORTS = 5_000_000n * 1_000_000_000n
 const RECENT_SLOT_HASHES = 64
 
-export type PlacedTransaction = Execution & {
-  readonly transaction: ReadTransaction
-  readonly slot: number
-}
-
-export type SolanaBlock = {
-  readonly slot: number
-  readonly parentSlot: number
-  readonly height: number
-  readonly hash: string
-  readonly parentHash: string
-  readonly timeSeconds: number
-  readonly transactions: readonly PlacedTransaction[]
-}
-
-const baseSchema = z.strictObject({
-  version: z.literal(1),
-  bank: z.string(),
-  svm: z.string().nullable(),
-  branch: z.int(),
-  blocks: z.array(z.unknown()),
-  pending: z.array(z.strictObject({ bytes: z.string(), held: z.boolean() })),
-})
-
 type Pending = { readonly transaction: ReadTransaction; held: boolean }
 
 /**
@@ -57,8 +42,7 @@ export class SolanaChain {
   #blocks: SolanaBlock[] = []
   #branch = 0
   readonly #pending = new Map<string, Pending>()
-  readonly #placed = new Map<string, PlacedTransaction>()
-  readonly #byAddress = new Map<string, PlacedTransaction[]>()
+  readonly #index = new TransactionIndex()
   #states: { readonly slot: number; readonly state: Uint8Array }[] = []
 
   private constructor(machine: SvmMachine, journal: SlotJournal, bank: Address) {
@@ -82,7 +66,7 @@ export class SolanaChain {
     if (read.svm === null) machine.credit(bank, BANK_LAMPORTS)
     chain.#branch = read.branch
     chain.#blocks = read.blocks.map((block) => blockFromJson(block))
-    for (const block of chain.#blocks) for (const placed of block.transactions) chain.#index(placed)
+    for (const block of chain.#blocks) for (const placed of block.transactions) chain.#index.add(placed)
     for (const { bytes, held } of read.pending)
       chain.#keep(readTransaction(Buffer.from(bytes, 'base64')), held)
     if (chain.#blocks.length > 0) chain.#saveState()
@@ -131,7 +115,7 @@ export class SolanaChain {
   }
 
   placed(signature: string): PlacedTransaction | null {
-    return this.#placed.get(signature) ?? null
+    return this.#index.get(signature)
   }
 
   isPending(signature: string): boolean {
@@ -140,7 +124,7 @@ export class SolanaChain {
 
   /** Transactions that name an address, oldest first. */
   mentioning(owner: string): readonly PlacedTransaction[] {
-    return this.#byAddress.get(owner) ?? []
+    return this.#index.mentioning(owner)
   }
 
   /** Whether a transaction with this lifetime could still be in the next block. */
@@ -156,7 +140,7 @@ export class SolanaChain {
 
   /** Takes a transaction for the next block; a held one waits until it is released. Null where it is taken. */
   accept(transaction: ReadTransaction, held: boolean): TransactionError | null {
-    if (this.#placed.has(transaction.signature)) return 'AlreadyProcessed'
+    if (this.#index.get(transaction.signature) !== null) return 'AlreadyProcessed'
     const waiting = this.#pending.get(transaction.signature)
     if (waiting !== undefined) return null
     if (!this.isAlive(transaction)) return 'BlockhashNotFound'
@@ -253,13 +237,13 @@ export class SolanaChain {
     const transactions: PlacedTransaction[] = []
     for (const transaction of waiting) {
       this.#pending.delete(transaction.signature)
-      if (!this.isAlive(transaction) || this.#placed.has(transaction.signature)) continue
+      if (!this.isAlive(transaction) || this.#index.get(transaction.signature) !== null) continue
       const execution = this.#machine.execute(transaction)
       // What cannot even pay its fee is in no block.
       if (!('fee' in execution)) continue
       const placed = { ...execution, transaction, slot }
       transactions.push(placed)
-      this.#index(placed)
+      this.#index.add(placed)
     }
     const parentHash = parent?.hash ?? this.genesisHash
     const signatures = transactions.map((placed) => placed.transaction.signature)
@@ -289,7 +273,8 @@ export class SolanaChain {
     const keep = this.#indexOf(slot)
     const removed = this.#blocks.splice(keep + 1)
     const again = this.#blocks.splice(this.#indexOf(from.slot) + 1)
-    for (const block of [...removed, ...again]) for (const placed of block.transactions) this.#unindex(placed)
+    for (const block of [...removed, ...again])
+      for (const placed of block.transactions) this.#index.remove(placed)
     this.#states = this.#states.filter((saved) => saved.slot <= from.slot)
     this.#machine.restore(from.state)
     const waiting = [...this.#pending.entries()]
@@ -314,30 +299,10 @@ export class SolanaChain {
     this.#blocks[this.#blocks.length - 1] = block
   }
 
-  #index(placed: PlacedTransaction): void {
-    this.#placed.set(placed.transaction.signature, placed)
-    for (const pubkey of new Set(placed.accounts.map((account) => account.pubkey))) {
-      const list = this.#byAddress.get(pubkey)
-      if (list === undefined) this.#byAddress.set(pubkey, [placed])
-      else list.push(placed)
-    }
-  }
-
-  #unindex(placed: PlacedTransaction): void {
-    this.#placed.delete(placed.transaction.signature)
-    for (const pubkey of new Set(placed.accounts.map((account) => account.pubkey))) {
-      const rest = (this.#byAddress.get(pubkey) ?? []).filter(
-        (each) => each.transaction.signature !== placed.transaction.signature,
-      )
-      if (rest.length === 0) this.#byAddress.delete(pubkey)
-      else this.#byAddress.set(pubkey, rest)
-    }
-  }
-
   #prune(): void {
     if (this.#blocks.length <= RETAINED_BLOCKS * 1.1) return
     const old = this.#blocks.splice(0, this.#blocks.length - RETAINED_BLOCKS)
-    for (const block of old) for (const placed of block.transactions) this.#unindex(placed)
+    for (const block of old) for (const placed of block.transactions) this.#index.remove(placed)
   }
 
   #rebase(): void {
@@ -368,39 +333,5 @@ export class SolanaChain {
       else high = middle
     }
     return low - 1
-  }
-}
-
-const newBase = (bank: Address): string =>
-  JSON.stringify({ version: 1, bank, svm: null, branch: 0, blocks: [], pending: [] } satisfies z.input<
-    typeof baseSchema
-  >)
-
-/** JSON without bigints and bytes: those become tagged strings. */
-function blockToJson(block: SolanaBlock): unknown {
-  return JSON.parse(
-    JSON.stringify(
-      {
-        ...block,
-        transactions: block.transactions.map(({ transaction, ...rest }) => ({
-          ...rest,
-          bytes: Buffer.from(transaction.bytes).toString('base64'),
-        })),
-      },
-      (_key, value: unknown) => (typeof value === 'bigint' ? `n${value}` : value),
-    ),
-  )
-}
-
-function blockFromJson(json: unknown): SolanaBlock {
-  const revived = JSON.parse(JSON.stringify(json), (_key, value: unknown) =>
-    typeof value === 'string' && /^n-?[0-9]+$/.test(value) ? BigInt(value.slice(1)) : value,
-  ) as Omit<SolanaBlock, 'transactions'> & { transactions: (Execution & { slot: number; bytes: string })[] }
-  return {
-    ...revived,
-    transactions: revived.transactions.map(({ bytes, ...rest }) => ({
-      ...rest,
-      transaction: readTransaction(Buffer.from(bytes, 'base64')),
-    })),
   }
 }

@@ -1,6 +1,7 @@
 import type { KeyPairSigner } from '@solana/kit'
 import type { Clock } from '../../clock.ts'
-import type { SolanaBlock, SolanaChain } from './solana-chain.ts'
+import type { SolanaBlock } from './chain-base.ts'
+import type { SolanaChain } from './solana-chain.ts'
 
 export const COMMITMENTS = ['processed', 'confirmed', 'finalized'] as const
 export type Commitment = (typeof COMMITMENTS)[number]

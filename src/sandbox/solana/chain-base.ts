@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { type ReadTransaction, readTransaction } from './read-transaction.ts'
+import type { Execution } from './svm-machine.ts'
+
+export type PlacedTransaction = Execution & {
+  readonly transaction: ReadTransaction
+  readonly slot: number
+}
+
+export type SolanaBlock = {
+  readonly slot: number
+  readonly parentSlot: number
+  readonly height: number
+  readonly hash: string
+  readonly parentHash: string
+  readonly timeSeconds: number
+  readonly transactions: readonly PlacedTransaction[]
+}
+
+/** What a journal begins with: the whole state of the chain at some block. */
+export const baseSchema = z.strictObject({
+  version: z.literal(1),
+  bank: z.string(),
+  svm: z.string().nullable(),
+  branch: z.int(),
+  blocks: z.array(z.unknown()),
+  pending: z.array(z.strictObject({ bytes: z.string(), held: z.boolean() })),
+})
+export type ChainBase = z.output<typeof baseSchema>
+
+/** The base of a chain that has no block yet. */
+export const newBase = (bank: string): string =>
+  JSON.stringify({ version: 1, bank, svm: null, branch: 0, blocks: [], pending: [] } satisfies z.input<
+    typeof baseSchema
+  >)
+
+/** JSON without bigints and bytes: those become tagged strings. */
+export function blockToJson(block: SolanaBlock): unknown {
+  return JSON.parse(
+    JSON.stringify(
+      {
+        ...block,
+        transactions: block.transactions.map(({ transaction, ...rest }) => ({
+          ...rest,
+          bytes: Buffer.from(transaction.bytes).toString('base64'),
+        })),
+      },
+      (_key, value: unknown) => (typeof value === 'bigint' ? `n${value}` : value),
+    ),
+  )
+}
+
+export function blockFromJson(json: unknown): SolanaBlock {
+  const revived = JSON.parse(JSON.stringify(json), (_key, value: unknown) =>
+    typeof value === 'string' && /^n-?[0-9]+$/.test(value) ? BigInt(value.slice(1)) : value,
+  ) as Omit<SolanaBlock, 'transactions'> & { transactions: (Execution & { slot: number; bytes: string })[] }
+  return {
+    ...revived,
+    transactions: revived.transactions.map(({ bytes, ...rest }) => ({
+      ...rest,
+      transaction: readTransaction(Buffer.from(bytes, 'base64')),
+    })),
+  }
+}
