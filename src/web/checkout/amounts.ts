@@ -6,6 +6,7 @@ const CURRENCY_FORMATS = new Map<string, Intl.NumberFormat>()
 const TIME_FORMATS = new Map<string, Intl.DateTimeFormat>()
 /** From here on a deadline may lie on another day, and the page names the day. */
 const SAME_DAY_WINDOW_MS = 6 * 60 * 60_000
+const MINUTES_PER_HOUR = 60
 
 /** `0.4123 LTC`: canonical digits, because the buyer may type them into a wallet. */
 export function coin(asset: AssetId, units: bigint): string {
@@ -29,7 +30,7 @@ export function utcTime(language: Language, ms: number, style: TimeStyle): strin
   if (format === undefined) {
     const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
     const day = style === 'day' ? ({ day: 'numeric', month: 'short', year: 'numeric' } as const) : {}
-    format = new Intl.DateTimeFormat(language.tag, { ...day, ...time, timeZone: 'UTC' })
+    format = new Intl.DateTimeFormat(language.locale, { ...day, ...time, timeZone: 'UTC' })
     TIME_FORMATS.set(key, format)
   }
   return `${format.format(ms)} UTC`
@@ -42,14 +43,23 @@ export function deadlineStyle(createdAtMs: number, deadlineMs: number): TimeStyl
   return deadlineMs - createdAtMs > SAME_DAY_WINDOW_MS ? 'day' : 'time'
 }
 
+/** `15 minutes`, `1 hour`: a payment window in the language's own words. */
+export function duration(language: Language, minutes: number): string {
+  const isWhole = minutes % MINUTES_PER_HOUR === 0
+  return new Intl.NumberFormat(language.locale, {
+    style: 'unit',
+    unit: isWhole ? 'hour' : 'minute',
+    unitDisplay: 'long',
+  }).format(isWhole ? minutes / MINUTES_PER_HOUR : minutes)
+}
+
 function currencyFormat(language: Language, decimals: number): Intl.NumberFormat {
   const key = `${language.tag} ${decimals}`
   let format = CURRENCY_FORMATS.get(key)
   if (format === undefined) {
-    format = new Intl.NumberFormat(language.tag, {
+    format = new Intl.NumberFormat(language.locale, {
       style: 'currency',
       currency: 'USD',
-      currencyDisplay: 'narrowSymbol',
       maximumFractionDigits: decimals,
     })
     CURRENCY_FORMATS.set(key, format)

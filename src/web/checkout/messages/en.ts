@@ -1,5 +1,7 @@
+import type { Plural } from './plural.ts'
+
 /**
- * Everything that the checkout page says. Words in braces are filled in by the page; a translation is another
+ * Everything that the buyer's pages say. Words in braces are filled in by the page; a translation is another
  * file with the same keys and the same words in braces.
  */
 export const en = {
@@ -10,7 +12,7 @@ export const en = {
   offline: 'No connection: this page may be out of date. Trying again…',
   footer_live: 'This page updates by itself.',
   footer_reload: 'This page reloads every 15 seconds.',
-  skip: 'Skip to the payment',
+  language: 'Language',
 
   step_label: 'Progress of the payment',
   step_send: 'Send',
@@ -46,7 +48,13 @@ export const en = {
   expired_unpaid_heading: 'I haven’t paid',
   expired_unpaid:
     'Do not send anything to this payment’s address any more. Go back to {merchant} and start again to get the current price.',
+  reopen_lead:
+    'You get a new address at the current price. Do not send anything to this payment’s address any more.',
+  reopen_action: 'I haven’t paid: get the current price',
+  reopen_refused: 'There is no current price just now. Please try again in a few minutes.',
   expired_sent_heading: 'I already sent it',
+  watch_action: 'I already sent it: keep watching',
+  watching_heading: 'Still watching for your payment',
   expired_sent:
     'Keep this page open: we are still watching, and what reaches the network within ten minutes of the deadline still counts. What comes later waits for {merchant} to review it; it is not lost.',
   cancelled_heading: 'This payment was cancelled',
@@ -67,8 +75,10 @@ export const en = {
   locked_until: 'Rate locked until {time}',
   pay_by: 'Pay by {time}',
   time_left: '{time} left',
-  warning_five: 'Less than five minutes left to pay.',
-  warning_one: 'Less than one minute left to pay.',
+  warning_left: {
+    one: 'Less than {count} minute left to pay.',
+    other: 'Less than {count} minutes left to pay.',
+  } as Plural,
 
   rate: '1 {symbol} = {usd}',
   network_warning: 'Send only {symbol}, on the {network} network. Anything else may be lost.',
@@ -89,13 +99,46 @@ export const en = {
   total: 'Total',
   received: 'Received',
   paid_at: 'Paid',
-  paid_to: 'Paid to',
   transaction: 'Transaction',
   payment_detected: 'Detected',
   payment_confirming: 'Confirming, {reached} of {required}',
   payment_finalising: 'Confirming',
   payment_confirmed: 'Confirmed',
   payment_review: 'Waits for review',
+
+  receipt_heading: 'Receipt',
+  receipt_number: 'Payment number',
+  receipt_address: 'Address',
+  receipt_block: 'Block',
+  receipt_price: 'Price',
+  receipt_signed: 'Signed receipt (JSON)',
+  receipt_signed_lead: 'This file carries a signature: anyone can check it later without asking anybody.',
+  receipt_back: 'Back to the payment',
+
+  why_heading: 'What was checked',
+  why_read: 'The {network} network was read until {time}, and no payment to this address was found.',
+  why_block: 'Last block read',
+  why_provider: 'Read from',
+
+  open_heading: 'Choose how to pay',
+  open_coin: 'Coin',
+  open_network: 'on {network}',
+  open_lock: 'The price is locked for {duration} once you continue.',
+  open_continue: 'Continue',
+  open_none: 'No coin can be used right now. Please try again in a few minutes.',
+  open_coin_failed: 'That coin cannot be used right now. Please choose another one.',
+  open_choose: 'Please choose a coin first.',
+  unavailable: 'Not available right now',
+  unavailable_price: 'No current price',
+  unavailable_minimum: 'The total is too small for this coin',
+  bad_amount_title: 'This amount cannot be paid',
+  bad_amount_lead:
+    'The amount in this link is not one that can be paid here. Please go back to the shop and start again.',
+
+  switch_heading: 'Pay with another coin',
+  switch_lead: 'You get a new address at the current price. The time to pay stays the same.',
+  switch_action: 'Change coin',
+  switch_refused: 'The coin cannot be changed any more.',
 
   sandbox_heading: 'Sandbox: play the buyer',
   sandbox_lead: 'Pays this invoice on the sandbox chain, through the same path as a real payment.',
@@ -109,7 +152,8 @@ export const en = {
   sandbox_failed: 'The sandbox could not do that. Its chain may still be starting: try again.',
 
   missing_title: 'Nothing to pay here',
-  missing_lead: 'This link does not open a payment. Please go back to the shop and start again.',
+  missing_lead:
+    'This link does not open a payment, or its time is over. Please go back to the shop and start again.',
   problem_title: 'That did not work',
   problem_lead:
     'Something went wrong on our side. Your payment, if you made one, is safe. This page tries again by itself.',
@@ -117,4 +161,7 @@ export const en = {
   refused_lead: 'Please go back and try again.',
 } as const
 
-export type Messages = { readonly [key in keyof typeof en]: string }
+/** What every translation has to say: `npm run check` fails where one word is missing. */
+export type Messages = {
+  readonly [key in keyof typeof en]: (typeof en)[key] extends string ? string : Plural
+}
