@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { StartRefused } from '../data-dir.ts'
 import { describeError } from '../log.ts'
+import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
 import type { RescanArguments } from './rescan-command.ts'
@@ -60,18 +61,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
       const { migrateCommand } = await import('./migrate-command.ts')
       done(await migrateCommand(output))
     })
-  program
-    .command('merchant')
-    .description('manage merchants')
-    .command('create')
-    .description('make a merchant')
-    .requiredOption('--name <name>', 'name that buyers see')
-    .requiredOption('--email <email>', "the owner's e-mail address")
-    .option('--json', 'print one JSON object', false)
-    .action(async (options: { name: string; email: string; json: boolean }) => {
-      const { createMerchantCommand } = await import('./create-merchant.ts')
-      done(await createMerchantCommand(options, output))
-    })
+  addMerchant(program, output, done)
   addKeys(program, output, done)
   addInspections(program, output, done)
   addRescan(program, output, done)
@@ -156,5 +146,31 @@ function addListen(program: Command, output: Output, done: (exitCode: number) =>
     .action(async (options: { forwardTo: string; merchant?: string }) => {
       const { listenCommand } = await import('./listen.ts')
       done(await listenCommand(options, output))
+    })
+}
+
+function addMerchant(program: Command, output: Output, done: (exitCode: number) => void): void {
+  const merchant = program.command('merchant').description('manage merchants')
+  merchant
+    .command('create')
+    .description('make a merchant')
+    .requiredOption('--name <name>', 'name that buyers see')
+    .requiredOption('--email <email>', "the owner's e-mail address")
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { name: string; email: string; json: boolean }) => {
+      const { createMerchantCommand } = await import('./create-merchant.ts')
+      done(await createMerchantCommand(options, output))
+    })
+  merchant
+    .command('brand')
+    .description('set the name, colour and logo of the pages that buyers see')
+    .requiredOption('--merchant <id>', 'id of the merchant')
+    .option('--name <name>', 'name in place of the merchant’s own')
+    .option('--colour <colour>', 'such as #2b50d8; it is darkened or lightened until it can be read')
+    .option('--logo <file>', 'a PNG, JPEG or WebP picture of at most 256 KB')
+    .option('--reset', 'forget name, colour and logo first', false)
+    .action(async (options: BrandArguments) => {
+      const { brandMerchantCommand } = await import('./brand-merchant.ts')
+      done(await brandMerchantCommand(options, output))
     })
 }

@@ -1,9 +1,16 @@
+import type { Clock } from '../clock.ts'
+import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
+import type { PaymentLink } from '../core/checkout/payment-link.ts'
+import type { Market } from '../core/invoice/market.ts'
 import type { TipHeights } from '../core/invoice/render.ts'
+import { isReopenable } from '../core/invoice/reopen.ts'
+import { isSwitchable } from '../core/invoice/switch.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
 import { loadMerchantName } from '../db/queries/merchants.ts'
-import { withTransaction } from '../db/transaction.ts'
+import { loadPaymentLink } from '../db/queries/payment-links.ts'
+import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import { readInvoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
@@ -11,7 +18,8 @@ export type ReadCheckoutDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly keyring: Keyring
-  readonly networks: { read(): Promise<{ readonly tipHeightOf: TipHeights }> }
+  readonly clock: Clock
+  readonly marketOf: (tenant: Tenant) => Promise<Market>
 }
 
 /** What a buyer's page is made of. */
@@ -19,6 +27,10 @@ export type CheckoutFacts = {
   readonly invoice: Invoice
   readonly merchantName: string
   readonly tipHeightOf: TipHeights
+  /** What the buyer may pay with instead; empty where the coin is settled. */
+  readonly otherCoins: readonly CoinOffer[]
+  /** The buyer may have it again at the current price. */
+  readonly reopenable: boolean
 }
 
 /**
@@ -32,9 +44,30 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
   const found = await withTransaction(deps.pool, tenant, async (tx) => {
     const stored = await loadInvoice(tx, tenant, reference.invoiceId)
     const merchantName = await loadMerchantName(tx, tenant.merchantId)
-    return stored === null || merchantName === null ? null : { invoice: stored.invoice, merchantName }
+    if (stored === null || merchantName === null) return null
+    const { invoice } = stored
+    return { invoice, merchantName, link: await linkToReopen(tx, tenant, invoice) }
   })
   if (found === null) return null
-  const { tipHeightOf } = await deps.networks.read()
-  return { ...found, tipHeightOf }
+  const { invoice, merchantName, link } = found
+  const market = await deps.marketOf(tenant)
+  return {
+    invoice,
+    merchantName,
+    tipHeightOf: market.tipHeightOf,
+    otherCoins: otherCoinsOf(invoice, market, deps.clock().getTime()),
+    reopenable: isReopenable(invoice, link, market.rules),
+  }
+}
+
+/** The link of an expired invoice, which decides whether there can be another. */
+async function linkToReopen(tx: Tx, tenant: Tenant, invoice: Invoice): Promise<PaymentLink | null> {
+  if (invoice.expiredAtMs === null || invoice.paymentLinkId === null) return null
+  return loadPaymentLink(tx, tenant, invoice.paymentLinkId)
+}
+
+function otherCoinsOf(invoice: Invoice, market: Market, nowMs: number): readonly CoinOffer[] {
+  if (invoice.usdCents === null || !isSwitchable(invoice, nowMs)) return []
+  const { coins } = coinOffers(market, invoice.usdCents, invoice.asset, nowMs)
+  return coins.filter(({ asset }) => asset !== invoice.asset)
 }

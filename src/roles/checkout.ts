@@ -1,14 +1,31 @@
 import type { Clock } from '../clock.ts'
-import { listenFor } from '../db/notify.ts'
+import { CHAINS, type Network } from '../core/assets.ts'
+import { parseColour } from '../core/checkout/brand-colours.ts'
+import { listenFor, type Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
+import { continueCheckout } from '../flows/continue-checkout.ts'
+import { readBranding, readLogo } from '../flows/read-branding.ts'
 import { readCheckout } from '../flows/read-checkout.ts'
-import type { NetworkBoard } from '../http/network-board.ts'
+import { readPaymentPage } from '../flows/read-payment-page.ts'
+import { reopenInvoice } from '../flows/reopen-invoice.ts'
+import { switchAsset } from '../flows/switch-asset.ts'
+import { createMarketReader } from '../http/market.ts'
+import type { NetworkBoard, NetworkView } from '../http/network-board.ts'
 import type { HttpPart } from '../http/server.ts'
+import { createShortCache } from '../http/short-cache.ts'
 import type { Log } from '../log.ts'
+import type { PriceBook } from '../rates/price-book.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
+import { invoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
-import { type CheckoutDeps, createCheckoutApp } from '../web/checkout/app.ts'
+import { createCheckoutApp, isBuyersPath } from '../web/checkout/app.ts'
+import type { Branding } from '../web/checkout/branding.ts'
+import type { CheckoutDeps } from '../web/checkout/checkout-deps.ts'
+import { followTips } from '../web/checkout/follow-tips.ts'
+import { logoPath } from '../web/checkout/logos.ts'
 import type { RunningRole } from './role.ts'
+
+const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [`${chain}-live`, `${chain}-test`] as const)
 
 export type CheckoutRole = RunningRole & {
   readonly part: HttpPart
@@ -23,13 +40,22 @@ export function openCheckout(deps: {
   log: Log
   keyring: Keyring
   networks: NetworkBoard
+  prices: Pick<PriceBook, 'quote'>
+  notifier: Pick<Notifier, 'invoiceChanged' | 'deliveriesWaiting'>
   listenUrl: string
   sandbox: SandboxControl | null
 }): CheckoutRole {
+  const flowDeps = { ...deps, marketOf: createMarketReader(deps) }
   const { app, streams } = createCheckoutApp({
     clock: deps.clock,
     log: deps.log,
-    readCheckout: (token) => readCheckout(deps, token),
+    readCheckout: (token) => readCheckout(flowDeps, token),
+    readPaymentPage: (query) => readPaymentPage(flowDeps, query),
+    continueCheckout: (request) => continueCheckout(flowDeps, request),
+    switchAsset: (change) => switchAsset(flowDeps, change),
+    reopenInvoice: (invoice) => reopenInvoice(flowDeps, invoice),
+    tokenOf: ({ tenant, invoiceId }) => invoiceToken(deps.keyring, { ...tenant, invoiceId }),
+    ...brandingFrom(deps.pool),
     ...(deps.sandbox === null ? {} : { sandbox: testPanelOf(deps.sandbox) }),
   })
   const listener = listenFor(deps.listenUrl, {
@@ -38,14 +64,48 @@ export function openCheckout(deps: {
     onLost: (error) =>
       deps.log.warn({ err: error }, 'checkout pages are not told of changes and poll meanwhile'),
   })
+  const endFollowing = followTips({
+    isWatched: () => streams.size > 0,
+    read: async () => tipsOf(await deps.networks.read()),
+    onMoved: (networks) => streams.tipsMoved(networks),
+    onError: (error) => deps.log.warn({ err: error }, 'confirmations on open pages are counted late'),
+  })
   return {
-    part: {
-      name: 'checkout',
-      owns: (path) => path.startsWith('/i/'),
-      fetch: (request) => app.fetch(request),
-    },
+    part: { name: 'checkout', owns: isBuyersPath, fetch: (request) => app.fetch(request) },
     endStreams: () => streams.close(),
-    stop: () => listener.close(),
+    stop: async () => {
+      endFollowing()
+      await listener.close()
+    },
+  }
+}
+
+/** How high the networks are that were read at all. */
+function tipsOf(view: NetworkView): ReadonlyMap<Network, number> {
+  const tips = new Map<Network, number>()
+  for (const network of NETWORKS) {
+    const height = view.tipHeightOf(network)
+    if (height !== null) tips.set(network, height)
+  }
+  return tips
+}
+
+/** The look of merchants' pages, kept for a moment: every page of theirs asks for it. */
+function brandingFrom(pool: Pool): Pick<CheckoutDeps, 'readBranding' | 'readLogo'> {
+  const looks = createShortCache<Branding>({
+    load: async (merchantId) => {
+      const { colour, logo } = await readBranding(pool, merchantId)
+      return {
+        colour: colour === null ? null : parseColour(colour),
+        logo: logo === null ? null : { ...logo, path: logoPath(merchantId, logo.digest) },
+      }
+    },
+    keep: () => true,
+    elapsedMs: () => performance.now(),
+  })
+  return {
+    readBranding: (merchantId) => looks.get(merchantId),
+    readLogo: (merchantId, digest) => readLogo(pool, merchantId, digest),
   }
 }
 

@@ -1,14 +1,20 @@
 import { createServer, type Server } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { type CheckoutDeps, createCheckoutApp } from '../../src/web/checkout/app.ts'
+import { createCheckoutApp } from '../../src/web/checkout/app.ts'
+import { type Branding, NO_BRANDING } from '../../src/web/checkout/branding.ts'
+import type { CheckoutDeps, CheckoutFacts, PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
 import { NOW_MS } from './checkout-invoice.ts'
 
 /** A token's invoice and the shop it belongs to. */
-export type ShownInvoice = { invoice: Invoice; merchantName: string }
+export type ShownInvoice = Omit<CheckoutFacts, 'tipHeightOf'>
 
 /** The checkout's own app on a port of its own, over invoices that a test puts there and changes. */
-export async function startCheckoutServer(options: { sandbox?: CheckoutDeps['sandbox'] } = {}) {
+export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
+  const links = new Map<string, PaymentPageFacts>()
+  const logos = new Map<string, Uint8Array<ArrayBuffer>>()
+  let branding: Branding = NO_BRANDING
+  const notReady = async () => ({ kind: 'not_found' }) as const
   const shown = new Map<string, ShownInvoice>()
   const state = { nowMs: NOW_MS, tipHeight: 101, isDown: false, reads: 0, errors: [] as object[] }
   const createApp = () =>
@@ -21,7 +27,14 @@ export async function startCheckoutServer(options: { sandbox?: CheckoutDeps['san
         const found = shown.get(token)
         return found === undefined ? null : { ...found, tipHeightOf: () => state.tipHeight }
       },
-      ...(options.sandbox === undefined ? {} : { sandbox: options.sandbox }),
+      readPaymentPage: async ({ slug }) => links.get(slug) ?? { kind: 'neutral' },
+      continueCheckout: async () => ({ kind: 'neutral' }),
+      switchAsset: notReady,
+      reopenInvoice: notReady,
+      tokenOf: ({ invoiceId }) => invoiceId,
+      readBranding: async () => branding,
+      readLogo: async (_merchantId, digest) => logos.get(digest) ?? null,
+      ...options,
     })
   let checkout = createApp()
   let server = createServer(getRequestListener(checkout.app.fetch))
@@ -39,10 +52,26 @@ export async function startCheckoutServer(options: { sandbox?: CheckoutDeps['san
       return checkout
     },
     /** Puts an invoice behind a token, and tells the open pages. */
-    show(token: string, invoice: Invoice, merchantName = 'Blue Heron Books'): string {
-      shown.set(token, { invoice, merchantName })
+    show(
+      token: string,
+      invoice: Invoice,
+      merchantName = 'Blue Heron Books',
+      can: Partial<Pick<ShownInvoice, 'otherCoins' | 'reopenable'>> = {},
+    ): string {
+      shown.set(token, { invoice, merchantName, otherCoins: [], reopenable: false, ...can })
       checkout.streams.invoiceChanged(invoice.id)
       return `${url}/i/${token}`
+    },
+    /** Puts a payment link behind a slug. */
+    showLink(slug: string, facts: PaymentPageFacts): string {
+      links.set(slug, facts)
+      return `${url}/l/${slug}`
+    },
+    /** Gives every shop this look. */
+    brand(look: Branding, bytes?: Uint8Array<ArrayBuffer>): void {
+      branding = look
+      const digest = look.logo?.path.slice(-37, -5)
+      if (bytes !== undefined && digest !== undefined) logos.set(digest, bytes)
     },
     /** Stops, and starts anew on the same port. */
     async restart(): Promise<void> {

@@ -44,6 +44,8 @@ export type CheckoutPayment = {
   readonly amount: bigint
   readonly status: 'detected' | 'confirming' | 'confirmed'
   readonly confirmations: Confirmations
+  /** The block that holds it; null while none does. */
+  readonly blockHash: string | null
   /** Why the merchant must look at it; null where it counts. */
   readonly reviewReason: PaymentReviewReason | null
 }
@@ -110,6 +112,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHe
       amount: payment.amount,
       status: shownStatus(payment),
       confirmations: confirmationsOf(payment, tipHeightOf),
+      blockHash: payment.block?.hash ?? null,
       reviewReason: isUnderReview(payment) ? payment.reviewReason : null,
     })),
   }

@@ -31,12 +31,13 @@ export type SwitchPlan =
  * former coin's). Refused from the first payment on, whatever became of it: its sender expects the price it paid.
  */
 export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, nowMs: number): SwitchPlan {
-  if (!invoice.allowAssetSelection || invoice.usdCents === null) return { kind: 'not_allowed' }
-  if (invoice.payments.some((payment) => !payment.dust)) return { kind: 'paid_already' }
-  if (deriveStatus(invoice) !== 'awaiting_payment' || nowMs >= invoice.expiresAtMs) return { kind: 'closed' }
+  const { usdCents } = invoice
+  const refused = switchRefusal(invoice, nowMs)
+  if (refused !== null) return { kind: refused }
+  if (usdCents === null) return { kind: 'not_allowed' }
   if (asset === invoice.asset) return { kind: 'unchanged' }
   const plan = planInvoice(
-    { kind: 'usd', usdAmount: formatUsd(invoice.usdCents), asset },
+    { kind: 'usd', usdAmount: formatUsd(usdCents), asset },
     { ...market, nowMs, expiresAtMs: invoice.expiresAtMs },
   )
   if (plan.kind === 'unavailable') return { kind: 'asset_unavailable', reason: plan.code }
@@ -49,3 +50,15 @@ export function planSwitch(invoice: Invoice, asset: AssetId, market: Market, now
   const confirmations = { ...invoice.confirmations, ...terms.confirmations }
   return { kind: 'switch', plan, next: { ...invoice, ...terms, confirmations } }
 }
+
+/** Why no other coin can be chosen, whichever it is; null where one can. */
+function switchRefusal(invoice: Invoice, nowMs: number): 'not_allowed' | 'paid_already' | 'closed' | null {
+  if (!invoice.allowAssetSelection) return 'not_allowed'
+  if (invoice.payments.some((payment) => !payment.dust)) return 'paid_already'
+  if (deriveStatus(invoice) !== 'awaiting_payment' || nowMs >= invoice.expiresAtMs) return 'closed'
+  return null
+}
+
+/** Whether the buyer may take another coin. */
+export const isSwitchable = (invoice: Invoice, nowMs: number): boolean =>
+  invoice.usdCents !== null && switchRefusal(invoice, nowMs) === null

@@ -20,8 +20,13 @@ export async function insertMerchant(
   ])
 }
 
-/** The name that buyers see; null where there is no such merchant. */
+/** The name that buyers see; null where there is no such merchant. Read by primary keys. */
 export async function loadMerchantName(db: Queryable, merchantId: string): Promise<string | null> {
-  const { rows } = await db.query<{ name: string }>('select name from merchant where id = $1', [merchantId])
+  const { rows } = await db.query<{ name: string }>(
+    `select coalesce(branding.name, merchant.name) as name
+     from merchant left join branding on branding.merchant_id = merchant.id
+     where merchant.id = $1`,
+    [merchantId],
+  )
   return rows[0]?.name ?? null
 }

@@ -1,10 +1,12 @@
 import { ASSETS } from '../../core/assets.ts'
 import { coin, deadlineStyle, usd, usdPrice, utcTime } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
+import { CoinCards } from './coin-cards.tsx'
 import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
 import { CopyFields, ScanBox } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
+import { NoticeBox, Shop } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
 import { milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
 
@@ -23,24 +25,13 @@ export function CheckoutMain({ page }: { page: CheckoutPage }) {
       data-deadline={view.payable ? String(view.deadlineMs) : ''}
     >
       <div class={view.payable ? 'card wide' : 'card'}>
-        <Shop name={page.merchantName} />
+        <Shop page={page} />
         <Steps page={page} />
+        <NoticeBox page={page} />
         {view.payable ? <PayableBody page={page} /> : <SettledBody page={page} />}
       </div>
       {page.sandbox && <TestPanel page={page} />}
     </main>
-  )
-}
-
-function Shop({ name }: { name: string }) {
-  const initial = [...name.trim()][0] ?? '·'
-  return (
-    <header class="shop">
-      <span class="avatar" aria-hidden="true">
-        {initial.toUpperCase()}
-      </span>
-      <bdi class="shop-name">{name}</bdi>
-    </header>
   )
 }
 
@@ -96,6 +87,7 @@ function PayableBody({ page }: { page: CheckoutPage }) {
         <NetworkWarning page={page} />
         <Notes page={page} />
         <CopyFields page={page} />
+        <CoinSwitch page={page} />
       </section>
     </div>
   )
@@ -181,6 +173,13 @@ function SettledBody({ page }: { page: CheckoutPage }) {
       {page.view.state === 'expired' && <AfterExpiry page={page} />}
       <Notes page={page} />
       <Receipt page={page} />
+      {page.view.paidAtMs !== null && (
+        <p class="links">
+          <a class="button second" id="receipt" href={`./${page.token}/receipt${page.langQuery}`}>
+            {page.language.messages.receipt_heading}
+          </a>
+        </p>
+      )}
     </section>
   )
 }
@@ -201,18 +200,63 @@ function Progress({ page: { view, language } }: { page: CheckoutPage }) {
 }
 
 /** Two answers kept apart: who has not paid must not pay the old address, who has must not pay twice. */
-function AfterExpiry({ page: { language, merchantName: merchant } }: { page: CheckoutPage }) {
+function AfterExpiry({ page }: { page: CheckoutPage }) {
+  const { language, merchantName: merchant, token, langQuery } = page
   const { messages } = language
+  if (page.watching) {
+    return (
+      <div class="choices">
+        <section id="watching">
+          <h2>{messages.watching_heading}</h2>
+          <p>{fill(messages.expired_sent, { merchant })}</p>
+        </section>
+      </div>
+    )
+  }
+  const watchQuery = new URLSearchParams(langQuery)
+  watchQuery.set('watch', '1')
   return (
     <div class="choices">
       <section>
         <h2>{messages.expired_unpaid_heading}</h2>
-        <p>{fill(messages.expired_unpaid, { merchant })}</p>
+        {page.reopenable ? (
+          <form method="post" action={`./${token}/reopen${langQuery}`} id="reopen-form">
+            <p>{messages.reopen_lead}</p>
+            <button type="submit" class="button" id="reopen">
+              {messages.reopen_action}
+            </button>
+          </form>
+        ) : (
+          <p>{fill(messages.expired_unpaid, { merchant })}</p>
+        )}
       </section>
       <section>
         <h2>{messages.expired_sent_heading}</h2>
         <p>{fill(messages.expired_sent, { merchant })}</p>
+        <a class="button second" id="watch" href={`./${token}?${watchQuery}`}>
+          {messages.watch_action}
+        </a>
       </section>
     </div>
+  )
+}
+
+/** Another coin, while nothing has been paid: a form, so that it works without script. */
+function CoinSwitch({ page }: { page: CheckoutPage }) {
+  if (page.otherCoins.length === 0) return null
+  const { messages } = page.language
+  return (
+    <details class="switch" id="switch" open={page.notice === 'open_coin_failed'}>
+      <summary id="switch-summary">{messages.switch_heading}</summary>
+      <form method="post" action={`./${page.token}/switch${page.langQuery}`} id="switch-form">
+        <p>{messages.switch_lead}</p>
+        <CoinCards page={page} coins={page.otherCoins} chosen={null} legend={messages.open_coin} />
+        {page.otherCoins.some(({ available }) => available) && (
+          <button type="submit" class="button second" id="switch-coin">
+            {messages.switch_action}
+          </button>
+        )}
+      </form>
+    </details>
   )
 }

@@ -1,15 +1,54 @@
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
-import type { Language } from './language.ts'
+import type { CoinOffer } from '../../core/checkout/coin-offers.ts'
+import type { Branding } from './branding.ts'
+import type { PageLanguage } from './page-request.ts'
 
-/** All that a page is drawn from. */
-export type CheckoutPage = {
-  readonly view: CheckoutView
+/** What went wrong with the last thing asked of a page. */
+export type Notice =
+  | 'sandbox_failed'
+  | 'switch_refused'
+  | 'open_coin_failed'
+  | 'open_choose'
+  | 'reopen_refused'
+
+/** What every page of a merchant's is drawn from. */
+export type ShopPage = PageLanguage & {
   readonly merchantName: string
-  readonly language: Language
+  readonly branding: Branding
+  readonly notice: Notice | null
+}
+
+/** All that an invoice's page is drawn from. */
+export type CheckoutPage = ShopPage & {
+  readonly view: CheckoutView
+  /** The payment's own number, which a receipt names. */
+  readonly invoiceId: string
   /** The token of the page's own URL, for its forms. */
   readonly token: string
+  /** The other coins to pay with; empty where the coin is settled. */
+  readonly otherCoins: readonly CoinOffer[]
+  /** The buyer may have the payment again at the current price. */
+  readonly reopenable: boolean
+  /** The buyer said that the money is on its way. */
+  readonly watching: boolean
+  /** There is a signed receipt to keep. */
+  readonly signedReceipt: boolean
   /** The sandbox can pay this invoice: the page shows its panel. */
   readonly sandbox: boolean
-  /** The last thing asked of the sandbox failed. */
-  readonly sandboxFailed: boolean
+}
+
+/** All that the page of a payment link or a checkout session is drawn from. */
+export type OpenPage = ShopPage & {
+  readonly livemode: boolean
+  readonly slug: string
+  /** The query parameters that make the page what it is, as its form sends them on. */
+  readonly checkoutToken: string | undefined
+  readonly usd: string | undefined
+  readonly linkName: string
+  readonly usdCents: bigint
+  /** Of a checkout session; null where the window begins with Continue. */
+  readonly expiresAtMs: number | null
+  readonly durationMinutes: number
+  readonly chosen: string | null
+  readonly coins: readonly CoinOffer[]
 }

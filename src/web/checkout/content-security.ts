@@ -1,25 +1,28 @@
-import { createHash } from 'node:crypto'
+import { type Branding, brandStyle, hashOf } from './branding.ts'
 import { SCRIPT } from './script.ts'
 import { STYLE, STYLE_WITHOUT_SCRIPT } from './styles.ts'
 
-const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+const SCRIPT_HASH = hashOf(SCRIPT)
+const STYLE_HASHES = `${hashOf(STYLE)} ${hashOf(STYLE_WITHOUT_SCRIPT)}`
 
-/** Nothing runs and nothing is styled but what stands in this program, word for word. */
-const CONTENT_SECURITY_POLICY = [
-  `default-src 'none'`,
-  `script-src ${hashOf(SCRIPT)}`,
-  `style-src ${hashOf(STYLE)} ${hashOf(STYLE_WITHOUT_SCRIPT)}`,
-  // The icon in the browser's tab is a data: URL.
-  `img-src data:`,
-  `connect-src 'self'`,
-  `form-action 'self'`,
-  `base-uri 'none'`,
-  `frame-ancestors 'none'`,
-].join('; ')
+/** Nothing runs and nothing is styled but what stands in this program, word for word, and the merchant's colours. */
+export function contentSecurityPolicy(branding: Branding): string {
+  const own = brandStyle(branding)
+  return [
+    `default-src 'none'`,
+    `script-src ${SCRIPT_HASH}`,
+    `style-src ${STYLE_HASHES}${own === '' ? '' : ` ${hashOf(own)}`}`,
+    // The icon in the browser's tab is a data: URL; logos are our own.
+    `img-src 'self' data:`,
+    `connect-src 'self'`,
+    `form-action 'self'`,
+    `base-uri 'none'`,
+    `frame-ancestors 'none'`,
+  ].join('; ')
+}
 
-/** Headers of everything that the checkout answers. The token stands in the URL: no referrer, no cache, no index. */
+/** Headers of every page. The token stands in the URL: no referrer, no cache, no index. */
 export const SECURITY_HEADERS: { readonly [name: string]: string } = {
-  'content-security-policy': CONTENT_SECURITY_POLICY,
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',

@@ -1,12 +1,16 @@
 import { raw } from 'hono/html'
 import type { CheckoutState } from '../../core/checkout/checkout-state.ts'
+import { type Branding, brandStyle, NO_BRANDING } from './branding.ts'
 import { CheckoutMain } from './checkout-main.tsx'
-import type { CheckoutPage } from './checkout-page.ts'
+import type { CheckoutPage, OpenPage } from './checkout-page.ts'
 import { Icon, type IconName } from './icons.tsx'
-import type { Language } from './language.ts'
+import { fill, fillPlural, type Language } from './language.ts'
+import { OpenMain, openQuery } from './open-main.tsx'
+import { ReceiptMain } from './receipt-main.tsx'
 import { SCRIPT } from './script.ts'
+import { Languages } from './shop.tsx'
 import { STYLE, STYLE_WITHOUT_SCRIPT } from './styles.ts'
-import { titleOf } from './words.ts'
+import { TITLE_NAME_MAX, titleOf } from './words.ts'
 
 const RELOAD_SECONDS = 15
 const ICON =
@@ -24,8 +28,9 @@ export function renderCheckoutDocument(page: CheckoutPage, nowMs: number): strin
     <body
       data-server-time={String(nowMs)}
       data-copied={messages.copied}
-      data-warning-five={messages.warning_five}
-      data-warning-one={messages.warning_one}
+      data-warning-five={fillPlural(language, messages.warning_left, 5)}
+      data-warning-one={fillPlural(language, messages.warning_left, 1)}
+      data-locale={language.locale}
     >
       {!view.livemode && <p class="banner">{messages.test_banner}</p>}
       <p class="banner lost" id="lost" role="alert" hidden>
@@ -36,11 +41,49 @@ export function renderCheckoutDocument(page: CheckoutPage, nowMs: number): strin
       <footer>
         <span class="scripted">{messages.footer_live}</span>
         {reload === 'without_script' && <noscript>{messages.footer_reload}</noscript>}
+        <Languages page={page} />
       </footer>
       <script>{raw(SCRIPT)}</script>
     </body>
   )
-  return documentOf({ language, title: titleOf(page), body, reload })
+  return documentOf({ language, branding: page.branding, title: titleOf(page), body, reload })
+}
+
+/** The page of a payment link or session before the buyer continues. */
+export function renderOpenDocument(page: OpenPage, nowMs: number): string {
+  const { language, branding } = page
+  const { messages } = language
+  const body = (
+    <body data-locale={language.locale}>
+      {!page.livemode && <p class="banner">{messages.test_banner}</p>}
+      <OpenMain page={page} nowMs={nowMs} />
+      <footer>
+        <Languages page={page} query={openQuery(page)} />
+      </footer>
+      <script>{raw(SCRIPT)}</script>
+    </body>
+  )
+  const title = fill(messages.title_pay, { merchant: page.merchantName.slice(0, TITLE_NAME_MAX) })
+  return documentOf({ language, branding, title, body, reload: 'never' })
+}
+
+/** The receipt of a paid invoice, to print or to keep. */
+export function renderReceiptDocument(page: CheckoutPage): string {
+  const { language, branding } = page
+  const body = (
+    <body data-locale={language.locale}>
+      {!page.view.livemode && <p class="banner">{language.messages.test_banner}</p>}
+      <ReceiptMain page={page} />
+      <footer>
+        <Languages page={page} />
+      </footer>
+      <script>{raw(SCRIPT)}</script>
+    </body>
+  )
+  const state = language.messages.receipt_heading
+  const merchant = page.merchantName.slice(0, TITLE_NAME_MAX)
+  const title = fill(language.messages.title_state, { state, merchant })
+  return documentOf({ language, branding, title, body, reload: 'never' })
 }
 
 /** The changing part alone, for the script. */
@@ -68,18 +111,20 @@ export function renderPlainDocument(
       </main>
     </body>
   )
-  return documentOf({ language, title: words.title, body, reload: words.reload })
+  return documentOf({ language, branding: NO_BRANDING, title: words.title, body, reload: words.reload })
 }
 
 type DocumentParts = {
   language: Language
+  branding: Branding
   title: string
   body: unknown
   reload: 'never' | 'without_script' | 'always'
 }
 
-function documentOf({ language, title, body, reload }: DocumentParts): string {
+function documentOf({ language, branding, title, body, reload }: DocumentParts): string {
   const refresh = <meta http-equiv="refresh" content={String(RELOAD_SECONDS)} />
+  const ownStyle = brandStyle(branding)
   const page = (
     <html lang={language.tag} dir={language.direction}>
       <head>
@@ -90,6 +135,7 @@ function documentOf({ language, title, body, reload }: DocumentParts): string {
         <title>{title}</title>
         <link rel="icon" href={ICON} />
         <style>{raw(STYLE)}</style>
+        {ownStyle !== '' && <style>{raw(ownStyle)}</style>}
         <noscript>
           <style>{raw(STYLE_WITHOUT_SCRIPT)}</style>
           {reload === 'without_script' && refresh}

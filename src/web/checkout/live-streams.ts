@@ -1,3 +1,4 @@
+import type { Network } from '../../core/assets.ts'
 import { createLimiter } from './limiter.ts'
 
 /** What the open page is told: the whole changing part, or only that it is still right. */
@@ -13,9 +14,16 @@ export type Snapshot = {
 /** A snapshot as it is read: always with its markup. */
 export type FullSnapshot = Snapshot & { readonly html: string }
 
+/** One reading of an invoice. */
+export type ReadSnapshots = {
+  readonly byLanguage: ReadonlyMap<string, FullSnapshot>
+  /** The network whose next block changes what the page says; null where none does. */
+  readonly movesWith: Network | null
+}
+
 export type LiveStreamDeps = {
-  /** The page's content now; null where the token opens nothing any more. */
-  readonly read: (token: string) => Promise<FullSnapshot | null>
+  /** The page's content now in each of the languages; null where the token opens nothing any more. */
+  readonly read: (token: string, languages: readonly string[]) => Promise<ReadSnapshots | null>
   readonly onError: (error: unknown) => void
 }
 
@@ -31,7 +39,7 @@ const QUEUED_MESSAGES_MAX = 16
 const READS_AT_ONCE_MAX = 6
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
-type Stream = { version: string; readonly controller: Controller }
+type Stream = { version: string; readonly language: string; readonly controller: Controller }
 type Topic = {
   readonly invoiceId: string
   readonly token: string
@@ -40,6 +48,7 @@ type Topic = {
   isReading: boolean
   /** It changed again while it was being read. */
   isStale: boolean
+  movesWith: Network | null
 }
 
 const encoder = new TextEncoder()
@@ -62,7 +71,12 @@ export class LiveStreams {
   }
 
   /** The stream of one page that shows `version`; null while there are too many. */
-  open(page: { invoiceId: string; token: string; version: string }): ReadableStream<Uint8Array> | null {
+  open(page: {
+    invoiceId: string
+    token: string
+    version: string
+    language: string
+  }): ReadableStream<Uint8Array> | null {
     const others = this.#topics.get(page.invoiceId)?.streams.size ?? 0
     if (this.#isClosed || this.#count >= STREAMS_MAX || others >= STREAMS_PER_INVOICE_MAX) return null
     let leave = () => {}
@@ -70,7 +84,7 @@ export class LiveStreams {
       {
         start: (controller) => {
           const topic = this.#topicFor(page.invoiceId, page.token)
-          const stream: Stream = { version: page.version, controller }
+          const stream: Stream = { version: page.version, language: page.language, controller }
           topic.streams.add(stream)
           this.#count++
           leave = () => this.#leave(topic, stream)
@@ -89,6 +103,12 @@ export class LiveStreams {
     if (topic !== undefined) this.#refresh(topic)
   }
 
+  /** Blocks have come: the pages that count confirmations on these networks are read again. */
+  tipsMoved(networks: ReadonlySet<Network>): void {
+    for (const topic of this.#topics.values())
+      if (topic.movesWith !== null && networks.has(topic.movesWith)) this.#refresh(topic)
+  }
+
   /** Notifications may have been missed, or a block has come: everything is read again. */
   refreshAll(): void {
     for (const topic of this.#topics.values()) this.#refresh(topic)
@@ -105,7 +125,15 @@ export class LiveStreams {
     if (known !== undefined) return known
     const timer = setInterval(() => this.#refresh(topic), POLL_MS)
     timer.unref()
-    const topic: Topic = { invoiceId, token, timer, streams: new Set(), isReading: false, isStale: false }
+    const topic: Topic = {
+      invoiceId,
+      token,
+      timer,
+      streams: new Set(),
+      isReading: false,
+      isStale: false,
+      movesWith: null,
+    }
     this.#topics.set(invoiceId, topic)
     return topic
   }
@@ -143,9 +171,11 @@ export class LiveStreams {
 
   async #readAndSend(topic: Topic): Promise<void> {
     try {
-      const snapshot = await this.#deps.read(topic.token)
-      if (snapshot === null) this.#endAll(topic)
-      else this.#sendSnapshot(topic, snapshot)
+      const languages = new Set([...topic.streams].map(({ language }) => language))
+      const read = await this.#deps.read(topic.token, [...languages])
+      if (read === null) return this.#endAll(topic)
+      topic.movesWith = read.movesWith
+      for (const [language, snapshot] of read.byLanguage) this.#sendSnapshot(topic, language, snapshot)
     } catch (error) {
       this.#deps.onError(error)
       // Not a message: the proxies between must hear something, the page must notice that it hears nothing.
@@ -153,10 +183,11 @@ export class LiveStreams {
     }
   }
 
-  #sendSnapshot(topic: Topic, snapshot: FullSnapshot): void {
+  #sendSnapshot(topic: Topic, language: string, snapshot: FullSnapshot): void {
     const whole = encoder.encode(`data: ${JSON.stringify(snapshot)}\n\n`)
     const heartbeat = encoder.encode(`data: ${JSON.stringify({ ...snapshot, html: null })}\n\n`)
     for (const stream of topic.streams) {
+      if (stream.language !== language) continue
       const isNew = stream.version !== snapshot.version
       stream.version = snapshot.version
       this.#send(topic, stream, isNew ? whole : heartbeat)

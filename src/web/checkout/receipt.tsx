@@ -33,7 +33,7 @@ export function Receipt({ page }: { page: CheckoutPage }) {
   )
 }
 
-function Row({ term, children }: { term: string; children?: unknown }) {
+export function Row({ term, children }: { term: string; children?: unknown }) {
   return (
     <div>
       <dt>{term}</dt>
@@ -42,7 +42,7 @@ function Row({ term, children }: { term: string; children?: unknown }) {
   )
 }
 
-function LocalTime({ language, ms }: { language: Language; ms: number }) {
+export function LocalTime({ language, ms }: { language: Language; ms: number }) {
   return (
     <time dateTime={new Date(ms).toISOString()} data-style="day">
       {utcTime(language, ms, 'day')}
@@ -66,7 +66,7 @@ function PaymentRow({ language, payment }: { language: Language; payment: Checko
   )
 }
 
-function paymentStatus({ messages }: Language, payment: CheckoutPayment): string {
+export function paymentStatus({ messages }: Language, payment: CheckoutPayment): string {
   if (payment.reviewReason !== null) return messages.payment_review
   if (payment.status === 'detected') return messages.payment_detected
   if (payment.status === 'confirmed') return messages.payment_confirmed

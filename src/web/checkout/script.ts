@@ -43,10 +43,17 @@ function start(): void {
   addEventListener('online', wake)
   addEventListener('offline', () => showLost(true))
   addEventListener('pageshow', (event) => event.persisted && wake())
+  enliven()
+  // A receipt or a choice of coins does not change by itself.
+  if (!main.dataset.version) return
   setInterval(tick, 1_000)
   setInterval(watch, 5_000)
-  enliven()
   connect()
+}
+
+/** Version and language of what the page shows, for its questions. */
+function query(): string {
+  return `?version=${live.main.dataset.version}&lang=${document.documentElement.lang}`
 }
 
 function announce(text: string | null | undefined): void {
@@ -106,7 +113,7 @@ function replaceMain(html: string): void {
 function enliven(): void {
   for (const time of document.querySelectorAll('time')) {
     const day = time.dataset.style === 'day' && ({ day: 'numeric', month: 'short', year: 'numeric' } as const)
-    time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, {
+    time.textContent = new Date(time.dateTime).toLocaleString(live.words.locale, {
       ...day,
       hour: 'numeric',
       minute: '2-digit',
@@ -146,9 +153,7 @@ function warn(leftMs: number): void {
 
 async function poll(): Promise<void> {
   try {
-    const answer = await fetch(`${live.path}/state?version=${live.main.dataset.version}`, {
-      cache: 'no-store',
-    })
+    const answer = await fetch(`${live.path}/state${query()}`, { cache: 'no-store' })
     if (answer.ok) hear(await answer.json())
   } catch {
     // No network now. `watch` asks again, and tells the buyer when it lasts.
@@ -157,7 +162,7 @@ async function poll(): Promise<void> {
 
 function connect(): void {
   live.source?.close()
-  live.source = new EventSource(`${live.path}/events?version=${live.main.dataset.version}`)
+  live.source = new EventSource(`${live.path}/events${query()}`)
   live.source.onmessage = (message) => hear(JSON.parse(message.data))
 }
 
@@ -171,7 +176,8 @@ function watch(): void {
 }
 
 function wake(): void {
-  if (document.hidden) return
+  for (const form of document.forms) form.dataset.sent = ''
+  if (document.hidden || !live.main.dataset.version) return
   if (live.source?.readyState !== EventSource.OPEN) connect()
   poll()
 }
@@ -211,8 +217,11 @@ async function copy(button: HTMLElement): Promise<void> {
 function onSubmit(event: SubmitEvent): void {
   const { submitter, target } = event
   if (!(submitter instanceof HTMLButtonElement && target instanceof HTMLFormElement)) return
-  event.preventDefault()
-  play(target, submitter)
+  const isPlay = target.id === 'sandbox-form'
+  // A second press before the next page is there would ask for a second payment.
+  if (isPlay || target.dataset.sent) event.preventDefault()
+  if (isPlay) play(target, submitter)
+  else target.dataset.sent = '1'
 }
 
 /** Plays a scenario without leaving the page, so that the buyer sees it happen. */
@@ -229,6 +238,7 @@ async function play(form: HTMLFormElement, chosen: HTMLButtonElement): Promise<v
 
 const FUNCTIONS = [
   start,
+  query,
   announce,
   showLost,
   hear,

@@ -59,6 +59,34 @@ h1.long { font-size: clamp(1.125rem, 5vw, 1.75rem); }
 .qr svg { display: block; inline-size: 100%; block-size: 100%; forced-color-adjust: none; }
 #qr-payment:checked ~ .qr-address, #qr-address:checked ~ .qr-payment { display: none; }
 .button { display: flex; align-items: center; justify-content: center; gap: .5rem; min-block-size: 3rem; padding: .5rem 1rem; border-radius: .75rem; font-weight: 600; text-decoration: none; background: var(--accent); color: var(--on-accent); }
+.button { inline-size: 100%; border: 1px solid transparent; font: inherit; font-weight: 600; cursor: pointer; text-align: center; }
+.button.second { background: var(--card); color: var(--ink); border-color: var(--quiet); }
+.logo { display: block; max-inline-size: 10rem; max-block-size: 2.25rem; inline-size: auto; block-size: 2.25rem; border-radius: .375rem; background: #fff; }
+.open, .paper { margin-block-start: 1.5rem; }
+.coins { border: 0; padding: 0; min-inline-size: 0; display: grid; gap: .5rem; margin-block: 1.25rem; }
+.coins legend { font-weight: 600; margin-block-end: .5rem; }
+.coin { display: flex; flex-wrap: wrap; align-items: center; gap: .125rem .75rem; min-block-size: 3.25rem; padding: .5rem 1rem; border: 1px solid var(--line); border-radius: .75rem; cursor: pointer; }
+.coin input { flex: none; inline-size: 1.25rem; block-size: 1.25rem; margin: 0; accent-color: var(--accent); }
+.coin:has(:checked) { border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }
+.coin:has(:disabled) { cursor: not-allowed; background: var(--well); border-style: dashed; }
+.coin-name { font-weight: 600; flex: 1 1 auto; }
+.coin small { font-weight: 400; font-size: .8125rem; color: var(--quiet); }
+.coin-amount { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; min-inline-size: 0; }
+.open .button { margin-block-start: 1rem; }
+.switch { margin-block-start: 1rem; border-block-start: 1px solid var(--line); }
+.switch summary { display: flex; align-items: center; min-block-size: 2.75rem; font-size: .9375rem; font-weight: 600; cursor: pointer; }
+.switch summary::before { content: '+'; inline-size: 1.25rem; color: var(--quiet); }
+.switch[open] summary::before { content: '–'; }
+.switch p { font-size: .9375rem; color: var(--quiet); }
+.choices .button { margin-block-start: .75rem; font-size: .9375rem; }
+.links { display: grid; gap: .75rem; margin-block-start: 1.25rem; }
+.keep { margin-block-start: 1rem; font-size: .875rem; color: var(--quiet); text-align: start; }
+.why { margin-block-start: 1.5rem; text-align: start; font-size: .9375rem; }
+.why p { margin-block-start: .25rem; color: var(--quiet); }
+.languages { display: flex; flex-wrap: wrap; justify-content: center; margin-block-start: .5rem; }
+.languages a { display: inline-grid; place-items: center; min-inline-size: 2.75rem; min-block-size: 2.75rem; padding-inline: .5rem; color: inherit; text-decoration: none; }
+.languages a:hover, .languages [aria-current] { text-decoration: underline; }
+.languages [aria-current] { font-weight: 600; color: var(--ink); }
 .button:hover { filter: brightness(1.08); }
 .field { display: flex; align-items: center; justify-content: space-between; gap: .75rem; margin-block-start: .75rem; padding-block: .625rem; padding-inline: 1rem .625rem; border: 1px solid var(--line); border-radius: .75rem; }
 .field > div { min-inline-size: 0; }
@@ -116,7 +144,7 @@ footer { padding: 0 1rem 1.5rem; text-align: center; font-size: .8125rem; color:
   .copy { min-inline-size: 2.75rem; padding: .25rem; }
 }
 @media (prefers-reduced-motion: reduce) { *, ::after { animation: none !important; transition: none !important; } }
-@media print { body { background: #fff; } .sandbox, footer, .banner.lost { display: none; } .card { box-shadow: none; border: 0; } }
+@media print { body { background: #fff; } .sandbox, footer, .banner, .links, .steps { display: none; } main { padding: 0; } .card { box-shadow: none; border: 0; } }
 `
 
 /** Takes out what only the reader of this file needs. */

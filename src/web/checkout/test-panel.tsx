@@ -10,17 +10,17 @@ export const isScenario = (text: unknown): text is Scenario => SCENARIOS.some((s
 export function TestPanel({ page }: { page: CheckoutPage }) {
   const { messages } = page.language
   return (
-    <details class="sandbox" id="sandbox" open={page.view.payable || page.sandboxFailed}>
+    <details class="sandbox" id="sandbox" open={page.view.payable || page.notice === 'sandbox_failed'}>
       <summary id="sandbox-summary">{messages.sandbox_heading}</summary>
       <p>{messages.sandbox_lead}</p>
-      <form method="post" action={`./${page.token}/test-pay`} id="sandbox-form">
+      <form method="post" action={`./${page.token}/test-pay${page.langQuery}`} id="sandbox-form">
         {SCENARIOS.map((scenario) => (
           <button type="submit" name="scenario" value={scenario} id={`sandbox-${scenario}`}>
             {messages[`sandbox_${scenario}`]}
           </button>
         ))}
       </form>
-      <p class="failure" id="sandbox-failure" hidden={!page.sandboxFailed}>
+      <p class="failure" id="sandbox-failure" hidden={page.notice !== 'sandbox_failed'}>
         {messages.sandbox_failed}
       </p>
     </details>

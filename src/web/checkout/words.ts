@@ -142,7 +142,7 @@ export function notesOf(page: CheckoutPage): string[] {
   })
 }
 
-const TITLE_NAME_MAX = 60
+export const TITLE_NAME_MAX = 60
 
 /** The window's title: what a buyer with many tabs must see first. */
 export function titleOf(page: CheckoutPage): string {

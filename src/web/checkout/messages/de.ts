@@ -31,6 +31,7 @@ export const de: Messages = {
   confirming_lead:
     'Ihre Zahlung steht in der Blockchain des {network}-Netzwerks. Sie können diese Seite schließen.',
   confirmations: 'Bestätigung {reached} von {required}',
+  finalising: 'Wartet, bis das Netzwerk die Zahlung endgültig macht',
   paid_heading: 'Zahlung abgeschlossen',
   paid_lead: 'Vielen Dank. {merchant} hat Ihre Zahlung.',
   overpaid_heading: 'Zahlung abgeschlossen',
@@ -95,6 +96,7 @@ export const de: Messages = {
   transaction: 'Transaktion',
   payment_detected: 'Erkannt',
   payment_confirming: 'Wird bestätigt, {reached} von {required}',
+  payment_finalising: 'Wird bestätigt',
   payment_confirmed: 'Bestätigt',
   payment_review: 'Wartet auf Prüfung',
   receipt_heading: 'Quittung',

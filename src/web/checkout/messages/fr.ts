@@ -31,6 +31,7 @@ export const fr: Messages = {
   confirming_lead:
     'Votre paiement est inscrit dans la chaîne du réseau {network}. Vous pouvez fermer cette page.',
   confirmations: 'Confirmation {reached} sur {required}',
+  finalising: 'En attente que le réseau le rende définitif',
   paid_heading: 'Paiement terminé',
   paid_lead: 'Merci. {merchant} a bien reçu votre paiement.',
   overpaid_heading: 'Paiement terminé',
@@ -93,6 +94,7 @@ export const fr: Messages = {
   transaction: 'Transaction',
   payment_detected: 'Détecté',
   payment_confirming: 'En confirmation, {reached} sur {required}',
+  payment_finalising: 'En confirmation',
   payment_confirmed: 'Confirmé',
   payment_review: 'En attente d’examen',
   receipt_heading: 'Reçu',

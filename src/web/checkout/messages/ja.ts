@@ -31,6 +31,7 @@ export const ja: Messages = {
   confirming_lead:
     'お支払いは {network} ネットワークのブロックチェーンに記録されました。このページは閉じても構いません。',
   confirmations: '承認 {reached} / {required}',
+  finalising: 'ネットワークでの確定を待っています',
   paid_heading: 'お支払いが完了しました',
   paid_lead: 'ありがとうございます。{merchant} がお支払いを受け取りました。',
   overpaid_heading: 'お支払いが完了しました',
@@ -89,6 +90,7 @@ export const ja: Messages = {
   transaction: '取引',
   payment_detected: '検出',
   payment_confirming: '承認中、{reached} / {required}',
+  payment_finalising: '承認中',
   payment_confirmed: '確定',
   payment_review: '確認待ち',
   receipt_heading: '領収書',

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import sharp from 'sharp'
+
+/** A logo as the pages serve it: our own encoding, at twice the size at which it is shown. */
+export type EncodedLogo = {
+  readonly bytes: Uint8Array
+  readonly digest: string
+  readonly width: number
+  readonly height: number
+}
+
+export type LogoEncoding =
+  | { readonly kind: 'encoded'; readonly logo: EncodedLogo }
+  | { readonly kind: 'refused'; readonly reason: 'too_large' | 'not_a_picture' | 'too_many_pixels' }
+
+export const LOGO_BYTES_IN_MAX = 256 * 1024
+/** Together with the page it must stay within the checkout's 20 KB. */
+const LOGO_BYTES_OUT_MAX = 8 * 1024
+/** A small file can hold a picture of gigabytes: beyond this it is not decoded. */
+const PIXELS_MAX = 4_096 * 4_096
+const SIDE_MIN = 8
+const WIDTH_MAX = 320
+const HEIGHT_MAX = 72
+const SECONDS_MAX = 5
+/** Looked for until one fits: quality of the WebP encoder. */
+const QUALITIES = [90, 75, 60, 40, 20] as const
+const DIGEST_LENGTH = 32
+
+/** Pictures of dots only: an SVG is a document with links and scripts, and other formats have decoders less tried. */
+const SIGNATURES: readonly (readonly [format: string, matches: (bytes: Buffer) => boolean])[] = [
+  ['png', (bytes) => bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))],
+  ['jpeg', (bytes) => bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex'))],
+  [
+    'webp',
+    (bytes) => bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WEBP',
+  ],
+]
+
+/**
+ * Makes the logo that pages show from a PNG, JPEG or WebP file of at most 256 KB. What goes out are new bytes:
+ * metadata, trailing data and whatever else the file held stay behind.
+ */
+export async function encodeLogo(file: Uint8Array): Promise<LogoEncoding> {
+  if (file.length > LOGO_BYTES_IN_MAX) return { kind: 'refused', reason: 'too_large' }
+  const bytes = Buffer.from(file)
+  const format = SIGNATURES.find(([, matches]) => matches(bytes))?.[0]
+  if (format === undefined) return { kind: 'refused', reason: 'not_a_picture' }
+  try {
+    const header = await sharp(bytes, { limitInputPixels: false }).metadata()
+    if (header.width * header.height > PIXELS_MAX) return { kind: 'refused', reason: 'too_many_pixels' }
+    if (header.format !== format || Math.min(header.width, header.height) < SIDE_MIN)
+      return { kind: 'refused', reason: 'not_a_picture' }
+    return { kind: 'encoded', logo: await smallEnough(bytes) }
+  } catch (error) {
+    if (error instanceof NothingFits) throw error
+    return { kind: 'refused', reason: 'not_a_picture' }
+  }
+}
+
+class NothingFits extends Error {}
+
+async function smallEnough(bytes: Buffer): Promise<EncodedLogo> {
+  const picture = sharp(bytes, { limitInputPixels: PIXELS_MAX, failOn: 'error', pages: 1 })
+    .timeout({ seconds: SECONDS_MAX })
+    .autoOrient()
+    .resize({ width: WIDTH_MAX, height: HEIGHT_MAX, fit: 'inside', withoutEnlargement: true })
+    .toColourspace('srgb')
+  for (const quality of QUALITIES) {
+    const { data, info } = await picture
+      .clone()
+      .webp({ quality, effort: 6 })
+      .toBuffer({ resolveWithObject: true })
+    if (data.length > LOGO_BYTES_OUT_MAX) continue
+    const digest = createHash('sha256').update(data).digest('hex').slice(0, DIGEST_LENGTH)
+    return { bytes: data, digest, width: info.width, height: info.height }
+  }
+  throw new NothingFits(`a picture of ${WIDTH_MAX} × ${HEIGHT_MAX} could not be made small enough`)
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '../clock.ts'
+import { type HexColour, parseColour } from '../core/checkout/brand-colours.ts'
+import type { Pool } from '../db/pool.ts'
+import { type BrandingChange, upsertBranding } from '../db/queries/branding.ts'
+import { merchantExists } from '../db/queries/merchants.ts'
+import { withTransaction } from '../db/transaction.ts'
+
+/** What is to change; what is absent stays, and null goes back to the default. */
+export type BrandingWish = {
+  readonly name?: string | null
+  readonly colour?: string | null
+  readonly logo?: Exclude<BrandingChange['logo'], undefined>
+}
+
+export type BrandingSet =
+  | { readonly kind: 'set' }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'invalid'; readonly field: 'name' | 'colour' }
+
+const NAME_LENGTH_MAX = 120
+
+/** Changes how a merchant's pages look: name, colour (`#rrggbb`), logo as `encodeLogo` made it. */
+export async function setBranding(
+  deps: { readonly pool: Pool; readonly clock: Clock },
+  merchantId: string,
+  wish: BrandingWish,
+): Promise<BrandingSet> {
+  if (typeof wish.name === 'string' && !isName(wish.name)) return { kind: 'invalid', field: 'name' }
+  const colour: HexColour | null | undefined =
+    typeof wish.colour === 'string' ? parseColour(wish.colour) : wish.colour
+  if (typeof wish.colour === 'string' && colour === null) return { kind: 'invalid', field: 'colour' }
+  const change: BrandingChange = {
+    ...(wish.name === undefined ? {} : { name: wish.name }),
+    ...(colour === undefined ? {} : { colour }),
+    ...(wish.logo === undefined ? {} : { logo: wish.logo }),
+  }
+  const tenant = { merchantId, livemode: false }
+  return withTransaction(deps.pool, tenant, async (tx): Promise<BrandingSet> => {
+    if (!(await merchantExists(tx, merchantId))) return { kind: 'not_found' }
+    await upsertBranding(tx, merchantId, change, deps.clock())
+    return { kind: 'set' }
+  })
+}
+
+function isName(name: string): boolean {
+  const length = [...name].length
+  return name.trim() !== '' && length <= NAME_LENGTH_MAX && !/\p{Cc}/u.test(name)
+}

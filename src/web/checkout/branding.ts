@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto'
+import { brandColours, type HexColour } from '../../core/checkout/brand-colours.ts'
+
+/** How a merchant's pages look. */
+export type Branding = {
+  readonly colour: HexColour | null
+  readonly logo: Logo | null
+}
+
+export type Logo = {
+  /** Path on our own origin. */
+  readonly path: string
+  /** Pixels at twice the size at which it is shown. */
+  readonly width: number
+  readonly height: number
+}
+
+export const NO_BRANDING: Branding = { colour: null, logo: null }
+
+/** The merchant's colours over those of the style; empty where they chose none. */
+export function brandStyle({ colour }: Branding): string {
+  if (colour === null) return ''
+  const { light, dark } = brandColours(colour)
+  const variables = ({ accent, onAccent }: typeof light) =>
+    `:root{--accent:${accent};--on-accent:${onAccent}}`
+  return `${variables(light)}@media(prefers-color-scheme:dark){${variables(dark)}}`
+}
+
+/** A text as a source of the content security policy (CSP 3 §2.3.1). */
+export const hashOf = (text: string): string =>
+  `'sha256-${createHash('sha256').update(text).digest('base64')}'`

@@ -1,0 +1,87 @@
+import type { Clock } from '../../clock.ts'
+import type { AssetId } from '../../core/assets.ts'
+import type { CoinFault, CoinOffer } from '../../core/checkout/coin-offers.ts'
+import type { TipHeights } from '../../core/invoice/render.ts'
+import type { Invoice } from '../../core/invoice/types.ts'
+import type { Branding } from './branding.ts'
+import type { Scenario } from './test-panel.tsx'
+
+export type Tenant = { readonly merchantId: string; readonly livemode: boolean }
+
+/** What a token opens: an invoice, whose shop it is, and what the buyer may still do about it. */
+export type CheckoutFacts = {
+  readonly invoice: Invoice
+  readonly merchantName: string
+  readonly tipHeightOf: TipHeights
+  /** Empty where the coin cannot be changed. */
+  readonly otherCoins: readonly CoinOffer[]
+  readonly reopenable: boolean
+}
+
+/** What a payment link's URL opens. */
+export type PaymentPageFacts =
+  | { readonly kind: 'neutral' }
+  | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
+  | { readonly kind: 'bad_amount'; readonly tenant: Tenant }
+  | {
+      readonly kind: 'open'
+      readonly tenant: Tenant
+      readonly merchantName: string
+      readonly linkName: string
+      readonly usdCents: bigint
+      readonly expiresAtMs: number | null
+      readonly durationMinutes: number
+      readonly defaultAsset: AssetId | null
+      readonly coins: readonly CoinOffer[]
+    }
+
+export type PaymentPageQuery = {
+  readonly slug: string
+  readonly checkoutToken?: string | undefined
+  readonly usd?: string | undefined
+}
+
+type MadeInvoice = { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
+type AssetRefused = { readonly kind: 'asset_unavailable'; readonly reason: CoinFault | 'asset_not_accepted' }
+type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
+
+export type CheckoutDeps = {
+  readonly clock: Clock
+  readonly log: { error(details: object, message: string): void }
+  /** Null for every token that opens nothing, whatever the reason. Throws where the database cannot be asked. */
+  readonly readCheckout: (token: string) => Promise<CheckoutFacts | null>
+  /** Reads only: opening a payment link makes nothing. */
+  readonly readPaymentPage: (query: PaymentPageQuery) => Promise<PaymentPageFacts>
+  readonly continueCheckout: (
+    query: PaymentPageQuery & { readonly asset: AssetId },
+  ) => Promise<MadeInvoice | AssetRefused | { readonly kind: 'neutral' | 'bad_amount' }>
+  readonly switchAsset: (
+    change: OwnInvoice & { readonly asset: AssetId },
+  ) => Promise<
+    | AssetRefused
+    | { readonly kind: 'switched' | 'unchanged' | 'not_allowed' | 'paid_already' | 'closed' | 'not_found' }
+  >
+  readonly reopenInvoice: (
+    invoice: OwnInvoice,
+  ) => Promise<MadeInvoice | AssetRefused | { readonly kind: 'not_reopenable' | 'not_found' }>
+  /** The token of an invoice's page. */
+  readonly tokenOf: (invoice: OwnInvoice) => string
+  /** How the merchant's pages look. */
+  readonly readBranding: (merchantId: string) => Promise<Branding>
+  /** A merchant's logo by its digest; null where that is not, or no longer, theirs. */
+  readonly readLogo: (merchantId: string, digest: string) => Promise<Uint8Array<ArrayBuffer> | null>
+  /** The signed receipt of a paid invoice as JSON; null where there is none. */
+  readonly readReceipt?: (token: string) => Promise<string | null>
+  /** Present where test invoices can be paid on sandbox chains. */
+  readonly sandbox?: {
+    /** Whether invoices in this asset can be paid there; the panel stands on no other. */
+    serves(asset: AssetId, livemode: boolean): boolean
+    /** Throws where it could not pay. */
+    payInvoice(request: {
+      tenant: { merchantId: string; livemode: boolean }
+      invoiceId: string
+      scenario: Scenario
+      source: 'checkout'
+    }): Promise<unknown>
+  }
+}

@@ -1,0 +1,61 @@
+import { ASSETS } from '../../core/assets.ts'
+import type { CoinFault, CoinOffer } from '../../core/checkout/coin-offers.ts'
+import { coin } from './amounts.ts'
+import type { ShopPage } from './checkout-page.ts'
+import { fill } from './language.ts'
+
+/** The coins as cards to choose from. One that cannot be used says why, and is the only one disabled. */
+export function CoinCards(props: {
+  page: ShopPage
+  coins: readonly CoinOffer[]
+  chosen: string | null
+  legend: string
+}) {
+  const { page, coins, legend } = props
+  const { messages } = page.language
+  const usable = coins.filter(({ available }) => available)
+  const chosen = usable.find(({ asset }) => asset === props.chosen) ?? usable[0]
+  return (
+    <fieldset class="coins">
+      <legend>{legend}</legend>
+      {coins.map((offer) => {
+        const { symbol, networkName } = ASSETS[offer.asset]
+        const id = `coin-${offer.asset}`
+        return (
+          <label class="coin" for={id}>
+            <input
+              type="radio"
+              name="asset"
+              id={id}
+              value={offer.asset}
+              required
+              checked={offer === chosen}
+              disabled={!offer.available}
+            />
+            <span class="coin-name">
+              <bdi>{symbol}</bdi> <small>{fill(messages.open_network, { network: networkName })}</small>
+            </span>
+            <small class="coin-amount">
+              {offer.available && offer.amount !== null ? (
+                <bdi dir="ltr">≈ {coin(offer.asset, offer.amount)}</bdi>
+              ) : (
+                reasonOf(page, offer.reason)
+              )}
+            </small>
+          </label>
+        )
+      })}
+    </fieldset>
+  )
+}
+
+function reasonOf({ language: { messages } }: ShopPage, reason: CoinFault | null): string {
+  switch (reason) {
+    case 'rate_unavailable':
+      return messages.unavailable_price
+    case 'amount_too_small':
+      return messages.unavailable_minimum
+    default:
+      return messages.unavailable
+  }
+}

@@ -1,0 +1,37 @@
+import type { Network } from '../../core/assets.ts'
+
+/** Confirmations are to be seen counting; the board that is read is at most half a second old anyway. */
+const POLL_MS = 1_000
+
+type Tips = ReadonlyMap<Network, number>
+
+/**
+ * Tells, about once a second, on which networks new blocks were read: a confirmation more is no change of an
+ * invoice, so nobody else would. Asks nothing while nobody watches. The answer ends it.
+ */
+export function followTips(deps: {
+  readonly isWatched: () => boolean
+  readonly read: () => Promise<Tips>
+  readonly onMoved: (networks: ReadonlySet<Network>) => void
+  readonly onError: (error: unknown) => void
+}): () => void {
+  let known: Tips = new Map()
+  let isReading = false
+  const look = async () => {
+    if (isReading || !deps.isWatched()) return
+    isReading = true
+    try {
+      const tips = await deps.read()
+      const moved = [...tips].filter(([network, height]) => known.get(network) !== height)
+      known = tips
+      if (moved.length > 0) deps.onMoved(new Set(moved.map(([network]) => network)))
+    } catch (error) {
+      deps.onError(error)
+    } finally {
+      isReading = false
+    }
+  }
+  const timer = setInterval(look, POLL_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,168 @@
+import type { Context, Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { ASSET_IDS } from '../../core/assets.ts'
+import type { CheckoutDeps } from './checkout-deps.ts'
+import type { CheckoutPage, Notice } from './checkout-page.ts'
+import { contentSecurityPolicy } from './content-security.ts'
+import { renderCheckoutDocument, renderReceiptDocument } from './document.tsx'
+import { type FoundCheckout, findCheckout, isPayable, pageOf, snapshotOf } from './invoice-snapshots.ts'
+import type { LiveStreams } from './live-streams.ts'
+import { formFields, isOwnForm, languageOf } from './page-request.ts'
+import { missing, refused } from './plain-pages.ts'
+import { isScenario } from './test-panel.tsx'
+
+const FORM_BYTES_MAX = 1_024
+const VERSION_LENGTH_MAX = 32
+
+/** The page of one invoice, what it asks for while it is open, and its forms. */
+export function serveInvoicePages(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void {
+  app.get('/i/:token', async (c) => {
+    const found = await findCheckout(deps, c.req.param('token'))
+    if (found === null) return missing(c)
+    const watching = c.req.query('watch') === '1'
+    return answerPage(c, deps, { ...pageOf(deps, found, languageOf(c)), watching })
+  })
+  app.get('/i/:token/state', async (c) => {
+    const found = await findCheckout(deps, c.req.param('token'))
+    if (found === null) return c.json({ error: 'not_found' }, 404)
+    const snapshot = snapshotOf(deps, pageOf(deps, found, languageOf(c)))
+    return c.json(c.req.query('version') === snapshot.version ? { ...snapshot, html: null } : snapshot)
+  })
+  serveReceipt(app, deps)
+  serveEvents(app, deps, streams)
+  serveForms(app, deps)
+}
+
+function serveReceipt(app: Hono, deps: CheckoutDeps): void {
+  app.get('/i/:token/receipt', async (c) => {
+    const found = await findCheckout(deps, c.req.param('token'))
+    if (found === null) return missing(c)
+    const page = pageOf(deps, found, languageOf(c))
+    if (page.view.paidAtMs === null) return c.redirect(`../${page.token}${page.langQuery}`, 303)
+    return c.html(renderReceiptDocument(page), 200, {
+      'content-security-policy': contentSecurityPolicy(page.branding),
+    })
+  })
+  app.get('/i/:token/receipt.json', async (c) => {
+    const receipt = await deps.readReceipt?.(c.req.param('token'))
+    if (receipt === undefined || receipt === null) return missing(c)
+    return c.body(receipt, 200, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-disposition': 'attachment; filename="receipt.json"',
+    })
+  })
+}
+
+function serveEvents(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void {
+  app.get('/i/:token/events', async (c) => {
+    const token = c.req.param('token')
+    const found = await deps.readCheckout(token)
+    if (found === null) return c.json({ error: 'not_found' }, 404)
+    const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
+    // Hono answers HEAD with this handler and throws the body away, which would leave the stream open for ever.
+    if (c.req.method === 'HEAD') return c.body(null, 200, headers)
+    const version = (c.req.query('version') ?? '').slice(0, VERSION_LENGTH_MAX)
+    const language = languageOf(c).language.tag
+    const stream = streams.open({ invoiceId: found.invoice.id, token, version, language })
+    return stream === null
+      ? c.json({ error: 'busy' }, 503, { 'retry-after': '15' })
+      : c.body(stream, 200, headers)
+  })
+}
+
+function serveForms(app: Hono, deps: CheckoutDeps): void {
+  const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
+  const form = (
+    path: string,
+    answer: (c: Context, found: FoundCheckout) => Promise<Response> | Response,
+  ): void => {
+    app.post(path, limit, async (c) => {
+      const found = await findCheckout(deps, c.req.param('token') ?? '')
+      if (found === null) return missing(c)
+      return isOwnForm(c) ? answer(c, found) : refused(c)
+    })
+  }
+  form('/i/:token/test-pay', (c, found) => playScenario(c, deps, found))
+  form('/i/:token/switch', (c, found) => switchCoin(c, deps, found))
+  form('/i/:token/reopen', (c, found) => reopen(c, deps, found))
+}
+
+async function playScenario(c: Context, deps: CheckoutDeps, found: FoundCheckout): Promise<Response> {
+  if (deps.sandbox === undefined || !isPayable(deps, found)) return missing(c)
+  const fields = await formFields(c, ['scenario'])
+  if (fields === null || !isScenario(fields.scenario)) return refused(c)
+  const { scenario } = fields
+  try {
+    await deps.sandbox.payInvoice({ ...ownOf(found), scenario, source: 'checkout' })
+  } catch (error) {
+    deps.log.error({ err: error, scenario }, 'the sandbox could not pay an invoice')
+    return again(c, deps, found, 'sandbox_failed', 503)
+  }
+  return backTo(c, found.token)
+}
+
+async function switchCoin(c: Context, deps: CheckoutDeps, found: FoundCheckout): Promise<Response> {
+  const fields = await formFields(c, ['asset'])
+  const asset = ASSET_IDS.find((id) => id === fields?.asset)
+  if (fields === null || asset === undefined) return refused(c)
+  const switched = await deps.switchAsset({ ...ownOf(found), asset })
+  switch (switched.kind) {
+    case 'switched':
+    case 'unchanged':
+      return backTo(c, found.token)
+    case 'asset_unavailable':
+      return again(c, deps, found, 'open_coin_failed', 503)
+    case 'not_found':
+      return missing(c)
+    default:
+      return again(c, deps, found, 'switch_refused', 409)
+  }
+}
+
+async function reopen(c: Context, deps: CheckoutDeps, found: FoundCheckout): Promise<Response> {
+  if ((await formFields(c, [])) === null) return refused(c)
+  const reopened = await deps.reopenInvoice(ownOf(found))
+  switch (reopened.kind) {
+    case 'invoice':
+      return backTo(c, deps.tokenOf(reopened))
+    case 'asset_unavailable':
+      return again(c, deps, found, 'reopen_refused', 503)
+    case 'not_found':
+      return missing(c)
+    default:
+      // A payment was found meanwhile, or the shop does not offer it: the page says how things stand.
+      return backTo(c, found.token)
+  }
+}
+
+const ownOf = ({ invoice: { merchantId, livemode, id: invoiceId } }: FoundCheckout) => ({
+  tenant: { merchantId, livemode },
+  invoiceId,
+})
+
+/** To the page of an invoice, from one of its forms. */
+const backTo = (c: Context, token: string): Response =>
+  c.redirect(`../${token}${languageOf(c).langQuery}`, 303)
+
+/** The page as it is now, with what went wrong. */
+async function again(
+  c: Context,
+  deps: CheckoutDeps,
+  found: FoundCheckout,
+  notice: Notice,
+  status: 409 | 503,
+): Promise<Response> {
+  const fresh = (await findCheckout(deps, found.token)) ?? found
+  return answerPage(c, deps, { ...pageOf(deps, fresh, languageOf(c)), notice }, status)
+}
+
+function answerPage(
+  c: Context,
+  deps: CheckoutDeps,
+  page: CheckoutPage,
+  status: 200 | 409 | 503 = 200,
+): Response | Promise<Response> {
+  return c.html(renderCheckoutDocument(page, deps.clock().getTime()), status, {
+    'content-security-policy': contentSecurityPolicy(page.branding),
+  })
+}

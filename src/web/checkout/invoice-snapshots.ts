@@ -1,0 +1,76 @@
+import { networkOf } from '../../core/assets.ts'
+import { checkoutView } from '../../core/checkout/checkout-state.ts'
+import type { Branding } from './branding.ts'
+import type { CheckoutDeps, CheckoutFacts } from './checkout-deps.ts'
+import type { CheckoutPage } from './checkout-page.ts'
+import { renderCheckoutMain } from './document.tsx'
+import { ENGLISH, languageNamed } from './language.ts'
+import { type FullSnapshot, LiveStreams } from './live-streams.ts'
+import type { PageLanguage } from './page-request.ts'
+import { titleOf } from './words.ts'
+
+/** All that the page of a token is drawn from. */
+export type FoundCheckout = CheckoutFacts & { readonly token: string; readonly branding: Branding }
+
+/** What a token opens, with the look of its shop; null where it opens nothing. */
+export async function findCheckout(deps: CheckoutDeps, token: string): Promise<FoundCheckout | null> {
+  const found = await deps.readCheckout(token)
+  if (found === null) return null
+  return { ...found, token, branding: await deps.readBranding(found.invoice.merchantId) }
+}
+
+export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageLanguage): CheckoutPage {
+  const { invoice, merchantName, branding, token, otherCoins, reopenable } = found
+  return {
+    ...language,
+    view: checkoutView(invoice, deps.clock().getTime(), found.tipHeightOf),
+    invoiceId: invoice.id,
+    merchantName,
+    branding,
+    token,
+    otherCoins,
+    reopenable,
+    watching: false,
+    notice: null,
+    signedReceipt: deps.readReceipt !== undefined && invoice.paidAtMs !== null,
+    sandbox: isPayable(deps, found),
+  }
+}
+
+/** Whether a sandbox chain can pay the invoice. */
+export function isPayable(deps: CheckoutDeps, { invoice }: CheckoutFacts): boolean {
+  return deps.sandbox !== undefined && !invoice.livemode && deps.sandbox.serves(invoice.asset, false)
+}
+
+export function snapshotOf(deps: CheckoutDeps, page: CheckoutPage): FullSnapshot {
+  const { view } = page
+  return {
+    version: view.version,
+    state: view.state,
+    title: titleOf(page),
+    deadline: view.payable ? new Date(view.deadlineMs).toISOString() : null,
+    server_time: deps.clock().toISOString(),
+    html: renderCheckoutMain(page),
+  }
+}
+
+/** The open pages, each told in its own language; an invoice is read once for all of them. */
+export function liveStreamsOf(deps: CheckoutDeps): LiveStreams {
+  return new LiveStreams({
+    read: async (token, languages) => {
+      const found = await findCheckout(deps, token)
+      if (found === null) return null
+      const pages = languages.map((tag) => {
+        const language = languageNamed(tag) ?? ENGLISH
+        return [tag, pageOf(deps, found, { language, langQuery: `?lang=${language.tag}` })] as const
+      })
+      const { invoice } = found
+      const counts = pages.some(([, page]) => page.view.progress !== null)
+      return {
+        byLanguage: new Map(pages.map(([tag, page]) => [tag, snapshotOf(deps, page)])),
+        movesWith: counts ? networkOf(invoice.asset, invoice.livemode) : null,
+      }
+    },
+    onError: (error) => deps.log.error({ err: error }, 'an open checkout page could not be refreshed'),
+  })
+}

@@ -1,0 +1,71 @@
+import { deadlineStyle, duration, usd, utcTime } from './amounts.ts'
+import type { OpenPage } from './checkout-page.ts'
+import { CoinCards } from './coin-cards.tsx'
+import { Icon } from './icons.tsx'
+import { fill, fillParts } from './language.ts'
+import { NoticeBox, Shop } from './shop.tsx'
+
+/** What the URL of an open page holds besides the language. */
+export function openQuery(page: OpenPage): URLSearchParams {
+  const query = new URLSearchParams()
+  if (page.checkoutToken !== undefined) query.set('checkout_token', page.checkoutToken)
+  if (page.usd !== undefined) query.set('usd', page.usd)
+  return query
+}
+
+/** A payment link before the buyer continues: what it costs, and with which coin to pay it. */
+export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
+  const { language, merchantName: merchant, langQuery } = page
+  const { messages } = language
+  const isPayable = page.coins.some(({ available }) => available)
+  return (
+    <main id="checkout">
+      <div class="card">
+        <Shop page={page} />
+        <section class="open">
+          <h1 id="heading">{usd(language, page.usdCents)}</h1>
+          <p class="lead">
+            <bdi>{page.linkName}</bdi>
+          </p>
+          <NoticeBox page={page} />
+          <form method="post" action={`./${page.slug}${langQuery}`} id="open-form">
+            {[...openQuery(page)].map(([name, value]) => (
+              <input type="hidden" name={name} value={value} />
+            ))}
+            <CoinCards page={page} coins={page.coins} chosen={page.chosen} legend={messages.open_heading} />
+            {isPayable ? (
+              <>
+                <Window page={page} nowMs={nowMs} />
+                <button type="submit" class="button" id="continue">
+                  {messages.open_continue}
+                </button>
+              </>
+            ) : (
+              <p class="notice" role="status">
+                <Icon name="alert" />
+                <span>{fill(messages.open_none, { merchant })}</span>
+              </p>
+            )}
+          </form>
+        </section>
+      </div>
+    </main>
+  )
+}
+
+function Window({ page, nowMs }: { page: OpenPage; nowMs: number }) {
+  const { language, expiresAtMs } = page
+  const { messages } = language
+  if (expiresAtMs === null) {
+    return (
+      <p class="rate">{fill(messages.open_lock, { duration: duration(language, page.durationMinutes) })}</p>
+    )
+  }
+  const style = deadlineStyle(nowMs, expiresAtMs)
+  const time = (
+    <time dateTime={new Date(expiresAtMs).toISOString()} data-style={style}>
+      {utcTime(language, expiresAtMs, style)}
+    </time>
+  )
+  return <p class="rate">{fillParts(messages.pay_by, { time })}</p>
+}

@@ -1,0 +1,39 @@
+import type { Context } from 'hono'
+import { type Language, languageAccepted, languageNamed } from './language.ts'
+
+/** In what language a page was asked for. */
+export type PageLanguage = {
+  readonly language: Language
+  /** `?lang=…` where the URL named one: it goes on over links and forms. Else empty. */
+  readonly langQuery: string
+}
+
+/** The one language of `?lang=`, else the browser's. A value that is none of ours, or two, counts for nothing. */
+export function languageOf(c: Context): PageLanguage {
+  const named = c.req.queries('lang')
+  const language = named?.length === 1 ? languageNamed(named[0]) : null
+  if (language !== null) return { language, langQuery: `?lang=${language.tag}` }
+  return { language: languageAccepted(c.req.header('accept-language')), langQuery: '' }
+}
+
+/** Browsers tell where a form was sent from; only a page's own form may come. */
+export function isOwnForm(c: Context): boolean {
+  return ['same-origin', 'none', undefined].includes(c.req.header('sec-fetch-site'))
+}
+
+/**
+ * The fields of a form that has no others than `allowed`, each at most once; null for anything else, a body of
+ * another kind included.
+ */
+export async function formFields<Name extends string>(
+  c: Context,
+  allowed: readonly Name[],
+): Promise<{ readonly [name in Name]?: string } | null> {
+  const fields: { [name in Name]?: string } = {}
+  for (const [name, value] of new URLSearchParams(await c.req.text())) {
+    const known = allowed.find((one) => one === name)
+    if (known === undefined || fields[known] !== undefined) return null
+    fields[known] = value
+  }
+  return fields
+}

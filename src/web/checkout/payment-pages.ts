@@ -1,0 +1,98 @@
+import type { Context, Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { ASSET_IDS } from '../../core/assets.ts'
+import type { CheckoutDeps, PaymentPageFacts, PaymentPageQuery } from './checkout-deps.ts'
+import type { Notice } from './checkout-page.ts'
+import { contentSecurityPolicy } from './content-security.ts'
+import { renderOpenDocument } from './document.tsx'
+import { formFields, isOwnForm, languageOf } from './page-request.ts'
+import { missing, plainPage, refused } from './plain-pages.ts'
+
+const FORM_BYTES_MAX = 4_096
+const VALUE_LENGTH_MAX = 512
+
+type OpenFacts = Extract<PaymentPageFacts, { kind: 'open' }>
+
+/** Payment links and checkout sessions under `/l/`. Opening one makes nothing; its form makes the invoice. */
+export function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
+  app.get('/l/:slug', async (c) => {
+    const [token, ...moreTokens] = c.req.queries('checkout_token') ?? []
+    const [usd, ...moreAmounts] = c.req.queries('usd') ?? []
+    // A URL that says two things was changed by somebody.
+    if (moreTokens.length > 0 || isTooLong(token)) return missing(c)
+    if (moreAmounts.length > 0 || isTooLong(usd)) return plainPage(c, 'bad_amount', 400)
+    const query = { slug: c.req.param('slug'), checkoutToken: token, usd }
+    const facts = await deps.readPaymentPage(query)
+    return facts.kind === 'open' ? answerOpen(c, deps, query, facts) : answerOther(c, deps, facts)
+  })
+  const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
+  app.post('/l/:slug', limit, async (c) => {
+    if (!isOwnForm(c)) return refused(c)
+    const fields = await formFields(c, ['checkout_token', 'usd', 'asset'])
+    if (fields === null || isTooLong(fields.checkout_token) || isTooLong(fields.usd)) return refused(c)
+    const query = { slug: c.req.param('slug'), checkoutToken: fields.checkout_token, usd: fields.usd }
+    const asset = ASSET_IDS.find((id) => id === fields.asset)
+    if (asset === undefined) return openAgain(c, deps, query, 'open_choose', 400)
+    const continued = await deps.continueCheckout({ ...query, asset })
+    return continued.kind === 'asset_unavailable'
+      ? openAgain(c, deps, query, 'open_coin_failed', 503)
+      : answerOther(c, deps, continued)
+  })
+}
+
+const isTooLong = (value: string | undefined): boolean => (value ?? '').length > VALUE_LENGTH_MAX
+
+/** Everything but the open page. */
+function answerOther(
+  c: Context,
+  deps: CheckoutDeps,
+  facts:
+    | Extract<PaymentPageFacts, { kind: 'invoice' }>
+    | { readonly kind: Exclude<PaymentPageFacts['kind'], 'invoice' | 'open'> },
+): Response | Promise<Response> {
+  switch (facts.kind) {
+    case 'invoice':
+      return c.redirect(`../i/${deps.tokenOf(facts)}${languageOf(c).langQuery}`, 303)
+    case 'bad_amount':
+      return plainPage(c, 'bad_amount', 400)
+    default:
+      return missing(c)
+  }
+}
+
+async function openAgain(
+  c: Context,
+  deps: CheckoutDeps,
+  query: PaymentPageQuery,
+  notice: Notice,
+  status: 400 | 503,
+): Promise<Response> {
+  const facts = await deps.readPaymentPage(query)
+  return facts.kind === 'open'
+    ? answerOpen(c, deps, query, facts, { notice, status })
+    : answerOther(c, deps, facts)
+}
+
+async function answerOpen(
+  c: Context,
+  deps: CheckoutDeps,
+  query: PaymentPageQuery,
+  facts: OpenFacts,
+  outcome: { notice: Notice | null; status: 200 | 400 | 503 } = { notice: null, status: 200 },
+): Promise<Response> {
+  const branding = await deps.readBranding(facts.tenant.merchantId)
+  const page = {
+    ...languageOf(c),
+    ...facts,
+    branding,
+    notice: outcome.notice,
+    livemode: facts.tenant.livemode,
+    slug: query.slug,
+    checkoutToken: query.checkoutToken,
+    usd: query.usd,
+    chosen: facts.defaultAsset,
+  }
+  return c.html(renderOpenDocument(page, deps.clock().getTime()), outcome.status, {
+    'content-security-policy': contentSecurityPolicy(branding),
+  })
+}

@@ -1,0 +1,28 @@
+import type { Context } from 'hono'
+import { renderPlainDocument } from './document.tsx'
+import { languageOf } from './page-request.ts'
+
+const PAGES = {
+  missing: { icon: 'search', reload: 'never' },
+  refused: { icon: 'alert', reload: 'never' },
+  problem: { icon: 'alert', reload: 'always' },
+  bad_amount: { icon: 'alert', reload: 'never' },
+} as const
+
+/** A page of plain words in the buyer's language, for everything that is not a payment's page. */
+export function plainPage(
+  c: Context,
+  kind: keyof typeof PAGES,
+  status: 400 | 404 | 413 | 503,
+): Response | Promise<Response> {
+  const { language } = languageOf(c)
+  const { messages } = language
+  const words = { title: messages[`${kind}_title`], lead: messages[`${kind}_lead`], ...PAGES[kind] }
+  return c.html(renderPlainDocument(language, words), status)
+}
+
+/** One page for everything that opens nothing: tampered with, another mode's, expired, or never issued. */
+export const missing = (c: Context): Response | Promise<Response> => plainPage(c, 'missing', 404)
+
+/** For a form that no page of ours sends. */
+export const refused = (c: Context): Response | Promise<Response> => plainPage(c, 'refused', 400)

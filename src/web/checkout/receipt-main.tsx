@@ -1,0 +1,87 @@
+import { ASSETS } from '../../core/assets.ts'
+import { coin, usd, usdPrice } from './amounts.ts'
+import type { CheckoutPage } from './checkout-page.ts'
+import { fill } from './language.ts'
+import { LocalTime, paymentStatus, Row } from './receipt.tsx'
+import { Shop } from './shop.tsx'
+
+/** The whole receipt: what was paid, to whom, when, at which price, and where it stands on the chain. */
+export function ReceiptMain({ page }: { page: CheckoutPage }) {
+  const { view, language, token, langQuery } = page
+  const { messages } = language
+  const { symbol, networkName } = ASSETS[view.asset]
+  return (
+    <main id="checkout">
+      <div class="card">
+        <Shop page={page} />
+        <section class="paper">
+          <h1 id="heading">{messages.receipt_heading}</h1>
+          <dl class="receipt">
+            {view.usdCents !== null && (
+              <Row term={messages.total}>
+                <strong>{usd(language, view.usdCents)}</strong>
+              </Row>
+            )}
+            <Row term={messages.amount_label}>{coin(view.asset, view.amount)}</Row>
+            {view.received !== view.amount && (
+              <Row term={messages.received}>{coin(view.asset, view.received)}</Row>
+            )}
+            {view.usdPerUnit !== null && (
+              <Row term={messages.receipt_price}>
+                {fill(messages.rate, { symbol, usd: usdPrice(language, view.usdPerUnit) })}
+              </Row>
+            )}
+            <Row term={messages.network_label}>{networkName}</Row>
+            {view.paidAtMs !== null && (
+              <Row term={messages.paid_at}>
+                <LocalTime language={language} ms={view.paidAtMs} />
+              </Row>
+            )}
+            <LongRow term={messages.receipt_address} text={view.address} />
+            <LongRow term={messages.receipt_number} text={page.invoiceId} />
+            {view.payments.map((payment) => (
+              <>
+                <div class="transaction">
+                  <dt>{messages.transaction}</dt>
+                  <dd>
+                    {coin(payment.asset, payment.amount)} · {paymentStatus(language, payment)}
+                    <bdi class="txid" dir="ltr">
+                      {payment.txid}:{payment.outputIndex}
+                    </bdi>
+                  </dd>
+                </div>
+                {payment.blockHash !== null && (
+                  <LongRow term={messages.receipt_block} text={payment.blockHash} />
+                )}
+              </>
+            ))}
+          </dl>
+          {page.signedReceipt && <p class="keep">{messages.receipt_signed_lead}</p>}
+          <p class="links">
+            {page.signedReceipt && (
+              <a class="button second" id="signed-receipt" href={`../${token}/receipt.json`} download>
+                {messages.receipt_signed}
+              </a>
+            )}
+            <a class="button second" href={`../${token}${langQuery}`}>
+              {messages.receipt_back}
+            </a>
+          </p>
+        </section>
+      </div>
+    </main>
+  )
+}
+
+function LongRow({ term, text }: { term: string; text: string }) {
+  return (
+    <div class="transaction">
+      <dt>{term}</dt>
+      <dd>
+        <bdi class="txid" dir="ltr">
+          {text}
+        </bdi>
+      </dd>
+    </div>
+  )
+}

@@ -1,0 +1,61 @@
+import type { ShopPage } from './checkout-page.ts'
+import { Icon } from './icons.tsx'
+import { LANGUAGES } from './language.ts'
+
+/** Whose shop this is: logo or initial, and the name. */
+export function Shop({ page }: { page: ShopPage }) {
+  const { merchantName: name, branding } = page
+  const initial = [...name.trim()][0] ?? '·'
+  return (
+    <header class="shop">
+      {branding.logo === null ? (
+        <span class="avatar" aria-hidden="true">
+          {initial.toUpperCase()}
+        </span>
+      ) : (
+        <img
+          class="logo"
+          src={branding.logo.path}
+          width={Math.ceil(branding.logo.width / 2)}
+          height={Math.ceil(branding.logo.height / 2)}
+          alt=""
+        />
+      )}
+      <bdi class="shop-name">{name}</bdi>
+    </header>
+  )
+}
+
+/** What the last thing asked of the page came to, where it did not succeed. */
+export function NoticeBox({ page }: { page: ShopPage }) {
+  if (page.notice === null || page.notice === 'sandbox_failed') return null
+  return (
+    <p class="notice" id="notice" role="alert">
+      <Icon name="alert" />
+      <span>{page.language.messages[page.notice]}</span>
+    </p>
+  )
+}
+
+/** The same page in every language. `query` is what makes the page what it is, without `lang`. */
+export function Languages({ page, query }: { page: ShopPage; query?: URLSearchParams }) {
+  const hrefOf = (tag: string) => {
+    const whole = new URLSearchParams(query)
+    whole.set('lang', tag)
+    return `?${whole}`
+  }
+  return (
+    <nav class="languages" aria-label={page.language.messages.language}>
+      {LANGUAGES.map(({ tag, name }) => (
+        <a
+          href={hrefOf(tag)}
+          lang={tag}
+          hreflang={tag}
+          {...(tag === page.language.tag ? { 'aria-current': 'true' } : {})}
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+  )
+}
