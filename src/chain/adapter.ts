@@ -104,12 +104,12 @@ export interface ChainProvider extends ChainAdapter {
 /** What several providers of one chain must settle between them before value may become final. */
 export interface ProviderAgreement {
   /**
-   * Hashes of those blocks that another provider than the followed one has too, at the same height. What is
-   * missing may be asked for again: no other provider answers, or none has come that far. Throws `ChainHalted`
-   * where one has another block there.
+   * Hashes of those blocks that another provider than the followed one has too, at the same height and on a chain that
+   * comes up to `reached`. What is missing may be asked for again: no other provider answers, or none has come that
+   * far. Throws `ChainHalted` where one has another block there.
    */
   agreedBlocks(
-    blocks: readonly { readonly height: number; readonly hash: string }[],
+    blocks: readonly { readonly height: number; readonly hash: string; readonly reached: number }[],
   ): Promise<ReadonlySet<string>>
   /** What an operator should mend though the network is followed; null where nothing. */
   readonly notice: string | null

@@ -27,7 +27,7 @@ export type NamedProvider = {
   readonly chain: ChainProvider
 }
 
-type Position = { readonly height: number; readonly hash: string }
+type Position = { readonly height: number; readonly hash: string; readonly reached: number }
 
 /**
  * Several providers of one chain as one adapter. The first is followed, and the others are asked whether they
@@ -186,10 +186,15 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   ): Promise<string | null> {
     const nowMs = this.#clock().getTime()
     if ((this.#silentUntilMs.get(provider) ?? 0) > nowMs) return `${provider.name} does not answer`
-    for (const { height, hash } of blocks) {
+    let lacking: string | null = null
+    for (const { height, hash, reached } of blocks) {
       let theirs: string | null
+      let isDeep: boolean
       try {
         theirs = await within(OPINION_TIMEOUT_MS, provider.chain.hashAt(height))
+        isDeep =
+          reached <= height ||
+          (theirs !== null && (await within(OPINION_TIMEOUT_MS, provider.chain.hashAt(reached))) !== null)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
         this.#silentUntilMs.set(provider, nowMs + ASK_AGAIN_MS)
@@ -202,9 +207,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
           `${this.#followed.name} has block ${hash} at height ${height} and ${provider.name} has ${theirs}: nothing is credited until they agree; find out which one is right`,
         )
       }
-      agreed.add(hash)
+      if (isDeep) agreed.add(hash)
+      else lacking ??= `${provider.name} has not come to block ${reached} yet`
     }
-    return null
+    return lacking
   }
 
   async #ask<Result>(question: (chain: ChainProvider) => Promise<Result>): Promise<Result> {

@@ -3,7 +3,7 @@ import { type BlockSource, readHeights } from '../chain/utxo/block-source.ts'
 import type { Clock } from '../clock.ts'
 import { ASSET_IDS, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
-import { missedIn, unconfirmedAgain } from '../core/chain/missed.ts'
+import { missedIn, stillIn, unconfirmedAgain } from '../core/chain/missed.ts'
 import type { InvoiceFacts, InvoiceOwner, OwnedBlock } from '../core/chain/reconcile.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadTransfersOf } from '../db/queries/transfers.ts'
@@ -116,9 +116,12 @@ async function recordBatch(
     readAtMs: clock().getTime(),
   }
   const missed = missedIn(reading)
-  await tell(options, mustAgree ? withoutFinality(missed) : missed)
-  const gone = await goneOf(options.blocks, missed)
-  await tell(options, unconfirmedAgain(missed, gone))
+  // What has left the chain already is never told as standing in a block, should we be cut off in between.
+  const goneBefore = await goneOf(options.blocks, missed)
+  const standing = stillIn(missed, goneBefore)
+  await tell(options, mustAgree ? withoutFinality(standing) : standing)
+  const goneMeanwhile = await goneOf(options.blocks, standing)
+  await tell(options, unconfirmedAgain(missed, new Set([...goneBefore, ...goneMeanwhile])))
   const recorded = missed.reduce((sum, { facts }) => sum + facts.length, 0)
   return { transfers: asked.length, recorded }
 }
@@ -139,12 +142,13 @@ async function tell(
 
 /** Of the blocks in these facts, the ones that have left the best chain. */
 async function goneOf(source: BlockSource, invoices: readonly InvoiceFacts[]): Promise<ReadonlySet<string>> {
-  const told = new Map<string, number>()
-  for (const { facts } of invoices) {
-    for (const fact of facts) if (fact.state === 'block') told.set(fact.block.hash, fact.block.height)
-  }
+  const told = new Set(
+    invoices.flatMap(({ facts }) =>
+      facts.flatMap((fact) => (fact.state === 'block' ? [fact.block.hash] : [])),
+    ),
+  )
   const gone = new Set<string>()
-  for (const [hash, height] of told) if ((await source.hashAt(height)) !== hash) gone.add(hash)
+  for (const hash of told) if (((await source.header(hash))?.confirmations ?? 0) < 1) gone.add(hash)
   return gone
 }
 

@@ -98,7 +98,7 @@ describe.each(CHAINS)('two providers of %s', (chain) => {
     }
   }
 
-  test('an ordinary block asks the second provider nothing, and one that makes a payment final asks it once', async () => {
+  test('an ordinary block asks the second provider nothing, and one that makes a payment final asks it for block and depth', async () => {
     const watcher = await watch()
     const invoice = await watched.openInvoice([watcher], watched.needs(2))
     await first.pay(invoice.address, AMOUNT)
@@ -110,11 +110,11 @@ describe.each(CHAINS)('two providers of %s', (chain) => {
     await first.mine(1)
     await relay(first, second)
     await watched.untilStatus(invoice.id, 'paid')
-    expect(proxies[1].calls).toEqual(['getblockhash'])
+    expect(proxies[1].calls).toEqual(['getblockhash', 'getblockhash'])
     await first.mine(3)
     await relay(first, second)
     await watched.untilRead()
-    expect(proxies[1].calls).toEqual(['getblockhash'])
+    expect(proxies[1].calls).toEqual(['getblockhash', 'getblockhash'])
   })
 
   test('a payment is paid only once the second provider has its block, and that is told meanwhile', async () => {
@@ -131,6 +131,24 @@ describe.each(CHAINS)('two providers of %s', (chain) => {
     await watched.untilStatus(invoice.id, 'paid')
     await untilTold('ok', null)
     expect(await watched.eventsOf(invoice.id)).toEqual(['payment_detected', 'confirming', 'paid'])
+  })
+
+  test('a second provider that has the block and nothing above it confirms no depth', async () => {
+    const watcher = await watch()
+    const invoice = await watched.openInvoice([watcher], watched.needs(3))
+    await first.pay(invoice.address, AMOUNT)
+    await first.mine(1)
+    await relay(first, second)
+    await watched.untilStatus(invoice.id, 'confirming')
+    await first.mine(2)
+    await untilTold(
+      'ok',
+      /payments in 1 block wait for another provider to confirm: node B has not come to block/,
+    )
+    expect(await watched.statusOf(invoice.id)).toBe('confirming')
+    await relay(first, second)
+    await watched.untilStatus(invoice.id, 'paid')
+    await untilTold('ok', null)
   })
 
   test('while the second provider is down payments are detected and wait, and are paid once it is back', async () => {

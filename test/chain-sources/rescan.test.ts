@@ -101,51 +101,60 @@ test('beside a running watcher a rescan records what is missing, and the watcher
   await watched.untilStatus(slow.id, 'paid')
 })
 
-test('a block that leaves the chain while it is read again does not keep its payment confirmed', async () => {
-  const { invoice, from, height } = await skippedPayment()
-  const programs = new ProgramSet()
-  programs.add([await node.programOf(invoice.address)])
-  const provider = openBlocks(node.rpcUrl, 'TEST_LITECOIN_RPC_URL', programs)
-  const { hash } = await watched.state()
-  const committed = watched.database.owner
-  let reorganised = false
-  await rescanBlocks({
-    pool: committed,
-    clock: systemClock,
-    network: 'litecoin-test',
-    // Reorganised between the reading and the books.
-    blocks: {
-      bestHash: () => provider.blocks.bestHash(),
-      hashAt: (at) => provider.blocks.hashAt(at),
-      hashesAt: (heights) => provider.blocks.hashesAt(heights),
-      header: (of) => provider.blocks.header(of),
-      wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
-      readBlock: (of) => provider.blocks.readBlock(of),
-      readBlocks: async (hashes) => {
-        const blocks = await provider.blocks.readBlocks(hashes)
-        if (hashes.includes(hash ?? '') && !reorganised) {
-          reorganised = true
-          await node.reorganise(3, 'waiting')
-        }
-        return blocks
+test.each(['is read again', 'is recorded'])(
+  'a block that leaves the chain while it %s does not keep its payment confirmed',
+  async (moment) => {
+    const { invoice, from, height } = await skippedPayment()
+    const programs = new ProgramSet()
+    programs.add([await node.programOf(invoice.address)])
+    const provider = openBlocks(node.rpcUrl, 'TEST_LITECOIN_RPC_URL', programs)
+    const { hash } = await watched.state()
+    const committed = watched.database.owner
+    let reorganised = false
+    const reorganiseOnce = async () => {
+      if (reorganised) return
+      reorganised = true
+      await node.reorganise(3, 'waiting')
+    }
+    await rescanBlocks({
+      pool: committed,
+      clock: systemClock,
+      network: 'litecoin-test',
+      // Reorganised between the reading and the books, or after the last look before them.
+      blocks: {
+        bestHash: () => provider.blocks.bestHash(),
+        hashAt: (at) => provider.blocks.hashAt(at),
+        hashesAt: (heights) => provider.blocks.hashesAt(heights),
+        header: async (of) => {
+          const header = await provider.blocks.header(of)
+          if (moment === 'is recorded') await reorganiseOnce()
+          return header
+        },
+        wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
+        readBlock: (of) => provider.blocks.readBlock(of),
+        readBlocks: async (hashes) => {
+          const blocks = await provider.blocks.readBlocks(hashes)
+          if (moment === 'is read again' && hashes.includes(hash ?? '')) await reorganiseOnce()
+          return blocks
+        },
       },
-    },
-    from,
-    to: height,
-    checkpoint: { height, hash: hash ?? '' },
-    mustAgree: false,
-    strangers: new Map(),
-    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
-    onBatch: () => {},
-  })
-  await provider.close()
-  expect(reorganised).toBe(true)
-  expect(await watched.paymentsOf(invoice.id)).toEqual(['detected'])
-  await watched.watchAtTip()
-  await watched.untilRead()
-  await node.mine(2)
-  await watched.untilStatus(invoice.id, 'paid')
-})
+      from,
+      to: height,
+      checkpoint: { height, hash: hash ?? '' },
+      mustAgree: false,
+      strangers: new Map(),
+      notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+      onBatch: () => {},
+    })
+    await provider.close()
+    expect(reorganised).toBe(true)
+    expect(await watched.paymentsOf(invoice.id)).toEqual(['detected'])
+    await watched.watchAtTip()
+    await watched.untilRead()
+    await node.mine(2)
+    await watched.untilStatus(invoice.id, 'paid')
+  },
+)
 
 test('money on an address that the database lost, or has not come to, is reported and recorded nowhere', async () => {
   await watched.watchAtTip()

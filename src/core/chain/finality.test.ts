@@ -57,6 +57,7 @@ test('each block is asked about once, and only what lies in an agreed one become
     tracked('d', { block: blockAt(102) }),
   ])
   expect(blocksOf(due).map(({ height }) => height)).toEqual([100, 102])
+  expect(blocksOf(due).map(({ reached }) => reached)).toEqual([102, 104])
   const facts = settled(due, new Set(['block-100']))
   expect(facts.map(({ invoiceId }) => invoiceId)).toEqual(['inv_a', 'inv_b'])
   expect(facts[0]?.facts).toMatchObject([{ state: 'block', confirmations: 51, minimumConfirmations: 3 }])
@@ -82,4 +83,16 @@ test('a transfer that waits for a mark is due once its block has it, however dee
   const told = settled(dueAt(900, { safe: 100, finalized: 99 }, [safe]), new Set(['block-100']))
   expect(told[0]?.facts).toMatchObject([{ mark: 'safe', minimumConfirmations: 1 }])
   expect(withoutFinality(told)[0]?.facts[0]).not.toHaveProperty('mark')
+})
+
+test('another provider must reach the depth of the deepest rule in a block; a mark is asked for by itself', () => {
+  const due = dueAt(150, { safe: 200, finalized: 0 }, [
+    tracked('a', { finality: 6 }),
+    tracked('b', { finality: 2 }),
+    tracked('c', { finality: 'safe', block: blockAt(110) }),
+  ])
+  expect(blocksOf(due).map(({ height, reached }) => [height, reached])).toEqual([
+    [100, 105],
+    [110, 110],
+  ])
 })

@@ -1,4 +1,4 @@
-import { type ConsensusMark, isFinal, type MarkHeights, markAt } from '../finality.ts'
+import { type ConsensusMark, countOf, isFinal, type MarkHeights, markAt } from '../finality.ts'
 import type { BlockPosition } from '../invoice/types.ts'
 import { FactsByInvoice, type InvoiceFacts, identityOfPayment, type TrackedTransfer } from './reconcile.ts'
 
@@ -42,9 +42,21 @@ export function dueAt(
   })
 }
 
-/** The blocks of these transfers, each once. */
-export function blocksOf(due: readonly DueTransfer[]): BlockPosition[] {
-  return [...new Map(due.map(({ block }) => [block.hash, block])).values()]
+/** A block that another provider must have too, on a chain that reaches at least so high. */
+export type BuriedBlock = BlockPosition & { readonly reached: number }
+
+/**
+ * The blocks of these transfers, each once, and how high a chain must reach to make all of them final: the depth is
+ * for another provider to confirm as much as the block.
+ */
+export function blocksOf(due: readonly DueTransfer[]): BuriedBlock[] {
+  const blocks = new Map<string, BuriedBlock>()
+  for (const { block, payment } of due) {
+    const deep = countOf(payment.finality) ?? 1
+    const reached = Math.max(block.height + deep - 1, blocks.get(block.hash)?.reached ?? 0)
+    blocks.set(block.hash, { ...block, reached })
+  }
+  return [...blocks.values()]
 }
 
 /** The facts that make final those of these transfers whose block is agreed on. */

@@ -40,6 +40,14 @@ export function missedIn(reading: SecondReading): InvoiceFacts[] {
   return facts.list()
 }
 
+/** Without those whose block has left the chain. */
+export function stillIn(invoices: readonly InvoiceFacts[], gone: ReadonlySet<string>): InvoiceFacts[] {
+  return invoices.flatMap((invoice) => {
+    const facts = invoice.facts.filter((fact) => fact.state !== 'block' || !gone.has(fact.block.hash))
+    return facts.length === 0 ? [] : [{ ...invoice, facts }]
+  })
+}
+
 /** The same transfers, whose block has left the chain meanwhile: unconfirmed until the mempool is read. */
 export function unconfirmedAgain(
   invoices: readonly InvoiceFacts[],
