@@ -87,6 +87,15 @@ test('queries know no flow and no HTTP; flows know no HTTP and no other flow', (
   expect(importsBetween(/^flows\//, /^(flows|http|web|roles)\//)).toEqual([])
 })
 
+test('flows stand on core, the database and the secrets; one alone sends something, between two transactions', () => {
+  const below =
+    /^(core|db|secrets)\/|^wire\/scopes\.ts$|^(clock|new-id|new-api-key|random-base62)\.ts$|^node:crypto$/
+  const others = importsBeyond('flows/', below).filter(
+    (line) => !/^flows\/verify-endpoint\.ts .*delivery\//.test(line),
+  )
+  expect(others).toEqual([])
+})
+
 test('only the signer role and the signer itself import the signer', () => {
   expect(importsBetween(/^(?!signer\/|roles\/signer\.ts$)/, /^signer\//)).toEqual([])
 })

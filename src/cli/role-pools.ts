@@ -35,6 +35,7 @@ function openRolePool(role: DatabaseRole, connectionString: string, log: Log): P
     connectionString,
     applicationName: `paylink-${role}`,
     max: CONNECTIONS_MAX[role],
+    guarded: role === 'api',
     // A restart of the database takes all of them at once; whoever uses the next one says what is wrong.
     onError: (error) => log.debug({ err: error, role }, 'an idle database connection was lost'),
   })

@@ -63,7 +63,10 @@ export async function commitNewInvoice(
     insertInvoice(tx, tenant, invoice, { ...claimed, keyspace: plan.deposit.keyspace }, event.sequence),
     insertEvent(tx, tenant, event),
   ])
-  return { kind: 'created', invoice, written: inserts.then(([, queued]) => queued) }
+  const written = inserts.then(([, queued]) => queued)
+  // Whoever awaits it hears of a failure; a caller that fails before it does must not leave one unheard.
+  written.catch(() => {})
+  return { kind: 'created', invoice, written }
 }
 
 const NOTHING_HAPPENED_YET = {

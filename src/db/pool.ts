@@ -24,6 +24,8 @@ export function openPool(options: {
   applicationName: string
   max: number
   onError: (error: Error) => void
+  /** Of a role that row level security shows nothing, and lets write nothing, outside a tenant's transaction. */
+  guarded?: boolean
 }): Pool {
   const pool = new pg.Pool({
     connectionString: options.connectionString,
@@ -48,5 +50,11 @@ export function openPool(options: {
   // One that dies while it is held tells its holder by the query that fails; the event says it again, and
   // without a listener it too would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
+  if (options.guarded === true) guardedPools.add(pool)
   return pool
 }
+
+const guardedPools = new WeakSet<Pool>()
+
+/** Whether a statement that finds itself outside its transaction can do no harm on this pool's connections. */
+export const isGuarded = (pool: Pool): boolean => guardedPools.has(pool)

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Pool, Queryable } from './pool.ts'
+import { isGuarded, type Pool, type Queryable } from './pool.ts'
 
 /** Whose rows a transaction may see: one merchant's, in one mode. Row level security enforces it for the API. */
 export type Tenant = { readonly merchantId: string; readonly livemode: boolean }
@@ -21,7 +21,7 @@ export function withTransaction<Result>(
   if (!MERCHANT_ID.test(tenant.merchantId)) throw new Error('a transaction was opened for no merchant')
   // set_config(…, true) ends with the transaction; a plain SET would leak to the connection's next user.
   const begin = `begin; select set_config('paylink.merchant_id', '${tenant.merchantId}', true), set_config('paylink.livemode', '${tenant.livemode ? 'true' : 'false'}', true)`
-  return runTransaction(pool, begin, work)
+  return runTransaction(pool, begin, work, isGuarded(pool))
 }
 
 /** A transaction over what no tenant owns: network state, address pool, account keys, lanes of deliveries. */
@@ -46,13 +46,16 @@ async function runTransaction<Result>(
   pool: Pool,
   begin: string,
   work: (tx: Tx) => Promise<Result>,
+  together = false,
 ): Promise<Result> {
   const client = await pool.connect()
   let broken: Error | undefined
   try {
-    // The first statement travels with the begin. Were the begin to fail, so would every statement after it:
-    // it fails only with its connection.
     const begun = outcomeOf(client.query(begin))
+    // A begin can fail by itself, cancelled by an operator: statements that travel with it would then commit one by
+    // one. They may only where row level security stops them, since the begin also says whose rows they see.
+    const early = together ? null : await begun
+    if (early !== null) throw early.error
     const result = await work(asTransaction(client))
     const failure = await begun
     if (failure !== null) throw failure.error

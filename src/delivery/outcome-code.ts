@@ -1,3 +1,5 @@
+import { ATTEMPT_CODE_NAMES } from '../wire/event.ts'
+
 /**
  * How an attempt ended: a bounded list, so that nothing a receiver says is ever stored (spec §6.2.9).
  *
@@ -12,24 +14,8 @@
  *   been sent or not: the same is written where a worker ended, or lost its database, before it sent anything.
  * - `internal`: the fault is ours; the log says more.
  */
-export const OUTCOME_CODES = [
-  'ok',
-  'http_status',
-  'redirect',
-  'timeout',
-  'dns',
-  'address_refused',
-  'connect',
-  'tls',
-  'tls_expired',
-  'tls_wrong_host',
-  'tls_untrusted',
-  'reset',
-  'malformed_response',
-  'unknown_outcome',
-  'internal',
-] as const
-export type OutcomeCode = (typeof OUTCOME_CODES)[number]
+export const OUTCOME_CODES = ATTEMPT_CODE_NAMES
+export type OutcomeCode = (typeof ATTEMPT_CODE_NAMES)[number]
 
 /** A connection that could not be made, with the code that tells why. */
 export class ConnectFailed extends Error {

@@ -2,11 +2,13 @@ import type { Config } from '../config.ts'
 import { StartRefused } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
-import { readDoctorFacts } from '../db/queries/doctor.ts'
+import { readBackendPid, readDoctorFacts } from '../db/queries/doctor.ts'
 import { readMigrationVersion } from '../db/queries/migration-version.ts'
 import { inspectKey, keyMend } from '../open-keyring.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
+/** A busy pooler may answer from another connection by chance. */
+const SESSION_LOOKS = 5
 const CLOCK_SKEW_MS_MAX = 30_000
 /** A delivery that is this long overdue has nobody who sends it. */
 const OVERDUE_SECONDS_MAX = 60
@@ -41,6 +43,7 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
       : fault(
           'Signer: it has published no keys, so that no address can be given out; start it, and read its log',
         ),
+    await sessionFinding(pool),
     await keyFinding(config, pool),
     deliveriesFinding(facts),
     facts.awaiting === 0
@@ -49,6 +52,30 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
           `Webhooks: ${facts.awaiting} events reached no endpoint; queue or recover them when one is verified`,
         ),
   ]
+}
+
+/**
+ * Two connections that are held at the same time have a server process each; a pooler that gives out its own by the
+ * transaction, or by the statement, answers both from one.
+ */
+async function sessionFinding(pool: Pool): Promise<Finding> {
+  const first = await pool.connect()
+  try {
+    const second = await pool.connect()
+    try {
+      for (let look = 0; look < SESSION_LOOKS; look++) {
+        if ((await readBackendPid(first)) !== (await readBackendPid(second))) continue
+        return fault(
+          'A pooler gives out connections by the transaction: locks and notifications are lost on it; set it to session mode, or connect to PostgreSQL itself',
+        )
+      }
+    } finally {
+      second.release()
+    }
+  } finally {
+    first.release()
+  }
+  return ok('Each connection is a session of its own')
 }
 
 async function keyFinding(config: Config, pool: Pool): Promise<Finding> {

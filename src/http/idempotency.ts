@@ -65,6 +65,8 @@ export async function createOnce(
       }
     }
     const created = await route.create(tx)
+    // Awaited below, unless the answer cannot be made: then the transaction ends with that.
+    created.written?.catch(() => {})
     const made = answerOf(created, route.status)
     await Promise.all([
       created.written,

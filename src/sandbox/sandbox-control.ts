@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ChainUnavailable } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
@@ -65,6 +66,8 @@ type Run = {
 export function createSandboxControl(deps: Deps): SandboxControl {
   const running = new Set<Promise<void>>()
   const stopping = new AbortController()
+  // Each of them listens while it waits.
+  setMaxListeners(MAX_RUNNING, stopping.signal)
   return {
     serves: (asset, livemode) => !livemode && deps.chains.has(networkOf(asset, livemode)),
     payInvoice: async (input) => {

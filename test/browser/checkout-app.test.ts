@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { SCENARIOS } from '../../src/web/checkout/test-panel.tsx'
+import { TEST_SCENARIOS as SCENARIOS } from '../../src/wire/test-payment.ts'
 import { final, INVOICES_BY_PAGE, litecoinInvoice } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
 

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { SUBSCRIBABLE_EVENT_TYPES } from '../../src/core/endpoint/subscriptions.ts'
 import { deleteDeliveredEvents } from '../../src/db/queries/delivery-upkeep.ts'
 import { type Tx, withSystemTransaction, withTransaction } from '../../src/db/transaction.ts'
-import { OUTCOME_CODES } from '../../src/delivery/outcome-code.ts'
 import { applyRetention, sweepDeliveries } from '../../src/delivery/upkeep.ts'
 import { queueEvent } from '../../src/flows/queue-event.ts'
-import { ATTEMPT_CODE_NAMES, EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
+import { EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   countRows,
@@ -183,5 +182,4 @@ test('what is being sent to an endpoint at the moment it is removed is swept onc
 
 test('what the API documents is what the program knows', () => {
   expect([...EVENT_TYPE_NAMES]).toEqual([...SUBSCRIBABLE_EVENT_TYPES])
-  expect([...ATTEMPT_CODE_NAMES]).toEqual([...OUTCOME_CODES])
 })

@@ -39,7 +39,7 @@ export async function createTestDatabase(server = inject('postgresUrl')): Promis
   const pools = {} as { [role in DatabaseRole]: Pool }
   for (const role of DATABASE_ROLES) {
     urls[role] = connectionStringFor(ownerUrl, loginRoleOf(name, role), ROLE_PASSWORD)
-    pools[role] = openTestPool(urls[role])
+    pools[role] = openTestPool(urls[role], role === 'api')
   }
   return {
     ownerUrl,
@@ -57,8 +57,8 @@ export async function createTestDatabase(server = inject('postgresUrl')): Promis
   }
 }
 
-function openTestPool(connectionString: string): Pool {
-  return openPool({ connectionString, applicationName: 'paylink-test', max: 10, onError: () => {} })
+function openTestPool(connectionString: string, guarded = false): Pool {
+  return openPool({ connectionString, applicationName: 'paylink-test', max: 10, onError: () => {}, guarded })
 }
 
 async function onServer<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {

@@ -10,11 +10,3 @@ export function encodeAddress(hrp: string, program: Uint8Array): string {
   }
   return bech32.encode(hrp, [WITNESS_VERSION_0, ...bech32.toWords(program)])
 }
-
-/** The witness program of a segwit version 0 address of the given chain, or null where the text is not one. */
-export function decodeAddress(hrp: string, address: string): Uint8Array | null {
-  const decoded = bech32.decodeUnsafe(address)
-  if (decoded === undefined || decoded.prefix !== hrp || decoded.words[0] !== WITNESS_VERSION_0) return null
-  const program = bech32.fromWordsUnsafe(decoded.words.slice(1))
-  return program !== undefined && program !== null && PROGRAM_BYTES.includes(program.length) ? program : null
-}

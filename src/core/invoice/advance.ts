@@ -9,7 +9,6 @@ import type {
   InvoiceEffect,
   InvoiceInput,
   Payment,
-  PaymentStatus,
   TransferFact,
 } from './types.ts'
 
@@ -242,9 +241,6 @@ function updatePayment(invoice: Invoice, fact: TransferFact, change: (payment: P
     payments: invoice.payments.map((payment) => (isSameTransfer(payment, fact) ? change(payment) : payment)),
   }
 }
-
-/** Statuses from which a payment can still move by itself. */
-export const UNSETTLED_PAYMENT_STATUSES: readonly PaymentStatus[] = ['detected', 'confirming']
 
 function unreachable(value: never): never {
   throw new Error(`not a possible input: ${JSON.stringify(value)}`)

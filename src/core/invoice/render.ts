@@ -9,7 +9,6 @@ import type { Invoice, Payment } from './types.ts'
 export type TipHeights = (network: Network) => number | null
 
 export type InvoiceView = ReturnType<typeof renderInvoice>
-export type PaymentView = ReturnType<typeof renderPayment>
 
 /**
  * An invoice as merchants read it, in the API and in events. `checkoutUrl` is left out of events: its token is

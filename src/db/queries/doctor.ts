@@ -53,3 +53,9 @@ export async function readDoctorFacts(db: Queryable): Promise<DoctorFacts> {
     awaiting: row.awaiting,
   }
 }
+
+/** The server process that answers this connection now. */
+export async function readBackendPid(db: Queryable): Promise<number | undefined> {
+  const { rows } = await db.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return rows[0]?.pid
+}

@@ -1,10 +1,10 @@
+import { TEST_SCENARIOS } from '../../wire/test-payment.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 
-/** What the sandbox can do to an invoice. */
-export const SCENARIOS = ['exact', 'under', 'over', 'late', 'two_parts', 'double_spend', 'reorg'] as const
-export type Scenario = (typeof SCENARIOS)[number]
+export type Scenario = (typeof TEST_SCENARIOS)[number]
 
-export const isScenario = (text: unknown): text is Scenario => SCENARIOS.some((scenario) => scenario === text)
+export const isScenario = (text: unknown): text is Scenario =>
+  TEST_SCENARIOS.some((scenario) => scenario === text)
 
 /** Buttons that pay a test invoice through the sandbox chain; plain form posts, so they work without script. */
 export function TestPanel({ page }: { page: CheckoutPage }) {
@@ -14,7 +14,7 @@ export function TestPanel({ page }: { page: CheckoutPage }) {
       <summary id="sandbox-summary">{messages.sandbox_heading}</summary>
       <p>{messages.sandbox_lead}</p>
       <form method="post" action={`./${page.token}/test-pay${page.langQuery}`} id="sandbox-form">
-        {SCENARIOS.map((scenario) => (
+        {TEST_SCENARIOS.map((scenario) => (
           <button type="submit" name="scenario" value={scenario} id={`sandbox-${scenario}`}>
             {messages[`sandbox_${scenario}`]}
           </button>
