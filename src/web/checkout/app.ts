@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { compress } from 'hono/compress'
+import { serveEmbed } from '../embed/serve-embed.ts'
 import { NO_BRANDING } from './branding.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
 import { contentSecurityPolicy, SECURITY_HEADERS } from './content-security.ts'
@@ -12,10 +13,10 @@ import { missing, plainPage } from './plain-pages.ts'
 
 /** Whether a path is one of the buyers' pages. */
 export const isBuyersPath = (path: string): boolean =>
-  path.startsWith('/i/') || path.startsWith('/l/') || path.startsWith('/logo/')
+  path === '/embed.js' || ['/i/', '/l/', '/logo/'].some((start) => path.startsWith(start))
 
 /**
- * The buyers' pages: invoices under `/i/`, payment links under `/l/`, logos. `invoiceChanged`, `tipsMoved` and
+ * The buyers' pages: invoices under `/i/`, payment links under `/l/`, logos, embed.js. `invoiceChanged`, `tipsMoved` and
  * `refreshAll` of `streams` are for whoever hears of changes; its `close` ends the open streams, so that a server
  * can stop.
  */
@@ -30,11 +31,12 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
     if (!c.res.headers.has('content-security-policy'))
       c.res.headers.set('content-security-policy', plainPolicy)
   })
-  for (const path of ['/i/:token', '/i/:token/state', '/i/:token/receipt', '/l/:slug'])
+  for (const path of ['/i/:token', '/i/:token/state', '/i/:token/receipt', '/l/:slug', '/embed.js'])
     app.use(path, compress())
   serveInvoicePages(app, deps, streams)
   servePaymentPages(app, deps)
   serveLogos(app, deps)
+  serveEmbed(app)
   app.all('*', missing)
   app.onError((error, c) => {
     deps.log.error({ err: error }, 'a checkout page failed')
