@@ -23,6 +23,7 @@ type Case = {
 /** Reorganisations of every depth, with an invoice in every state at once. */
 export function describeUtxoReorganisations(watchedChain: () => Watched): void {
   describeForgottenPayment(watchedChain)
+  describeInterrupted(watchedChain)
   test.each(DEPTHS)(
     'a reorganisation of %i blocks takes back what it held, in every state, and no more',
     async (depth) => {
@@ -126,6 +127,35 @@ async function openCases(watched: Watched, watcher: Watching, depth: number): Pr
     { invoice: lost, pays: amount, inChain: 'manual_review', outOfChain: 'manual_review' },
     { invoice: cancelled, pays: amount, inChain: 'manual_review', outOfChain: 'payment_detected' },
   ]
+}
+
+/** A node that changes its mind while a reorganisation is half in the books. */
+function describeInterrupted(watchedChain: () => Watched): void {
+  test('a credit on a branch that is left again before its checkpoint was written is taken back', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const watcher = await watched.watchAtTip()
+    const invoice = await watched.openInvoice([watcher])
+    const before = await watched.balances()
+    const [first] = await node.mine(2)
+    await watched.untilRead()
+    const mend = await watched.breakCheckpoints('higher')
+    await node.rpc('invalidateblock', [first])
+    const txid = await watched.chain.pay(invoice.address, watched.driver.amount)
+    const [branch] = await node.mine(3)
+    await watched.untilStatus(invoice.id, 'paid')
+    await watched.stopWatchers()
+    await node.rpc('invalidateblock', [branch])
+    await node.rpc('reconsiderblock', [first])
+    expect(await node.rpc<string[]>('getrawmempool')).toContain(txid)
+    await mend()
+    await watched.watchAtTip()
+    await watched.untilStatus(invoice.id, 'manual_review')
+    expect(await watched.paymentsOf(invoice.id)).toEqual(['detected'])
+    expect(await watched.balances()).toEqual(before)
+    await node.mine(1)
+    await watched.untilStatus(invoice.id, 'paid')
+  })
 }
 
 /** Transactions of the mempool that a block may hold, but for one. */

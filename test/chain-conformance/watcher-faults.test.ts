@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { LeadLost, recordMempool, recordUpdate } from '../../src/watcher/record-reading.ts'
 import { until } from '../support/litecoind.ts'
 import { sandboxDriver } from '../support/sandbox-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
@@ -60,6 +62,38 @@ test('a checkpoint that cannot be written leaves credits that whoever goes on do
   await watched.untilRead()
   expect(await watched.eventsOf(invoice.id)).toEqual(['payment_detected', 'confirming', 'paid'])
   expect(await watched.availableBalance()).toBe(before + amount)
+})
+
+test('who has lost the lead commits nothing, neither from blocks nor from the mempool', async () => {
+  const watcher = await watched.watchAtTip()
+  const adapter = watched.chain.adapter()
+  const invoice = await watched.openInvoice([{ ...watcher, adapter }])
+  await watched.stopWatchers()
+  const state = await watched.state()
+  const checkpoint = { height: state.height ?? 0, hash: state.hash ?? '', timeMs: 0 }
+  await adapter.connect()
+  const parts = {
+    adapter,
+    pool: watched.database.pools.watcher,
+    clock: systemClock,
+    agreement: null,
+    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+    leadLost: AbortSignal.abort(),
+  }
+  await watched.chain.pay(invoice.address, amount)
+  const mempool = await adapter.readMempool()
+  if (mempool === null) throw new Error('the mempool could not be read')
+  expect(mempool.transfers).toHaveLength(1)
+  await expect(recordMempool(parts, mempool)).rejects.toThrow(LeadLost)
+  await watched.chain.mine(1)
+  const update = await adapter.nextUpdate(checkpoint, 10)
+  if (update === null) throw new Error('the block was not read')
+  await expect(recordUpdate(parts, checkpoint, update)).rejects.toThrow(LeadLost)
+  const empty = { ...update, blocks: update.blocks.map((block) => ({ ...block, transfers: [] })) }
+  await expect(recordUpdate(parts, checkpoint, empty)).rejects.toThrow(LeadLost)
+  expect(await watched.paymentsOf(invoice.id)).toEqual([])
+  expect((await watched.state()).hash).toBe(state.hash)
+  await adapter.close()
 })
 
 const FAULTS: readonly [string, (url: URL) => void, RegExp][] = [

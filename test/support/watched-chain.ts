@@ -175,12 +175,16 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
     )
   }
 
-  /** From now on no checkpoint can be written: as if the process died each time just before. */
-  async breakCheckpoints(): Promise<() => Promise<void>> {
+  /**
+   * From now on no checkpoint, or none that is higher than the last, can be written: as if the process died each
+   * time just before.
+   */
+  async breakCheckpoints(which: 'all' | 'higher' = 'all'): Promise<() => Promise<void>> {
     await this.database.owner.query(`create function no_checkpoint() returns trigger language plpgsql as $$
       begin raise exception 'cut off before the checkpoint'; end $$`)
     await this.database.owner.query(`create trigger no_checkpoint before update of hash on network_state
-      for each row when (old.hash is distinct from new.hash) execute function no_checkpoint()`)
+      for each row when (old.hash is distinct from new.hash and (${which === 'all'} or new.height > old.height))
+      execute function no_checkpoint()`)
     return async () => {
       await this.database.owner.query('drop trigger no_checkpoint on network_state')
       await this.database.owner.query('drop function no_checkpoint()')
