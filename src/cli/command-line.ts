@@ -66,6 +66,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addInspections(program, output, done)
   addRescan(program, output, done)
   addListen(program, output, done)
+  addReceipts(program, output, done)
   return program
 }
 
@@ -134,6 +135,21 @@ function addRescan(program: Command, output: Output, done: (exitCode: number) =>
     .action(async (options: RescanArguments) => {
       const { rescanCommand } = await import('./rescan-command.ts')
       done(await rescanCommand(options, output))
+    })
+}
+
+function addReceipts(program: Command, output: Output, done: (exitCode: number) => void): void {
+  program
+    .command('receipt')
+    .description('check receipts')
+    .command('verify')
+    .description('say whether a receipt is as it was signed; exit code 1 where it is not')
+    .argument('<file>', 'the receipt')
+    .option('--key <file or URL>', "keys of the issuer; this installation's own unless given")
+    .option('--json', 'print one JSON object', false)
+    .action(async (file: string, options: { key?: string; json: boolean }) => {
+      const { verifyReceiptCommand } = await import('./verify-receipt.ts')
+      done(await verifyReceiptCommand(file, options, output))
     })
 }
 

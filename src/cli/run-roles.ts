@@ -7,6 +7,7 @@ import { createNotifier } from '../db/notify.ts'
 import type { OpenDatabase } from '../db/open-database.ts'
 import { createHealthApp } from '../http/health.ts'
 import { createNetworkBoard } from '../http/network-board.ts'
+import { createReceiptPart } from '../http/receipts.ts'
 import { type HttpPart, startHttpServer } from '../http/server.ts'
 import type { Log } from '../log.ts'
 import { createMetrics, serveMetrics } from '../metrics.ts'
@@ -144,6 +145,8 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       listenUrl: context.urls.api,
       sandbox,
     }
+    // Before the checkout, which owns every other path of a token.
+    parts.push(createReceiptPart({ pool, keyring, networks, log, baseUrl: config.baseUrl }))
     const checkout = openCheckout(deps)
     stops.add('the checkout', () => checkout.stop())
     endStreams = checkout.endStreams

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { canonicalJson, NotCanonical } from './canonical-json.ts'
+
+test('names are sorted by UTF-16 code units, nothing is indented, and strings are written as RFC 8785 says', () => {
+  // The order of RFC 8785, section 3.2.3.
+  const names = { '€': 1, '\r': 2, '\ufb33': 3, '1': 4, '😀': 5, '\u0080': 6, ö: 7 }
+  expect(canonicalJson(names)).toBe('{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}')
+  expect(canonicalJson({ b: [true, null, 'a\u000f\n"\\/'], a: {} })).toBe(
+    '{"a":{},"b":[true,null,"a\\u000f\\n\\"\\\\/"]}',
+  )
+})
+
+test('numbers that languages write differently, and values that JSON does not know, are refused', () => {
+  for (const value of [1.5, -0, Number.NaN, 2 ** 53, 1e21, undefined, 1n, () => 1, { a: undefined }])
+    expect(() => canonicalJson(value)).toThrow(NotCanonical)
+})

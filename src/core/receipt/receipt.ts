@@ -1,0 +1,61 @@
+import { ASSETS } from '../assets.ts'
+import { renderInvoice } from '../invoice/render.ts'
+import { deriveStatus, isCounting } from '../invoice/status.ts'
+import type { Invoice, Payment } from '../invoice/types.ts'
+import { formatCoinAmount } from '../money.ts'
+import { canonicalJson } from './canonical-json.ts'
+
+/** Names the form of a receipt, and stands before its canonical JSON in what is signed. */
+export const RECEIPT_FORMAT = 'paylink-receipt/1'
+
+export type Receipt = NonNullable<ReturnType<typeof receiptOf>>
+
+/**
+ * What a paid invoice's receipt says; null while it is not paid. The same invoice gives the same receipt each time:
+ * no time of issue, no confirmations. Nothing in it is the merchant's alone, such as metadata or an e-mail address.
+ */
+export function receiptOf(invoice: Invoice, merchantName: string, issuer: string) {
+  const status = deriveStatus(invoice)
+  if (status !== 'paid' && status !== 'overpaid') return null
+  const view = renderInvoice(invoice, () => null)
+  return {
+    format: RECEIPT_FORMAT,
+    issuer,
+    merchant: { id: invoice.merchantId, name: merchantName },
+    livemode: view.livemode,
+    invoice_id: view.id,
+    order_reference: view.order_reference,
+    status,
+    usd_amount: view.usd_amount,
+    asset: view.asset,
+    amount: view.amount,
+    amount_paid: view.amount_confirmed,
+    address: view.address,
+    rate: view.rate,
+    created_at: view.created_at,
+    expires_at: view.expires_at,
+    paid_at: view.paid_at,
+    payments: invoice.payments
+      .filter((payment) => isCounting(invoice, payment) && payment.status === 'confirmed')
+      .map(paymentOf),
+  }
+}
+
+/** What is signed: the format's name, a line feed, the receipt's canonical JSON, in UTF-8. */
+export const signedText = (receipt: unknown): string => `${RECEIPT_FORMAT}\n${canonicalJson(receipt)}`
+
+function paymentOf(payment: Payment) {
+  const { block } = payment
+  return {
+    network: payment.network,
+    txid: payment.txid,
+    output_index: payment.outputIndex,
+    asset: payment.asset,
+    amount: formatCoinAmount(payment.amount, ASSETS[payment.asset].decimals),
+    block: block === null ? null : { height: block.height, hash: block.hash, time: time(block.timeMs) },
+    first_seen_at: time(payment.firstSeenMs),
+    confirmed_at: payment.confirmedAtMs === null ? null : time(payment.confirmedAtMs),
+  }
+}
+
+const time = (ms: number): string => new Date(ms).toISOString()
