@@ -146,7 +146,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       sandbox,
     }
     // Before the checkout, which owns every other path of a token.
-    parts.push(createReceiptPart({ pool, keyring, networks, log, baseUrl: config.baseUrl }))
+    parts.push(createReceiptPart({ pool, keyring, log, baseUrl: config.baseUrl }))
     const checkout = openCheckout(deps)
     stops.add('the checkout', () => checkout.stop())
     endStreams = checkout.endStreams

@@ -1,5 +1,4 @@
-import { receiptOf } from '../core/receipt/receipt.ts'
-import { type ReadCheckoutDeps, readCheckout } from '../flows/read-checkout.ts'
+import { type ReadReceiptDeps, readReceipt } from '../flows/read-receipt.ts'
 import type { Log } from '../log.ts'
 import { openReceiptKey } from '../secrets/receipt-key.ts'
 import type { HttpPart } from './server.ts'
@@ -13,9 +12,7 @@ const KEYS_CACHE_SECONDS = 3_600
  * Signed receipts of paid invoices for whoever holds the checkout URL, and the public key that they are checked
  * with. A token that opens nothing and an invoice that is not paid are answered alike.
  */
-export function createReceiptPart(
-  deps: ReadCheckoutDeps & { readonly baseUrl: string; readonly log: Log },
-): HttpPart {
+export function createReceiptPart(deps: ReadReceiptDeps & { readonly log: Log }): HttpPart {
   const key = openReceiptKey(deps.keyring)
   const keys = JSON.stringify({ keys: [key.publicKey] })
   const answer = async (path: string): Promise<Response> => {
@@ -23,8 +20,7 @@ export function createReceiptPart(
       const headers = { 'access-control-allow-origin': '*' }
       return json(200, keys, { ...headers, 'cache-control': `public, max-age=${KEYS_CACHE_SECONDS}` })
     }
-    const found = await readCheckout(deps, RECEIPT_PATH.exec(path)?.[1] ?? '')
-    const receipt = found === null ? null : receiptOf(found.invoice, found.merchantName, deps.baseUrl)
+    const receipt = await readReceipt(deps, RECEIPT_PATH.exec(path)?.[1] ?? '')
     if (receipt === null) return json(404, '{"error":"not_found"}', PRIVATE)
     const name = `attachment; filename="receipt-${receipt.invoice_id}.json"`
     const body = `${JSON.stringify(key.sign(receipt), null, 2)}\n`

@@ -1,0 +1,28 @@
+import { type Receipt, receiptOf } from '../core/receipt/receipt.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadInvoice } from '../db/queries/invoices.ts'
+import { loadMerchantName } from '../db/queries/merchants.ts'
+import { withTransaction } from '../db/transaction.ts'
+import { readInvoiceToken } from '../secrets/checkout-token.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+
+export type ReadReceiptDeps = {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly keyring: Keyring
+  /** Origin of the site, which says who issued it. */
+  readonly baseUrl: string
+}
+
+/** The receipt of the paid invoice that a checkout token opens; null for everything else, whatever the reason. */
+export function readReceipt(deps: ReadReceiptDeps, token: string): Promise<Receipt | null> {
+  const reference = readInvoiceToken(deps.keyring, token)
+  if (reference === null) return Promise.resolve(null)
+  const tenant = { merchantId: reference.merchantId, livemode: reference.livemode }
+  return withTransaction(deps.pool, tenant, async (tx) => {
+    const stored = await loadInvoice(tx, tenant, reference.invoiceId)
+    const merchantName = await loadMerchantName(tx, tenant.merchantId)
+    if (stored === null || merchantName === null) return null
+    return receiptOf(stored.invoice, merchantName, deps.baseUrl)
+  })
+}
