@@ -24,7 +24,7 @@ async function finishFor(database: TestDatabase, rowsMax: number): Promise<numbe
       rowsMax,
       rowsByDefault: rowsMax,
       roomByLane: new Map(),
-      withProbes: false,
+      probesMax: 0,
     })
     cursor = claimed.nextCursor
     const { leaseId } = claimed

@@ -27,12 +27,13 @@ export async function claimDeliveries(
     rowsMax: number
     rowsByDefault: number
     roomByLane: ReadonlyMap<string, number>
-    withProbes: boolean
+    /** Open lanes to probe at most; 0 for none this time. */
+    probesMax: number
   },
 ): Promise<Claimed> {
   const leaseId = randomUUID()
   const claimed = await withQueueTransaction(deps.pool, async (tx) => {
-    const probes = input.withProbes ? await claimProbes(tx, { leaseId, rowsMax: input.rowsMax }) : null
+    const probes = input.probesMax > 0 ? await claimProbes(tx, { leaseId, rowsMax: input.probesMax }) : null
     const probeRows = probes?.deliveries ?? []
     const lanes = await claimFromLanes(tx, { ...input, leaseId, rowsMax: input.rowsMax - probeRows.length })
     const deliveries = [...probeRows, ...lanes.deliveries]

@@ -88,34 +88,41 @@ export function createDispatcher(deps: {
   }
 
   const pump = (): void => {
-    for (let row = lanes.next(); row !== null; row = lanes.next()) track(row)
+    for (let row = lanes.next(); row !== null; row = lanes.next()) start(row)
   }
 
-  const track = (row: Row): void => {
+  const track = (work: Promise<void>): void => {
+    const run = work.finally(() => sending.delete(run))
+    sending.add(run)
+  }
+
+  const start = (row: Row): void => {
     const startedAt = performance.now()
-    const run = sendOne(row)
+    const ended = sendOne(row)
       .catch((error: unknown) => {
         // Only the database can have failed here, before anything was sent: the lease lapses and it goes out again.
         deps.log.warn({ err: error, delivery: row.delivery.id }, 'a claimed delivery was not sent')
         return false
       })
       .then((ok) => {
-        sending.delete(run)
         const spared = lanes.finished(row, { ok, durationMs: performance.now() - startedAt })
         pump()
         if (lanes.held() <= ringAt) deps.onRoom()
         return giveBack(spared)
       })
-    sending.add(run)
+    track(ended)
   }
 
   return {
     send: (claimed) => {
       const open = createOpener(deps.keyring)
+      const refused: Row[] = []
       for (const delivery of claimed.deliveries) {
-        lanes.add({ endpointId: delivery.endpointId, delivery, claimed, open })
+        const row = { endpointId: delivery.endpointId, delivery, claimed, open }
+        if (!lanes.add(row, delivery.troubled)) refused.push(row)
       }
       pump()
+      track(giveBack(refused))
       ringAt = Math.floor(lanes.held() / 2)
     },
     release: async (claimed) => {

@@ -17,7 +17,7 @@ function sendAll(lanes: Lanes<Row>): Row[] {
 
 test('a lane starts with two at once, doubles with success up to eight, and falls to one after a failure', () => {
   const lanes = createLanes<Row>(100)
-  for (const row of rowsOf('we_a', 30)) lanes.add(row)
+  for (const row of rowsOf('we_a', 30)) lanes.add(row, false)
   const sizes: number[] = []
   for (let round = 0; round < 4; round++) {
     const sent = sendAll(lanes)
@@ -37,9 +37,9 @@ test('a lane starts with two at once, doubles with success up to eight, and fall
 test('failing lanes together hold at most half of the slots', () => {
   const lanes = createLanes<Row>(8)
   const rows = Array.from({ length: 8 }, (_, index) => ({ endpointId: `we_${index}`, number: 0 }))
-  for (const row of rows) lanes.add(row)
+  for (const row of rows) lanes.add(row, false)
   for (const row of sendAll(lanes)) lanes.finished(row, FAILED)
-  for (const row of rows.slice(0, 4)) lanes.add(row)
+  for (const row of rows.slice(0, 4)) lanes.add(row, false)
   const [first] = sendAll(lanes)
   expect([...lanes.room().values()]).toEqual([0, 0, 0, 0, 0, 0, 0, 0])
   if (first === undefined) throw new Error('nothing was sent')
@@ -50,7 +50,7 @@ test('failing lanes together hold at most half of the slots', () => {
 test('only a lane that answers quickly is given rows ahead, and a failure gives them back', () => {
   const lanes = createLanes<Row>(100)
   const grow = (endpointId: string, answer: { ok: boolean; durationMs: number }) => {
-    for (const row of rowsOf(endpointId, 6)) lanes.add(row)
+    for (const row of rowsOf(endpointId, 6)) lanes.add(row, false)
     for (let sent = sendAll(lanes); sent.length > 0; sent = sendAll(lanes)) {
       for (const row of sent) lanes.finished(row, answer)
     }
@@ -60,7 +60,7 @@ test('only a lane that answers quickly is given rows ahead, and a failure gives 
   expect(lanes.room().get('we_quick')).toBe(8 + 64)
   expect(lanes.room().get('we_slow')).toBe(8)
 
-  for (const row of rowsOf('we_quick', 20)) lanes.add(row)
+  for (const row of rowsOf('we_quick', 20)) lanes.add(row, false)
   const [sent] = sendAll(lanes)
   expect([lanes.inFlight(), lanes.held()]).toEqual([8, 20])
   if (sent === undefined) throw new Error('nothing was sent')
@@ -72,9 +72,22 @@ test('only a lane that answers quickly is given rows ahead, and a failure gives 
 
 test('lanes take turns for slots, however much each has waiting', () => {
   const lanes = createLanes<Row>(4)
-  for (const row of rowsOf('we_a', 50)) lanes.add(row)
-  for (const row of rowsOf('we_b', 2)) lanes.add(row)
+  for (const row of rowsOf('we_a', 50)) lanes.add(row, false)
+  for (const row of rowsOf('we_b', 2)) lanes.add(row, false)
   expect(sendAll(lanes).map((row) => row.endpointId)).toEqual(['we_a', 'we_b', 'we_a', 'we_b'])
   expect(lanes.takeWaiting()).toHaveLength(48)
   expect(lanes.held()).toBe(4)
+})
+
+test('lanes that were in trouble before this worker knew them count as failing from the start', () => {
+  const lanes = createLanes<Row>(8)
+  const troubled = Array.from({ length: 6 }, (_, index) => ({ endpointId: `we_${index}`, number: 0 }))
+  expect(troubled.map((row) => lanes.add(row, true))).toEqual([true, true, true, true, false, false])
+  expect([sendAll(lanes).length, lanes.failingRoom()]).toEqual([4, 0])
+  for (const row of rowsOf('we_healthy', 2)) expect(lanes.add(row, false)).toBe(true)
+  expect(sendAll(lanes).map((row) => row.endpointId)).toEqual(['we_healthy', 'we_healthy'])
+  const [first] = troubled
+  if (first === undefined) throw new Error('no row')
+  lanes.finished(first, QUICK)
+  expect(lanes.failingRoom()).toBe(1)
 })

@@ -33,7 +33,13 @@ type Lane<Row> = {
 export type Lanes<Row> = {
   /** Rows that each known lane may be given now; lanes not named may be given `WINDOW_START`. */
   room(): Map<string, number>
-  add(row: Row): void
+  /**
+   * Takes a row; false where its lane fails and the others that fail hold all that they may. A lane that is new here
+   * begins as failing where it is `troubled`: a worker that starts among receivers that hang knows them by that.
+   */
+  add(row: Row, troubled: boolean): boolean
+  /** Rows that endpoints whose last request failed may be given besides. */
+  failingRoom(): number
   /** The next row to send, whose slot it takes; null while no lane has both a row and a slot. Lanes take turns. */
   next(): Row | null
   /** The request of a row ended. Returns rows of its lane that shall not be sent now. */
@@ -49,18 +55,19 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
   const lanes = new Map<string, Lane<Row>>()
   const failingMax = Math.max(1, Math.floor(slots / 2))
   const line: Lane<Row>[] = []
-  let failingInFlight = 0
+  /** Rows of lanes that fail, in flight or waiting. */
+  let failingHeld = 0
   let inFlight = 0
   let waiting = 0
 
-  const laneOf = (row: Row): Lane<Row> => {
+  const laneOf = (row: Row, troubled: boolean): Lane<Row> => {
     const known = lanes.get(row.endpointId)
     if (known !== undefined) return known
     const lane: Lane<Row> = {
-      window: WINDOW_START,
+      window: troubled ? 1 : WINDOW_START,
       inFlight: 0,
       waiting: [],
-      failing: false,
+      failing: troubled,
       answerMs: null,
       usedAt: performance.now(),
       inLine: false,
@@ -76,12 +83,13 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
   }
 
   const roomOf = (lane: Lane<Row>): number => {
-    if (lane.failing && failingInFlight >= failingMax) return 0
+    if (lane.failing && failingHeld >= failingMax) return 0
     return Math.max(0, lane.window + aheadOf(lane) - lane.inFlight - lane.waiting.length)
   }
 
   const takeAll = (lane: Lane<Row>): Row[] => {
     waiting -= lane.waiting.length
+    if (lane.failing) failingHeld -= lane.waiting.length
     return lane.waiting.splice(0)
   }
 
@@ -99,12 +107,16 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
       }
       return room
     },
-    add: (row) => {
-      const lane = laneOf(row)
+    add: (row, troubled) => {
+      const lane = laneOf(row, troubled)
+      if (lane.failing && failingHeld >= failingMax) return false
       lane.waiting.push(row)
       waiting += 1
+      if (lane.failing) failingHeld += 1
       lineUp(lane)
+      return true
     },
+    failingRoom: () => Math.max(0, failingMax - failingHeld),
     next: () => {
       while (inFlight < slots) {
         const lane = line.shift()
@@ -115,7 +127,6 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
         waiting -= 1
         inFlight += 1
         lane.inFlight += 1
-        if (lane.failing) failingInFlight += 1
         lane.usedAt = performance.now()
         lineUp(lane)
         return row
@@ -123,15 +134,15 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
       return null
     },
     finished: (row, ended) => {
-      const lane = laneOf(row)
-      // All that the lane has in flight changes sides with it.
-      if (lane.failing) failingInFlight -= lane.inFlight
+      const lane = laneOf(row, false)
+      // All that the lane holds changes sides with it.
+      if (lane.failing) failingHeld -= lane.inFlight + lane.waiting.length
       inFlight -= 1
       lane.inFlight -= 1
       lane.failing = !ended.ok
       lane.window = ended.ok ? Math.min(WINDOW_MAX, lane.window * 2) : 1
       lane.answerMs = meanAnswer(lane.answerMs, ended.durationMs)
-      if (lane.failing) failingInFlight += lane.inFlight
+      if (lane.failing) failingHeld += lane.inFlight + lane.waiting.length
       lane.usedAt = performance.now()
       if (lane.failing) return takeAll(lane)
       lineUp(lane)

@@ -115,11 +115,11 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
 
   const claimOnce = async (): Promise<number> => {
     const free = Math.min(CLAIM_ROWS_MAX, heldMax - lanes.held())
-    const withProbes = performance.now() - probedAt >= PROBE_EVERY_MS
-    if (withProbes) probedAt = performance.now()
+    const probesMax = performance.now() - probedAt >= PROBE_EVERY_MS ? Math.min(free, lanes.failingRoom()) : 0
+    if (probesMax > 0) probedAt = performance.now()
     const claimed: Claimed = await claimDeliveries(
       { pool, clock },
-      { cursor, rowsMax: free, rowsByDefault: WINDOW_START, roomByLane: lanes.room(), withProbes },
+      { cursor, rowsMax: free, rowsByDefault: WINDOW_START, roomByLane: lanes.room(), probesMax },
     )
     cursor = claimed.nextCursor
     if (isSkewed(claimed.databaseNowMs, clock)) {

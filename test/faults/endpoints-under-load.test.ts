@@ -26,6 +26,9 @@ const HURRIES_MAX = 1_000
 /** What an endpoint is sent at once, at most. */
 const LANE_CAP = 8
 const CONCURRENCY = 256
+/** Enough to take every slot of a worker that treats them like others. */
+const HANGING_ENDPOINTS = 400
+const NEIGHBOUR_MS_MAX = 2_000
 const TIMEOUT_MS = 600_000
 /** A claim reads the secrets; what waits longer than this for its turn reads them again. */
 const SECRETS_AGE_MS_MAX = 200
@@ -159,6 +162,34 @@ test('one thousand endpoints that were dead and come back together are met one p
   expect([...herd.beforeFirstAnswer().values()].filter((count) => count > 1)).toEqual([])
   expect(herd.received()).toBe(HERD_ENDPOINTS * HERD_EVENTS)
   expect(await openLanes()).toBe(0)
+})
+
+test('a worker that starts among hundreds of receivers that hang sends to those that answer at once', async () => {
+  const [tenant, neighbour] = [await createTenant(database), await createTenant(database)]
+  receiver.respond = ({ path }, response) => {
+    if (path === '/hooks') response.writeHead(200).end()
+  }
+  for (let index = 0; index < HANGING_ENDPOINTS; index++) {
+    await createVerifiedEndpoint(database, tenant, `${receiver.url}/hang`)
+  }
+  await fillHerd(tenant.merchantId, 2)
+  // What other workers, or this one before it started anew, have learnt of them: half of their lanes are open.
+  await database.owner.query(
+    `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, probe_at)
+     select merchant_id, id, livemode, 12, case when hashtext(id) % 2 = 0 then now() end
+     from webhook_endpoint where merchant_id = $1`,
+    [tenant.merchantId],
+  )
+  await createVerifiedEndpoint(database, neighbour, receiver.url)
+  await startWorker()
+  await eventually(() => receiver.events.some(({ path }) => path !== '/hooks'), 'receivers hang')
+  const arrivals = () => receiver.events.filter(({ path }) => path === '/hooks').length
+  for (let event = 1; event <= 20; event++) {
+    const startedAt = performance.now()
+    await emitEvent(database, neighbour)
+    await eventually(() => arrivals() === event, 'the neighbour is told')
+    expect(performance.now() - startedAt).toBeLessThan(NEIGHBOUR_MS_MAX)
+  }
 })
 
 /** So many events for each endpoint of the merchant. */

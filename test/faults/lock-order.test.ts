@@ -26,7 +26,7 @@ const clock = () => new Date()
 async function claimBatch(random: Random): Promise<Outcome[]> {
   const claimed = await claimDeliveries(
     { pool: database.pools.delivery, clock },
-    { cursor: '', rowsMax: 40, rowsByDefault: 7, roomByLane: new Map(), withProbes: true },
+    { cursor: '', rowsMax: 40, rowsByDefault: 7, roomByLane: new Map(), probesMax: 40 },
   )
   const outcomes = claimed.deliveries.map((delivery): Outcome => {
     const httpStatus = random.pick([200, 200, 200, 500, 500, 500, 500, 410])

@@ -22,6 +22,8 @@ export type ClaimedDelivery = {
   readonly url: string
   readonly body: Buffer
   readonly schemaVersion: number
+  /** The endpoint's last try failed, whoever made it. */
+  readonly troubled: boolean
   /** Sealed secrets that are valid now, the current one first. */
   readonly secrets: readonly { readonly id: string; readonly sealed: Buffer }[]
 }

@@ -22,6 +22,7 @@ type ClaimRow = {
   url: string
   body: Buffer
   schema_version: number
+  troubled: boolean
   secrets: string | null
 }
 
@@ -52,15 +53,17 @@ const DATABASE_NOW_MS = `date_part('epoch', clock_timestamp()) * 1000 as databas
 const CLAIMED_COLUMNS = `
   c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt,
   date_part('epoch', c.give_up_at) * 1000 as give_up_at_ms,
-  p.lapsed, p.due_at::text as was_due_at, r.url, e.body, e.schema_version, r.secrets`
+  p.lapsed, p.due_at::text as was_due_at, r.url, e.body, e.schema_version, r.troubled, r.secrets`
 
 /**
- * Where to, and with which secrets, once for each endpoint of the claim. Secrets are read here, at every claim, and
+ * Where to, with which secrets, and whether the last try failed, once for each endpoint of the claim. Secrets are read here, at every claim, and
  * cached nowhere: a rotation counts from its commit. Served by the endpoint's key and endpoint_secret_by_endpoint.
  */
 const RECEIVERS = `
   receiver as materialized (
-    select one.merchant_id, one.endpoint_id, w.url, s.secrets
+    select one.merchant_id, one.endpoint_id, w.url, s.secrets, exists (
+      select from delivery_lane b
+      where b.merchant_id = one.merchant_id and b.endpoint_id = one.endpoint_id) as troubled
     from (select distinct merchant_id, endpoint_id from picked) one
     cross join lateral (
       select w.url from webhook_endpoint w
@@ -238,6 +241,7 @@ function toDelivery(merchantId: string, row: ClaimRow, secrets: ClaimedDelivery[
     url: row.url,
     body: row.body,
     schemaVersion: row.schema_version,
+    troubled: row.troubled,
     secrets,
   }
 }
