@@ -139,10 +139,13 @@ function describeInterrupted(watchedChain: () => Watched): void {
     const before = await watched.balances()
     const [first] = await node.mine(2)
     await watched.untilRead()
+    // Nobody looks while the node stands at the fork: the reorganisation is one step.
+    await watched.stopWatchers()
     const mend = await watched.breakCheckpoints('higher')
     await node.rpc('invalidateblock', [first])
     const txid = await watched.chain.pay(invoice.address, watched.driver.amount)
     const [branch] = await node.mine(3)
+    watched.watch()
     await watched.untilStatus(invoice.id, 'paid')
     await watched.stopWatchers()
     await node.rpc('invalidateblock', [branch])

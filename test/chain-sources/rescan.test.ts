@@ -156,6 +156,36 @@ test.each(['is read again', 'is recorded'])(
   },
 )
 
+test('where several providers must agree, what is read again is not final before they do', async () => {
+  const { invoice, from, height } = await skippedPayment()
+  const programs = new ProgramSet()
+  programs.add([await node.programOf(invoice.address)])
+  const provider = openBlocks(node.rpcUrl, 'TEST_LITECOIN_RPC_URL', programs)
+  const { hash } = await watched.state()
+  const before = await watched.availableBalance()
+  const rescan = (mustAgree: boolean) =>
+    rescanBlocks({
+      pool: watched.database.owner,
+      clock: systemClock,
+      network: 'litecoin-test',
+      blocks: provider.blocks,
+      from,
+      to: height,
+      checkpoint: { height, hash: hash ?? '' },
+      mustAgree,
+      strangers: new Map(),
+      notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+      onBatch: () => {},
+    })
+  expect(await rescan(true)).toMatchObject({ recorded: 1 })
+  expect(await watched.statusOf(invoice.id)).toBe('confirming')
+  expect(await watched.availableBalance()).toBe(before)
+  await watched.watchAtTip()
+  await node.mine(1)
+  await watched.untilStatus(invoice.id, 'paid')
+  await provider.close()
+})
+
 test('money on an address that the database lost, or has not come to, is reported and recorded nowhere', async () => {
   await watched.watchAtTip()
   await watched.stopWatchers()
