@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Block } from 'bitcoinjs-lib'
 import { expect, test } from 'vitest'
-import { ProgramSet } from '../src/chain/utxo/program-set.ts'
+import { ProgramSet } from '../src/chain/program-set.ts'
 import { hasTransactionsOfHeader, scanBlock } from '../src/chain/utxo/scan-block.ts'
 import { median, printFigure, spread } from './support/figure.ts'
 

@@ -1,7 +1,7 @@
 import type { ChainAdapter, ProviderAgreement } from './chain/adapter.ts'
+import { ProgramSet } from './chain/program-set.ts'
 import { type NamedProvider, ProviderGroup } from './chain/provider-group.ts'
 import { isEsploraUrl, openProvider, providerHost, providerName } from './chain/utxo/open-provider.ts'
-import { ProgramSet } from './chain/utxo/program-set.ts'
 import type { ChainNode } from './chain-nodes.ts'
 import type { Clock } from './clock.ts'
 

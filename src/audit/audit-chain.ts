@@ -1,7 +1,7 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { ProgramSet } from '../chain/program-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import { ProgramSet } from '../chain/utxo/program-set.ts'
 import type { ChainNode } from '../chain-nodes.ts'
 import { keyspaceOf } from '../core/assets.ts'
 import {

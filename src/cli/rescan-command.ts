@@ -1,7 +1,7 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { ProgramSet } from '../chain/program-set.ts'
 import { encodeAddress } from '../chain/utxo/address.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import { ProgramSet } from '../chain/utxo/program-set.ts'
 import { receivePrograms } from '../chain/utxo/receive-programs.ts'
 import { type ChainNode, configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'

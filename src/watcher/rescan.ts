@@ -1,4 +1,5 @@
 import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../chain/adapter.ts'
+
 import { type BlockSource, readHeights } from '../chain/utxo/block-source.ts'
 import type { Clock } from '../clock.ts'
 import { ASSET_IDS, keyspaceOf, type Network, networkOf } from '../core/assets.ts'

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { ProgramSet } from '../../src/chain/program-set.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { EsploraAdapter } from '../../src/chain/utxo/esplora-adapter.ts'
-import { ProgramSet } from '../../src/chain/utxo/program-set.ts'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { NodeChainName } from '../support/daemons.ts'

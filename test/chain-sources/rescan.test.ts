@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { ProgramSet } from '../../src/chain/program-set.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { openBlocks } from '../../src/chain/utxo/open-provider.ts'
-import { ProgramSet } from '../../src/chain/utxo/program-set.ts'
 import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
 import { createProgress } from '../../src/cli/progress-bar.ts'
 import { systemClock } from '../../src/clock.ts'

@@ -1,7 +1,7 @@
 import { RawTx, Transaction } from '@scure/btc-signer'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ProgramSet } from '../../src/chain/utxo/program-set.ts'
+import { ProgramSet } from '../../src/chain/program-set.ts'
 import { scanBlock } from '../../src/chain/utxo/scan-block.ts'
 import { buildBlock, meetsTarget, NOTHING_CLAIMED, parseBlock } from '../../src/sandbox/block.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/chain-parameters.ts'

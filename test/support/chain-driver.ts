@@ -10,6 +10,8 @@ export type ChainDriver<Driven extends DrivenChain = DrivenChain> = {
   readonly asset: AssetId
   /** What an invoice asks for, in base units. */
   readonly amount: bigint
+  /** Whether payments are seen before they are in a block, and may be replaced there. */
+  readonly seesWaiting: boolean
   start(): Promise<Driven>
 }
 

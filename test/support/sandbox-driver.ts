@@ -20,6 +20,7 @@ export const sandboxDriver: ChainDriver = {
   network: 'litecoin-test',
   asset: 'LTC',
   amount: 10_000_000n,
+  seesWaiting: true,
   start: async () => {
     const folder = await temporaryFolder()
     const open = () =>

@@ -22,6 +22,7 @@ export function utxoDriver(
   return {
     ...NAMES[chain],
     amount: 10_000_000n,
+    seesWaiting: true,
     start: async () => driveNode(await startNode(chain, options)),
   }
 }

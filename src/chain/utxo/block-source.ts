@@ -1,6 +1,6 @@
 import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../adapter.ts'
+import type { ProgramSet } from '../program-set.ts'
 import type { HeaderAnswer } from './node-answers.ts'
-import type { ProgramSet } from './program-set.ts'
 import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'
 

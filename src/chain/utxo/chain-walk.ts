@@ -6,6 +6,7 @@ import {
   type ChainUpdate,
   type ScannedBlock,
 } from '../adapter.ts'
+
 import { type BlockSource, knownHeader, placeBlock, readHeights, referenceOf } from './block-source.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 

@@ -9,13 +9,13 @@ import {
   type MempoolReading,
   type NetworkHealth,
 } from '../adapter.ts'
+import { ProgramSet } from '../program-set.ts'
 import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
 import { EsploraChain } from './esplora-chain.ts'
 import { EsploraClient } from './esplora-client.ts'
 import { EsploraJudge } from './esplora-judge.ts'
 import { EsploraMempool } from './esplora-mempool.ts'
-import { ProgramSet } from './program-set.ts'
 import { TransactionFate } from './transaction-fate.ts'
 
 /** A tip that is older than a day is no tip: Bitcoin Core takes itself to be syncing then (`-maxtipage`). */

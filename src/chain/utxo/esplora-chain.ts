@@ -1,10 +1,10 @@
 import { type BlockRef, ChainUnavailable } from '../adapter.ts'
+import { concurrently } from '../concurrently.ts'
+import type { ProgramSet } from '../program-set.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
-import { concurrently } from './concurrently.ts'
 import { blockStatusSchema, esploraBlockSchema } from './esplora-answers.ts'
 import type { EsploraClient } from './esplora-client.ts'
 import { type HeaderAnswer, hashSchema } from './node-answers.ts'
-import type { ProgramSet } from './program-set.ts'
 
 const HASHES_IN_FLIGHT = 4
 const BLOCKS_IN_FLIGHT = 4

@@ -6,11 +6,11 @@ import {
   type MempoolReading,
   type MempoolTransfer,
 } from '../adapter.ts'
+import { concurrently } from '../concurrently.ts'
+import type { ProgramSet } from '../program-set.ts'
 import { withAsset } from './block-source.ts'
-import { concurrently } from './concurrently.ts'
 import { mempoolEntrySchema, mempoolSchema, parseHex, parseTxids } from './node-answers.ts'
 import { type NodeChain, syncingReason } from './node-chain.ts'
-import type { ProgramSet } from './program-set.ts'
 import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 import { type ScannedOutput, scanTransaction } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type BlockRef, ChainHalted, ChainUnavailable } from '../adapter.ts'
+import { concurrently } from '../concurrently.ts'
+import type { ProgramSet } from '../program-set.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'
-import { concurrently } from './concurrently.ts'
 import {
   type ChainAnswer,
   chainSchema,
@@ -11,7 +12,6 @@ import {
   headerSchema,
   parseHex,
 } from './node-answers.ts'
-import type { ProgramSet } from './program-set.ts'
 import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 
 /** Headers ahead of blocks by more than this: the node is fetching blocks, not just waiting for the newest. */

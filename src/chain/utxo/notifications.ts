@@ -1,7 +1,7 @@
 import { Subscriber } from 'zeromq'
+import type { ProgramSet } from '../program-set.ts'
 import { mempoolSchema } from './node-answers.ts'
 import type { NodeChain } from './node-chain.ts'
-import type { ProgramSet } from './program-set.ts'
 import type { RpcClient } from './rpc-client.ts'
 import { scanTransaction } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'

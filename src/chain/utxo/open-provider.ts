@@ -1,12 +1,12 @@
 import type { Clock } from '../../clock.ts'
 import type { UtxoChain } from '../../core/chain/utxo-parameters.ts'
 import type { ChainProvider } from '../adapter.ts'
+import type { ProgramSet } from '../program-set.ts'
 import type { BlockSource } from './block-source.ts'
 import { EsploraAdapter } from './esplora-adapter.ts'
 import { EsploraChain } from './esplora-chain.ts'
 import { ESPLORA_SCHEME, EsploraClient } from './esplora-client.ts'
 import { NodeChain } from './node-chain.ts'
-import type { ProgramSet } from './program-set.ts'
 import { RpcClient } from './rpc-client.ts'
 import { UtxoAdapter } from './utxo-adapter.ts'
 

@@ -1,6 +1,6 @@
 import { COINBASE_CONFIRMATIONS, PEG_OUT_CONFIRMATIONS } from '../../core/chain/utxo-parameters.ts'
+import type { ProgramSet } from '../program-set.ts'
 import { HASH_BYTES, merkleRoot, sha256d, toDisplayHex, transactionHash } from './hashes.ts'
-import type { ProgramSet } from './program-set.ts'
 import {
   MalformedBytes,
   type OutputHit,

@@ -1,4 +1,4 @@
-import type { ProgramSet } from './program-set.ts'
+import type { ProgramSet } from '../program-set.ts'
 
 /** The bytes end before the structure does, or are no such structure. */
 export class MalformedBytes extends Error {

@@ -9,6 +9,7 @@ import {
   type MempoolReading,
   type NetworkHealth,
 } from '../adapter.ts'
+import { ProgramSet } from '../program-set.ts'
 import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
 import { MempoolReader } from './mempool.ts'
@@ -16,7 +17,6 @@ import type { ChainAnswer } from './node-answers.ts'
 import { NodeChain, syncingReason } from './node-chain.ts'
 import { NodeJudge } from './node-judge.ts'
 import { listenToZmq, probeForChanges } from './notifications.ts'
-import { ProgramSet } from './program-set.ts'
 import { RPC_CODES, RpcClient, RpcError } from './rpc-client.ts'
 import { TransactionFate } from './transaction-fate.ts'
 

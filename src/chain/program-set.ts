@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { WatchedPrograms } from '../adapter.ts'
+import type { WatchedPrograms } from './adapter.ts'
 
 /** Programs kept in one piece of memory; pieces are added, never copied, so growing needs no room twice. */
 const PROGRAMS_PER_CHUNK = 1 << 14

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.20;
+
+/// A token as USDC is for a listener: transfers, mints, six decimals.
+contract TestToken {
+    string public symbol = "USDC";
+    uint8 public decimals = 6;
+    mapping(address => uint256) public balanceOf;
+    /// Taken from every transfer, in hundredths of a percent, and told in the event as EIP-20 has it: what arrived.
+    uint256 public fee;
+
+    event Transfer(address indexed from, address indexed to, uint256 value);
+    event Approval(address indexed owner, address indexed spender, uint256 value);
+
+    constructor(uint256 fee_) {
+        fee = fee_;
+    }
+
+    function mint(address to, uint256 value) external {
+        balanceOf[to] += value;
+        emit Transfer(address(0), to, value);
+    }
+
+    function transfer(address to, uint256 value) public returns (bool) {
+        balanceOf[msg.sender] -= value;
+        uint256 taken = (value * fee) / 10000;
+        balanceOf[to] += value - taken;
+        emit Transfer(msg.sender, to, value - taken);
+        return true;
+    }
+
+    function approve(address spender, uint256 value) external returns (bool) {
+        emit Approval(msg.sender, spender, value);
+        return true;
+    }
+
+    /// Several transfers in one transaction, some of them to the same address.
+    function mintMany(address[] calldata to, uint256[] calldata values) external {
+        for (uint256 i = 0; i < to.length; i++) {
+            balanceOf[to[i]] += values[i];
+            emit Transfer(address(0), to[i], values[i]);
+        }
+    }
+
+    /// Says that it transferred, and takes it back.
+    function revertAfter(address to, uint256 value) external {
+        emit Transfer(msg.sender, to, value);
+        revert("no");
+    }
+}
+
+/// How exchanges pay many withdrawals.
+contract BatchPayer {
+    function pay(address payable[] calldata to, uint256[] calldata values) external payable {
+        for (uint256 i = 0; i < to.length; i++) {
+            (bool ok, ) = to[i].call{value: values[i]}("");
+            require(ok);
+        }
+    }
+
+    /// Pays, and then takes everything back.
+    function payAndRevert(address payable to) external payable {
+        (bool ok, ) = to.call{value: msg.value}("");
+        require(ok);
+        revert("no");
+    }
+
+    /// A payment that fails inside a transaction that succeeds.
+    function payInFailingCall(address payable to) external payable {
+        try this.payAndRevert{value: msg.value}(to) {} catch {}
+    }
+}
+
+/// A smart contract wallet: whatever it is told to do, it does with its own coin.
+contract Wallet {
+    receive() external payable {}
+
+    function execute(address to, uint256 value, bytes calldata data) external payable {
+        (bool ok, ) = to.call{value: value}(data);
+        require(ok);
+    }
+}
+
+/// Leaves its coin to someone as it ends, in the transaction that creates it (EIP-6780).
+contract SelfDestruct {
+    constructor(address payable heir) payable {
+        selfdestruct(heir);
+    }
+}
