@@ -58,6 +58,22 @@ export type WatchedPrograms = {
   add(programs: Iterable<Uint8Array>): void
 }
 
+/** Token transfers of some blocks, up to `end`; blocks that hold none of ours are left out. */
+export type TokenReading = { readonly end: BlockRef; readonly blocks: readonly ScannedBlock[] }
+
+/**
+ * Tokens are read from logs, which a node can leave out of its answers unnoticed: they are read twice, and only the
+ * second reading lets a transfer become final. Null where the source does not have these blocks above `from`.
+ */
+export interface TokenReader {
+  /** What is read twice. */
+  readonly assets: readonly AssetId[]
+  /** By the blocks' receipts, proved by the root in their headers. */
+  prove(from: BlockRef, toHeight: number): Promise<TokenReading | null>
+  /** By this source's word, to be compared with another's. */
+  tell(from: BlockRef, toHeight: number): Promise<TokenReading | null>
+}
+
 /**
  * A chain, as the watcher sees it. Everything is pulled: a wake-up says only "look again". Errors of the
  * outside world are `ChainUnavailable` (try again) or `ChainHalted` (a human must look).
@@ -89,7 +105,9 @@ export interface ChainAdapter {
    * How far the chain's own consensus has come, as long as `checkpoint` is on the node's best chain; null where it is
    * not, and nothing is proved. Absent on chains whose blocks are counted.
    */
-  readMarks?(checkpoint: BlockRef): Promise<MarkHeights | null>
+  readonly readMarks?: ((checkpoint: BlockRef) => Promise<MarkHeights | null>) | undefined
+  /** Absent on chains without tokens of ours. */
+  readonly tokens?: Pick<TokenReader, 'assets' | 'prove'> | undefined
   /** Calls `wake` when something may have changed; returns how to stop. Missing a wake-up loses nothing. */
   subscribe(wake: () => void): () => void
   close(): Promise<void>
@@ -97,6 +115,7 @@ export interface ChainAdapter {
 
 /** A chain as one provider tells it: it can be followed, or only asked whether another one told the truth. */
 export interface ChainProvider extends ChainAdapter {
+  readonly tokens?: TokenReader
   /** Hash of the block at this height on the provider's best chain; null where that chain ends below. */
   hashAt(height: number): Promise<string | null>
 }

@@ -11,6 +11,8 @@ import {
   type MempoolReading,
   type NetworkHealth,
   type ProviderAgreement,
+  type TokenReader,
+  type TokenReading,
   type WatchedPrograms,
 } from './adapter.ts'
 
@@ -128,23 +130,16 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#ask((chain) => chain.fateOf(txids))
   }
 
-  /** As the followed provider tells them, and no higher than another one does: value needs both. */
-  async readMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
-    const marks = await this.#ask(async (chain) => (await chain.readMarks?.(checkpoint)) ?? null)
-    if (marks === null) return null
-    const nowMs = this.#clock().getTime()
-    for (const provider of this.#providers) {
-      if (provider === this.#followed || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
-      try {
-        const theirs = await within(OPINION_TIMEOUT_MS, provider.chain.readMarks?.(checkpoint) ?? noMarks())
-        if (theirs !== null) return lowest(marks, theirs)
-      } catch (error) {
-        if (!(error instanceof ChainUnavailable)) throw error
-        this.#silentUntilMs.set(provider, nowMs + ASK_AGAIN_MS)
-      }
-    }
-    // Nobody else has come to our checkpoint: what waits for marks waits for them.
-    return null
+  /** Absent where the chain has no marks. */
+  get readMarks(): ((checkpoint: BlockRef) => Promise<MarkHeights | null>) | undefined {
+    return this.#first.chain.readMarks === undefined ? undefined : (at) => this.#lowestMarks(at)
+  }
+
+  /** Tokens are read the second time from another provider than the followed one. */
+  get tokens(): Pick<TokenReader, 'assets' | 'prove'> | undefined {
+    const assets = this.#first.chain.tokens?.assets
+    if (assets === undefined) return undefined
+    return { assets, prove: (from, toHeight) => this.#tellTokens(from, toHeight) }
   }
 
   subscribe(wake: () => void): () => void {
@@ -176,6 +171,47 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
         ? null
         : `payments in ${open} ${open === 1 ? 'block wait' : 'blocks wait'} for another provider to confirm: ${reasons.join('; ')}`
     return agreed
+  }
+
+  /** Marks as the followed provider tells them, and no higher than another one does: value needs both. */
+  async #lowestMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
+    const marks = await this.#ask(async (chain) => (await chain.readMarks?.(checkpoint)) ?? null)
+    if (marks === null) return null
+    const theirs = await this.#askAnother((chain) => chain.readMarks?.(checkpoint))
+    if (theirs === null) {
+      this.#waiting = 'payments wait for another provider to say how far the chain is final'
+      return null
+    }
+    return {
+      safe: Math.min(marks.safe, theirs.safe),
+      finalized: Math.min(marks.finalized, theirs.finalized),
+    }
+  }
+
+  async #tellTokens(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
+    const reading = await this.#askAnother((chain) => chain.tokens?.tell(from, toHeight))
+    if (reading === null) return null
+    // Both must stand on the same block: then all blocks below it are the same.
+    const ours = await this.#ask((chain) => chain.hashAt(reading.end.height))
+    return ours === reading.end.hash ? reading : null
+  }
+
+  /** The first answer of a provider that is not followed; null where none has one. */
+  async #askAnother<Result>(
+    question: (chain: ChainProvider) => Promise<Result | null> | undefined,
+  ): Promise<Result | null> {
+    const nowMs = this.#clock().getTime()
+    for (const provider of this.#providers) {
+      if (provider === this.#followed || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
+      try {
+        const answer = await within(OPINION_TIMEOUT_MS, Promise.resolve(question(provider.chain) ?? null))
+        if (answer !== null) return answer
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        this.#silentUntilMs.set(provider, nowMs + ASK_AGAIN_MS)
+      }
+    }
+    return null
   }
 
   /** Adds to `agreed` what a provider has as well; returns why it does not have all of it. */
@@ -268,13 +304,6 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     throw new ChainUnavailable(why === undefined ? missing.message : `${why}; ${missing.message}`)
   }
 }
-
-const noMarks = async (): Promise<MarkHeights | null> => null
-
-const lowest = (one: MarkHeights, other: MarkHeights): MarkHeights => ({
-  safe: Math.min(one.safe, other.safe),
-  finalized: Math.min(one.finalized, other.finalized),
-})
 
 /** The answer, or `ChainUnavailable` once it has been waited for long enough; a late one is ignored. */
 async function within<Result>(ms: number, answer: Promise<Result>): Promise<Result> {

@@ -17,7 +17,8 @@ import { expireInvoices } from '../flows/expire-invoices.ts'
 import type { Log } from '../log.ts'
 import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
 import { type Lead, pauseUnless, takeLead } from './lead.ts'
-import { LeadLost, type RecordingParts, recordMempool, recordUpdate, settleAgreed } from './record-reading.ts'
+import { LeadLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
+import { settle } from './settle.ts'
 import { Waker } from './waker.ts'
 
 const BLOCKS_PER_UPDATE = 100
@@ -179,7 +180,7 @@ class LeadSession {
         const mempool = await adapter.readMempool()
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
-          const marks = await settleAgreed(this.#parts, checkpoint)
+          const marks = await settle(this.#parts, checkpoint)
           await this.#finishReading(beganAt, checkpoint, marks)
           return checkpoint
         }

@@ -7,7 +7,7 @@ import type {
 } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
 import { keyspaceOf } from '../core/assets.ts'
-import { blocksOf, dueAt, settled, withoutFinality } from '../core/chain/finality.ts'
+import { withoutFinality } from '../core/chain/finality.ts'
 import {
   abandoned,
   type BlocksReading,
@@ -20,7 +20,6 @@ import {
   reconcileMempool,
   vanishedFrom,
 } from '../core/chain/reconcile.ts'
-import type { MarkHeights } from '../core/finality.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
 import { moveCheckpoint } from '../db/queries/network-state.ts'
@@ -84,9 +83,14 @@ export async function recordUpdate(
     from = update.ancestor
   }
   const facts = reconcileBlocks(reading, judged)
-  await recordFacts(parts, parts.agreement === null ? facts : withoutFinality(facts), last.height)
+  await recordFacts(parts, isSettledLater(parts) ? withoutFinality(facts) : facts, last.height)
   if (last.hash !== from.hash) await advanceCheckpoint(parts, from, last)
   return last
+}
+
+/** Whether finality waits for another provider's word, for the chain's own, or for a second reading. */
+export function isSettledLater({ adapter, agreement }: RecordingParts): boolean {
+  return agreement !== null || adapter.readMarks !== undefined
 }
 
 /** Commits what the mempool, read while `checkpoint` was the tip, means for the invoices. */
@@ -106,27 +110,6 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
   const fates = vanished.length === 0 ? new Map() : await adapter.fateOf(txidsOf(vanished))
   const dead = new Set([...fates].flatMap(([txid, fate]) => (fate === 'dead' ? [txid] : [])))
   await recordFacts(parts, reconcileMempool(contents, dead), tipHeight)
-}
-
-/**
- * Makes final what has its confirmations, or its mark, at the checkpoint and is in blocks that a second provider has
- * too; the rest waits. Where one provider decides alone on a counted chain nothing is left to do: its blocks' own
- * facts did it. Returns the marks; null where there are none.
- */
-export async function settleAgreed(
-  parts: RecordingParts,
-  checkpoint: BlockPosition,
-): Promise<MarkHeights | null> {
-  const { adapter, agreement, pool } = parts
-  const marks = (await adapter.readMarks?.(checkpoint)) ?? null
-  if (agreement === null && marks === null) return null
-  const tracked = await loadTrackedTransfers(pool, adapter.network, checkpoint.height)
-  const due = dueAt(checkpoint.height, marks, tracked)
-  const blocks = blocksOf(due)
-  const agreed =
-    agreement === null ? new Set(blocks.map(({ hash }) => hash)) : await agreement.agreedBlocks(blocks)
-  await recordFacts(parts, settled(due, agreed), checkpoint.height)
-  return marks
 }
 
 /**
@@ -165,7 +148,10 @@ const txidsOf = (transfers: readonly TrackedTransfer[]): string[] => [
 
 type Owners = ReadonlyMap<string, InvoiceOwner>
 
-async function findOwners(parts: RecordingParts, transfers: readonly FoundTransfer[]): Promise<Owners> {
+export async function findOwners(
+  parts: RecordingParts,
+  transfers: readonly FoundTransfer[],
+): Promise<Owners> {
   const [first] = transfers
   if (first === undefined) return new Map()
   const livemode = parts.adapter.network.endsWith('-live')
@@ -176,7 +162,7 @@ async function findOwners(parts: RecordingParts, transfers: readonly FoundTransf
 }
 
 /** Transfers to addresses that no invoice has are nobody's: nobody was ever given them. */
-function owned<Transfer extends FoundTransfer>(
+export function owned<Transfer extends FoundTransfer>(
   transfers: readonly Transfer[],
   ownerOf: Owners,
 ): (Transfer & InvoiceOwner)[] {
@@ -200,7 +186,7 @@ async function withRecords(
   return [...tracked, ...more]
 }
 
-async function recordFacts(
+export async function recordFacts(
   parts: RecordingParts,
   invoices: readonly InvoiceFacts[],
   tipHeight: number,

@@ -118,6 +118,7 @@ export async function startCheckpoint(
      values ($1, $2, $3, $4, $5, $6, 'starting', $7)
      on conflict (network) do update
      set parameters = $2, chain = $3, height = $4, hash = $5, block_time = $6, tip_height = null, updated_at = $7,
+       second_height = null, second_hash = null,
        safe_height = null, finalized_height = null
      where network_state.hash is not distinct from $8`,
     [network, parameters, chain, block.height, block.hash, new Date(block.timeMs), now, beforeHash],
@@ -130,7 +131,7 @@ export async function saveChainIdentity(db: Queryable, network: Network, chain: 
   await db.query('update network_state set chain = $2 where network = $1', [network, chain])
 }
 
-/** Moves the checkpoint, guarded by where it stood; false where it stands elsewhere. */
+/** Moves the checkpoint, guarded by where it stood, and the second reading down with it; false where it stands elsewhere. */
 export async function moveCheckpoint(
   db: Queryable,
   network: Network,
@@ -139,7 +140,9 @@ export async function moveCheckpoint(
   now: Date,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update network_state set height = $4, hash = $5, block_time = $6, updated_at = $7
+    `update network_state set height = $4, hash = $5, block_time = $6, updated_at = $7,
+       second_hash = case when second_height > $4 then $5 else second_hash end,
+       second_height = least(second_height, $4)
      where network = $1 and height = $2 and hash = $3`,
     [network, from.height, from.hash, to.height, to.hash, new Date(to.timeMs), now],
   )

@@ -1,0 +1,148 @@
+import type { AssetId } from '../../core/assets.ts'
+import type { EvmToken } from '../../core/chain/evm-parameters.ts'
+import { ChainUnavailable, type FoundTransfer, type ScannedBlock } from '../adapter.ts'
+import { concurrently } from '../concurrently.ts'
+import type { ProgramSet } from '../program-set.ts'
+import { BalanceScan } from './balance-scan.ts'
+import type { EvmHeader, EvmLog } from './evm-answers.ts'
+import { type EvmNode, referenceOf } from './evm-node.ts'
+import { EvmRpcError } from './evm-rpc.ts'
+import { creditsOfTraces, creditsOfWithdrawals } from './native-credits.ts'
+import { receiptsRootOf } from './receipts-root.ts'
+import { creditsOfLogs, mayMove, requireLogsOf } from './token-logs.ts'
+
+const BLOCKS_IN_FLIGHT = 4
+
+/** How a node tells of native coin: by traces of every transaction, or by the balances of open checkouts. */
+export type NativeMode = 'traces' | 'balances'
+
+/** Addresses (20 bytes each) that somebody may pay at this moment of the chain's own time. */
+export type OpenPrograms = (at: Date) => Promise<readonly Uint8Array[]>
+
+/** Reads what blocks credit to watched addresses, in the native coin and in pinned tokens. */
+export class BlockReader {
+  readonly #node: EvmNode
+  readonly #asset: AssetId
+  readonly #tokens: readonly EvmToken[]
+  readonly #watched: ProgramSet
+  readonly #openPrograms: OpenPrograms
+  readonly #scan: BalanceScan
+
+  constructor(parts: {
+    readonly node: EvmNode
+    readonly asset: AssetId
+    readonly tokens: readonly EvmToken[]
+    readonly watched: ProgramSet
+    readonly openPrograms: OpenPrograms
+  }) {
+    this.#node = parts.node
+    this.#asset = parts.asset
+    this.#tokens = parts.tokens
+    this.#watched = parts.watched
+    this.#openPrograms = parts.openPrograms
+    this.#scan = new BalanceScan(parts.node, parts.asset, parts.watched)
+  }
+
+  /** Blocks that follow one another, in order. */
+  async read(headers: readonly EvmHeader[], mode: NativeMode): Promise<ScannedBlock[]> {
+    const logs = await this.#logsOf(headers)
+    // Balances after one block are those before the next: read in order they are read once.
+    const limit = mode === 'traces' ? BLOCKS_IN_FLIGHT : 1
+    return concurrently(headers, limit, async (header) => ({
+      block: referenceOf(header),
+      parentHash: header.parentHash,
+      transfers: [
+        ...(await this.#nativeCredits(header, mode)),
+        ...(await this.#tokenCredits(header, logs.get(header.hash) ?? [])),
+      ],
+    }))
+  }
+
+  /**
+   * What tokens moved to watched addresses in a block, by receipts that are proved by the root in its header. Nobody can
+   * leave a log out of them, or put one in.
+   */
+  async provenTokenCredits(header: EvmHeader): Promise<FoundTransfer[]> {
+    if (!mayMove(header.logsBloom, this.#tokens)) return []
+    return creditsOfLogs(await this.#provenLogs(header), this.#tokens, this.#watched)
+  }
+
+  async #nativeCredits(header: EvmHeader, mode: NativeMode): Promise<FoundTransfer[]> {
+    if (mode === 'traces') {
+      // An empty block costs no call.
+      const traces = header.transactions.length === 0 ? [] : await this.#node.tracesOf(header)
+      return [
+        ...creditsOfTraces(header, traces, this.#asset, this.#watched),
+        ...creditsOfWithdrawals(header, this.#asset, this.#watched),
+      ]
+    }
+    const open = await this.#openPrograms(new Date(header.timestamp * 1_000))
+    const block = await this.#node.blockOf(header.hash)
+    const receipts = block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block)
+    return this.#scan.creditsIn(block, receipts, open)
+  }
+
+  /** Where the logs say that nothing moved and the block's own filter says that something may have, receipts decide. */
+  async #tokenCredits(header: EvmHeader, logs: readonly EvmLog[]): Promise<FoundTransfer[]> {
+    const isSuspect = logs.length === 0 && mayMove(header.logsBloom, this.#tokens)
+    if (isSuspect && (await this.#provenLogs(header)).some((log) => this.#isOurs(log))) {
+      throw new ChainUnavailable(
+        `the node at ${this.#node.rpc.where} gave no logs for block ${header.number}, and its receipts hold some`,
+      )
+    }
+    return creditsOfLogs(logs, this.#tokens, this.#watched)
+  }
+
+  #isOurs({ address, topics }: EvmLog): boolean {
+    return this.#tokens.some(({ contract }) => contract === address) && topics.length === 3
+  }
+
+  async #provenLogs(header: EvmHeader): Promise<EvmLog[]> {
+    const receipts = await this.#node.receiptsOf(header)
+    if (receiptsRootOf(receipts) !== header.receiptsRoot) {
+      throw new ChainUnavailable(
+        `the node at ${this.#node.rpc.where} gave receipts of block ${header.number} that do not have the root in its header`,
+      )
+    }
+    return receipts.flatMap(({ logs, transactionHash }) => logs.map((log) => ({ ...log, transactionHash })))
+  }
+
+  /** Transfer logs of the pinned tokens, by block hash. */
+  async #logsOf(headers: readonly EvmHeader[]): Promise<Map<string, EvmLog[]>> {
+    const contracts = this.#tokens.map(({ contract }) => contract)
+    const possible = headers.filter(({ logsBloom }) => mayMove(logsBloom, this.#tokens))
+    const logs = new Map<string, EvmLog[]>()
+    if (contracts.length === 0 || possible.length === 0) return logs
+    const [first] = possible
+    if (first !== undefined && possible.length === 1) {
+      const found = await this.#node.logsOf(first.hash, contracts)
+      requireLogsOf(first.hash, found, contracts)
+      return logs.set(first.hash, found)
+    }
+    for (const found of await this.#logsBetween(possible, contracts)) {
+      const hash = found.blockHash ?? ''
+      requireLogsOf(hash, [found], contracts)
+      logs.set(hash, [...(logs.get(hash) ?? []), found])
+    }
+    const known = new Set(headers.map(({ hash }) => hash))
+    for (const hash of logs.keys()) {
+      if (!known.has(hash)) throw new ChainUnavailable('the chain was reorganised while its logs were read')
+    }
+    return logs
+  }
+
+  /** One question for all; halves of it where the provider finds it too large. */
+  async #logsBetween(headers: readonly EvmHeader[], contracts: readonly string[]): Promise<EvmLog[]> {
+    const [first, last] = [headers[0], headers.at(-1)]
+    if (first === undefined || last === undefined) return []
+    if (headers.length === 1) return this.#node.logsOf(first.hash, contracts)
+    try {
+      return await this.#node.logsBetween(first.number, last.number, contracts)
+    } catch (error) {
+      if (!(error instanceof EvmRpcError) || error.kind !== 'range_too_large') throw error
+      const middle = headers.length >>> 1
+      const lower = await this.#logsBetween(headers.slice(0, middle), contracts)
+      return [...lower, ...(await this.#logsBetween(headers.slice(middle), contracts))]
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import type { Clock } from '../../clock.ts'
+import type { AssetId, Network } from '../../core/assets.ts'
+import {
+  type EvmChain,
+  type EvmParameters,
+  type EvmToken,
+  evmParametersOf,
+  evmTokensOf,
+  expectedChainIds,
+} from '../../core/chain/evm-parameters.ts'
+import type { MarkHeights } from '../../core/finality.ts'
+import {
+  type BlockRef,
+  ChainHalted,
+  type ChainProvider,
+  ChainUnavailable,
+  type ChainUpdate,
+  type MempoolReading,
+  type NetworkHealth,
+  type TokenReader,
+} from '../adapter.ts'
+import { ProgramSet } from '../program-set.ts'
+import { BlockReader, type NativeMode, type OpenPrograms } from './block-reader.ts'
+import { EvmNode, referenceOf } from './evm-node.ts'
+import { EvmWalk } from './evm-walk.ts'
+import { probeHeight } from './probe-height.ts'
+import { EvmTokenReader } from './token-reader.ts'
+
+/** The first block after genesis tells chains of one's own apart. */
+const FIRST_HEIGHT = 1
+
+export type EvmAdapterOptions = {
+  readonly chain: EvmChain
+  readonly livemode: boolean
+  readonly url: string
+  /** The name under which the operator configured `url`, for messages that tell the mend. */
+  readonly setting: string
+  readonly clock: Clock
+  /** Shared with the chain's other providers; absent: the adapter's own. */
+  readonly watched?: ProgramSet
+  /** Addresses of open checkouts, for nodes that do not trace; absent: none. */
+  readonly openPrograms?: OpenPrograms
+  /** A test network's own USDC contract in place of Circle's. */
+  readonly usdcContract?: string | null
+  /** In place of what the node turns out to be able to do. */
+  readonly nativeMode?: NativeMode
+  readonly probeIntervalMs?: number
+}
+
+/**
+ * Ethereum and chains like it, through one node's JSON-RPC. Calls used: eth_chainId, eth_syncing, eth_blockNumber,
+ * eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs, eth_getBlockReceipts, eth_call, and debug_traceBlockByHash where
+ * the node has it. Payments are seen in blocks and not before: hardly a node tells all that waits.
+ */
+export class EvmAdapter implements ChainProvider {
+  readonly network: Network
+  readonly watched: ProgramSet
+  readonly tokens: TokenReader
+  readonly #options: EvmAdapterOptions
+  readonly #tokens: readonly EvmToken[]
+  readonly #node: EvmNode
+  readonly #reader: BlockReader
+  readonly #walk: EvmWalk
+  #parameters: EvmParameters | null = null
+  #mode: NativeMode | null
+  /** Blocks in one step: halved while a provider refuses so many calls at once. */
+  #stepBlocks = Number.POSITIVE_INFINITY
+  /** The tip as it was told last, on our chain. */
+  #tip: BlockRef | null = null
+
+  constructor(options: EvmAdapterOptions) {
+    const { chain, livemode, url, setting, usdcContract = null, openPrograms = async () => [] } = options
+    this.#options = options
+    this.network = `${chain}-${livemode ? 'live' : 'test'}`
+    this.watched = options.watched ?? new ProgramSet()
+    this.#tokens = evmTokensOf(this.network, usdcContract)
+    this.#node = new EvmNode(url, setting)
+    this.#mode = options.nativeMode ?? null
+    const asset: AssetId = chain === 'ethereum' ? 'ETH' : 'ETH_BASE'
+    const parts = { node: this.#node, tokens: this.#tokens, watched: this.watched }
+    this.#reader = new BlockReader({ ...parts, asset, openPrograms })
+    this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))
+    this.tokens = new EvmTokenReader({ ...parts, reader: this.#reader })
+  }
+
+  /** How the node tells of native coin; null before it was asked. */
+  get nativeMode(): NativeMode | null {
+    return this.#mode
+  }
+
+  async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
+    const parameters = this.#recognize(await this.#node.chainId())
+    if (!(await this.#node.isSynced())) {
+      const reason = `the node at ${this.#node.rpc.where} is syncing: wait until it has come to the tip`
+      return { parameters: parameters.name, health: { status: 'syncing', reason } }
+    }
+    // A chain of one's own has Circle's contract nowhere, and need not have another.
+    const hasTokens = !parameters.isolated || this.#options.usdcContract != null
+    for (const token of hasTokens ? this.#tokens : []) await this.#requireToken(token)
+    const tip = await this.#walk.tip()
+    this.#mode ??= (await this.#node.canTrace(tip)) ? 'traces' : 'balances'
+    this.#parameters = parameters
+    return { parameters: parameters.name, health: { status: 'ok' } }
+  }
+
+  async identity(): Promise<string | null> {
+    const parameters = this.#parameters
+    if (parameters === null)
+      throw new Error('the chain was asked for its identity before the node was connected')
+    return parameters.isolated ? this.hashAt(FIRST_HEIGHT) : parameters.name
+  }
+
+  async tip(): Promise<BlockRef> {
+    return referenceOf(await this.#walk.tip())
+  }
+
+  async hashAt(height: number): Promise<string | null> {
+    return (await this.#node.headerAt(height))?.hash ?? null
+  }
+
+  async knows(hash: string): Promise<boolean> {
+    return (await this.#node.headerOf(hash)) !== null
+  }
+
+  async nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    this.#stepBlocks = Math.min(maxBlocks, this.#stepBlocks)
+    let update: ChainUpdate | null
+    try {
+      update = await this.#walk.next(checkpoint, this.#stepBlocks)
+    } catch (error) {
+      if (error instanceof ChainUnavailable) this.#stepBlocks = Math.max(1, this.#stepBlocks >>> 1)
+      throw error
+    }
+    this.#stepBlocks = Math.min(maxBlocks, this.#stepBlocks * 2)
+    this.#tip = update === null ? checkpoint : update.tip
+    return update
+  }
+
+  /** Nothing that waits is told: a payment counts from its block. */
+  async readMempool(): Promise<MempoolReading | null> {
+    const tip = this.#tip ?? (await this.tip())
+    return { tip, readAtMs: this.#options.clock().getTime(), transfers: [] }
+  }
+
+  /** What left the chain and waits for another block is alive; of the rest nobody can say that it comes back. */
+  async fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    const fates = new Map<string, 'alive' | 'dead'>()
+    for (const txid of txids) fates.set(txid, (await this.#node.isWaiting(txid)) ? 'alive' : 'dead')
+    return fates
+  }
+
+  async readMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
+    const finalized = await this.#node.headerAt('finalized')
+    const safe = await this.#node.headerAt('safe')
+    // Asked last: our block being on the node's chain now, what was marked before is below it or beside nothing of ours.
+    const ours = await this.#node.headerAt(checkpoint.height)
+    if (ours?.hash !== checkpoint.hash || safe === null || finalized === null) return null
+    const safeHeight = Math.min(safe.number, checkpoint.height)
+    return { safe: safeHeight, finalized: Math.min(finalized.number, safeHeight) }
+  }
+
+  subscribe(wake: () => void): () => void {
+    const { probeIntervalMs = this.#parameters?.probeIntervalMs } = this.#options
+    if (probeIntervalMs === undefined) throw new Error('nobody can subscribe before the node was connected')
+    return probeHeight(this.#node, probeIntervalMs, wake)
+  }
+
+  close(): Promise<void> {
+    return this.#node.rpc.close()
+  }
+
+  #requireMode(): NativeMode {
+    if (this.#mode === null) throw new Error('a block was asked for before the node was connected')
+    return this.#mode
+  }
+
+  #recognize(chainId: number): EvmParameters {
+    const { chain, livemode, setting } = this.#options
+    const parameters = evmParametersOf(chain, livemode, chainId)
+    if (parameters !== null) return parameters
+    const expected = expectedChainIds(chain, livemode).join(' or ')
+    throw new ChainHalted(
+      `the node at ${this.#node.rpc.where} is on chain ${chainId}, and ${this.network} is chain ${expected}: correct ${setting}`,
+    )
+  }
+
+  /** A contract that is not there, or counts in other units, would make nonsense of every amount. */
+  async #requireToken({ contract, decimals, asset }: EvmToken): Promise<void> {
+    const told = await this.#node.decimalsOf(contract)
+    if (told === decimals) return
+    const what = told === null ? 'no contract there' : `${told} decimals`
+    throw new ChainHalted(
+      `${asset} is the contract ${contract} with ${decimals} decimals, and the node at ${this.#node.rpc.where} has ${what}`,
+    )
+  }
+}

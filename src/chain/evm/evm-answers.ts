@@ -1,0 +1,93 @@
+import { z } from 'zod'
+
+const QUANTITY = /^0x(0|[1-9a-f][0-9a-f]{0,63})$/i
+/** Anvil and some nodes pad their quantities; nothing is lost by reading those too. */
+const LOOSE_QUANTITY = /^0x[0-9a-f]{1,64}$/i
+
+export const quantity = z
+  .string()
+  .regex(LOOSE_QUANTITY)
+  .transform((text) => BigInt(text))
+export const count = z
+  .string()
+  .regex(QUANTITY)
+  .transform(Number)
+  .refine((value) => Number.isSafeInteger(value))
+export const hash = z
+  .string()
+  .regex(/^0x[0-9a-f]{64}$/i)
+  .transform((text) => text.toLowerCase())
+export const address = z
+  .string()
+  .regex(/^0x[0-9a-f]{40}$/i)
+  .transform((text) => text.toLowerCase())
+export const bytes = z.string().regex(/^0x([0-9a-f]{2})*$/i)
+
+const withdrawal = z.object({ address, amount: quantity })
+
+const headerFields = {
+  number: count,
+  hash,
+  parentHash: hash,
+  timestamp: count,
+  logsBloom: z.string().regex(/^0x[0-9a-f]{512}$/i),
+  receiptsRoot: hash,
+  miner: address,
+  baseFeePerGas: quantity.optional(),
+  withdrawals: z.array(withdrawal).optional(),
+}
+
+/** A block with the ids of its transactions. */
+export const headerSchema = z.object({ ...headerFields, transactions: z.array(hash) })
+export type EvmHeader = z.infer<typeof headerSchema>
+
+const transaction = z.object({ hash, from: address, to: address.nullish(), value: quantity })
+
+/** A block with its transactions in full. */
+export const blockSchema = z.object({ ...headerFields, transactions: z.array(transaction) })
+export type EvmBlock = z.infer<typeof blockSchema>
+
+const account = z.object({ balance: quantity.optional() })
+const state = z.record(z.string().regex(/^0x[0-9a-f]{40}$/i), account)
+
+/** `debug_traceBlockByHash` with `prestateTracer` in diff mode. */
+export const tracesSchema = z.array(
+  z.object({
+    txHash: hash.optional(),
+    result: z.object({ pre: state, post: state }),
+  }),
+)
+export type EvmTraces = z.infer<typeof tracesSchema>
+
+export const logSchema = z.object({
+  address,
+  topics: z.array(hash).max(4),
+  data: bytes,
+  blockHash: hash.nullish(),
+  transactionHash: hash.nullish(),
+  removed: z.boolean().optional(),
+})
+export type EvmLog = z.infer<typeof logSchema>
+export const logsSchema = z.array(logSchema)
+
+export const receiptsSchema = z.array(
+  z.object({
+    transactionHash: hash,
+    blockHash: hash,
+    from: address,
+    type: count.optional(),
+    status: count.optional(),
+    root: hash.optional(),
+    cumulativeGasUsed: quantity,
+    gasUsed: quantity,
+    effectiveGasPrice: quantity.optional(),
+    /** Base: what the transaction paid for its place on Ethereum. */
+    l1Fee: quantity.nullish(),
+    logsBloom: bytes,
+    logs: logsSchema,
+    /** Base's deposits (type 0x7e), part of their receipt since Regolith and Canyon. */
+    depositNonce: quantity.nullish(),
+    depositReceiptVersion: quantity.nullish(),
+  }),
+)
+export type EvmReceipt = z.infer<typeof receiptsSchema>[number]

@@ -1,0 +1,184 @@
+import { z } from 'zod'
+import { type BlockRef, ChainUnavailable } from '../adapter.ts'
+import {
+  blockSchema,
+  bytes,
+  count,
+  type EvmBlock,
+  type EvmHeader,
+  type EvmLog,
+  type EvmReceipt,
+  type EvmTraces,
+  headerSchema,
+  logsSchema,
+  receiptsSchema,
+  tracesSchema,
+} from './evm-answers.ts'
+import { EvmRpc, EvmRpcError } from './evm-rpc.ts'
+
+export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+
+/**
+ * Puts one account's program in the place of some code: it reads packed 20-byte addresses and returns packed 32-byte
+ * balances. 15,000 addresses take less than the 50 million gas that nodes give to a call.
+ */
+const BALANCES_PROGRAM = '0x5f5f5b36821015601d57813560601c31815260200190601401906002565b5ff3'
+const BALANCES_ACCOUNT = '0x00000000000000000000000000000000ba1a4ce5'
+export const BALANCES_PER_CALL = 15_000
+const WORD_DIGITS = 64
+
+const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
+
+/** What is asked of a node of Ethereum's kind. Blocks are named by hash wherever their contents are asked for. */
+export class EvmNode {
+  readonly rpc: EvmRpc
+
+  constructor(url: string, setting: string) {
+    this.rpc = new EvmRpc(url, setting)
+  }
+
+  chainId(): Promise<number> {
+    return this.rpc.call('eth_chainId', [], count)
+  }
+
+  /** False where the node is on its way to the tip. */
+  async isSynced(): Promise<boolean> {
+    return (await this.rpc.call('eth_syncing', [], z.unknown())) === false
+  }
+
+  height(): Promise<number> {
+    return this.rpc.call('eth_blockNumber', [], count)
+  }
+
+  /** Null where the node has no such block. */
+  headerAt(place: number | 'latest' | 'safe' | 'finalized'): Promise<EvmHeader | null> {
+    const tag = typeof place === 'number' ? hexOf(place) : place
+    return this.#headerBy('eth_getBlockByNumber', tag)
+  }
+
+  /** Null where the node has no such block, on its best chain or beside it. */
+  async headerOf(hash: string): Promise<EvmHeader | null> {
+    const header = await this.#headerBy('eth_getBlockByHash', hash)
+    if (header !== null && header.hash !== hash) {
+      throw new ChainUnavailable(`the node at ${this.rpc.where} gave block ${header.hash} for ${hash}`)
+    }
+    return header
+  }
+
+  async blockOf(hash: string): Promise<EvmBlock> {
+    const block = await this.rpc.call('eth_getBlockByHash', [hash, true], blockSchema.nullable())
+    if (block?.hash !== hash) throw this.#unknown(hash)
+    return block
+  }
+
+  /** One for each transaction, in order. Throws `EvmRpcError` (`no_such_method`) where the node does not trace. */
+  async tracesOf(header: EvmHeader): Promise<EvmTraces> {
+    const traces = await this.rpc.call('debug_traceBlockByHash', [header.hash, DIFF_TRACER], tracesSchema)
+    const isWhole =
+      traces.length === header.transactions.length &&
+      traces.every(({ txHash }, index) => txHash === undefined || txHash === header.transactions[index])
+    if (!isWhole) {
+      throw new ChainUnavailable(
+        `the node at ${this.rpc.where} gave traces of block ${header.hash} that are not its transactions'`,
+      )
+    }
+    return traces
+  }
+
+  async receiptsOf(header: {
+    readonly hash: string
+    readonly transactions: readonly (string | { readonly hash: string })[]
+  }): Promise<readonly EvmReceipt[]> {
+    const receipts = await this.rpc.call('eth_getBlockReceipts', [header.hash], receiptsSchema.nullable())
+    if (receipts === null) throw this.#unknown(header.hash)
+    const ids = header.transactions.map((each) => (typeof each === 'string' ? each : each.hash))
+    const isWhole =
+      receipts.length === ids.length &&
+      receipts.every(({ transactionHash, blockHash }, index) => {
+        return transactionHash === ids[index] && blockHash === header.hash
+      })
+    if (isWhole) return receipts
+    throw new ChainUnavailable(
+      `the node at ${this.rpc.where} gave receipts of block ${header.hash} that are not its transactions'`,
+    )
+  }
+
+  /** Transfers of these contracts in one block. A block that the node does not know is an error, never an empty answer. */
+  logsOf(hash: string, contracts: readonly string[]): Promise<EvmLog[]> {
+    return this.rpc.call(
+      'eth_getLogs',
+      [{ blockHash: hash, address: contracts, topics: [TRANSFER_TOPIC] }],
+      logsSchema,
+    )
+  }
+
+  /** The same for a range of blocks; a node that has not come so far answers with nothing. */
+  logsBetween(from: number, to: number, contracts: readonly string[]): Promise<EvmLog[]> {
+    const range = { fromBlock: hexOf(from), toBlock: hexOf(to) }
+    return this.rpc.call(
+      'eth_getLogs',
+      [{ ...range, address: contracts, topics: [TRANSFER_TOPIC] }],
+      logsSchema,
+    )
+  }
+
+  /** What these addresses (20 bytes each) hold after the block, in their order. */
+  async balancesAt(hash: string, programs: readonly Uint8Array[]): Promise<bigint[]> {
+    const balances: bigint[] = []
+    for (let at = 0; at < programs.length; at += BALANCES_PER_CALL) {
+      const asked = programs.slice(at, at + BALANCES_PER_CALL)
+      const data = `0x${Buffer.concat(asked).toString('hex')}`
+      const override = { [BALANCES_ACCOUNT]: { code: BALANCES_PROGRAM } }
+      const call = [{ to: BALANCES_ACCOUNT, data }, { blockHash: hash }, override]
+      const words = await this.rpc.call('eth_call', call, bytes)
+      if (words.length !== 2 + asked.length * WORD_DIGITS) {
+        throw new ChainUnavailable(
+          `the node at ${this.rpc.where} does not read balances by a state override: use one that does, or that traces`,
+        )
+      }
+      for (let place = 0; place < asked.length; place++) {
+        const from = 2 + place * WORD_DIGITS
+        balances.push(BigInt(`0x${words.slice(from, from + WORD_DIGITS)}`))
+      }
+    }
+    return balances
+  }
+
+  /** `decimals()` of a token contract; null where there is none at this address. */
+  async decimalsOf(contract: string): Promise<number | null> {
+    const answer = await this.rpc.call('eth_call', [{ to: contract, data: '0x313ce567' }, 'latest'], bytes)
+    return answer === '0x' ? null : Number(BigInt(answer))
+  }
+
+  /** Whether the node knows this transaction and no block of its chain has it. */
+  async isWaiting(txid: string): Promise<boolean> {
+    const waiting = z.object({ blockHash: z.string().nullish() }).nullable()
+    const told = await this.rpc.call('eth_getTransactionByHash', [txid], waiting)
+    return told !== null && told.blockHash == null
+  }
+
+  /** Whether the node traces blocks. */
+  async canTrace(header: EvmHeader): Promise<boolean> {
+    try {
+      await this.tracesOf(header)
+      return true
+    } catch (error) {
+      if (error instanceof EvmRpcError && error.kind === 'no_such_method') return false
+      throw error
+    }
+  }
+
+  #headerBy(method: string, name: string): Promise<EvmHeader | null> {
+    return this.rpc.call(method, [name, false], headerSchema.nullable())
+  }
+
+  #unknown(hash: string): ChainUnavailable {
+    return new ChainUnavailable(`the node at ${this.rpc.where} does not know block ${hash}`)
+  }
+}
+
+const hexOf = (height: number): string => `0x${height.toString(16)}`
+
+export function referenceOf({ number, hash, timestamp }: EvmHeader | EvmBlock): BlockRef {
+  return { height: number, hash, timeMs: timestamp * 1_000 }
+}

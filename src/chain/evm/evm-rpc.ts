@@ -1,0 +1,149 @@
+import { type Dispatcher, Pool } from 'undici'
+import { z } from 'zod'
+import { ChainUnavailable } from '../adapter.ts'
+
+const CONNECT_TIMEOUT_MS = 5_000
+const ANSWER_TIMEOUT_MS = 20_000
+const CONNECTIONS_MAX = 8
+/** The traces of a full block are some tens of megabytes. */
+const ANSWER_BYTES_MAX = 256 * 1024 * 1024
+
+/** JSON-RPC 2.0, and EIP-1474's own codes. */
+const METHOD_NOT_FOUND = [-32601, -32004]
+const LIMIT_EXCEEDED = -32005
+/** What providers say where a range of blocks, or its answer, is too large for them. */
+const RANGE_WORDS =
+  /block range|range (is )?too (large|wide)|limit(ed)? to|more than \d+ (results|logs)|response size|too many (results|blocks)|max(imum)? (range|results)|exceeds? (the )?(max|range|limit)/i
+const METHOD_WORDS =
+  /method .*(not|n't) |not (supported|available|whitelisted|allowed|enabled)|unsupported method/i
+const RATE_WORDS = /rate.?limit|too many requests|capacity|throttl|daily request/i
+
+/** The node understood and said no. */
+export class EvmRpcError extends ChainUnavailable {
+  override name = 'EvmRpcError'
+  readonly code: number
+  readonly kind: 'no_such_method' | 'range_too_large' | 'rate_limited' | 'other'
+
+  constructor(where: string, method: string, answer: { code: number; message: string }) {
+    super(`the node at ${where} answered ${method} with: ${answer.message} (${answer.code})`)
+    this.code = answer.code
+    this.kind = kindOf(answer)
+  }
+}
+
+function kindOf({ code, message }: { code: number; message: string }): EvmRpcError['kind'] {
+  if (METHOD_NOT_FOUND.includes(code) || METHOD_WORDS.test(message)) return 'no_such_method'
+  if (RATE_WORDS.test(message)) return 'rate_limited'
+  if (RANGE_WORDS.test(message) || code === LIMIT_EXCEEDED) return 'range_too_large'
+  return 'other'
+}
+
+const answerSchema = z.object({
+  result: z.unknown().optional(),
+  error: z.object({ code: z.number(), message: z.string() }).nullish(),
+})
+
+/** Ethereum's JSON-RPC over HTTP (EIP-1474). Every failure is a `ChainUnavailable` that names the mend. */
+export class EvmRpc {
+  readonly #pool: Pool
+  readonly #path: string
+  readonly #authorization: string | null
+  /** Host and port, for messages: the URL itself holds credentials. */
+  readonly where: string
+  readonly #setting: string
+  #lastId = 0
+
+  /** `setting` is the name under which the operator configured `url`. */
+  constructor(url: string, setting: string) {
+    const parsed = new URL(url)
+    this.where = parsed.host
+    this.#setting = setting
+    this.#path = `${parsed.pathname}${parsed.search}`
+    const credentials = `${decodeURIComponent(parsed.username)}:${decodeURIComponent(parsed.password)}`
+    this.#authorization =
+      credentials === ':' ? null : `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}`
+    this.#pool = new Pool(parsed.origin, {
+      connections: CONNECTIONS_MAX,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      headersTimeout: ANSWER_TIMEOUT_MS,
+      bodyTimeout: ANSWER_TIMEOUT_MS,
+      maxResponseSize: ANSWER_BYTES_MAX,
+    })
+  }
+
+  /** Calls a method and parses its result. Throws `EvmRpcError` where the node refuses, else `ChainUnavailable`. */
+  async call<Result>(method: string, params: readonly unknown[], schema: z.ZodType<Result>): Promise<Result> {
+    this.#lastId += 1
+    const body = JSON.stringify({ jsonrpc: '2.0', id: this.#lastId, method, params })
+    const { status, text } = await this.#post(body)
+    const answer = this.#parse(status, text)
+    if (answer.error) throw new EvmRpcError(this.where, method, answer.error)
+    const parsed = schema.safeParse(answer.result)
+    if (parsed.success) return parsed.data
+    throw new ChainUnavailable(
+      `what answers ${method} at ${this.where} is no Ethereum node: correct ${this.#setting}`,
+      { cause: parsed.error },
+    )
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy()
+  }
+
+  async #post(body: string): Promise<{ status: number; text: string }> {
+    const headers: Record<string, string> = { 'content-type': 'application/json' }
+    if (this.#authorization !== null) headers.authorization = this.#authorization
+    const request: Dispatcher.RequestOptions = { method: 'POST', path: this.#path, headers, body }
+    try {
+      const response = await this.#pool.request(request)
+      return { status: response.statusCode, text: await response.body.text() }
+    } catch (error) {
+      throw new ChainUnavailable(this.#explain(error), { cause: error })
+    }
+  }
+
+  #parse(status: number, text: string): z.infer<typeof answerSchema> {
+    if (status === 429)
+      throw new ChainUnavailable(`${this.where} answers only so many calls (429): raise its plan`)
+    if (status === 401 || status === 403) {
+      throw new ChainUnavailable(`${this.where} refuses the key or password: correct it in ${this.#setting}`)
+    }
+    if (status >= 500 && !text.startsWith('{')) {
+      throw new ChainUnavailable(`${this.where} fails with HTTP ${status}`)
+    }
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch (error) {
+      throw new ChainUnavailable(this.#noNode(), { cause: error })
+    }
+    const parsed = answerSchema.safeParse(value)
+    if (!parsed.success) throw new ChainUnavailable(this.#noNode(), { cause: parsed.error })
+    return parsed.data
+  }
+
+  #noNode(): string {
+    return `what answers at ${this.where} is no Ethereum node: correct ${this.#setting}`
+  }
+
+  #explain(error: unknown): string {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const start = `the node at ${this.where}`
+    switch (code) {
+      case 'ECONNREFUSED':
+        return `${start} refuses the connection: start it, or correct ${this.#setting}`
+      case 'ENOTFOUND':
+      case 'EAI_AGAIN':
+        return `${start} has a name that does not resolve: correct ${this.#setting}`
+      case 'UND_ERR_CONNECT_TIMEOUT':
+      case 'UND_ERR_HEADERS_TIMEOUT':
+      case 'UND_ERR_BODY_TIMEOUT':
+      case 'ETIMEDOUT':
+        return `${start} does not answer in time`
+      case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
+        return `${start} sends more than any answer can have`
+      default:
+        return `${start} ended the connection${code === '' ? '' : ` (${code})`}`
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import {
+  type BlockRef,
+  ChainHalted,
+  ChainSyncing,
+  ChainUnavailable,
+  type ChainUpdate,
+  type ScannedBlock,
+} from '../adapter.ts'
+import { concurrently } from '../concurrently.ts'
+import type { EvmHeader } from './evm-answers.ts'
+import { type EvmNode, referenceOf } from './evm-node.ts'
+
+/** Two epochs of Ethereum: what consensus finalizes is never reorganised, and no fork has been longer. */
+const REORG_DEPTH_MAX = 128
+const HEADERS_IN_FLIGHT = 8
+/** A chain that grows while it is read is read again. */
+const WALK_ATTEMPTS_MAX = 3
+
+/**
+ * Walks the node's best chain from a checkpoint. Every step is proved by the parent hashes in the headers; heights
+ * are only a way to ask.
+ */
+export class EvmWalk {
+  readonly #node: EvmNode
+  readonly #read: (headers: readonly EvmHeader[]) => Promise<ScannedBlock[]>
+  /** The newest blocks of the chain as we walked it: a node forgets what was reorganised away. */
+  #trail: readonly BlockRef[] = []
+
+  constructor(node: EvmNode, read: (headers: readonly EvmHeader[]) => Promise<ScannedBlock[]>) {
+    this.#node = node
+    this.#read = read
+  }
+
+  /** See `ChainAdapter.nextUpdate`. One call at the tip, and where one block has come its contents besides. */
+  async next(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    for (let attempt = 1; attempt <= WALK_ATTEMPTS_MAX; attempt++) {
+      const tip = await this.tip()
+      if (tip.hash === checkpoint.hash) return null
+      const headers = await this.#headersAbove(checkpoint, tip, maxBlocks)
+      if (headers === null) continue
+      const blocks = await this.#read(headers.above)
+      const step = { ancestor: headers.ancestor, blocks, tip: referenceOf(tip) }
+      const below = this.#trail.filter(({ height }) => height < step.ancestor.height)
+      this.#trail = [...below, step.ancestor, ...blocks.map(({ block }) => block)].slice(-REORG_DEPTH_MAX - 1)
+      return step
+    }
+    throw new ChainUnavailable('the node gives blocks that do not follow one another')
+  }
+
+  async tip(): Promise<EvmHeader> {
+    const tip = await this.#node.headerAt('latest')
+    if (tip === null) throw new ChainUnavailable(`the node at ${this.#node.rpc.where} tells no latest block`)
+    return tip
+  }
+
+  /** Null where the chain moved while it was read. */
+  async #headersAbove(checkpoint: BlockRef, tip: EvmHeader, maxBlocks: number) {
+    if (tip.parentHash === checkpoint.hash) {
+      if (tip.number !== checkpoint.height + 1)
+        throw new ChainHalted(`the node gives block ${tip.hash} a wrong height`)
+      return { ancestor: checkpoint, above: [tip] }
+    }
+    const ancestor = await this.#commonAncestor(checkpoint, tip)
+    if (ancestor === null) return null
+    // A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left.
+    const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, REORG_DEPTH_MAX * 2)
+    const heights = Array.from(
+      { length: Math.min(tip.number - ancestor.height, limit) },
+      (_, index) => ancestor.height + 1 + index,
+    )
+    const above = await concurrently(heights, HEADERS_IN_FLIGHT, (height) =>
+      height === tip.number ? Promise.resolve(tip) : this.#node.headerAt(height),
+    )
+    const headers = above.flatMap((header) => header ?? [])
+    return headers.length === heights.length && isChain(ancestor, headers)
+      ? { ancestor, above: headers }
+      : null
+  }
+
+  /** The highest block that our chain and the node's best one share; null where the chain moves. */
+  async #commonAncestor(checkpoint: BlockRef, tip: EvmHeader): Promise<BlockRef | null> {
+    if (tip.number < checkpoint.height) this.#lowerTip(checkpoint, tip)
+    const theirs = await this.#node.headerAt(checkpoint.height)
+    if (theirs === null) return null
+    if (theirs.hash === checkpoint.hash) return checkpoint
+    const lowest = Math.max(0, checkpoint.height - REORG_DEPTH_MAX)
+    const isRemembered = this.#trail.at(-1)?.hash === checkpoint.hash
+    for (const block of isRemembered ? this.#trail.slice(0, -1).reverse() : []) {
+      if (block.height < lowest) break
+      if ((await this.#node.headerAt(block.height))?.hash === block.hash) return block
+    }
+    return isRemembered && (this.#trail[0]?.height ?? 0) <= lowest
+      ? this.#tooDeep(checkpoint)
+      : this.#ancestorBySideChain(checkpoint, lowest)
+  }
+
+  /** We do not remember how we came to our block: the node may still hold its parents, beside its own chain. */
+  async #ancestorBySideChain(checkpoint: BlockRef, lowest: number): Promise<BlockRef> {
+    let ours = await this.#node.headerOf(checkpoint.hash)
+    while (ours !== null && ours.number > lowest) {
+      const parent: EvmHeader | null = await this.#node.headerOf(ours.parentHash)
+      if (parent === null) break
+      if ((await this.#node.headerAt(parent.number))?.hash === parent.hash) return referenceOf(parent)
+      ours = parent
+    }
+    if (ours !== null && ours.number <= lowest) return this.#tooDeep(checkpoint)
+    // As far back as any reorganisation went: what both chains share is found again in the same blocks.
+    const shared = await this.#node.headerAt(lowest)
+    if (shared === null) throw new ChainUnavailable(`the node does not have block ${lowest}`)
+    return referenceOf(shared)
+  }
+
+  #tooDeep(checkpoint: BlockRef): never {
+    throw new ChainHalted(
+      `the node left the chain more than ${REORG_DEPTH_MAX} blocks below ${checkpoint.height}: find out which chain is right`,
+    )
+  }
+
+  #lowerTip(checkpoint: BlockRef, tip: EvmHeader): never {
+    throw new ChainSyncing(
+      `the node stands at block ${tip.number} and has not yet come back to block ${checkpoint.height}, which was read before: it is syncing, or another one`,
+    )
+  }
+}
+
+function isChain(ancestor: BlockRef, headers: readonly EvmHeader[]): boolean {
+  let below = ancestor
+  for (const header of headers) {
+    if (header.parentHash !== below.hash || header.number !== below.height + 1) return false
+    below = referenceOf(header)
+  }
+  return true
+}

@@ -1,0 +1,59 @@
+import { hexToBytes } from '@noble/hashes/utils.js'
+import type { AssetId } from '../../core/assets.ts'
+import type { FoundTransfer } from '../adapter.ts'
+import type { ProgramSet } from '../program-set.ts'
+import type { EvmBlock, EvmHeader, EvmTraces } from './evm-answers.ts'
+import { NATIVE_OUTPUT } from './token-logs.ts'
+
+export const WEI_PER_GWEI = 1_000_000_000n
+
+type Watched = Pick<ProgramSet, 'hasShort'>
+
+export const isWatched = (watched: Watched, address: string): boolean =>
+  watched.hasShort(hexToBytes(address.slice(2)), 0)
+
+/** The coin that a transaction leaves at an address, as a transfer. */
+export function nativeCredit(asset: AssetId, txid: string, address: string, amount: bigint): FoundTransfer {
+  const program = address.slice(2)
+  return { program, txid, outputIndex: NATIVE_OUTPUT, asset, amount, minimumConfirmations: 1 }
+}
+
+/**
+ * What each transaction leaves at watched addresses, from the balances before and after it: transfers, payments by
+ * contracts, self-destructs, fees of a block's producer, whatever way the coin took. What an address spends is no credit.
+ */
+export function creditsOfTraces(
+  { transactions }: Pick<EvmHeader, 'transactions'>,
+  traces: EvmTraces,
+  asset: AssetId,
+  watched: Watched,
+): FoundTransfer[] {
+  return traces.flatMap(({ result: { pre, post } }, index): FoundTransfer[] => {
+    const txid = transactions[index]
+    if (txid === undefined) throw new Error('there are more traces than transactions')
+    const before = new Map(Object.entries(pre).map(([address, state]) => [address.toLowerCase(), state]))
+    return Object.entries(post).flatMap(([written, { balance }]): FoundTransfer[] => {
+      const address = written.toLowerCase()
+      if (balance === undefined || !isWatched(watched, address)) return []
+      const amount = balance - (before.get(address)?.balance ?? 0n)
+      return amount > 0n ? [nativeCredit(asset, txid, address, amount)] : []
+    })
+  })
+}
+
+/**
+ * A block's withdrawals of staked coin (EIP-4895) to watched addresses, summed for each address. They belong to no
+ * transaction: the block itself stands in its place.
+ */
+export function creditsOfWithdrawals(
+  { hash, withdrawals = [] }: Pick<EvmHeader | EvmBlock, 'hash' | 'withdrawals'>,
+  asset: AssetId,
+  watched: Watched,
+): FoundTransfer[] {
+  const sums = new Map<string, bigint>()
+  for (const { address, amount } of withdrawals) {
+    if (amount === 0n || !isWatched(watched, address)) continue
+    sums.set(address, (sums.get(address) ?? 0n) + amount * WEI_PER_GWEI)
+  }
+  return [...sums].map(([address, amount]) => nativeCredit(asset, hash, address, amount))
+}

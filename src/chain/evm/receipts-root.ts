@@ -1,0 +1,113 @@
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
+import type { EvmLog, EvmReceipt } from './evm-answers.ts'
+
+/** Yellow Paper, appendix B. */
+type Rlp = Uint8Array | readonly Rlp[]
+
+const LEGACY_TYPE = 0
+const SHORT_MAX = 55
+/** A node of a trie shorter than this stands in its parent, and not its hash (Yellow Paper, appendix D). */
+const INLINE_BYTES = 32
+
+/**
+ * The root of the trie of a block's receipts, as its header has it. Receipts that give the header's root are the
+ * block's own, all of them and unchanged, whoever handed them over (EIP-2718, and Base's deposit receipts).
+ */
+export function receiptsRootOf(receipts: readonly EvmReceipt[]): string {
+  const entries = receipts.map(
+    (receipt, index): Entry => ({
+      path: nibblesOf(encodeRlp(integer(BigInt(index)))),
+      value: encodeReceipt(receipt),
+    }),
+  )
+  const root = entries.length === 0 ? new Uint8Array() : nodeOf(entries, 0)
+  return `0x${bytesToHex(keccak_256(encodeRlp(root)))}`
+}
+
+function encodeReceipt(receipt: EvmReceipt): Uint8Array {
+  const { type = LEGACY_TYPE, status, root, depositNonce, depositReceiptVersion } = receipt
+  const outcome = status === undefined ? hexToBytes((root ?? '0x').slice(2)) : integer(BigInt(status))
+  const fields: Rlp[] = [
+    outcome,
+    integer(receipt.cumulativeGasUsed),
+    hexToBytes(receipt.logsBloom.slice(2)),
+    receipt.logs.map(encodeLog),
+  ]
+  // Before Canyon the nonce was told and stood in no receipt: only a version says that it does.
+  if (depositReceiptVersion != null) fields.push(integer(depositNonce ?? 0n), integer(depositReceiptVersion))
+  const body = encodeRlp(fields)
+  return type === LEGACY_TYPE ? body : concatBytes(new Uint8Array([type]), body)
+}
+
+const encodeLog = ({ address, topics, data }: EvmLog): Rlp => [
+  hexToBytes(address.slice(2)),
+  topics.map((topic) => hexToBytes(topic.slice(2))),
+  hexToBytes(data.slice(2)),
+]
+
+type Entry = { readonly path: readonly number[]; readonly value: Uint8Array }
+
+/** The node that holds these entries, which share the first `depth` nibbles of their paths. */
+function nodeOf(entries: readonly Entry[], depth: number): Rlp {
+  const [first] = entries
+  if (first === undefined) throw new Error('a node of a trie holds something')
+  if (entries.length === 1) return [hexPrefix(first.path.slice(depth), true), first.value]
+  const shared = sharedFrom(entries, depth)
+  if (shared > depth) {
+    return [hexPrefix(first.path.slice(depth, shared), false), referenceTo(nodeOf(entries, shared))]
+  }
+  const children = Array.from({ length: 16 }, (_, nibble): Rlp => {
+    const below = entries.filter(({ path }) => path[depth] === nibble)
+    return below.length === 0 ? new Uint8Array() : referenceTo(nodeOf(below, depth + 1))
+  })
+  const own = entries.find(({ path }) => path.length === depth)
+  return [...children, own?.value ?? new Uint8Array()]
+}
+
+function sharedFrom(entries: readonly Entry[], depth: number): number {
+  const [first] = entries
+  let shared = depth
+  for (;;) {
+    const nibble = first?.path[shared]
+    if (nibble === undefined || entries.some(({ path }) => path[shared] !== nibble)) return shared
+    shared += 1
+  }
+}
+
+function referenceTo(node: Rlp): Rlp {
+  const encoded = encodeRlp(node)
+  return encoded.length < INLINE_BYTES ? node : keccak_256(encoded)
+}
+
+function hexPrefix(nibbles: readonly number[], isLeaf: boolean): Uint8Array {
+  const flag = (isLeaf ? 2 : 0) + (nibbles.length % 2)
+  const padded = nibbles.length % 2 === 1 ? [flag, ...nibbles] : [flag, 0, ...nibbles]
+  return Uint8Array.from({ length: padded.length / 2 }, (_, index) => {
+    return ((padded[index * 2] ?? 0) << 4) | (padded[index * 2 + 1] ?? 0)
+  })
+}
+
+const nibblesOf = (bytes: Uint8Array): number[] => [...bytes].flatMap((byte) => [byte >>> 4, byte & 15])
+
+/** Big-endian without leading zeros; zero is empty. */
+function integer(value: bigint): Uint8Array {
+  if (value === 0n) return new Uint8Array()
+  const digits = value.toString(16)
+  return hexToBytes(digits.length % 2 === 0 ? digits : `0${digits}`)
+}
+
+function encodeRlp(item: Rlp): Uint8Array {
+  if (item instanceof Uint8Array) {
+    if (item.length === 1 && (item[0] ?? 0) < 0x80) return item
+    return concatBytes(lengthPrefix(item.length, 0x80), item)
+  }
+  const body = concatBytes(...item.map(encodeRlp))
+  return concatBytes(lengthPrefix(body.length, 0xc0), body)
+}
+
+function lengthPrefix(length: number, offset: number): Uint8Array {
+  if (length <= SHORT_MAX) return new Uint8Array([offset + length])
+  const digits = integer(BigInt(length))
+  return concatBytes(new Uint8Array([offset + SHORT_MAX + digits.length]), digits)
+}

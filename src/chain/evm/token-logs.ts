@@ -1,0 +1,63 @@
+import { hexToBytes } from '@noble/hashes/utils.js'
+import type { EvmToken } from '../../core/chain/evm-parameters.ts'
+import { ChainUnavailable, type FoundTransfer } from '../adapter.ts'
+import type { ProgramSet } from '../program-set.ts'
+import { mayHold } from './bloom.ts'
+import type { EvmLog } from './evm-answers.ts'
+import { TRANSFER_TOPIC } from './evm-node.ts'
+
+/** A transaction credits an address once in each asset: its native coin is output 0, a token is output 1. */
+export const NATIVE_OUTPUT = 0
+export const TOKEN_OUTPUT = 1
+
+const TOPICS = 3
+const ADDRESS_AT = 12
+
+/**
+ * What a block's Transfer logs (EIP-20) credit to watched addresses, summed for each transaction, address and token.
+ * Nothing but the pinned contracts' logs counts, nor a value of zero, nor what an address sends to itself. Mints do.
+ */
+export function creditsOfLogs(
+  logs: readonly EvmLog[],
+  tokens: readonly EvmToken[],
+  watched: Pick<ProgramSet, 'hasShort'>,
+): FoundTransfer[] {
+  const credits = new Map<string, FoundTransfer>()
+  for (const { address, topics, data, transactionHash } of logs) {
+    const token = tokens.find(({ contract }) => contract === address)
+    const [topic, from, to] = topics
+    if (token === undefined || topic !== TRANSFER_TOPIC || topics.length !== TOPICS) continue
+    if (from === undefined || to === undefined || from === to || transactionHash == null) continue
+    const program = hexToBytes(to.slice(2))
+    const amount = data.length === 66 ? BigInt(data) : 0n
+    if (amount === 0n || !watched.hasShort(program, ADDRESS_AT)) continue
+    const key = `${transactionHash}:${to}:${token.asset}`
+    credits.set(key, {
+      program: to.slice(2 + ADDRESS_AT * 2),
+      txid: transactionHash,
+      outputIndex: TOKEN_OUTPUT,
+      asset: token.asset,
+      amount: amount + (credits.get(key)?.amount ?? 0n),
+      minimumConfirmations: 1,
+    })
+  }
+  return [...credits.values()]
+}
+
+/** Whether the block's bloom filter leaves it possible that one of these tokens moved in it. */
+export function mayMove(bloom: string, tokens: readonly EvmToken[]): boolean {
+  return mayHold(bloom, TRANSFER_TOPIC) && tokens.some(({ contract }) => mayHold(bloom, contract))
+}
+
+/** Logs that are not what was asked for are no answer. */
+export function requireLogsOf(hash: string, logs: readonly EvmLog[], contracts: readonly string[]): void {
+  const isAsked = (log: EvmLog) =>
+    log.blockHash === hash &&
+    log.removed !== true &&
+    log.transactionHash != null &&
+    log.topics[0] === TRANSFER_TOPIC &&
+    contracts.includes(log.address)
+  if (!logs.every(isAsked)) {
+    throw new ChainUnavailable(`the node gave logs for block ${hash} that are not what it was asked for`)
+  }
+}

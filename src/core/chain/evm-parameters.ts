@@ -1,0 +1,74 @@
+import type { AssetId, Network } from '../assets.ts'
+
+export const EVM_CHAINS = ['ethereum', 'base'] as const
+export type EvmChain = (typeof EVM_CHAINS)[number]
+
+/** A token contract whose transfers are money. Nothing else is, whatever it calls itself. */
+export type EvmToken = {
+  readonly asset: AssetId
+  /** 20 bytes, hex in small letters with 0x. */
+  readonly contract: string
+  readonly decimals: number
+}
+
+/** A chain of accounts as data. */
+export type EvmParameters = {
+  readonly chain: EvmChain
+  /** `main`, the name of a public test chain, or `regtest` for a chain of one's own. */
+  readonly name: string
+  /** EIP-155. */
+  readonly chainId: number
+  /** A chain of one's own, which stands still while nothing happens. */
+  readonly isolated: boolean
+  /** Pause between two looks at the head, milliseconds: a fraction of the chain's block time. */
+  readonly probeIntervalMs: number
+}
+
+const PROBE_OWN_MS = 100
+
+const PUBLIC: readonly EvmParameters[] = [
+  { chain: 'ethereum', name: 'main', chainId: 1, isolated: false, probeIntervalMs: 2_000 },
+  { chain: 'ethereum', name: 'sepolia', chainId: 11_155_111, isolated: false, probeIntervalMs: 2_000 },
+  { chain: 'base', name: 'main', chainId: 8_453, isolated: false, probeIntervalMs: 500 },
+  { chain: 'base', name: 'base-sepolia', chainId: 84_532, isolated: false, probeIntervalMs: 500 },
+]
+
+/** Circle's contracts. */
+const USDC: { readonly [network in Network]?: EvmToken } = {
+  'base-live': {
+    asset: 'USDC_BASE',
+    contract: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+    decimals: 6,
+  },
+  'base-test': {
+    asset: 'USDC_BASE',
+    contract: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
+    decimals: 6,
+  },
+}
+
+/**
+ * The chain that a node with this chain id is on, in this mode; null where it is another chain than the one asked
+ * for. Live mode has one chain. Test mode has the public test chain and any private one: what is no public chain.
+ */
+export function evmParametersOf(chain: EvmChain, livemode: boolean, chainId: number): EvmParameters | null {
+  const known = PUBLIC.find((each) => each.chainId === chainId)
+  if (known !== undefined) return known.chain === chain && (known.name === 'main') === livemode ? known : null
+  if (livemode) return null
+  return { chain, name: 'regtest', chainId, isolated: true, probeIntervalMs: PROBE_OWN_MS }
+}
+
+/** The chain ids that a message may name as right. */
+export function expectedChainIds(chain: EvmChain, livemode: boolean): readonly number[] {
+  return PUBLIC.filter((each) => each.chain === chain && (each.name === 'main') === livemode).map(
+    ({ chainId }) => chainId,
+  )
+}
+
+/** The tokens that are money on a network; `usdcContract` is a test network's own in place of Circle's. */
+export function evmTokensOf(network: Network, usdcContract: string | null): readonly EvmToken[] {
+  const token = USDC[network]
+  if (token === undefined) return []
+  if (usdcContract === null || network.endsWith('-live')) return [token]
+  return [{ ...token, contract: usdcContract.toLowerCase() }]
+}

@@ -1,0 +1,59 @@
+import type { AssetId, Network } from '../assets.ts'
+import { FactsByInvoice, type InvoiceFacts, identityOf, keyOf, type OwnedBlock } from './reconcile.ts'
+
+/** What the books hold of the same blocks. */
+export type BookedCredit = {
+  readonly invoiceId: string
+  readonly txid: string
+  readonly outputIndex: number
+  readonly asset: AssetId
+  readonly amount: bigint
+  readonly blockHash: string
+}
+
+export type Comparison =
+  /** Facts that the first reading missed; nothing where both agree. */
+  | { readonly kind: 'agreed'; readonly missed: readonly InvoiceFacts[] }
+  /** The books hold a credit that the second reading does not have, or has otherwise. */
+  | { readonly kind: 'contradicted'; readonly booked: BookedCredit; readonly found: bigint | null }
+
+/**
+ * Compares what blocks hold by a second reading with what the first one put into the books. What the first left out is
+ * money all the same; what it put in and the second does not find must never become final.
+ */
+export function compareReadings(reading: {
+  readonly network: Network
+  readonly blocks: readonly OwnedBlock[]
+  readonly booked: readonly BookedCredit[]
+  readonly readAtMs: number
+}): Comparison {
+  const { network, blocks, booked, readAtMs } = reading
+  const facts = new FactsByInvoice()
+  const open = new Map(booked.map((credit) => [inBlock(credit.blockHash, credit), credit]))
+  for (const { block, transfers } of blocks) {
+    for (const transfer of transfers) {
+      const name = inBlock(block.hash, transfer)
+      const known = open.get(name)
+      if (known !== undefined && known.amount !== transfer.amount) {
+        return { kind: 'contradicted', booked: known, found: transfer.amount }
+      }
+      open.delete(name)
+      if (known !== undefined) continue
+      const firstSeenMs = Math.min(block.timeMs, readAtMs)
+      // Told without depth: it becomes final like any other, once this reading has passed its block.
+      const place = { state: 'block', block, confirmations: 0 } as const
+      facts.add(transfer, { ...identityOf(network, transfer), firstSeenMs, ...place })
+    }
+  }
+  const [invented] = open.values()
+  return invented === undefined
+    ? { kind: 'agreed', missed: facts.list() }
+    : { kind: 'contradicted', booked: invented, found: null }
+}
+
+function inBlock(
+  blockHash: string,
+  credit: { readonly invoiceId: string; readonly txid: string; readonly outputIndex: number },
+): string {
+  return `${blockHash}:${keyOf(credit)}`
+}

@@ -1,0 +1,39 @@
+import { blocksOf, type DueTransfer, dueAt, settled } from '../core/chain/finality.ts'
+import type { TrackedTransfer } from '../core/chain/reconcile.ts'
+import type { MarkHeights } from '../core/finality.ts'
+import type { BlockPosition } from '../core/invoice/types.ts'
+import { loadTrackedTransfers } from '../db/queries/transfers.ts'
+import { isSettledLater, type RecordingParts, recordFacts } from './record-reading.ts'
+import { readAgain } from './second-reading.ts'
+
+/**
+ * Makes final what has its confirmations, or its mark, at the checkpoint, is in blocks that a second provider has too,
+ * and was read twice where one reading proves little; the rest waits. Where one provider decides alone on a counted
+ * chain nothing is left to do: its blocks' own facts did it. Returns the marks; null where there are none.
+ */
+export async function settle(parts: RecordingParts, checkpoint: BlockPosition): Promise<MarkHeights | null> {
+  const { adapter, agreement, pool } = parts
+  if (!isSettledLater(parts)) return null
+  const marks = (await adapter.readMarks?.(checkpoint)) ?? null
+  // The chain moved, or nobody confirms our place on it: nothing can be judged in this round.
+  if (marks === null && adapter.readMarks !== undefined) return null
+  const { height } = checkpoint
+  const dueOf = (tracked: readonly TrackedTransfer[]) => dueAt(height, marks, tracked)
+  const waiting = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
+  const readTwice = await readAgain(parts, checkpoint, highest(waiting, marks))
+  // The second reading may have recorded what the first one missed.
+  const due = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
+  const mayBeFinal = due.filter(({ payment, block }) => {
+    return adapter.tokens?.assets.includes(payment.asset) !== true || block.height <= readTwice
+  })
+  const blocks = blocksOf(mayBeFinal)
+  const agreed =
+    agreement === null ? new Set(blocks.map(({ hash }) => hash)) : await agreement.agreedBlocks(blocks)
+  await recordFacts(parts, settled(mayBeFinal, agreed), height)
+  return marks
+}
+
+/** What is safe is read a second time, and what is due before that by a rule that counts blocks. */
+function highest(due: readonly DueTransfer[], marks: MarkHeights | null): number {
+  return due.reduce((max, { block }) => Math.max(max, block.height), marks?.safe ?? 0)
+}
