@@ -126,6 +126,8 @@ export async function startAnvil(options: { readonly chainId?: number } = {}): P
           again.push([await rpc<string>('eth_getRawTransactionByHash', [txid]), 0])
         }
       }
+      // With another producer no block is the one that it replaces.
+      await rpc('anvil_setCoinbase', [newEvmAddress().address])
       await rpc('anvil_reorg', [depth, again])
       await mine(1)
     },

@@ -12,6 +12,8 @@ export type ChainDriver<Driven extends DrivenChain = DrivenChain> = {
   readonly amount: bigint
   /** Whether payments are seen before they are in a block, and may be replaced there. */
   readonly seesWaiting: boolean
+  /** Whether a payment becomes final in a look of its own, after the checkpoint has passed its block. */
+  readonly settlesLater: boolean
   start(): Promise<Driven>
 }
 

@@ -29,6 +29,7 @@ export function evmDriver(
     asset,
     amount: asset === 'USDC_BASE' ? 10_000_000n : 10n ** 16n,
     seesWaiting: false,
+    settlesLater: true,
     start: async () => {
       const anvil = await startAnvil()
       const token = await deployTestToken(anvil)

@@ -21,6 +21,7 @@ export const sandboxDriver: ChainDriver = {
   asset: 'LTC',
   amount: 10_000_000n,
   seesWaiting: true,
+  settlesLater: false,
   start: async () => {
     const folder = await temporaryFolder()
     const open = () =>

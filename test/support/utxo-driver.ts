@@ -23,6 +23,7 @@ export function utxoDriver(
     ...NAMES[chain],
     amount: 10_000_000n,
     seesWaiting: true,
+    settlesLater: false,
     start: async () => driveNode(await startNode(chain, options)),
   }
 }
