@@ -3,7 +3,8 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Network } from '../core/assets.ts'
 import type { Log } from '../log.ts'
-import type { SandboxClient } from '../sandbox/sandbox-client.ts'
+import type { SandboxLevers } from '../sandbox/levers.ts'
+import { utxoLevers } from '../sandbox/levers.ts'
 import { createSandboxControl, type SandboxControl } from '../sandbox/sandbox-control.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
@@ -27,7 +28,8 @@ export async function startSandboxRole(
 /** What pays test invoices on the sandbox chains, for the API and the checkout. */
 export function openSandboxControl(context: RoleContext): SandboxControl {
   const { clock, log, nodes, poolOf } = context
-  const chains = new Map<Network, SandboxClient>()
-  for (const { network, sandbox } of nodes) if (sandbox !== null) chains.set(network, sandbox.client)
+  const chains = new Map<Network, SandboxLevers>()
+  for (const { network, sandbox } of nodes)
+    if (sandbox !== null) chains.set(network, utxoLevers(sandbox.client))
   return createSandboxControl({ pool: poolOf('api'), clock, log, chains })
 }

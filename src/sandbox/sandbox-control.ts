@@ -9,7 +9,7 @@ import { loadInvoice } from '../db/queries/invoices.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { beginTestPayment } from '../flows/begin-test-payment.ts'
 import type { Log } from '../log.ts'
-import type { SandboxClient } from './sandbox-client.ts'
+import type { SandboxLevers } from './levers.ts'
 import { type Scenario, scenarioAmounts } from './scenario.ts'
 import type { SignedPayment } from './wallet.ts'
 
@@ -45,7 +45,7 @@ type Deps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
-  readonly chains: ReadonlyMap<Network, SandboxClient>
+  readonly chains: ReadonlyMap<Network, SandboxLevers>
 }
 
 /** One scenario under way. */
@@ -54,7 +54,7 @@ type Run = {
   readonly tenant: Tenant
   readonly invoice: Invoice
   readonly network: Network
-  readonly chain: SandboxClient
+  readonly chain: SandboxLevers
   readonly scenario: Scenario
   readonly stopped: AbortSignal
 }
@@ -108,7 +108,7 @@ const unavailable = (reason: string): TestPayment => ({ kind: 'sandbox_not_avail
 async function signPayments(run: Run): Promise<readonly SignedPayment[]> {
   const signed: SignedPayment[] = []
   for (const amount of scenarioAmounts(run.invoice, run.scenario)) {
-    signed.push(await run.chain.signPayment(run.invoice.address, amount))
+    signed.push(await run.chain.signPayment(run.invoice.asset, run.invoice.address, amount))
   }
   return signed
 }
@@ -130,20 +130,20 @@ async function takeFirstStep(run: Run, signed: readonly SignedPayment[]): Promis
     case 'exact':
     case 'under':
     case 'over':
-      await run.chain.send(first.hex)
+      await run.chain.send(first)
       return async () => {}
     case 'two_parts':
-      await run.chain.send(first.hex)
+      await run.chain.send(first)
       return async () => {
         if (second !== undefined) await sendSecondPart(run, first, second)
       }
     case 'late':
       return () => payLate(run, first)
     case 'double_spend':
-      await run.chain.sendHeld(first.hex)
+      await run.chain.show(first, 'detected')
       return () => spendTwice(run, first)
     case 'reorg':
-      await run.chain.send(first.hex)
+      await run.chain.show(first, 'confirmed')
       return () => reorganiseAndReturn(run, first)
   }
 }
@@ -161,21 +161,21 @@ async function finish(run: Run, rest: Rest): Promise<void> {
 /** The first part is final before the second goes out, so that `partially_paid` is seen. */
 async function sendSecondPart(run: Run, first: SignedPayment, second: SignedPayment): Promise<void> {
   await waitUntil(run, STEP_WAIT_MS, (invoice) => statusIn(invoice, first.txid) === 'confirmed')
-  await run.chain.send(second.hex)
+  await run.chain.send(second)
 }
 
 /** The invoice expires before the money comes, as it would by itself. */
 async function payLate(run: Run, payment: SignedPayment): Promise<void> {
   const canExpire = run.invoice.payments.length === 0 && run.invoice.cancelledAtMs === null
   if (canExpire) await waitUntil(run, EXPIRY_WAIT_MS, (invoice) => invoice.expiredAtMs !== null)
-  await run.chain.send(payment.hex)
+  await run.chain.send(payment)
 }
 
 /** The payment waits unconfirmed; then a transaction that pays us nothing takes its coin. */
 async function spendTwice(run: Run, payment: SignedPayment): Promise<void> {
   await waitUntil(run, STEP_WAIT_MS, (invoice) => statusIn(invoice, payment.txid) !== null)
   await show(run)
-  await run.chain.send(payment.replacement.hex)
+  await run.chain.replace(payment)
 }
 
 /**
@@ -185,10 +185,10 @@ async function spendTwice(run: Run, payment: SignedPayment): Promise<void> {
 async function reorganiseAndReturn(run: Run, payment: SignedPayment): Promise<void> {
   await waitUntil(run, STEP_WAIT_MS, (invoice) => statusIn(invoice, payment.txid) === 'confirmed')
   await show(run)
-  await run.chain.reorganiseAway(payment.txid)
+  await run.chain.withdraw(payment)
   await waitUntil(run, STEP_WAIT_MS, (invoice) => statusIn(invoice, payment.txid) !== 'confirmed')
   await show(run)
-  await run.chain.release(payment.txid)
+  await run.chain.release(payment)
 }
 
 /** The status of the invoice's payment by this transaction, or null where it is not known yet. */

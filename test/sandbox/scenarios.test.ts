@@ -9,6 +9,7 @@ import { loadInvoice } from '../../src/db/queries/invoices.ts'
 import { loadNetworkState } from '../../src/db/queries/network-state.ts'
 import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { createLogger } from '../../src/log.ts'
+import { utxoLevers } from '../../src/sandbox/levers.ts'
 import { createSandboxControl, type SandboxControl } from '../../src/sandbox/sandbox-control.ts'
 import { type SandboxChain, startSandboxChain } from '../../src/sandbox/start-sandbox-chain.ts'
 import type { TEST_SCENARIOS } from '../../src/wire/test-payment.ts'
@@ -58,7 +59,7 @@ function createControl(): SandboxControl {
     pool: database.pools.api,
     clock: systemClock,
     log: createLogger('silent'),
-    chains: new Map(chains.map((chain) => [`${chain.chain}-test` as const, chain.client])),
+    chains: new Map(chains.map((chain) => [`${chain.chain}-test` as const, utxoLevers(chain.client)])),
   })
 }
 

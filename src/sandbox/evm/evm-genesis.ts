@@ -1,0 +1,45 @@
+import { z } from 'zod'
+
+export const EVM_SANDBOX_CHAINS = ['ethereum', 'base'] as const
+export type EvmSandboxChain = (typeof EVM_SANDBOX_CHAINS)[number]
+
+/** Chain ids of the sandbox (EIP-155): anvil's own, which no public chain has, and the next one. */
+export const SANDBOX_CHAIN_IDS: { readonly [chain in EvmSandboxChain]: number } = {
+  ethereum: 31_337,
+  base: 31_338,
+}
+
+/**
+ * The test USDC on the sandbox's Base: where the first transaction of the first account creates a contract
+ * (Yellow Paper, 7).
+ */
+export const SANDBOX_USDC_CONTRACT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+
+/** The words that every EVM developer's tools know: play money that anybody may spend in a wallet of theirs. */
+const MNEMONIC = 'test test test test test test test test test test test junk'
+/** The first account is for whoever tries a wallet; the others pay test payments, one of each at a time. */
+export const ACCOUNTS = 41
+const ETHER_EACH = 1_000_000_000
+const GAS_LIMIT = 30_000_000
+
+/** What makes one chain differ from any other of its kind; the same for as long as its folder lives. */
+export const genesisSchema = z.object({ chainId: z.int().positive(), timestamp: z.int().positive() })
+export type EvmGenesis = z.output<typeof genesisSchema>
+
+/** Blocks come when they are asked for, and the block below the tip is safe, the one below that final. */
+export function anvilArguments(genesis: EvmGenesis, snapshot: string | null): readonly string[] {
+  return [
+    '--no-mining',
+    ...['--chain-id', String(genesis.chainId)],
+    ...['--timestamp', String(genesis.timestamp)],
+    ...['--slots-in-an-epoch', '1'],
+    ...['--mnemonic', MNEMONIC],
+    ...['--accounts', String(ACCOUNTS)],
+    ...['--balance', String(ETHER_EACH)],
+    ...['--gas-limit', String(GAS_LIMIT)],
+    // A hard fork of a later anvil must not change the blocks that are made again at a start.
+    ...['--hardfork', 'prague'],
+    ...['--threads', '1'],
+    ...(snapshot === null ? [] : ['--load-state', snapshot]),
+  ]
+}

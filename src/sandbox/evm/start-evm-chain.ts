@@ -1,0 +1,112 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import { serveOnOwnPort } from '../own-port.ts'
+import { createPasswordServer } from '../password-server.ts'
+import { findAnvil } from './anvil-program.ts'
+import { EvmChain } from './evm-chain.ts'
+import { type EvmSandboxChain, SANDBOX_CHAIN_IDS, SANDBOX_USDC_CONTRACT } from './evm-genesis.ts'
+import { EvmMiner } from './evm-miner.ts'
+import { answerEvmRpc, type EvmSandboxNode } from './evm-rpc.ts'
+import { EvmSandboxClient } from './evm-sandbox-client.ts'
+import { EvmWallet } from './evm-wallet.ts'
+
+export type SandboxEvm = {
+  readonly chain: EvmSandboxChain
+  readonly chainId: number
+  /** What counts as USDC there; null on Ethereum. */
+  readonly usdcContract: string | null
+  /** Address of its RPC, credentials included; the same after every restart. */
+  readonly rpcUrl: string
+  readonly client: EvmSandboxClient
+  stop(): Promise<void>
+}
+
+type Options = {
+  readonly chain: EvmSandboxChain
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly log: Log
+  /** Time between blocks while something happens; 0: blocks come only when asked for. */
+  readonly blockIntervalMs: number
+  /** `TEST_BASE_USDC_ADDRESS`: a contract that somebody puts there, in place of ours. */
+  readonly usdcContract?: string | null
+}
+
+/**
+ * Serves the EVM sandbox chain that lives in `<dataDir>/sandbox/<chain>`, see `serveOnOwnPort`. Throws `AnvilMissing`
+ * where this machine has no anvil, `JournalDamaged`, and the system's errors.
+ */
+export async function startEvmChain(options: Options): Promise<SandboxEvm> {
+  const { chain, log } = options
+  const program = await findAnvil()
+  const folder = join(options.dataDir, 'sandbox', chain)
+  const usdcContract = chain === 'base' ? (options.usdcContract ?? SANDBOX_USDC_CONTRACT) : null
+  const onError = (error: unknown, method?: string) =>
+    log.error({ err: error, chain, method }, 'the sandbox chain failed')
+  let node: EvmSandboxNode | null = null
+  const port = await serveOnOwnPort({
+    folder,
+    chain,
+    log,
+    probe: { method: 'eth_chainId', warming: 'is being opened' },
+    createServer: (password) =>
+      createPasswordServer({
+        password,
+        answer: async (text) => ({
+          // Clients try again by themselves while the chain is being opened.
+          status: node === null ? 503 : 200,
+          text: JSON.stringify(await answerEvmRpc(text, node, onError)),
+        }),
+        onError,
+      }),
+    open: async () => {
+      const opened = await openNode(folder, { ...options, program, usdcContract, onError })
+      node = opened
+      return async () => {
+        node = null
+        await opened.miner.stop()
+        await opened.chain.stop()
+      }
+    },
+  })
+  const client = new EvmSandboxClient(port.rpcUrl)
+  return {
+    chain,
+    chainId: SANDBOX_CHAIN_IDS[chain],
+    usdcContract,
+    rpcUrl: port.rpcUrl,
+    client,
+    stop: async () => {
+      await client.close()
+      await port.stop()
+    },
+  }
+}
+
+async function openNode(
+  folder: string,
+  parts: Options & {
+    readonly program: string
+    readonly usdcContract: string | null
+    readonly onError: (error: unknown) => void
+  },
+): Promise<EvmSandboxNode> {
+  const { chain: name, program, clock, log, blockIntervalMs, onError } = parts
+  const cache = join(folder, 'anvil')
+  // States that anvil has put aside are of no use to the next anvil.
+  await rm(cache, { recursive: true, force: true })
+  await mkdir(cache, { recursive: true, mode: 0o700 })
+  const chain = await EvmChain.open({ folder, program, chainId: SANDBOX_CHAIN_IDS[name], clock, log })
+  try {
+    const wallet = await EvmWallet.open(chain, parts.usdcContract)
+    if (name === 'base') await wallet.deployUsdc(SANDBOX_USDC_CONTRACT)
+    const miner = new EvmMiner({ chain, blockIntervalMs, onError })
+    miner.start()
+    return { chain, wallet, miner, clock }
+  } catch (error) {
+    await chain.stop()
+    throw error
+  }
+}
