@@ -15,6 +15,7 @@ export const ID_PREFIXES = {
   merchant: 'mer',
   member: 'mem',
   apiKey: 'key',
+  auditEntry: 'aud',
   payment: 'pay',
   balanceEntry: 'ent',
 } as const

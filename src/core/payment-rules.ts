@@ -34,7 +34,7 @@ export type PaymentRules = {
 
 const NO_TOLERANCE: Tolerance = { basisPoints: 0, capCents: 0n }
 const BASIS_POINTS_MAX = 5_000
-const CONFIRMATIONS_MAX = 1_000
+export const CONFIRMATIONS_MAX = 1_000
 
 const DEFAULT_CONFIRMATIONS: { readonly [asset in AssetId]: ConfirmationTiers } = {
   BTC: [1, 3, 6],

@@ -2,26 +2,44 @@ import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { insertApiKey } from '../db/queries/api-keys.ts'
 import { merchantExists } from '../db/queries/merchants.ts'
-import { withSystemTransaction } from '../db/transaction.ts'
+import { type Tenant, type Tx, withSystemTransaction } from '../db/transaction.ts'
 import { hashApiKey, newApiKey } from '../new-api-key.ts'
 import { newId } from '../new-id.ts'
 import type { Scope } from '../wire/scopes.ts'
 
-/**
- * Makes an API key. The key itself is in the answer and nowhere else. Needs the owner's pool: the API's database
- * role cannot write keys.
- */
+/** Enough to tell keys apart, and four of 43 characters less to guess. */
+const SHOWN_CHARACTERS = 4
+
+/** Makes an API key by command. The key itself is in the answer and nowhere else. */
 export async function createApiKey(
   deps: { pool: Pool; clock: Clock },
   input: { merchantId: string; livemode: boolean; scopes: readonly Scope[] },
 ): Promise<{ kind: 'created'; id: string; key: string } | { kind: 'merchant_not_found' }> {
+  const { merchantId, livemode, scopes } = input
   return withSystemTransaction(deps.pool, async (tx) => {
-    if (!(await merchantExists(tx, input.merchantId))) return { kind: 'merchant_not_found' }
-    const now = deps.clock()
-    const id = newId('apiKey', now)
-    const key = newApiKey(input.livemode)
-    const { merchantId, livemode, scopes } = input
-    await insertApiKey(tx, { id, merchantId, livemode, keyHash: hashApiKey(key), scopes, createdAt: now })
-    return { kind: 'created', id, key }
+    if (!(await merchantExists(tx, merchantId))) return { kind: 'merchant_not_found' }
+    const tenant = { merchantId, livemode }
+    const made = await addApiKey(tx, { tenant, scopes, name: null, createdBy: null, now: deps.clock() })
+    return { kind: 'created', ...made }
   })
+}
+
+/** Makes an API key within a transaction. */
+export async function addApiKey(
+  tx: Tx,
+  input: {
+    tenant: Tenant
+    scopes: readonly Scope[]
+    name: string | null
+    createdBy: string | null
+    now: Date
+  },
+): Promise<{ id: string; key: string; lastCharacters: string }> {
+  const { tenant, scopes, name, createdBy, now } = input
+  const id = newId('apiKey', now)
+  const key = newApiKey(tenant.livemode)
+  const lastCharacters = key.slice(-SHOWN_CHARACTERS)
+  const row = { id, ...tenant, keyHash: hashApiKey(key), scopes, name, createdBy, lastCharacters }
+  await insertApiKey(tx, { ...row, createdAt: now })
+  return { id, key, lastCharacters }
 }

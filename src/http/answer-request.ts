@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { withTransaction } from '../db/transaction.ts'
 import type { Answer } from './answer.ts'
+import { withAuditTrail } from './audit-trail.ts'
 import { checkRights } from './check-rights.ts'
 import type { Authenticate, Credential } from './credentials.ts'
 import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
@@ -54,7 +55,8 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
     body: readBodyFields(route, bytes),
     idempotencyKey: route.create === undefined ? null : readIdempotencyKey(c.req.header('idempotency-key')),
   }))
-  return runRoute(deps, route, request, c.req.path)
+  const about = { resourceId: id ?? null, requestId: request.requestId }
+  return withAuditTrail(deps, route, credential, about, () => runRoute(deps, route, request, c.req.path))
 }
 
 /** A Bearer key, or else the dashboard's cookie; without either the refusal asks for a key. */

@@ -1,6 +1,7 @@
 import type { Route } from './route.ts'
 import { cancelCheckoutSessionRoute } from './routes/cancel-checkout-session.ts'
 import { cancelInvoiceRoute } from './routes/cancel-invoice.ts'
+import { createApiKeyRoute } from './routes/create-api-key.ts'
 import { createCheckoutSessionRoute } from './routes/create-checkout-session.ts'
 import { createInvoiceRoute } from './routes/create-invoice.ts'
 import { createPaymentLinkRoute } from './routes/create-payment-link.ts'
@@ -11,8 +12,11 @@ import { getCheckoutSessionRoute } from './routes/get-checkout-session.ts'
 import { getEventRoute } from './routes/get-event.ts'
 import { getInvoiceRoute } from './routes/get-invoice.ts'
 import { getPaymentLinkRoute } from './routes/get-payment-link.ts'
+import { getPaymentRulesRoute } from './routes/get-payment-rules.ts'
 import { getWebhookEndpointRoute } from './routes/get-webhook-endpoint.ts'
+import { listApiKeysRoute } from './routes/list-api-keys.ts'
 import { listAssetsRoute } from './routes/list-assets.ts'
+import { listAuditEntriesRoute } from './routes/list-audit-entries.ts'
 import { listBalanceEntriesRoute } from './routes/list-balance-entries.ts'
 import { listBalancesRoute } from './routes/list-balances.ts'
 import { listCheckoutSessionsRoute } from './routes/list-checkout-sessions.ts'
@@ -26,8 +30,10 @@ import { payTestInvoiceRoute } from './routes/pay-test-invoice.ts'
 import { queueEventRoute } from './routes/queue-event.ts'
 import { recoverEventsRoute } from './routes/recover-events.ts'
 import { resolveInvoiceRoute } from './routes/resolve-invoice.ts'
+import { revokeApiKeyRoute } from './routes/revoke-api-key.ts'
 import { rotateWebhookSecretRoute } from './routes/rotate-webhook-secret.ts'
 import { updatePaymentLinkRoute } from './routes/update-payment-link.ts'
+import { updatePaymentRulesRoute } from './routes/update-payment-rules.ts'
 import { verifyWebhookEndpointRoute } from './routes/verify-webhook-endpoint.ts'
 
 /**
@@ -65,4 +71,10 @@ export const ROUTES: readonly Route[] = [
   getEventRoute,
   listEventAttemptsRoute,
   queueEventRoute,
+  listApiKeysRoute,
+  createApiKeyRoute,
+  revokeApiKeyRoute,
+  getPaymentRulesRoute,
+  updatePaymentRulesRoute,
+  listAuditEntriesRoute,
 ]

@@ -1,5 +1,5 @@
 import type { Queryable } from '../pool.ts'
-import type { Tx } from '../transaction.ts'
+import type { Tenant, Tx } from '../transaction.ts'
 
 export type ApiKeyRow = {
   readonly id: string
@@ -27,11 +27,25 @@ export async function insertApiKey(
     keyHash: Buffer
     scopes: readonly string[]
     createdAt: Date
+    name?: string | null
+    createdBy?: string | null
+    lastCharacters: string
   },
 ): Promise<void> {
   await tx.query(
-    `insert into api_key (merchant_id, id, livemode, key_hash, scopes, created_at) values ($1, $2, $3, $4, $5, $6)`,
-    [key.merchantId, key.id, key.livemode, key.keyHash, key.scopes, key.createdAt],
+    `insert into api_key (merchant_id, id, livemode, key_hash, scopes, created_at, name, created_by, last_characters)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      key.merchantId,
+      key.id,
+      key.livemode,
+      key.keyHash,
+      key.scopes,
+      key.createdAt,
+      key.name ?? null,
+      key.createdBy ?? null,
+      key.lastCharacters,
+    ],
   )
 }
 
@@ -76,4 +90,77 @@ export async function listApiKeys(db: Queryable, merchantId: string): Promise<Li
     createdAt,
     revokedAt,
   }))
+}
+
+export type DashboardApiKey = ListedApiKey & {
+  readonly name: string | null
+  /** The last four characters, by which a merchant tells keys apart; null for older ones. */
+  readonly lastCharacters: string | null
+}
+
+/** A page of a merchant's keys in one mode, newest first. Served by api_key_by_merchant. */
+export async function pageOfApiKeys(
+  tx: Tx,
+  tenant: Tenant,
+  page: { limit: number; startingAfter: string | null; endingBefore: string | null },
+): Promise<{ keys: DashboardApiKey[]; hasMore: boolean }> {
+  const isForward = page.endingBefore === null
+  const { rows } = await tx.query<{
+    id: string
+    livemode: boolean
+    scopes: string[]
+    created_at: Date
+    revoked_at: Date | null
+    name: string | null
+    last_characters: string | null
+  }>(
+    `select id, livemode, scopes, created_at, revoked_at, name, last_characters from api_key
+     where merchant_id = $1 and livemode = $2
+       and ($3::text is null or id < $3) and ($4::text is null or id > $4)
+     order by id ${isForward ? 'desc' : 'asc'} limit $5`,
+    [tenant.merchantId, tenant.livemode, page.startingAfter, page.endingBefore, page.limit + 1],
+  )
+  const keys = rows.slice(0, page.limit).map((row) => ({
+    id: row.id,
+    livemode: row.livemode,
+    scopes: row.scopes,
+    createdAt: row.created_at,
+    revokedAt: row.revoked_at,
+    name: row.name,
+    lastCharacters: row.last_characters,
+  }))
+  return { keys: isForward ? keys : keys.reverse(), hasMore: rows.length > page.limit }
+}
+
+/** Whether a key is the tenant's, revoked or not. By primary key. */
+export async function apiKeyExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `select from api_key where merchant_id = $1 and id = $2 and livemode = $3`,
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  return rowCount === 1
+}
+
+/** Ends a key of the tenant; null where there is none. One that had ended before keeps its time. By primary key. */
+export async function revokeTenantKey(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  now: Date,
+): Promise<DashboardApiKey | null> {
+  const { rows } = await tx.query<{
+    scopes: string[]
+    created_at: Date
+    revoked_at: Date
+    name: string | null
+    last_characters: string | null
+  }>(
+    `update api_key set revoked_at = coalesce(revoked_at, $4) where merchant_id = $1 and id = $2 and livemode = $3
+     returning scopes, created_at, revoked_at, name, last_characters`,
+    [tenant.merchantId, id, tenant.livemode, now],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  const { scopes, created_at: createdAt, revoked_at: revokedAt, name, last_characters: lastCharacters } = row
+  return { id, livemode: tenant.livemode, scopes, createdAt, revokedAt, name, lastCharacters }
 }

@@ -1,0 +1,73 @@
+import type { z } from 'zod'
+import { ASSET_IDS, ASSETS } from '../core/assets.ts'
+import { formatCoinAmount, formatUsd } from '../core/money.ts'
+import type { PaymentRules, Tolerance } from '../core/payment-rules.ts'
+import type { DashboardApiKey } from '../db/queries/api-keys.ts'
+import type { StoredAuditEntry } from '../db/queries/audit-log.ts'
+import type { apiKeyView, auditEntryView, paymentRulesView } from '../wire/dashboard.ts'
+
+/** A key as the dashboard shows it. */
+export function apiKeyViewOf(key: DashboardApiKey): z.output<typeof apiKeyView> {
+  return {
+    id: key.id,
+    object: 'api_key',
+    livemode: key.livemode,
+    name: key.name,
+    last_characters: key.lastCharacters,
+    scopes: [...key.scopes],
+    created_at: key.createdAt.toISOString(),
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+  }
+}
+
+/** An entry of the audit log as the dashboard shows it. */
+export function auditEntryViewOf(entry: StoredAuditEntry): z.output<typeof auditEntryView> {
+  return {
+    id: entry.id,
+    object: 'audit_entry',
+    livemode: entry.livemode,
+    number: entry.number,
+    actor: entry.actor,
+    action: entry.action,
+    resource_id: entry.resourceId,
+    phase: entry.phase,
+    code: entry.code,
+    request_id: entry.requestId,
+    created_at: new Date(entry.createdAtMs).toISOString(),
+    hash: entry.hash.toString('hex'),
+  }
+}
+
+/** The payment rules as the dashboard shows them. */
+export function paymentRulesViewOf(
+  rules: PaymentRules,
+  livemode: boolean,
+): z.output<typeof paymentRulesView> {
+  return {
+    object: 'payment_rules',
+    livemode,
+    accepted_assets: rules.acceptedAssets === null ? null : [...rules.acceptedAssets],
+    default_asset: rules.defaultAsset,
+    window_minutes: rules.windowMinutes,
+    tolerance_under: toleranceView(rules.toleranceUnder),
+    tolerance_over: toleranceView(rules.toleranceOver),
+    minimums: Object.fromEntries(
+      ASSET_IDS.flatMap((asset) => {
+        const minimum = rules.minimums[asset]
+        return minimum === undefined ? [] : [[asset, formatCoinAmount(minimum, ASSETS[asset].decimals)]]
+      }),
+    ),
+    confirmations: Object.fromEntries(
+      ASSET_IDS.map((asset) => {
+        const [first, second, third] = rules.confirmations[asset]
+        return [asset, [first, second, third]]
+      }),
+    ),
+    reopen_expired: rules.reopenExpired,
+  }
+}
+
+const toleranceView = ({ basisPoints, capCents }: Tolerance) => ({
+  percent: formatUsd(BigInt(basisPoints)),
+  cap_usd: formatUsd(capCents),
+})

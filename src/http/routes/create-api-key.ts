@@ -1,0 +1,37 @@
+import { addApiKey } from '../../flows/create-api-key.ts'
+import { createApiKeyBody, createdApiKeyView } from '../../wire/dashboard.ts'
+import { apiKeyViewOf } from '../dashboard-views.ts'
+import { defineRoute } from '../route.ts'
+
+export const createApiKeyRoute = defineRoute({
+  method: 'post',
+  path: '/api-keys',
+  operationId: 'createApiKey',
+  tag: 'Dashboard',
+  summary: 'Create an API key',
+  description: 'Store `key`: it is shown here only.',
+  scope: null,
+  dashboardOnly: true,
+  managers: true,
+  live: 'session',
+  body: createApiKeyBody,
+  example: { name: 'Shop server', scopes: ['invoices:read', 'invoices:write'] },
+  success: { status: 201, description: 'The key.', schema: createdApiKeyView },
+  problems: [],
+
+  create: async (deps, { tenant, body, callerId }, tx) => {
+    const now = deps.clock()
+    const scopes = [...new Set(body.scopes)]
+    const made = await addApiKey(tx, { tenant, scopes, name: body.name, createdBy: callerId, now })
+    const { key, ...row } = made
+    const shown = {
+      ...row,
+      livemode: tenant.livemode,
+      scopes,
+      name: body.name,
+      createdAt: now,
+      revokedAt: null,
+    }
+    return { view: { ...apiKeyViewOf(shown), key } }
+  },
+})

@@ -1,0 +1,29 @@
+import { apiKeyExists, revokeTenantKey } from '../../db/queries/api-keys.ts'
+import { withTransaction } from '../../db/transaction.ts'
+import { apiKeyView } from '../../wire/dashboard.ts'
+import { apiKeyViewOf } from '../dashboard-views.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+export const revokeApiKeyRoute = defineRoute({
+  method: 'post',
+  path: '/api-keys/:id/revoke',
+  operationId: 'revokeApiKey',
+  tag: 'Dashboard',
+  summary: 'Revoke an API key',
+  description: 'Within a second no server accepts it. Revoking it again changes nothing.',
+  scope: null,
+  dashboardOnly: true,
+  managers: true,
+  success: { status: 200, description: 'The key, revoked.', schema: apiKeyView },
+  problems: [],
+  exists: apiKeyExists,
+
+  handler: async (deps, { tenant, id }) => {
+    const key = await withTransaction(deps.pool, tenant, (tx) =>
+      revokeTenantKey(tx, tenant, id, deps.clock()),
+    )
+    if (key === null) throw new ApiProblem('not_found')
+    return apiKeyViewOf(key)
+  },
+})

@@ -1,0 +1,29 @@
+import { changePaymentRules } from '../../flows/change-payment-rules.ts'
+import { paymentRulesView, updatePaymentRulesBody } from '../../wire/dashboard.ts'
+import { paymentRulesViewOf } from '../dashboard-views.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+export const updatePaymentRulesRoute = defineRoute({
+  method: 'patch',
+  path: '/payment-rules',
+  operationId: 'updatePaymentRules',
+  tag: 'Dashboard',
+  summary: 'Change the payment rules',
+  description:
+    'What is left out stays as it is. Invoices that exist already keep the rules that they were made under.',
+  scope: null,
+  dashboardOnly: true,
+  managers: true,
+  live: 'session',
+  body: updatePaymentRulesBody,
+  example: { window_minutes: 30, tolerance_under: { percent: '0.5', cap_usd: '1.00' } },
+  success: { status: 200, description: 'The rules as they are now.', schema: paymentRulesView },
+  problems: [],
+
+  handler: async (deps, { tenant, body }) => {
+    const changed = await changePaymentRules(deps, { tenant, changes: body })
+    if (changed.kind === 'refused') throw new ApiProblem('parameter_invalid', changed)
+    return paymentRulesViewOf(changed.rules, tenant.livemode)
+  },
+})

@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { coinAmount, idView, text, timestamp } from './fields.ts'
+import { assetName } from './invoice.ts'
+import { listOf, listParameters, refuseTwoPositions } from './list.ts'
+import { SCOPES } from './scopes.ts'
+
+/** What the dashboard alone asks for: nobody but a person who is signed in reaches these. */
+
+export const apiKeyView = z
+  .object({
+    id: idView('key'),
+    object: z.literal('api_key'),
+    livemode: z.boolean(),
+    name: z.string().nullable(),
+    last_characters: z.string().nullable().meta({ description: 'The end of the key, to tell keys apart.' }),
+    scopes: z.array(z.string()),
+    created_at: timestamp,
+    revoked_at: timestamp.nullable(),
+  })
+  .meta({ id: 'ApiKey' })
+export const createdApiKeyView = apiKeyView
+  .extend({ key: z.string().meta({ description: 'Shown here only.', examples: ['sk_test_…'] }) })
+  .meta({ id: 'CreatedApiKey' })
+export const apiKeyList = listOf(apiKeyView)
+export const createApiKeyBody = z.strictObject({
+  name: text(1, 120),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
+})
+export const listApiKeysQuery = z.strictObject({ ...listParameters('key') }).superRefine(refuseTwoPositions)
+
+const percent = z
+  .string()
+  .regex(/^(?:[0-9]|[1-4][0-9])(?:\.[0-9]{1,2})?$|^50(?:\.0{1,2})?$/, 'Must be a percentage from "0" to "50"')
+const capUsd = z
+  .string()
+  .regex(/^(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?$/, 'Must be a dollar amount such as "1.00"')
+const tolerance = z.strictObject({ percent, cap_usd: capUsd })
+const tier = z.union([z.int().min(1).max(1_000), z.enum(['safe', 'finalized'])])
+const tiers = z.tuple([tier, tier, tier])
+const window = z.literal([15, 30, 60, 180, 720, 1440])
+
+export const paymentRulesView = z
+  .object({
+    object: z.literal('payment_rules'),
+    livemode: z.boolean(),
+    accepted_assets: z.array(assetName).nullable().meta({
+      description: 'Null: all in test mode, in live mode those whose network runs here.',
+    }),
+    default_asset: assetName.nullable(),
+    window_minutes: z.int(),
+    tolerance_under: tolerance,
+    tolerance_over: tolerance,
+    minimums: z.record(z.string(), z.string()),
+    confirmations: z.record(z.string(), tiers).meta({
+      description: 'For invoices under 1,000 US dollars, under 10,000, and from there on.',
+    }),
+    reopen_expired: z.boolean(),
+  })
+  .meta({ id: 'PaymentRules' })
+export const updatePaymentRulesBody = z.strictObject({
+  accepted_assets: z.array(assetName).min(1).max(6).nullable().optional(),
+  default_asset: assetName.nullable().optional(),
+  window_minutes: window.optional(),
+  tolerance_under: tolerance.optional(),
+  tolerance_over: tolerance.optional(),
+  minimums: z.partialRecord(assetName, coinAmount).optional(),
+  confirmations: z.partialRecord(assetName, tiers).optional(),
+  reopen_expired: z.boolean().optional(),
+})
+
+export const auditEntryView = z
+  .object({
+    id: idView('aud'),
+    object: z.literal('audit_entry'),
+    livemode: z.boolean(),
+    number: z.int().meta({ description: '1, 2, 3… in the chain of the merchant, over both modes.' }),
+    actor: z.string(),
+    action: z.string(),
+    resource_id: z.string().nullable(),
+    phase: z.enum(['begun', 'done', 'refused']),
+    code: z.string().nullable(),
+    request_id: z.string(),
+    created_at: timestamp,
+    hash: z.string(),
+  })
+  .meta({ id: 'AuditEntry' })
+export const auditEntryList = listOf(auditEntryView)
+export const listAuditEntriesQuery = z
+  .strictObject({ ...listParameters('aud') })
+  .superRefine(refuseTwoPositions)
