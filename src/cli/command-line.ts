@@ -105,6 +105,17 @@ function addKeys(program: Command, output: Output, done: (exitCode: number) => v
 
 function addInspections(program: Command, output: Output, done: (exitCode: number) => void): void {
   program
+    .command('audit-log')
+    .description("what was done at a merchant's dashboard")
+    .command('verify')
+    .description('prove that no entry was changed, taken out or put in')
+    .requiredOption('--merchant <id>', 'id of the merchant')
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { merchant: string; json: boolean }) => {
+      const { verifyAuditLogCommand } = await import('./verify-audit-log.ts')
+      done(await verifyAuditLogCommand(options, output))
+    })
+  program
     .command('audit')
     .description(
       'check chain against ledger against invoices against events; exit code 1 where anything disagrees',

@@ -1,8 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { insertOrganization } from '../../src/db/queries/people.ts'
+import { withSystemTransaction } from '../../src/db/transaction.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import { API_PREFIX, type Route } from '../../src/http/route.ts'
 import { ROUTES } from '../../src/http/routes.ts'
-import { createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
+import {
+  BASE_URL,
+  createTestApi,
+  START,
+  type TestAnswer,
+  type TestApi,
+  type TestMerchant,
+} from '../support/api.ts'
 import { type ResourceKind, type Resources, seedResources } from '../support/resources.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
@@ -32,6 +41,17 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
   rotateWebhookSecret: () => ({ grace_seconds: 0 }),
   queueEvent: (own) => ({ endpoint_id: own.webhookEndpoint }),
   recoverEvents: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
+  createApiKey: () => ({ name: 'Server', scopes: ['invoices:read'] }),
+  updatePaymentRules: () => ({
+    accepted_assets: ['BTC', 'LTC'],
+    default_asset: 'LTC',
+    window_minutes: 30,
+    tolerance_under: { percent: '0.5', cap_usd: '1.00' },
+    tolerance_over: { percent: '0', cap_usd: '0' },
+    minimums: { LTC: '0.1' },
+    confirmations: { LTC: [1, 2, 3] },
+    reopen_expired: true,
+  }),
 }
 /** Fields that a route knows besides those of its good body. */
 const OTHER_FIELDS: { readonly [operationId: string]: readonly string[] } = { createInvoice: ['amount'] }
@@ -75,9 +95,26 @@ let api: TestApi
 let merchant: TestMerchant
 let own: Resources
 const document = openApiDocument(ROUTES, '')
+/** Somebody signed in, for routes that no key reaches; who signs in how is another test's. */
+const SIGNED_IN = { cookie: 'signed-in', origin: BASE_URL, 'sec-fetch-site': 'same-origin' }
 beforeAll(async () => {
-  api = await createTestApi()
+  const personId = 'person'
+  const findSignIn = async () => ({ personId, merchantId: merchant.id, secondFactorAtMs: null })
+  api = await createTestApi({ findSignIn })
   merchant = await api.addMerchant()
+  await api.database.owner.query(
+    `insert into person (id, name, email, email_verified, created_at, updated_at) values ($1, 'P', 'p@example.com', true, now(), now())`,
+    [personId],
+  )
+  await withSystemTransaction(api.database.owner, (tx) =>
+    insertOrganization(tx, {
+      merchantId: merchant.id,
+      name: 'Shop',
+      memberId: 'm',
+      ownerId: personId,
+      now: START,
+    }),
+  )
   own = await seedResources(api, { merchantId: merchant.id, livemode: false })
 })
 afterAll(() => api.drop())
@@ -97,6 +134,7 @@ const KINDS_OF_PATHS: { readonly [parent: string]: ResourceKind } = {
   'webhook-endpoints': 'webhookEndpoint',
   'payment-links': 'paymentLink',
   'checkout-sessions': 'checkoutSession',
+  'api-keys': 'apiKey',
 }
 const pathOf = (route: Route): string => {
   const parent = route.path.slice(0, route.path.indexOf('/:id')).split('/').at(-1) ?? ''
@@ -107,7 +145,11 @@ const send = (
   route: Route,
   options: { body?: unknown; text?: string | Uint8Array<ArrayBuffer> },
   search = '',
-) => api.call(route.method.toUpperCase(), pathOf(route) + search, { key: merchant.testKey, ...options })
+) =>
+  api.call(route.method.toUpperCase(), pathOf(route) + search, {
+    ...(route.dashboardOnly === true ? { headers: SIGNED_IN } : { key: merchant.testKey }),
+    ...options,
+  })
 
 function goodBody(route: Route): { [field: string]: unknown } {
   const make = GOOD_BODIES[route.operationId]

@@ -6,67 +6,8 @@ import { newApiKey } from '../../src/new-api-key.ts'
 import { newId } from '../../src/new-id.ts'
 import { SCOPES } from '../../src/wire/scopes.ts'
 import { createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
-import { type ResourceKind, type Resources, seedResources } from '../support/resources.ts'
-
-type Row = {
-  /** What `:id` names; absent where the path has none. */
-  readonly resource?: ResourceKind
-  readonly body?: (own: Resources) => object
-  /** Statuses that show that a request got past its credential and id; the route's own success unless given. */
-  readonly reached?: readonly number[]
-}
-
-/** One row for each route: a route without one fails the first test. */
-const MATRIX: { readonly [operationId: string]: Row } = {
-  createInvoice: { body: () => ({ usd_amount: '10', asset: 'LTC' }) },
-  listInvoices: {},
-  getInvoice: { resource: 'invoice' },
-  // The second caller finds it cancelled.
-  cancelInvoice: { resource: 'invoice', reached: [200, 409] },
-  resolveInvoice: { resource: 'invoice', body: () => ({ resolution: 'accept' }), reached: [409] },
-  createPaymentLink: { body: () => ({ name: 'Coffee', usd_amount: '10', asset: 'LTC' }) },
-  listPaymentLinks: {},
-  getPaymentLink: { resource: 'paymentLink' },
-  updatePaymentLink: { resource: 'paymentLink', body: () => ({ name: 'Tea' }) },
-  // The second caller finds the session of the same order.
-  createCheckoutSession: {
-    resource: 'paymentLink',
-    body: (own) => ({ order_reference: `of ${own.event}`, usd_amount: '10' }),
-    reached: [201, 200],
-  },
-  listCheckoutSessions: { resource: 'paymentLink' },
-  getCheckoutSession: { resource: 'checkoutSession' },
-  // The second caller finds it cancelled.
-  cancelCheckoutSession: { resource: 'checkoutSession', reached: [200, 409] },
-  listAssets: {},
-  listRates: {},
-  listBalances: {},
-  listBalanceEntries: {},
-  payTestInvoice: { resource: 'invoice', body: () => ({ scenario: 'exact' }), reached: [409] },
-  createWebhookEndpoint: {
-    body: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
-  },
-  listWebhookEndpoints: {},
-  getWebhookEndpoint: { resource: 'webhookEndpoint' },
-  // Deleted by the first who may.
-  deleteWebhookEndpoint: { resource: 'webhookEndpoint', reached: [204, 404] },
-  // Nobody listens at the endpoint's address.
-  verifyWebhookEndpoint: { resource: 'webhookEndpoint', reached: [422] },
-  rotateWebhookSecret: { resource: 'webhookEndpoint', body: () => ({ grace_seconds: 0 }) },
-  disableWebhookEndpoint: { resource: 'webhookEndpoint' },
-  listEvents: {},
-  getEvent: { resource: 'event' },
-  listEventAttempts: { resource: 'event' },
-  queueEvent: {
-    resource: 'event',
-    body: (own) => ({ endpoint_id: own.webhookEndpoint }),
-    reached: [200, 409],
-  },
-  recoverEvents: {
-    body: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
-    reached: [200, 409],
-  },
-}
+import { type Resources, seedResources } from '../support/resources.ts'
+import { MATRIX, rowOf } from '../support/route-matrix.ts'
 
 type World = { readonly test: Resources; readonly live: Resources }
 let api: TestApi
@@ -84,12 +25,6 @@ afterAll(() => api.drop())
 async function freshWorld(merchant: TestMerchant): Promise<World> {
   const seed = (livemode: boolean) => seedResources(api, { merchantId: merchant.id, livemode })
   return { test: await seed(false), live: await seed(true) }
-}
-
-function rowOf(route: Route): Row {
-  const row = MATRIX[route.operationId]
-  if (row === undefined) throw new Error(`${route.operationId} is missing from the matrix`)
-  return row
 }
 
 /** Calls a route with a key, on a resource of the matrix's kind (or the given id), with a body that it accepts. */
@@ -122,7 +57,9 @@ test('every route stands in the matrix, and the matrix names no other', () => {
   expect(Object.keys(MATRIX).sort()).toEqual(ROUTES.map((route) => route.operationId).sort())
 })
 
-describe.each(ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const))(
+const KEY_ROUTES = ROUTES.filter((route) => route.dashboardOnly !== true)
+
+describe.each(KEY_ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const))(
   '%s',
   (_name, route) => {
     beforeAll(async () => {
@@ -244,3 +181,20 @@ describe.each(ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.path
     })
   },
 )
+
+describe.each(
+  ROUTES.filter((route) => route.dashboardOnly === true).map(
+    (route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const,
+  ),
+)('%s', (_name, route) => {
+  test('is for people at the dashboard: no key of any scope reaches it, in either mode', async () => {
+    const world = await freshWorld(mine)
+    expectProblem(await callRoute(route, undefined, world.test), 401, 'api_key_missing')
+    expectProblem(await callRoute(route, newApiKey(false), world.test), 401, 'api_key_invalid')
+    for (const livemode of [false, true]) {
+      const { key } = await api.addKey(mine.id, livemode, SCOPES)
+      const answer = await callRoute(route, key, livemode ? world.live : world.test)
+      expectProblem(answer, 403, 'dashboard_session_required')
+    }
+  })
+})

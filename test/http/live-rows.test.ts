@@ -27,7 +27,14 @@ beforeAll(async () => {
       body: { usd_amount: '10', asset: 'LTC' },
     })
     const id = made.body.id
-    worlds.push({ invoice: id, event: id, webhookEndpoint: id, paymentLink: id, checkoutSession: id })
+    worlds.push({
+      invoice: id,
+      event: id,
+      webhookEndpoint: id,
+      paymentLink: id,
+      checkoutSession: id,
+      apiKey: id,
+    })
   }
   ids = worlds.flatMap((world) => Object.values(world))
   endpoints = worlds.map((world) => world.webhookEndpoint)

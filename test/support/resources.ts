@@ -4,7 +4,13 @@ import { newId } from '../../src/new-id.ts'
 import type { TestApi } from './api.ts'
 import { seedInvoice } from './seed.ts'
 
-export type ResourceKind = 'invoice' | 'webhookEndpoint' | 'event' | 'paymentLink' | 'checkoutSession'
+export type ResourceKind =
+  | 'invoice'
+  | 'webhookEndpoint'
+  | 'event'
+  | 'paymentLink'
+  | 'checkoutSession'
+  | 'apiKey'
 
 /** Ids of one of each, of one tenant. */
 export type Resources = { readonly [kind in ResourceKind]: string }
@@ -27,7 +33,8 @@ export async function seedResources(api: TestApi, tenant: Tenant): Promise<Resou
     ],
   )
   const webhookEndpoint = await seedEndpoint(api, tenant)
-  return { invoice: invoice.id, event, webhookEndpoint, ...(await seedCheckout(api, tenant)) }
+  const apiKey = (await api.addKey(tenant.merchantId, tenant.livemode, [])).id
+  return { invoice: invoice.id, event, webhookEndpoint, apiKey, ...(await seedCheckout(api, tenant)) }
 }
 
 /** An active link with dynamic amounts and an open session on it. */

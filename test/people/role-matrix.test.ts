@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { MemberRole } from '../../src/db/queries/people.ts'
+import type { Route } from '../../src/http/route.ts'
+import { ROUTES } from '../../src/http/routes.ts'
+import { createTestPeople, type TestBrowser, type TestPeople } from '../support/people.ts'
+import { type Resources, seedResources } from '../support/resources.ts'
+import { rowOf } from '../support/route-matrix.ts'
+
+/**
+ * Every route, asked by every role, in both modes, without a second factor, with one of the last five minutes
+ * and with an older one: what the spec's §5 and the route's own facts say, and nothing else.
+ */
+const ROLES: readonly MemberRole[] = ['owner', 'admin', 'member', 'viewer']
+const FACTORS = ['none', 'stale', 'fresh'] as const
+type Factor = (typeof FACTORS)[number]
+
+let people: TestPeople
+let browser: TestBrowser
+let merchantId: string
+beforeAll(async () => {
+  people = await createTestPeople()
+  const made = await people.signUp('Matrix')
+  browser = made.browser
+  merchantId = made.merchantId
+})
+afterAll(() => people.drop())
+
+/** One of each resource, and no endpoint of an earlier round: there is a limit on those. */
+async function freshResources(livemode: boolean): Promise<Resources> {
+  await people.api.database.owner.query(
+    'update webhook_endpoint set removed_at = now() where merchant_id = $1 and removed_at is null',
+    [merchantId],
+  )
+  return seedResources(people.api, { merchantId, livemode })
+}
+
+async function become(role: MemberRole, factor: Factor): Promise<void> {
+  const { owner } = people.api.database
+  await owner.query('update organization_member set role = $1 where organization_id = $2', [role, merchantId])
+  const provedAt = { none: null, stale: '301 seconds', fresh: '1 second' }[factor]
+  await owner.query(`update person_session set second_factor_at = now() - $1::interval`, [provedAt])
+}
+
+function ask(route: Route, livemode: boolean, own: Resources) {
+  const row = rowOf(route)
+  const path = route.path.replace(':id', row.resource === undefined ? '' : own[row.resource])
+  const method = route.method.toUpperCase() as 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  return browser.ask(method, `/api/v1${path}`, row.body?.(own), {
+    'paylink-mode': livemode ? 'live' : 'test',
+  })
+}
+
+/** The 403 that is due; null where the request must get through. */
+function dueProblem(route: Route, role: MemberRole, factor: Factor, livemode: boolean): string | null {
+  const isManager = role === 'owner' || role === 'admin'
+  const isWrite = route.scope?.endsWith(':write') === true
+  if (role === 'viewer' && isWrite) return 'role_insufficient'
+  if (role === 'member' && route.scope === 'balances:write') return 'role_insufficient'
+  if (route.managers === true && !isManager) return 'role_insufficient'
+  if (!livemode) return null
+  if (route.live === 'test_only') return 'test_mode_only'
+  if (route.live !== 'session') return null
+  if (!isManager) return 'role_insufficient'
+  return factor === 'fresh' ? null : 'second_factor_required'
+}
+
+describe.each(ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const))(
+  '%s',
+  (_name, route) => {
+    test('gives each role in each mode what is due to it, by how long ago its second factor was proved', async () => {
+      for (const livemode of [false, true]) {
+        let own = await freshResources(livemode)
+        for (const role of ROLES) {
+          for (const factor of FACTORS) {
+            if (route.method !== 'get') own = await freshResources(livemode)
+            await become(role, factor)
+            const answer = await ask(route, livemode, own)
+            const due = dueProblem(route, role, factor, livemode)
+            const about = `${role}, ${livemode ? 'live' : 'test'}, second factor ${factor}: ${answer.status} ${answer.text}`
+            if (due !== null) {
+              expect([answer.status, answer.body?.error?.code], about).toEqual([403, due])
+            } else {
+              expect(rowOf(route).reached ?? [route.success.status], about).toContain(answer.status)
+            }
+          }
+        }
+      }
+    })
+
+    test('is closed to whoever has left the organization, with the next request', async () => {
+      const own = await seedResources(people.api, { merchantId, livemode: false })
+      const { owner } = people.api.database
+      const { rows } = await owner.query<{ id: string; user_id: string }>(
+        'delete from organization_member where organization_id = $1 returning id, user_id',
+        [merchantId],
+      )
+      const answer = await ask(route, false, own)
+      expect([answer.status, answer.body?.error?.code]).toEqual([401, 'api_key_missing'])
+      await owner.query(
+        `insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $3, 'owner', now())`,
+        [rows[0]?.id, merchantId, rows[0]?.user_id],
+      )
+    })
+  },
+)

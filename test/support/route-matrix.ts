@@ -1,0 +1,75 @@
+import type { Route } from '../../src/http/route.ts'
+import type { ResourceKind, Resources } from './resources.ts'
+
+export type Row = {
+  /** What `:id` names; absent where the path has none. */
+  readonly resource?: ResourceKind
+  readonly body?: (own: Resources) => object
+  /** Statuses that show that a request got past its credential and id; the route's own success unless given. */
+  readonly reached?: readonly number[]
+}
+
+/** One row for each route: a route without one fails the first test. */
+export const MATRIX: { readonly [operationId: string]: Row } = {
+  createInvoice: { body: () => ({ usd_amount: '10', asset: 'LTC' }) },
+  listInvoices: {},
+  getInvoice: { resource: 'invoice' },
+  // The second caller finds it cancelled.
+  cancelInvoice: { resource: 'invoice', reached: [200, 409] },
+  resolveInvoice: { resource: 'invoice', body: () => ({ resolution: 'accept' }), reached: [409] },
+  createPaymentLink: { body: () => ({ name: 'Coffee', usd_amount: '10', asset: 'LTC' }) },
+  listPaymentLinks: {},
+  getPaymentLink: { resource: 'paymentLink' },
+  updatePaymentLink: { resource: 'paymentLink', body: () => ({ name: 'Tea' }) },
+  // The second caller finds the session of the same order.
+  createCheckoutSession: {
+    resource: 'paymentLink',
+    body: (own) => ({ order_reference: `of ${own.event}`, usd_amount: '10' }),
+    reached: [201, 200],
+  },
+  listCheckoutSessions: { resource: 'paymentLink' },
+  getCheckoutSession: { resource: 'checkoutSession' },
+  // The second caller finds it cancelled.
+  cancelCheckoutSession: { resource: 'checkoutSession', reached: [200, 409] },
+  listAssets: {},
+  listRates: {},
+  listBalances: {},
+  listBalanceEntries: {},
+  payTestInvoice: { resource: 'invoice', body: () => ({ scenario: 'exact' }), reached: [409] },
+  createWebhookEndpoint: {
+    body: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
+  },
+  listWebhookEndpoints: {},
+  getWebhookEndpoint: { resource: 'webhookEndpoint' },
+  // Deleted by the first who may.
+  deleteWebhookEndpoint: { resource: 'webhookEndpoint', reached: [204, 404] },
+  // Nobody listens at the endpoint's address.
+  verifyWebhookEndpoint: { resource: 'webhookEndpoint', reached: [422] },
+  rotateWebhookSecret: { resource: 'webhookEndpoint', body: () => ({ grace_seconds: 0 }) },
+  disableWebhookEndpoint: { resource: 'webhookEndpoint' },
+  listEvents: {},
+  getEvent: { resource: 'event' },
+  listEventAttempts: { resource: 'event' },
+  queueEvent: {
+    resource: 'event',
+    body: (own) => ({ endpoint_id: own.webhookEndpoint }),
+    reached: [200, 409],
+  },
+  recoverEvents: {
+    body: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
+    reached: [200, 409],
+  },
+  listApiKeys: {},
+  createApiKey: { body: () => ({ name: 'Server', scopes: ['invoices:read'] }) },
+  revokeApiKey: { resource: 'apiKey' },
+  getPaymentRules: {},
+  updatePaymentRules: { body: () => ({ window_minutes: 30 }) },
+  listAuditEntries: {},
+}
+
+/** What the matrix knows of a route. */
+export function rowOf(route: Route): Row {
+  const row = MATRIX[route.operationId]
+  if (row === undefined) throw new Error(`${route.operationId} is missing from the matrix`)
+  return row
+}
