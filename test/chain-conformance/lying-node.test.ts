@@ -204,6 +204,11 @@ describe.each(CHAINS)('an adapter of %s', (chain) => {
     expect(await adapter.readMempool()).toBeNull()
   })
 
+  test('a mempool that the node still loads proves nothing', async () => {
+    proxy.lie('getmempoolinfo', (told) => ({ ...(told as object), loaded: false }))
+    await expect(adapter.readMempool()).rejects.toThrow(/is loading its mempool/)
+  })
+
   test('a mempool transaction whose bytes are another one is refused', async () => {
     const address = await node.newAddress()
     adapter.watched.add([await node.programOf(address)])

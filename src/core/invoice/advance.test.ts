@@ -222,6 +222,16 @@ test('a final payment that only moved to another block, as deep, is told to nobo
   expect(told.postings).toEqual(['none→available'])
 })
 
+test('a final payment that moved to a block less deep is not final any more, and neither is its value', () => {
+  const elsewhere = { hash: 'bb'.repeat(32) }
+  const paid = tell(makeInvoice(), chain(inBlock('a', WHOLE, 2))).invoice
+  const moved = tell(paid, chain(inBlock('a', WHOLE, 1, elsewhere)))
+  expect(moved.invoice.payments[0]).toMatchObject({ status: 'confirming', block: elsewhere })
+  expect(moved.postings).toEqual(['available→pending'])
+  const again = tell(moved.invoice, chain(inBlock('a', WHOLE, 2, elsewhere)))
+  expect(again).toMatchObject({ status: 'paid', postings: ['pending→available'] })
+})
+
 test('a stale reading does not take back what is final in the same block', () => {
   const told = tell(makeInvoice(), chain(inBlock('a', WHOLE, 2)), chain(inBlock('a', WHOLE, 1)))
   expect(told.status).toBe('paid')
