@@ -50,4 +50,16 @@ export const INVOICE_CHECKS: readonly AuditCheck[] = [
         or (block_hash is null) <> (block_height is null)
         or (status = 'confirmed') <> (confirmed_at is not null)`,
   },
+  {
+    name: 'session_and_invoice_agree',
+    rule: 'a checkout session and the invoice made of it name each other, with one order, total, link and mode',
+    sql: `select coalesce(s.merchant_id, i.merchant_id) as merchant_id, coalesce(s.id, i.checkout_session_id) as subject,
+        'and invoice ' || coalesce(i.id, s.invoice_id, 'none') || ' do not agree' as detail
+      from (select * from checkout_session where invoice_id is not null) s
+      full join (select * from invoice where checkout_session_id is not null) i
+        on i.merchant_id = s.merchant_id and i.id = s.invoice_id
+      where s.id is null or i.id is null or i.checkout_session_id <> s.id or i.livemode <> s.livemode
+        or i.order_reference is distinct from s.order_reference or i.usd_cents is distinct from s.usd_cents
+        or i.payment_link_id is distinct from s.payment_link_id`,
+  },
 ]

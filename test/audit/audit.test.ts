@@ -38,7 +38,7 @@ const failed = async (): Promise<string[]> =>
 
 async function wipe(): Promise<void> {
   await database.owner.query(`truncate merchant, payment_rules, api_key, invoice, account_key, address, deposit_address,
-    transfer, webhook_endpoint, event, event_awaiting, delivery, attempt, ledger_transfer, ledger_entry, ledger_balance cascade`)
+    transfer, webhook_endpoint, event, event_awaiting, delivery, attempt, ledger_transfer, ledger_entry, ledger_balance, payment_link, checkout_session cascade`)
 }
 
 /** A paid invoice with its address, its payment, its postings, its balances and its events. */
@@ -165,6 +165,18 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     'a confirmed transfer is in no block',
     'transfer_is_where_it_says',
     `update transfer set block_hash = null, block_height = null`,
+  ],
+  [
+    'an invoice says that it was made of a session that nobody knows',
+    'session_and_invoice_agree',
+    `update invoice set checkout_session_id = 'cs_1'`,
+  ],
+  [
+    'a session names an invoice that does not name it',
+    'session_and_invoice_agree',
+    `insert into checkout_session (merchant_id, id, livemode, payment_link_id, order_reference, usd_cents, created_at,
+       expires_at, invoice_id)
+     select merchant_id, 'cs_1', livemode, 'plink_1', 'order', usd_cents, now(), now(), id from invoice`,
   ],
   ['an event is missing', 'events_have_no_gap', `delete from event where sequence = 2`],
   ['the first event is missing', 'events_have_no_gap', `delete from event where sequence = 1`],
