@@ -9,6 +9,7 @@ import { type BlockUndo, Coins } from './coins.ts'
 import { toDisplayHex } from './encoding.ts'
 import { Journal, type JournalRecord, type PlacedRecord } from './journal.ts'
 import { Mempool, type MempoolEntry } from './mempool.ts'
+import { type Plan, planSchema } from './plan.ts'
 
 /** How deep a reorganisation may go: as long is what a block did remembered. */
 export const MAX_REORGANISATION_DEPTH = 100
@@ -42,6 +43,8 @@ export class ChainState {
   private key: Uint8Array | null = null
   private script: Uint8Array = new Uint8Array()
   private recent: RecentBlock[] = []
+
+  private readonly openPlans = new Map<string, Plan>()
 
   private constructor(parameters: ChainParameters) {
     this.parameters = parameters
@@ -166,6 +169,19 @@ export class ChainState {
     return { forkHeight }
   }
 
+  /** What was planned and not done, here or in a process before. */
+  get plans(): readonly Plan[] {
+    return [...this.openPlans.values()]
+  }
+
+  plan(plan: Plan): void {
+    this.commit({ kind: 'plan', payload: Buffer.from(JSON.stringify(plan)) })
+  }
+
+  done(txid: string): void {
+    if (this.openPlans.has(txid)) this.commit({ kind: 'done', payload: Buffer.from(txid) })
+  }
+
   close(): void {
     this.openJournal?.close()
   }
@@ -207,7 +223,18 @@ export class ChainState {
       case 'transaction':
         this.applyTransaction(record.payload)
         break
+      case 'plan':
+        this.applyPlan(planSchema.parse(JSON.parse(record.payload.toString())))
+        break
+      case 'done':
+        this.openPlans.delete(record.payload.toString())
+        break
     }
+  }
+
+  private applyPlan(plan: Plan): void {
+    this.openPlans.set(plan.txid, plan)
+    if (plan.held) this.mempool.hold(plan.txid)
   }
 
   private applyWallet(payload: Buffer): void {

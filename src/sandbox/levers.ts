@@ -1,4 +1,5 @@
 import type { AssetId } from '../core/assets.ts'
+import type { Plan } from './plan.ts'
 import type { SandboxClient } from './sandbox-client.ts'
 import type { SignedPayment } from './wallet.ts'
 
@@ -18,6 +19,8 @@ export type SandboxLevers = {
   withdraw(payment: SignedPayment): Promise<void>
   /** Lets a payment that was withdrawn into a block again. */
   release(payment: SignedPayment): Promise<void>
+  /** Keeps what is left to do, for when the chain starts again; absent where a chain keeps nothing of that. */
+  readonly plans?: { keep(plan: Plan): Promise<void>; done(txid: string): Promise<void> }
 }
 
 /** On a chain with a mempool a payment is detected there, and its replacement is one by fee. */
@@ -38,5 +41,6 @@ export function utxoLevers(client: SandboxClient): SandboxLevers {
       await client.reorganiseAway(txid)
     },
     release: ({ txid }) => client.release(txid),
+    plans: { keep: (plan) => client.plan(plan), done: (txid) => client.done(txid) },
   }
 }

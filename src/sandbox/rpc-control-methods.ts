@@ -1,4 +1,5 @@
 import { RPC_REJECTED } from './accept-transaction.ts'
+import { planSchema } from './plan.ts'
 import { parseTransaction } from './rpc-mempool-methods.ts'
 import type { RpcMethod } from './rpc-methods.ts'
 import { hashParam, integerParam, RPC_ERRORS, RpcError, stringParam } from './rpc-params.ts'
@@ -27,7 +28,7 @@ export const CONTROL_METHODS: { readonly [method: string]: RpcMethod } = {
     return signed
   },
 
-  /** Sends a transaction that no block takes until `sandbox_release`, or until a restart. */
+  /** Sends a transaction that no block takes until `sandbox_release`, or until a restart without a plan for it. */
   sandbox_sendheld: (node, params) => {
     const transaction = parseTransaction(params[0])
     const verdict = node.submit(transaction)
@@ -39,6 +40,19 @@ export const CONTROL_METHODS: { readonly [method: string]: RpcMethod } = {
   sandbox_release: (node, params) => {
     node.state.mempool.release(hashParam(params, 0, 'txid'))
     node.miner.wake()
+    return null
+  },
+
+  /** Keeps the second half of a scenario, as JSON, for whoever serves the chain should it stop in between. */
+  sandbox_plan: ({ state }, params) => {
+    const plan = planSchema.safeParse(JSON.parse(stringParam(params, 0)))
+    if (!plan.success) throw new RpcError(RPC_ERRORS.invalidParameter, 'No plan')
+    state.plan(plan.data)
+    return null
+  },
+
+  sandbox_done: ({ state }, params) => {
+    state.done(hashParam(params, 0, 'txid'))
     return null
   },
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { RpcClient } from '../chain/utxo/rpc-client.ts'
+import type { Plan } from './plan.ts'
 import type { SignedPayment } from './wallet.ts'
 
 const txidSchema = z.string().regex(/^[0-9a-f]{64}$/)
@@ -34,6 +35,15 @@ export class SandboxClient {
 
   async release(txid: string): Promise<void> {
     await this.#rpc.call('sandbox_release', [txid], z.null())
+  }
+
+  /** Keeps what a scenario has left to do, until `done`: a chain that starts again does it itself. */
+  async plan(plan: Plan): Promise<void> {
+    await this.#rpc.call('sandbox_plan', [JSON.stringify(plan)], z.null())
+  }
+
+  async done(txid: string): Promise<void> {
+    await this.#rpc.call('sandbox_done', [txid], z.null())
   }
 
   /** Hashes of the blocks mined. */

@@ -10,6 +10,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { beginTestPayment } from '../flows/begin-test-payment.ts'
 import type { Log } from '../log.ts'
 import type { SandboxLevers } from './levers.ts'
+import type { Plan } from './plan.ts'
 import { type Scenario, scenarioAmounts } from './scenario.ts'
 import type { SignedPayment } from './wallet.ts'
 
@@ -85,8 +86,10 @@ export function createSandboxControl(deps: Deps): SandboxControl {
       const run: Run = { deps, ...begun, tenant, chain, scenario, stopped: stopping.signal }
       try {
         const signed = await signPayments(run)
+        const plan = planOf(run, signed)
+        if (plan !== null) await chain.plans?.keep(plan)
         const rest = await takeFirstStep(run, signed)
-        const background = finish(run, rest).finally(() => running.delete(background))
+        const background = finish(run, rest, plan).finally(() => running.delete(background))
         running.add(background)
         return { kind: 'sent', scenario, txids: txidsOf(run, signed) }
       } catch (error) {
@@ -148,10 +151,31 @@ async function takeFirstStep(run: Run, signed: readonly SignedPayment[]): Promis
   }
 }
 
-async function finish(run: Run, rest: Rest): Promise<void> {
+/** What the chain does itself, should nobody be left to do it. */
+function planOf({ scenario }: Run, [first, second]: readonly SignedPayment[]): Plan | null {
+  if (first === undefined) return null
+  const { txid } = first
+  switch (scenario) {
+    case 'exact':
+    case 'under':
+    case 'over':
+      return null
+    case 'two_parts':
+      return second === undefined ? null : { txid, held: false, hex: second.hex }
+    case 'late':
+      return { txid, held: false, hex: first.hex }
+    case 'double_spend':
+      return { txid, held: true, hex: first.replacement.hex }
+    case 'reorg':
+      return { txid, held: false, hex: null }
+  }
+}
+
+async function finish(run: Run, rest: Rest, plan: Plan | null): Promise<void> {
   const context = { invoiceId: run.invoice.id, scenario: run.scenario }
   try {
     await rest()
+    if (plan !== null) await run.chain.plans?.done(plan.txid)
     run.deps.log.debug(context, 'test payment finished')
   } catch (error) {
     run.deps.log.warn({ ...context, err: error }, 'a test payment was left unfinished')

@@ -6,10 +6,14 @@ import { CHAIN_PARAMETERS, type SandboxChainName } from './chain-parameters.ts'
 import { ChainState } from './chain-state.ts'
 import { Miner } from './miner.ts'
 import { serveOnOwnPort } from './own-port.ts'
+import { resumePlans } from './resume-plans.ts'
 import { createRpcServer } from './rpc-server.ts'
 import { SandboxClient } from './sandbox-client.ts'
 import { SandboxNode } from './sandbox-node.ts'
 import { Wallet } from './wallet.ts'
+
+/** What a scenario had left when the chain stopped is done this long after it starts again: watchers have read it by then. */
+const RESUME_MS = 3_000
 
 export type SandboxChain = {
   readonly chain: SandboxChainName
@@ -57,9 +61,13 @@ export async function startSandboxChain(options: Options): Promise<SandboxChain>
         onSyncError: onError,
       })
       const miner = new Miner({ state, clock, blockIntervalMs, onError })
-      node = new SandboxNode({ state, wallet: new Wallet(state), miner, clock })
+      const left = state.plans
+      const opened = new SandboxNode({ state, wallet: new Wallet(state), miner, clock })
+      node = opened
       miner.start()
+      const resuming = setTimeout(() => resumePlans(opened, left, log), RESUME_MS)
       return () => {
+        clearTimeout(resuming)
         miner.stop()
         node = null
         state.close()
