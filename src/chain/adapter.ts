@@ -19,6 +19,8 @@ export type FoundTransfer = {
   readonly amount: bigint
   /** Confirmations that consensus demands before the value can move (1, or 100 for a coinbase, 6 for a peg-out). */
   readonly minimumConfirmations: number
+  /** The same coin in a form that is not the asset itself, as wrapped SOL in a token account: money for a person to look at. */
+  readonly isForeign?: true
 }
 
 export type ScannedBlock = {
@@ -89,7 +91,7 @@ export interface ChainAdapter {
    */
   identity(): Promise<string | null>
   /** Whether the node has this block at all, on its best chain or beside it. */
-  knows(hash: string): Promise<boolean>
+  knows(block: { readonly height: number; readonly hash: string }): Promise<boolean>
   /** The node's tip. */
   tip(): Promise<BlockRef>
   /** The next step from `checkpoint`, of at most `maxBlocks` blocks; null when we stand at the tip. */
@@ -108,6 +110,8 @@ export interface ChainAdapter {
   readonly readMarks?: ((checkpoint: BlockRef) => Promise<MarkHeights | null>) | undefined
   /** Absent on chains without tokens of ours. */
   readonly tokens?: Pick<TokenReader, 'assets' | 'prove'> | undefined
+  /** The smallest amount, in base units, that the chain lets a new address receive; absent or undefined where it sets none. */
+  minimumAmount?(): Promise<bigint | undefined>
   /** Calls `wake` when something may have changed; returns how to stop. Missing a wake-up loses nothing. */
   subscribe(wake: () => void): () => void
   close(): Promise<void>

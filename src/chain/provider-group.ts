@@ -108,8 +108,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#ask((chain) => chain.identity())
   }
 
-  knows(hash: string): Promise<boolean> {
-    return this.#ask((chain) => chain.knows(hash))
+  knows(block: Position): Promise<boolean> {
+    return this.#ask((chain) => chain.knows(block))
   }
 
   tip(): Promise<BlockRef> {
@@ -140,6 +140,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     const assets = this.#first.chain.tokens?.assets
     if (assets === undefined) return undefined
     return { assets, prove: (from, toHeight) => this.#tellTokens(from, toHeight) }
+  }
+
+  async minimumAmount(): Promise<bigint | undefined> {
+    return this.#ask(async (chain) => chain.minimumAmount?.())
   }
 
   subscribe(wake: () => void): () => void {
@@ -280,7 +284,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     try {
       const { health } = await this.#first.chain.connect()
       const reason = health.status === 'ok' ? null : health.reason
-      if (reason === null && (await this.#first.chain.knows(checkpoint.hash))) this.#follow(this.#first)
+      if (reason === null && (await this.#first.chain.knows(checkpoint))) this.#follow(this.#first)
       else
         throw new ChainUnavailable(
           reason ?? `it does not know block ${checkpoint.height}, which was read before`,
@@ -294,7 +298,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   /** Another fork would take payments back that the first provider, when it returns, brings again. */
   async #requireOurChain(checkpoint: BlockRef): Promise<void> {
     const provider = this.#followed
-    this.#isOnOurChain = await this.#ask((chain) => chain.knows(checkpoint.hash))
+    this.#isOnOurChain = await this.#ask((chain) => chain.knows(checkpoint))
     if (this.#isOnOurChain) return
     const missing = new ChainUnavailable(
       `${provider.name} does not know block ${checkpoint.height} (${checkpoint.hash}), which was read before: it is behind or on another fork`,

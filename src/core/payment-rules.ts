@@ -68,9 +68,9 @@ export function readPaymentRules(document: unknown): PaymentRules {
   }
 }
 
-/** The smallest invoice in an asset, base units: its own minimum, or the merchant's where that is higher. */
-export function minimumOf(rules: PaymentRules, asset: AssetId): bigint {
-  const own = ASSETS[asset].minimum ?? 0n
+/** The smallest invoice in an asset, base units: its own minimum or its chain's, or the merchant's where that is higher. */
+export function minimumOf(rules: PaymentRules, asset: AssetId, chainMinimum: bigint | null = null): bigint {
+  const own = ASSETS[asset].minimum ?? chainMinimum ?? 0n
   const raised = rules.minimums[asset] ?? 0n
   return raised > own ? raised : own
 }

@@ -2,13 +2,27 @@ import { HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToSeed } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import type { Keyspace } from '../core/assets.ts'
+import { SOLANA_KEYSPACES, SOLANA_PATH, SolanaIssuer } from './solana-addresses.ts'
 
 /** An account whose addresses anybody with its extended public key can derive, and nobody can spend from. */
-export type AccountKey = { readonly keyspace: Keyspace; readonly path: string; readonly xpub: string }
+export type AccountKey = {
+  readonly keyspace: Keyspace
+  readonly path: string
+  readonly xpub: string
+  readonly batchKey: null
+}
+
+/** An account whose addresses only the signer derives; it signs batches of them. */
+export type IssuedAccount = {
+  readonly keyspace: Keyspace
+  readonly path: string
+  readonly xpub: null
+  readonly batchKey: Uint8Array
+}
 
 /**
  * The account of each keyspace: purpose, coin type (SLIP-44) and account, the last being 0 for live and 1 for
- * test, so that no test address is ever a live one. Solana has no public derivation and is not here.
+ * test, so that no test address is ever a live one. Solana has no public derivation: see solana-addresses.
  */
 export const ACCOUNT_PATHS: readonly { readonly keyspace: Keyspace; readonly path: string }[] = [
   { keyspace: 'bitcoin-live', path: "m/84'/0'/0'" },
@@ -31,14 +45,33 @@ export function deriveNode(seed: Uint8Array, path: string): HDKey {
 
 /** The extended public keys (BIP32) of every account below these words, without a BIP39 passphrase. */
 export async function accountKeysOf(words: string): Promise<AccountKey[]> {
+  return (await openAccountsOf(words)).derived
+}
+
+/** The public side of every account, and what goes on deriving Solana's addresses. */
+export async function openAccountsOf(words: string): Promise<{
+  readonly derived: AccountKey[]
+  readonly issued: IssuedAccount[]
+  readonly issuer: SolanaIssuer
+}> {
   const seed = await mnemonicToSeed(words)
   try {
-    return ACCOUNT_PATHS.map(({ keyspace, path }) => {
+    const issuer = new SolanaIssuer(seed)
+    const issued = SOLANA_KEYSPACES.map(
+      (keyspace): IssuedAccount => ({
+        keyspace,
+        path: SOLANA_PATH,
+        xpub: null,
+        batchKey: issuer.batchKey(keyspace),
+      }),
+    )
+    const derived = ACCOUNT_PATHS.map(({ keyspace, path }): AccountKey => {
       const node = deriveNode(seed, path)
       const xpub = node.publicExtendedKey
       node.wipePrivateData()
-      return { keyspace, path, xpub }
+      return { keyspace, path, xpub, batchKey: null }
     })
+    return { derived, issued, issuer }
   } finally {
     seed.fill(0)
   }

@@ -1,5 +1,6 @@
 import type { Pool } from '../db/pool.ts'
 import { raiseNextIndex, readIndexMarks } from '../db/queries/account-keys.ts'
+import { deleteWaitingBatches } from '../db/queries/address-batches.ts'
 import { deletePoolAddresses } from '../db/queries/address-pool.ts'
 import { withSystemTransaction } from '../db/transaction.ts'
 import type { IndexMark, IndexMarks } from './index-journal.ts'
@@ -30,6 +31,7 @@ export async function moveOnAfterRestore(pool: Pool, journal: IndexMarks): Promi
     const nextIndex = Math.max(indexBeyond(mark), indexBeyond(now))
     const discarded = await withSystemTransaction(pool, async (tx) => {
       await raiseNextIndex(tx, now.keyspace, nextIndex)
+      await deleteWaitingBatches(tx, now.keyspace)
       return deletePoolAddresses(tx, now.keyspace)
     })
     moved.push({ keyspace: now.keyspace, nextIndex, discarded })

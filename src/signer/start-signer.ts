@@ -3,14 +3,20 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
-import { insertAccountKey, listAccountKeys, readIndexMarks } from '../db/queries/account-keys.ts'
+import {
+  type AccountKeyRow,
+  insertAccountKey,
+  listAccountKeys,
+  readIndexMarks,
+} from '../db/queries/account-keys.ts'
 import type { Log } from '../log.ts'
-import { type AccountKey, accountKeysOf, wordsOf } from './derive.ts'
+import { type AccountKey, type IssuedAccount, openAccountsOf, wordsOf } from './derive.ts'
 import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
 import { fileKeySource, type KeySource } from './key-source.ts'
 import { indexBeyond, moveOnAfterRestore } from './move-on-after-restore.ts'
 import { SignerRefused } from './refused.ts'
 import { createSeed, openSeed } from './seed-file.ts'
+import { issueAddresses, type SolanaIssuer } from './solana-addresses.ts'
 
 export type SignerOptions = {
   /** Connections of the signer's own database role, two at least: one holds the lock. */
@@ -44,6 +50,8 @@ type State = {
   readonly keySource: KeySource
   readonly stopping: AbortController
   status: 'active' | 'standby'
+  /** While active. */
+  issuer: SolanaIssuer | null
 }
 
 /**
@@ -60,6 +68,7 @@ export async function startSigner(options: SignerOptions): Promise<Signer> {
     keySource: fileKeySource(options.keyFile, folder),
     stopping: new AbortController(),
     status: 'standby',
+    issuer: null,
   }
   const first = await takeLock(options.pool)
   if (first === null) options.log.info('another signer holds the lock; this one stands by')
@@ -87,6 +96,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
       continue
     }
     try {
+      await issue(state)
       await keepJournal(state)
       await pause(state)
       // The lock is the session's: a query on it is what tells that it is still held.
@@ -94,6 +104,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
     } catch (error) {
       state.options.log.warn({ err: error }, 'the signer cannot go on and stands by')
       state.status = 'standby'
+      state.issuer = null
       client.release(true)
       client = null
     }
@@ -179,12 +190,14 @@ async function activate(state: State): Promise<void> {
       'the database is older than the signer remembers: its pool was emptied and its index moved on',
     )
   }
-  await publish(state, await openAccounts(state), journal)
+  const { derived, issued, issuer } = await openAccounts(state)
+  await publish(state, [...derived, ...issued], journal)
+  state.issuer = issuer
   state.status = 'active'
   log.info({ at: clock().toISOString() }, 'the signer is active')
 }
 
-async function openAccounts(state: State): Promise<AccountKey[]> {
+async function openAccounts(state: State): ReturnType<typeof openAccountsOf> {
   const { pool, clock, log } = state.options
   let entropy = await openSeed(state.folder, state.keySource)
   if (entropy === null) {
@@ -201,13 +214,17 @@ async function openAccounts(state: State): Promise<AccountKey[]> {
     )
   }
   try {
-    return await accountKeysOf(wordsOf(entropy))
+    return await openAccountsOf(wordsOf(entropy))
   } finally {
     entropy.fill(0)
   }
 }
 
-async function publish(state: State, accounts: readonly AccountKey[], journal: IndexMarks): Promise<void> {
+async function publish(
+  state: State,
+  accounts: readonly (AccountKey | IssuedAccount)[],
+  journal: IndexMarks,
+): Promise<void> {
   const { pool, clock } = state.options
   for (const account of accounts) {
     // Where the journal knows an account that the database does not, the whole database was lost.
@@ -217,11 +234,23 @@ async function publish(state: State, accounts: readonly AccountKey[], journal: I
   const published = new Map((await listAccountKeys(pool)).map((row) => [row.keyspace, row]))
   for (const account of accounts) {
     const row = published.get(account.keyspace)
-    if (row?.xpub === account.xpub && row.path === account.path) continue
+    if (row !== undefined && isSameAccount(row, account)) continue
     throw new SignerRefused(
       `the database's account key of ${account.keyspace} is not from the seed in ${state.folder}: this seed belongs to another database`,
     )
   }
+}
+
+const isSameAccount = (row: AccountKeyRow, account: AccountKey | IssuedAccount): boolean =>
+  row.xpub === account.xpub &&
+  row.path === account.path &&
+  Buffer.from(row.batchKey ?? []).equals(Buffer.from(account.batchKey ?? []))
+
+/** Addresses that only the signer derives, before they run out. */
+async function issue({ options, issuer }: State): Promise<void> {
+  if (issuer === null) return
+  const issued = await issueAddresses(options.pool, issuer, options.clock)
+  if (issued > 0) options.log.info({ issued }, 'the signer issued addresses')
 }
 
 async function keepJournal(state: State): Promise<void> {

@@ -53,8 +53,9 @@ export async function isOtherChain(
   now: { readonly parameters: string; readonly chain: string | null },
 ): Promise<boolean> {
   if (state.parameters !== now.parameters) return true
-  if (state.hash === null || state.chain === null || state.chain === now.chain) return false
-  return !(await adapter.knows(state.hash))
+  const { height, hash } = state
+  if (height === null || hash === null || state.chain === null || state.chain === now.chain) return false
+  return !(await adapter.knows({ height, hash }))
 }
 
 function checkpointOf(state: NetworkState | null): BlockRef | null {

@@ -10,7 +10,7 @@ import type { Clock } from '../clock.ts'
 import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { MarkHeights } from '../core/finality.ts'
 import type { Pool } from '../db/pool.ts'
-import { type NetworkStatus, saveNetworkHealth } from '../db/queries/network-state.ts'
+import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/queries/network-state.ts'
 import { beginWatch, raiseWatch } from '../db/queries/network-watch.ts'
 import { streamPrograms } from '../db/queries/watched-programs.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
@@ -23,6 +23,8 @@ import { Waker } from './waker.ts'
 
 const BLOCKS_PER_UPDATE = 100
 const POLL_INTERVAL_MS = 1_000
+/** How often the chain is asked for its smallest amount. */
+const MINIMUM_INTERVAL_MS = 600_000
 /** Between two passes at least; and never more than half of the time is spent on them. */
 const PASS_PAUSE_MS_MIN = 10
 const BACKOFF_MS_MIN = 250
@@ -103,6 +105,7 @@ class LeadSession {
   #lastUpkeepMs = 0
   #lastHealth = ''
   #isHalted = false
+  #minimumReadAt = 0
 
   constructor(options: FollowOptions, lead: Lead) {
     const { adapter, pool, clock, notifier, agreement = null } = options
@@ -145,12 +148,14 @@ class LeadSession {
     let checkpoint = await findCheckpoint(this.#parts, parameters, this.#options.log)
     // At its genesis block a chain of one's own cannot be told from any other yet.
     let isUnnamed = checkpoint.height === 0
+    await this.#readMinimum()
     const unsubscribe = adapter.subscribe(this.#waker.wake)
     try {
       while (!stop.aborted) {
         const before = performance.now()
         checkpoint = await this.#pass(checkpoint, stop)
         if (isUnnamed && checkpoint.height > 0) isUnnamed = !(await rememberIdentity(this.#parts))
+        if (performance.now() - this.#minimumReadAt > MINIMUM_INTERVAL_MS) await this.#readMinimum()
         const durationMs = performance.now() - before
         observer?.onPass?.(adapter.network, durationMs)
         await pauseUnless(stop, Math.max(PASS_PAUSE_MS_MIN, durationMs))
@@ -159,6 +164,14 @@ class LeadSession {
     } finally {
       unsubscribe()
     }
+  }
+
+  /** The chain's own smallest amount falls in steps; where it sets one, nothing is sold before it is known. */
+  async #readMinimum(): Promise<void> {
+    const { adapter, pool } = this.#options
+    this.#minimumReadAt = performance.now()
+    const minimum = await adapter.minimumAmount?.()
+    if (minimum !== undefined) await saveChainMinimum(pool, adapter.network, minimum)
   }
 
   get #notice(): string | null {

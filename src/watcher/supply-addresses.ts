@@ -6,6 +6,7 @@ import { loadNetworkStates } from '../db/queries/network-state.ts'
 import type { Log } from '../log.ts'
 import { type DerivedKeyspace, fillAddressPool } from './fill-address-pool.ts'
 import { pauseUnless } from './lead.ts'
+import { takeAddressBatches } from './take-address-batches.ts'
 
 const INTERVAL_MS = 500
 /** A pool is dry for a moment when a network is followed for the first time; that is no news. */
@@ -52,6 +53,13 @@ async function fillAll({ pool, networks, clock, log }: Parameters<typeof supplyA
     (await loadNetworkStates(pool)).map(({ network, parameters }) => [network, parameters]),
   )
   const forms = new Map<DerivedKeyspace, string>()
+  for (const network of networks) {
+    const keyspace = keyspaceOfNetwork(network)
+    const parameters = parametersOf.get(network) ?? null
+    if (parameters === null || isDerived(keyspace)) continue
+    const form = addressFormOf(keyspace, parameters)
+    await takeAddressBatches({ pool, keyspace, form, clock, log })
+  }
   for (const network of networks) {
     const keyspace = keyspaceOfNetwork(network)
     const parameters = parametersOf.get(network) ?? null

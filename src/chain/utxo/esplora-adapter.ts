@@ -96,7 +96,7 @@ export class EsploraAdapter implements ChainProvider {
     return this.#chain.hashAtOrNull(height)
   }
 
-  async knows(hash: string): Promise<boolean> {
+  async knows({ hash }: { readonly hash: string }): Promise<boolean> {
     return (await this.#chain.header(hash)) !== null
   }
 

@@ -112,7 +112,7 @@ export class UtxoAdapter implements ChainProvider {
     }
   }
 
-  async knows(hash: string): Promise<boolean> {
+  async knows({ hash }: { readonly hash: string }): Promise<boolean> {
     return (await this.#node.header(hash)) !== null
   }
 

@@ -18,7 +18,7 @@ export type TrackedTransfer = InvoiceOwner & { readonly payment: Payment }
 
 /** A transfer that a block or the mempool holds, to the address of an invoice. */
 export type OwnedTransfer = InvoiceOwner &
-  Pick<TransferFact, 'txid' | 'outputIndex' | 'asset' | 'amount' | 'minimumConfirmations'>
+  Pick<TransferFact, 'txid' | 'outputIndex' | 'asset' | 'amount' | 'minimumConfirmations' | 'isForeign'>
 
 export type OwnedBlock = { readonly block: BlockPosition; readonly transfers: readonly OwnedTransfer[] }
 
@@ -188,8 +188,9 @@ export function keyOfTracked({ invoiceId, payment }: TrackedTransfer): string {
 
 /** What names a transfer that was found, as facts give it. */
 export function identityOf(network: Network, transfer: OwnedTransfer) {
-  const { txid, outputIndex, asset, amount, minimumConfirmations } = transfer
-  return { network, txid, outputIndex, asset, amount, minimumConfirmations }
+  const { txid, outputIndex, asset, amount, minimumConfirmations, isForeign } = transfer
+  const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations }
+  return isForeign === undefined ? identity : { ...identity, isForeign }
 }
 
 /** What names a recorded transfer, as facts give it. */

@@ -79,7 +79,14 @@ export function totalFault(
   if (total.usdCents === null) return null
   const quote = quoteInvoice(
     { kind: 'usd', usdAmount: formatUsd(total.usdCents) },
-    { asset, rules: market.rules, price: market.priceOf(asset), parameters: '', nowMs },
+    {
+      asset,
+      rules: market.rules,
+      price: market.priceOf(asset),
+      parameters: '',
+      nowMs,
+      chainMinimum: market.supportOf(asset).chainMinimum ?? null,
+    },
   )
   if (quote.kind === 'quoted') return null
   if (quote.kind === 'rate_unavailable') return { code: 'rate_unavailable', param: 'asset' }

@@ -1,6 +1,6 @@
 import { type AssetId, type Network, networkOf } from '../assets.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
-import type { AssetSupport } from './plan.ts'
+import { type AssetSupport, isMinimumMissing } from './plan.ts'
 import type { Price } from './quote.ts'
 import type { TipHeights } from './render.ts'
 import type { RateEvidence } from './types.ts'
@@ -21,6 +21,7 @@ type NetworkStanding = {
   readonly parameters: string | null
   readonly status: string
   readonly isWatched: boolean
+  readonly minimum: bigint | null
 }
 
 /** What this server can do for an asset, by what its watcher wrote of the network. */
@@ -32,7 +33,7 @@ export function supportIn(
     const state = networks.stateOf(networkOf(asset, livemode))
     // What nobody follows any more may be paid and never seen.
     const parameters = state?.isWatched === true ? state.parameters : null
-    return { parameters, halted: state?.status === 'halted' }
+    return { parameters, halted: state?.status === 'halted', chainMinimum: state?.minimum ?? null }
   }
 }
 
@@ -70,6 +71,8 @@ export function assetFault(market: Market, asset: AssetId): AssetFault | null {
   const fault = (reason: string): AssetFault => ({ code: 'asset_unavailable', reason })
   if (support.parameters === null) return fault('No node of its network is connected in this mode.')
   if (support.halted) return fault('Its network is halted: the operator must look at the node.')
+  if (isMinimumMissing(asset, support.chainMinimum ?? null))
+    return fault('The smallest amount that its network lets an address receive is not known yet.')
   if (market.priceOf(asset) === null)
     return { code: 'rate_unavailable', reason: 'There is no trustworthy price at the moment.' }
   return market.hasAddressFor(asset) ? null : fault('No deposit address is ready; more are being derived.')

@@ -1,4 +1,12 @@
-import { type AssetId, addressFormOf, type Keyspace, keyspaceOf, type Network, networkOf } from '../assets.ts'
+import {
+  ASSETS,
+  type AssetId,
+  addressFormOf,
+  type Keyspace,
+  keyspaceOf,
+  type Network,
+  networkOf,
+} from '../assets.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
 import {
   type AmountFault,
@@ -15,6 +23,8 @@ export type AssetSupport = {
   readonly parameters: string | null
   /** The node contradicts itself or us, and nothing on this network is credited until somebody looks. */
   readonly halted: boolean
+  /** The smallest amount that the chain itself lets an address receive, base units; null where it was not read. */
+  readonly chainMinimum?: bigint | null
 }
 
 /** Which pool an invoice's address comes from. */
@@ -64,23 +74,29 @@ export function planInvoice(
     return { kind: 'refused', code: 'asset_not_accepted', param: 'asset' }
   }
   const param = asked.kind === 'usd' ? 'usd_amount' : 'amount'
-  const fault = amountFault(asked, asset, rules)
+  const { parameters, halted, chainMinimum = null } = supportOf(asset)
+  const fault = amountFault(asked, asset, rules, chainMinimum)
   if (fault !== null) return { kind: 'refused', code: fault, param }
   const price = context.priceOf(asset)
-  const { parameters, halted } = supportOf(asset)
   const quote = quoteInvoice(asked, {
     asset,
     rules,
     price,
     parameters: parameters ?? '',
+    chainMinimum,
     nowMs: context.nowMs,
     ...(context.expiresAtMs === undefined ? {} : { expiresAtMs: context.expiresAtMs }),
   })
   if (quote.kind === 'refused') return { kind: 'refused', code: quote.code, param }
-  if (parameters === null || halted) return { kind: 'unavailable', code: 'asset_unavailable', asset }
+  if (parameters === null || halted || isMinimumMissing(asset, chainMinimum))
+    return { kind: 'unavailable', code: 'asset_unavailable', asset }
   if (quote.kind === 'rate_unavailable') return { kind: 'unavailable', code: 'rate_unavailable', asset }
   return { kind: 'planned', terms: quote.terms, deposit: depositPlan(asset, livemode, parameters) }
 }
+
+/** Whether an asset's minimum is the chain's own and nobody has read it yet: no amount can be judged. */
+export const isMinimumMissing = (asset: AssetId, chainMinimum: bigint | null): boolean =>
+  ASSETS[asset].minimum === null && chainMinimum === null
 
 /** Where addresses for an asset come from, on a chain with these parameters. */
 export function depositPlan(asset: AssetId, livemode: boolean, parameters: string): DepositPlan {

@@ -41,7 +41,12 @@ export type InvoiceQuote =
   | { readonly kind: 'rate_unavailable' }
 
 /** What is wrong with an amount whatever the price may be: its grammar, and the limits it has of its own. */
-export function amountFault(asked: AskedAmount, asset: AssetId, rules: PaymentRules): AmountFault | null {
+export function amountFault(
+  asked: AskedAmount,
+  asset: AssetId,
+  rules: PaymentRules,
+  chainMinimum: bigint | null = null,
+): AmountFault | null {
   if (asked.kind === 'usd') {
     const cents = parseUsd(asked.usdAmount)
     if (cents === null) return 'parameter_invalid'
@@ -51,7 +56,7 @@ export function amountFault(asked: AskedAmount, asset: AssetId, rules: PaymentRu
   const { decimals } = ASSETS[asset]
   const units = parseCoinAmount(asked.amount, decimals)
   if (units === null) return 'parameter_invalid'
-  if (units === 0n || units < minimumOf(rules, asset)) return 'amount_too_small'
+  if (units === 0n || units < minimumOf(rules, asset, chainMinimum)) return 'amount_too_small'
   return units > COINS_MAX * 10n ** BigInt(decimals) ? 'amount_too_large' : null
 }
 
@@ -67,17 +72,20 @@ export function quoteInvoice(
     readonly price: Price | null
     /** Of the asset's network. */
     readonly parameters: string
+    /** The smallest amount that the chain itself lets an address receive; null where it sets none. */
+    readonly chainMinimum?: bigint | null
     readonly nowMs: number
     /** In place of the end of the rules' payment window. */
     readonly expiresAtMs?: number
   },
 ): InvoiceQuote {
-  const { asset, rules, price } = context
-  const fault = amountFault(asked, asset, rules)
+  const { asset, rules, price, chainMinimum = null } = context
+  const fault = amountFault(asked, asset, rules, chainMinimum)
   if (fault !== null) return { kind: 'refused', code: fault }
   if (price === null && asked.kind === 'usd') return { kind: 'rate_unavailable' }
   const sums = sumsOf(asked, asset, price?.price ?? null)
-  if (sums.amount < minimumOf(rules, asset)) return { kind: 'refused', code: 'amount_too_small' }
+  if (sums.amount < minimumOf(rules, asset, chainMinimum))
+    return { kind: 'refused', code: 'amount_too_small' }
   return {
     kind: 'quoted',
     terms: {

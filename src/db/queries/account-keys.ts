@@ -6,22 +6,32 @@ export type AccountKeyRow = {
   /** BIP32 extended public key of the account; null where derivation is hardened only. */
   readonly xpub: string | null
   readonly path: string
+  /** What the signer signs batches of this keyspace's addresses with; null where there are none. */
+  readonly batchKey: Uint8Array | null
   /** The first index from which no address was derived. */
   readonly nextIndex: number
 }
 
-const COLUMNS = 'keyspace, xpub, path, next_index as "nextIndex"'
+const COLUMNS = 'keyspace, xpub, path, batch_key as "batchKey", next_index as "nextIndex"'
 
 /** Publishes an account's extended public key. One that is there already stays, whatever it is. */
 export async function insertAccountKey(
   db: Queryable,
-  key: { keyspace: Keyspace; xpub: string; path: string; nextIndex: number },
+  key: Omit<AccountKeyRow, 'batchKey'> & { readonly batchKey?: Uint8Array | null },
   now: Date,
 ): Promise<void> {
   await db.query(
-    `insert into account_key (keyspace, xpub, path, next_index, created_at) values ($1, $2, $3, $4, $5)
+    `insert into account_key (keyspace, xpub, path, next_index, created_at, batch_key)
+     values ($1, $2, $3, $4, $5, $6)
      on conflict (keyspace) do nothing`,
-    [key.keyspace, key.xpub, key.path, key.nextIndex, now],
+    [
+      key.keyspace,
+      key.xpub,
+      key.path,
+      key.nextIndex,
+      now,
+      key.batchKey == null ? null : Buffer.from(key.batchKey),
+    ],
   )
 }
 

@@ -21,6 +21,8 @@ export type NetworkState = {
   readonly tipHeight: number | null
   /** What the chain's own consensus calls safe and finalized; null where it has no such words, or was not asked yet. */
   readonly marks: MarkHeights | null
+  /** The smallest amount that the chain lets a new address receive, base units; null where it sets none, or was not asked yet. */
+  readonly minimum: bigint | null
   readonly status: NetworkStatus
   /** What is wrong and how to mend it; null where nothing is. */
   readonly reason: string | null
@@ -40,6 +42,7 @@ type NetworkStateRow = {
   tip_height: number | null
   safe_height: number | null
   finalized_height: number | null
+  minimum: bigint | null
   status: NetworkStatus
   reason: string | null
   read_at: Date | null
@@ -47,7 +50,7 @@ type NetworkStateRow = {
 }
 
 const SELECT = `select network, parameters, chain, height, hash, block_time, tip_height, safe_height,
-  finalized_height, status, reason, read_at,
+  finalized_height, minimum, status, reason, read_at,
   exists (select from network_watch where network_watch.network = network_state.network) as is_watched
   from network_state`
 
@@ -95,6 +98,14 @@ export async function saveNetworkHealth(
       health.marks?.finalized ?? null,
     ],
   )
+}
+
+/** Keeps what the chain says is the smallest amount for a new address. Nothing where the network has no row yet. */
+export async function saveChainMinimum(db: Queryable, network: Network, minimum: bigint): Promise<void> {
+  await db.query('update network_state set minimum = $2 where network = $1 and minimum is distinct from $2', [
+    network,
+    minimum,
+  ])
 }
 
 /**
@@ -162,6 +173,7 @@ function stateFromRow(row: NetworkStateRow): NetworkState {
       row.safe_height === null || row.finalized_height === null
         ? null
         : { safe: row.safe_height, finalized: row.finalized_height },
+    minimum: row.minimum,
     status: row.status,
     reason: row.reason,
     readAt: row.read_at,

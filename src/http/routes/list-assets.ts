@@ -34,7 +34,7 @@ export const listAssetsRoute = defineRoute({
         symbol,
         network: networkName,
         decimals,
-        minimum: formatCoinAmount(minimumOf(market.rules, asset), decimals),
+        minimum: formatCoinAmount(minimumOf(market.rules, asset, network?.minimum ?? null), decimals),
         is_default: asset === chosen,
         payment_window_minutes: market.rules.windowMinutes,
         payment_windows: [...WINDOW_MINUTES],

@@ -1,0 +1,48 @@
+import type { FoundTransfer } from '../adapter.ts'
+import type { TransactionInBlock } from './solana-answers.ts'
+import { programOf, type WatchedOwners } from './watched-owners.ts'
+
+/** Wrapped SOL: the same coin inside a token account. */
+export const NATIVE_MINT = 'So11111111111111111111111111111111111111112'
+/** Wrapped SOL is named by the account that holds it, beyond any index that an account of a transaction can have. */
+const WRAPPED_FROM = 1_000
+
+/**
+ * What a transaction brought to watched owners: for each the whole difference of its lamports, whichever program
+ * moved them and however many instructions; and wrapped SOL that token accounts of theirs received. A failed
+ * transaction brings nothing. The output index is the account's place in the transaction, where all readings put it.
+ */
+export function findTransfers(transaction: TransactionInBlock, watched: WatchedOwners): FoundTransfer[] {
+  if (transaction.failed) return []
+  const { signature: txid, accounts, pre, post } = transaction
+  const found: FoundTransfer[] = []
+  for (const [index, owner] of accounts.entries()) {
+    if (!watched.has(owner)) continue
+    const amount = (post[index] ?? 0n) - (pre[index] ?? 0n)
+    if (amount > 0n) found.push(transfer({ owner, txid, outputIndex: index, amount }))
+  }
+  for (const after of transaction.postTokens) {
+    const { owner, mint, accountIndex } = after
+    if (mint !== NATIVE_MINT || owner === undefined || !watched.has(owner)) continue
+    const before = transaction.preTokens.find(
+      (each) => each.accountIndex === accountIndex && each.mint === mint,
+    )
+    const amount = BigInt(after.uiTokenAmount.amount) - BigInt(before?.uiTokenAmount.amount ?? '0')
+    if (amount <= 0n) continue
+    found.push({
+      ...transfer({ owner, txid, outputIndex: WRAPPED_FROM + accountIndex, amount }),
+      isForeign: true,
+    })
+  }
+  return found
+}
+
+function transfer(parts: {
+  owner: string
+  txid: string
+  outputIndex: number
+  amount: bigint
+}): FoundTransfer {
+  const { owner, txid, outputIndex, amount } = parts
+  return { program: programOf(owner), txid, outputIndex, asset: 'SOL', amount, minimumConfirmations: 1 }
+}

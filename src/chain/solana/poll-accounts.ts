@@ -1,0 +1,278 @@
+import { address, getAddressEncoder, getProgramDerivedAddress } from '@solana/kit'
+import {
+  type BlockRef,
+  ChainUnavailable,
+  type ChainUpdate,
+  type FoundTransfer,
+  type ScannedBlock,
+} from '../adapter.ts'
+import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
+import type { ReadParts } from './read-blocks.ts'
+import { ACCOUNTS_PER_CALL, SIGNATURES_PER_CALL } from './solana-rpc.ts'
+
+const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+const ASSOCIATED_TOKEN_PROGRAM = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
+const CALLS_IN_FLIGHT = 4
+/** Lists of signatures are in no order within a slot, and late by some: they are read this much further back. */
+const OVERLAP_SLOTS = 32
+/** Whoever names one address in more transactions than this is read by blocks instead. */
+const SIGNATURE_PAGES_MAX = 5
+/** Looks at a list of signatures that does not explain an account's balance. */
+const EXPLAIN_ATTEMPTS_MAX = 4
+const EXPLAIN_RETRY_MS = 80
+/** Of all addresses that no open checkout has, so many are looked at in each round. */
+const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
+
+/** An account as we last saw it, all of whose transactions up to that slot were told. */
+type KnownAccount = { readonly lamports: bigint; readonly slot: number; readonly touchedSlot: number }
+
+type Reading = { readonly account: string; readonly lamports: bigint; readonly slot: number }
+type Touch = {
+  readonly signature: string
+  readonly slot: number
+  readonly delta: bigint
+  readonly transfers: readonly FoundTransfer[]
+}
+
+/** More transactions name an address than can be asked for one by one. */
+export class TooManySignatures extends Error {
+  override name = 'TooManySignatures'
+}
+
+/**
+ * Finds transfers by the balances of the accounts that somebody may pay now, and asks for the transactions of those
+ * that changed. A balance must be explained in full by transactions that are told: a list of signatures that lags
+ * behind the accounts holds the checkpoint back.
+ */
+export class AccountPolling {
+  readonly #parts: ReadParts
+  readonly #known = new Map<string, KnownAccount>()
+  readonly #tokenAccounts = new Map<string, string>()
+  /** The slot up to which an account was told when it was looked at for the first time, its whole history included. */
+  readonly #firstTold = new Map<string, number>()
+  /** The block up to which `#known` was told; another checkpoint makes it worthless. */
+  #at: string | null = null
+  #closedFrom = 0
+
+  constructor(parts: ReadParts) {
+    this.#parts = parts
+  }
+
+  forget(): void {
+    this.#known.clear()
+    this.#at = null
+  }
+
+  /** See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TooManySignatures`. */
+  async read(checkpoint: BlockRef, open: readonly string[], maxBlocks: number): Promise<ChainUpdate | null> {
+    const { chain } = this.#parts
+    if (this.#at !== checkpoint.hash) this.forget()
+    const closed = this.#nextClosed(new Set(open))
+    const readings = await this.#lamports([...open, ...closed], checkpoint.height)
+    const slot =
+      readings.length === 0
+        ? await this.#parts.rpc.slot('confirmed')
+        : Math.min(...readings.map((each) => each.slot))
+    if (slot <= checkpoint.height) return null
+    const ancestor = (await chain.holds(checkpoint)) ? checkpoint : await chain.commonAncestor(checkpoint)
+    const tip = (await chain.reference(slot)).block
+    const isOpen = new Set(open)
+    for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
+    const { touches, looked } = await this.#explain(readings, ancestor, slot, isOpen)
+    const update = await this.#update(ancestor, tip, touches, maxBlocks)
+    const through = update.blocks.at(-1)?.block.height ?? ancestor.height
+    for (const account of looked) if (!this.#firstTold.has(account)) this.#firstTold.set(account, through)
+    return update
+  }
+
+  async #update(
+    ancestor: BlockRef,
+    tip: BlockRef,
+    touches: readonly Touch[],
+    maxBlocks: number,
+  ): Promise<ChainUpdate> {
+    const bySlot = new Map<number, Map<string, FoundTransfer>>()
+    for (const touch of touches) {
+      for (const transfer of touch.transfers) {
+        const found = bySlot.get(touch.slot) ?? new Map()
+        found.set(`${transfer.txid}:${transfer.outputIndex}`, transfer)
+        bySlot.set(touch.slot, found)
+      }
+    }
+    const slots = [...bySlot.keys()].sort((a, b) => a - b)
+    // What was paid before its address was looked at lies below the checkpoint, and is told before what is above.
+    const above = slots.filter((slot) => slot > ancestor.height)
+    const taken = [...slots.filter((slot) => slot <= ancestor.height), ...above.slice(0, maxBlocks)]
+    const blocks: ScannedBlock[] = []
+    for (const slot of taken) {
+      const { block, head } =
+        slot === tip.height ? { block: tip, head: null } : await this.#parts.chain.reference(slot)
+      const transfers = [...(bySlot.get(slot)?.values() ?? [])]
+      blocks.push({ block, parentHash: head?.previousBlockhash ?? '', transfers })
+    }
+    if (taken.length < slots.length) {
+      // The rest is found again from there.
+      this.forget()
+    } else {
+      if (blocks.at(-1)?.block.hash !== tip.hash) blocks.push({ block: tip, parentHash: '', transfers: [] })
+      this.#at = tip.hash
+    }
+    return { ancestor, blocks, tip }
+  }
+
+  /** Of the owners that no open checkout has, the next few: what is paid late is found too, only later. */
+  #nextClosed(open: ReadonlySet<string>): string[] {
+    const { watched } = this.#parts
+    if (this.#closedFrom >= watched.size) this.#closedFrom = 0
+    const slice: string[] = []
+    let index = 0
+    for (const owner of watched) {
+      if (index >= this.#closedFrom && !open.has(owner)) slice.push(owner)
+      index += 1
+      if (slice.length >= CLOSED_PER_ROUND) break
+    }
+    this.#closedFrom = slice.length < CLOSED_PER_ROUND ? 0 : index
+    return slice
+  }
+
+  /** The balances of owners, and of the token accounts where wallets put wrapped SOL. */
+  async #lamports(owners: readonly string[], minSlot: number): Promise<Reading[]> {
+    const accounts = new Set<string>()
+    for (const owner of owners) {
+      accounts.add(owner)
+      accounts.add(await this.#tokenAccountOf(owner))
+    }
+    const all = [...accounts]
+    const batches: string[][] = []
+    for (let at = 0; at < all.length; at += ACCOUNTS_PER_CALL)
+      batches.push(all.slice(at, at + ACCOUNTS_PER_CALL))
+    const readings = await concurrently(batches, async (batch) => {
+      const { slot, lamports } = await this.#parts.rpc.lamportsOf(batch, minSlot)
+      return batch.map((account, index): Reading => ({ account, lamports: lamports[index] ?? 0n, slot }))
+    })
+    return readings.flat()
+  }
+
+  async #tokenAccountOf(owner: string): Promise<string> {
+    const known = this.#tokenAccounts.get(owner)
+    if (known !== undefined) return known
+    const bytes = (text: string) => getAddressEncoder().encode(address(text))
+    const [derived] = await getProgramDerivedAddress({
+      programAddress: ASSOCIATED_TOKEN_PROGRAM,
+      seeds: [bytes(owner), bytes(TOKEN_PROGRAM), bytes(NATIVE_MINT)],
+    })
+    this.#tokenAccounts.set(owner, derived)
+    return derived
+  }
+
+  /** The transactions above the ancestor and up to `slot` that explain every balance which changed. */
+  async #explain(
+    readings: readonly Reading[],
+    ancestor: BlockRef,
+    slot: number,
+    isOpen: ReadonlySet<string>,
+  ): Promise<{ touches: Touch[]; looked: string[] }> {
+    const changed = readings.filter((reading) => {
+      const known = this.#known.get(reading.account)
+      if (known === undefined) return reading.lamports > 0n
+      return known.lamports !== reading.lamports || known.touchedSlot > ancestor.height
+    })
+    const isChanged = new Set(changed.map(({ account }) => account))
+    const explained = await concurrently(changed, async (reading) => {
+      const touches = await this.#history(reading, ancestor)
+      if (touches === null) {
+        if (!isOpen.has(reading.account)) return null
+        throw new ChainUnavailable(
+          `the node tells of a balance of ${reading.account} that its list of transactions does not explain: the list lags behind, or is not whole`,
+        )
+      }
+      const later = touches.filter((touch) => touch.slot > slot)
+      const lamports = reading.lamports - later.reduce((sum, { delta }) => sum + delta, 0n)
+      const told = touches.filter((touch) => touch.slot <= slot)
+      const touchedSlot = Math.max(0, ...told.map((touch) => touch.slot))
+      return { account: reading.account, known: { lamports, slot, touchedSlot }, told }
+    })
+    const looked: string[] = []
+    for (const { account, lamports } of readings) {
+      if (isChanged.has(account)) continue
+      looked.push(account)
+      const touchedSlot = this.#known.get(account)?.touchedSlot ?? 0
+      this.#known.set(account, { lamports, slot, touchedSlot })
+    }
+    // What no list explains of an address that nobody is to pay now is looked at again in its turn.
+    const whole = explained.filter((each) => each !== null)
+    for (const { account, known } of whole) {
+      looked.push(account)
+      this.#known.set(account, known)
+    }
+    return { touches: whole.flatMap(({ told }) => told), looked }
+  }
+
+  /** The account's transactions that were not told yet; null where they do not explain its balance. */
+  async #history(reading: Reading, ancestor: BlockRef): Promise<Touch[] | null> {
+    const known = this.#known.get(reading.account)
+    const isKnown = known !== undefined && known.slot <= ancestor.height
+    // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
+    const since = isKnown ? known.slot : 0
+    const expected = isKnown ? known.lamports : 0n
+    const told = isKnown ? known.slot : this.#toldThrough(reading.account, ancestor)
+    for (let attempt = 1; attempt <= EXPLAIN_ATTEMPTS_MAX; attempt++) {
+      const touches = await this.#touches(reading, since)
+      const before = reading.lamports - touches.reduce((total, { delta }) => total + delta, 0n)
+      if (before === expected) return touches.filter((touch) => touch.slot > told)
+      await new Promise((resolve) => setTimeout(resolve, EXPLAIN_RETRY_MS))
+    }
+    return null
+  }
+
+  /** Whatever the checkpoint says was told of an account, if it was looked at by then; else nothing. */
+  #toldThrough(account: string, ancestor: BlockRef): number {
+    const first = this.#firstTold.get(account)
+    return first !== undefined && first <= ancestor.height ? ancestor.height : 0
+  }
+
+  /** The account's transactions above `since` and up to the reading, each once. */
+  async #touches(reading: Reading, since: number): Promise<Touch[]> {
+    const signatures = new Map<string, number>()
+    let before: string | null = null
+    for (let page = 1; ; page++) {
+      const entries = await this.#parts.rpc.signaturesFor(reading.account, before, reading.slot)
+      for (const { signature, slot, err } of entries) {
+        if (slot > since && slot <= reading.slot && err === null) signatures.set(signature, slot)
+      }
+      const isPast = entries.every(({ slot }) => slot < since - OVERLAP_SLOTS)
+      if (entries.length < SIGNATURES_PER_CALL || isPast) break
+      if (page >= SIGNATURE_PAGES_MAX) throw new TooManySignatures(reading.account)
+      before = entries.at(-1)?.signature ?? null
+    }
+    const touches = await concurrently([...signatures], ([signature]) => this.#touch(signature, reading))
+    return touches.flatMap((touch) =>
+      touch !== null && touch.slot > since && touch.slot <= reading.slot ? [touch] : [],
+    )
+  }
+
+  async #touch(signature: string, { account }: Reading): Promise<Touch | null> {
+    const transaction = await this.#parts.rpc.transaction(signature)
+    if (transaction === null) return null
+    if (transaction.signature !== signature)
+      throw new ChainUnavailable(`the node gave another transaction than ${signature}`)
+    const index = transaction.accounts.indexOf(account)
+    return {
+      signature,
+      slot: transaction.slot,
+      delta: (transaction.post[index] ?? 0n) - (transaction.pre[index] ?? 0n),
+      transfers: findTransfers(transaction, this.#parts.watched),
+    }
+  }
+}
+
+async function concurrently<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  for (let at = 0; at < items.length; at += CALLS_IN_FLIGHT) {
+    results.push(...(await Promise.all(items.slice(at, at + CALLS_IN_FLIGHT).map(work))))
+  }
+  return results
+}

@@ -1,0 +1,105 @@
+import { type BlockRef, ChainUnavailable, type ChainUpdate, type ScannedBlock } from '../adapter.ts'
+import { findTransfers } from './find-transfers.ts'
+import { refOf, type SlotChain } from './slot-chain.ts'
+import type { BlockWithAccounts } from './solana-answers.ts'
+import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
+import type { WatchedOwners } from './watched-owners.ts'
+
+const BLOCKS_IN_FLIGHT = 4
+/** A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left. */
+const REORG_BLOCKS_MAX = 2_000
+/** Slots that are listed at once, and as far as the list may be stretched over slots without a block (agave's limit). */
+const RANGE_SLOTS = 1_000
+const RANGE_SLOTS_MAX = 400_000
+const ATTEMPTS_MAX = 5
+const RETRY_MS = 60
+
+export type ReadParts = {
+  readonly rpc: SolanaRpc
+  readonly chain: SlotChain
+  readonly watched: WatchedOwners
+}
+
+/**
+ * Reads every block above the checkpoint. Which slots have one, the node's list says and each block's parent proves:
+ * a list that leaves one out does not fit the next block.
+ */
+export async function readBlocks(
+  parts: ReadParts,
+  checkpoint: BlockRef,
+  tipSlot: number,
+  maxBlocks: number,
+): Promise<ChainUpdate> {
+  const forward = await readFrom(parts, checkpoint, tipSlot, maxBlocks)
+  if (forward !== null) return withTip(parts, checkpoint, forward, tipSlot)
+  const ancestor = await parts.chain.commonAncestor(checkpoint)
+  const branch = await readFrom(parts, ancestor, tipSlot, REORG_BLOCKS_MAX)
+  if (branch === null) throw new ChainUnavailable('the node gives blocks that do not follow one another')
+  return withTip(parts, ancestor, branch, tipSlot)
+}
+
+async function withTip(
+  { chain }: ReadParts,
+  ancestor: BlockRef,
+  blocks: readonly ScannedBlock[],
+  tipSlot: number,
+): Promise<ChainUpdate> {
+  const last = blocks.at(-1)?.block ?? ancestor
+  const tip = last.height >= tipSlot ? last : (await chain.reference(tipSlot)).block
+  return { ancestor, blocks, tip }
+}
+
+/** The blocks above a block of ours; null where the node's chain does not stand on it. */
+async function readFrom(
+  parts: ReadParts,
+  from: BlockRef,
+  tipSlot: number,
+  maxBlocks: number,
+): Promise<ScannedBlock[] | null> {
+  const slots = await listSlots(parts.rpc, from.height, tipSlot)
+  if (slots[0] !== from.height) return null
+  const wanted = slots.slice(1, maxBlocks + 1)
+  const blocks: ScannedBlock[] = []
+  let below = from
+  for (let at = 0; at < wanted.length; at += BLOCKS_IN_FLIGHT) {
+    const batch = wanted.slice(at, at + BLOCKS_IN_FLIGHT)
+    const read = await Promise.all(batch.map((slot) => blockIn(parts.rpc, slot)))
+    for (const [index, block] of read.entries()) {
+      const stands = block.parentSlot === below.height && block.previousBlockhash === below.hash
+      if (!stands && blocks.length === 0) return null
+      if (!stands) throw new ChainUnavailable('the node gives blocks that do not follow one another')
+      below = refOf(batch[index] ?? 0, block)
+      const transfers = block.transactions.flatMap((each) => findTransfers(each, parts.watched))
+      blocks.push({ block: below, parentHash: block.previousBlockhash, transfers })
+    }
+  }
+  return blocks
+}
+
+/** Slots with a block from `start` on, `start` among them; a range without any other is widened. */
+async function listSlots(rpc: SolanaRpc, start: number, tipSlot: number): Promise<number[]> {
+  for (let range = RANGE_SLOTS; ; range *= 10) {
+    const end = Math.min(tipSlot, start + Math.min(range, RANGE_SLOTS_MAX))
+    const slots = await rpc.blocks(start, end)
+    if (slots.some((slot, index) => slot < start || slot > end || slot <= (slots[index - 1] ?? -1))) {
+      throw new ChainUnavailable('the node lists blocks that were not asked for')
+    }
+    if (slots.length > 1 || end === tipSlot || range >= RANGE_SLOTS_MAX) return slots
+  }
+}
+
+/** A confirmed block may not be at hand yet where its slot is named already. */
+async function blockIn(rpc: SolanaRpc, slot: number): Promise<BlockWithAccounts> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const block = await rpc.blockWithAccounts(slot)
+      if (block !== null) return block
+    } catch (error) {
+      const isNotYet = error instanceof SolanaCallFailed && error.code === SOLANA_CODES.blockNotAvailable
+      if (!isNotYet || attempt >= ATTEMPTS_MAX) throw error
+    }
+    if (attempt >= ATTEMPTS_MAX)
+      throw new ChainUnavailable(`the node has no block in slot ${slot}, which it listed`)
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  }
+}

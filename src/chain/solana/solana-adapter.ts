@@ -1,0 +1,246 @@
+import type { Clock } from '../../clock.ts'
+import type { Network } from '../../core/assets.ts'
+import type { MarkHeights } from '../../core/finality.ts'
+import {
+  type BlockRef,
+  ChainHalted,
+  type ChainProvider,
+  ChainSyncing,
+  type ChainUpdate,
+  type MempoolReading,
+  type NetworkHealth,
+} from '../adapter.ts'
+import { AccountPolling, TooManySignatures } from './poll-accounts.ts'
+import { readBlocks } from './read-blocks.ts'
+import { SlotChain } from './slot-chain.ts'
+import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
+import { TransactionFate } from './transaction-fate.ts'
+import { ownerOf, WatchedOwners } from './watched-owners.ts'
+
+/** Genesis hashes of the public clusters. */
+const CLUSTERS: ReadonlyMap<string, { readonly name: string; readonly livemode: boolean }> = new Map([
+  ['5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d', { name: 'mainnet-beta', livemode: true }],
+  ['EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxkrZBG', { name: 'devnet', livemode: false }],
+  ['4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpk2NsNY', { name: 'testnet', livemode: false }],
+])
+/** A cluster of one's own. */
+const OWN_CLUSTER = 'localnet'
+
+/**
+ * Open checkouts up to which asking for their accounts costs less than reading every block; measured, see
+ * docs/figures.md.
+ */
+export const POLL_ACCOUNTS_UP_TO = 2_000
+/** How often the open checkouts are counted. */
+const OPEN_INTERVAL_MS = 500
+/** A public cluster makes a block every 400 ms: one whose newest is older than this has left the node behind, or stands. */
+const STALE_MS = 120_000
+const PROBE_INTERVAL_MS = 400
+
+export type WayOfWatching = 'blocks' | 'accounts'
+
+export type SolanaAdapterOptions = {
+  readonly livemode: boolean
+  /** A node's RPC, with credentials. */
+  readonly rpcUrl: string
+  /** The name under which the operator configured `rpcUrl`, for messages that tell the mend. */
+  readonly rpcSetting: string
+  readonly clock: Clock
+  /** Owners that somebody may pay now. Absent: all that are watched. */
+  readonly openPrograms?: () => Promise<readonly Uint8Array[]>
+  /** Absent: chosen by the number of open checkouts. */
+  readonly way?: WayOfWatching
+  readonly probeIntervalMs?: number
+  /** Shared with the chain's other providers; absent: the adapter's own. */
+  readonly watched?: WatchedOwners
+}
+
+/**
+ * Solana through one node's RPC. A block's height is its slot. Reads at `confirmed`; `finalized` is the mark that
+ * decides. Two ways of watching, each from the same checkpoints: every block, or the accounts of open checkouts.
+ */
+export class SolanaAdapter implements ChainProvider {
+  readonly network: Network
+  readonly watched: WatchedOwners
+  readonly rpc: SolanaRpc
+  readonly #options: SolanaAdapterOptions
+  readonly #chain: SlotChain
+  readonly #polling: AccountPolling
+  readonly #fate: TransactionFate
+  #cluster: string | null = null
+  /** Where the last reading came to. */
+  #position: BlockRef | null = null
+  #open: { readonly atMs: number; readonly owners: readonly string[] } = {
+    atMs: Number.NEGATIVE_INFINITY,
+    owners: [],
+  }
+
+  constructor(options: SolanaAdapterOptions) {
+    this.network = `solana-${options.livemode ? 'live' : 'test'}`
+    this.#options = options
+    this.watched = options.watched ?? new WatchedOwners()
+    this.rpc = new SolanaRpc(options.rpcUrl, options.rpcSetting)
+    this.#chain = new SlotChain(this.rpc)
+    this.#polling = new AccountPolling({ rpc: this.rpc, chain: this.#chain, watched: this.watched })
+    this.#fate = new TransactionFate(this.rpc)
+  }
+
+  async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
+    const parameters = this.#recognize(await this.rpc.genesisHash())
+    this.#cluster = parameters
+    try {
+      await this.rpc.health()
+    } catch (error) {
+      if (!(error instanceof SolanaCallFailed) || error.code !== SOLANA_CODES.nodeUnhealthy) throw error
+      return {
+        parameters,
+        health: { status: 'syncing', reason: `the node is behind its cluster: ${error.message}` },
+      }
+    }
+    return { parameters, health: { status: 'ok' } }
+  }
+
+  async identity(): Promise<string> {
+    const genesis = await this.rpc.genesisHash()
+    return CLUSTERS.get(genesis)?.name ?? genesis
+  }
+
+  async knows({ height, hash }: { readonly height: number; readonly hash: string }): Promise<boolean> {
+    return (await this.#chain.hashAt(height)) === hash
+  }
+
+  hashAt(slot: number): Promise<string | null> {
+    return this.#chain.hashAt(slot)
+  }
+
+  async tip(): Promise<BlockRef> {
+    return (await this.#chain.reference(await this.rpc.slot('confirmed'))).block
+  }
+
+  /** What an address must be left with to exist; falls in steps, so it is asked for. */
+  minimumAmount(): Promise<bigint> {
+    return this.rpc.rentExemptMinimum()
+  }
+
+  async nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    const update = await this.#next(checkpoint, maxBlocks)
+    this.#position = update === null ? checkpoint : (update.blocks.at(-1)?.block ?? update.ancestor)
+    if (update === null) this.#chain.remember(checkpoint, [])
+    else
+      this.#chain.remember(
+        update.ancestor,
+        update.blocks.map(({ block }) => block),
+      )
+    this.#requireFresh(update?.tip ?? checkpoint)
+    return update
+  }
+
+  /** Solana has no mempool: what is sent is in a block, or nowhere. */
+  async readMempool(): Promise<MempoolReading | null> {
+    if (this.#position === null) return null
+    return { tip: this.#position, readAtMs: this.#options.clock().getTime(), transfers: [] }
+  }
+
+  fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {
+    return this.#fate.of(txids)
+  }
+
+  /** Final is what lies at or below the highest block of ours that the node gives as final too. */
+  async readMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
+    const finalized = await this.rpc.slot('finalized')
+    const ours = this.#chain.trail
+      .filter(({ height }) => height <= finalized && height <= checkpoint.height)
+      .at(-1)
+    if (ours === undefined) return { safe: 0, finalized: 0 }
+    const hash = await this.#chain.hashAt(ours.height, 'finalized')
+    return hash === ours.hash ? { safe: ours.height, finalized: ours.height } : null
+  }
+
+  subscribe(wake: () => void): () => void {
+    let last = 0
+    let isAsking = false
+    const timer = setInterval(() => {
+      if (isAsking) return
+      isAsking = true
+      this.rpc
+        .slot('confirmed')
+        .then(
+          (slot) => {
+            if (slot !== last) wake()
+            last = slot
+          },
+          // The walk asks in its own time, and tells what is wrong.
+          () => {},
+        )
+        .finally(() => {
+          isAsking = false
+        })
+    }, this.#options.probeIntervalMs ?? PROBE_INTERVAL_MS)
+    timer.unref()
+    return () => clearInterval(timer)
+  }
+
+  close(): Promise<void> {
+    return this.rpc.close()
+  }
+
+  async #next(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    const open = await this.#openOwners()
+    const way = this.#options.way ?? (open.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks')
+    const tipSlot = await this.rpc.slot('confirmed')
+    if (!(await this.#chain.isAhead(tipSlot, checkpoint))) return null
+    if (way === 'accounts') {
+      try {
+        return await this.#polling.read(checkpoint, open, maxBlocks)
+      } catch (error) {
+        // Somebody names one address in thousands of transactions: blocks cost the same whatever is in them.
+        if (!(error instanceof TooManySignatures)) throw error
+      }
+    }
+    this.#polling.forget()
+    return readBlocks(
+      { rpc: this.rpc, chain: this.#chain, watched: this.watched },
+      checkpoint,
+      tipSlot,
+      maxBlocks,
+    )
+  }
+
+  async #openOwners(): Promise<readonly string[]> {
+    const { openPrograms, clock } = this.#options
+    if (openPrograms === undefined) return [...this.watched]
+    const nowMs = clock().getTime()
+    if (Math.abs(nowMs - this.#open.atMs) >= OPEN_INTERVAL_MS) {
+      const owners = new Set((await openPrograms()).map(ownerOf))
+      this.#open = { atMs: nowMs, owners: [...owners].filter((owner) => this.watched.has(owner)) }
+    }
+    return this.#open.owners
+  }
+
+  #requireFresh(tip: BlockRef): void {
+    if (this.#cluster === null || this.#cluster === OWN_CLUSTER) return
+    const ageMs = this.#options.clock().getTime() - tip.timeMs
+    if (ageMs <= STALE_MS) return
+    throw new ChainSyncing(
+      `the newest block of ${this.#options.rpcSetting} is ${Math.round(ageMs / 1_000)} s old: the node is behind, or its cluster stands`,
+    )
+  }
+
+  #recognize(genesisHash: string): string {
+    const { livemode, rpcSetting } = this.#options
+    const cluster = CLUSTERS.get(genesisHash)
+    if (cluster?.livemode !== undefined && cluster.livemode !== livemode) {
+      throw new ChainHalted(
+        livemode
+          ? `${rpcSetting} is for live money and its node is on ${cluster.name}: point it to a node of mainnet-beta`
+          : `${rpcSetting} is for tests and its node is on mainnet-beta: point it to devnet, testnet or a cluster of your own`,
+      )
+    }
+    if (cluster === undefined && livemode) {
+      throw new ChainHalted(
+        `${rpcSetting} is for live money and its node is of an unknown cluster (genesis ${genesisHash}): correct it`,
+      )
+    }
+    return cluster?.name ?? OWN_CLUSTER
+  }
+}

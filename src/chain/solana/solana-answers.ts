@@ -1,0 +1,117 @@
+import { z } from 'zod'
+
+/** Answers of a Solana node as kit hands them over: integers are bigints. */
+
+const integer = z.union([z.bigint(), z.int()]).transform((value) => Number(value))
+const lamports = z.union([z.bigint(), z.int()]).transform((value) => BigInt(value))
+const name = z.string().min(32).max(88)
+
+export const slotSchema = integer.refine((slot) => Number.isSafeInteger(slot) && slot >= 0)
+export const slotsSchema = z.array(slotSchema)
+export const lamportsSchema = lamports
+
+export const blockHeadSchema = z.object({
+  blockhash: name,
+  previousBlockhash: name,
+  parentSlot: slotSchema,
+  blockTime: integer.nullable(),
+})
+export type BlockHead = z.output<typeof blockHeadSchema>
+
+const tokenBalanceSchema = z.object({
+  accountIndex: integer,
+  mint: z.string(),
+  owner: z.string().optional(),
+  uiTokenAmount: z.object({ amount: z.string().regex(/^[0-9]+$/) }),
+})
+export type TokenBalance = z.output<typeof tokenBalanceSchema>
+
+const metaSchema = z.object({
+  err: z.unknown(),
+  preBalances: z.array(lamports),
+  postBalances: z.array(lamports),
+  preTokenBalances: z.array(tokenBalanceSchema).nullish(),
+  postTokenBalances: z.array(tokenBalanceSchema).nullish(),
+  loadedAddresses: z.object({ writable: z.array(name), readonly: z.array(name) }).nullish(),
+})
+
+/** A transaction as both ways of reading show it. */
+export type TransactionInBlock = {
+  readonly signature: string
+  readonly failed: boolean
+  /** Static keys, then those that lookup tables load, writable ones first. */
+  readonly accounts: readonly string[]
+  readonly pre: readonly bigint[]
+  readonly post: readonly bigint[]
+  readonly preTokens: readonly TokenBalance[]
+  readonly postTokens: readonly TokenBalance[]
+}
+
+function readTransaction(
+  signatures: readonly string[],
+  accounts: readonly string[],
+  meta: z.output<typeof metaSchema>,
+): TransactionInBlock {
+  return {
+    signature: signatures[0] ?? '',
+    failed: meta.err !== null,
+    accounts,
+    pre: meta.preBalances,
+    post: meta.postBalances,
+    preTokens: meta.preTokenBalances ?? [],
+    postTokens: meta.postTokenBalances ?? [],
+  }
+}
+
+/** Balances must be there for every account: a node that leaves some out hides payments. */
+const isWhole = ({ accounts, pre, post, signature }: TransactionInBlock): boolean =>
+  signature !== '' && accounts.length > 0 && pre.length === accounts.length && post.length === accounts.length
+
+export const blockWithAccountsSchema = blockHeadSchema.extend({
+  transactions: z.array(
+    z
+      .object({
+        transaction: z.object({
+          accountKeys: z.array(z.object({ pubkey: name })),
+          signatures: z.array(name).min(1),
+        }),
+        meta: metaSchema,
+      })
+      .transform(({ transaction, meta }) =>
+        readTransaction(
+          transaction.signatures,
+          transaction.accountKeys.map(({ pubkey }) => pubkey),
+          meta,
+        ),
+      )
+      .refine(isWhole),
+  ),
+})
+export type BlockWithAccounts = z.output<typeof blockWithAccountsSchema>
+
+export const transactionSchema = z
+  .object({
+    slot: slotSchema,
+    transaction: z.object({
+      message: z.object({ accountKeys: z.array(name) }),
+      signatures: z.array(name).min(1),
+    }),
+    meta: metaSchema,
+  })
+  .transform(({ slot, transaction, meta }) => {
+    const { writable = [], readonly = [] } = meta.loadedAddresses ?? {}
+    const accounts = [...transaction.message.accountKeys, ...writable, ...readonly]
+    return { slot, ...readTransaction(transaction.signatures, accounts, meta) }
+  })
+  .refine(isWhole)
+
+export const accountsSchema = z.object({
+  context: z.object({ slot: slotSchema }),
+  value: z.array(z.object({ lamports }).nullable()),
+})
+
+const signatureEntrySchema = z.object({ signature: name, slot: slotSchema, err: z.unknown() })
+export type SignatureEntry = z.output<typeof signatureEntrySchema>
+export const signatureEntriesSchema = z.array(signatureEntrySchema)
+
+export const statusesSchema = z.object({ value: z.array(z.object({ slot: slotSchema }).nullable()) })

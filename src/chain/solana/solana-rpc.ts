@@ -1,0 +1,281 @@
+import {
+  address,
+  createSolanaRpcFromTransport,
+  isSolanaError,
+  type Rpc,
+  type RpcTransport,
+  type Signature,
+  type SolanaRpcApi,
+} from '@solana/kit'
+import { Pool } from 'undici'
+import type { z } from 'zod'
+import { ChainUnavailable } from '../adapter.ts'
+import {
+  accountsSchema,
+  type BlockHead,
+  type BlockWithAccounts,
+  blockHeadSchema,
+  blockWithAccountsSchema,
+  lamportsSchema,
+  type SignatureEntry,
+  signatureEntriesSchema,
+  slotSchema,
+  slotsSchema,
+  statusesSchema,
+  type TransactionInBlock,
+  transactionSchema,
+} from './solana-answers.ts'
+
+export const SOLANA_CODES = {
+  blockCleanedUp: -32_001,
+  blockNotAvailable: -32_004,
+  nodeUnhealthy: -32_005,
+  slotSkipped: -32_007,
+  longTermSlotSkipped: -32_009,
+  minContextSlot: -32_016,
+} as const
+
+/** A block of mainnet with its accounts is some megabytes. */
+const RESPONSE_BYTES_MAX = 64 * 1024 * 1024
+const TIMEOUT_MS = 20_000
+const CONNECTIONS = 8
+export const ACCOUNTS_PER_CALL = 100
+export const SIGNATURES_PER_CALL = 1_000
+const STATUSES_PER_CALL = 256
+/** Newer versions of transactions fail a whole block for whoever does not say that he reads them. */
+const VERSION_MAX = 1
+
+/** What calls cost, for whoever measures it. */
+export type RpcCost = { calls: number; bytesSent: number; bytesReceived: number }
+
+/** The node answered with an error; `code` is Solana's. */
+export class SolanaCallFailed extends ChainUnavailable {
+  override name = 'SolanaCallFailed'
+  readonly code: number
+
+  constructor(code: number, message: string, options: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+export type Commitment = 'confirmed' | 'finalized'
+
+/**
+ * A Solana node's RPC through `@solana/kit`, every answer parsed. Failures are `ChainUnavailable`; an error that the
+ * node itself tells is `SolanaCallFailed`.
+ */
+export class SolanaRpc {
+  readonly cost: RpcCost = { calls: 0, bytesSent: 0, bytesReceived: 0 }
+  readonly #rpc: Rpc<SolanaRpcApi>
+  readonly #pool: Pool
+  readonly #path: string
+  readonly #headers: { [name: string]: string }
+  readonly #setting: string
+
+  constructor(rpcUrl: string, setting: string) {
+    const url = new URL(rpcUrl)
+    this.#setting = setting
+    this.#path = `${url.pathname}${url.search}`
+    this.#headers = { 'content-type': 'application/json' }
+    if (url.username !== '' || url.password !== '') {
+      const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+      this.#headers.authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+    }
+    this.#pool = new Pool(url.origin, {
+      connections: CONNECTIONS,
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+      maxResponseSize: RESPONSE_BYTES_MAX,
+    })
+    this.#rpc = createSolanaRpcFromTransport(this.#transport as RpcTransport)
+  }
+
+  async genesisHash(): Promise<string> {
+    return this.#ask('getGenesisHash', () => this.#rpc.getGenesisHash().send())
+  }
+
+  /** Throws `SolanaCallFailed` with `nodeUnhealthy` where the node is behind. */
+  async health(): Promise<void> {
+    await this.#ask('getHealth', () => this.#rpc.getHealth().send())
+  }
+
+  async slot(commitment: Commitment): Promise<number> {
+    return this.#read('getSlot', slotSchema, () => this.#rpc.getSlot({ commitment }).send())
+  }
+
+  async blockHeight(commitment: Commitment): Promise<number> {
+    return this.#read('getBlockHeight', slotSchema, () => this.#rpc.getBlockHeight({ commitment }).send())
+  }
+
+  async firstAvailableBlock(): Promise<number> {
+    return this.#read('getFirstAvailableBlock', slotSchema, () => this.#rpc.getFirstAvailableBlock().send())
+  }
+
+  /** Slots with a block from `start` to `end`, both included. */
+  async blocks(start: number, end: number): Promise<number[]> {
+    const config = { commitment: 'confirmed' } as const
+    return this.#read('getBlocks', slotsSchema, () =>
+      this.#rpc.getBlocks(BigInt(start), BigInt(end), config).send(),
+    )
+  }
+
+  async blockHead(slot: number, commitment: Commitment = 'confirmed'): Promise<BlockHead | null> {
+    const config = { commitment, transactionDetails: 'none', rewards: false } as const
+    return this.#read('getBlock', blockHeadSchema.nullable(), () =>
+      this.#rpc.getBlock(BigInt(slot), config).send(),
+    )
+  }
+
+  async blockWithAccounts(slot: number): Promise<BlockWithAccounts | null> {
+    const config = {
+      commitment: 'confirmed',
+      transactionDetails: 'accounts',
+      maxSupportedTransactionVersion: VERSION_MAX,
+      rewards: false,
+      encoding: 'json',
+    }
+    return this.#read('getBlock', blockWithAccountsSchema.nullable(), () =>
+      this.#rpc.getBlock(BigInt(slot), config as never).send(),
+    )
+  }
+
+  /** Lamports of at most 100 accounts and the slot they are of, which is at least `minContextSlot`. */
+  async lamportsOf(
+    owners: readonly string[],
+    minContextSlot: number,
+  ): Promise<{ slot: number; lamports: bigint[] }> {
+    const { context, value } = await this.#read('getMultipleAccounts', accountsSchema, () =>
+      this.#rpc
+        .getMultipleAccounts(
+          owners.map((owner) => address(owner)),
+          {
+            commitment: 'confirmed',
+            encoding: 'base64',
+            dataSlice: { offset: 0, length: 0 },
+            minContextSlot: BigInt(minContextSlot),
+          },
+        )
+        .send(),
+    )
+    if (value.length !== owners.length)
+      throw new ChainUnavailable(`getMultipleAccounts at ${this.#setting} answers for other accounts`)
+    return { slot: context.slot, lamports: value.map((account) => account?.lamports ?? 0n) }
+  }
+
+  /** Newest first, and in no order within a slot. */
+  async signaturesFor(
+    owner: string,
+    before: string | null,
+    minContextSlot: number,
+  ): Promise<SignatureEntry[]> {
+    return this.#read('getSignaturesForAddress', signatureEntriesSchema, () =>
+      this.#rpc
+        .getSignaturesForAddress(address(owner), {
+          commitment: 'confirmed',
+          limit: SIGNATURES_PER_CALL,
+          minContextSlot: BigInt(minContextSlot),
+          ...(before === null ? {} : { before: before as Signature }),
+        })
+        .send(),
+    )
+  }
+
+  async transaction(signature: string): Promise<(TransactionInBlock & { readonly slot: number }) | null> {
+    const config = { commitment: 'confirmed', encoding: 'json', maxSupportedTransactionVersion: VERSION_MAX }
+    return this.#read('getTransaction', transactionSchema.nullable(), () =>
+      this.#rpc.getTransaction(signature as Signature, config as never).send(),
+    )
+  }
+
+  /** Of these transactions, which the node finds in any block it has. */
+  async known(signatures: readonly string[]): Promise<Set<string>> {
+    const found = new Set<string>()
+    for (let at = 0; at < signatures.length; at += STATUSES_PER_CALL) {
+      const batch = signatures.slice(at, at + STATUSES_PER_CALL)
+      const { value } = await this.#read('getSignatureStatuses', statusesSchema, () =>
+        this.#rpc.getSignatureStatuses(batch as Signature[], { searchTransactionHistory: true }).send(),
+      )
+      for (const [index, signature] of batch.entries()) if (value[index] != null) found.add(signature)
+    }
+    return found
+  }
+
+  /** What an account without data must hold to exist, in lamports. */
+  async rentExemptMinimum(): Promise<bigint> {
+    return this.#read('getMinimumBalanceForRentExemption', lamportsSchema, () =>
+      this.#rpc.getMinimumBalanceForRentExemption(0n).send(),
+    )
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+
+  async #read<Schema extends z.ZodType>(
+    method: string,
+    schema: Schema,
+    call: () => Promise<unknown>,
+  ): Promise<z.output<Schema>> {
+    const answer = await this.#ask(method, call)
+    const parsed = schema.safeParse(answer)
+    if (parsed.success) return parsed.data
+    throw new ChainUnavailable(`${method} at ${this.#setting} gives an answer that is none`, {
+      cause: parsed.error,
+    })
+  }
+
+  async #ask<Result>(method: string, call: () => Promise<Result>): Promise<Result> {
+    try {
+      return await call()
+    } catch (error) {
+      if (error instanceof ChainUnavailable) throw error
+      if (isSolanaError(error)) {
+        throw new SolanaCallFailed(
+          error.context.__code,
+          `${method} at ${this.#setting}: ${error.message} (${error.context.__code})`,
+          { cause: error },
+        )
+      }
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new ChainUnavailable(`${method} at ${this.#setting}: ${reason}`, { cause: error })
+    }
+  }
+
+  /** One call. Balances beyond 2⁵³ lamports, 9 million SOL, lose their last digits here: no account of ours holds so much. */
+  #transport = async ({ payload, signal }: { payload: unknown; signal?: AbortSignal }): Promise<unknown> => {
+    const body = JSON.stringify(payload, (_key, value: unknown) =>
+      typeof value === 'bigint' ? Number(value) : value,
+    )
+    this.cost.calls += 1
+    this.cost.bytesSent += body.length
+    let text: string
+    let status: number
+    try {
+      const response = await this.#pool.request({
+        path: this.#path,
+        method: 'POST',
+        headers: this.#headers,
+        body,
+        ...(signal === undefined ? {} : { signal }),
+      })
+      status = response.statusCode
+      text = await response.body.text()
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new ChainUnavailable(`the node at ${this.#setting} cannot be asked: ${reason}`, { cause: error })
+    }
+    this.cost.bytesReceived += text.length
+    if (status === 429)
+      throw new ChainUnavailable(
+        `the node at ${this.#setting} refuses so many calls (429): ask less, or take a larger plan`,
+      )
+    try {
+      return JSON.parse(text)
+    } catch (error) {
+      throw new ChainUnavailable(`the node at ${this.#setting} answers ${status} and no JSON`, {
+        cause: error,
+      })
+    }
+  }
+}

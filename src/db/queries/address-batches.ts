@@ -1,0 +1,118 @@
+import type { AddressBatch } from '../../core/address-batch.ts'
+import type { Keyspace } from '../../core/assets.ts'
+import type { Queryable } from '../pool.ts'
+import type { DerivedAddress } from './address-pool.ts'
+
+export type SignedBatch = AddressBatch & { readonly signature: Uint8Array }
+
+/**
+ * Takes the indexes of a batch for good and leaves it for the watchers, both or neither; false where its first index
+ * is not the next one any more.
+ */
+export async function issueBatch(
+  db: Queryable,
+  batch: SignedBatch,
+  count: number,
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `with taken as (
+       update account_key set next_index = next_index + $3 where keyspace = $1 and next_index = $2 returning keyspace)
+     insert into address_batch (keyspace, first, programs, signature, created_at)
+     select keyspace, $2, $4, $5, $6 from taken`,
+    [batch.keyspace, batch.first, count, Buffer.from(batch.programs), Buffer.from(batch.signature), now],
+  )
+  return rowCount === 1
+}
+
+/** Addresses of a keyspace that nobody has yet: in the pool, and in batches on their way there. Served by address_pool, address_batch_waiting. */
+export async function countUnassigned(db: Queryable, keyspace: Keyspace): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select (select count(*) from address where keyspace = $1 and assigned_at is null)
+       + coalesce((select sum(octet_length(programs) / 32) from address_batch
+           where keyspace = $1 and taken_at is null and refused_at is null), 0)::bigint as count`,
+    [keyspace],
+  )
+  return Number(rows[0]?.count ?? 0)
+}
+
+/** The oldest batch that waits, with the key that must have signed it; null where none does. Served by address_batch_waiting. */
+export async function nextBatch(
+  db: Queryable,
+  keyspace: Keyspace,
+): Promise<(SignedBatch & { readonly batchKey: Uint8Array | null }) | null> {
+  const { rows } = await db.query<{
+    first: number
+    programs: Buffer
+    signature: Buffer
+    batch_key: Buffer | null
+  }>(
+    `select first, programs, signature, batch_key from address_batch join account_key using (keyspace)
+     where keyspace = $1 and taken_at is null and refused_at is null order by first limit 1`,
+    [keyspace],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  const { first, programs, signature, batch_key: batchKey } = row
+  return { keyspace, first, programs, signature, batchKey }
+}
+
+/**
+ * Puts a checked batch into the pool, unless somebody else did. Watchers take their turn at the account's row, and
+ * none passes over a batch that waits, so that addresses become visible in the order of their indexes.
+ */
+export async function takeBatch(
+  db: Queryable,
+  batch: { readonly keyspace: Keyspace; readonly form: string; readonly first: number },
+  addresses: readonly DerivedAddress[],
+  now: Date,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `with turn as (select keyspace from account_key where keyspace = $1 for no key update),
+     taken as (
+       update address_batch set taken_at = $4 from turn
+       where address_batch.keyspace = turn.keyspace and first = $2 and taken_at is null and refused_at is null
+       returning address_batch.keyspace)
+     insert into address (keyspace, idx, program, address, parameters, created_at)
+     select taken.keyspace, $2 + place - 1, program, address, $3, $4
+     from taken, unnest($5::bytea[], $6::text[]) with ordinality as derived (program, address, place)`,
+    [
+      batch.keyspace,
+      batch.first,
+      batch.form,
+      now,
+      addresses.map(({ program }) => Buffer.from(program)),
+      addresses.map(({ address }) => address),
+    ],
+  )
+  return rowCount !== 0
+}
+
+/** Puts a batch aside for good, whose signature is not the signer's. */
+export async function refuseBatch(
+  db: Queryable,
+  keyspace: Keyspace,
+  first: number,
+  now: Date,
+): Promise<void> {
+  await db.query(
+    'update address_batch set refused_at = $3 where keyspace = $1 and first = $2 and taken_at is null',
+    [keyspace, first, now],
+  )
+}
+
+/** Batches that were refused, ever. */
+export async function countRefusedBatches(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*) as count from address_batch where refused_at is not null',
+  )
+  return Number(rows[0]?.count ?? 0)
+}
+
+/** After a restored backup nobody knows which of these were given out since. */
+export async function deleteWaitingBatches(db: Queryable, keyspace: string): Promise<number> {
+  const { rowCount } = await db.query('delete from address_batch where keyspace = $1 and taken_at is null', [
+    keyspace,
+  ])
+  return rowCount ?? 0
+}

@@ -1,0 +1,55 @@
+import { createPublicKey, verify } from 'node:crypto'
+import { ownerOf } from '../chain/solana/watched-owners.ts'
+import type { Clock } from '../clock.ts'
+import { addressBatchMessage, programsOf } from '../core/address-batch.ts'
+import type { Keyspace } from '../core/assets.ts'
+import type { Pool } from '../db/pool.ts'
+import { nextBatch, refuseBatch, type SignedBatch, takeBatch } from '../db/queries/address-batches.ts'
+import type { Log } from '../log.ts'
+
+/** More never wait: the signer issues none while the pool is full. */
+const BATCHES_PER_ROUND = 20
+const SIGNATURE_BYTES = 64
+
+/** Keyspaces whose addresses only the signer derives. */
+export type IssuedKeyspace = Extract<Keyspace, `solana-${string}`>
+
+/**
+ * Puts the batches that the signer issued into the pool, after checking that it did: an address that somebody wrote
+ * into the table would send buyers' money to him. Returns how many addresses came and how many batches were refused.
+ */
+export async function takeAddressBatches(options: {
+  readonly pool: Pool
+  readonly keyspace: IssuedKeyspace
+  readonly form: string
+  readonly clock: Clock
+  readonly log: Log
+}): Promise<{ readonly added: number; readonly refused: number }> {
+  const { pool, keyspace, form, clock, log } = options
+  let added = 0
+  let refused = 0
+  for (let round = 0; round < BATCHES_PER_ROUND; round++) {
+    const batch = await nextBatch(pool, keyspace)
+    if (batch === null) break
+    if (batch.batchKey === null || !isSigned(batch, batch.batchKey)) {
+      await refuseBatch(pool, keyspace, batch.first, clock())
+      refused += 1
+      log.error(
+        { keyspace, first: batch.first },
+        'a batch of addresses is not signed by the signer and was refused: somebody else wrote to the database',
+      )
+      continue
+    }
+    const addresses = programsOf(batch).map((program) => ({ program, address: ownerOf(program) }))
+    if (await takeBatch(pool, { keyspace, form, first: batch.first }, addresses, clock()))
+      added += addresses.length
+  }
+  return { added, refused }
+}
+
+function isSigned(batch: SignedBatch, batchKey: Uint8Array): boolean {
+  if (batch.signature.length !== SIGNATURE_BYTES) return false
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(batchKey).toString('base64url') }
+  const key = createPublicKey({ key: jwk, format: 'jwk' })
+  return verify(null, addressBatchMessage(batch), key, batch.signature)
+}

@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto'
+import { address, getAddressDecoder } from '@solana/kit'
+import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
+import { systemClock } from '../../src/clock.ts'
+import { createLogger } from '../../src/log.ts'
+import { startSolanaSandbox } from '../../src/sandbox/solana/start-solana-sandbox.ts'
+import type { ChainDriver, ChainLie, DrivenChain } from './chain-driver.ts'
+import { temporaryFolder } from './sandbox-state.ts'
+import { lever, SolanaPayer } from './solana-payer.ts'
+
+const ROOM_BELOW = 200
+
+/** Drives the Solana sandbox: the real virtual machine, whose blocks come only when asked for. */
+export function solanaDriver(way: WayOfWatching): ChainDriver<DrivenSolana> {
+  return {
+    title: `Solana, watched by ${way}`,
+    network: 'solana-test',
+    asset: 'SOL',
+    amount: 250_000_000n,
+    seesWaiting: false,
+    readsEveryBlock: way === 'blocks',
+    start: async () => {
+      const folder = await temporaryFolder()
+      const open = () =>
+        startSolanaSandbox({
+          dataDir: folder.path,
+          clock: systemClock,
+          log: createLogger('silent'),
+          lag: { confirmed: 0, finalized: 0 },
+          slotMs: 0,
+          skipEvery: 0,
+        })
+      const sandbox = await open()
+      const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+      await payer.mine(ROOM_BELOW)
+      return new DrivenSolana(way, sandbox, open, payer, folder.remove)
+    },
+  }
+}
+
+type Sandbox = Awaited<ReturnType<typeof startSolanaSandbox>>
+
+export class DrivenSolana implements DrivenChain {
+  readonly url: string
+  readonly recipe: DrivenChain['recipe']
+  readonly lies: DrivenChain['lies']
+  readonly payer: SolanaPayer
+  readonly #open: () => Promise<Sandbox>
+  readonly #removeFolder: () => Promise<void>
+  readonly #options: {
+    livemode: false
+    rpcUrl: string
+    rpcSetting: string
+    way: WayOfWatching
+    probeIntervalMs: number
+  }
+  #sandbox: Sandbox
+  #held: string[] = []
+
+  constructor(
+    way: WayOfWatching,
+    sandbox: Sandbox,
+    open: () => Promise<Sandbox>,
+    payer: SolanaPayer,
+    removeFolder: () => Promise<void>,
+  ) {
+    this.#sandbox = sandbox
+    this.#open = open
+    this.payer = payer
+    this.#removeFolder = removeFolder
+    this.url = sandbox.rpcUrl
+    this.#options = {
+      livemode: false,
+      rpcUrl: this.url,
+      rpcSetting: 'TEST_SOLANA_RPC_URL',
+      way,
+      probeIntervalMs: 50,
+    }
+    this.recipe = { module: 'chain/solana/solana-adapter.js', name: 'SolanaAdapter', options: this.#options }
+    this.lies = solanaLies(this.url, way)
+  }
+
+  adapter(rpcUrl = this.url): SolanaAdapter {
+    return new SolanaAdapter({ ...this.#options, rpcUrl, clock: systemClock })
+  }
+
+  async tipHash(): Promise<string> {
+    const { value } = await this.payer.client.getLatestBlockhash({ commitment: 'confirmed' }).send()
+    return value.blockhash
+  }
+
+  async newAddress(): Promise<{ address: string; program: Buffer }> {
+    const program = randomBytes(32)
+    return { address: getAddressDecoder().decode(program), program }
+  }
+
+  pay(to: string, amount: bigint): Promise<string> {
+    return this.payer.pay(address(to), amount)
+  }
+
+  async replace(): Promise<void> {
+    throw new Error('nothing on Solana waits to be replaced')
+  }
+
+  async mine(blocks: number): Promise<void> {
+    for (const txid of this.#held) await lever(this.url, 'sandbox_release', [txid])
+    this.#held = []
+    await lever(this.url, 'sandbox_mine', [blocks])
+  }
+
+  async reorganise(depth: number, waiting?: string): Promise<void> {
+    if (waiting === undefined) await lever(this.url, 'sandbox_reorganise', [depth])
+    else {
+      await lever(this.url, 'sandbox_reorganiseaway', [waiting])
+      this.#held.push(waiting)
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#sandbox.stop()
+  }
+
+  async startAgain(): Promise<void> {
+    this.#sandbox = await this.#open()
+  }
+
+  async remove(): Promise<void> {
+    await this.#sandbox.stop()
+    await this.#removeFolder()
+  }
+}
+
+type Block = { transactions?: unknown[]; parentSlot?: number; previousBlockhash?: string }
+
+/** How a Solana node can be wrong; the real one's tip is three blocks ahead. */
+function solanaLies(url: string, way: WayOfWatching): readonly ChainLie[] {
+  const slot = async () => Number(await lever(url, 'getSlot', [{ commitment: 'confirmed' }]))
+  const everywhere: ChainLie[] = [
+    {
+      name: 'tells of an old head',
+      outcome: 'unseen',
+      tell: async (proxy) => {
+        const old = (await slot()) - 3
+        proxy.lie('getSlot', () => old)
+      },
+    },
+    {
+      name: 'goes far back',
+      outcome: { told: /not yet come back to slot/ },
+      tell: (proxy) => proxy.lie('getSlot', () => 1),
+    },
+    {
+      name: 'hangs up in the middle of its answers',
+      outcome: { told: /cannot be asked|no JSON/ },
+      tell: (proxy) => proxy.hangUp(),
+    },
+    { name: 'is slow', outcome: 'harmless', tell: (proxy) => proxy.delay(60) },
+  ]
+  const ofBlocks: ChainLie[] = [
+    {
+      name: 'leaves a block out of its list',
+      outcome: { told: /do not follow one another/ },
+      tell: async (proxy) => {
+        const left = (await slot()) - 2
+        proxy.lie('getBlocks', (told) => (told as number[]).filter((each) => each !== left))
+      },
+    },
+    {
+      name: 'leaves balances out of its blocks',
+      outcome: { told: /gives an answer that is none/ },
+      tell: (proxy) =>
+        proxy.lie('getBlock', (told) => {
+          const block = told as Block
+          return { ...block, transactions: (block.transactions ?? [{}]).map(() => ({})) }
+        }),
+    },
+    {
+      name: 'mixes the blocks of two forks',
+      outcome: { told: /do not follow one another/ },
+      tell: async (proxy) => {
+        const second = (await slot()) - 1
+        proxy.lie('getBlock', (told, { params }) =>
+          params[0] === second ? { ...(told as Block), previousBlockhash: 'x'.repeat(44) } : told,
+        )
+      },
+    },
+  ]
+  const ofAccounts: ChainLie[] = [
+    {
+      name: 'lists no signatures for an account that has changed',
+      outcome: { told: /does not explain/ },
+      tell: (proxy) => proxy.lie('getSignaturesForAddress', () => []),
+    },
+    {
+      name: 'gives no transaction for a signature it listed',
+      outcome: { told: /does not explain/ },
+      tell: (proxy) => proxy.lie('getTransaction', () => null),
+    },
+    {
+      name: 'reads accounts at an old slot',
+      outcome: 'unseen',
+      tell: async (proxy) => {
+        const old = (await slot()) - 3
+        proxy.lie('getMultipleAccounts', (told) => {
+          const { value } = told as { value: unknown[] }
+          return { context: { slot: old }, value: value.map(() => null) }
+        })
+      },
+    },
+  ]
+  return [...everywhere, ...(way === 'blocks' ? ofBlocks : ofAccounts)]
+}
