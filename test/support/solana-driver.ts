@@ -18,6 +18,7 @@ export function solanaDriver(way: WayOfWatching): ChainDriver<DrivenSolana> {
     asset: 'SOL',
     amount: 250_000_000n,
     seesWaiting: false,
+    settlesLater: false,
     readsEveryBlock: way === 'blocks',
     start: async () => {
       const folder = await temporaryFolder()

@@ -118,7 +118,7 @@ export class EvmAdapter implements ChainProvider {
     return (await this.#node.headerAt(height))?.hash ?? null
   }
 
-  async knows(hash: string): Promise<boolean> {
+  async knows({ hash }: { readonly hash: string }): Promise<boolean> {
     return (await this.#node.headerOf(hash)) !== null
   }
 
