@@ -1,12 +1,15 @@
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Network } from './core/assets.ts'
+import { EVM_CHAINS, type EvmChain } from './core/chain/evm-parameters.ts'
 import type { UtxoChain } from './core/chain/utxo-parameters.ts'
 import type { Log } from './log.ts'
 import { type SandboxChain, startSandboxChain } from './sandbox/start-sandbox-chain.ts'
 
+/** The chains made like Bitcoin. */
+const UTXO_CHAINS: readonly UtxoChain[] = ['litecoin', 'bitcoin']
 /** The chains that this version follows. */
-export const FOLLOWED_CHAINS: readonly UtxoChain[] = ['litecoin', 'bitcoin']
+export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain)[] = [...UTXO_CHAINS, ...EVM_CHAINS]
 
 /** Time between the sandbox chains' blocks while something happens. */
 const SANDBOX_BLOCK_INTERVAL_MS = 1_000
@@ -14,7 +17,7 @@ const SANDBOX_BLOCK_INTERVAL_MS = 1_000
 /** How a network's node is reached. */
 export type ChainNode = {
   readonly network: Network
-  readonly chain: UtxoChain
+  readonly chain: UtxoChain | EvmChain
   readonly livemode: boolean
   /** Of the node that is followed, or of an Esplora server (`esplora+https:`). With credentials. */
   readonly rpcUrl: string
@@ -23,9 +26,22 @@ export type ChainNode = {
   /** The variable that names it, for messages. */
   readonly rpcSetting: string
   readonly zmqUrl: string | null
+  /** Base in test mode: a token contract in place of Circle's; null elsewhere and where it is Circle's. */
+  readonly usdcContract: string | null
   /** Present where the network runs on a sandbox chain of ours. */
   readonly sandbox: SandboxChain | null
 }
+
+/** A node of a chain made like Bitcoin. */
+export type UtxoNode = ChainNode & { readonly chain: UtxoChain }
+/** A node of a chain made like Ethereum. */
+export type EvmChainNode = ChainNode & { readonly chain: EvmChain }
+
+export const isUtxoNode = (node: ChainNode): node is UtxoNode =>
+  UTXO_CHAINS.some((chain) => chain === node.chain)
+
+export const isEvmNode = (node: ChainNode): node is EvmChainNode =>
+  EVM_CHAINS.some((chain) => chain === node.chain)
 
 export const rpcSettingOf = (network: Network): string => {
   const [chain = '', mode = ''] = network.split('-')
@@ -42,14 +58,17 @@ export function configuredNodes(config: Config): ChainNode[] {
       if (settings === undefined || rpcUrl === undefined) return []
       const rpcSetting = rpcSettingOf(network)
       const { zmqUrl } = settings
-      return [{ network, chain, livemode, rpcUrl, furtherUrls, rpcSetting, zmqUrl, sandbox: null }]
+      const usdcContract = network === 'base-test' ? config.testBaseUsdcAddress : null
+      return [
+        { network, chain, livemode, rpcUrl, furtherUrls, rpcSetting, zmqUrl, usdcContract, sandbox: null },
+      ]
     }),
   )
 }
 
 /** The chains whose test network has no node of its own, and so runs on a sandbox chain. */
 export function sandboxChainsOf(config: Config): UtxoChain[] {
-  return FOLLOWED_CHAINS.filter((chain) => config.networks[`${chain}-test`] === undefined)
+  return UTXO_CHAINS.filter((chain) => config.networks[`${chain}-test`] === undefined)
 }
 
 /** Serves, or finds served by another process, the sandbox chain of every test network without a node. */
@@ -73,6 +92,7 @@ export async function openSandboxNodes(
       furtherUrls: [],
       rpcSetting: rpcSettingOf(`${chain}-test`),
       zmqUrl: null,
+      usdcContract: null,
       sandbox,
     })
   }

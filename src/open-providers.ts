@@ -1,17 +1,51 @@
-import type { ChainAdapter, ProviderAgreement } from './chain/adapter.ts'
+import type { ChainAdapter, ChainProvider, ProviderAgreement } from './chain/adapter.ts'
+import { EvmAdapter } from './chain/evm/evm-adapter.ts'
 import { ProgramSet } from './chain/program-set.ts'
 import { type NamedProvider, ProviderGroup } from './chain/provider-group.ts'
 import { isEsploraUrl, openProvider, providerHost, providerName } from './chain/utxo/open-provider.ts'
-import type { ChainNode } from './chain-nodes.ts'
+import { type ChainNode, isEvmNode, isUtxoNode } from './chain-nodes.ts'
 import type { Clock } from './clock.ts'
 
 /** An Esplora server is asked about each open checkout in each round, and has no notifications. */
 const ESPLORA_POLL_INTERVAL_MS = 2_000
 
+/** A new height wakes the watcher; this finds what replaced a block at the same height. */
+const EVM_POLL_INTERVAL_MS = 4_000
+
+/** Programs of open checkouts at a moment of the chain's own time. */
+export type OpenPrograms = (at: Date) => Promise<readonly Uint8Array[]>
+
+/** One provider of a network, whatever its chain. */
+export function openProviderOf(
+  node: ChainNode,
+  provider: { readonly url: string; readonly zmqUrl: string | null; readonly watched: ProgramSet },
+  deps: { readonly clock: Clock; readonly openPrograms?: OpenPrograms },
+): ChainProvider {
+  const { clock, openPrograms } = deps
+  const { livemode, rpcSetting: setting, usdcContract } = node
+  const { url, watched, zmqUrl } = provider
+  if (isEvmNode(node)) {
+    const open = openPrograms === undefined ? {} : { openPrograms }
+    return new EvmAdapter({
+      chain: node.chain,
+      livemode,
+      url,
+      setting,
+      clock,
+      watched,
+      usdcContract,
+      ...open,
+    })
+  }
+  if (!isUtxoNode(node)) throw new Error(`nothing follows ${node.network}`)
+  const open = openPrograms === undefined ? {} : { openPrograms: () => openPrograms(clock()) }
+  return openProvider({ chain: node.chain, livemode, url, setting, zmqUrl, clock, watched, ...open })
+}
+
 /** How a network is followed: by its one provider, or by several that must agree. */
 export function openProviders(
   node: ChainNode,
-  deps: { readonly clock: Clock; readonly openPrograms: () => Promise<readonly Uint8Array[]> },
+  deps: { readonly clock: Clock; readonly openPrograms: OpenPrograms },
 ): {
   adapter: ChainAdapter
   agreement?: ProviderAgreement
@@ -20,13 +54,12 @@ export function openProviders(
   readFrom: () => readonly string[]
 } {
   const watched = new ProgramSet()
-  const { chain, livemode, rpcSetting: setting } = node
   const open = (url: string, zmqUrl: string | null): NamedProvider => ({
     name: providerName(url),
-    chain: openProvider({ ...deps, chain, livemode, url, setting, zmqUrl, watched }),
+    chain: openProviderOf(node, { url, zmqUrl, watched }, deps),
   })
   const first = open(node.rpcUrl, node.zmqUrl)
-  const poll = isEsploraUrl(node.rpcUrl) ? { pollIntervalMs: ESPLORA_POLL_INTERVAL_MS } : {}
+  const poll = pollOf(node)
   const hosts = new Map(
     [node.rpcUrl, ...node.furtherUrls].map((url) => [providerName(url), providerHost(url)]),
   )
@@ -36,4 +69,9 @@ export function openProviders(
   const others = node.furtherUrls.map((url) => open(url, null))
   const group = new ProviderGroup(first, others, deps.clock)
   return { adapter: group, agreement: group, ...poll, readFrom: () => hostOf(group.followedName) }
+}
+
+function pollOf(node: ChainNode): { pollIntervalMs?: number } {
+  if (isEsploraUrl(node.rpcUrl)) return { pollIntervalMs: ESPLORA_POLL_INTERVAL_MS }
+  return isEvmNode(node) && node.sandbox === null ? { pollIntervalMs: EVM_POLL_INTERVAL_MS } : {}
 }

@@ -3,7 +3,7 @@ import { ProgramSet } from '../chain/program-set.ts'
 import { encodeAddress } from '../chain/utxo/address.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
 import { receivePrograms } from '../chain/utxo/receive-programs.ts'
-import { type ChainNode, configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
+import { configuredNodes, isUtxoNode, openSandboxNodes, type UtxoNode } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { ASSETS, type Keyspace, keyspaceOfNetwork } from '../core/assets.ts'
@@ -65,13 +65,13 @@ export async function rescanCommand(
 async function withNode(
   config: Config,
   network: string,
-  work: (node: ChainNode) => Promise<number>,
+  work: (node: UtxoNode) => Promise<number>,
 ): Promise<number> {
   const log = createLogger('error', 'stderr')
   const configured = configuredNodes(config)
   const isConfigured = configured.some((node) => node.network === network)
   const sandboxes = isConfigured ? [] : await openSandboxNodes(config, { clock: systemClock, log })
-  const nodes = [...configured, ...sandboxes]
+  const nodes = [...configured, ...sandboxes].filter(isUtxoNode)
   try {
     const node = nodes.find((each) => each.network === network)
     if (node === undefined) {
@@ -90,7 +90,7 @@ type Told = Omit<RescanReport, 'strangers'> & { readonly strangers: readonly Str
 /** The report and the last height; or no report, and why. */
 async function rescan(
   pool: Pool,
-  node: ChainNode,
+  node: UtxoNode,
   range: Range,
   stream: ProgressStream,
 ): Promise<{ report: Told; end: string } | { report: null; end: string }> {
@@ -165,7 +165,7 @@ async function unknownPrograms(
 function withAddresses(
   report: RescanReport,
   unknown: readonly { index: number; program: Uint8Array }[],
-  node: ChainNode,
+  node: UtxoNode,
   parameters: string,
 ): Told {
   const hrp = utxoParametersOf(node.chain, parameters)?.hrp
@@ -181,7 +181,7 @@ function withAddresses(
   }
 }
 
-function print(node: ChainNode, report: Told, end: string, output: Output): void {
+function print(node: UtxoNode, report: Told, end: string, output: Output): void {
   output.line(
     `${node.network}: ${report.blocks} blocks to ${end} read again, ${report.transfers} payments in them, ${report.recorded} of them were missing and are recorded now.`,
   )
@@ -193,7 +193,7 @@ function print(node: ChainNode, report: Told, end: string, output: Output): void
   }
 }
 
-function toJson(node: ChainNode, report: Told): object {
+function toJson(node: UtxoNode, report: Told): object {
   return {
     network: node.network,
     blocks: report.blocks,

@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { ChainHalted, type ChainProvider, ChainUnavailable } from '../chain/adapter.ts'
+import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
 import { ProgramSet } from '../chain/program-set.ts'
 import { chainSchema } from '../chain/utxo/node-answers.ts'
-import { isEsploraUrl, openProvider } from '../chain/utxo/open-provider.ts'
+import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
 import { RpcClient, RpcError } from '../chain/utxo/rpc-client.ts'
 import type { ChainNode } from '../chain-nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { NetworkState } from '../db/queries/network-state.ts'
+import { openProviderOf } from '../open-providers.ts'
 import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
@@ -38,7 +40,8 @@ export async function inspectProviders(
       const who =
         sandbox === null ? `${describe(url)} answers, chain ${parameters}` : 'runs on the sandbox chain'
       findings.push(ok(`${network}: ${who}, height ${height}`))
-      if (sandbox === null && !isEsploraUrl(url)) findings.push(...(await inspectNode(node, url, state)))
+      if (chain instanceof EvmAdapter) findings.push(nativeFinding(node, url, chain))
+      else if (sandbox === null && !isEsploraUrl(url)) findings.push(...(await inspectNode(node, url, state)))
       if (url === node.rpcUrl) findings.push(...(await otherChainFinding(node, parameters, chain, state)))
       if (url !== node.rpcUrl) findings.push(await agreementFinding(node, url, chain, state))
     } catch (error) {
@@ -57,12 +60,17 @@ const isOutside = (error: unknown): error is ChainUnavailable | ChainHalted =>
 const describe = (url: string): string =>
   isEsploraUrl(url) ? `the Esplora server at ${new URL(url).host}` : `the node at ${new URL(url).host}`
 
-function openFor(
-  { chain, livemode, rpcSetting: setting }: ChainNode,
-  url: string,
-  clock: Clock,
-): ChainProvider {
-  return openProvider({ chain, livemode, url, setting, zmqUrl: null, clock, watched: new ProgramSet() })
+function openFor(node: ChainNode, url: string, clock: Clock): ChainProvider {
+  return openProviderOf(node, { url, zmqUrl: null, watched: new ProgramSet() }, { clock })
+}
+
+/** What a node of Ethereum's kind can find. */
+function nativeFinding({ network }: ChainNode, url: string, chain: EvmAdapter): Finding {
+  if (chain.nativeMode === 'traces')
+    return ok(`${network}: ${describe(url)} traces blocks: every payment has its transaction`)
+  return notice(
+    `${network}: ${describe(url)} does not trace blocks (debug_traceBlockByHash): what contracts pay is found by balances, for open checkouts only, and is named by its block`,
+  )
 }
 
 /** What only a node tells of itself: version, kept blocks, notifications. */

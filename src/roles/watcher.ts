@@ -71,7 +71,7 @@ function followOptions(
   const pool = poolOf('watcher')
   const { network } = node
   const keyspace = keyspaceOfNetwork(network)
-  const openPrograms = () => listOpenPrograms(pool, { network, keyspace, now: clock() })
+  const openPrograms = (at: Date) => listOpenPrograms(pool, { network, keyspace, now: at })
   return {
     ...openProviders(node, { clock, openPrograms }),
     pool,

@@ -35,6 +35,7 @@ async function find(changes: Partial<ChainNode> = {}): Promise<string[]> {
     furtherUrls: [],
     rpcSetting: settingOf('litecoin'),
     zmqUrl: null,
+    usdcContract: null,
     sandbox: null,
     ...changes,
   }

@@ -26,6 +26,8 @@ import { EvmWalk } from './evm-walk.ts'
 import { probeHeight } from './probe-height.ts'
 import { EvmTokenReader } from './token-reader.ts'
 
+/** Marks move once in minutes, and what waits for them has waited that long. */
+const MARKS_AGE_MS = 6_000
 /** The first block after genesis tells chains of one's own apart. */
 const FIRST_HEIGHT = 1
 
@@ -67,6 +69,8 @@ export class EvmAdapter implements ChainProvider {
   #stepBlocks = Number.POSITIVE_INFINITY
   /** The tip as it was told last, on our chain. */
   #tip: BlockRef | null = null
+  /** As read last, while no block of ours has left the chain since. */
+  #marks: { readonly heights: MarkHeights; readonly readAtMs: number } | null = null
 
   constructor(options: EvmAdapterOptions) {
     const { chain, livemode, url, setting, usdcContract = null, openPrograms = async () => [] } = options
@@ -100,6 +104,7 @@ export class EvmAdapter implements ChainProvider {
     const tip = await this.#walk.tip()
     this.#mode ??= (await this.#node.canTrace(tip)) ? 'traces' : 'balances'
     this.#parameters = parameters
+    this.#marks = null
     return { parameters: parameters.name, health: { status: 'ok' } }
   }
 
@@ -133,6 +138,7 @@ export class EvmAdapter implements ChainProvider {
     }
     this.#stepBlocks = Math.min(maxBlocks, this.#stepBlocks * 2)
     this.#tip = update === null ? checkpoint : update.tip
+    if (update !== null && update.ancestor.hash !== checkpoint.hash) this.#marks = null
     return update
   }
 
@@ -149,7 +155,16 @@ export class EvmAdapter implements ChainProvider {
     return fates
   }
 
-  async readMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
+  readonly readMarks = async (checkpoint: BlockRef): Promise<MarkHeights | null> => {
+    const nowMs = this.#options.clock().getTime()
+    const ageMs = this.#parameters?.isolated === true ? 0 : MARKS_AGE_MS
+    if (this.#marks !== null && Math.abs(nowMs - this.#marks.readAtMs) < ageMs) return this.#marks.heights
+    const heights = await this.#askMarks(checkpoint)
+    this.#marks = heights === null ? null : { heights, readAtMs: nowMs }
+    return heights
+  }
+
+  async #askMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
     const finalized = await this.#node.headerAt('finalized')
     const safe = await this.#node.headerAt('safe')
     // Asked last: our block being on the node's chain now, what was marked before is below it or beside nothing of ours.
