@@ -5,7 +5,7 @@ import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
 import { BalanceScan } from './balance-scan.ts'
 import type { EvmHeader, EvmLog } from './evm-answers.ts'
-import { type EvmNode, referenceOf } from './evm-node.ts'
+import { type EvmNode, referenceOf, TRANSFER_TOPIC } from './evm-node.ts'
 import { EvmRpcError } from './evm-rpc.ts'
 import { creditsOfTraces, creditsOfWithdrawals } from './native-credits.ts'
 import { receiptsRootOf } from './receipts-root.ts'
@@ -94,7 +94,7 @@ export class BlockReader {
   }
 
   #isOurs({ address, topics }: EvmLog): boolean {
-    return this.#tokens.some(({ contract }) => contract === address) && topics.length === 3
+    return topics[0] === TRANSFER_TOPIC && this.#tokens.some(({ contract }) => contract === address)
   }
 
   async #provenLogs(header: EvmHeader): Promise<EvmLog[]> {

@@ -1,0 +1,207 @@
+import { type Anvil, hex, newEvmAddress } from './anvil.ts'
+import { type Argument, bytecodeOf, callData, deployTestToken, type TestToken } from './evm-contracts.ts'
+import type { Random } from './random.ts'
+
+/** What a block must be found to credit: program, asset, amount; in the native coin and in the one token that is money. */
+export type Credit = {
+  readonly program: string
+  readonly asset: 'ETH_BASE' | 'USDC_BASE'
+  readonly amount: bigint
+}
+
+const TRANSFERS_PER_BLOCK_MAX = 12
+const GAS = 1_500_000
+const DEPTH_MAX = 6
+
+type Contracts = {
+  readonly token: TestToken
+  readonly sameSymbol: TestToken
+  readonly withFee: TestToken
+  readonly batch: string
+  readonly wallet: string
+}
+
+/** Sends random transfers of every kind on a real node, reorganises it, and knows what each transaction must credit. */
+export class EvmWorkload {
+  readonly anvil: Anvil
+  readonly contracts: Contracts
+  readonly programs: readonly Buffer[]
+  /** What each transaction credits, wherever it is mined. */
+  readonly expected = new Map<string, readonly Credit[]>()
+  sent = 0
+  readonly #random: Random
+
+  private constructor(anvil: Anvil, contracts: Contracts, random: Random) {
+    this.anvil = anvil
+    this.contracts = contracts
+    this.#random = random
+    this.programs = Array.from({ length: 40 }, () => newEvmAddress().program)
+  }
+
+  static async start(anvil: Anvil, random: Random): Promise<EvmWorkload> {
+    const contracts = {
+      token: await deployTestToken(anvil),
+      sameSymbol: await deployTestToken(anvil),
+      withFee: await deployTestToken(anvil, 1_000n),
+      batch: await anvil.deploy(await bytecodeOf('BatchPayer')),
+      wallet: await anvil.deploy(await bytecodeOf('Wallet')),
+    }
+    await anvil.rpc('anvil_setBalance', [contracts.wallet, hex(10n ** 24n)])
+    return new EvmWorkload(anvil, contracts, random)
+  }
+
+  /** One block of random transfers. */
+  async block(): Promise<void> {
+    const count = this.#random.below(TRANSFERS_PER_BLOCK_MAX + 1)
+    for (let transfer = 0; transfer < count; transfer++) {
+      const { call, credits } = await this.#random.pick(KINDS)(this)
+      this.expected.set(await this.anvil.send({ gas: GAS, ...call }), credits)
+      this.sent += 1
+    }
+    await this.anvil.mine(1)
+  }
+
+  /** Replaces up to six blocks; some of their transactions are gone for good. */
+  async reorganise(): Promise<void> {
+    await this.anvil.reorganise(1 + this.#random.below(DEPTH_MAX), () => this.#random.chance(0.2))
+  }
+
+  /** What the blocks above `height` of the node's chain must credit, summed for each block, address and asset. */
+  async creditsAbove(height: number): Promise<Map<string, bigint>> {
+    const sums = new Map<string, bigint>()
+    const tip = await this.anvil.height()
+    for (let at = height + 1; at <= tip; at++) {
+      const { hash, transactions } = await this.anvil.rpc<{ hash: string; transactions: string[] }>(
+        'eth_getBlockByNumber',
+        [hex(BigInt(at)), false],
+      )
+      const credits = transactions.flatMap((txid) => this.expected.get(txid) ?? [])
+      for (const { program, asset, amount } of credits) {
+        const key = `${hash} ${program} ${asset}`
+        sums.set(key, (sums.get(key) ?? 0n) + amount)
+      }
+    }
+    return sums
+  }
+
+  program(): Buffer {
+    return this.#random.pick(this.programs)
+  }
+
+  amount(): bigint {
+    return BigInt(1 + this.#random.below(1_000_000))
+  }
+
+  /** Some addresses, the same one more than once now and then, and an amount for each. */
+  many(): { to: string[]; values: bigint[]; total: bigint; programs: string[] } {
+    const programs = Array.from({ length: 1 + this.#random.below(6) }, () => this.program().toString('hex'))
+    const values = programs.map(() => this.amount())
+    const total = values.reduce((sum, value) => sum + value, 0n)
+    return { to: programs.map((program) => `0x${program}`), values, total, programs }
+  }
+}
+
+type Sending = {
+  readonly call: {
+    readonly to?: string
+    readonly value?: bigint
+    readonly data?: string
+    readonly gas?: number
+  }
+  readonly credits: readonly Credit[]
+}
+type Kind = (workload: EvmWorkload) => Promise<Sending>
+
+const ether = (program: string, amount: bigint): Credit => ({ program, asset: 'ETH_BASE', amount })
+const usdc = (program: string, amount: bigint): Credit => ({ program, asset: 'USDC_BASE', amount })
+
+/** One address and an amount. */
+function one(workload: EvmWorkload) {
+  const program = workload.program().toString('hex')
+  return { program, to: `0x${program}`, amount: workload.amount() }
+}
+
+const call = (to: string, signature: string, ...args: readonly Argument[]) => ({
+  to,
+  data: callData(signature, ...args),
+})
+
+const KINDS: readonly Kind[] = [
+  async function plain(workload) {
+    const { program, to, amount } = one(workload)
+    return { call: { to, value: amount }, credits: [ether(program, amount)] }
+  },
+  async function nothing(workload) {
+    return { call: { to: one(workload).to, value: 0n }, credits: [] }
+  },
+  async function batch(workload) {
+    const { to, values, total, programs } = workload.many()
+    return {
+      call: { ...call(workload.contracts.batch, 'pay(address[],uint256[])', to, values), value: total },
+      credits: programs.map((program, index) => ether(program, values[index] ?? 0n)),
+    }
+  },
+  async function wallet(workload) {
+    const { program, to, amount } = one(workload)
+    // The ABI of an empty `bytes`: an offset of three words, and a length of zero.
+    const data = `${callData('execute(address,uint256,bytes)', to, amount, 96n)}${'0'.repeat(64)}`
+    return { call: { to: workload.contracts.wallet, data }, credits: [ether(program, amount)] }
+  },
+  async function selfDestruct(workload) {
+    const { program, to, amount } = one(workload)
+    return {
+      call: { data: await bytecodeOf('SelfDestruct', to), value: amount },
+      credits: [ether(program, amount)],
+    }
+  },
+  async function reverted(workload) {
+    const { to, amount } = one(workload)
+    return {
+      call: { ...call(workload.contracts.batch, 'payAndRevert(address)', to), value: amount },
+      credits: [],
+    }
+  },
+  async function failsInside(workload) {
+    const { to, amount } = one(workload)
+    return {
+      call: { ...call(workload.contracts.batch, 'payInFailingCall(address)', to), value: amount },
+      credits: [],
+    }
+  },
+  async function token(workload) {
+    const { program, to, amount } = one(workload)
+    return { call: workload.contracts.token.mint(to, amount), credits: [usdc(program, amount)] }
+  },
+  async function tokenBatch(workload) {
+    const { to, values, programs } = workload.many()
+    return {
+      call: call(workload.contracts.token.contract, 'mintMany(address[],uint256[])', to, values),
+      credits: programs.map((program, index) => usdc(program, values[index] ?? 0n)),
+    }
+  },
+  async function tokenOfZero(workload) {
+    return { call: workload.contracts.token.mint(one(workload).to, 0n), credits: [] }
+  },
+  async function tokenReverted(workload) {
+    const { to, amount } = one(workload)
+    return {
+      call: call(workload.contracts.token.contract, 'revertAfter(address,uint256)', to, amount),
+      credits: [],
+    }
+  },
+  async function approval(workload) {
+    const { to, amount } = one(workload)
+    return {
+      call: call(workload.contracts.token.contract, 'approve(address,uint256)', to, amount),
+      credits: [],
+    }
+  },
+  async function sameSymbol(workload) {
+    const { to, amount } = one(workload)
+    return { call: workload.contracts.sameSymbol.mint(to, amount), credits: [] }
+  },
+  async function tokenWithFee(workload) {
+    const { to, amount } = one(workload)
+    return { call: workload.contracts.withFee.mint(to, amount), credits: [] }
+  },
+]
