@@ -10,6 +10,7 @@ const node: ChainNode = {
   furtherUrls: [],
   rpcSetting: 'LIVE_LITECOIN_RPC_URL',
   zmqUrl: null,
+  usdcContract: null,
   sandbox: null,
 }
 const deps = { clock: () => new Date(), openPrograms: async () => [] }
