@@ -8,6 +8,7 @@ import type { OpenDatabase } from '../db/open-database.ts'
 import { createHealthApp } from '../http/health.ts'
 import { createNetworkBoard } from '../http/network-board.ts'
 import { createReceiptPart } from '../http/receipts.ts'
+import { createRequestRecorder } from '../http/request-recorder.ts'
 import { type HttpPart, startHttpServer } from '../http/server.ts'
 import type { Log } from '../log.ts'
 import { createMetrics, serveMetrics } from '../metrics.ts'
@@ -157,7 +158,9 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     const people = openPeopleRole({ pool, clock, log, keyring, baseUrl, smtpUrl: config.smtpUrl })
     parts.push(people.part)
     const { findSignIn } = people
-    const shared = { pool, clock, log, keyring, prices, networks, notifier, findSignIn }
+    const recorder = createRequestRecorder({ pool, log })
+    stops.add('the request log', () => recorder.stop())
+    const shared = { pool, clock, log, keyring, prices, networks, notifier, findSignIn, recorder }
     parts.push(openApi({ ...shared, baseUrl, rateLimits, webhookAllowPrivate, sandbox }))
   }
   const server = await listenOrRefuse({ config, parts, log, metrics })

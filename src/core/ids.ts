@@ -16,6 +16,7 @@ export const ID_PREFIXES = {
   member: 'mem',
   apiKey: 'key',
   auditEntry: 'aud',
+  requestLog: 'log',
   payment: 'pay',
   balanceEntry: 'ent',
 } as const

@@ -9,6 +9,7 @@ import {
   sweepExpired,
   sweepIneligible,
 } from '../db/queries/delivery-upkeep.ts'
+import { deleteOldRequests } from '../db/queries/request-log.ts'
 import { withSystemTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { createFaultLog } from './fault-log.ts'
@@ -18,6 +19,7 @@ const ATTEMPT_DAYS = 30
 /** Spec §8. */
 const DELIVERED_EVENT_DAYS = 90
 const IDEMPOTENCY_KEY_HOURS = 72
+const REQUEST_DAYS = 30
 const PARTITION_DAYS_AHEAD = 7
 
 const SWEEP_EVERY_MS = 1_000
@@ -46,6 +48,7 @@ export async function applyRetention(pool: Pool): Promise<{ events: number; idem
   const idempotencyKeys = await inRounds(RETENTION_ROWS_MAX, () =>
     deleteOldIdempotencyKeys(pool, IDEMPOTENCY_KEY_HOURS),
   )
+  await inRounds(RETENTION_ROWS_MAX, () => deleteOldRequests(pool, REQUEST_DAYS, RETENTION_ROWS_MAX))
   return { events, idempotencyKeys }
 }
 

@@ -17,6 +17,8 @@ import { parseStrictQuery } from './strict-query.ts'
 export type ApiVariables = {
   Variables: {
     requestId: string
+    /** Who asks; absent until that is known. */
+    credential?: Credential
     /** What every answer to this request carries. */
     headers: { readonly [name: string]: string }
   }
@@ -41,6 +43,7 @@ export type Gate = {
 export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Promise<Answer> {
   const { deps } = gate
   const credential = await readCredential(gate, c)
+  c.set('credential', credential)
   c.set('headers', { ...c.get('headers'), ...spendRate(gate.limiter, credential) })
   checkRights(route, credential, deps.clock().getTime())
   const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))

@@ -9,6 +9,7 @@ import { addDocumentation } from './documentation.ts'
 import { createMarketReader } from './market.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 import { createRateLimiter } from './rate-limit.ts'
+import { recordRequest } from './record-request.ts'
 import { API_PREFIX, type Route } from './route.ts'
 import { ROUTES } from './routes.ts'
 import { createRulesCache } from './rules-cache.ts'
@@ -52,7 +53,13 @@ export function createApiApp(deps: ApiDeps): ApiApp {
 }
 
 async function respond(gate: Gate, route: Route, c: ApiContext): Promise<Response> {
-  const { status, body, headers } = await answerRequest(gate, route, c)
+  const startedAt = performance.now()
+  const { status, body, headers } = await answerRequest(gate, route, c).catch((error: unknown) => {
+    const code = error instanceof ApiProblem ? error.code : 'internal_error'
+    recordRequest(gate.deps, route, c, { status: ERRORS[code].status, code, startedAt })
+    throw error
+  })
+  recordRequest(gate.deps, route, c, { status, code: null, startedAt })
   if (status === 204) return new Response(null, { status, headers: c.get('headers') })
   return jsonResponse(c, status, body, headers)
 }

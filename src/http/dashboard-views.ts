@@ -4,7 +4,8 @@ import { formatCoinAmount, formatUsd } from '../core/money.ts'
 import type { PaymentRules, Tolerance } from '../core/payment-rules.ts'
 import type { DashboardApiKey } from '../db/queries/api-keys.ts'
 import type { StoredAuditEntry } from '../db/queries/audit-log.ts'
-import type { apiKeyView, auditEntryView, paymentRulesView } from '../wire/dashboard.ts'
+import type { LoggedRequest } from '../db/queries/request-log.ts'
+import type { apiKeyView, auditEntryView, paymentRulesView, requestLogView } from '../wire/dashboard.ts'
 
 /** A key as the dashboard shows it. */
 export function apiKeyViewOf(key: DashboardApiKey): z.output<typeof apiKeyView> {
@@ -71,3 +72,21 @@ const toleranceView = ({ basisPoints, capCents }: Tolerance) => ({
   percent: formatUsd(BigInt(basisPoints)),
   cap_usd: formatUsd(capCents),
 })
+
+/** A request as the dashboard shows it. */
+export function requestLogViewOf(request: LoggedRequest): z.output<typeof requestLogView> {
+  return {
+    id: request.id,
+    object: 'request_log',
+    livemode: request.livemode,
+    request_id: request.requestId,
+    caller: request.caller,
+    method: request.method,
+    route: request.route,
+    path: request.path,
+    status: request.status,
+    error_code: request.errorCode,
+    duration_ms: request.durationMs,
+    created_at: request.createdAt.toISOString(),
+  }
+}

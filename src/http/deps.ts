@@ -6,6 +6,7 @@ import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import type { NetworkBoard } from './network-board.ts'
 import type { RateLimits } from './rate-limit.ts'
+import type { RequestRecorder } from './request-recorder.ts'
 import type { FindSignIn } from './session-credential.ts'
 
 /** What the API is made of. Everything that reaches the outside world comes in here. */
@@ -25,6 +26,8 @@ export type ApiDeps = {
   readonly sandbox?: Pick<SandboxControl, 'payInvoice'>
   /** Whether test endpoints may be plain, literal or private addresses. */
   readonly webhookAllowPrivate: boolean
+  /** Keeps what was asked, for the merchant's request log. */
+  readonly recorder?: Pick<RequestRecorder, 'record'>
   /** Who a dashboard's cookie is of; absent where no dashboard is served. */
   readonly findSignIn?: FindSignIn
   /** Milliseconds that only ever grow, for caches and rate limits; the process's own unless given. */

@@ -11,8 +11,10 @@ import { disableWebhookEndpointRoute } from './routes/disable-webhook-endpoint.t
 import { getCheckoutSessionRoute } from './routes/get-checkout-session.ts'
 import { getEventRoute } from './routes/get-event.ts'
 import { getInvoiceRoute } from './routes/get-invoice.ts'
+import { getMerchantRoute } from './routes/get-merchant.ts'
 import { getPaymentLinkRoute } from './routes/get-payment-link.ts'
 import { getPaymentRulesRoute } from './routes/get-payment-rules.ts'
+import { getStatisticsRoute } from './routes/get-statistics.ts'
 import { getWebhookEndpointRoute } from './routes/get-webhook-endpoint.ts'
 import { listApiKeysRoute } from './routes/list-api-keys.ts'
 import { listAssetsRoute } from './routes/list-assets.ts'
@@ -25,6 +27,7 @@ import { listEventsRoute } from './routes/list-events.ts'
 import { listInvoicesRoute } from './routes/list-invoices.ts'
 import { listPaymentLinksRoute } from './routes/list-payment-links.ts'
 import { listRatesRoute } from './routes/list-rates.ts'
+import { listRequestLogsRoute } from './routes/list-request-logs.ts'
 import { listWebhookEndpointsRoute } from './routes/list-webhook-endpoints.ts'
 import { payTestInvoiceRoute } from './routes/pay-test-invoice.ts'
 import { queueEventRoute } from './routes/queue-event.ts'
@@ -32,6 +35,7 @@ import { recoverEventsRoute } from './routes/recover-events.ts'
 import { resolveInvoiceRoute } from './routes/resolve-invoice.ts'
 import { revokeApiKeyRoute } from './routes/revoke-api-key.ts'
 import { rotateWebhookSecretRoute } from './routes/rotate-webhook-secret.ts'
+import { updateMerchantRoute } from './routes/update-merchant.ts'
 import { updatePaymentLinkRoute } from './routes/update-payment-link.ts'
 import { updatePaymentRulesRoute } from './routes/update-payment-rules.ts'
 import { verifyWebhookEndpointRoute } from './routes/verify-webhook-endpoint.ts'
@@ -77,4 +81,8 @@ export const ROUTES: readonly Route[] = [
   getPaymentRulesRoute,
   updatePaymentRulesRoute,
   listAuditEntriesRoute,
+  getMerchantRoute,
+  updateMerchantRoute,
+  getStatisticsRoute,
+  listRequestLogsRoute,
 ]

@@ -88,3 +88,83 @@ export const auditEntryList = listOf(auditEntryView)
 export const listAuditEntriesQuery = z
   .strictObject({ ...listParameters('aud') })
   .superRefine(refuseTwoPositions)
+
+export const requestLogView = z
+  .object({
+    id: idView('log'),
+    object: z.literal('request_log'),
+    livemode: z.boolean(),
+    request_id: z.string(),
+    caller: z.string().meta({ description: 'The API key or the person.' }),
+    method: z.string(),
+    route: z.string(),
+    path: z.string(),
+    status: z.int(),
+    error_code: z.string().nullable(),
+    duration_ms: z.int(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'RequestLog' })
+export const requestLogList = listOf(requestLogView)
+export const listRequestLogsQuery = z
+  .strictObject({
+    ...listParameters('log'),
+    failed: z.literal('true').meta({ description: 'Only those that were refused or failed.' }).optional(),
+  })
+  .superRefine(refuseTwoPositions)
+
+export const statisticsQuery = z.strictObject({
+  days: z
+    .string()
+    .regex(/^(?:[1-9]|[1-8][0-9]|90)$/, 'Must be a whole number from 1 to 90')
+    .meta({ description: 'How many days, today included; 30 unless given.' })
+    .optional(),
+})
+export const statisticsView = z
+  .object({
+    object: z.literal('statistics'),
+    livemode: z.boolean(),
+    days: z.array(
+      z.object({
+        day: z.string().meta({ format: 'date' }),
+        opened: z.int(),
+        paid: z.int(),
+        paid_usd: z.string(),
+        exceptions: z.int(),
+      }),
+    ),
+    assets: z.array(
+      z.object({ asset: assetName, paid: z.int(), paid_usd: z.string(), median_seconds_to_pay: z.int() }),
+    ),
+    webhooks: z.object({ attempts: z.int(), ok: z.int() }),
+  })
+  .meta({ id: 'Statistics' })
+
+export const merchantView = z
+  .object({
+    id: idView('mer'),
+    object: z.literal('merchant'),
+    name: z.string().meta({ description: 'The name of the shop; buyers see it unless a brand name is set.' }),
+    email: z.string(),
+    brand_name: z.string().nullable(),
+    brand_colour: z.string().nullable(),
+    logo_url: z.string().nullable(),
+    role: z.enum(['owner', 'admin', 'member', 'viewer']).meta({ description: 'Yours.' }),
+    live_assets: z.array(assetName).meta({ description: 'Assets whose live network this server follows.' }),
+    created_at: timestamp,
+  })
+  .meta({ id: 'Merchant' })
+export const updateMerchantBody = z.strictObject({
+  brand_name: text(1, 120).nullable().optional(),
+  brand_colour: z
+    .string()
+    .regex(/^#[0-9a-fA-F]{6}$/, 'Must be a colour such as "#1a73e8"')
+    .nullable()
+    .optional(),
+  logo: z
+    .string()
+    .max(60_000)
+    .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'Must be a PNG, JPEG or WebP picture in base64')
+    .nullable()
+    .optional(),
+})

@@ -41,6 +41,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
   rotateWebhookSecret: () => ({ grace_seconds: 0 }),
   queueEvent: (own) => ({ endpoint_id: own.webhookEndpoint }),
   recoverEvents: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
+  updateMerchant: () => ({ brand_name: 'Coffee', brand_colour: '#1a73e8', logo: ONE_PIXEL }),
   createApiKey: () => ({ name: 'Server', scopes: ['invoices:read'] }),
   updatePaymentRules: () => ({
     accepted_assets: ['BTC', 'LTC'],
@@ -53,6 +54,9 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     reopen_expired: true,
   }),
 }
+/** A PNG of one dot, too small for a logo. */
+const ONE_PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 /** Fields that a route knows besides those of its good body. */
 const OTHER_FIELDS: { readonly [operationId: string]: readonly string[] } = { createInvoice: ['amount'] }
 

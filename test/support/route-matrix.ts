@@ -65,6 +65,10 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   getPaymentRules: {},
   updatePaymentRules: { body: () => ({ window_minutes: 30 }) },
   listAuditEntries: {},
+  getMerchant: {},
+  updateMerchant: { body: () => ({ brand_colour: '#1a73e8' }) },
+  getStatistics: {},
+  listRequestLogs: {},
 }
 
 /** What the matrix knows of a route. */

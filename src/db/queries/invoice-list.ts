@@ -88,7 +88,7 @@ export async function listInvoices(
 }
 
 /** The smallest id that an invoice made so many milliseconds after `ms` can have. */
-function firstIdAt(ms: number | undefined, later: number): string | null {
+export function firstIdAt(ms: number | undefined, later: number): string | null {
   if (ms === undefined) return null
   return formatId('invoice', uuidv7(Math.min(Math.max(ms + later, 0), UUID_MS_MAX), new Uint8Array(10)))
 }

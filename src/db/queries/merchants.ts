@@ -30,3 +30,41 @@ export async function loadMerchantName(db: Queryable, merchantId: string): Promi
   )
   return rows[0]?.name ?? null
 }
+
+export type MerchantProfile = {
+  readonly name: string
+  readonly email: string
+  readonly brandName: string | null
+  readonly brandColour: string | null
+  readonly logoDigest: string | null
+  readonly createdAt: Date
+}
+
+/** A merchant with the look of its pages. By primary keys. */
+export async function loadMerchantProfile(
+  db: Queryable,
+  merchantId: string,
+): Promise<MerchantProfile | null> {
+  const { rows } = await db.query<{
+    name: string
+    email: string
+    brand_name: string | null
+    colour: string | null
+    logo_digest: string | null
+    created_at: Date
+  }>(
+    `select merchant.name, merchant.email, branding.name as brand_name, colour, logo_digest, merchant.created_at
+     from merchant left join branding on branding.merchant_id = merchant.id where merchant.id = $1`,
+    [merchantId],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    name: row.name,
+    email: row.email,
+    brandName: row.brand_name,
+    brandColour: row.colour,
+    logoDigest: row.logo_digest,
+    createdAt: row.created_at,
+  }
+}

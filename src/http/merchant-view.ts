@@ -1,0 +1,32 @@
+import type { z } from 'zod'
+import { ASSET_IDS, networkOf } from '../core/assets.ts'
+import { loadMerchantProfile } from '../db/queries/merchants.ts'
+import { withTransaction } from '../db/transaction.ts'
+import type { merchantView } from '../wire/dashboard.ts'
+import { ApiProblem } from './problem.ts'
+import type { RouteDeps, RouteRequest } from './route.ts'
+
+/** The merchant as the person at the dashboard sees it. */
+export async function merchantViewOf(
+  deps: RouteDeps,
+  { tenant, person }: Pick<RouteRequest, 'tenant' | 'person'>,
+): Promise<z.output<typeof merchantView>> {
+  const [profile, networks] = await Promise.all([
+    withTransaction(deps.pool, tenant, (tx) => loadMerchantProfile(tx, tenant.merchantId)),
+    deps.networks.read(),
+  ])
+  if (profile === null || person === null) throw new ApiProblem('not_found')
+  const { name, email, brandName, brandColour, logoDigest, createdAt } = profile
+  return {
+    id: tenant.merchantId,
+    object: 'merchant',
+    name,
+    email,
+    brand_name: brandName,
+    brand_colour: brandColour,
+    logo_url: logoDigest === null ? null : `/logo/${tenant.merchantId}/${logoDigest}.webp`,
+    role: person.role,
+    live_assets: ASSET_IDS.filter((asset) => networks.stateOf(networkOf(asset, true)) !== undefined),
+    created_at: createdAt.toISOString(),
+  }
+}

@@ -1,0 +1,53 @@
+import type { Pool } from '../db/pool.ts'
+import { insertRequests, type LoggedRequest } from '../db/queries/request-log.ts'
+import type { Log } from '../log.ts'
+
+/** Gathers requests and writes them together: a request never waits for its own record. */
+export type RequestRecorder = {
+  record(request: LoggedRequest): void
+  /** Writes what is gathered. */
+  stop(): Promise<void>
+}
+
+const WRITE_EVERY_MS = 500
+const BATCH_MAX = 500
+/** Beyond this, records are dropped and counted: the database is away, and memory is for requests. */
+const GATHERED_MAX = 5_000
+
+export function createRequestRecorder(deps: { pool: Pool; log: Log }): RequestRecorder {
+  const { pool, log } = deps
+  let gathered: LoggedRequest[] = []
+  let dropped = 0
+  let timer: NodeJS.Timeout | null = null
+  let writing: Promise<void> = Promise.resolve()
+  const write = async (): Promise<void> => {
+    timer = null
+    const batch = gathered.slice(0, BATCH_MAX)
+    gathered = gathered.slice(BATCH_MAX)
+    if (batch.length === 0) return
+    try {
+      await insertRequests(pool, batch)
+    } catch (error) {
+      dropped += batch.length
+      log.warn({ err: error, dropped }, 'requests could not be written to the request log')
+    }
+    if (gathered.length > 0) plan()
+  }
+  const plan = (): void => {
+    timer ??= setTimeout(() => {
+      writing = writing.then(write)
+    }, WRITE_EVERY_MS).unref()
+  }
+  return {
+    record: (request) => {
+      if (gathered.length >= GATHERED_MAX) dropped += 1
+      else gathered.push(request)
+      plan()
+    },
+    stop: async () => {
+      if (timer !== null) clearTimeout(timer)
+      await writing
+      for (let rounds = 0; gathered.length > 0 && rounds < GATHERED_MAX / BATCH_MAX; rounds++) await write()
+    },
+  }
+}

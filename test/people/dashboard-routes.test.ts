@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRequestRecorder } from '../../src/http/request-recorder.ts'
+import { createTestApi } from '../support/api.ts'
+import { createTestPeople, type TestPeople } from '../support/people.ts'
+
+let people: TestPeople
+beforeAll(async () => {
+  people = await createTestPeople()
+})
+afterAll(() => people.drop())
+
+test('a key made at the dashboard works with its scopes, and not a second after it was revoked', async () => {
+  const { browser } = await people.signUp('Ann')
+  const made = await browser.ask('POST', '/api/v1/api-keys', { name: 'Server', scopes: ['invoices:read'] })
+  const { key, id } = made.body
+  const plain = people.browser()
+  const call = (method: 'GET' | 'POST') =>
+    plain.ask(method, '/api/v1/invoices', method === 'GET' ? undefined : { usd_amount: '10', asset: 'LTC' }, {
+      authorization: `Bearer ${key}`,
+    })
+  expect((await call('GET')).status).toBe(200)
+  expect((await call('POST')).body.error.code).toBe('scope_missing')
+  const listed = await browser.ask('GET', '/api/v1/api-keys')
+  expect(listed.body.data).toMatchObject([
+    { id, name: 'Server', last_characters: key.slice(-4), revoked_at: null },
+  ])
+  expect(listed.text).not.toContain(key)
+  const revoked = await browser.ask('POST', `/api/v1/api-keys/${id}/revoke`)
+  expect(revoked.body.revoked_at).not.toBeNull()
+  people.api.time.advance(1_000)
+  expect((await call('GET')).status).toBe(401)
+})
+
+test('payment rules that are set govern the next invoice, and impossible ones are refused by name', async () => {
+  const { browser } = await people.signUp('Ben')
+  const set = (body: object) => browser.ask('PATCH', '/api/v1/payment-rules', body)
+  const changed = await set({
+    accepted_assets: ['LTC', 'BTC'],
+    default_asset: 'LTC',
+    window_minutes: 15,
+    minimums: { LTC: '0.05' },
+    tolerance_under: { percent: '0.50', cap_usd: '1.00' },
+  })
+  expect(changed.status, changed.text).toBe(200)
+  expect(changed.body).toMatchObject({
+    accepted_assets: ['BTC', 'LTC'],
+    window_minutes: 15,
+    minimums: { LTC: '0.05' },
+    tolerance_under: { percent: '0.50', cap_usd: '1.00' },
+  })
+  people.api.time.advance(1_000)
+  const invoice = await browser.ask('POST', '/api/v1/invoices', { usd_amount: '10' })
+  expect(invoice.body.asset).toBe('LTC')
+  expect(Date.parse(invoice.body.expires_at) - Date.parse(invoice.body.created_at)).toBe(15 * 60_000)
+  const small = await browser.ask('POST', '/api/v1/invoices', { amount: '0.04', asset: 'LTC' })
+  expect(small.body.error.code).toBe('amount_too_small')
+  const refused = [
+    [{ default_asset: 'SOL' }, 'default_asset'],
+    [{ accepted_assets: ['BTC'] }, 'accepted_assets'],
+    [{ confirmations: { LTC: ['safe', 1, 1] } }, 'confirmations.LTC'],
+    [{ minimums: { BTC: '0.0000000001' } }, 'minimums.BTC'],
+  ] as const
+  for (const [body, param] of refused) {
+    const answer = await set(body)
+    expect([answer.status, answer.body.error.param]).toEqual([400, param])
+  }
+})
+
+test('the look of the pages is set, kept and taken back; a file that is no picture is refused', async () => {
+  const { browser } = await people.signUp('Cem')
+  const set = (body: object) => browser.ask('PATCH', '/api/v1/merchant', body)
+  expect((await set({ brand_name: 'Çem’s Coffee', brand_colour: '#1A73E8' })).body).toMatchObject({
+    name: 'Shop of Cem',
+    brand_name: 'Çem’s Coffee',
+    brand_colour: '#1a73e8',
+    role: 'owner',
+  })
+  const refused = await set({ logo: Buffer.from('<svg/>').toString('base64') })
+  expect([refused.status, refused.body.error.param]).toEqual([400, 'logo'])
+  expect((await set({ brand_name: null })).body.brand_name).toBeNull()
+  expect((await browser.ask('GET', '/api/v1/merchant')).body.brand_colour).toBe('#1a73e8')
+})
+
+test('the figures of the home page add up the invoices of the days asked for, in one mode', async () => {
+  const { browser, merchantId } = await people.signUp('Dan')
+  for (let at = 0; at < 3; at++) {
+    await browser.ask('POST', '/api/v1/invoices', { usd_amount: '10.50', asset: 'LTC' })
+  }
+  await browser.ask(
+    'POST',
+    '/api/v1/invoices',
+    { usd_amount: '99', asset: 'LTC' },
+    { 'paylink-mode': 'live' },
+  )
+  await people.api.database.owner.query(
+    `update invoice set status = 'paid', paid_at = created_at + interval '90 seconds'
+     where id in (select id from invoice where merchant_id = $1 and not livemode limit 2)`,
+    [merchantId],
+  )
+  const { body } = await browser.ask('GET', '/api/v1/statistics')
+  const day = new Date().toISOString().slice(0, 10)
+  expect(body.days).toEqual([{ day, opened: 3, paid: 2, paid_usd: '21.00', exceptions: 0 }])
+  expect(body.assets).toEqual([{ asset: 'LTC', paid: 2, paid_usd: '21.00', median_seconds_to_pay: 90 }])
+})
+
+test('requests of keys stand in the log with how they ended, without keys or bodies, one mode apart from the other', async () => {
+  const { database, deps } = people.api
+  const recorder = createRequestRecorder({ pool: database.pools.api, log: deps.log })
+  const api = await createTestApi({ recorder })
+  try {
+    const merchant = await api.addMerchant()
+    const call = (key: string, amount: string) =>
+      api.call('POST', '/invoices?', { key, body: { usd_amount: amount, asset: 'LTC' } })
+    await call(merchant.testKey, '10')
+    await call(merchant.testKey, 'secret')
+    await call(merchant.liveKey, '10')
+    await recorder.stop()
+    const { rows } = await database.owner.query(
+      'select livemode, method, route, status, error_code from request_log where merchant_id = $1 order by id',
+      [merchant.id],
+    )
+    expect(rows).toEqual([
+      { livemode: false, method: 'POST', route: '/invoices', status: 201, error_code: null },
+      { livemode: false, method: 'POST', route: '/invoices', status: 400, error_code: 'parameter_invalid' },
+      { livemode: true, method: 'POST', route: '/invoices', status: 201, error_code: null },
+    ])
+    const whole = JSON.stringify((await database.owner.query('select * from request_log')).rows)
+    for (const secret of [merchant.testKey, merchant.liveKey, 'secret']) expect(whole).not.toContain(secret)
+  } finally {
+    await api.drop()
+  }
+})
