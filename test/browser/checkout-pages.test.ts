@@ -1,7 +1,11 @@
 import { mkdir } from 'node:fs/promises'
+import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CoinOffer } from '../../src/core/checkout/coin-offers.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
+import type { PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
@@ -41,26 +45,122 @@ const PAGES: { [name: string]: { invoice: Invoice; nowMs: number; merchantName?:
   },
 }
 
+const COINS: CoinOffer[] = [
+  { asset: 'BTC', available: true, reason: null, amount: 51_234n },
+  { asset: 'LTC', available: true, reason: null, amount: 41_230_000n },
+  { asset: 'ETH', available: true, reason: null, amount: 123_456_789_012_345_678n },
+  { asset: 'ETH_BASE', available: false, reason: 'asset_unavailable', amount: null },
+  { asset: 'USDC_BASE', available: false, reason: 'rate_unavailable', amount: null },
+  { asset: 'SOL', available: false, reason: 'amount_too_small', amount: null },
+]
+const OPEN: Extract<PaymentPageFacts, { kind: 'open' }> = {
+  kind: 'open',
+  tenant: { merchantId: 'mer_01jd8x5v7k0000000000000000', livemode: false },
+  merchantName: 'Blue Heron Books',
+  linkName: 'The complete guide to wading birds, second edition',
+  usdCents: 4_999n,
+  expiresAtMs: null,
+  durationMinutes: 60,
+  defaultAsset: 'LTC',
+  coins: COINS,
+}
+const { awaiting, expired, paid, overpaid } = INVOICES_BY_PAGE
+const READING = {
+  network: 'litecoin-test',
+  tipHeight: 2_812_345,
+  tipHash: 'c'.repeat(64),
+  readAtMs: EXPIRES_AT_MS + 2_000,
+  providers: ['node.example', 'esplora.example'],
+} as const
+const LOGO = { path: `/logo/mer_x/${'a'.repeat(32)}.webp`, width: 200, height: 72 }
+
+/** Pages that are more than an invoice: what puts them there, and the path on which they are. */
+const MORE_PAGES: { [name: string]: (name: string) => string } = {
+  open: () => `${server.showLink('pl_open', OPEN)}`,
+  open_session: () =>
+    server.showLink('pl_session', {
+      ...OPEN,
+      tenant: { ...OPEN.tenant, livemode: true },
+      expiresAtMs: NOW_MS + 30 * 60_000,
+    }),
+  open_none: () =>
+    server.showLink('pl_none', {
+      ...OPEN,
+      coins: COINS.map((coin) => ({ ...coin, available: false, amount: null, reason: 'rate_unavailable' })),
+    }),
+  bad_amount: () => server.showLink('pl_bad', { kind: 'bad_amount', tenant: OPEN.tenant }),
+  nothing: () => `${server.url}/l/pl_nothing`,
+  switchable: () =>
+    server.show('switchable', { ...awaiting, id: 'inv_switchable' }, 'Blue Heron Books', {
+      otherCoins: COINS.filter(({ asset }) => asset !== 'LTC'),
+    }),
+  expired_reopenable: () =>
+    server.show(
+      'reopenable',
+      { ...expired, id: 'inv_reopenable', expiryReading: READING },
+      'Blue Heron Books',
+      { reopenable: true },
+    ),
+  watching: () =>
+    `${server.show('watching', { ...expired, id: 'inv_watching', expiryReading: READING })}?watch=1`,
+  receipt: () => `${server.show('receipt', { ...paid, id: 'inv_receipt' })}/receipt`,
+  receipt_overpaid: () => `${server.show('receipt2', { ...overpaid, id: 'inv_receipt2' })}/receipt`,
+}
+
 const ALL_LAYOUTS = [
   { name: 'light-1440', colorScheme: 'light', width: 1440, javaScriptEnabled: true },
   { name: 'dark-320-no-js', colorScheme: 'dark', width: 320, javaScriptEnabled: false },
+  { name: 'light-320-rtl', colorScheme: 'light', width: 320, javaScriptEnabled: true, language: 'ar' },
+  { name: 'dark-1440-rtl', colorScheme: 'dark', width: 1440, javaScriptEnabled: true, language: 'ar' },
   { name: 'light-320', colorScheme: 'light', width: 320, javaScriptEnabled: true },
   { name: 'dark-1440', colorScheme: 'dark', width: 1440, javaScriptEnabled: true },
 ] as const
-/** The first two differ from each other in everything; `npm run test:long` draws all four. */
-const LAYOUTS = process.env.LONG === '1' ? ALL_LAYOUTS : ALL_LAYOUTS.slice(0, 2)
+/** The first four hold every value of every kind; `npm run test:long` draws all six. */
+const LAYOUTS: readonly Layout[] = process.env.LONG === '1' ? ALL_LAYOUTS : ALL_LAYOUTS.slice(0, 4)
+type Layout = {
+  name: string
+  colorScheme: 'light' | 'dark'
+  width: number
+  javaScriptEnabled: boolean
+  language?: string
+}
 
 let server: CheckoutServer
 let browser: Browser
 beforeAll(async () => {
   server = await startCheckoutServer({ sandbox: { serves: () => true, payInvoice: async () => {} } })
   browser = await launchBrowser()
+  const bytes = await sharp({
+    text: { text: '<span foreground="#0a6b8a">Blue Heron</span>', rgba: true, dpi: 180 },
+  })
+    .webp()
+    .toBuffer()
+  server.brand({ colour: '#ffb400', logo: LOGO }, new Uint8Array(bytes))
   await mkdir(SCREENSHOTS, { recursive: true })
 })
 afterAll(async () => {
   await browser?.close()
   await server?.close()
 })
+
+/** Puts a page where a browser can find it, and gives its URL. */
+function put(name: string): string {
+  const more = MORE_PAGES[name]
+  server.state.nowMs = NOW_MS
+  if (more !== undefined) return more(name)
+  const shown = PAGES[name]
+  if (shown === undefined) throw new Error(`no page ${name}`)
+  server.state.nowMs = shown.nowMs
+  return server.show(name, { ...shown.invoice, id: `inv_${name}` }, shown.merchantName)
+}
+
+/** What axe finds that keeps somebody from paying, as `rule: element`. */
+async function seriousFaults(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze()
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 120)}`))
+}
 
 /** The page's words, without those that only one of the two ways of drawing it has. */
 const wordsOf = (page: Page): Promise<string> =>
@@ -81,29 +181,34 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       colorScheme: layout.colorScheme,
       javaScriptEnabled: layout.javaScriptEnabled,
       timezoneId: 'UTC',
+      locale: layout.language ?? 'en-US',
     })
   })
   afterAll(() => context.close())
 
-  test.each(Object.keys(PAGES))('the page of %s is whole, clean and readable', async (name) => {
-    const shown = PAGES[name]
-    if (shown === undefined) throw new Error(`no page ${name}`)
-    server.state.nowMs = shown.nowMs
-    const url = server.show(name, { ...shown.invoice, id: `inv_${name}` }, shown.merchantName)
-    const page = await context.newPage()
-    const complaints = complaintsOf(page)
-    await page.goto(url)
-    await page.screenshot({ path: `${SCREENSHOTS}${name}-${layout.name}.png`, fullPage: true })
-    expect(await page.locator('h1').count()).toBe(1)
-    expect(await overflow(page)).toBe(0)
-    expect(await lowContrast(page)).toEqual([])
-    expect(await smallTargets(page)).toEqual([])
-    expect(await unnamed(page)).toEqual([])
-    words[name] ??= new Set()
-    words[name].add(await wordsOf(page))
-    expect(complaints).toEqual([])
-    await page.close()
-  })
+  test.each([...Object.keys(PAGES), ...Object.keys(MORE_PAGES)])(
+    'the page of %s is whole, clean and readable',
+    async (name) => {
+      const url = put(name)
+      const page = await context.newPage()
+      const complaints = complaintsOf(page)
+      await page.goto(url)
+      await page.screenshot({ path: `${SCREENSHOTS}${name}-${layout.name}.png`, fullPage: true })
+      expect(await page.locator('h1').count()).toBe(1)
+      expect(await overflow(page)).toBe(0)
+      expect(await lowContrast(page)).toEqual([])
+      expect(await smallTargets(page)).toEqual([])
+      expect(await unnamed(page)).toEqual([])
+      // axe waits with timers, which stand still where the page may run no script.
+      if (layout.javaScriptEnabled) expect(await seriousFaults(page)).toEqual([])
+      expect(await page.locator('html').getAttribute('dir')).toBe(layout.language === 'ar' ? 'rtl' : 'ltr')
+      words[`${name} ${layout.language}`] ??= new Set()
+      words[`${name} ${layout.language}`]?.add(await wordsOf(page))
+      // The browser itself tells of a page that is not there, and that is what two of them are about.
+      expect(complaints.filter((text) => !text.includes('Failed to load resource'))).toEqual([])
+      await page.close()
+    },
+  )
 })
 
 test('with script and without, every page says the same', () => {

@@ -11,7 +11,7 @@ import {
   reviewReasonOf,
   statusReasonOf,
 } from '../invoice/status.ts'
-import type { Invoice, Payment, PaymentReviewReason, ReviewReason } from '../invoice/types.ts'
+import type { ChainReading, Invoice, Payment, PaymentReviewReason, ReviewReason } from '../invoice/types.ts'
 import { fingerprint } from './fingerprint.ts'
 
 /**
@@ -79,6 +79,8 @@ export type CheckoutView = {
   /** The merchant took what had come as full payment. */
   readonly accepted: boolean
   readonly payments: readonly CheckoutPayment[]
+  /** What was read of the chain before the page said that nothing came; null where it does not say so. */
+  readonly expiryReading: ChainReading | null
 }
 
 /** The whole content of an invoice's page at `nowMs`, from the facts alone. */
@@ -115,6 +117,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHe
       blockHash: payment.block?.hash ?? null,
       reviewReason: isUnderReview(payment) ? payment.reviewReason : null,
     })),
+    expiryReading: state === 'expired' ? invoice.expiryReading : null,
   }
   return { version: fingerprint(content), ...content }
 }

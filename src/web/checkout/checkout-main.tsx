@@ -8,6 +8,7 @@ import { CopyFields, ScanBox } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
+import { WhyExpired } from './why-expired.tsx'
 import { milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
 
 /**
@@ -173,6 +174,7 @@ function SettledBody({ page }: { page: CheckoutPage }) {
       {page.view.state === 'expired' && <AfterExpiry page={page} />}
       <Notes page={page} />
       <Receipt page={page} />
+      <WhyExpired page={page} />
       {page.view.paidAtMs !== null && (
         <p class="links">
           <a class="button second" id="receipt" href={`./${page.token}/receipt${page.langQuery}`}>

@@ -1,0 +1,294 @@
+import { createServer } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { ASSET_IDS } from '../../src/core/assets.ts'
+import { expireInvoices } from '../../src/flows/expire-invoices.ts'
+import { openCheckout } from '../../src/roles/checkout.ts'
+import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { complaintsOf } from '../support/page-checks.ts'
+
+/** Payment links and sessions as buyers meet them: the real API, database, tokens and browser. */
+
+let api: TestApi
+let browser: Browser
+let baseUrl: string
+let stop: () => Promise<void>
+let merchant: TestMerchant
+
+beforeAll(async () => {
+  api = await createTestApi()
+  browser = await launchBrowser()
+  const checkout = openCheckout({ ...api.deps, listenUrl: api.database.urls.api, sandbox: null })
+  const server = createServer(getRequestListener(checkout.part.fetch))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  baseUrl = `http://127.0.0.1:${address.port}`
+  stop = async () => {
+    checkout.endStreams()
+    await checkout.stop()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
+beforeEach(async () => {
+  merchant = await api.addMerchant()
+  api.time.advance(1_000)
+})
+afterAll(async () => {
+  await browser?.close()
+  await stop?.()
+  await api?.drop()
+})
+
+type Link = { id: string; slug: string }
+async function makeLink(change: object = {}): Promise<Link> {
+  const body = { name: 'Coffee beans', usd_amount: '25.00', allow_dynamic_amount: true, ...change }
+  const made = await api.call('POST', '/payment-links', { key: merchant.testKey, body })
+  if (made.status !== 201) throw new Error(made.text)
+  return made.body
+}
+async function makeSession(link: Link, change: object = {}): Promise<string> {
+  const body = { order_reference: `order-${crypto.randomUUID()}`, usd_amount: '49.99', ...change }
+  const path = `/payment-links/${link.id}/checkout-sessions`
+  const made = await api.call('POST', path, { key: merchant.testKey, body })
+  if (made.status !== 201) throw new Error(made.text)
+  const url = new URL(made.body.checkout_url)
+  return url.pathname + url.search
+}
+async function invoices(): Promise<number> {
+  const { rows } = await api.database.owner.query<{ count: number }>(
+    'select count(*)::int as count from invoice',
+  )
+  return rows[0]?.count ?? -1
+}
+const post = (path: string, form: [string, string][] | string, headers: Record<string, string> = {}) =>
+  fetch(baseUrl + path, {
+    method: 'POST',
+    body: typeof form === 'string' ? form : new URLSearchParams(form),
+    redirect: 'manual',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+  })
+
+test('a buyer opens a session’s page, chooses a coin, continues, changes the coin, and comes back to the same payment', async () => {
+  const path = await makeSession(await makeLink())
+  const before = await invoices()
+  const page = await browser.newPage({ locale: 'de-DE' })
+  const complaints = complaintsOf(page)
+  await page.goto(baseUrl + path)
+  expect((await page.locator('h1').textContent())?.replace(/\s/u, ' ')).toBe('49,99 $')
+  expect(await page.locator('html').getAttribute('lang')).toBe('de')
+  expect(await invoices()).toBe(before)
+  await page.locator('#coin-LTC').check()
+  await page.locator('#continue').click()
+  await page.waitForURL('**/i/*')
+  expect(await page.locator('h1').textContent()).toMatch(/^[0-9.]+ LTC senden$/)
+  expect(await invoices()).toBe(before + 1)
+  const own = page.url()
+  await page.locator('#switch-summary').click()
+  await page.locator('#coin-BTC').check()
+  await page.locator('#switch-coin').click()
+  await expect.poll(() => page.locator('h1').textContent()).toMatch(/^[0-9.]+ BTC senden$/)
+  expect(page.url()).toBe(own)
+  await page.goto(baseUrl + path)
+  expect(page.url()).toBe(own)
+  expect(await invoices()).toBe(before + 1)
+  expect(complaints).toEqual([])
+  await page.close()
+})
+
+test('all of it works without script, and the language of the URL goes with it', async () => {
+  const { slug } = await makeLink()
+  const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en-US' })
+  const page = await context.newPage()
+  await page.goto(`${baseUrl}/l/${slug}?usd=12.50&lang=ar`)
+  expect(await page.locator('html').getAttribute('dir')).toBe('rtl')
+  await page.locator('#coin-LTC').check()
+  await page.locator('#continue').click()
+  expect(new URL(page.url()).search).toBe('?lang=ar')
+  expect(await page.locator('html').getAttribute('lang')).toBe('ar')
+  await page.locator('#switch-summary').click()
+  await page.locator('#coin-BTC').check()
+  await page.locator('#switch-coin').click()
+  expect(await page.locator('#amount-value').textContent()).toContain('BTC')
+  expect(new URL(page.url()).search).toBe('?lang=ar')
+  await context.close()
+})
+
+test('opening, reloading, prefetching and asking for the head make nothing', async () => {
+  const { slug } = await makeLink()
+  const session = await makeSession(await makeLink())
+  const before = await invoices()
+  for (const path of [`/l/${slug}`, `/l/${slug}?usd=5`, session]) {
+    for (const method of ['GET', 'HEAD'])
+      expect((await fetch(baseUrl + path, { method, headers: { purpose: 'prefetch' } })).status).toBe(200)
+  }
+  expect(await invoices()).toBe(before)
+})
+
+test('a coin without a price disables its card alone, and says why', async () => {
+  const { slug } = await makeLink()
+  api.unpriced.add('BTC')
+  const page = await browser.newPage()
+  await page.goto(`${baseUrl}/l/${slug}`)
+  expect(await page.locator('#coin-BTC').isDisabled()).toBe(true)
+  expect(await page.locator('label[for=coin-BTC]').textContent()).toContain('No current price')
+  expect(await page.locator('#coin-LTC').isEnabled()).toBe(true)
+  const refused = await post(`/l/${slug}`, [['asset', 'BTC']])
+  expect(refused.status).toBe(503)
+  expect(await refused.text()).toContain('That coin cannot be used right now')
+  for (const asset of ASSET_IDS) api.unpriced.add(asset)
+  await page.reload()
+  expect(await page.locator('#continue').count()).toBe(0)
+  expect(await page.locator('main').textContent()).toContain('No coin can be used right now')
+  api.unpriced.clear()
+  await page.close()
+})
+
+test('an expired payment of a link has two answers, and one click gives it again at the current price', async () => {
+  const { slug } = await makeLink()
+  const answer = await post(`/l/${slug}`, [['asset', 'LTC']])
+  const path = new URL(answer.headers.get('location') ?? '', `${baseUrl}/l/x`).pathname
+  api.time.advance(2 * 60 * 60_000)
+  await expireInvoices(
+    { pool: api.database.pools.watcher, clock: api.deps.clock },
+    {
+      network: 'litecoin-test',
+      readAtMs: api.time.now.getTime(),
+      tipHeight: 100,
+      tipHash: 'ab'.repeat(32),
+      providers: ['node.example'],
+    },
+  )
+  const page = await browser.newPage()
+  await page.goto(baseUrl + path)
+  await page.locator('#watch').click()
+  await expect.poll(() => page.locator('#watching').count()).toBe(1)
+  expect(await page.locator('#reopen').count()).toBe(0)
+  await page.goBack()
+  await page.locator('#reopen').click()
+  await expect.poll(() => page.locator('h1').textContent()).toMatch(/^Send [0-9.]+ LTC$/)
+  expect(new URL(page.url()).pathname).not.toBe(path)
+  const reopened = new URL(page.url()).pathname
+  const again = await post(`${path}/reopen`, [])
+  expect(new URL(again.headers.get('location') ?? '', `${baseUrl}${path}/reopen`).pathname).toBe(reopened)
+  await page.close()
+})
+
+test('hostile, doubled and over-long values get plain words, the right status, and write nothing', async () => {
+  const { slug } = await makeLink()
+  const fixed = await makeLink({ allow_dynamic_amount: false })
+  const session = await makeSession(await makeLink())
+  const token = new URL(session, baseUrl).searchParams.get('checkout_token') ?? ''
+  const before = await invoices()
+  const long = 'x'.repeat(5_000)
+  const gets: [string, number][] = [
+    ['/l/', 404],
+    ['/l/pl_none', 404],
+    [`/l/${slug.toLowerCase()}!`, 404],
+    ['/l/%00', 404],
+    ['/l/%ff%fe', 404],
+    ['/l/..%2f..%2fetc', 404],
+    [`/l/${long}`, 404],
+    [`/l/${slug}?usd=5&usd=6`, 400],
+    [`/l/${slug}?usd=`, 400],
+    [`/l/${slug}?usd=0`, 400],
+    [`/l/${slug}?usd=1e3`, 400],
+    [`/l/${slug}?usd=-5`, 400],
+    [`/l/${slug}?usd=5.001`, 400],
+    [`/l/${slug}?usd=100001`, 400],
+    [`/l/${slug}?usd=${encodeURIComponent('<script>alert(1)</script>')}`, 400],
+    [`/l/${slug}?usd=%D9%A5`, 400],
+    [`/l/${slug}?usd=${long}`, 400],
+    [`/l/${fixed.slug}?usd=5`, 400],
+    [`/l/${slug}?checkout_token=`, 404],
+    [`/l/${slug}?checkout_token=${token}`, 404],
+    [`${session}&checkout_token=x`, 404],
+    [`${session}x`, 404],
+    [`${session}&usd=5`, 404],
+    [`/l/${slug}?checkout_token=${long}`, 404],
+    [`/l/${slug}?lang=${long}`, 200],
+    [`/l/${slug}?lang=de&lang=ar`, 200],
+    [`/l/${slug}?lang=${encodeURIComponent('"><script>alert(1)</script>')}`, 200],
+    [`/l/${slug}?utm_source=mail&__proto__=1`, 200],
+  ]
+  for (const [path, status] of gets) {
+    const answer = await fetch(baseUrl + path)
+    const text = await answer.text()
+    expect([path.slice(0, 80), answer.status]).toEqual([path.slice(0, 80), status])
+    expect(text).toMatch(/<h1[ >]/)
+    expect(text).not.toContain('<script>alert')
+    expect(text).not.toMatch(/at .*\.[jt]s:|stack/i)
+  }
+  const posts: [string, [string, string][] | string, number, Record<string, string>?][] = [
+    [`/l/${slug}`, '', 400],
+    [`/l/${slug}`, [['asset', 'DOGE']], 400],
+    [`/l/${slug}`, [['asset', '__proto__']], 400],
+    [`/l/${slug}`, 'asset=LTC&asset=BTC', 400],
+    [
+      `/l/${slug}`,
+      [
+        ['asset', 'LTC'],
+        ['extra', '1'],
+      ],
+      400,
+    ],
+    [`/l/${slug}`, `asset=LTC&usd=${long}`, 400],
+    [
+      `/l/${slug}`,
+      [
+        ['asset', 'LTC'],
+        ['usd', '-1'],
+      ],
+      400,
+    ],
+    [
+      `/l/${slug}`,
+      [
+        ['asset', 'LTC'],
+        ['checkout_token', 'x'],
+      ],
+      404,
+    ],
+    [
+      `/l/${slug}`,
+      [
+        ['asset', 'LTC'],
+        ['checkout_token', token],
+      ],
+      404,
+    ],
+    ['/l/pl_0000000000', [['asset', 'LTC']], 404],
+    [`/l/${slug}`, '{"asset":"LTC"}', 400, { 'content-type': 'application/json' }],
+    [`/l/${slug}`, [['asset', 'LTC']], 400, { 'sec-fetch-site': 'cross-site' }],
+    [`/l/${slug}`, [['asset', 'LTC']], 400, { 'sec-fetch-site': 'same-site' }],
+  ]
+  for (const [path, form, status, headers] of posts) {
+    const answer = await post(path, form, headers)
+    const told = typeof form === 'string' ? form.slice(0, 40) : form
+    expect([told, answer.status]).toEqual([told, status])
+    expect(await answer.text()).toMatch(/<h1[ >]/)
+  }
+  for (const method of ['PUT', 'DELETE', 'PATCH'])
+    expect((await fetch(`${baseUrl}/l/${slug}`, { method })).status).toBe(404)
+  expect(await invoices()).toBe(before)
+})
+
+test('a session’s URL that was swapped, changed, or whose time is over gives the one neutral page', async () => {
+  const path = await makeSession(await makeLink(), { expires_in_minutes: 5 })
+  const other = await makeLink()
+  const swapped = path.replace(/\/l\/[^?]*/, `/l/${other.slug}`)
+  const neutral = await (await fetch(`${baseUrl}/l/pl_0000000000`)).text()
+  expect(await (await fetch(baseUrl + swapped)).text()).toBe(neutral)
+  expect(await (await fetch(`${baseUrl}${path}A`)).text()).toBe(neutral)
+  api.time.advance(6 * 60_000)
+  const late = await fetch(baseUrl + path)
+  expect([late.status, await late.text()]).toEqual([404, neutral])
+  const pressed = await post(path.replace(/\?.*/, ''), [
+    ['asset', 'LTC'],
+    ['checkout_token', new URL(path, baseUrl).searchParams.get('checkout_token') ?? ''],
+  ])
+  expect([pressed.status, await pressed.text()]).toEqual([404, neutral])
+})
