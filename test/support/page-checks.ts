@@ -35,7 +35,7 @@ export function lowContrast(page: Page): Promise<string[]> {
           .join('')
         const style = getComputedStyle(element)
         const isSeen =
-          element.getClientRects().length > 0 && element.closest('.unseen, script, style') === null
+          element.getClientRects().length > 0 && element.closest('.unseen, script, style, progress') === null
         if (text === '' || !isSeen || style.visibility === 'hidden') continue
         const [front, ground] = [luminance(parse(style.color)), luminance(groundOf(element))]
         const ratio = (Math.max(front, ground) + 0.05) / (Math.min(front, ground) + 0.05)

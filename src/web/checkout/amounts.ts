@@ -15,12 +15,13 @@ export function coin(asset: AssetId, units: bigint): string {
 
 /** `$49.99` in the language's own notation. */
 export function usd(language: Language, cents: bigint): string {
-  return currencyFormat(language, 2).format(decimal(formatUsd(cents)))
+  return isolated(language, currencyFormat(language, 2).format(decimal(formatUsd(cents))))
 }
 
 /** A price of one coin, to the cent, or finer where a coin is worth little. */
 export function usdPrice(language: Language, usdPerUnit: string): string {
-  return currencyFormat(language, usdPerUnit.startsWith('0.') ? 6 : 2).format(decimal(usdPerUnit))
+  const format = currencyFormat(language, usdPerUnit.startsWith('0.') ? 6 : 2)
+  return isolated(language, format.format(decimal(usdPerUnit)))
 }
 
 /** `14:05 UTC`, with the day where it may not be today's. The script puts the buyer's own time in its place. */
@@ -43,6 +44,10 @@ export function deadlineStyle(createdAtMs: number, deadlineMs: number): TimeStyl
   return deadlineMs - createdAtMs > SAME_DAY_WINDOW_MS ? 'day' : 'time'
 }
 
+/** Left to right, whatever stands around it (UAX #9). */
+const isolated = (language: Language, amount: string): string =>
+  language.direction === 'rtl' ? `\u2066${amount}\u2069` : amount
+
 /** `15 minutes`, `1 hour`: a payment window in the language's own words. */
 export function duration(language: Language, minutes: number): string {
   const isWhole = minutes % MINUTES_PER_HOUR === 0
@@ -57,7 +62,9 @@ function currencyFormat(language: Language, decimals: number): Intl.NumberFormat
   const key = `${language.tag} ${decimals}`
   let format = CURRENCY_FORMATS.get(key)
   if (format === undefined) {
-    format = new Intl.NumberFormat(language.locale, {
+    // Between words from right to left a dollar sign changes sides; the form that stands on price tags does not.
+    const locale = language.direction === 'rtl' ? 'en' : language.locale
+    format = new Intl.NumberFormat(locale, {
       style: 'currency',
       currency: 'USD',
       maximumFractionDigits: decimals,

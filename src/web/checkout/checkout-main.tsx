@@ -129,7 +129,11 @@ function Rate({ page: { view, language } }: { page: CheckoutPage }) {
   if (view.usdCents === null || view.usdPerUnit === null) return null
   const { symbol } = ASSETS[view.asset]
   return (
-    <p class="rate">{fill(language.messages.rate, { symbol, usd: usdPrice(language, view.usdPerUnit) })}</p>
+    <p class="rate">
+      <bdi dir="ltr">
+        {fill(language.messages.rate, { symbol, usd: usdPrice(language, view.usdPerUnit) })}
+      </bdi>
+    </p>
   )
 }
 

@@ -22,13 +22,19 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
                 <strong>{usd(language, view.usdCents)}</strong>
               </Row>
             )}
-            <Row term={messages.amount_label}>{coin(view.asset, view.amount)}</Row>
+            <Row term={messages.amount_label}>
+              <bdi dir="ltr">{coin(view.asset, view.amount)}</bdi>
+            </Row>
             {view.received !== view.amount && (
-              <Row term={messages.received}>{coin(view.asset, view.received)}</Row>
+              <Row term={messages.received}>
+                <bdi dir="ltr">{coin(view.asset, view.received)}</bdi>
+              </Row>
             )}
             {view.usdPerUnit !== null && (
               <Row term={messages.receipt_price}>
-                {fill(messages.rate, { symbol, usd: usdPrice(language, view.usdPerUnit) })}
+                <bdi dir="ltr">
+                  {fill(messages.rate, { symbol, usd: usdPrice(language, view.usdPerUnit) })}
+                </bdi>
               </Row>
             )}
             <Row term={messages.network_label}>{networkName}</Row>
@@ -44,7 +50,8 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
                 <div class="transaction">
                   <dt>{messages.transaction}</dt>
                   <dd>
-                    {coin(payment.asset, payment.amount)} · {paymentStatus(language, payment)}
+                    <bdi dir="ltr">{coin(payment.asset, payment.amount)}</bdi> ·{' '}
+                    {paymentStatus(language, payment)}
                     <bdi class="txid" dir="ltr">
                       {payment.txid}:{payment.outputIndex}
                     </bdi>

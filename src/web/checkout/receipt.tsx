@@ -17,9 +17,13 @@ export function Receipt({ page }: { page: CheckoutPage }) {
         </Row>
       )}
       <Row term={view.usdCents === null ? messages.total : messages.amount_label}>
-        {coin(view.asset, view.amount)}
+        <bdi dir="ltr">{coin(view.asset, view.amount)}</bdi>
       </Row>
-      {showsReceived && <Row term={messages.received}>{coin(view.asset, view.received)}</Row>}
+      {showsReceived && (
+        <Row term={messages.received}>
+          <bdi dir="ltr">{coin(view.asset, view.received)}</bdi>
+        </Row>
+      )}
       <Row term={messages.network_label}>{ASSETS[view.asset].networkName}</Row>
       {view.paidAtMs !== null && (
         <Row term={messages.paid_at}>
@@ -56,7 +60,7 @@ function PaymentRow({ language, payment }: { language: Language; payment: Checko
       <dt>{language.messages.transaction}</dt>
       <dd>
         <span>
-          {coin(payment.asset, payment.amount)} · {paymentStatus(language, payment)}
+          <bdi dir="ltr">{coin(payment.asset, payment.amount)}</bdi> · {paymentStatus(language, payment)}
         </span>
         <bdi class="txid" dir="ltr">
           {payment.txid}

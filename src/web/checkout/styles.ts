@@ -61,7 +61,7 @@ h1.long { font-size: clamp(1.125rem, 5vw, 1.75rem); }
 .button { display: flex; align-items: center; justify-content: center; gap: .5rem; min-block-size: 3rem; padding: .5rem 1rem; border-radius: .75rem; font-weight: 600; text-decoration: none; background: var(--accent); color: var(--on-accent); }
 .button { inline-size: 100%; border: 1px solid transparent; font: inherit; font-weight: 600; cursor: pointer; text-align: center; }
 .button.second { background: var(--card); color: var(--ink); border-color: var(--quiet); }
-.logo { display: block; max-inline-size: 10rem; max-block-size: 2.25rem; inline-size: auto; block-size: 2.25rem; border-radius: .375rem; background: #fff; }
+.logo { flex: none; max-inline-size: min(10rem, 45%); max-block-size: 2.25rem; inline-size: auto; block-size: auto; border-radius: .375rem; background: #fff; }
 .open, .paper { margin-block-start: 1.5rem; }
 .coins { border: 0; padding: 0; min-inline-size: 0; display: grid; gap: .5rem; margin-block: 1.25rem; }
 .coins legend { font-weight: 600; margin-block-end: .5rem; }
