@@ -334,7 +334,9 @@ test('hostile text is shown as text, and runs nowhere', async () => {
       }
       await page.goto(server.show(token, hurt, name))
       expect(await page.locator('.shop-name').textContent()).toBe(name)
-      expect(await page.locator('main img:not(.logo), main script, main [onload], main [onmouseover]').count()).toBe(0)
+      expect(
+        await page.locator('main img:not(.logo), main script, main [onload], main [onmouseover]').count(),
+      ).toBe(0)
       expect(await page.locator('main').count()).toBe(1)
     }
   }
