@@ -222,6 +222,7 @@ test('a database made anew beside the old seed hands out no address of the old o
   const before = await claimMany(20)
   await signer.stop()
   await database.owner.query('delete from address')
+  await database.owner.query('delete from address_batch')
   await database.owner.query('delete from account_key')
   await setup.start(database.pools.signer)
   await fill()

@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from '
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { listAccountKeys } from '../../src/db/queries/account-keys.ts'
-import { accountKeysOf, wordsOf } from '../../src/signer/derive.ts'
+import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type SignerSetup, signerSetup } from './signer-setup.ts'
 
@@ -24,7 +24,8 @@ const published = async () =>
 test('the first start makes a seed and publishes the public keys of its accounts, and of no other', async () => {
   const signer = await setup.start(database.pools.signer)
   expect(signer.status()).toBe('active')
-  const expected = await accountKeysOf(wordsOf(await setup.entropy()))
+  const { derived, issued } = await openAccountsOf(wordsOf(await setup.entropy()))
+  const expected = [...derived, ...issued].map(({ keyspace, path, xpub }) => ({ keyspace, path, xpub }))
   expect(await published()).toEqual(expected.sort((a, b) => (a.keyspace < b.keyspace ? -1 : 1)))
   expect(await setup.entropy()).toHaveLength(32)
 })
@@ -43,7 +44,7 @@ test('the seed lies encrypted, and its files are for their owner alone', async (
   await signer.stop()
   expect((await stat(setup.folder)).mode & 0o777).toBe(0o700)
   const names = await readdir(setup.folder)
-  expect(names.sort()).toEqual(['key', 'seed.json'])
+  expect(names.sort()).toEqual(['journal.json', 'key', 'seed.json'])
   for (const name of names) expect((await stat(join(setup.folder, name))).mode & 0o777).toBe(0o600)
   const entropy = await setup.entropy()
   const content = await readFile(join(setup.folder, 'seed.json'), 'latin1')
@@ -83,7 +84,7 @@ test('a key file of the operator opens the seed, raw, in hexadecimal or in base6
     await writeFile(keyFile, content)
     await (await setup.start(database.pools.signer, { keyFile })).stop()
   }
-  expect(await readdir(setup.folder)).toEqual(['seed.json'])
+  expect((await readdir(setup.folder)).sort()).toEqual(['journal.json', 'seed.json'])
 })
 
 test('a key file that is missing or no key is refused in one line that names it', async () => {
@@ -118,7 +119,7 @@ test('a folder without a seed beside a database with account keys is refused: no
   await (await setup.start(database.pools.signer)).stop()
   await rm(join(setup.folder, 'seed.json'))
   await expect(setup.start(database.pools.signer)).rejects.toThrow(/restore seed\.json and its key/)
-  expect(await readdir(setup.folder)).toEqual(['key'])
+  expect((await readdir(setup.folder)).sort()).toEqual(['journal.json', 'key'])
 })
 
 test('a seed of another database is refused in one line, and changes nothing', async () => {

@@ -1,0 +1,123 @@
+import { mnemonicToSeedSync } from '@scure/bip39'
+import { HDKey } from 'micro-key-producer/slip10.js'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ownerOf } from '../../src/chain/solana/watched-owners.ts'
+import { countUnassigned, nextBatch } from '../../src/db/queries/address-batches.ts'
+import { createLogger } from '../../src/log.ts'
+import { ISSUED_TARGET, issueAddresses, SolanaIssuer } from '../../src/signer/solana-addresses.ts'
+import { takeAddressBatches } from '../../src/watcher/take-address-batches.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { clock, type SignerSetup, signerSetup } from './signer-setup.ts'
+
+const WORDS = 'abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about'
+
+let database: TestDatabase
+let setup: SignerSetup
+beforeEach(async () => {
+  database = await createTestDatabase()
+  setup = await signerSetup()
+})
+afterEach(async () => {
+  await setup.cleanUp()
+  await database.drop()
+})
+
+/** SLIP-0010, test vectors 1 and 2 for ed25519. */
+test.each([
+  [
+    '000102030405060708090a0b0c0d0e0f',
+    'm',
+    '00a4b2856bfec510abab89753fac1ac0e1112364e7d250545963f135f2a33188ed',
+  ],
+  [
+    '000102030405060708090a0b0c0d0e0f',
+    "m/0'/1'/2'/2'/1000000000'",
+    '003c24da049451555d51a7014a37337aa4e12d41e485abccfa46b47dfb2af54b7a',
+  ],
+  [
+    'fffcf9f6f3f0edeae7e4e1dedbd8d5d2cfccc9c6c3c0bdbab7b4b1aeaba8a5a29f9c999693908d8a8784817e7b7875726f6c696663605d5a5754514e4b484542',
+    "m/0'",
+    '0086fab68dcb57aa196c77c5f264f215a112c22a912c10d123b0d03c3c28ef1037',
+  ],
+])('the published SLIP-10 vector %s at %s comes out', (seed, path, publicKey) => {
+  const key = HDKey.fromMasterSeed(Buffer.from(seed, 'hex')).derive(path)
+  expect(Buffer.from(key.publicKey).toString('hex').padStart(66, '0')).toBe(publicKey)
+})
+
+test('a live address is what wallets derive at m/44’/501’/i’/0’, and no test address is ever one', () => {
+  const issuer = new SolanaIssuer(mnemonicToSeedSync(WORDS))
+  // The first account that Phantom and Solflare show for these words.
+  expect(ownerOf(issuer.ownerAt('solana-live', 0))).toBe('HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk')
+  expect(issuer.ownerAt('solana-test', 0)).not.toEqual(issuer.ownerAt('solana-live', 0))
+})
+
+async function issueAndTake() {
+  const issuer = new SolanaIssuer(mnemonicToSeedSync(WORDS))
+  for (const keyspace of ['solana-live', 'solana-test'] as const) {
+    await database.owner.query(
+      `insert into account_key (keyspace, path, next_index, created_at, batch_key) values ($1, 'm', 0, now(), $2)
+       on conflict do nothing`,
+      [keyspace, Buffer.from(issuer.batchKey(keyspace))],
+    )
+  }
+  await issueAddresses(database.pools.signer, issuer, clock)
+  return issuer
+}
+
+const take = () =>
+  takeAddressBatches({
+    pool: database.pools.watcher,
+    keyspace: 'solana-test',
+    form: 'solana',
+    clock,
+    log: createLogger('silent'),
+  })
+
+test('signed batches fill the pool in order, and are issued again when a fifth is left', async () => {
+  const issuer = await issueAndTake()
+  expect(await take()).toEqual({ added: ISSUED_TARGET, refused: 0 })
+  expect(await take()).toEqual({ added: 0, refused: 0 })
+  const { rows } = await database.owner.query<{ idx: number; program: Buffer }>(
+    `select idx, program from address where keyspace = 'solana-test' order by idx`,
+  )
+  expect(rows.map(({ idx }) => idx)).toEqual(Array.from({ length: ISSUED_TARGET }, (_, idx) => idx))
+  expect(rows[7]?.program).toEqual(Buffer.from(issuer.ownerAt('solana-test', 7)))
+  const useUp = (left: number) =>
+    database.owner.query(
+      `update address set assigned_at = now() where keyspace = 'solana-test' and idx < $1`,
+      [ISSUED_TARGET - left],
+    )
+  await useUp(ISSUED_TARGET / 5 + 1)
+  expect(await issueAddresses(database.pools.signer, issuer, clock)).toBe(0)
+  await useUp(ISSUED_TARGET / 5)
+  expect(await issueAddresses(database.pools.signer, issuer, clock)).toBe((ISSUED_TARGET * 4) / 5)
+  expect(await countUnassigned(database.pools.signer, 'solana-test')).toBe(ISSUED_TARGET)
+})
+
+test('a batch that was changed, or signed by somebody else, is refused, and those after it are taken', async () => {
+  await issueAndTake()
+  await database.owner.query(
+    `update address_batch set programs = set_byte(programs, 5, (get_byte(programs, 5) + 1) % 256)
+     where keyspace = 'solana-test' and first = 0`,
+  )
+  await database.owner.query(
+    `update address_batch set signature = (select signature from address_batch where keyspace = 'solana-live' and first = 50)
+     where keyspace = 'solana-test' and first = 50`,
+  )
+  expect(await take()).toEqual({ added: ISSUED_TARGET - 100, refused: 2 })
+  expect(await nextBatch(database.pools.watcher, 'solana-test')).toBeNull()
+  const { rows } = await database.owner.query(
+    `select min(idx) as first from address where keyspace = 'solana-test'`,
+  )
+  expect(rows).toEqual([{ first: 100 }])
+})
+
+test('the running signer issues addresses by itself, and its high-water mark covers them', async () => {
+  const signer = await setup.start(database.pools.signer)
+  await expect
+    .poll(() => countUnassigned(database.owner, 'solana-test'), { timeout: 20_000 })
+    .toBe(ISSUED_TARGET)
+  await signer.stop()
+  const { readJournal } = await import('../../src/signer/index-journal.ts')
+  expect((await readJournal(setup.folder)).get('solana-test')?.nextIndex).toBe(ISSUED_TARGET)
+})
