@@ -109,7 +109,7 @@ export const requestLogList = listOf(requestLogView)
 export const listRequestLogsQuery = z
   .strictObject({
     ...listParameters('log'),
-    failed: z.literal('true').meta({ description: 'Only those that were refused or failed.' }).optional(),
+    outcome: z.literal('failed').meta({ description: 'Only those that were refused or failed.' }).optional(),
   })
   .superRefine(refuseTwoPositions)
 

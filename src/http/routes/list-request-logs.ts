@@ -21,7 +21,7 @@ export const listRequestLogsRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const { requests, hasMore } = await withTransaction(deps.pool, tenant, (tx) =>
-      listRequests(tx, tenant, { ...pageOf(query), failedOnly: query.failed === 'true' }),
+      listRequests(tx, tenant, { ...pageOf(query), failedOnly: query.outcome === 'failed' }),
     )
     return listView('/request-logs', hasMore, requests.map(requestLogViewOf))
   },
