@@ -25,6 +25,8 @@ export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
 const BALANCES_PROGRAM = '0x5f5f5b36821015601d57813560601c31815260200190601401906002565b5ff3'
 const BALANCES_ACCOUNT = '0x00000000000000000000000000000000ba1a4ce5'
 export const BALANCES_PER_CALL = 15_000
+/** 50 million: the most that geth gives to a call unless told otherwise. */
+const BALANCES_GAS = '0x2faf080'
 const WORD_DIGITS = 64
 
 const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
@@ -129,7 +131,7 @@ export class EvmNode {
       const asked = programs.slice(at, at + BALANCES_PER_CALL)
       const data = `0x${Buffer.concat(asked).toString('hex')}`
       const override = { [BALANCES_ACCOUNT]: { code: BALANCES_PROGRAM } }
-      const call = [{ to: BALANCES_ACCOUNT, data }, { blockHash: hash }, override]
+      const call = [{ to: BALANCES_ACCOUNT, data, gas: BALANCES_GAS }, { blockHash: hash }, override]
       const words = await this.rpc.call('eth_call', call, bytes)
       if (words.length !== 2 + asked.length * WORD_DIGITS) {
         throw new ChainUnavailable(

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
+import { systemClock } from '../../src/clock.ts'
+import { type Anvil, newEvmAddress, startAnvil } from '../support/anvil.ts'
+import { deployTestToken, type TestToken } from '../support/evm-contracts.ts'
+import { startRpcProxy } from '../support/rpc-proxy.ts'
+
+const BLOCKS = 5
+
+let anvil: Anvil
+let token: TestToken
+beforeAll(async () => {
+  anvil = await startAnvil()
+  token = await deployTestToken(anvil)
+})
+afterAll(() => anvil.remove())
+
+/** Calls for each new block, in one of which somebody else is paid, with so many addresses watched. */
+async function callsPerBlock(
+  chain: 'ethereum' | 'base',
+  nativeMode: 'traces' | 'balances',
+  addresses: number,
+) {
+  const programs = Array.from({ length: addresses }, () => randomBytes(20))
+  const proxy = await startRpcProxy(anvil.url)
+  const adapter = new EvmAdapter({
+    chain,
+    livemode: false,
+    url: proxy.url,
+    setting: 'TEST_RPC_URL',
+    clock: systemClock,
+    nativeMode,
+    usdcContract: chain === 'base' ? token.contract : null,
+    openPrograms: async () => programs,
+  })
+  try {
+    adapter.watched.add(programs)
+    await adapter.connect()
+    let checkpoint = await adapter.tip()
+    let calls = 0
+    for (let block = 0; block <= BLOCKS; block++) {
+      await anvil.send({ to: newEvmAddress().address, value: 1n })
+      await anvil.send(token.mint(newEvmAddress().address, 1n))
+      await anvil.mine(1)
+      const before = proxy.calls.length
+      const update = await adapter.nextUpdate(checkpoint, 10)
+      // The first block also asks for the balances before it.
+      if (block > 0) calls += proxy.calls.length - before
+      checkpoint = update?.blocks.at(-1)?.block ?? checkpoint
+    }
+    return calls / BLOCKS
+  } finally {
+    await adapter.close()
+    await proxy.close()
+  }
+}
+
+test.each([10, 10_000, 1_000_000])(
+  'a block costs two calls with traces, and one more for USDC, with %i addresses',
+  async (addresses) => {
+    expect(await callsPerBlock('ethereum', 'traces', addresses)).toBe(2)
+    expect(await callsPerBlock('base', 'traces', addresses)).toBe(3)
+  },
+  120_000,
+)
+
+test.each([
+  [10, 4],
+  [10_000, 4],
+  [100_000, 10],
+])(
+  'without traces a block with %i open checkouts costs %i calls',
+  async (addresses, calls) => {
+    expect(await callsPerBlock('ethereum', 'balances', addresses)).toBe(calls)
+  },
+  120_000,
+)
