@@ -4,20 +4,31 @@ import type { Network } from './core/assets.ts'
 import { EVM_CHAINS, type EvmChain } from './core/chain/evm-parameters.ts'
 import type { UtxoChain } from './core/chain/utxo-parameters.ts'
 import type { Log } from './log.ts'
-import { type SandboxChain, startSandboxChain } from './sandbox/start-sandbox-chain.ts'
+import { type SandboxLevers, utxoLevers } from './sandbox/levers.ts'
+import { SvmMissing } from './sandbox/solana/load-svm.ts'
+import { SolanaSandboxClient } from './sandbox/solana/solana-sandbox-client.ts'
+import { startSolanaSandbox } from './sandbox/solana/start-solana-sandbox.ts'
+import { startSandboxChain } from './sandbox/start-sandbox-chain.ts'
 
 /** The chains made like Bitcoin. */
 const UTXO_CHAINS: readonly UtxoChain[] = ['litecoin', 'bitcoin']
 /** The chains that this version follows. */
-export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain)[] = [...UTXO_CHAINS, ...EVM_CHAINS]
+export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain | 'solana')[] = [
+  ...UTXO_CHAINS,
+  ...EVM_CHAINS,
+  'solana',
+]
 
 /** Time between the sandbox chains' blocks while something happens. */
 const SANDBOX_BLOCK_INTERVAL_MS = 1_000
 
+/** A sandbox chain of ours, which this process or another one serves. */
+export type NodeSandbox = { readonly levers: SandboxLevers; stop(): Promise<void> }
+
 /** How a network's node is reached. */
 export type ChainNode = {
   readonly network: Network
-  readonly chain: UtxoChain | EvmChain
+  readonly chain: UtxoChain | EvmChain | 'solana'
   readonly livemode: boolean
   /** Of the node that is followed, or of an Esplora server (`esplora+https:`). With credentials. */
   readonly rpcUrl: string
@@ -29,7 +40,7 @@ export type ChainNode = {
   /** Base in test mode: a token contract in place of Circle's; null elsewhere and where it is Circle's. */
   readonly usdcContract: string | null
   /** Present where the network runs on a sandbox chain of ours. */
-  readonly sandbox: SandboxChain | null
+  readonly sandbox: NodeSandbox | null
 }
 
 /** A node of a chain made like Bitcoin. */
@@ -42,6 +53,8 @@ export const isUtxoNode = (node: ChainNode): node is UtxoNode =>
 
 export const isEvmNode = (node: ChainNode): node is EvmChainNode =>
   EVM_CHAINS.some((chain) => chain === node.chain)
+
+export const isSolanaNode = (node: ChainNode): boolean => node.chain === 'solana'
 
 export const rpcSettingOf = (network: Network): string => {
   const [chain = '', mode = ''] = network.split('-')
@@ -93,8 +106,42 @@ export async function openSandboxNodes(
       rpcSetting: rpcSettingOf(`${chain}-test`),
       zmqUrl: null,
       usdcContract: null,
-      sandbox,
+      sandbox: { levers: utxoLevers(sandbox.client), stop: () => sandbox.stop() },
     })
   }
-  return opened
+  const solana = await openSolanaSandbox(config, deps)
+  return solana === null ? opened : [...opened, solana]
+}
+
+/** Null where a node is configured, and where this machine has no virtual machine: then the log says what to do. */
+async function openSolanaSandbox(
+  config: Config,
+  deps: { clock: Clock; log: Log },
+): Promise<ChainNode | null> {
+  if (config.networks['solana-test'] !== undefined) return null
+  try {
+    const sandbox = await startSolanaSandbox({ ...deps, dataDir: config.dataDir })
+    const client = new SolanaSandboxClient(sandbox.rpcUrl)
+    return {
+      network: 'solana-test',
+      chain: 'solana',
+      livemode: false,
+      rpcUrl: sandbox.rpcUrl,
+      furtherUrls: [],
+      rpcSetting: rpcSettingOf('solana-test'),
+      zmqUrl: null,
+      usdcContract: null,
+      sandbox: {
+        levers: client,
+        stop: async () => {
+          await client.close()
+          await sandbox.stop()
+        },
+      },
+    }
+  } catch (error) {
+    if (!(error instanceof SvmMissing)) throw error
+    deps.log.warn(error.message)
+    return null
+  }
 }

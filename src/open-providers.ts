@@ -2,8 +2,10 @@ import type { ChainAdapter, ChainProvider, ProviderAgreement } from './chain/ada
 import { EvmAdapter } from './chain/evm/evm-adapter.ts'
 import { ProgramSet } from './chain/program-set.ts'
 import { type NamedProvider, ProviderGroup } from './chain/provider-group.ts'
+import { SolanaAdapter } from './chain/solana/solana-adapter.ts'
+import { WatchedOwners } from './chain/solana/watched-owners.ts'
 import { isEsploraUrl, openProvider, providerHost, providerName } from './chain/utxo/open-provider.ts'
-import { type ChainNode, isEvmNode, isUtxoNode } from './chain-nodes.ts'
+import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from './chain-nodes.ts'
 import type { Clock } from './clock.ts'
 
 /** An Esplora server is asked about each open checkout in each round, and has no notifications. */
@@ -12,18 +14,42 @@ const ESPLORA_POLL_INTERVAL_MS = 2_000
 /** A new height wakes the watcher; this finds what replaced a block at the same height. */
 const EVM_POLL_INTERVAL_MS = 4_000
 
+/** The sandbox's slots are short. */
+const SANDBOX_PROBE_INTERVAL_MS = 50
+
 /** Programs of open checkouts at a moment of the chain's own time. */
 export type OpenPrograms = (at: Date) => Promise<readonly Uint8Array[]>
+
+/** What providers of a network match against: Solana's nodes name owners by text, all others by bytes. */
+export const watchedOf = (node: ChainNode): ProgramSet | WatchedOwners =>
+  isSolanaNode(node) ? new WatchedOwners() : new ProgramSet()
 
 /** One provider of a network, whatever its chain. */
 export function openProviderOf(
   node: ChainNode,
-  provider: { readonly url: string; readonly zmqUrl: string | null; readonly watched: ProgramSet },
+  provider: {
+    readonly url: string
+    readonly zmqUrl: string | null
+    readonly watched: ProgramSet | WatchedOwners
+  },
   deps: { readonly clock: Clock; readonly openPrograms?: OpenPrograms },
 ): ChainProvider {
   const { clock, openPrograms } = deps
   const { livemode, rpcSetting: setting, usdcContract } = node
   const { url, watched, zmqUrl } = provider
+  if (watched instanceof WatchedOwners) {
+    const open = openPrograms === undefined ? {} : { openPrograms: () => openPrograms(clock()) }
+    const probe = node.sandbox === null ? {} : { probeIntervalMs: SANDBOX_PROBE_INTERVAL_MS }
+    return new SolanaAdapter({
+      livemode,
+      rpcUrl: url,
+      rpcSetting: setting,
+      clock,
+      watched,
+      ...open,
+      ...probe,
+    })
+  }
   if (isEvmNode(node)) {
     const open = openPrograms === undefined ? {} : { openPrograms }
     return new EvmAdapter({
@@ -53,7 +79,7 @@ export function openProviders(
   /** Host names of the providers that are followed at the moment. */
   readFrom: () => readonly string[]
 } {
-  const watched = new ProgramSet()
+  const watched = watchedOf(node)
   const open = (url: string, zmqUrl: string | null): NamedProvider => ({
     name: providerName(url),
     chain: openProviderOf(node, { url, zmqUrl, watched }, deps),

@@ -1,14 +1,16 @@
 import { z } from 'zod'
 import { ChainHalted, type ChainProvider, ChainUnavailable } from '../chain/adapter.ts'
 import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
-import { ProgramSet } from '../chain/program-set.ts'
+import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { chainSchema } from '../chain/utxo/node-answers.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
 import { RpcClient, RpcError } from '../chain/utxo/rpc-client.ts'
 import type { ChainNode } from '../chain-nodes.ts'
 import type { Clock } from '../clock.ts'
+import { ASSETS } from '../core/assets.ts'
+import { formatCoinAmount } from '../core/money.ts'
 import type { NetworkState } from '../db/queries/network-state.ts'
-import { openProviderOf } from '../open-providers.ts'
+import { openProviderOf, watchedOf } from '../open-providers.ts'
 import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
@@ -41,6 +43,7 @@ export async function inspectProviders(
         sandbox === null ? `${describe(url)} answers, chain ${parameters}` : 'runs on the sandbox chain'
       findings.push(ok(`${network}: ${who}, height ${height}`))
       if (chain instanceof EvmAdapter) findings.push(nativeFinding(node, url, chain))
+      else if (chain instanceof SolanaAdapter) findings.push(await minimumFinding(node, chain))
       else if (sandbox === null && !isEsploraUrl(url)) findings.push(...(await inspectNode(node, url, state)))
       if (url === node.rpcUrl) findings.push(...(await otherChainFinding(node, parameters, chain, state)))
       if (url !== node.rpcUrl) findings.push(await agreementFinding(node, url, chain, state))
@@ -61,7 +64,13 @@ const describe = (url: string): string =>
   isEsploraUrl(url) ? `the Esplora server at ${new URL(url).host}` : `the node at ${new URL(url).host}`
 
 function openFor(node: ChainNode, url: string, clock: Clock): ChainProvider {
-  return openProviderOf(node, { url, zmqUrl: null, watched: new ProgramSet() }, { clock })
+  return openProviderOf(node, { url, zmqUrl: null, watched: watchedOf(node) }, { clock })
+}
+
+/** Solana's own smallest amount, which falls in steps. */
+async function minimumFinding({ network }: ChainNode, chain: SolanaAdapter): Promise<Finding> {
+  const minimum = formatCoinAmount(await chain.minimumAmount(), ASSETS.SOL.decimals)
+  return ok(`${network}: an invoice is at least ${minimum} SOL, what the chain lets a new address hold`)
 }
 
 /** What a node of Ethereum's kind can find. */

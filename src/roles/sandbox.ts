@@ -4,7 +4,6 @@ import type { Config } from '../config.ts'
 import type { Network } from '../core/assets.ts'
 import type { Log } from '../log.ts'
 import type { SandboxLevers } from '../sandbox/levers.ts'
-import { utxoLevers } from '../sandbox/levers.ts'
 import { createSandboxControl, type SandboxControl } from '../sandbox/sandbox-control.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
@@ -29,7 +28,6 @@ export async function startSandboxRole(
 export function openSandboxControl(context: RoleContext): SandboxControl {
   const { clock, log, nodes, poolOf } = context
   const chains = new Map<Network, SandboxLevers>()
-  for (const { network, sandbox } of nodes)
-    if (sandbox !== null) chains.set(network, utxoLevers(sandbox.client))
+  for (const { network, sandbox } of nodes) if (sandbox !== null) chains.set(network, sandbox.levers)
   return createSandboxControl({ pool: poolOf('api'), clock, log, chains })
 }

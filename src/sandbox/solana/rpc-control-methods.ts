@@ -13,10 +13,24 @@ export const CONTROL_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, R
     'sandbox_signpayment',
     async (node, [to, amount]) => {
       const wire = await signTransfer(node, addressOf(to), BigInt(textOf(amount)))
-      return { txid: readTransaction(wire).signature, wire: Buffer.from(wire).toString('base64') }
+      const elsewhere = await signTransfer(node, node.bank.address, 1n)
+      return { ...nameOf(wire), replacement: nameOf(elsewhere) }
     },
   ],
-  ['sandbox_release', (node, [signature]) => node.chain.release(textOf(signature))],
+  [
+    'sandbox_release',
+    (node, [signature]) => {
+      node.wake()
+      return node.chain.release(textOf(signature))
+    },
+  ],
+  [
+    'sandbox_sendunsettled',
+    (node, [wire]) => {
+      node.holdFinality(true)
+      return send(node, readTransaction(Buffer.from(textOf(wire), 'base64')), false)
+    },
+  ],
   [
     'sandbox_sendheld',
     (node, [wire]) => send(node, readTransaction(Buffer.from(textOf(wire), 'base64')), false, true),
@@ -40,12 +54,18 @@ export const CONTROL_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, R
     (node, [signature]) => {
       const away = reorganiseAway(node, textOf(signature))
       node.chain.forget(textOf(signature))
+      node.holdFinality(false)
       // Nobody can bring it back once its blockhash is too old.
-      node.mine(BLOCKHASH_BLOCKS + 2)
+      node.wake(2 * BLOCKHASH_BLOCKS)
       return away
     },
   ],
 ])
+
+const nameOf = (wire: Uint8Array) => ({
+  txid: readTransaction(wire).signature,
+  hex: Buffer.from(wire).toString('base64'),
+})
 
 function bounded(count: number): number {
   if (count <= BLOCKS_MAX) return count

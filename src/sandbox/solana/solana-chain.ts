@@ -22,7 +22,7 @@ const RETAINED_BLOCKS = 20_000
 /** Journal lines after which a new base is written. */
 const REBASE_LINES = 8_000
 /** A block may be taken back as far as the oldest of these saved states. */
-const SAVED_STATES = 4
+const SAVED_STATES = 12
 const BLOCKS_BETWEEN_STATES = 64
 const PENDING_MAX = 5_000
 /** 5 million SOL, below what a JSON number holds exactly. */

@@ -22,6 +22,10 @@ export type SolanaNodeOptions = {
   readonly onError: (error: unknown) => void
 }
 
+const BLOCKS_PER_TICK = 10
+/** Whoever holds finality back and goes away holds it no longer. */
+const HELD_MS_MAX = 30_000
+
 /**
  * A node of one validator: makes blocks while transactions wait or the newest ones are not finalized, and rests
  * otherwise.
@@ -34,6 +38,8 @@ export class SolanaNode {
   #lag: CommitmentLag
   /** Blocks to make before resting: what was told last shall become final. */
   #owed: number
+  /** No later block is called finalized meanwhile, so that a fork may still take it away. */
+  #finalHeld: { readonly slot: number; readonly untilMs: number } | null = null
 
   constructor(options: SolanaNodeOptions) {
     this.chain = options.chain
@@ -62,7 +68,17 @@ export class SolanaNode {
   /** The newest block of a commitment. */
   at(commitment: Commitment): SolanaBlock {
     if (commitment === 'processed') return this.chain.head
-    return this.chain.blockBelowHead(commitment === 'confirmed' ? this.#lag.confirmed : this.#lag.finalized)
+    if (commitment === 'confirmed') return this.chain.blockBelowHead(this.#lag.confirmed)
+    const finalized = this.chain.blockBelowHead(this.#lag.finalized)
+    const held = this.#finalHeld
+    if (held === null || finalized.slot <= held.slot || this.#nowMs() > held.untilMs) return finalized
+    return this.chain.blockAt(held.slot) ?? finalized
+  }
+
+  /** Calls no further block finalized, or all that are due again. */
+  holdFinality(isHeld: boolean): void {
+    const slot = this.at('finalized').slot
+    this.#finalHeld = isHeld ? { slot, untilMs: this.#nowMs() + HELD_MS_MAX } : null
   }
 
   setLag(lag: CommitmentLag): void {
@@ -76,15 +92,20 @@ export class SolanaNode {
   }
 
   #tick(): void {
-    if (this.chain.pendingCount > 0) this.#owed = this.#lag.finalized + 1
-    if (this.#owed <= 0) return
-    this.#owed -= 1
-    this.#produce(0)
+    if (this.chain.pendingCount > 0) this.#owed = Math.max(this.#owed, this.#lag.finalized + 1)
+    // What is owed to let a blockhash grow old, nobody has to wait for.
+    const count = this.#owed > BLOCKS_PER_TICK * 5 ? BLOCKS_PER_TICK : Math.min(1, this.#owed)
+    for (let made = 0; made < count; made++) this.#produce(0)
+    this.#owed -= count
   }
 
   /** Blocks are owed once more, so that what a fork put in place of others becomes final too. */
-  wake(): void {
-    this.#owed = this.#lag.finalized + 1
+  wake(blocks = 0): void {
+    this.#owed = Math.max(this.#owed, blocks + this.#lag.finalized + 1)
+  }
+
+  #nowMs(): number {
+    return this.#options.clock().getTime()
   }
 
   #produce(skipped: number): void {
