@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
+import { ProviderGroup } from '../../src/chain/provider-group.ts'
+import { systemClock } from '../../src/clock.ts'
+import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
+import { until } from '../support/litecoind.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { WatchedChain } from '../support/watched-chain.ts'
+
+const AMOUNT = 10_000_000n
+const PAID_EVENTS = ['payment_detected', 'confirming', 'paid']
+
+type Log = { readonly topics: readonly string[]; readonly data: string }
+
+let watched: WatchedChain<DrivenAnvil>
+let proxy: RpcProxy
+beforeAll(async () => {
+  watched = await WatchedChain.open(evmDriver('USDC_BASE'))
+  proxy = await startRpcProxy(watched.chain.url)
+})
+afterEach(async () => {
+  await watched.stopWatchers()
+  proxy.tellTheTruth()
+})
+afterAll(async () => {
+  await proxy.close()
+  await watched.close()
+})
+
+const throughProxy = () => ({ adapter: watched.chain.adapter(proxy.url) })
+
+function throughTwo() {
+  const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
+  const first = new EvmAdapter({ ...options, url: proxy.url })
+  const second = new EvmAdapter({ ...options, watched: first.watched })
+  const group = new ProviderGroup(
+    { name: 'first', chain: first },
+    [{ name: 'second', chain: second }],
+    systemClock,
+  )
+  return { adapter: group, changes: { agreement: group } }
+}
+
+const paddedTo = (log: Log, address: string): Log => ({
+  ...log,
+  topics: [log.topics[0] ?? '', log.topics[1] ?? '', `0x${address.slice(2).padStart(64, '0')}`],
+})
+
+test('a payment is paid once its block is safe, and a large one once it is finalized', async () => {
+  const watcher = await watched.watchAtTip()
+  const [small, large] = [
+    await watched.openInvoice([watcher], { confirmations: { USDC_BASE: 'safe' } }),
+    await watched.openInvoice([watcher], { confirmations: { USDC_BASE: 'finalized' } }),
+  ]
+  for (const { address } of [small, large]) await watched.chain.pay(address, AMOUNT)
+  await watched.chain.mine(1)
+  for (const { id } of [small, large]) await watched.untilStatus(id, 'confirming')
+  await watched.untilRead()
+  expect(await watched.statusOf(small.id)).toBe('confirming')
+  // On this chain one block above makes a block safe, and two make it finalized.
+  await watched.chain.mine(1)
+  await watched.untilStatus(small.id, 'paid')
+  await watched.untilRead()
+  expect(await watched.statusOf(large.id)).toBe('confirming')
+  await watched.chain.mine(1)
+  await watched.untilStatus(large.id, 'paid')
+})
+
+test.each([
+  ['one provider, by receipts', throughProxy],
+  ['two providers, by the other one', throughTwo],
+])('a log that the head left out is found by the second reading: %s', async (_how, providers) => {
+  const watcher = await watched.watchAtTip(providers())
+  const [told, hidden] = [await watched.openInvoice([watcher]), await watched.openInvoice([watcher])]
+  proxy.lie('eth_getLogs', (logs) =>
+    (logs as Log[]).filter(({ topics }) => !topics[2]?.endsWith(hidden.address.slice(2))),
+  )
+  for (const { address } of [told, hidden]) await watched.chain.pay(address, AMOUNT)
+  await watched.chain.mine(1)
+  await watched.untilStatus(told.id, 'paid')
+  await watched.chain.mine(2)
+  await watched.untilStatus(hidden.id, 'paid')
+  for (const { id } of [told, hidden]) expect(await watched.eventsOf(id)).toEqual(PAID_EVENTS)
+})
+
+test.each([
+  ['one provider', throughProxy],
+  ['two providers', throughTwo],
+])('a log that never was is never paid, and the network halts: %s', async (_how, providers) => {
+  const watcher = await watched.watchAtTip(providers())
+  const victim = await watched.openInvoice([watcher])
+  const before = await watched.availableBalance()
+  const state = await watched.state()
+  proxy.lie('eth_getLogs', (logs) => {
+    const [log] = logs as Log[]
+    return log === undefined ? logs : [...(logs as Log[]), paddedTo(log, victim.address)]
+  })
+  await watched.chain.pay((await watched.chain.newAddress()).address, AMOUNT)
+  await watched.chain.mine(4)
+  await until(async () => (await watched.state()).status === 'halted', { what: 'the network halts' })
+  expect((await watched.state()).reason).toMatch(/the second reading does not find it/)
+  expect(await watched.statusOf(victim.id)).toBe('confirming')
+  expect(await watched.availableBalance()).toBe(before)
+  // What was invented goes when the blocks are read again by a provider that tells the truth.
+  await watched.stopWatchers()
+  proxy.tellTheTruth()
+  await watched.setBackTo(state)
+  await watched.watchAtTip(providers())
+  await watched.untilStatus(victim.id, 'awaiting_payment')
+  expect((await watched.state()).status).toBe('ok')
+})
+
+test('Ether that comes for a USDC invoice is shown with its transaction, and the invoice stays payable', async () => {
+  const watcher = await watched.watchAtTip()
+  const invoice = await watched.openInvoice([watcher])
+  const txid = await watched.chain.anvil.send({ to: invoice.address, value: 10n ** 16n })
+  await watched.chain.mine(4)
+  await until(async () => (await watched.eventsOf(invoice.id)).includes('manual_review'), {
+    what: 'it is told',
+  })
+  const { rows } = await watched.database.owner.query(
+    'select txid, asset, review_reason from transfer where invoice_id = $1',
+    [invoice.id],
+  )
+  expect(rows).toEqual([{ txid, asset: 'ETH_BASE', review_reason: 'wrong_asset' }])
+  expect(await watched.statusOf(invoice.id)).toBe('awaiting_payment')
+  await watched.chain.pay(invoice.address, AMOUNT)
+  await watched.chain.mine(2)
+  await watched.untilStatus(invoice.id, 'paid')
+})
