@@ -61,7 +61,12 @@ export type WatchedPrograms = {
 }
 
 /** Token transfers of some blocks, up to `end`; blocks that hold none of ours are left out. */
-export type TokenReading = { readonly end: BlockRef; readonly blocks: readonly ScannedBlock[] }
+export type TokenReading = {
+  readonly end: BlockRef
+  readonly blocks: readonly ScannedBlock[]
+  /** By the blocks' own headers: what is not in it was never there. Else it is a source's word. */
+  readonly isProven: boolean
+}
 
 /**
  * Tokens are read from logs, which a node can leave out of its answers unnoticed: they are read twice, and only the

@@ -1,5 +1,5 @@
 import { ChainHalted } from '../chain/adapter.ts'
-import { compareReadings } from '../core/chain/second-reading.ts'
+import { compareReadings, withdrawn } from '../core/chain/second-reading.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
 import {
   beginSecondReading,
@@ -60,6 +60,12 @@ async function readOnce(
   })
   if (compared.kind === 'contradicted') {
     const { booked, found } = compared
+    // Only a proof takes it back, and tells all the same; between two words nobody here can choose. One with another
+    // amount stays as it is told, and halts: recorded once more it would keep the amount that it was invented with.
+    if (reading.isProven && found === null) {
+      const facts = withdrawn(network, booked, clock().getTime())
+      await recordFacts(parts, facts, checkpoint.height)
+    }
     const says = found === null ? 'does not find it' : `finds ${found}`
     throw new ChainHalted(
       `transaction ${booked.txid} was read with a payment of ${booked.amount} base units of ${booked.asset}, and the second reading ${says}: nothing is credited until a provider tells the truth twice`,

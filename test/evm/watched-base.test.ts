@@ -27,7 +27,7 @@ afterAll(async () => {
   await watched.close()
 })
 
-const throughProxy = () => ({ adapter: watched.chain.adapter(proxy.url) })
+const throughProxy = () => ({ adapter: watched.chain.adapter(proxy.url), changes: {} })
 
 function throughTwo() {
   const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
@@ -87,27 +87,55 @@ test.each([
   ['one provider', throughProxy],
   ['two providers', throughTwo],
 ])('a log that never was is never paid, and the network halts: %s', async (_how, providers) => {
-  const watcher = await watched.watchAtTip(providers())
+  const { adapter, changes } = providers()
+  // Long enough to be seen.
+  const watcher = await watched.watchAtTip({ adapter, changes: { ...changes, haltedRetryMs: 5_000 } })
   const victim = await watched.openInvoice([watcher])
   const before = await watched.availableBalance()
-  const state = await watched.state()
   proxy.lie('eth_getLogs', (logs) => {
     const [log] = logs as Log[]
     return log === undefined ? logs : [...(logs as Log[]), paddedTo(log, victim.address)]
   })
   await watched.chain.pay((await watched.chain.newAddress()).address, AMOUNT)
   await watched.chain.mine(4)
-  await until(async () => (await watched.state()).status === 'halted', { what: 'the network halts' })
-  expect((await watched.state()).reason).toMatch(/the second reading does not find it/)
-  expect(await watched.statusOf(victim.id)).toBe('confirming')
+  await until(
+    async () => {
+      const { status, reason } = await watched.state()
+      return status === 'halted' && /the second reading does not find it/.test(reason ?? '')
+    },
+    { what: 'the network halts' },
+  )
   expect(await watched.availableBalance()).toBe(before)
-  // What was invented goes when the blocks are read again by a provider that tells the truth.
+  expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+  // Whoever lied is left out; what it invented is taken back by what the blocks themselves prove.
   await watched.stopWatchers()
   proxy.tellTheTruth()
-  await watched.setBackTo(state)
-  await watched.watchAtTip(providers())
+  await watched.watchAtTip()
   await watched.untilStatus(victim.id, 'awaiting_payment')
-  expect((await watched.state()).status).toBe('ok')
+  await until(async () => (await watched.state()).status === 'ok', { what: 'the network is followed again' })
+  expect(await watched.availableBalance()).toBe(before)
+})
+
+test('a log with another amount is never paid, neither by its own amount nor after the node tells the truth', async () => {
+  const watcher = await watched.watchAtTip(throughProxy())
+  const victim = await watched.openInvoice([watcher])
+  const before = await watched.availableBalance()
+  proxy.lie('eth_getLogs', (logs) =>
+    (logs as Log[]).map((log) => ({ ...log, data: `0x${AMOUNT.toString(16).padStart(64, '0')}` })),
+  )
+  await watched.chain.pay(victim.address, 1n)
+  await watched.chain.mine(4)
+  const isHalted = async () => (await watched.state()).status === 'halted'
+  await until(isHalted, { what: 'the network halts' })
+  expect((await watched.state()).reason).toMatch(/the second reading finds 1:/)
+  proxy.tellTheTruth()
+  const asked = proxy.calls.length + 60
+  await until(() => proxy.calls.length > asked, { what: 'it was looked at again' })
+  expect([await isHalted(), await watched.availableBalance()]).toEqual([true, before])
+  expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+  // For the tests after this one the books forget it.
+  await watched.stopWatchers()
+  await watched.database.owner.query('update transfer set amount = 1 where invoice_id = $1', [victim.id])
 })
 
 test('Ether that comes for a USDC invoice is shown with its transaction, and the invoice stays payable', async () => {

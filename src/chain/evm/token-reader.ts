@@ -43,7 +43,7 @@ export class EvmTokenReader implements TokenReader {
       transfers: await this.#reader.provenTokenCredits(header),
     }))
     const end = blocks.at(-1)?.block ?? from
-    return { end, blocks: blocks.filter(({ transfers }) => transfers.length > 0) }
+    return { end, blocks: blocks.filter(({ transfers }) => transfers.length > 0), isProven: true }
   }
 
   async tell(from: BlockRef, toHeight: number): Promise<TokenReading | null> {
@@ -67,7 +67,8 @@ export class EvmTokenReader implements TokenReader {
         throw new ChainUnavailable(`the node gives logs of block ${hash} and does not know it`)
       return { block: referenceOf(header), parentHash: header.parentHash, transfers }
     })
-    return { end: referenceOf(end), blocks: blocks.sort((a, b) => a.block.height - b.block.height) }
+    const ascending = blocks.sort((a, b) => a.block.height - b.block.height)
+    return { end: referenceOf(end), blocks: ascending, isProven: false }
   }
 
   async #logsBetween(from: number, to: number, contracts: readonly string[]): Promise<EvmLog[]> {

@@ -1,9 +1,15 @@
 import type { AssetId, Network } from '../assets.ts'
-import { FactsByInvoice, type InvoiceFacts, identityOf, keyOf, type OwnedBlock } from './reconcile.ts'
+import {
+  FactsByInvoice,
+  type InvoiceFacts,
+  type InvoiceOwner,
+  identityOf,
+  keyOf,
+  type OwnedBlock,
+} from './reconcile.ts'
 
 /** What the books hold of the same blocks. */
-export type BookedCredit = {
-  readonly invoiceId: string
+export type BookedCredit = InvoiceOwner & {
   readonly txid: string
   readonly outputIndex: number
   readonly asset: AssetId
@@ -49,6 +55,15 @@ export function compareReadings(reading: {
   return invented === undefined
     ? { kind: 'agreed', missed: facts.list() }
     : { kind: 'contradicted', booked: invented, found: null }
+}
+
+/** That a credit was never in its block, by a reading that proves it. */
+export function withdrawn(network: Network, booked: BookedCredit, readAtMs: number): InvoiceFacts[] {
+  const { txid, outputIndex, asset, amount } = booked
+  const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations: 1 }
+  const facts = new FactsByInvoice()
+  facts.add(booked, { ...identity, firstSeenMs: readAtMs, state: 'reorged' })
+  return facts.list()
 }
 
 function inBlock(

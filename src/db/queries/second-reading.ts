@@ -1,5 +1,6 @@
 import type { AssetId, Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
+import type { Tenant } from '../transaction.ts'
 
 export type SecondCheckpoint = { readonly height: number; readonly hash: string }
 
@@ -35,6 +36,7 @@ export async function moveSecondReading(
 
 /** What is recorded of these assets in a range of blocks, `from` not included, `to` included. */
 export type RecordedCredit = {
+  readonly tenant: Tenant
   readonly invoiceId: string
   readonly txid: string
   readonly outputIndex: number
@@ -51,6 +53,8 @@ export async function listCreditsBetween(
   range: { readonly from: number; readonly to: number },
 ): Promise<RecordedCredit[]> {
   const { rows } = await db.query<{
+    merchant_id: string
+    livemode: boolean
     invoice_id: string
     txid: string
     output_index: number
@@ -58,12 +62,13 @@ export async function listCreditsBetween(
     amount: bigint
     block_hash: string
   }>(
-    `select invoice_id, txid, output_index, asset, amount, block_hash from transfer
+    `select merchant_id, livemode, invoice_id, txid, output_index, asset, amount, block_hash from transfer
      where network = $1 and block_height > $2 and block_height <= $3 and block_height is not null
        and asset = any($4) and left_on_chain is null`,
     [network, range.from, range.to, assets],
   )
   return rows.map((row) => ({
+    tenant: { merchantId: row.merchant_id, livemode: row.livemode },
     invoiceId: row.invoice_id,
     txid: row.txid,
     outputIndex: row.output_index,
