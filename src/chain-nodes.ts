@@ -1,9 +1,13 @@
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Network } from './core/assets.ts'
-import { EVM_CHAINS, type EvmChain } from './core/chain/evm-parameters.ts'
+import { EVM_CHAINS, type EvmChain, publicTestChainId } from './core/chain/evm-parameters.ts'
 import type { UtxoChain } from './core/chain/utxo-parameters.ts'
+import type { EvmIdentity } from './core/checkout/payment-uri.ts'
+import type { EvmIdentities } from './core/invoice/render.ts'
 import type { Log } from './log.ts'
+import { AnvilMissing } from './sandbox/evm/anvil-program.ts'
+import { startEvmChain } from './sandbox/evm/start-evm-chain.ts'
 import { type SandboxLevers, utxoLevers } from './sandbox/levers.ts'
 import { SvmMissing } from './sandbox/solana/load-svm.ts'
 import { SolanaSandboxClient } from './sandbox/solana/solana-sandbox-client.ts'
@@ -23,7 +27,12 @@ export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain | 'solana')[] = [
 const SANDBOX_BLOCK_INTERVAL_MS = 1_000
 
 /** A sandbox chain of ours, which this process or another one serves. */
-export type NodeSandbox = { readonly levers: SandboxLevers; stop(): Promise<void> }
+export type NodeSandbox = {
+  readonly levers: SandboxLevers
+  /** EIP-155; absent on chains that have none. */
+  readonly chainId?: number
+  stop(): Promise<void>
+}
 
 /** How a network's node is reached. */
 export type ChainNode = {
@@ -79,38 +88,82 @@ export function configuredNodes(config: Config): ChainNode[] {
   )
 }
 
-/** The chains whose test network has no node of its own, and so runs on a sandbox chain. */
-export function sandboxChainsOf(config: Config): UtxoChain[] {
-  return UTXO_CHAINS.filter((chain) => config.networks[`${chain}-test`] === undefined)
+/** How payment links name the test networks that are not the public ones. */
+export function evmIdentitiesOf(nodes: readonly ChainNode[]): EvmIdentities {
+  const identities = new Map<Network, EvmIdentity>()
+  for (const node of nodes) {
+    if (!isEvmNode(node) || node.livemode) continue
+    const { network, usdcContract } = node
+    identities.set(network, { chainId: node.sandbox?.chainId ?? publicTestChainId(node.chain), usdcContract })
+  }
+  return (network) => identities.get(network)
 }
 
-/** Serves, or finds served by another process, the sandbox chain of every test network without a node. */
+const runsOnSandbox = (config: Config, chain: UtxoChain | EvmChain): boolean =>
+  config.networks[`${chain}-test`] === undefined
+
+/**
+ * Serves, or finds served by another process, the sandbox chain of every test network without a node. Where this
+ * machine has no anvil the EVM networks are left out, and the log says what to do.
+ */
 export async function openSandboxNodes(
   config: Config,
   deps: { clock: Clock; log: Log },
 ): Promise<ChainNode[]> {
-  const opened: ChainNode[] = []
-  for (const chain of sandboxChainsOf(config)) {
-    const sandbox = await startSandboxChain({
-      ...deps,
-      chain,
-      dataDir: config.dataDir,
-      blockIntervalMs: SANDBOX_BLOCK_INTERVAL_MS,
-    })
-    opened.push({
-      network: `${chain}-test`,
-      chain,
-      livemode: false,
-      rpcUrl: sandbox.rpcUrl,
-      furtherUrls: [],
-      rpcSetting: rpcSettingOf(`${chain}-test`),
-      zmqUrl: null,
-      usdcContract: null,
-      sandbox: { levers: utxoLevers(sandbox.client), stop: () => sandbox.stop() },
-    })
+  const opening = [
+    ...UTXO_CHAINS.filter((chain) => runsOnSandbox(config, chain)).map((chain) =>
+      openUtxoSandbox(config, chain, deps),
+    ),
+    openSolanaSandbox(config, deps),
+    ...EVM_CHAINS.filter((chain) => runsOnSandbox(config, chain)).map((chain) =>
+      openEvmSandbox(config, chain, deps),
+    ),
+  ]
+  const opened = await Promise.allSettled(opening)
+  const nodes = opened.flatMap((each) =>
+    each.status === 'fulfilled' && each.value !== null ? [each.value] : [],
+  )
+  const faults = opened.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
+  const missing = faults.find((fault) => fault instanceof AnvilMissing)
+  if (missing instanceof AnvilMissing) deps.log.warn(missing.message)
+  const [fault] = faults.filter((each) => !(each instanceof AnvilMissing))
+  if (fault === undefined) return nodes
+  for (const { sandbox } of nodes) await sandbox?.stop()
+  throw fault
+}
+
+type Deps = { readonly clock: Clock; readonly log: Log }
+
+/** What is the same of every sandbox's node. */
+const sandboxNode = <Chain extends UtxoChain | EvmChain>(chain: Chain, rpcUrl: string) => ({
+  network: `${chain}-test` as const,
+  chain,
+  livemode: false,
+  rpcUrl,
+  furtherUrls: [],
+  rpcSetting: rpcSettingOf(`${chain}-test`),
+  zmqUrl: null,
+})
+
+async function openUtxoSandbox({ dataDir }: Config, chain: UtxoChain, deps: Deps): Promise<ChainNode> {
+  const blockIntervalMs = SANDBOX_BLOCK_INTERVAL_MS
+  const sandbox = await startSandboxChain({ ...deps, chain, dataDir, blockIntervalMs })
+  return {
+    ...sandboxNode(chain, sandbox.rpcUrl),
+    usdcContract: null,
+    sandbox: { levers: utxoLevers(sandbox.client), stop: () => sandbox.stop() },
   }
-  const solana = await openSolanaSandbox(config, deps)
-  return solana === null ? opened : [...opened, solana]
+}
+
+async function openEvmSandbox(config: Config, chain: EvmChain, deps: Deps): Promise<ChainNode> {
+  const { dataDir, testBaseUsdcAddress: usdcContract } = config
+  const blockIntervalMs = SANDBOX_BLOCK_INTERVAL_MS
+  const sandbox = await startEvmChain({ ...deps, chain, dataDir, blockIntervalMs, usdcContract })
+  return {
+    ...sandboxNode(chain, sandbox.rpcUrl),
+    usdcContract: sandbox.usdcContract,
+    sandbox: { levers: sandbox.client, chainId: sandbox.chainId, stop: () => sandbox.stop() },
+  }
 }
 
 /** Null where a node is configured, and where this machine has no virtual machine: then the log says what to do. */

@@ -2,8 +2,9 @@ import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { ProgramSet } from '../chain/program-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import type { ChainNode } from '../chain-nodes.ts'
-import { keyspaceOf } from '../core/assets.ts'
+import { type ChainNode, isEvmNode } from '../chain-nodes.ts'
+import { systemClock } from '../clock.ts'
+import { keyspaceOfNetwork } from '../core/assets.ts'
 import {
   type Finding,
   firstDepositAt,
@@ -13,6 +14,7 @@ import {
 } from '../db/queries/audit.ts'
 import type { NetworkState } from '../db/queries/network-state.ts'
 import type { Tx } from '../db/transaction.ts'
+import { openProviderOf } from '../open-providers.ts'
 
 /** The newest blocks are read again in full; below them only the blocks that hold a transfer of ours are asked for. */
 export const BLOCKS_READ_MAX = 500
@@ -32,7 +34,7 @@ export async function readChainRecord(
   node: ChainNode,
   state: NetworkState | null,
 ): Promise<ChainRecord> {
-  const keyspace = keyspaceOf(node.chain === 'bitcoin' ? 'BTC' : 'LTC', node.livemode)
+  const keyspace = keyspaceOfNetwork(node.network)
   return {
     state,
     programs: await listDepositPrograms(tx, keyspace),
@@ -53,6 +55,9 @@ export type ChainAudit =
  */
 export async function auditChain(node: ChainNode, record: ChainRecord): Promise<ChainAudit> {
   const { state, transfers } = record
+  if (isEvmNode(node)) {
+    return auditEvmPlaces(node, record)
+  }
   if (state === null || state.height === null || state.hash === null) {
     return { kind: 'not_checked', reason: 'the watcher has not read this network yet' }
   }
@@ -83,6 +88,30 @@ export async function auditChain(node: ChainNode, record: ChainRecord): Promise<
   }
 }
 
+/** Whether every transfer stands in a block of the node's chain. What else its blocks hold is the second reading's. */
+async function auditEvmPlaces(node: ChainNode, { state, transfers }: ChainRecord): Promise<ChainAudit> {
+  const provider = openProviderOf(
+    node,
+    { url: node.rpcUrl, zmqUrl: null, watched: new ProgramSet() },
+    { clock: systemClock },
+  )
+  const chain = { hashAt: async (height: number) => (await provider.hashAt(height)) ?? 'none' }
+  try {
+    if (state?.height == null || (await chain.hashAt(state.height)) !== state.hash) {
+      return {
+        kind: 'not_checked',
+        reason: 'the watcher and the node are not on the same block: run it again',
+      }
+    }
+    return { kind: 'checked', blocksRead: 0, findings: await misplaced(chain, transfers) }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
+    return { kind: 'not_checked', reason: error.message }
+  } finally {
+    await provider.close()
+  }
+}
+
 type Output = { readonly key: string; readonly amount: bigint; readonly height: number }
 type Newest = { readonly from: number; readonly blocks: number; readonly outputs: readonly Output[] }
 
@@ -105,7 +134,10 @@ async function readNewest(
   return { from: height + 1, blocks: range.to - height, outputs }
 }
 
-async function misplaced(chain: BlockSource, recorded: readonly TransferOnChain[]): Promise<Finding[]> {
+async function misplaced(
+  chain: Pick<BlockSource, 'hashAt'>,
+  recorded: readonly TransferOnChain[],
+): Promise<Finding[]> {
   const findings: Finding[] = []
   const hashes = new Map<number, string>()
   for (const transfer of recorded) {

@@ -1,4 +1,4 @@
-import { type ChainNode, isUtxoNode, type UtxoNode } from '../chain-nodes.ts'
+import { type ChainNode, isEvmNode } from '../chain-nodes.ts'
 import type { Pool } from '../db/pool.ts'
 import { type Finding, findDisagreements, readOneMoment } from '../db/queries/audit.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
@@ -26,19 +26,13 @@ export async function runAudit(pool: Pool, nodes: readonly ChainNode[]): Promise
     await readOneMoment(tx)
     return { results: await checkDatabase(tx), records: await readChains(tx, nodes) }
   })
-  for (const node of nodes.filter((each) => !isUtxoNode(each))) {
-    results.push({
-      name: `chain_${node.network}`,
-      rule: `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`,
-      findings: [],
-      notChecked: 'the audit reads chains made like Bitcoin only',
-    })
-  }
   for (const { node, record } of records) {
     const audit = await auditChain(node, record)
     results.push({
       name: `chain_${node.network}`,
-      rule: `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`,
+      rule: isEvmNode(node)
+        ? `every transfer stands on the chain of ${node.network}`
+        : `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`,
       findings: audit.kind === 'checked' ? audit.findings.slice(0, FINDINGS_MAX) : [],
       notChecked: audit.kind === 'checked' ? null : audit.reason,
     })
@@ -62,8 +56,8 @@ async function checkDatabase(tx: Tx): Promise<CheckResult[]> {
 
 async function readChains(tx: Tx, nodes: readonly ChainNode[]) {
   const states = await loadNetworkStates(tx)
-  const records: { node: UtxoNode; record: ChainRecord }[] = []
-  for (const node of nodes.filter(isUtxoNode)) {
+  const records: { node: ChainNode; record: ChainRecord }[] = []
+  for (const node of nodes) {
     const state = states.find(({ network }) => network === node.network) ?? null
     records.push({ node, record: await readChainRecord(tx, node, state) })
   }

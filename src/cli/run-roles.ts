@@ -1,4 +1,4 @@
-import { type ChainNode, configuredNodes } from '../chain-nodes.ts'
+import { type ChainNode, configuredNodes, evmIdentitiesOf } from '../chain-nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { hasCode, StartRefused } from '../data-dir.ts'
@@ -124,7 +124,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   stops.add('the prices', () => prices.stop())
   // Nobody waits for an exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
   prices.start().catch(context.onFatal)
-  const networks = createNetworkBoard(pool)
+  const networks = createNetworkBoard(pool, undefined, evmIdentitiesOf(context.nodes))
   const health = createHealthApp({ pool, clock, log, prices, migration: await latestMigration() })
   const parts: HttpPart[] = [
     {

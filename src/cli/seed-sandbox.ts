@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
+import { FOLLOWED_CHAINS } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { ASSET_IDS, ASSETS } from '../core/assets.ts'
 import { readFileIfPresent, StartRefused, writeSecretFile } from '../data-dir.ts'
 import type { OpenDatabase } from '../db/open-database.ts'
 import { openPool, type Pool } from '../db/pool.ts'
@@ -21,6 +23,8 @@ const TIME_LEFT_MS_MIN = 10 * 60_000
 /** The signer has to publish its keys and the watcher to derive the first addresses. */
 const ADDRESSES_MS_MAX = 30_000
 const RETRY_MS = 50
+/** Every coin of the sandbox is soon ready; a start does not wait longer for the slowest, or for one that is not there. */
+const COINS_MS_MAX = 3_000
 const REQUEST_TIMEOUT_MS = 10_000
 
 const rememberedShape = z.object({
@@ -36,6 +40,7 @@ const invoiceShape = z.object({
   expires_at: z.string(),
   checkout_url: z.string(),
 })
+const assetsShape = z.object({ data: z.array(z.object({ asset: z.string(), available: z.boolean() })) })
 const errorShape = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
 
 export type SeededSandbox = {
@@ -64,6 +69,7 @@ export async function seedSandbox(options: {
     const shop = await withPool(ownerUrl, (pool) => findOrMakeShop(pool, path, onStep))
     const invoice = await findOrMakeInvoice(config, shop, stop)
     if (invoice === null) return null
+    await untilCoinsAreReady(config, shop, stop)
     if (invoice.id !== shop.invoice_id) await remember(path, { ...shop, invoice_id: invoice.id })
     return {
       merchantId: shop.merchant_id,
@@ -149,6 +155,18 @@ async function findOrMakeInvoice(
     await pause(RETRY_MS)
   }
   return null
+}
+
+/** Whoever pastes the banner's first command must not be the one who waits for addresses. */
+async function untilCoinsAreReady(config: Config, shop: Remembered, stop: AbortSignal): Promise<void> {
+  const expected = ASSET_IDS.filter((asset) => FOLLOWED_CHAINS.some((chain) => chain === ASSETS[asset].chain))
+  const giveUpAt = Date.now() + COINS_MS_MAX
+  while (!stop.aborted && Date.now() < giveUpAt) {
+    const { data } = assetsShape.parse((await ask(config, shop, 'GET', '/api/v1/assets')).body)
+    const ready = data.filter(({ available }) => available).map(({ asset }) => asset)
+    if (expected.every((asset) => ready.includes(asset))) return
+    await pause(RETRY_MS)
+  }
 }
 
 function isStillOpen(invoice: Invoice): boolean {

@@ -1,7 +1,9 @@
 import { type ChainNode, FOLLOWED_CHAINS, rpcSettingOf } from '../chain-nodes.ts'
 import type { Clock } from '../clock.ts'
+import { EVM_CHAINS } from '../core/chain/evm-parameters.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
+import { AnvilMissing, findAnvil } from '../sandbox/evm/anvil-program.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 import { inspectProviders } from './inspect-providers.ts'
 
@@ -20,11 +22,25 @@ export async function inspectNetworks(
     const state = states.find(({ network }) => network === node.network) ?? null
     findings.push(...(await inspectProviders(node, state, clock)), watchFinding(node, state, clock))
   }
+  findings.push(...(await missingSandboxes(nodes)))
   for (const chain of FOLLOWED_CHAINS) {
     if (nodes.some(({ network }) => network === `${chain}-live`)) continue
     findings.push(notice(`${chain}-live: off; set ${rpcSettingOf(`${chain}-live`)} to take live payments`))
   }
   return findings
+}
+
+/** Test networks that have neither a node nor a sandbox chain. */
+async function missingSandboxes(nodes: readonly ChainNode[]): Promise<Finding[]> {
+  const missing = EVM_CHAINS.filter((chain) => !nodes.some(({ network }) => network === `${chain}-test`))
+  if (missing.length === 0) return []
+  try {
+    await findAnvil()
+    return []
+  } catch (error) {
+    if (!(error instanceof AnvilMissing)) throw error
+    return [notice(`${missing.map((chain) => `${chain}-test`).join(' and ')}: off; ${error.message}`)]
+  }
 }
 
 function watchFinding({ network }: ChainNode, state: NetworkState | null, clock: Clock): Finding {

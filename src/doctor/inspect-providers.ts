@@ -5,7 +5,7 @@ import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { chainSchema } from '../chain/utxo/node-answers.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
 import { RpcClient, RpcError } from '../chain/utxo/rpc-client.ts'
-import type { ChainNode } from '../chain-nodes.ts'
+import { type ChainNode, isEvmNode } from '../chain-nodes.ts'
 import type { Clock } from '../clock.ts'
 import { ASSETS } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
@@ -13,6 +13,7 @@ import type { NetworkState } from '../db/queries/network-state.ts'
 import { openProviderOf, watchedOf } from '../open-providers.ts'
 import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
+import { inspectEvmProvider } from './inspect-evm-provider.ts'
 
 /** Litecoin Core 0.21.5.8: older nodes followed the wrong side of the reorganisation of April 2026. */
 const LITECOIN_VERSION_MIN = 210_508
@@ -42,8 +43,10 @@ export async function inspectProviders(
       const who =
         sandbox === null ? `${describe(url)} answers, chain ${parameters}` : 'runs on the sandbox chain'
       findings.push(ok(`${network}: ${who}, height ${height}`))
-      if (chain instanceof EvmAdapter) findings.push(nativeFinding(node, url, chain))
-      else if (chain instanceof SolanaAdapter) findings.push(await minimumFinding(node, chain))
+      if (chain instanceof EvmAdapter) {
+        findings.push(nativeFinding(node, url, chain))
+        if (sandbox === null && isEvmNode(node)) findings.push(...(await inspectEvmProvider(node, url)))
+      } else if (chain instanceof SolanaAdapter) findings.push(await minimumFinding(node, chain))
       else if (sandbox === null && !isEsploraUrl(url)) findings.push(...(await inspectNode(node, url, state)))
       if (url === node.rpcUrl) findings.push(...(await otherChainFinding(node, parameters, chain, state)))
       if (url !== node.rpcUrl) findings.push(await agreementFinding(node, url, chain, state))

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { ASSET_IDS, ASSETS, networkOf } from '../core/assets.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
+import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { ChainReading } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
@@ -15,7 +16,7 @@ const EXPIRED_PER_CALL_MAX = 200
  * `readAtMs`: a node's outage expires nothing. Returns the invoices that expired, each committed by itself.
  */
 export async function expireInvoices(
-  deps: { pool: Pool; clock: Clock },
+  deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },
   input: ChainReading,
 ): Promise<string[]> {
   const livemode = input.network.endsWith('-live')
@@ -36,7 +37,7 @@ export async function expireInvoices(
 }
 
 function expireOne(
-  deps: { pool: Pool; clock: Clock },
+  deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },
   tenant: { merchantId: string; livemode: boolean },
   invoiceId: string,
   reading: ChainReading,
@@ -50,7 +51,8 @@ function expireOne(
       reading,
     })
     if (advance.kind === 'refused') throw new Error(`a deadline was refused: ${advance.code}`)
-    const tipHeightOf = (asked: string) => (asked === reading.network ? reading.tipHeight : null)
+    const ownHeight = (asked: string) => (asked === reading.network ? reading.tipHeight : null)
+    const tipHeightOf = Object.assign(ownHeight, { evmOf: deps.evmOf })
     const { changed } = await commitAdvance(tx, tenant, before, advance, {
       now: deps.clock(),
       tipHeightOf,

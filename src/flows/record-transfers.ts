@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
+import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { TransferFact } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
@@ -12,7 +13,7 @@ import { newId } from '../new-id.ts'
  * deliveries. Telling the same facts again changes nothing.
  */
 export async function recordTransfers(
-  deps: { pool: Pool; clock: Clock },
+  deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },
   input: {
     tenant: Tenant
     invoiceId: string
@@ -36,7 +37,8 @@ export async function recordTransfers(
       nowMs: now.getTime(),
     })
     if (advance.kind === 'refused') throw new Error(`transfers were refused: ${advance.code}`)
-    const tipHeightOf = (asked: string) => (asked === network ? tipHeight : null)
+    const ownHeight = (asked: string) => (asked === network ? tipHeight : null)
+    const tipHeightOf = Object.assign(ownHeight, { evmOf: deps.evmOf })
     return commitAdvance(tx, tenant, before, advance, { now, tipHeightOf, requestId: null })
   })
 }

@@ -1,5 +1,5 @@
 import type { Network } from '../core/assets.ts'
-import type { TipHeights } from '../core/invoice/render.ts'
+import type { EvmIdentities, TipHeights } from '../core/invoice/render.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
 import { createShortCache } from './short-cache.ts'
@@ -17,17 +17,19 @@ export type NetworkBoard = { read(): Promise<NetworkView> }
 export function createNetworkBoard(
   pool: Pool,
   elapsedMs: () => number = () => performance.now(),
+  evmOf?: EvmIdentities,
 ): NetworkBoard {
   const views = createShortCache<NetworkView>({
-    load: async () => viewOf(await loadNetworkStates(pool)),
+    load: async () => viewOf(await loadNetworkStates(pool), evmOf),
     keep: () => true,
     elapsedMs,
   })
   return { read: () => views.get('all') }
 }
 
-function viewOf(states: readonly NetworkState[]): NetworkView {
+function viewOf(states: readonly NetworkState[], evmOf: EvmIdentities | undefined): NetworkView {
   const byNetwork = new Map(states.map((state) => [state.network, state]))
   const stateOf = (network: Network) => byNetwork.get(network) ?? null
-  return { stateOf, tipHeightOf: (network) => stateOf(network)?.tipHeight ?? null }
+  const heightOf = (network: Network) => stateOf(network)?.tipHeight ?? null
+  return { stateOf, tipHeightOf: Object.assign(heightOf, { evmOf }) }
 }

@@ -1,4 +1,4 @@
-import type { ChainNode } from '../chain-nodes.ts'
+import { type ChainNode, evmIdentitiesOf } from '../chain-nodes.ts'
 import { CHAINS, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
@@ -67,7 +67,7 @@ function followOptions(
   context: RoleContext & { readonly notifier: Notifier },
   node: ChainNode,
 ): FollowOptions {
-  const { clock, log, notifier, poolOf, urls } = context
+  const { clock, log, nodes, notifier, poolOf, urls } = context
   const pool = poolOf('watcher')
   const { network } = node
   const keyspace = keyspaceOfNetwork(network)
@@ -76,6 +76,7 @@ function followOptions(
     ...openProviders(node, { clock, openPrograms }),
     pool,
     connectionString: urls.watcher,
+    evmOf: evmIdentitiesOf(nodes),
     clock,
     log,
     notifier,

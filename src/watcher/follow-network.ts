@@ -9,6 +9,7 @@ import {
 import type { Clock } from '../clock.ts'
 import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { MarkHeights } from '../core/finality.ts'
+import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { Pool } from '../db/pool.ts'
 import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/queries/network-state.ts'
 import { beginWatch, raiseWatch } from '../db/queries/network-watch.ts'
@@ -56,6 +57,8 @@ export type FollowOptions = {
   /** What several providers must agree on before value is final; absent where one alone decides. */
   readonly agreement?: ProviderAgreement
   readonly pollIntervalMs?: number
+  /** How payment links in events name test networks that are not the public ones. */
+  readonly evmOf?: EvmIdentities
   /** Host names of the providers whose tip and mempool are read at the moment. */
   readonly readFrom?: () => readonly string[]
   /** Pause after a halt, before the outside is looked at again. */
@@ -108,10 +111,10 @@ class LeadSession {
   #minimumReadAt = 0
 
   constructor(options: FollowOptions, lead: Lead) {
-    const { adapter, pool, clock, notifier, agreement = null } = options
+    const { adapter, pool, clock, notifier, agreement = null, evmOf } = options
     this.#options = options
     this.#lead = lead
-    this.#parts = { adapter, pool, clock, notifier, agreement, leadLost: lead.lost }
+    this.#parts = { adapter, pool, clock, notifier, agreement, evmOf, leadLost: lead.lost }
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -227,7 +230,7 @@ class LeadSession {
     const { height: tipHeight, hash: tipHash } = tip
     const readAtMs = beganAt.getTime()
     const reading = { network: adapter.network, readAtMs, tipHeight, tipHash, providers: readFrom?.() ?? [] }
-    const expired = await expireInvoices({ pool, clock }, reading)
+    const expired = await expireInvoices({ pool, clock, evmOf: this.#options.evmOf }, reading)
     for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
     if (expired.length > 0) notifier.deliveriesWaiting()
     await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt, marks })

@@ -20,6 +20,7 @@ import {
   reconcileMempool,
   vanishedFrom,
 } from '../core/chain/reconcile.ts'
+import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
 import { moveCheckpoint } from '../db/queries/network-state.ts'
@@ -38,6 +39,8 @@ export type RecordingParts = {
   readonly agreement: ProviderAgreement | null
   /** Told after each commit. */
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
+  /** How payment links in events name test networks that are not the public ones. */
+  readonly evmOf?: EvmIdentities | undefined
   /** Aborted when another process may follow the network. */
   readonly leadLost: AbortSignal
 }
@@ -197,7 +200,10 @@ export async function recordFacts(
     const batch = invoices.slice(at, at + INVOICES_IN_FLIGHT)
     await Promise.all(
       batch.map(async ({ tenant, invoiceId, facts }) => {
-        const told = await recordTransfers({ pool, clock }, { tenant, invoiceId, facts, tipHeight })
+        const told = await recordTransfers(
+          { pool, clock, evmOf: parts.evmOf },
+          { tenant, invoiceId, facts, tipHeight },
+        )
         if (told.changed) notifier.invoiceChanged(invoiceId)
         if (told.deliveries > 0) notifier.deliveriesWaiting()
       }),

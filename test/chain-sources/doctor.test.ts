@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { ChainNode } from '../../src/chain-nodes.ts'
+import type { UtxoNode } from '../../src/chain-nodes.ts'
 import { systemClock } from '../../src/clock.ts'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
 import { startEsploraServer } from '../support/esplora-server.ts'
@@ -26,8 +26,8 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()))
 })
 
-async function find(changes: Partial<ChainNode> = {}): Promise<string[]> {
-  const configured: ChainNode = {
+async function find(changes: Partial<UtxoNode> = {}): Promise<string[]> {
+  const configured: UtxoNode = {
     network: 'litecoin-test',
     chain: 'litecoin',
     livemode: false,

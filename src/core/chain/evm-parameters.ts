@@ -58,6 +58,13 @@ export function evmParametersOf(chain: EvmChain, livemode: boolean, chainId: num
   return { chain, name: 'regtest', chainId, isolated: true, probeIntervalMs: PROBE_OWN_MS }
 }
 
+/** The chain id of the public test chain. */
+export function publicTestChainId(chain: EvmChain): number {
+  const known = PUBLIC.find((each) => each.chain === chain && each.name !== 'main')
+  if (known === undefined) throw new Error(`${chain} has no public test chain`)
+  return known.chainId
+}
+
 /** The chain ids that a message may name as right. */
 export function expectedChainIds(chain: EvmChain, livemode: boolean): readonly number[] {
   return PUBLIC.filter((each) => each.chain === chain && (each.name === 'main') === livemode).map(

@@ -1,4 +1,4 @@
-import type { AssetId } from '../assets.ts'
+import { type AssetId, networkOf } from '../assets.ts'
 import { countOf } from '../finality.ts'
 import type { TipHeights } from '../invoice/render.ts'
 import {
@@ -13,6 +13,7 @@ import {
 } from '../invoice/status.ts'
 import type { ChainReading, Invoice, Payment, PaymentReviewReason, ReviewReason } from '../invoice/types.ts'
 import { fingerprint } from './fingerprint.ts'
+import type { EvmIdentity } from './payment-uri.ts'
 
 /**
  * What the buyer's page shows. `checking` lies between the deadline and the reading of the chain that proves
@@ -57,6 +58,8 @@ export type CheckoutView = {
   readonly livemode: boolean
   readonly asset: AssetId
   readonly address: string
+  /** How the payment link names the network, where it is not the public one. */
+  readonly evm: EvmIdentity | undefined
   /** US cents; null where the merchant fixed a coin amount. */
   readonly usdCents: bigint | null
   /** The locked price, decimal US dollars per coin; null with `usdCents`. */
@@ -93,6 +96,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHe
     livemode: invoice.livemode,
     asset: invoice.asset,
     address: invoice.address,
+    evm: tipHeightOf.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
     usdCents: invoice.usdCents,
     usdPerUnit: invoice.rate?.usdPerUnit ?? null,
     amount: invoice.amount,

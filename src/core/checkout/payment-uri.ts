@@ -15,6 +15,9 @@ const USDC_CONTRACTS: { readonly [network in Network]?: string } = {
   'base-test': '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
 }
 
+/** What a wallet must be told of a test network that is not the public one. */
+export type EvmIdentity = { readonly chainId: number; readonly usdcContract: string | null }
+
 export type PaymentRequest = {
   readonly asset: AssetId
   readonly livemode: boolean
@@ -22,7 +25,7 @@ export type PaymentRequest = {
   /** Base units still to send; zero makes a URI that names no amount. */
   readonly amount: bigint
   /** In place of the network's own values, where a sandbox runs under others. */
-  readonly evm?: { readonly chainId: number; readonly usdcContract: string }
+  readonly evm?: EvmIdentity | undefined
 }
 
 /**

@@ -1,12 +1,18 @@
-import { ASSETS, type Network } from '../assets.ts'
-import { paymentUri } from '../checkout/payment-uri.ts'
+import { ASSETS, type Network, networkOf } from '../assets.ts'
+import { type EvmIdentity, paymentUri } from '../checkout/payment-uri.ts'
 import { countOf } from '../finality.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { Invoice, Payment } from './types.ts'
 
 /** Heights of the networks' tips as far as they were read; null where nothing is known. */
-export type TipHeights = (network: Network) => number | null
+export type TipHeights = {
+  (network: Network): number | null
+  /** How payment links name a test network that is not the public one. */
+  readonly evmOf?: EvmIdentities | undefined
+}
+
+export type EvmIdentities = (network: Network) => EvmIdentity | undefined
 
 export type InvoiceView = ReturnType<typeof renderInvoice>
 
@@ -38,6 +44,7 @@ export function renderInvoice(invoice: Invoice, tipHeightOf: TipHeights, checkou
       livemode: invoice.livemode,
       address: invoice.address,
       amount: amounts.remaining > 0n ? amounts.remaining : invoice.amount,
+      evm: tipHeightOf.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
     }),
     rate:
       invoice.rate === null

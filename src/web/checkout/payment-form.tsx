@@ -10,8 +10,8 @@ import { qrCode } from './qr-code.ts'
 /** For a wallet that scans or opens links: two QR codes and the payment URI. */
 export function ScanBox({ page: { view, language } }: { page: CheckoutPage }) {
   const { messages } = language
-  const { asset, livemode, address } = view
-  const uri = paymentUri({ asset, livemode, address, amount: view.remaining })
+  const { asset, livemode, address, evm } = view
+  const uri = paymentUri({ asset, livemode, address, evm, amount: view.remaining })
   return (
     <section class="scan">
       <fieldset class="tabs">
