@@ -37,6 +37,15 @@ export function describeChainConformance(driver: ChainDriver): void {
   })
 }
 
+type DefineTest = (name: string, run: () => Promise<void>) => void
+
+/** Defines tests of what waits, where the chain's adapter can see that; elsewhere there is nothing to test. */
+function whereSeen(seesWaiting: boolean): DefineTest {
+  return (name, run) => {
+    if (seesWaiting) test(name, run)
+  }
+}
+
 /** Follows the chain to its tip and collects what was found; each block must stand on the one before. */
 async function follow(adapter: ChainAdapter, from: BlockRef, blocksMax = BLOCKS_MAX, isWhole = true) {
   let checkpoint = from
@@ -62,6 +71,7 @@ function describeAdapter(
   { asset, amount, seesWaiting, readsEveryBlock = true }: ChainDriver,
   watchedChain: () => WatchedChain,
 ): void {
+  const testWaiting = whereSeen(seesWaiting)
   const adapters: ChainAdapter[] = []
   afterEach(async () => {
     await Promise.all(adapters.splice(0).map((adapter) => adapter.close()))
@@ -95,7 +105,7 @@ function describeAdapter(
     expect(await mempoolOf(adapter)).toEqual([])
   })
 
-  test.runIf(seesWaiting)(
+  testWaiting(
     'a payment is seen waiting with the time of the first sighting, then once in its block',
     async () => {
       const { chain, adapter, address, program, checkpoint } = await watching()
@@ -145,7 +155,7 @@ function describeAdapter(
     },
   )
 
-  test.runIf(seesWaiting)(
+  testWaiting(
     'a replaced transaction is dead, while its replacement waits and after the next block',
     async () => {
       const { chain, adapter, address } = await watching()
@@ -164,6 +174,7 @@ function describePayments(
   { amount, seesWaiting, settlesLater }: ChainDriver,
   watchedChain: () => WatchedChain,
 ): void {
+  const testWaiting = whereSeen(seesWaiting)
   test('an invoice is detected while its payment waits, confirming in a block, and paid at its confirmations', async () => {
     const watched = watchedChain()
     const watcher = await watched.watchAtTip()
@@ -180,7 +191,7 @@ function describePayments(
     expect(await watched.eventsOf(invoice.id)).toEqual(PAID_EVENTS)
   })
 
-  test.runIf(seesWaiting)('a payment that is replaced by one to elsewhere is taken back', async () => {
+  testWaiting('a payment that is replaced by one to elsewhere is taken back', async () => {
     const watched = watchedChain()
     const watcher = await watched.watchAtTip()
     const invoice = await watched.openInvoice([watcher])
