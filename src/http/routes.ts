@@ -12,6 +12,7 @@ import { getCheckoutSessionRoute } from './routes/get-checkout-session.ts'
 import { getEventRoute } from './routes/get-event.ts'
 import { getInvoiceRoute } from './routes/get-invoice.ts'
 import { getMerchantRoute } from './routes/get-merchant.ts'
+import { getNoticesRoute } from './routes/get-notices.ts'
 import { getPaymentLinkRoute } from './routes/get-payment-link.ts'
 import { getPaymentRulesRoute } from './routes/get-payment-rules.ts'
 import { getStatisticsRoute } from './routes/get-statistics.ts'
@@ -36,6 +37,7 @@ import { resolveInvoiceRoute } from './routes/resolve-invoice.ts'
 import { revokeApiKeyRoute } from './routes/revoke-api-key.ts'
 import { rotateWebhookSecretRoute } from './routes/rotate-webhook-secret.ts'
 import { updateMerchantRoute } from './routes/update-merchant.ts'
+import { updateNoticesRoute } from './routes/update-notices.ts'
 import { updatePaymentLinkRoute } from './routes/update-payment-link.ts'
 import { updatePaymentRulesRoute } from './routes/update-payment-rules.ts'
 import { verifyWebhookEndpointRoute } from './routes/verify-webhook-endpoint.ts'
@@ -85,4 +87,6 @@ export const ROUTES: readonly Route[] = [
   updateMerchantRoute,
   getStatisticsRoute,
   listRequestLogsRoute,
+  getNoticesRoute,
+  updateNoticesRoute,
 ]

@@ -3,6 +3,9 @@ import { describeError, type Log } from '../log.ts'
 
 export type Letter = { readonly to: string; readonly subject: string; readonly text: string }
 
+/** Who our letters come from. */
+export const mailFrom = (baseUrl: string): string => `Paylink <no-reply@${new URL(baseUrl).hostname}>`
+
 /** Sends letters. `send` never throws and never makes its caller wait for a mail server. */
 export type Mail = { send(letter: Letter): Promise<void> }
 

@@ -6,10 +6,12 @@ import { organization, twoFactor } from 'better-auth/plugins'
 import { defaultAc, defaultRoles } from 'better-auth/plugins/organization/access'
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
-import { findFirstMerchant } from '../db/queries/people.ts'
+import { isNewPlace } from '../db/queries/notices.ts'
+import { findFirstMerchant, findPersonToTell } from '../db/queries/people.ts'
 import { CLIENT_ADDRESS_HEADER } from '../http/client-address.ts'
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
+import { signInLetter } from '../notices/letters.ts'
 import { guardHooks } from './guard.ts'
 import { invitationMail, resetMail, verificationMail } from './letters.ts'
 import { AUTH_PREFIX } from './paths.ts'
@@ -122,6 +124,7 @@ export function openPeople(deps: PeopleDeps) {
               data: { ...session, activeOrganizationId: await findFirstMerchant(pool, session.userId) },
             }
           },
+          after: (session) => tellNewPlace(deps, session),
         },
       },
     },
@@ -154,6 +157,22 @@ export function openPeople(deps: PeopleDeps) {
       }),
     ],
   })
+}
+
+/** A letter to the person about a sign-in from a browser and address that none before it had. */
+async function tellNewPlace(
+  { pool, clock, mail }: PeopleDeps,
+  session: {
+    id: string
+    userId: string
+    ipAddress?: string | null | undefined
+    userAgent?: string | null | undefined
+  },
+): Promise<void> {
+  const { id, userId, ipAddress: address = null, userAgent: browser = null } = session
+  if (!(await isNewPlace(pool, { id, userId, ipAddress: address, userAgent: browser }))) return
+  const person = await findPersonToTell(pool, userId)
+  if (person !== null) await mail.send(signInLetter(person, { at: clock(), address, browser }))
 }
 
 /** A passkey counts as a second factor: its owner must have unlocked it. */

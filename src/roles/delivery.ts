@@ -1,5 +1,7 @@
 import { countOpenLanes, oldestDueSeconds } from '../db/queries/delivery-figures.ts'
 import { startDeliveryWorker } from '../delivery/worker.ts'
+import { mailFrom, openMail } from '../mail/mail.ts'
+import { startNotices } from '../notices/write-notices.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
@@ -30,5 +32,16 @@ export async function startDeliveryRole(
   metrics.gauge('paylink_delivery_lanes_open', 'Endpoints that fail and are only probed', async () => [
     { value: await countOpenLanes(pool) },
   ])
-  return { stop: () => worker.stop() }
+  const { baseUrl, smtpUrl } = config
+  const notices = startNotices({
+    pool,
+    log,
+    baseUrl,
+    mail: openMail({ smtpUrl, from: mailFrom(baseUrl), log }),
+  })
+  return {
+    stop: async () => {
+      await Promise.all([worker.stop(), notices.stop()])
+    },
+  }
 }

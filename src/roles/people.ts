@@ -3,7 +3,7 @@ import type { Pool } from '../db/pool.ts'
 import type { HttpPart } from '../http/server.ts'
 import type { FindSignIn } from '../http/session-credential.ts'
 import type { Log } from '../log.ts'
-import { openMail } from '../mail/mail.ts'
+import { mailFrom, openMail } from '../mail/mail.ts'
 import { findSignIn } from '../people/find-sign-in.ts'
 import { openPeople } from '../people/open-people.ts'
 import { AUTH_PREFIX } from '../people/paths.ts'
@@ -20,8 +20,7 @@ export function openPeopleRole(deps: {
   smtpUrl: string | null
 }): { part: HttpPart; findSignIn: FindSignIn } {
   const { pool, clock, log, keyring, baseUrl, smtpUrl } = deps
-  const from = `Paylink <no-reply@${new URL(baseUrl).hostname}>`
-  const mail = openMail({ smtpUrl, from, log })
+  const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
   const people = openPeople({ pool, clock, log, baseUrl, secret, mail })
   const app = createPeopleApp({ people, pool, clock, baseUrl })

@@ -168,3 +168,19 @@ export const updateMerchantBody = z.strictObject({
     .nullable()
     .optional(),
 })
+
+export const noticesView = z
+  .object({
+    object: z.literal('notices'),
+    paid: z.boolean(),
+    attention: z.boolean(),
+    endpoint_disabled: z.boolean(),
+    sign_in: z.boolean(),
+  })
+  .meta({ id: 'Notices' })
+export const updateNoticesBody = z.strictObject({
+  paid: z.boolean().optional(),
+  attention: z.boolean().optional(),
+  endpoint_disabled: z.boolean().optional(),
+  sign_in: z.boolean().optional(),
+})

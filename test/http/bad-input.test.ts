@@ -42,6 +42,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
   queueEvent: (own) => ({ endpoint_id: own.webhookEndpoint }),
   recoverEvents: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
   updateMerchant: () => ({ brand_name: 'Coffee', brand_colour: '#1a73e8', logo: ONE_PIXEL }),
+  updateNotices: () => ({ paid: false, attention: true, endpoint_disabled: true, sign_in: true }),
   createApiKey: () => ({ name: 'Server', scopes: ['invoices:read'] }),
   updatePaymentRules: () => ({
     accepted_assets: ['BTC', 'LTC'],

@@ -68,6 +68,8 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   getMerchant: {},
   updateMerchant: { body: () => ({ brand_colour: '#1a73e8' }) },
   getStatistics: {},
+  getNotices: {},
+  updateNotices: { body: () => ({ paid: false }) },
   listRequestLogs: {},
 }
 

@@ -147,7 +147,7 @@ export async function listEndpoints(
 /** The receiver answered the challenge: verified and enabled. Guarded by the endpoint not being removed. */
 export async function markVerified(tx: Tx, tenant: Tenant, id: string, now: Date): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `update webhook_endpoint set status = 'enabled', status_reason = null, verified_at = $4
+    `update webhook_endpoint set status = 'enabled', status_reason = null, stop_told_at = null, verified_at = $4
      where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
     [tenant.merchantId, id, tenant.livemode, now],
   )

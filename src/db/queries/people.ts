@@ -109,3 +109,16 @@ export async function presentCode(
   )
   return rowCount === 1
 }
+
+/** Where to write about sign-ins; null for whoever refused that. By primary keys. */
+export async function findPersonToTell(
+  db: Queryable,
+  userId: string,
+): Promise<{ email: string; name: string } | null> {
+  const { rows } = await db.query<{ email: string; name: string }>(
+    `select email, name from person where id = $1
+       and not exists (select from notice_refusal where user_id = $1 and kind = 'sign_in')`,
+    [userId],
+  )
+  return rows[0] ?? null
+}

@@ -1,0 +1,20 @@
+import { withTransaction } from '../../db/transaction.ts'
+import { noticesView } from '../../wire/dashboard.ts'
+import { noticesViewOf } from '../notices-view.ts'
+import { defineRoute } from '../route.ts'
+
+export const getNoticesRoute = defineRoute({
+  method: 'get',
+  path: '/notices',
+  operationId: 'getNotices',
+  tag: 'Dashboard',
+  summary: 'Read which letters you get',
+  description: 'Letters about live mode, by e-mail to owners and admins with a confirmed address.',
+  scope: null,
+  dashboardOnly: true,
+  success: { status: 200, description: 'Your switches.', schema: noticesView },
+  problems: [],
+
+  handler: (deps, { tenant, callerId }) =>
+    withTransaction(deps.pool, tenant, (tx) => noticesViewOf(tx, tenant.merchantId, callerId)),
+})

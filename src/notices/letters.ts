@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import type { Letter } from '../mail/mail.ts'
+
+type Addressee = { readonly email: string; readonly name: string }
+
+const noticedShape = z.object({
+  event_type: z.string(),
+  data: z.object({
+    id: z.string(),
+    status: z.string(),
+    usd_amount: z.string().nullable(),
+    amount_confirmed: z.string(),
+    asset: z.string(),
+    external_reference: z.string().nullable(),
+    order_reference: z.string().nullable(),
+    review_reason: z.string().nullable(),
+  }),
+})
+
+/** The letter that an event is worth, and the kind by which it can be refused. Throws where the stored body is none of ours. */
+export function invoiceLetter(
+  baseUrl: string,
+  body: Buffer,
+): { kind: 'paid' | 'attention'; letterTo: (addressee: Addressee) => Letter } {
+  const { event_type: type, data } = noticedShape.parse(JSON.parse(body.toString('utf8')))
+  const order = data.order_reference ?? data.external_reference
+  const what = order === null ? `Invoice ${data.id}` : `Order ${order}`
+  const worth = data.usd_amount === null ? '' : ` (${data.usd_amount} US dollars)`
+  const link = `${baseUrl}/dashboard/invoices/${data.id}?mode=live`
+  const isPaid = type === 'invoice.paid'
+  const subject = isPaid ? `${what} is paid` : `${what} needs your attention`
+  const told = isPaid
+    ? `${what}${worth} is paid: ${data.amount_confirmed} ${data.asset}.`
+    : `${what}${worth} needs a decision of yours. ${REASONS[data.review_reason ?? type] ?? ''}`.trim()
+  return {
+    kind: isPaid ? 'paid' : 'attention',
+    letterTo: ({ email, name }) => ({
+      to: email,
+      subject,
+      text: `Hello ${name},\n\n${told}\n\n${link}\n\n${HOW_TO_STOP}`,
+    }),
+  }
+}
+
+const REASONS: { readonly [reason: string]: string } = {
+  'invoice.overpaid': 'The buyer paid more than was asked.',
+  wrong_asset: 'Money came in another coin than the one that was asked for.',
+  late: 'Money came after its time.',
+  cancelled: 'Money came for an invoice that you had cancelled.',
+  after_settlement: 'More money came after it was paid.',
+  reorged: 'A payment that was final has left the chain.',
+}
+
+const HOW_TO_STOP = 'You can switch these letters off under Settings → Team & security.'
+
+export function endpointLetter(baseUrl: string, url: string, { email, name }: Addressee): Letter {
+  return {
+    to: email,
+    subject: 'A webhook endpoint was disabled',
+    text: `Hello ${name},
+
+your server at ${url} answered that the endpoint is gone (410), so nothing more is sent to it. Events wait for you under Developers → Notifications awaiting delivery.
+
+${baseUrl}/dashboard/webhooks?mode=live
+
+${HOW_TO_STOP}`,
+  }
+}
+
+export function signInLetter(
+  addressee: Addressee,
+  place: { at: Date; address: string | null; browser: string | null },
+): Letter {
+  return {
+    to: addressee.email,
+    subject: 'A new sign-in to your account',
+    text: `Hello ${addressee.name},
+
+somebody signed in to your account from a place we had not seen:
+
+${place.at.toISOString()}
+${place.address ?? 'an unknown address'}
+${(place.browser ?? 'an unknown browser').slice(0, 200)}
+
+If it was you, there is nothing to do. If not, choose a new password now and end that sign-in under Settings → Team & security.
+
+${HOW_TO_STOP}`,
+  }
+}

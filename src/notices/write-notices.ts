@@ -1,0 +1,89 @@
+import type { Pool } from '../db/pool.ts'
+import {
+  eventsForNotice,
+  leaseNotices,
+  newestEventId,
+  noticeAddressees,
+  releaseNotices,
+  takeStoppedEndpoints,
+} from '../db/queries/notices.ts'
+import type { Log } from '../log.ts'
+import type { Mail } from '../mail/mail.ts'
+import { endpointLetter, invoiceLetter } from './letters.ts'
+
+export type NoticeDeps = {
+  readonly pool: Pool
+  readonly mail: Mail
+  readonly log: Log
+  readonly baseUrl: string
+}
+
+const EVERY_MS = 10_000
+/** Longer than a round takes; a process that dies with the lease holds the others up no longer. */
+const LEASE_SECONDS = 120
+/** No transaction of ours is open longer (statements end after 30 seconds). */
+const SETTLE_SECONDS = 60
+const EVENTS_MAX = 200
+const ENDPOINTS_MAX = 50
+
+/**
+ * One round of letters about live payments and stopped endpoints, by whichever process has the lease. Returns how
+ * many were handed to the mail. The first round of an installation starts at the newest event.
+ */
+export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECONDS): Promise<number> {
+  const { pool, mail, baseUrl } = deps
+  const lease = await leaseNotices(pool, LEASE_SECONDS)
+  if (lease === null) return 0
+  let reached = lease.eventId
+  let letters = 0
+  try {
+    if (reached === '') reached = (await newestEventId(pool)) ?? 'evt_'
+    else {
+      const events = await eventsForNotice(pool, { afterId: reached, settleSeconds, limit: EVENTS_MAX })
+      for (const event of events) {
+        const { kind, letterTo } = invoiceLetter(baseUrl, event.body)
+        for (const addressee of await noticeAddressees(pool, event.merchantId, kind)) {
+          await mail.send(letterTo(addressee))
+          letters += 1
+        }
+        reached = event.id
+      }
+    }
+    for (const { merchantId, url } of await takeStoppedEndpoints(pool, ENDPOINTS_MAX)) {
+      for (const addressee of await noticeAddressees(pool, merchantId, 'endpoint_disabled')) {
+        await mail.send(endpointLetter(baseUrl, url, addressee))
+        letters += 1
+      }
+    }
+  } finally {
+    await releaseNotices(pool, reached)
+  }
+  return letters
+}
+
+/** Writes letters round after round until it is stopped. */
+export function startNotices(deps: NoticeDeps): { stop(): Promise<void> } {
+  let stopped = false
+  let round: Promise<void> = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+  const next = (): void => {
+    if (stopped) return
+    timer = setTimeout(() => {
+      round = writeNotices(deps).then(
+        () => next(),
+        (error: unknown) => {
+          deps.log.warn({ err: error }, 'letters could not be written; the next round tries again')
+          next()
+        },
+      )
+    }, EVERY_MS)
+  }
+  next()
+  return {
+    stop: async () => {
+      stopped = true
+      clearTimeout(timer)
+      await round
+    },
+  }
+}

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Letter } from '../../src/mail/mail.ts'
+import { newId } from '../../src/new-id.ts'
+import { writeNotices } from '../../src/notices/write-notices.ts'
+import { createTestPeople, PASSWORD, type TestBrowser, type TestPeople } from '../support/people.ts'
+
+let people: TestPeople
+const sent: Letter[] = []
+const mail = { send: async (letter: Letter) => void sent.push(letter) }
+beforeAll(async () => {
+  people = await createTestPeople()
+})
+afterAll(() => people.drop())
+
+const round = () =>
+  writeNotices(
+    {
+      pool: people.api.database.pools.delivery,
+      mail,
+      log: people.api.deps.log,
+      baseUrl: 'https://pay.example.com',
+    },
+    0,
+  )
+
+async function addEvent(
+  merchantId: string,
+  livemode: boolean,
+  type: string,
+  reason: string | null,
+): Promise<void> {
+  const id = newId('event', new Date())
+  const body = {
+    id,
+    event_type: type,
+    data: {
+      id: newId('invoice', new Date()),
+      status: 'paid',
+      usd_amount: '49.99',
+      amount_confirmed: '0.5',
+      asset: 'LTC',
+      external_reference: 'A-1\r\nBcc: x@example.com',
+      order_reference: null,
+      review_reason: reason,
+    },
+  }
+  await people.api.database.owner.query(
+    `insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, created_at)
+     values ($1, $2, $3, $4, $5, 1, $6, now() - interval '1 second')`,
+    [merchantId, id, livemode, type, body.data.id, Buffer.from(JSON.stringify(body))],
+  )
+}
+
+async function confirmed(name: string): Promise<{ browser: TestBrowser; merchantId: string; email: string }> {
+  const made = await people.signUp(name)
+  await people.api.database.owner.query('update person set email_verified = true where email = $1', [
+    made.email,
+  ])
+  return made
+}
+
+test('live payments and what needs a decision are told once to owners with a confirmed address; each kind can be switched off', async () => {
+  const { browser, merchantId, email } = await confirmed('Uma')
+  const unconfirmed = await people.signUp('Vic')
+  await round()
+  sent.length = 0
+  await addEvent(merchantId, true, 'invoice.paid', null)
+  await addEvent(merchantId, false, 'invoice.paid', null)
+  await addEvent(merchantId, true, 'invoice.expired', null)
+  await addEvent(merchantId, true, 'invoice.manual_review', 'wrong_asset')
+  await addEvent(unconfirmed.merchantId, true, 'invoice.paid', null)
+  expect(await round()).toBe(2)
+  expect(sent.map(({ to, subject }) => [to, subject.replace(/\s+/g, ' ')])).toEqual([
+    [email, 'Order A-1 Bcc: x@example.com is paid'],
+    [email, 'Order A-1 Bcc: x@example.com needs your attention'],
+  ])
+  expect(sent[1]?.text).toContain('another coin')
+  expect(await round()).toBe(0)
+  expect((await browser.ask('PATCH', '/api/v1/notices', { paid: false })).body).toMatchObject({
+    paid: false,
+    attention: true,
+  })
+  await addEvent(merchantId, true, 'invoice.paid', null)
+  await addEvent(merchantId, true, 'invoice.overpaid', null)
+  sent.length = 0
+  expect(await round()).toBe(1)
+  expect(sent[0]?.text).toContain('paid more than was asked')
+})
+
+test('rounds at once write each letter once', async () => {
+  const { merchantId } = await confirmed('Wes')
+  await round()
+  for (let at = 0; at < 5; at++) await addEvent(merchantId, true, 'invoice.paid', null)
+  const written = await Promise.all(Array.from({ length: 6 }, () => round()))
+  expect(written.reduce((sum, count) => sum + count, 0)).toBe(5)
+})
+
+test('an endpoint that a receiver gave up is told once', async () => {
+  const { merchantId, email } = await confirmed('Xia')
+  await people.api.database.owner.query(
+    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, status, status_reason, created_at)
+     values ($1, 'we_x', true, 'https://shop.example/hook', '{*}', 'disabled', 'receiver_gone', now()),
+            ($1, 'we_y', true, 'https://shop.example/other', '{*}', 'disabled', null, now())`,
+    [merchantId],
+  )
+  sent.length = 0
+  await round()
+  expect(sent.map(({ to, text }) => [to, text.includes('https://shop.example/hook')])).toEqual([
+    [email, true],
+  ])
+  expect(await round()).toBe(0)
+})
+
+test('a sign-in from a new place is told to the person, one from a known place is not', async () => {
+  const { email } = await people.signUp('Yan')
+  const told = () =>
+    people.letters.filter(({ to, subject }) => to === email && subject.includes('new sign-in')).length
+  const signIn = (browser: TestBrowser) =>
+    browser.ask('POST', '/api/auth/sign-in/email', { email, password: PASSWORD })
+  expect(told()).toBe(0)
+  const elsewhere = people.browser()
+  await signIn(elsewhere)
+  expect(told()).toBe(1)
+  await signIn(elsewhere)
+  expect(told()).toBe(1)
+})
