@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 
 export type RpcCall = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
-type RpcAnswer = { readonly id: unknown; readonly result: unknown; readonly error: unknown }
+type RpcAnswer = { readonly id: unknown; readonly result: unknown; readonly error?: unknown }
 /** Gets the node's own result and gives what the caller is told instead; what it throws becomes the node's error. */
 export type Lie = (result: unknown, call: RpcCall) => unknown
 
@@ -134,7 +134,10 @@ function tell(lies: ReadonlyMap<string, Lie>, { id, result, error }: RpcAnswer, 
   const lie = lies.get(call.method)
   if (lie === undefined) return { id, result, error }
   try {
-    return { id, result: lie(result, call), error: null }
+    // Solana's answers have either a result or an error, Bitcoin's have both names.
+    return error === undefined
+      ? { id, result: lie(result, call) }
+      : { id, result: lie(result, call), error: null }
   } catch (failure) {
     const message = failure instanceof Error ? failure.message : String(failure)
     return { id, result: null, error: { code: RPC_INTERNAL_ERROR, message } }

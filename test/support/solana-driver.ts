@@ -85,6 +85,11 @@ export class DrivenSolana implements DrivenChain {
     return new SolanaAdapter({ ...this.#options, rpcUrl, clock: systemClock })
   }
 
+  /** The same chain, watched in another way. */
+  watchedBy(way: WayOfWatching): DrivenSolana {
+    return new DrivenSolana(way, this.#sandbox, this.#open, this.payer, this.#removeFolder)
+  }
+
   async tipHash(): Promise<string> {
     const { value } = await this.payer.client.getLatestBlockhash({ commitment: 'confirmed' }).send()
     return value.blockhash
