@@ -7,7 +7,6 @@ import { createNotifier } from '../db/notify.ts'
 import type { OpenDatabase } from '../db/open-database.ts'
 import { createHealthApp } from '../http/health.ts'
 import { createNetworkBoard } from '../http/network-board.ts'
-import { createReceiptPart } from '../http/receipts.ts'
 import { createRequestRecorder } from '../http/request-recorder.ts'
 import { type HttpPart, startHttpServer } from '../http/server.ts'
 import type { Log } from '../log.ts'
@@ -144,14 +143,13 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       prices,
       notifier,
       listenUrl: context.urls.api,
+      baseUrl: config.baseUrl,
       sandbox,
     }
-    // Before the checkout, which owns every other path of a token.
-    parts.push(createReceiptPart({ pool, keyring, log, baseUrl: config.baseUrl }))
     const checkout = openCheckout(deps)
     stops.add('the checkout', () => checkout.stop())
     endStreams = checkout.endStreams
-    parts.push(checkout.part)
+    parts.push(...checkout.parts)
   }
   if (roles.has('api')) {
     const { baseUrl, rateLimits, webhookAllowPrivate } = config

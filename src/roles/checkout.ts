@@ -11,6 +11,7 @@ import { reopenInvoice } from '../flows/reopen-invoice.ts'
 import { switchAsset } from '../flows/switch-asset.ts'
 import { createMarketReader } from '../http/market.ts'
 import type { NetworkBoard, NetworkView } from '../http/network-board.ts'
+import { createReceiptPart } from '../http/receipts.ts'
 import type { HttpPart } from '../http/server.ts'
 import { createShortCache } from '../http/short-cache.ts'
 import type { Log } from '../log.ts'
@@ -28,12 +29,12 @@ import type { RunningRole } from './role.ts'
 const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [`${chain}-live`, `${chain}-test`] as const)
 
 export type CheckoutRole = RunningRole & {
-  readonly part: HttpPart
+  readonly parts: readonly HttpPart[]
   /** Ends the open streams, so that the server can stop; pages then poll the next one. */
   endStreams(): void
 }
 
-/** The buyers' pages, told of changes by the database's notifications. */
+/** The buyers' pages, told of changes by the database's notifications, and the signed receipts beside them. */
 export function openCheckout(deps: {
   pool: Pool
   clock: Clock
@@ -43,6 +44,8 @@ export function openCheckout(deps: {
   prices: Pick<PriceBook, 'quote'>
   notifier: Pick<Notifier, 'invoiceChanged' | 'deliveriesWaiting'>
   listenUrl: string
+  /** Origin of the site, which receipts name as their issuer. */
+  baseUrl: string
   sandbox: SandboxControl | null
 }): CheckoutRole {
   const flowDeps = { ...deps, marketOf: createMarketReader(deps) }
@@ -71,7 +74,11 @@ export function openCheckout(deps: {
     onError: (error) => deps.log.warn({ err: error }, 'confirmations on open pages are counted late'),
   })
   return {
-    part: { name: 'checkout', owns: isBuyersPath, fetch: (request) => app.fetch(request) },
+    parts: [
+      // Before the pages, which own every other path of a token.
+      createReceiptPart(deps),
+      { name: 'checkout', owns: isBuyersPath, fetch: (request) => app.fetch(request) },
+    ],
     endStreams: () => streams.close(),
     stop: async () => {
       endFollowing()

@@ -1,15 +1,17 @@
-import { createServer } from 'node:http'
-import { getRequestListener } from '@hono/node-server'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { verifyReceiptCommand } from '../../src/cli/verify-receipt.ts'
 import type { TransferFact } from '../../src/core/invoice/types.ts'
 import { createNotifier, type Notifier } from '../../src/db/notify.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import { openCheckout } from '../../src/roles/checkout.ts'
 import { invoiceToken } from '../../src/secrets/checkout-token.ts'
 import { createTestApi, type TestApi } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'
+import { startBuyersSite } from '../support/buyers-site.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
 import { complaintsOf } from '../support/page-checks.ts'
@@ -25,35 +27,22 @@ let database: TestDatabase
 let browser: Browser
 let notifier: Notifier
 let baseUrl: string
-let stop: () => Promise<void>
+let site: Awaited<ReturnType<typeof startBuyersSite>>
 
 beforeAll(async () => {
   api = await createTestApi()
   database = api.database
   browser = await launchBrowser()
   notifier = createNotifier(database.pools.watcher)
-  const checkout = openCheckout({
-    ...api.deps,
+  site = await startBuyersSite(api, {
     clock,
     networks: { read: async () => ({ tipHeightOf: () => 100, stateOf: () => null }) },
-    listenUrl: database.urls.api,
-    sandbox: null,
   })
-  const server = createServer(getRequestListener(checkout.part.fetch))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  baseUrl = `http://127.0.0.1:${address.port}`
-  stop = async () => {
-    checkout.endStreams()
-    await checkout.stop()
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
+  baseUrl = site.url
 })
 afterAll(async () => {
   await browser?.close()
-  await stop?.()
+  await site?.stop()
   await notifier?.close()
   await api?.drop()
 })
@@ -127,4 +116,42 @@ test('a merchant’s hostile name is only ever text', async () => {
   expect(await page.content()).not.toContain('private')
   expect(complaints).toEqual([])
   await page.close()
+})
+
+test('a paid payment’s receipt is downloaded from its page, and proves itself by the published keys', async () => {
+  const tenant = await seedMerchant(database)
+  const invoice = await seedInvoice(database, tenant)
+  const page = await browser.newPage()
+  const folder = await mkdtemp(join(tmpdir(), 'paylink-receipt-'))
+  try {
+    const complaints = complaintsOf(page)
+    const path = pathOf(tenant, invoice.id)
+    await record(tenant, invoice.id, inBlock('b1', WHOLE, 2))
+    await page.goto(baseUrl + path)
+    await page.locator('#receipt').click()
+    const download = page.waitForEvent('download')
+    await page.locator('#signed-receipt').click()
+    const file = join(folder, 'receipt.json')
+    await (await download).saveAs(file)
+    expect((await download).suggestedFilename()).toBe(`receipt-${invoice.id}.json`)
+    expect(JSON.parse(await readFile(file, 'utf8')).receipt).toMatchObject({
+      invoice_id: invoice.id,
+      payments: [{ txid: 'b1', amount: '1' }],
+    })
+    const keys = join(folder, 'keys.json')
+    await writeFile(keys, await (await fetch(`${baseUrl}/.well-known/paylink-receipts.json`)).text())
+    const said: string[] = []
+    const output = { line: (line: string) => said.push(line), problem: (line: string) => said.push(line) }
+    expect(await verifyReceiptCommand(file, { key: keys, json: false }, output)).toBe(0)
+    expect(said.join('\n')).toContain('Genuine')
+    expect(complaints).toEqual([])
+    // What the chain took back has no receipt, and the page offers none.
+    await record(tenant, invoice.id, { ...inBlock('b1', WHOLE, 2), state: 'reorged' })
+    await page.reload()
+    expect(await page.locator('#signed-receipt').count()).toBe(0)
+    expect((await fetch(`${baseUrl}${path}/receipt.json`)).status).toBe(404)
+  } finally {
+    await rm(folder, { recursive: true })
+    await page.close()
+  }
 })

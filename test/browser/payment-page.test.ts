@@ -1,12 +1,10 @@
-import { createServer } from 'node:http'
-import { getRequestListener } from '@hono/node-server'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ASSET_IDS } from '../../src/core/assets.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
-import { openCheckout } from '../../src/roles/checkout.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'
+import { startBuyersSite } from '../support/buyers-site.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 
 /** Payment links and sessions as buyers meet them: the real API, database, tokens and browser. */
@@ -14,24 +12,14 @@ import { complaintsOf } from '../support/page-checks.ts'
 let api: TestApi
 let browser: Browser
 let baseUrl: string
-let stop: () => Promise<void>
+let site: Awaited<ReturnType<typeof startBuyersSite>>
 let merchant: TestMerchant
 
 beforeAll(async () => {
   api = await createTestApi()
   browser = await launchBrowser()
-  const checkout = openCheckout({ ...api.deps, listenUrl: api.database.urls.api, sandbox: null })
-  const server = createServer(getRequestListener(checkout.part.fetch))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  baseUrl = `http://127.0.0.1:${address.port}`
-  stop = async () => {
-    checkout.endStreams()
-    await checkout.stop()
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
+  site = await startBuyersSite(api)
+  baseUrl = site.url
 })
 beforeEach(async () => {
   merchant = await api.addMerchant()
@@ -39,7 +27,7 @@ beforeEach(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await stop?.()
+  await site?.stop()
   await api?.drop()
 })
 

@@ -70,8 +70,6 @@ export type CheckoutDeps = {
   readonly readBranding: (merchantId: string) => Promise<Branding>
   /** A merchant's logo by its digest; null where that is not, or no longer, theirs. */
   readonly readLogo: (merchantId: string, digest: string) => Promise<Uint8Array<ArrayBuffer> | null>
-  /** The signed receipt of a paid invoice as JSON; null where there is none. */
-  readonly readReceipt?: (token: string) => Promise<string | null>
   /** Present where test invoices can be paid on sandbox chains. */
   readonly sandbox?: {
     /** Whether invoices in this asset can be paid there; the panel stands on no other. */

@@ -31,8 +31,6 @@ export type CheckoutPage = ShopPage & {
   readonly reopenable: boolean
   /** The buyer said that the money is on its way. */
   readonly watching: boolean
-  /** There is a signed receipt to keep. */
-  readonly signedReceipt: boolean
   /** The sandbox can pay this invoice: the page shows its panel. */
   readonly sandbox: boolean
 }

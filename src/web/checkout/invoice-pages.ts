@@ -43,14 +43,6 @@ function serveReceipt(app: Hono, deps: CheckoutDeps): void {
       'content-security-policy': contentSecurityPolicy(page.branding),
     })
   })
-  app.get('/i/:token/receipt.json', async (c) => {
-    const receipt = await deps.readReceipt?.(c.req.param('token'))
-    if (receipt === undefined || receipt === null) return missing(c)
-    return c.body(receipt, 200, {
-      'content-type': 'application/json; charset=utf-8',
-      'content-disposition': 'attachment; filename="receipt.json"',
-    })
-  })
 }
 
 function serveEvents(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void {

@@ -32,7 +32,6 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     reopenable,
     watching: false,
     notice: null,
-    signedReceipt: deps.readReceipt !== undefined && invoice.paidAtMs !== null,
     sandbox: isPayable(deps, found),
   }
 }

@@ -10,6 +10,8 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
   const { view, language, token, langQuery } = page
   const { messages } = language
   const { symbol, networkName } = ASSETS[view.asset]
+  // A payment that the chain took back has none until it is there again.
+  const isSigned = view.state === 'paid' || view.state === 'overpaid'
   return (
     <main id="checkout">
       <div class="card">
@@ -63,9 +65,9 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
               </>
             ))}
           </dl>
-          {page.signedReceipt && <p class="keep">{messages.receipt_signed_lead}</p>}
+          {isSigned && <p class="keep">{messages.receipt_signed_lead}</p>}
           <p class="links">
-            {page.signedReceipt && (
+            {isSigned && (
               <a class="button second" id="signed-receipt" href={`../${token}/receipt.json`} download>
                 {messages.receipt_signed}
               </a>
