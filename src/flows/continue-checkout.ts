@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { AssetId } from '../core/assets.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
@@ -16,6 +17,7 @@ import { commitNewInvoice, type NewInvoiceDetails } from '../db/commit-new-invoi
 import { loadWholeSession } from '../db/load-session.ts'
 import type { Pool } from '../db/pool.ts'
 import { setSessionInvoice } from '../db/queries/checkout-sessions.ts'
+import { findInvoiceOfVisit, lockVisit, setInvoiceVisit } from '../db/queries/invoices.ts'
 import { findLinkOwner, loadPaymentLink } from '../db/queries/payment-links.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import { isSessionToken, readSessionToken } from '../secrets/checkout-token.ts'
@@ -36,6 +38,8 @@ export type ContinueRequest = {
   readonly slug: string
   readonly checkoutToken?: string | undefined
   readonly usd?: string | undefined
+  /** The random words of the page that was pressed. A session needs none. */
+  readonly visit?: string | undefined
   readonly asset: AssetId
 }
 
@@ -43,6 +47,8 @@ export type Continued =
   | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
   /** Nothing that can be continued; what a page shows of it is `readPaymentPage`'s neutral one. */
   | { readonly kind: 'neutral' }
+  /** A press on a plain link that names no page of ours. */
+  | { readonly kind: 'no_visit' }
   | { readonly kind: 'bad_amount'; readonly tenant: Tenant; readonly reason: BadAmountReason }
   | {
       readonly kind: 'asset_unavailable'
@@ -53,10 +59,13 @@ export type Continued =
 
 type Outcome = Continued & { readonly deliveries?: number }
 const NEUTRAL: Outcome = { kind: 'neutral' }
+const VISIT_PATTERN = /^[0-9A-Za-z]{22}$/
 
 /**
  * The buyer presses Continue. A session becomes one invoice however often and however quickly that happens, with
- * the session's own deadline; a plain link makes one invoice for each press.
+ * the session's own deadline. A plain link becomes one invoice for each rendering of its page, which `visit` names: a
+ * second press, a form sent again and a page gone back to lead to the invoice that the first press made, whatever
+ * has become of it.
  */
 export async function continueCheckout(
   deps: ContinueCheckoutDeps,
@@ -104,6 +113,10 @@ async function continueSession(
 }
 
 async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRequest): Promise<Outcome> {
+  if (!VISIT_PATTERN.test(request.visit ?? '')) return { kind: 'no_visit' }
+  const digest = createHash('sha256')
+    .update(request.visit ?? '')
+    .digest()
   const owner = await findLinkOwner(deps.pool, request.slug)
   if (owner === null) return NEUTRAL
   const { tenant, linkId } = owner
@@ -111,15 +124,21 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
   return withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
     const link = await loadPaymentLink(tx, tenant, linkId)
     if (link === null || !link.active) return NEUTRAL
+    await lockVisit(tx, tenant, digest)
+    const before = await findInvoiceOfVisit(tx, tenant, { paymentLinkId: linkId, digest })
+    if (before !== null) return { kind: 'invoice', tenant, invoiceId: before }
     const charge = chargeOf(link, request.usd)
     if (charge.kind === 'bad_amount') return { ...charge, tenant }
     const nowMs = deps.clock().getTime()
     const expiresAtMs = nowMs + windowMinutesOf(link, market.rules) * MS_PER_MINUTE
     const plan = planFor(charge.usdCents, request.asset, market, nowMs, expiresAtMs)
-    return makeInvoice(tx, tenant, market, request.asset, plan, {
+    const made = await makeInvoice(tx, tenant, market, request.asset, plan, {
       ...linkDetails(link),
       amountSource: charge.amountSource,
     })
+    if (made.kind === 'invoice' && !(await setInvoiceVisit(tx, tenant, made.invoiceId, digest)))
+      throw new Error(`invoice ${made.invoiceId} was made by two visits`)
+    return made
   })
 }
 

@@ -15,6 +15,7 @@ import { createReceiptPart } from '../http/receipts.ts'
 import type { HttpPart } from '../http/server.ts'
 import { createShortCache } from '../http/short-cache.ts'
 import type { Log } from '../log.ts'
+import { randomBase62 } from '../random-base62.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { invoiceToken } from '../secrets/checkout-token.ts'
@@ -27,6 +28,9 @@ import { logoPath } from '../web/checkout/logos.ts'
 import type { RunningRole } from './role.ts'
 
 const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [`${chain}-live`, `${chain}-test`] as const)
+
+/** 131 random bits. */
+const VISIT_LENGTH = 22
 
 export type CheckoutRole = RunningRole & {
   readonly parts: readonly HttpPart[]
@@ -54,6 +58,7 @@ export function openCheckout(deps: {
     log: deps.log,
     readCheckout: (token) => readCheckout(flowDeps, token),
     readPaymentPage: (query) => readPaymentPage(flowDeps, query),
+    newVisit: () => randomBase62(VISIT_LENGTH),
     continueCheckout: (request) => continueCheckout(flowDeps, request),
     switchAsset: (change) => switchAsset(flowDeps, change),
     reopenInvoice: (invoice) => reopenInvoice(flowDeps, invoice),

@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ASSET_IDS } from '../../src/core/assets.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
+import { randomBase62 } from '../../src/random-base62.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { startBuyersSite } from '../support/buyers-site.ts'
@@ -105,6 +106,72 @@ test('all of it works without script, and the language of the URL goes with it',
   await context.close()
 })
 
+/** What the watcher does once it has read past the deadline. */
+const expireAll = () =>
+  expireInvoices(
+    { pool: api.database.pools.watcher, clock: api.deps.clock },
+    {
+      network: 'litecoin-test',
+      readAtMs: api.time.now.getTime(),
+      tipHeight: 100,
+      tipHash: 'ab'.repeat(32),
+      providers: ['node.example'],
+    },
+  )
+
+/** Where an answer leads, as a path. */
+const ledTo = (answer: Response) => new URL(answer.headers.get('location') ?? '', `${baseUrl}/l/x`).pathname
+
+test('pressing Continue twice, sending the form again and going back to the page lead to one payment', async () => {
+  const { slug } = await makeLink()
+  const before = await invoices()
+  for (const javaScriptEnabled of [true, false]) {
+    const context = await browser.newContext({ javaScriptEnabled })
+    const page = await context.newPage()
+    await page.goto(`${baseUrl}/l/${slug}`)
+    const visit = (await page.locator('input[name=visit]').getAttribute('value')) ?? ''
+    await page.locator('#coin-LTC').check()
+    // The first press is on its way when the second one comes.
+    await page.locator('#continue').dblclick()
+    await page.waitForURL('**/i/*')
+    const own = new URL(page.url()).pathname
+    const again = await post(`/l/${slug}`, [
+      ['visit', visit],
+      ['asset', 'BTC'],
+    ])
+    expect([again.status, ledTo(again)]).toEqual([303, own])
+    await context.close()
+  }
+  // One payment for each of the two buyers.
+  expect(await invoices()).toBe(before + 2)
+})
+
+test('a page gone back to leads to its own payment; when that has expired, to the page that offers it anew', async () => {
+  const { slug } = await makeLink()
+  const form: [string, string][] = [
+    ['visit', randomBase62(22)],
+    ['asset', 'LTC'],
+  ]
+  const path = ledTo(await post(`/l/${slug}`, form))
+  api.time.advance(2 * 60 * 60_000)
+  await expireAll()
+  const again = await post(`/l/${slug}`, form)
+  expect([again.status, ledTo(again)]).toEqual([303, path])
+  expect(await (await fetch(baseUrl + path)).text()).toContain('id="reopen"')
+})
+
+test('every rendering of a link’s page has words of its own, and no cache keeps one', async () => {
+  const { slug } = await makeLink()
+  const visits = new Set<string>()
+  for (let visitor = 0; visitor < 20; visitor++) {
+    const answer = await fetch(`${baseUrl}/l/${slug}`)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    visits.add(/name="visit" value="([0-9A-Za-z]{22})"/.exec(await answer.text())?.[1] ?? '')
+  }
+  expect(visits.size).toBe(20)
+  expect(visits.has('')).toBe(false)
+})
+
 test('opening, reloading, prefetching and asking for the head make nothing', async () => {
   const { slug } = await makeLink()
   const session = await makeSession(await makeLink())
@@ -124,7 +191,10 @@ test('a coin without a price disables its card alone, and says why', async () =>
   expect(await page.locator('#coin-BTC').isDisabled()).toBe(true)
   expect(await page.locator('label[for=coin-BTC]').textContent()).toContain('No current price')
   expect(await page.locator('#coin-LTC').isEnabled()).toBe(true)
-  const refused = await post(`/l/${slug}`, [['asset', 'BTC']])
+  const refused = await post(`/l/${slug}`, [
+    ['visit', randomBase62(22)],
+    ['asset', 'BTC'],
+  ])
   expect(refused.status).toBe(503)
   expect(await refused.text()).toContain('That coin cannot be used right now')
   for (const asset of ASSET_IDS) api.unpriced.add(asset)
@@ -137,19 +207,14 @@ test('a coin without a price disables its card alone, and says why', async () =>
 
 test('an expired payment of a link has two answers, and one click gives it again at the current price', async () => {
   const { slug } = await makeLink()
-  const answer = await post(`/l/${slug}`, [['asset', 'LTC']])
-  const path = new URL(answer.headers.get('location') ?? '', `${baseUrl}/l/x`).pathname
-  api.time.advance(2 * 60 * 60_000)
-  await expireInvoices(
-    { pool: api.database.pools.watcher, clock: api.deps.clock },
-    {
-      network: 'litecoin-test',
-      readAtMs: api.time.now.getTime(),
-      tipHeight: 100,
-      tipHash: 'ab'.repeat(32),
-      providers: ['node.example'],
-    },
+  const path = ledTo(
+    await post(`/l/${slug}`, [
+      ['visit', randomBase62(22)],
+      ['asset', 'LTC'],
+    ]),
   )
+  api.time.advance(2 * 60 * 60_000)
+  await expireAll()
   const page = await browser.newPage()
   await page.goto(baseUrl + path)
   await page.locator('#watch').click()
@@ -172,6 +237,7 @@ test('hostile, doubled and over-long values get plain words, the right status, a
   const token = new URL(session, baseUrl).searchParams.get('checkout_token') ?? ''
   const before = await invoices()
   const long = 'x'.repeat(5_000)
+  const visit = randomBase62(22)
   const gets: [string, number][] = [
     ['/l/', 404],
     ['/l/pl_none', 404],
@@ -224,14 +290,12 @@ test('hostile, doubled and over-long values get plain words, the right status, a
       400,
     ],
     [`/l/${slug}`, `asset=LTC&usd=${long}`, 400],
-    [
-      `/l/${slug}`,
-      [
-        ['asset', 'LTC'],
-        ['usd', '-1'],
-      ],
-      400,
-    ],
+    [`/l/${slug}`, 'asset=LTC', 400],
+    [`/l/${slug}`, 'asset=LTC&visit=', 400],
+    [`/l/${slug}`, `asset=LTC&visit=${long}`.slice(0, 3_000), 400],
+    [`/l/${slug}`, `asset=LTC&visit=${visit}&visit=${visit}`, 400],
+    [`/l/${slug}`, `asset=LTC&visit=${visit}%00`, 400],
+    [`/l/${slug}`, `asset=LTC&visit=${visit}&usd=-1`, 400],
     [
       `/l/${slug}`,
       [
@@ -248,10 +312,10 @@ test('hostile, doubled and over-long values get plain words, the right status, a
       ],
       404,
     ],
-    ['/l/pl_0000000000', [['asset', 'LTC']], 404],
+    ['/l/pl_0000000000', `asset=LTC&visit=${visit}`, 404],
     [`/l/${slug}`, '{"asset":"LTC"}', 400, { 'content-type': 'application/json' }],
-    [`/l/${slug}`, [['asset', 'LTC']], 400, { 'sec-fetch-site': 'cross-site' }],
-    [`/l/${slug}`, [['asset', 'LTC']], 400, { 'sec-fetch-site': 'same-site' }],
+    [`/l/${slug}`, `asset=LTC&visit=${visit}`, 400, { 'sec-fetch-site': 'cross-site' }],
+    [`/l/${slug}`, `asset=LTC&visit=${visit}`, 400, { 'sec-fetch-site': 'same-site' }],
   ]
   for (const [path, form, status, headers] of posts) {
     const answer = await post(path, form, headers)

@@ -13,6 +13,7 @@ import { reopenInvoice } from '../../src/flows/reopen-invoice.ts'
 import { switchAsset } from '../../src/flows/switch-asset.ts'
 import { createMarketReader } from '../../src/http/market.ts'
 import { newId } from '../../src/new-id.ts'
+import { randomBase62 } from '../../src/random-base62.ts'
 import { sessionToken } from '../../src/secrets/checkout-token.ts'
 import { createTestApi, type TestApi } from '../support/api.ts'
 import { inMempool } from '../support/invoice.ts'
@@ -79,8 +80,11 @@ const invoiceOf = async (invoiceId: string, owner = tenant) => {
   if (stored === null) throw new Error(`there is no invoice ${invoiceId}`)
   return stored.invoice
 }
+/** Continue on a page of its own, unless the test says which page. */
+const press = (request: Parameters<typeof continueCheckout>[1]) =>
+  continueCheckout(deps, { visit: randomBase62(22), ...request })
 const continued = async (request: Parameters<typeof continueCheckout>[1]) => {
-  const outcome = await continueCheckout(deps, request)
+  const outcome = await press(request)
   if (outcome.kind !== 'invoice') throw new Error(JSON.stringify(outcome, (_, v) => String(v)))
   return invoiceOf(outcome.invoiceId, outcome.tenant)
 }
@@ -198,7 +202,7 @@ test('a token that was changed anywhere, or belongs to another link, merchant, m
   const live = await makeLink({}, { ...tenant, livemode: true })
   const refused = async (slug: string, checkoutToken: string, usd?: string) => {
     expect(await readPaymentPage(deps, { slug, checkoutToken, usd })).toEqual({ kind: 'neutral' })
-    expect(await continueCheckout(deps, { slug, checkoutToken, usd, asset: 'LTC' })).toEqual({
+    expect(await press({ slug, checkoutToken, usd, asset: 'LTC' })).toEqual({
       kind: 'neutral',
     })
   }
@@ -262,7 +266,7 @@ test('an expired session without payments is the neutral page; one with a paymen
   })
 })
 
-test('a plain link makes one invoice for each press, with a window of its own', async () => {
+test('a plain link makes one invoice for each page that is pressed, with a window of its own', async () => {
   const link = await makeLink()
   const first = await continued({ slug: link.slug, asset: 'LTC' })
   const second = await continued({ slug: link.slug, asset: 'LTC', usd: '7.5' })
@@ -272,12 +276,52 @@ test('a plain link makes one invoice for each press, with a window of its own', 
   expect(first.expiresAtMs - first.createdAtMs).toBe(30 * MINUTE_MS)
 })
 
+test('one rendering of a plain link’s page makes one invoice, however often and quickly it is pressed', async () => {
+  const link = await makeLink()
+  const other = await makeLink()
+  const visit = randomBase62(22)
+  const before = await countRows()
+  const presses = Array.from({ length: 40 }, (_, index) =>
+    press({ slug: link.slug, visit, asset: index % 2 === 0 ? 'LTC' : 'BTC' }),
+  )
+  const ids = new Set(
+    (await Promise.all(presses)).map((one) => (one.kind === 'invoice' ? one.invoiceId : one)),
+  )
+  expect(ids.size).toBe(1)
+  const [id] = ids
+  const after = await countRows()
+  expect([after.invoice, after.event, after.taken]).toEqual(
+    [before.invoice, before.event, before.taken].map((count) => (count ?? 0) + 1),
+  )
+  // Another page, and the same words on another link, are other visits.
+  expect((await continued({ slug: link.slug, asset: 'LTC' })).id).not.toBe(id)
+  expect((await continued({ slug: other.slug, visit, asset: 'LTC' })).id).not.toBe(id)
+  api.time.advance(2 * 60 * MINUTE_MS)
+  const late = await continued({ slug: link.slug, visit, asset: 'LTC' })
+  expect([late.id, late.expiresAtMs < api.time.now.getTime()]).toEqual([id, true])
+})
+
+test('a press that names no page of ours makes nothing, and one that could make nothing spends nothing', async () => {
+  const link = await makeLink()
+  const before = await countRows()
+  for (const visit of [undefined, '', 'x', ' '.repeat(22), 'a'.repeat(23), `${'a'.repeat(21)}\0`])
+    expect(await continueCheckout(deps, { slug: link.slug, visit, asset: 'LTC' })).toEqual({
+      kind: 'no_visit',
+    })
+  const visit = randomBase62(22)
+  api.unpriced.add('BTC')
+  expect(await press({ slug: link.slug, visit, asset: 'BTC' })).toMatchObject({ kind: 'asset_unavailable' })
+  api.unpriced.clear()
+  expect(await countRows()).toEqual(before)
+  expect((await continued({ slug: link.slug, visit, asset: 'LTC' })).asset).toBe('LTC')
+})
+
 test('an amount in the URL is taken only where the link takes one, in the grammar and the limits of dollars', async () => {
   const open = await makeLink({ usdCents: null })
   const fixed = await makeLink({ allowDynamicAmount: false })
   const reasonOf = async (slug: string, usd?: string) => {
     const page = await readPaymentPage(deps, { slug, usd })
-    const pressed = await continueCheckout(deps, { slug, usd, asset: 'LTC' })
+    const pressed = await press({ slug, usd, asset: 'LTC' })
     if (page.kind !== 'bad_amount') return page.kind
     expect(pressed).toMatchObject({ kind: 'bad_amount', reason: page.reason })
     return page.reason
@@ -296,7 +340,7 @@ test('an inactive link is the neutral page; sessions made on it before are still
   const { token } = await makeSession(link)
   await withTransaction(deps.pool, tenant, (tx) => updatePaymentLink(tx, tenant, { ...link, active: false }))
   expect(await readPaymentPage(deps, { slug: link.slug })).toEqual({ kind: 'neutral' })
-  expect(await continueCheckout(deps, { slug: link.slug, asset: 'LTC' })).toEqual({ kind: 'neutral' })
+  expect(await press({ slug: link.slug, asset: 'LTC' })).toEqual({ kind: 'neutral' })
   expect((await continued({ slug: link.slug, checkoutToken: token, asset: 'LTC' })).usdCents).toBe(4_999n)
 })
 
@@ -349,8 +393,8 @@ test('the buyer switches at the price of the moment within the same window, and 
 
 test('no coin is switched after a payment, after the deadline, or where the buyer may not choose', async () => {
   const link = await makeLink()
-  const press = () => continued({ slug: link.slug, asset: 'LTC' })
-  const [paid, dusty, late, gone] = [await press(), await press(), await press(), await press()]
+  const made = () => continued({ slug: link.slug, asset: 'LTC' })
+  const [paid, dusty, late, gone] = [await made(), await made(), await made(), await made()]
   const kindOf = async (invoiceId: string) =>
     (await switchAsset(deps, { tenant, invoiceId, asset: 'BTC' })).kind
   await payment(paid.id, 294n)

@@ -13,6 +13,7 @@ export type ShownInvoice = Omit<CheckoutFacts, 'tipHeightOf'>
 export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
   const links = new Map<string, PaymentPageFacts>()
   const logos = new Map<string, Uint8Array<ArrayBuffer>>()
+  let visits = 0
   let branding: Branding = NO_BRANDING
   const notReady = async () => ({ kind: 'not_found' }) as const
   const shown = new Map<string, ShownInvoice>()
@@ -28,6 +29,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
         return found === undefined ? null : { ...found, tipHeightOf: () => state.tipHeight }
       },
       readPaymentPage: async ({ slug }) => links.get(slug) ?? { kind: 'neutral' },
+      newVisit: () => String(++visits).padStart(22, '0'),
       continueCheckout: async () => ({ kind: 'neutral' }),
       switchAsset: notReady,
       reopenInvoice: notReady,

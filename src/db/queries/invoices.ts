@@ -214,6 +214,45 @@ export async function findReopening(tx: Tx, tenant: Tenant, invoiceId: string): 
   return rows[0]?.id ?? null
 }
 
+/**
+ * Holds a visit of a payment link's page until the transaction ends: of presses of one page one comes after the
+ * other, and each sees what the one before has made.
+ */
+export async function lockVisit(tx: Tx, tenant: Tenant, visitDigest: Buffer): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `link_visit/${tenant.merchantId}/${visitDigest.toString('hex')}`,
+  ])
+}
+
+/** The invoice that was made by a visit of a payment link's page, or null. Served by invoice_of_visit. */
+export async function findInvoiceOfVisit(
+  tx: Tx,
+  tenant: Tenant,
+  visit: { readonly paymentLinkId: string; readonly digest: Buffer },
+): Promise<string | null> {
+  const { rows } = await tx.query<{ id: string }>(
+    `select id from invoice
+     where merchant_id = $1 and payment_link_id = $2 and visit_digest = $3 and livemode = $4`,
+    [tenant.merchantId, visit.paymentLinkId, visit.digest, tenant.livemode],
+  )
+  return rows[0]?.id ?? null
+}
+
+/** Says by which visit an invoice was made, once. False where it has one. Served by the primary key. */
+export async function setInvoiceVisit(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  visitDigest: Buffer,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update invoice set visit_digest = $3
+     where merchant_id = $1 and id = $2 and livemode = $4 and visit_digest is null`,
+    [tenant.merchantId, invoiceId, visitDigest, tenant.livemode],
+  )
+  return rowCount === 1
+}
+
 /** An open invoice whose deadline has passed, for one asset; the watcher settles it. Served by invoice_open_deadline. */
 export async function findInvoicesPastDeadline(
   db: Queryable,

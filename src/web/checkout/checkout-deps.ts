@@ -53,8 +53,10 @@ export type CheckoutDeps = {
   /** Reads only: opening a payment link makes nothing. */
   readonly readPaymentPage: (query: PaymentPageQuery) => Promise<PaymentPageFacts>
   readonly continueCheckout: (
-    query: PaymentPageQuery & { readonly asset: AssetId },
-  ) => Promise<MadeInvoice | AssetRefused | { readonly kind: 'neutral' | 'bad_amount' }>
+    query: PaymentPageQuery & { readonly visit?: string | undefined; readonly asset: AssetId },
+  ) => Promise<MadeInvoice | AssetRefused | { readonly kind: 'neutral' | 'bad_amount' | 'no_visit' }>
+  /** Random words for one rendering of a payment link's page: so many presses of it make one invoice. */
+  readonly newVisit: () => string
   readonly switchAsset: (
     change: OwnInvoice & { readonly asset: AssetId },
   ) => Promise<

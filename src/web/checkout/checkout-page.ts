@@ -42,6 +42,8 @@ export type OpenPage = ShopPage & {
   /** The query parameters that make the page what it is, as its form sends them on. */
   readonly checkoutToken: string | undefined
   readonly usd: string | undefined
+  /** Names this rendering of the page, so that a second press of it makes nothing new. */
+  readonly visit: string
   readonly linkName: string
   readonly usdCents: bigint
   /** Of a checkout session; null where the window begins with Continue. */

@@ -32,6 +32,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
             {[...openQuery(page)].map(([name, value]) => (
               <input type="hidden" name={name} value={value} />
             ))}
+            {page.checkoutToken === undefined && <input type="hidden" name="visit" value={page.visit} />}
             <CoinCards page={page} coins={page.coins} chosen={page.chosen} legend={messages.open_heading} />
             {isPayable ? (
               <>

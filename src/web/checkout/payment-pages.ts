@@ -28,12 +28,13 @@ export function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
   const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
   app.post('/l/:slug', limit, async (c) => {
     if (!isOwnForm(c)) return refused(c)
-    const fields = await formFields(c, ['checkout_token', 'usd', 'asset'])
+    const fields = await formFields(c, ['checkout_token', 'usd', 'visit', 'asset'])
     if (fields === null || isTooLong(fields.checkout_token) || isTooLong(fields.usd)) return refused(c)
+    const { visit } = fields
     const query = { slug: c.req.param('slug'), checkoutToken: fields.checkout_token, usd: fields.usd }
     const asset = ASSET_IDS.find((id) => id === fields.asset)
     if (asset === undefined) return openAgain(c, deps, query, 'open_choose', 400)
-    const continued = await deps.continueCheckout({ ...query, asset })
+    const continued = await deps.continueCheckout({ ...query, visit, asset })
     return continued.kind === 'asset_unavailable'
       ? openAgain(c, deps, query, 'open_coin_failed', 503)
       : answerOther(c, deps, continued)
@@ -48,13 +49,15 @@ function answerOther(
   deps: CheckoutDeps,
   facts:
     | Extract<PaymentPageFacts, { kind: 'invoice' }>
-    | { readonly kind: Exclude<PaymentPageFacts['kind'], 'invoice' | 'open'> },
+    | { readonly kind: Exclude<PaymentPageFacts['kind'], 'invoice' | 'open'> | 'no_visit' },
 ): Response | Promise<Response> {
   switch (facts.kind) {
     case 'invoice':
       return c.redirect(`../i/${deps.tokenOf(facts)}${languageOf(c).langQuery}`, 303)
     case 'bad_amount':
       return plainPage(c, 'bad_amount', 400)
+    case 'no_visit':
+      return refused(c)
     default:
       return missing(c)
   }
@@ -90,6 +93,7 @@ async function answerOpen(
     slug: query.slug,
     checkoutToken: query.checkoutToken,
     usd: query.usd,
+    visit: deps.newVisit(),
     chosen: facts.defaultAsset,
   }
   return c.html(renderOpenDocument(page, deps.clock().getTime()), outcome.status, {
