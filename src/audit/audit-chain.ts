@@ -2,7 +2,7 @@ import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { ProgramSet } from '../chain/program-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import { type ChainNode, isEvmNode } from '../chain-nodes.ts'
+import { type ChainNode, isUtxoNode } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import {
@@ -14,7 +14,7 @@ import {
 } from '../db/queries/audit.ts'
 import type { NetworkState } from '../db/queries/network-state.ts'
 import type { Tx } from '../db/transaction.ts'
-import { openProviderOf } from '../open-providers.ts'
+import { openProviderOf, watchedOf } from '../open-providers.ts'
 
 /** The newest blocks are read again in full; below them only the blocks that hold a transfer of ours are asked for. */
 export const BLOCKS_READ_MAX = 500
@@ -55,8 +55,8 @@ export type ChainAudit =
  */
 export async function auditChain(node: ChainNode, record: ChainRecord): Promise<ChainAudit> {
   const { state, transfers } = record
-  if (isEvmNode(node)) {
-    return auditEvmPlaces(node, record)
+  if (!isUtxoNode(node)) {
+    return auditPlaces(node, record)
   }
   if (state === null || state.height === null || state.hash === null) {
     return { kind: 'not_checked', reason: 'the watcher has not read this network yet' }
@@ -89,14 +89,16 @@ export async function auditChain(node: ChainNode, record: ChainRecord): Promise<
 }
 
 /** Whether every transfer stands in a block of the node's chain. What else its blocks hold is the second reading's. */
-async function auditEvmPlaces(node: ChainNode, { state, transfers }: ChainRecord): Promise<ChainAudit> {
+async function auditPlaces(node: ChainNode, { state, transfers }: ChainRecord): Promise<ChainAudit> {
   const provider = openProviderOf(
     node,
-    { url: node.rpcUrl, zmqUrl: null, watched: new ProgramSet() },
+    { url: node.rpcUrl, zmqUrl: null, watched: watchedOf(node) },
     { clock: systemClock },
   )
   const chain = { hashAt: async (height: number) => (await provider.hashAt(height)) ?? 'none' }
   try {
+    // Some chains are asked only once the node has said which one it is on.
+    await provider.connect()
     if (state?.height == null || (await chain.hashAt(state.height)) !== state.hash) {
       return {
         kind: 'not_checked',

@@ -1,4 +1,4 @@
-import { type ChainNode, isEvmNode } from '../chain-nodes.ts'
+import { type ChainNode, isUtxoNode } from '../chain-nodes.ts'
 import type { Pool } from '../db/pool.ts'
 import { type Finding, findDisagreements, readOneMoment } from '../db/queries/audit.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
@@ -30,9 +30,9 @@ export async function runAudit(pool: Pool, nodes: readonly ChainNode[]): Promise
     const audit = await auditChain(node, record)
     results.push({
       name: `chain_${node.network}`,
-      rule: isEvmNode(node)
-        ? `every transfer stands on the chain of ${node.network}`
-        : `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`,
+      rule: isUtxoNode(node)
+        ? `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`
+        : `every transfer stands on the chain of ${node.network}`,
       findings: audit.kind === 'checked' ? audit.findings.slice(0, FINDINGS_MAX) : [],
       notChecked: audit.kind === 'checked' ? null : audit.reason,
     })
