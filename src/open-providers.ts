@@ -38,7 +38,7 @@ export function openProviderOf(
   const { livemode, rpcSetting: setting, usdcContract } = node
   const { url, watched, zmqUrl } = provider
   if (watched instanceof WatchedOwners) {
-    const open = openPrograms === undefined ? {} : { openPrograms: () => openPrograms(clock()) }
+    const open = openPrograms === undefined ? {} : { openPrograms }
     const probe = node.sandbox === null ? {} : { probeIntervalMs: SANDBOX_PROBE_INTERVAL_MS }
     return new SolanaAdapter({
       livemode,

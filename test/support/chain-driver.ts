@@ -14,6 +14,8 @@ export type ChainDriver<Driven extends DrivenChain = DrivenChain> = {
   readonly seesWaiting: boolean
   /** Whether a payment becomes final in a look of its own, after the checkpoint has passed its block. */
   readonly settlesLater: boolean
+  /** Whether a payment whose block left is awaited though nobody sees it wait. Absent: it is not. */
+  readonly waitsForDropped?: boolean
   /** Whether updates hold every block, and not only those that matter. Absent: they do. */
   readonly readsEveryBlock?: boolean
   start(): Promise<Driven>

@@ -18,7 +18,8 @@ export function solanaDriver(way: WayOfWatching): ChainDriver<DrivenSolana> {
     asset: 'SOL',
     amount: 250_000_000n,
     seesWaiting: false,
-    settlesLater: false,
+    settlesLater: true,
+    waitsForDropped: true,
     readsEveryBlock: way === 'blocks',
     start: async () => {
       const folder = await temporaryFolder()

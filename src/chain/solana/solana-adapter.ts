@@ -46,8 +46,8 @@ export type SolanaAdapterOptions = {
   /** The name under which the operator configured `rpcUrl`, for messages that tell the mend. */
   readonly rpcSetting: string
   readonly clock: Clock
-  /** Owners that somebody may pay now. Absent: all that are watched. */
-  readonly openPrograms?: () => Promise<readonly Uint8Array[]>
+  /** Owners that somebody may pay at a moment of the chain's own time. Absent: all that are watched. */
+  readonly openPrograms?: (at: Date) => Promise<readonly Uint8Array[]>
   /** Absent: chosen by the number of open checkouts. */
   readonly way?: WayOfWatching
   readonly probeIntervalMs?: number
@@ -185,7 +185,7 @@ export class SolanaAdapter implements ChainProvider {
   }
 
   async #next(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
-    const open = await this.#openOwners()
+    const open = await this.#openOwners(checkpoint)
     const way = this.#options.way ?? (open.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks')
     const tipSlot = await this.rpc.slot('confirmed')
     if (!(await this.#chain.isAhead(tipSlot, checkpoint))) return null
@@ -193,6 +193,8 @@ export class SolanaAdapter implements ChainProvider {
       try {
         return await this.#polling.read(checkpoint, open, maxBlocks)
       } catch (error) {
+        // One of several nodes behind this address is behind the others, and will come.
+        if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null
         // Somebody names one address in thousands of transactions: blocks cost the same whatever is in them.
         if (!(error instanceof TooManySignatures)) throw error
       }
@@ -206,12 +208,12 @@ export class SolanaAdapter implements ChainProvider {
     )
   }
 
-  async #openOwners(): Promise<readonly string[]> {
+  async #openOwners({ timeMs }: BlockRef): Promise<readonly string[]> {
     const { openPrograms, clock } = this.#options
     if (openPrograms === undefined) return [...this.watched]
     const nowMs = clock().getTime()
     if (Math.abs(nowMs - this.#open.atMs) >= OPEN_INTERVAL_MS) {
-      const owners = new Set((await openPrograms()).map(ownerOf))
+      const owners = new Set((await openPrograms(new Date(timeMs))).map(ownerOf))
       this.#open = { atMs: nowMs, owners: [...owners].filter((owner) => this.watched.has(owner)) }
     }
     return this.#open.owners
