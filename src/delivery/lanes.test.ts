@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { createLanes, type Lanes } from './lanes.ts'
+import { createLanes, type Lanes, WINDOW_START } from './lanes.ts'
 
 type Row = { readonly endpointId: string; readonly number: number }
 const SLOW = { ok: true, durationMs: 5_000 }
+const STEADY = { ok: true, durationMs: 500 }
 const QUICK = { ok: true, durationMs: 1 }
 const FAILED = { ok: false, durationMs: 1 }
 
@@ -22,7 +23,7 @@ test('a lane starts with two at once, doubles with success up to eight, and fall
   for (let round = 0; round < 4; round++) {
     const sent = sendAll(lanes)
     sizes.push(sent.length)
-    for (const row of sent) lanes.finished(row, SLOW)
+    for (const row of sent) lanes.finished(row, STEADY)
   }
   expect(sizes).toEqual([2, 8, 8, 8])
   const [last, ...more] = sendAll(lanes)
@@ -43,7 +44,7 @@ test('failing lanes together hold at most half of the slots', () => {
   const [first] = sendAll(lanes)
   expect([...lanes.room().values()]).toEqual([0, 0, 0, 0, 0, 0, 0, 0])
   if (first === undefined) throw new Error('nothing was sent')
-  lanes.finished(first, SLOW)
+  lanes.finished(first, STEADY)
   expect(lanes.room().get('we_7')).toBe(1)
 })
 
@@ -83,11 +84,45 @@ test('lanes that were in trouble before this worker knew them count as failing f
   const lanes = createLanes<Row>(8)
   const troubled = Array.from({ length: 6 }, (_, index) => ({ endpointId: `we_${index}`, number: 0 }))
   expect(troubled.map((row) => lanes.add(row, true))).toEqual([true, true, true, true, false, false])
-  expect([sendAll(lanes).length, lanes.failingRoom()]).toEqual([4, 0])
+  expect([sendAll(lanes).length, lanes.confinedRoom()]).toEqual([4, 0])
   for (const row of rowsOf('we_healthy', 2)) expect(lanes.add(row, false)).toBe(true)
   expect(sendAll(lanes).map((row) => row.endpointId)).toEqual(['we_healthy', 'we_healthy'])
   const [first] = troubled
   if (first === undefined) throw new Error('no row')
   lanes.finished(first, QUICK)
-  expect(lanes.failingRoom()).toBe(1)
+  expect(lanes.confinedRoom()).toBe(1)
+})
+
+test('lanes that take seconds for each answer hold at most half of the slots together, each the same part', () => {
+  const lanes = createLanes<Row>(64)
+  const names = Array.from({ length: 10 }, (_, index) => `we_slow_${index}`)
+  const given = new Map(names.map((name) => [name, 0]))
+  for (const name of names) for (const row of rowsOf(name, 2)) lanes.add(row, false)
+  let inFlight = sendAll(lanes)
+  for (let round = 0; round < 5; round++) {
+    for (const row of inFlight) lanes.finished(row, SLOW)
+    // As a claim does: what each lane has room for, lanes in the order of their ids.
+    const room = lanes.room()
+    for (const name of names) {
+      for (const row of rowsOf(name, room.get(name) ?? WINDOW_START)) {
+        if (lanes.add(row, false)) given.set(name, (given.get(name) ?? 0) + 1)
+      }
+    }
+    inFlight = sendAll(lanes)
+    expect(inFlight.length).toBeLessThanOrEqual(32)
+  }
+  expect(inFlight.length).toBeGreaterThan(20)
+  expect([...given.values()]).toEqual(names.map(() => 5 * 3))
+  for (const row of rowsOf('we_quick', 2)) lanes.add(row, false)
+  expect(sendAll(lanes).map((row) => row.endpointId)).toEqual(['we_quick', 'we_quick'])
+})
+
+test('a lane that turns slow gives back what it was given while it was quick', () => {
+  const lanes = createLanes<Row>(100)
+  for (const row of rowsOf('we_a', 20)) lanes.add(row, false)
+  const [first, second] = sendAll(lanes)
+  if (first === undefined || second === undefined) throw new Error('nothing was sent')
+  expect(lanes.finished(first, QUICK)).toEqual([])
+  sendAll(lanes)
+  expect(lanes.finished(second, { ok: true, durationMs: 9_000 })).toHaveLength(20 - 2 - 3)
 })

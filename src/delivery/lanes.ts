@@ -7,6 +7,10 @@ const WINDOW_MAX = CONNECTIONS_PER_LANE
 const AHEAD_MS = 50
 const AHEAD_ROWS_MAX = 64
 const ANSWER_MS_MIN = 1
+/** A lane whose mean answer takes this long is slow: many of its kind would take every slot. */
+const SLOW_ANSWER_MS = 1_000
+/** A lane that had a row to send so recently has more, as far as anybody knows. */
+const BUSY_MS = 15_000
 /** How much the latest answer counts in a lane's mean answer time. */
 const ANSWER_WEIGHT = 0.2
 /** A lane unused for this long is forgotten. */
@@ -16,7 +20,8 @@ type Lane<Row> = {
   window: number
   inFlight: number
   readonly waiting: Row[]
-  failing: boolean
+  /** It fails or is slow, and shares its part of the slots with all that do or are. */
+  confined: boolean
   /** Mean time to an answer; null before the first. */
   answerMs: number | null
   usedAt: number
@@ -27,19 +32,20 @@ type Lane<Row> = {
 /**
  * What this process has claimed, by endpoint. Each endpoint may have some requests in flight: two at first, doubled
  * by a success up to eight, one after a failure. One that answers quickly has rows waiting here for its next free
- * slot; one that fails gives them back. Endpoints whose last request failed share at most half of all slots, so
- * that receivers that hang leave room for those that answer.
+ * slot; one that fails gives them back. Endpoints whose last request failed, and those that take seconds for each
+ * answer, share at most half of all slots, in equal parts: receivers that hang or dawdle, however many, leave room
+ * for those that answer.
  */
 export type Lanes<Row> = {
   /** Rows that each known lane may be given now; lanes not named may be given `WINDOW_START`. */
   room(): Map<string, number>
   /**
-   * Takes a row; false where its lane fails and the others that fail hold all that they may. A lane that is new here
+   * Takes a row; false where its lane fails or is slow and its like hold all that they may. A lane that is new here
    * begins as failing where it is `troubled`: a worker that starts among receivers that hang knows them by that.
    */
   add(row: Row, troubled: boolean): boolean
-  /** Rows that endpoints whose last request failed may be given besides. */
-  failingRoom(): number
+  /** Rows that endpoints which fail or are slow may be given besides. */
+  confinedRoom(): number
   /** The next row to send, whose slot it takes; null while no lane has both a row and a slot. Lanes take turns. */
   next(): Row | null
   /** The request of a row ended. Returns rows of its lane that shall not be sent now. */
@@ -53,10 +59,10 @@ export type Lanes<Row> = {
 
 export function createLanes<Row extends { readonly endpointId: string }>(slots: number): Lanes<Row> {
   const lanes = new Map<string, Lane<Row>>()
-  const failingMax = Math.max(1, Math.floor(slots / 2))
+  const confinedMax = Math.max(1, Math.floor(slots / 2))
   const line: Lane<Row>[] = []
-  /** Rows of lanes that fail, in flight or waiting. */
-  let failingHeld = 0
+  /** Rows of confined lanes, in flight or waiting. */
+  let confinedHeld = 0
   let inFlight = 0
   let waiting = 0
 
@@ -67,7 +73,7 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
       window: troubled ? 1 : WINDOW_START,
       inFlight: 0,
       waiting: [],
-      failing: troubled,
+      confined: troubled,
       answerMs: null,
       usedAt: performance.now(),
       inLine: false,
@@ -82,14 +88,23 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
     line.push(lane)
   }
 
-  const roomOf = (lane: Lane<Row>): number => {
-    if (lane.failing && failingHeld >= failingMax) return 0
-    return Math.max(0, lane.window + aheadOf(lane) - lane.inFlight - lane.waiting.length)
+  /** What each confined lane may hold, so that the first ones do not keep the others out. */
+  const confinedShare = (): number => {
+    let busy = 0
+    const busySince = performance.now() - BUSY_MS
+    for (const lane of lanes.values()) if (lane.confined && lane.usedAt > busySince) busy += 1
+    return Math.max(1, Math.floor(confinedMax / Math.max(1, busy)))
+  }
+
+  const roomOf = (lane: Lane<Row>, share: number): number => {
+    if (!lane.confined) return Math.max(0, lane.window + aheadOf(lane) - heldBy(lane))
+    if (confinedHeld >= confinedMax) return 0
+    return Math.max(0, Math.min(lane.window, share) - heldBy(lane))
   }
 
   const takeAll = (lane: Lane<Row>): Row[] => {
     waiting -= lane.waiting.length
-    if (lane.failing) failingHeld -= lane.waiting.length
+    if (lane.confined) confinedHeld -= lane.waiting.length
     return lane.waiting.splice(0)
   }
 
@@ -97,26 +112,28 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
     room: () => {
       const room = new Map<string, number>()
       const forgetBefore = performance.now() - FORGET_AFTER_MS
+      const share = confinedShare()
       for (const [endpointId, lane] of lanes) {
-        if (lane.inFlight + lane.waiting.length === 0 && lane.usedAt < forgetBefore) {
+        if (heldBy(lane) === 0 && lane.usedAt < forgetBefore) {
           lanes.delete(endpointId)
           continue
         }
-        const rows = roomOf(lane)
+        const rows = roomOf(lane, share)
         if (rows !== WINDOW_START) room.set(endpointId, rows)
       }
       return room
     },
     add: (row, troubled) => {
       const lane = laneOf(row, troubled)
-      if (lane.failing && failingHeld >= failingMax) return false
+      lane.usedAt = performance.now()
+      if (lane.confined && confinedHeld >= confinedMax) return false
       lane.waiting.push(row)
       waiting += 1
-      if (lane.failing) failingHeld += 1
+      if (lane.confined) confinedHeld += 1
       lineUp(lane)
       return true
     },
-    failingRoom: () => Math.max(0, failingMax - failingHeld),
+    confinedRoom: () => Math.max(0, confinedMax - confinedHeld),
     next: () => {
       while (inFlight < slots) {
         const lane = line.shift()
@@ -136,15 +153,17 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
     finished: (row, ended) => {
       const lane = laneOf(row, false)
       // All that the lane holds changes sides with it.
-      if (lane.failing) failingHeld -= lane.inFlight + lane.waiting.length
+      const wasConfined = lane.confined
+      if (wasConfined) confinedHeld -= heldBy(lane)
       inFlight -= 1
       lane.inFlight -= 1
-      lane.failing = !ended.ok
       lane.window = ended.ok ? Math.min(WINDOW_MAX, lane.window * 2) : 1
       lane.answerMs = meanAnswer(lane.answerMs, ended.durationMs)
-      if (lane.failing) failingHeld += lane.inFlight + lane.waiting.length
+      lane.confined = !ended.ok || lane.answerMs >= SLOW_ANSWER_MS
+      if (lane.confined) confinedHeld += heldBy(lane)
       lane.usedAt = performance.now()
-      if (lane.failing) return takeAll(lane)
+      // What it was given ahead while it was quick would take the slots of those that still are.
+      if (!ended.ok || (lane.confined && !wasConfined)) return takeAll(lane)
       lineUp(lane)
       return []
     },
@@ -154,8 +173,11 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
   }
 }
 
-function aheadOf(lane: { window: number; failing: boolean; answerMs: number | null }): number {
-  if (lane.failing || lane.answerMs === null) return 0
+const heldBy = (lane: { readonly inFlight: number; readonly waiting: readonly unknown[] }): number =>
+  lane.inFlight + lane.waiting.length
+
+function aheadOf(lane: { readonly window: number; readonly answerMs: number | null }): number {
+  if (lane.answerMs === null) return 0
   return Math.min(AHEAD_ROWS_MAX, Math.floor((lane.window * AHEAD_MS) / lane.answerMs))
 }
 

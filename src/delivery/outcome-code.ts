@@ -43,9 +43,22 @@ const TLS_CODES: ReadonlyMap<string, OutcomeCode> = new Map([
 
 const RESET_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET'])
 
+/** What the network may say of a connection that was made and then led nowhere. */
+const BROKEN_CODES: ReadonlySet<string> = new Set([
+  ...RESET_CODES,
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ENETRESET',
+])
+
 const MALFORMED_CODES: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_OVERFLOW',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  // How undici refuses an upgrade that nobody asked for.
+  'ERR_ASSERTION',
 ])
 
 /** The code of a TLS handshake's failure. */
@@ -65,7 +78,9 @@ export function outcomeOfError(error: unknown): OutcomeCode {
     return 'timeout'
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return 'timeout'
-  if (RESET_CODES.has(code)) return 'reset'
+  if (BROKEN_CODES.has(code)) return 'reset'
+  // Inside a session that was made, a receiver can still send records that belong to none.
+  if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return 'tls'
   if (MALFORMED_CODES.has(code) || (error instanceof Error && error.name === 'HTTPParserError')) {
     return 'malformed_response'
   }

@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { buildConnector } from 'undici'
+import { isReceiverPort } from '../core/endpoint/endpoint-url.ts'
 import { ConnectFailed, tlsOutcome } from './outcome-code.ts'
 import type { ResolveHost } from './resolve-host.ts'
 import { isGlobalUnicast } from './vet-address.ts'
@@ -28,8 +29,11 @@ export async function connectVetted(policy: ConnectPolicy, options: buildConnect
   const hostname = options.hostname.replace(/^\[(.*)\]$/, '$1')
   const secure = options.protocol === 'https:'
   if (policy.publicOnly && !secure) throw new ConnectFailed('address_refused', 'only https is sent to')
-  const addresses = await vettedAddresses(policy, hostname)
   const port = options.port === '' ? (secure ? 443 : 80) : Number(options.port)
+  if (policy.publicOnly && !isReceiverPort(port)) {
+    throw new ConnectFailed('address_refused', "the port is no webhook receiver's")
+  }
+  const addresses = await vettedAddresses(policy, hostname)
   const target = {
     host: hostname,
     port,

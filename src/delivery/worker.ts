@@ -115,7 +115,8 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
 
   const claimOnce = async (): Promise<number> => {
     const free = Math.min(CLAIM_ROWS_MAX, heldMax - lanes.held())
-    const probesMax = performance.now() - probedAt >= PROBE_EVERY_MS ? Math.min(free, lanes.failingRoom()) : 0
+    const probesMax =
+      performance.now() - probedAt >= PROBE_EVERY_MS ? Math.min(free, lanes.confinedRoom()) : 0
     if (probesMax > 0) probedAt = performance.now()
     const claimed: Claimed = await claimDeliveries(
       { pool, clock },

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createHttpClient, type HttpClient } from '../../src/delivery/http-client.ts'
 import { createDnsResolver, type ResolveHost, resolveBySystem } from '../../src/delivery/resolve-host.ts'
 import { type SendOutcome, sendEvent } from '../../src/delivery/send.ts'
 import { startDnsServer } from '../support/dns-server.ts'
+import { hostileAnswer, hostileRecord } from '../support/hostile-bytes.ts'
+import { type Random, seededRandom } from '../support/random.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 const closes: (() => Promise<unknown>)[] = []
@@ -67,6 +70,10 @@ async function startSocketServer(
   return { url: `http://localhost:${(server.address() as AddressInfo).port}/`, accepted: () => accepted }
 }
 
+const ANSWERS_SEED = 20_261_121
+const ANSWERS = process.env.LONG === '1' ? 20_000 : 400
+const ANSWERS_TIMEOUT_MS = process.env.LONG === '1' ? 600_000 : 60_000
+
 test('no spelling of a private address is ever connected to', async () => {
   const http = client({ publicOnly: true, resolve: toLoopback })
   const tls = await startReceiver({ tls: { key: certificate('good.key'), cert: certificate('good') } })
@@ -109,6 +116,10 @@ test('no spelling of a private address is ever connected to', async () => {
       host,
       'address_refused',
     ])
+  }
+  // What was taken while private receivers were allowed is looked at again here, its port too.
+  for (const port of [22, 25, 444, 1_023]) {
+    expect([port, (await post(http, `https://shop.test:${port}/`)).code]).toEqual([port, 'address_refused'])
   }
   expect(tls.connections()).toBe(0)
   expect((await post(http, receiver.url)).code).toBe('address_refused')
@@ -185,6 +196,44 @@ test('a refused, unknown or silent receiver has its code', async () => {
   })
   expect((await post(http, headers.url)).code).toBe('malformed_response')
 })
+
+test('whatever bytes a receiver answers with, in the clear or inside TLS, the fault is told as its own', {
+  timeout: ANSWERS_TIMEOUT_MS,
+}, async () => {
+  const random = seededRandom(ANSWERS_SEED)
+  const http = client({ publicOnly: false, resolve: toLoopback })
+  const server = await startSocketServer((socket) => {
+    socket.once('data', () => socket.end(hostileAnswer(random), 'latin1'))
+  })
+  const secureUrl = await startHostileTlsServer(random)
+  const codes = new Set<string>()
+  for (let round = 0; round < ANSWERS; round++) {
+    const { code, error, retryAfterMs } = await post(http, round % 4 === 0 ? secureUrl : server.url)
+    if (code === 'internal') throw new Error(`round ${round} of seed ${ANSWERS_SEED}`, { cause: error })
+    expect(retryAfterMs ?? 0).toBeGreaterThanOrEqual(0)
+    codes.add(code)
+  }
+  expect([...codes]).toEqual(expect.arrayContaining(['ok', 'http_status', 'malformed_response', 'reset']))
+})
+
+/** Its handshake is real; what follows is an answer, or bytes that its TLS session never made. */
+async function startHostileTlsServer(random: Random): Promise<string> {
+  const sockets = new Map<number, Socket>()
+  const server = createTlsServer({ key: certificate('good.key'), cert: certificate('good') }, (secure) => {
+    secure.on('error', () => secure.destroy())
+    secure.once('data', () => {
+      if (random.chance(0.5)) secure.end(hostileAnswer(random), 'latin1')
+      else sockets.get(secure.remotePort ?? 0)?.end(hostileRecord(random), 'latin1')
+    })
+  })
+  server.on('connection', (socket: Socket) => sockets.set(socket.remotePort ?? 0, socket))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closes.push(async () => {
+    for (const socket of sockets.values()) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return `https://shop.test:${(server.address() as AddressInfo).port}/`
+}
 
 test('every attempt ends within 10.2 seconds, however slowly a receiver, its TLS or its DNS goes about it', async () => {
   const drip = (socket: Socket, first: string): void => {

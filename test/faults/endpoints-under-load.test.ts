@@ -19,7 +19,8 @@ import { startReceiver, verifiedBy, type WebhookReceiver } from '../support/webh
 
 const LONG = process.env.LONG === '1'
 const HERD_ENDPOINTS = 1_000
-const HERD_EVENTS = LONG ? 100 : 4
+/** More than the cap, or the cap would never be met. */
+const HERD_EVENTS = LONG ? 100 : 12
 /** What waits for its backoff is made due again and again: hours pass in seconds. */
 const HURRY_EVERY_MS = 250
 const HURRIES_MAX = 1_000
@@ -28,6 +29,10 @@ const LANE_CAP = 8
 const CONCURRENCY = 256
 /** Enough to take every slot of a worker that treats them like others. */
 const HANGING_ENDPOINTS = 400
+/** More than there are slots for, at eight each. */
+const SLOW_ENDPOINTS = 100
+const SLOW_EVENTS = 40
+const SLOW_ANSWER_MS = 1_100
 const NEIGHBOUR_MS_MAX = 2_000
 const TIMEOUT_MS = 600_000
 /** A claim reads the secrets; what waits longer than this for its turn reads them again. */
@@ -157,6 +162,8 @@ test('one thousand endpoints that were dead and come back together are met one p
   }
   await herd.close()
   expect(herd.atOnceMax()).toBeLessThanOrEqual(CONCURRENCY)
+  // Until they have answered, all of them together have half of the slots.
+  expect(herd.probesAtOnceMax()).toBeLessThanOrEqual(CONCURRENCY / 2)
   expect(Math.max(...herd.atOnceMaxByPath().values())).toBeLessThanOrEqual(LANE_CAP)
   // The first answer was awaited before a second request was made.
   expect([...herd.beforeFirstAnswer().values()].filter((count) => count > 1)).toEqual([])
@@ -192,6 +199,41 @@ test('a worker that starts among hundreds of receivers that hang sends to those 
   }
 })
 
+test('receivers that take their time before they answer well, however many, never have more than half of the slots', async () => {
+  const [tenant, neighbour] = [await createTenant(database), await createTenant(database)]
+  let slowAtOnce = 0
+  let slowAnswers = 0
+  const slowWhileNeighbourWasTold: number[] = []
+  receiver.respond = ({ path }, response) => {
+    if (path === '/hooks') {
+      slowWhileNeighbourWasTold.push(slowAtOnce)
+      response.writeHead(200).end()
+      return
+    }
+    slowAtOnce += 1
+    setTimeout(() => {
+      slowAtOnce -= 1
+      slowAnswers += 1
+      response.writeHead(200).end()
+    }, SLOW_ANSWER_MS)
+  }
+  for (let index = 0; index < SLOW_ENDPOINTS; index++) {
+    await createVerifiedEndpoint(database, tenant, `${receiver.url}/slow`)
+  }
+  await fillHerd(tenant.merchantId, SLOW_EVENTS)
+  await createVerifiedEndpoint(database, neighbour, receiver.url)
+  await startWorker()
+  // By then each has answered once, and what was sent before anybody knew it is over.
+  await eventually(() => slowAnswers > 2 * SLOW_ENDPOINTS, 'their slowness is known')
+  for (let event = 1; event <= 20; event++) {
+    await emitEvent(database, neighbour)
+    await eventually(() => slowWhileNeighbourWasTold.length === event, 'the neighbour is told')
+  }
+  expect(slowWhileNeighbourWasTold.filter((count) => count > CONCURRENCY / 2)).toEqual([])
+  // And they had what they may have, or this would say nothing.
+  expect(Math.max(...slowWhileNeighbourWasTold)).toBeGreaterThan(CONCURRENCY / 4)
+})
+
 /** So many events for each endpoint of the merchant. */
 async function fillHerd(merchantId: string, eventsEach: number): Promise<void> {
   await database.owner.query(
@@ -221,7 +263,7 @@ async function startCountingReceiver(port: number) {
   const atOnceMaxByPath = new Map<string, number>()
   const answered = new Set<string>()
   const beforeFirstAnswer = new Map<string, number>()
-  let [total, totalMax, received] = [0, 0, 0]
+  let [total, totalMax, received, probes, probesMax] = [0, 0, 0, 0, 0]
   const counted = await startReceiver({
     port,
     respond: ({ path }, response) => {
@@ -231,8 +273,14 @@ async function startCountingReceiver(port: number) {
       const now = (atOnce.get(path) ?? 0) + 1
       atOnce.set(path, now)
       atOnceMaxByPath.set(path, Math.max(atOnceMaxByPath.get(path) ?? 0, now))
-      if (!answered.has(path)) beforeFirstAnswer.set(path, (beforeFirstAnswer.get(path) ?? 0) + 1)
+      const isProbe = !answered.has(path)
+      if (isProbe) {
+        beforeFirstAnswer.set(path, (beforeFirstAnswer.get(path) ?? 0) + 1)
+        probes += 1
+        probesMax = Math.max(probesMax, probes)
+      }
       setTimeout(() => {
+        if (isProbe) probes -= 1
         total -= 1
         atOnce.set(path, (atOnce.get(path) ?? 0) - 1)
         answered.add(path)
@@ -242,6 +290,7 @@ async function startCountingReceiver(port: number) {
   })
   return {
     atOnceMax: () => totalMax,
+    probesAtOnceMax: () => probesMax,
     atOnceMaxByPath: () => atOnceMaxByPath,
     beforeFirstAnswer: () => beforeFirstAnswer,
     received: () => received,

@@ -17,6 +17,12 @@ export type EndpointUrlCheck =
 
 /** Ports below this one belong to services that are no webhook receivers; 443 is. */
 const LOWEST_FREE_PORT = 1_024
+const HTTPS_PORT = 443
+
+/** Whether a receiver on the public internet may listen there. */
+export function isReceiverPort(port: number): boolean {
+  return port === HTTPS_PORT || port >= LOWEST_FREE_PORT
+}
 /** Blanks, control characters and backslashes: URL parsers disagree about them, or drop them silently. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const TREACHEROUS = /[\s\u0000-\u0020\u007f-\u009f\\]/u
@@ -46,7 +52,7 @@ export function checkEndpointUrl(text: string, options: { allowPrivate: boolean 
     return refused('credentials')
   if (options.allowPrivate) return { kind: 'accepted' }
   if (hasIpLiteralHost(url)) return refused('ip_literal')
-  if (url.port !== '' && Number(url.port) < LOWEST_FREE_PORT) return refused('port')
+  if (url.port !== '' && !isReceiverPort(Number(url.port))) return refused('port')
   return { kind: 'accepted' }
 }
 
