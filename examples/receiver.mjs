@@ -2,23 +2,28 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 
-const secret = process.argv[2] ?? ''
-const port = Number(process.argv[3] ?? 4000)
+const [secret = '', port = '4000'] = process.argv.slice(2)
+// Anybody can sign with an empty key.
+if (!secret.startsWith('whsec_')) throw new Error('usage: node examples/receiver.mjs whsec_… [port]')
+const BODY_BYTES_MAX = 1024 * 1024
 
 function verify(header, body) {
-  const pairs = header.split(',').map((part) => part.split('='))
-  const times = pairs.filter(([name]) => name === 't').map(([, value]) => value)
-  if (times.length !== 1 || Math.abs(Date.now() / 1000 - Number(times[0])) > 300) return false
-  const expected = createHmac('sha256', secret).update(`${times[0]}.`).update(body).digest()
-  return pairs
-    .filter(([name]) => name === 'v1')
-    .map(([, value]) => Buffer.from(value, 'hex'))
-    .some((given) => given.length === expected.length && timingSafeEqual(given, expected))
+  // Exactly one time, one signature or more, and nothing else: whoever knocks may send anything.
+  if (!/^t=\d{1,15}(,v1=[0-9a-f]{64}){1,16}$/.test(header)) return false
+  const [time, ...digests] = header.split(',').map((part) => part.slice(part.indexOf('=') + 1))
+  if (Math.abs(Date.now() / 1000 - Number(time)) > 300) return false
+  const expected = createHmac('sha256', secret).update(`${time}.`).update(body).digest()
+  return digests.some((digest) => timingSafeEqual(Buffer.from(digest, 'hex'), expected))
 }
 
-createServer(async (request, response) => {
+async function answer(request, response) {
   const chunks = []
-  for await (const chunk of request) chunks.push(chunk)
+  let length = 0
+  for await (const chunk of request) {
+    length += chunk.length
+    if (length > BODY_BYTES_MAX) throw new Error('the body is too large')
+    chunks.push(chunk)
+  }
   // The raw bytes are what is signed: verify before parsing.
   const body = Buffer.concat(chunks)
   if (!verify(request.headers['paylink-signature'] ?? '', body)) {
@@ -35,4 +40,12 @@ createServer(async (request, response) => {
   // A shop writes the event's id into a unique column, in the transaction that changes the order.
   console.log(`verified ${event.event_type.padEnd(24)} #${event.sequence} ${event.data.status}`)
   response.writeHead(200).end()
-}).listen(port, '127.0.0.1', () => console.log(`listening on http://127.0.0.1:${port}`))
+}
+
+createServer((request, response) => {
+  // A sender that goes away in the middle must not take the receiver with it.
+  answer(request, response).catch((error) => {
+    console.log(`refused: ${error.message}`)
+    response.destroy()
+  })
+}).listen(Number(port), '127.0.0.1', () => console.log(`listening on http://127.0.0.1:${port}`))

@@ -260,15 +260,17 @@ describe('an event of a version that is not known', () => {
 describe('a call that is wrong', () => {
   test('an empty secret verifies nothing, also not what was signed with it', () => {
     const forged = headersOf(BODY, signatureHeader([''], T, Buffer.from(BODY)))
-    for (const secrets of ['', [], [''], [SECRET, '']]) {
+    for (const secrets of ['', [], [''], [SECRET, ''], 'undefined', 'whsec_', ['whsec_a whsec_b']]) {
       expect(() => check(BODY, forged, secrets)).toThrow(TypeError)
     }
+    const byName = headersOf(BODY, signatureHeader(['undefined'], T, Buffer.from(BODY)))
+    expect(() => check(BODY, byName, [String(undefined)])).toThrow(TypeError)
     expect(() => verify(BODY, forged, undefined as unknown as string)).toThrow(TypeError)
   })
 
   test('a tolerance or a clock that is no number lets nothing through', () => {
     const ancient = headersOf(BODY, signatureHeader([SECRET], 1, Buffer.from(BODY)))
-    for (const toleranceSeconds of [Number.NaN, -1, '5 min' as unknown as number]) {
+    for (const toleranceSeconds of [Number.NaN, -1, Number.POSITIVE_INFINITY, '5 min' as unknown as number]) {
       expect(() => verify(BODY, ancient, SECRET, { now: NOW, toleranceSeconds })).toThrow(TypeError)
     }
     expect(() => verify(BODY, ancient, SECRET, { now: new Date('soon') })).toThrow(TypeError)

@@ -33,8 +33,9 @@ export function verify(
   const keys = keysOf(secrets)
   const toleranceSeconds = options.toleranceSeconds ?? TOLERANCE_SECONDS_DEFAULT
   const nowSeconds = Math.floor((options.now ?? new Date()).getTime() / 1_000)
-  // A comparison with NaN is false, and would let every request through.
-  if (!(toleranceSeconds >= 0)) throw new TypeError('toleranceSeconds must be a number from 0 up')
+  // A comparison with NaN or Infinity is false, and would let every request through, however old.
+  if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0)
+    throw new TypeError('toleranceSeconds must be a finite number from 0 up')
   if (Number.isNaN(nowSeconds)) throw new TypeError('now must be a valid Date')
 
   const signature = parseSignature(readHeader(headers, 'paylink-signature'))
@@ -60,12 +61,13 @@ function bytesOf(rawBody: string | Uint8Array): Uint8Array {
 
 function keysOf(secrets: string | readonly string[]): readonly string[] {
   const keys: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets]
-  // Anybody can sign with an empty key: a variable that was never set must not open the door.
+  // Anybody can sign with an empty key, or with 'undefined': a variable that was never set must not open the door.
   if (keys.length > 0 && keys.every(isSecret)) return keys
-  throw new TypeError('secrets must be one signing secret, or several, none of them empty')
+  throw new TypeError('secrets must be one signing secret, or several, each of the form whsec_…')
 }
 
-const isSecret = (key: unknown): key is string => typeof key === 'string' && key !== ''
+const SECRET = /^whsec_\S+$/
+const isSecret = (key: unknown): key is string => typeof key === 'string' && SECRET.test(key)
 
 /** Every pair is compared, in constant time each, so that the time taken tells nothing of which fits (spec §6.4.4). */
 function isSignedByAny(keys: readonly string[], signature: Signature, body: Uint8Array): boolean {
