@@ -387,7 +387,10 @@ function describeFaults({ amount }: ChainDriver, watchedChain: () => WatchedChai
   })
 }
 
-function describeKills({ amount, settlesLater }: ChainDriver, watchedChain: () => WatchedChain): void {
+function describeKills(
+  { amount, settlesLater, waitsForDropped = false }: ChainDriver,
+  watchedChain: () => WatchedChain,
+): void {
   test('a watcher killed between credit and checkpoint has credited once, and so has whoever goes on', async () => {
     const watched = watchedChain()
     const before = await watched.availableBalance()
@@ -426,7 +429,8 @@ function describeKills({ amount, settlesLater }: ChainDriver, watchedChain: () =
     expect(await watched.statusOf(invoice.id)).toBe(settlesLater ? 'confirming' : 'paid')
     await watched.chain.reorganise(1, txid)
     await watched.watchAtTip()
-    await watched.untilStatus(invoice.id, settlesLater ? 'awaiting_payment' : 'manual_review')
+    const unpaid = waitsForDropped ? 'payment_detected' : 'awaiting_payment'
+    await watched.untilStatus(invoice.id, settlesLater ? unpaid : 'manual_review')
     expect(await watched.availableBalance()).toBe(before)
     await watched.chain.mine(1)
     await watched.untilStatus(invoice.id, 'paid')
