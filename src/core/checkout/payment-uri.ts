@@ -58,14 +58,16 @@ function decimalAmount(asset: AssetId, amount: bigint): string {
   return amount === 0n ? '' : `?amount=${formatCoinAmount(amount, ASSETS[asset].decimals)}`
 }
 
-function chainIdOf(request: PaymentRequest): number {
+/** EIP-155 chain id of a request in an EVM asset. Throws for any other asset. */
+export function chainIdOf(request: PaymentRequest): number {
   const network = networkOf(request.asset, request.livemode)
   const id = request.evm?.chainId ?? EVM_CHAIN_IDS[network]
   if (id === undefined) throw new Error(`${network} has no EVM chain id`)
   return id
 }
 
-function usdcContractOf(request: PaymentRequest): string {
+/** The contract whose tokens a request in USDC is paid with. Throws for a network without one. */
+export function usdcContractOf(request: PaymentRequest): string {
   const network = networkOf(request.asset, request.livemode)
   const contract = request.evm?.usdcContract ?? USDC_CONTRACTS[network]
   if (contract === undefined) throw new Error(`${network} has no USDC contract`)

@@ -2,6 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { z } from 'zod'
 import type { AssetId } from '../../core/assets.ts'
+import { tokenTransferCall } from '../../core/checkout/wallet-transaction.ts'
 import type { SignedPayment, SignedTransaction } from '../wallet.ts'
 import type { RpcAnswer } from './anvil-process.ts'
 import type { EvmChain } from './evm-chain.ts'
@@ -16,8 +17,6 @@ const FEES = { maxFeePerGas: 100_000_000_000n, maxPriorityFeePerGas: 1_000_000_0
 const REPLACEMENT_FEES = { maxFeePerGas: 200_000_000_000n, maxPriorityFeePerGas: 2_000_000_000n }
 /** What each account holds of the test USDC at first: a thousand million. */
 const USDC_EACH = 10n ** 15n
-/** `transfer(address,uint256)` of EIP-20. */
-const TRANSFER_SELECTOR = 'a9059cbb'
 const WORD_DIGITS = 64
 
 const signedSchema = z.union([z.string(), z.object({ raw: z.string() }).transform(({ raw }) => raw)])
@@ -116,7 +115,7 @@ export class EvmWallet {
   #callOf(asset: AssetId, address: string, amount: bigint): Call {
     if (asset !== 'USDC_BASE') return { to: address, value: amount }
     if (this.#usdcContract === null) throw new WalletRefused('there is no USDC on this chain')
-    return { to: this.#usdcContract, data: `0x${TRANSFER_SELECTOR}${addressWord(address)}${word(amount)}` }
+    return { to: this.#usdcContract, data: tokenTransferCall(address, amount) }
   }
 
   async #nonceOf(account: string): Promise<number> {

@@ -1,6 +1,7 @@
 import { raw } from 'hono/html'
 import { ASSETS } from '../../core/assets.ts'
 import { paymentUri } from '../../core/checkout/payment-uri.ts'
+import { walletTransaction } from '../../core/checkout/wallet-transaction.ts'
 import { formatCoinAmount } from '../../core/money.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import { Icon } from './icons.tsx'
@@ -8,7 +9,8 @@ import { fill } from './language.ts'
 import { qrCode } from './qr-code.ts'
 
 /** For a wallet that scans or opens links: two QR codes and the payment URI. */
-export function ScanBox({ page: { view, language } }: { page: CheckoutPage }) {
+export function ScanBox({ page }: { page: CheckoutPage }) {
+  const { view, language } = page
   const { messages } = language
   const { asset, livemode, address, evm } = view
   const uri = paymentUri({ asset, livemode, address, evm, amount: view.remaining })
@@ -27,7 +29,36 @@ export function ScanBox({ page: { view, language } }: { page: CheckoutPage }) {
         <Icon name="wallet" />
         {messages.open_wallet}
       </a>
+      <Wallets page={page} />
     </section>
+  )
+}
+
+/** Where the script puts a button for each wallet that the browser has; it finds here what to ask them for. */
+function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
+  const { messages } = language
+  const { asset, livemode, address, evm } = view
+  const transaction = walletTransaction({ asset, livemode, address, evm, amount: view.remaining })
+  if (transaction === null) return null
+  // The wallet's name is known to the browser alone.
+  const words = { wallet: '{wallet}', network: ASSETS[asset].networkName }
+  return (
+    <div
+      id="wallets"
+      class="wallets scripted"
+      hidden
+      data-chain={transaction.chainId}
+      data-to={transaction.to}
+      data-value={transaction.value}
+      data-data={transaction.data}
+      data-pay={fill(messages.wallet_pay, words)}
+      data-confirm={fill(messages.wallet_confirm, words)}
+      data-sent={fill(messages.wallet_sent, words)}
+      data-rejected={fill(messages.wallet_rejected, words)}
+      data-unknown={fill(messages.wallet_unknown, words)}
+      data-silent={fill(messages.wallet_silent, words)}
+      data-failed={fill(messages.wallet_failed, words)}
+    />
   )
 }
 

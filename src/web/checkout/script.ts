@@ -1,4 +1,5 @@
 import type { Snapshot } from './live-streams.ts'
+import { WALLET_FUNCTIONS } from './wallet-script.ts'
 
 /**
  * The page's whole script. These functions run in the browser and never here: the page carries their text, so
@@ -120,6 +121,7 @@ function enliven(): void {
     })
   }
   tick()
+  document.dispatchEvent(new Event('drawn'))
 }
 
 function tick(): void {
@@ -257,10 +259,15 @@ const FUNCTIONS = [
   play,
 ]
 
-/** The functions' text without the comments and indentation that only the reader of this file needs. */
-export const SCRIPT = `(()=>{let live\n${FUNCTIONS.map(String)
-  .join('\n')
-  .replace(/\/\*\*.*?\*\//gs, '')
-  .replace(/^\s*\/\/.*$/gm, '')
-  .replace(/\n\s*/g, '\n')}
-start()})()`
+/** The functions' text without the comments and indentation that only the reader of these files needs. */
+const textOf = (functions: readonly { toString(): string }[]): string =>
+  functions
+    .map(String)
+    .join('\n')
+    .replace(/\/\*\*.*?\*\//gs, '')
+    .replace(/^\s*\/\/.*$/gm, '')
+    .replace(/\n\s*/g, '\n')
+
+export const SCRIPT = `(()=>{let live,wallets\n${textOf([...FUNCTIONS, ...WALLET_FUNCTIONS])}
+start()
+watchWallets()})()`

@@ -87,6 +87,11 @@ h1.long { font-size: clamp(1.125rem, 5vw, 1.75rem); }
 .languages a { display: inline-grid; place-items: center; min-inline-size: 2.75rem; min-block-size: 2.75rem; padding-inline: .5rem; color: inherit; text-decoration: none; }
 .languages a:hover, .languages [aria-current] { text-decoration: underline; }
 .languages [aria-current] { font-weight: 600; color: var(--ink); }
+.wallets .button { margin-block-start: .75rem; }
+.wallets .button:disabled { opacity: .6; cursor: default; filter: none; }
+.wallets img { flex: none; border-radius: .375rem; }
+#wallet-note:empty { display: none; }
+#wallet-note { margin-block-start: .75rem; font-size: .9375rem; overflow-wrap: anywhere; }
 .button:hover { filter: brightness(1.08); }
 .field { display: flex; align-items: center; justify-content: space-between; gap: .75rem; margin-block-start: .75rem; padding-block: .625rem; padding-inline: 1rem .625rem; border: 1px solid var(--line); border-radius: .75rem; }
 .field > div { min-inline-size: 0; }

@@ -83,6 +83,16 @@ export const de: Messages = {
   qr_payment_alt: 'QR-Code mit Adresse und Betrag',
   qr_address_alt: 'QR-Code nur mit der Adresse',
   open_wallet: 'In der Wallet öffnen',
+  wallet_pay: 'Mit {wallet} bezahlen',
+  wallet_confirm: 'Bitte in {wallet} bestätigen.',
+  wallet_sent: '{wallet} hat es abgeschickt. Diese Seite ändert sich, sobald das Netzwerk es hat.',
+  wallet_rejected: 'Sie haben es in {wallet} abgelehnt. Es wurde nichts gesendet.',
+  wallet_unknown:
+    '{wallet} kennt das Netzwerk {network} nicht. Fügen Sie es dort hinzu, oder nehmen Sie den QR-Code oder die Adresse.',
+  wallet_silent:
+    '{wallet} hat nicht wie erwartet geantwortet. Es wurde nichts gesendet; nehmen Sie den QR-Code oder die Adresse.',
+  wallet_failed:
+    '{wallet} meldet ein Problem. Bitte sehen Sie dort nach, ob etwas gesendet wurde, bevor Sie es noch einmal versuchen.',
   amount_label: 'Betrag',
   address_label: '{network}-Adresse',
   network_label: 'Netzwerk',

@@ -88,6 +88,16 @@ export const en = {
   qr_payment_alt: 'QR code with the address and the amount',
   qr_address_alt: 'QR code with the address only',
   open_wallet: 'Open in wallet',
+  wallet_pay: 'Pay with {wallet}',
+  wallet_confirm: 'Please confirm in {wallet}.',
+  wallet_sent: '{wallet} has sent it. This page changes as soon as the network has it.',
+  wallet_rejected: 'You declined it in {wallet}. Nothing was sent.',
+  wallet_unknown:
+    '{wallet} does not have the {network} network. Add it there, or use the QR code or the address.',
+  wallet_silent:
+    '{wallet} did not answer as expected. Nothing was sent; you can use the QR code or the address.',
+  wallet_failed:
+    '{wallet} reported a problem. Please look there whether something was sent before you try again.',
   amount_label: 'Amount',
   address_label: '{network} address',
   network_label: 'Network',

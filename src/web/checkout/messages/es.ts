@@ -80,6 +80,15 @@ export const es: Messages = {
   qr_payment_alt: 'Código QR con la dirección y el importe',
   qr_address_alt: 'Código QR solo con la dirección',
   open_wallet: 'Abrir en el monedero',
+  wallet_pay: 'Pagar con {wallet}',
+  wallet_confirm: 'Confirme en {wallet}.',
+  wallet_sent: '{wallet} lo ha enviado. Esta página cambia en cuanto la red lo tenga.',
+  wallet_rejected: 'Lo ha rechazado en {wallet}. No se ha enviado nada.',
+  wallet_unknown: '{wallet} no tiene la red {network}. Añádala allí o use el código QR o la dirección.',
+  wallet_silent:
+    '{wallet} no ha respondido como se esperaba. No se ha enviado nada; puede usar el código QR o la dirección.',
+  wallet_failed:
+    '{wallet} ha informado de un problema. Mire allí si se ha enviado algo antes de volver a intentarlo.',
   amount_label: 'Importe',
   address_label: 'Dirección de {network}',
   network_label: 'Red',

@@ -81,6 +81,15 @@ export const fr: Messages = {
   qr_payment_alt: 'Code QR avec l’adresse et le montant',
   qr_address_alt: 'Code QR avec l’adresse seule',
   open_wallet: 'Ouvrir dans le portefeuille',
+  wallet_pay: 'Payer avec {wallet}',
+  wallet_confirm: 'Veuillez confirmer dans {wallet}.',
+  wallet_sent: '{wallet} l’a envoyé. Cette page change dès que le réseau l’a reçu.',
+  wallet_rejected: 'Vous avez refusé dans {wallet}. Rien n’a été envoyé.',
+  wallet_unknown:
+    '{wallet} n’a pas le réseau {network}. Ajoutez-le là-bas, ou utilisez le QR code ou l’adresse.',
+  wallet_silent:
+    '{wallet} n’a pas répondu comme prévu. Rien n’a été envoyé ; vous pouvez utiliser le QR code ou l’adresse.',
+  wallet_failed: '{wallet} signale un problème. Vérifiez-y si quelque chose a été envoyé avant de réessayer.',
   amount_label: 'Montant',
   address_label: 'Adresse {network}',
   network_label: 'Réseau',

@@ -77,6 +77,15 @@ export const ja: Messages = {
   qr_payment_alt: 'アドレスと金額の QR コード',
   qr_address_alt: 'アドレスのみの QR コード',
   open_wallet: 'ウォレットで開く',
+  wallet_pay: '{wallet} で支払う',
+  wallet_confirm: '{wallet} で確認してください。',
+  wallet_sent: '{wallet} が送信しました。ネットワークに届きしだい、このページが変わります。',
+  wallet_rejected: '{wallet} で拒否されました。何も送信されていません。',
+  wallet_unknown:
+    '{wallet} には {network} ネットワークがありません。ウォレットに追加するか、QR コードまたはアドレスをご利用ください。',
+  wallet_silent:
+    '{wallet} から想定どおりの応答がありません。何も送信されていません。QR コードまたはアドレスをご利用ください。',
+  wallet_failed: '{wallet} で問題が起きました。やり直す前に、送信されていないかウォレットでご確認ください。',
   amount_label: '金額',
   address_label: '{network} アドレス',
   network_label: 'ネットワーク',

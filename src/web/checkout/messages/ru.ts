@@ -80,6 +80,16 @@ export const ru: Messages = {
   qr_payment_alt: 'QR-код с адресом и суммой',
   qr_address_alt: 'QR-код только с адресом',
   open_wallet: 'Открыть в кошельке',
+  wallet_pay: 'Оплатить через {wallet}',
+  wallet_confirm: 'Подтвердите в {wallet}.',
+  wallet_sent: '{wallet}: платёж отправлен. Страница изменится, как только он появится в сети.',
+  wallet_rejected: 'Вы отклонили запрос в {wallet}. Ничего не отправлено.',
+  wallet_unknown:
+    '{wallet} не знает сеть {network}. Добавьте её там или воспользуйтесь QR-кодом либо адресом.',
+  wallet_silent:
+    '{wallet} ответил не так, как ожидалось. Ничего не отправлено; воспользуйтесь QR-кодом или адресом.',
+  wallet_failed:
+    '{wallet} сообщает о проблеме. Прежде чем пробовать снова, проверьте там, не был ли платёж отправлен.',
   amount_label: 'Сумма',
   address_label: 'Адрес {network}',
   network_label: 'Сеть',

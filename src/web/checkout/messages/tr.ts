@@ -79,6 +79,16 @@ export const tr: Messages = {
   qr_payment_alt: 'Adresi ve tutarı içeren QR kod',
   qr_address_alt: 'Yalnızca adresi içeren QR kod',
   open_wallet: 'Cüzdanda aç',
+  wallet_pay: '{wallet} ile öde',
+  wallet_confirm: 'Lütfen {wallet} içinde onaylayın.',
+  wallet_sent: '{wallet} gönderdi. Ağ ödemeyi alır almaz bu sayfa değişir.',
+  wallet_rejected: '{wallet} içinde reddettiniz. Hiçbir şey gönderilmedi.',
+  wallet_unknown:
+    '{wallet} cüzdanında {network} ağı yok. Ağı orada ekleyin ya da QR kodunu veya adresi kullanın.',
+  wallet_silent:
+    '{wallet} beklendiği gibi yanıt vermedi. Hiçbir şey gönderilmedi; QR kodunu veya adresi kullanabilirsiniz.',
+  wallet_failed:
+    '{wallet} bir sorun bildirdi. Yeniden denemeden önce bir şey gönderilip gönderilmediğine orada bakın.',
   amount_label: 'Tutar',
   address_label: '{network} adresi',
   network_label: 'Ağ',

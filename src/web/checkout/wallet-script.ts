@@ -1,0 +1,112 @@
+/**
+ * The part of the page's script that pays with wallets of the browser (EIP-6963). Like `script.ts`, the page carries
+ * the text of these functions: they use nothing but each other, `wallets` and what a browser has.
+ */
+let wallets: Wallets
+
+type Wallets = {
+  /** By the wallet's own id for this visit. */
+  readonly found: Map<string, Wallet>
+  /** The payment that was last asked for: what of, how it stands, and whether it may not be asked for again. */
+  asked: { readonly payment: string; readonly says: string; readonly isHeld: boolean }
+}
+
+type Wallet = {
+  readonly info: { readonly uuid: string; readonly name: string; readonly icon: string }
+  readonly provider: { request(call: { method: string; params?: unknown[] }): Promise<unknown> }
+}
+
+function watchWallets(): void {
+  wallets = { found: new Map(), asked: { payment: '', says: '', isHeld: false } }
+  addEventListener('eip6963:announceProvider', (event) => {
+    const { detail } = event as CustomEvent<Wallet>
+    // More than these nobody has; a page of buttons is somebody's joke.
+    if (wallets.found.size < 6) wallets.found.set(detail.info.uuid, detail)
+    drawWallets()
+  })
+  // The page has been replaced by a newer one.
+  document.addEventListener('drawn', drawWallets)
+  dispatchEvent(new Event('eip6963:requestProvider'))
+}
+
+/** A button for each wallet, under the words of the last attempt. */
+function drawWallets(): void {
+  const box = document.getElementById('wallets')
+  if (!box || !wallets.found.size) return
+  const { asked } = wallets
+  const isSame = asked.payment === paymentOf(box)
+  const note = document.createElement('p')
+  note.id = 'wallet-note'
+  note.textContent = isSame ? asked.says : ''
+  const buttons = [...wallets.found.values()].map((wallet, index) => {
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.id = `wallet-${index}`
+    button.className = 'button second'
+    button.disabled = isSame && asked.isHeld
+    if (/^data:image\//.test(wallet.info.icon)) {
+      const icon = new Image(24, 24)
+      icon.src = wallet.info.icon
+      icon.alt = ''
+      button.append(icon)
+    }
+    button.append(wordsFor(box.dataset.pay, wallet))
+    button.onclick = () => payWith(wallet)
+    return button
+  })
+  const focused = box.contains(document.activeElement) ? document.activeElement?.id : undefined
+  box.replaceChildren(...buttons, note)
+  box.hidden = false
+  if (focused) document.getElementById(focused)?.focus()
+}
+
+/** What a payment is known by: the same coin, address and amount are not asked for twice. */
+function paymentOf({ dataset }: HTMLElement): string {
+  return [dataset.chain, dataset.to, dataset.value, dataset.data].join()
+}
+
+/** A wallet names itself as it likes: the name is cut, and turns no text around. */
+function wordsFor(text: string | undefined, wallet: Wallet): string {
+  const name = String(wallet.info.name).replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+  return (text ?? '').replace('{wallet}', () => name.slice(0, 40))
+}
+
+async function payWith(wallet: Wallet): Promise<void> {
+  const box = document.getElementById('wallets')
+  if (!box) return
+  const payment = paymentOf(box)
+  const words = { ...box.dataset }
+  const { chain: chainId, to, value, data } = words
+  const say = (text: string | undefined, isHeld: boolean) => {
+    const says = wordsFor(text, wallet)
+    wallets.asked = { payment, says, isHeld }
+    drawWallets()
+    const announcer = document.getElementById('announcer')
+    if (announcer) announcer.textContent = says
+  }
+  const ask = (method: string, ...params: unknown[]) => wallet.provider.request({ method, params })
+  say(words.confirm, true)
+  let isSending = false
+  try {
+    const accounts = (await ask('eth_requestAccounts')) as string[]
+    // A wallet that is there already may refuse to go there.
+    if (Number(await ask('eth_chainId')) !== Number(chainId)) {
+      await ask('wallet_switchEthereumChain', { chainId })
+      if (Number(await ask('eth_chainId')) !== Number(chainId)) throw { code: 4902 }
+    }
+    const now = document.getElementById('wallets')
+    // The page has changed while the wallet asked: what it asked for is not what is to be paid.
+    if (!now || paymentOf(now) !== payment) return
+    isSending = true
+    await ask('eth_sendTransaction', { from: accounts[0], to, value, ...(data && { data }) })
+    say(words.sent, true)
+  } catch (error) {
+    const { code, data: inner } = error as { code?: number; data?: { originalError?: { code?: number } } }
+    const reason = inner?.originalError?.code ?? code
+    if (reason === 4001) say(words.rejected, false)
+    else if (reason === 4902 && !isSending) say(words.unknown, false)
+    else say(isSending ? words.failed : words.silent, false)
+  }
+}
+
+export const WALLET_FUNCTIONS = [watchWallets, drawWallets, paymentOf, wordsFor, payWith]

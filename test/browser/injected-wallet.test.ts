@@ -1,0 +1,281 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { LANGUAGES } from '../../src/web/checkout/language.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { litecoinInvoice } from '../support/checkout-invoice.ts'
+import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
+import { complaintsOf } from '../support/page-checks.ts'
+
+/** Wallets that announce themselves to the page by EIP-6963, as extensions of a browser do. */
+
+type Call = { readonly method: string; readonly params?: readonly unknown[] }
+type Answer = { readonly result: unknown } | { readonly error: { code: number; data?: object } }
+
+/** Puts a wallet into every page to come, answered by `answer`; the page's calls pass through unchanged. */
+async function inject(page: Page, name: string, answer: (call: Call) => Promise<Answer>): Promise<void> {
+  const binding = `wallet_${Math.random().toString(36).slice(2)}`
+  await page.exposeFunction(binding, answer)
+  await page.addInitScript(
+    ([own = '', called = '']) => {
+      const ask = (window as unknown as Record<string, (call: Call) => Promise<Answer>>)[own]
+      const provider = {
+        request: async (call: Call) => {
+          const answered = await ask?.(call)
+          if (answered && 'result' in answered) return answered.result
+          throw Object.assign(new Error('the wallet says no'), answered?.error)
+        },
+      }
+      const info = {
+        uuid: own,
+        name: called,
+        icon: 'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg"/%3E',
+      }
+      const announce = () =>
+        dispatchEvent(
+          new CustomEvent('eip6963:announceProvider', { detail: Object.freeze({ info, provider }) }),
+        )
+      addEventListener('eip6963:requestProvider', announce)
+      announce()
+    },
+    [binding, name],
+  )
+}
+
+const hex = (value: number): string => `0x${value.toString(16)}`
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await launchBrowser()
+})
+afterAll(() => browser?.close())
+
+describe('on the sandbox chains', () => {
+  let app: App
+  let data: Awaited<ReturnType<typeof makeDataDir>>
+  beforeAll(async () => {
+    data = await makeDataDir()
+    app = await startApp(data)
+  }, 90_000)
+  afterAll(async () => {
+    await app?.stop()
+    await data?.remove()
+  })
+
+  /** A wallet over the real sandbox chains, that stands on Ethereum's main chain until it is asked to go elsewhere. */
+  async function sandboxWallet() {
+    const urls = new Map<number, { url: string; password: string }>()
+    for (const [chain, id] of [
+      ['ethereum', 31_337],
+      ['base', 31_338],
+    ] as const) {
+      const { port, password } = JSON.parse(
+        await readFile(join(app.dataDir, 'sandbox', chain, 'rpc.json'), 'utf8'),
+      )
+      urls.set(id, { url: `http://127.0.0.1:${port}`, password })
+    }
+    const calls: Call[] = []
+    let current = 1
+    const answer = async (call: Call): Promise<Answer> => {
+      calls.push(call)
+      if (call.method === 'eth_chainId') return { result: hex(current) }
+      if (call.method === 'eth_requestAccounts')
+        return { result: ['0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'] }
+      if (call.method === 'wallet_switchEthereumChain') {
+        const [{ chainId }] = call.params as [{ chainId: string }]
+        if (!urls.has(Number(chainId))) return { error: { code: 4902 } }
+        current = Number(chainId)
+        return { result: null }
+      }
+      const node = urls.get(current)
+      if (node === undefined) return { error: { code: 4900 } }
+      const response = await fetch(node.url, {
+        method: 'POST',
+        headers: { authorization: `Basic ${Buffer.from(`sandbox:${node.password}`).toString('base64')}` },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...call }),
+      })
+      return (await response.json()) as Answer
+    }
+    return { calls, answer }
+  }
+
+  test.each(['USDC_BASE', 'ETH', 'ETH_BASE'])(
+    '%s is paid to the end from a wallet that stood on another chain',
+    async (asset) => {
+      const made = await app.api('POST', '/api/v1/invoices', { usd_amount: '25.00', asset })
+      const invoice = made.body as { id: string; checkout_url: string }
+      const wallet = await sandboxWallet()
+      const page = await browser.newPage()
+      const complaints = complaintsOf(page)
+      await inject(page, 'Heron Wallet', wallet.answer)
+      await page.goto(`${app.baseUrl}${new URL(invoice.checkout_url).pathname}`)
+      await page.getByRole('button', { name: 'Pay with Heron Wallet' }).click()
+      await expect
+        .poll(() => page.locator('h1').textContent(), { timeout: 30_000 })
+        .toMatch(/^(Payment detected|Confirming your payment|Payment complete)$/)
+      await expect.poll(() => page.locator('h1').textContent(), { timeout: 30_000 }).toBe('Payment complete')
+      const paid = (await app.api('GET', `/api/v1/invoices/${invoice.id}`)).body
+      expect(paid).toMatchObject({ status: 'paid', amount_remaining: '0' })
+      expect(wallet.calls.filter(({ method }) => method === 'wallet_switchEthereumChain')).toEqual([
+        {
+          method: 'wallet_switchEthereumChain',
+          params: [{ chainId: asset === 'ETH' ? '0x7a69' : '0x7a6a' }],
+        },
+      ])
+      expect(wallet.calls.filter(({ method }) => method === 'eth_sendTransaction')).toHaveLength(1)
+      expect(complaints).toEqual([])
+      await page.close()
+    },
+    90_000,
+  )
+})
+
+describe('what a wallet answers', () => {
+  let server: CheckoutServer
+  let page: Page
+  let sent: Call[]
+  beforeEach(async () => {
+    server = await startCheckoutServer()
+    page = await browser.newPage()
+    sent = []
+  })
+  afterEach(async () => {
+    await page.close()
+    await server.close()
+  })
+
+  const inUsdc = litecoinInvoice({
+    asset: 'USDC_BASE',
+    amount: 49_990_000n,
+    address: '0xAb5801a7D398351b8bE11C439e05C5B3259aeC9B',
+    confirmations: { USDC_BASE: 1 },
+  })
+  const BASE_SEPOLIA = 84_532
+  /** A wallet on the right chain, but for what it answers to these calls. */
+  const walletThat = (answers: { [method: string]: Answer | (() => Answer) }) => async (call: Call) => {
+    if (call.method === 'eth_sendTransaction') sent.push(call)
+    const own = answers[call.method]
+    if (own !== undefined) return typeof own === 'function' ? own() : own
+    if (call.method === 'eth_chainId') return { result: hex(BASE_SEPOLIA) }
+    return { result: call.method === 'eth_requestAccounts' ? ['0x1'] : null }
+  }
+  const note = () => page.locator('#wallet-note').textContent()
+  const button = () => page.locator('#wallet-0')
+  async function press(answers: Parameters<typeof walletThat>[0], query = ''): Promise<void> {
+    await inject(page, 'Heron Wallet', walletThat(answers))
+    await page.goto(`${server.show('t', inUsdc)}${query}`)
+    await button().click()
+  }
+
+  test('it is asked for exactly this payment, and for no second one while the first is on its way', async () => {
+    await press({})
+    await expect.poll(note).toMatch(/^Heron Wallet has sent it/)
+    expect(sent).toEqual([
+      {
+        method: 'eth_sendTransaction',
+        params: [
+          {
+            from: '0x1',
+            to: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+            value: '0x0',
+            data: `0xa9059cbb${'0'.repeat(24)}ab5801a7d398351b8be11c439e05c5b3259aec9b${'0'.repeat(57)}2fac970`,
+          },
+        ],
+      },
+    ])
+    expect(await button().isDisabled()).toBe(true)
+    // The page is drawn anew by every change; the wallet stays held for this payment, and only for it.
+    server.show('t', { ...inUsdc, payments: [] }, 'Another Name')
+    await page.evaluate(() => document.dispatchEvent(new Event('drawn')))
+    expect(await button().isDisabled()).toBe(true)
+    expect(await page.locator('#announcer').textContent()).toMatch(/^Heron Wallet has sent it/)
+  })
+
+  test.each([
+    ['You declined it in Heron Wallet', { eth_sendTransaction: { error: { code: 4001 } } }],
+    ['You declined it in Heron Wallet', { eth_requestAccounts: { error: { code: 4001 } } }],
+    ['reported a problem', { eth_sendTransaction: { error: { code: -32_000 } } }],
+    ['Nothing was sent', { eth_requestAccounts: { error: { code: -32_002 } } }],
+    [
+      'does not have the Base network',
+      { eth_chainId: { result: '0x1' }, wallet_switchEthereumChain: { error: { code: 4902 } } },
+    ],
+    [
+      'does not have the Base network',
+      {
+        eth_chainId: { result: '0x1' },
+        wallet_switchEthereumChain: { error: { code: -32_603, data: { originalError: { code: 4902 } } } },
+      },
+    ],
+    // Says that it has gone there, and has not.
+    ['does not have the Base network', { eth_chainId: { result: '0x1' } }],
+  ] satisfies [string, { [method: string]: Answer }][])(
+    '“%s”, and it may be tried again',
+    async (words, answers) => {
+      await press(answers)
+      await expect.poll(note).toContain(words)
+      expect(await button().isEnabled()).toBe(true)
+      expect(sent.length).toBe('eth_sendTransaction' in answers ? 1 : 0)
+    },
+  )
+
+  test('every refusal is said in the page’s own language', async () => {
+    await inject(page, 'Heron Wallet', walletThat({ eth_sendTransaction: { error: { code: 4001 } } }))
+    const said = new Set<string | null>()
+    for (const { tag } of LANGUAGES) {
+      await page.goto(`${server.show('t', inUsdc)}?lang=${tag}`)
+      await button().click()
+      await expect.poll(async () => (await note())?.replace(/[\u2066-\u2069]/g, '')).toContain('Heron Wallet')
+      await expect.poll(() => button().isEnabled()).toBe(true)
+      said.add(await note())
+    }
+    expect(said.size).toBe(LANGUAGES.length)
+  })
+
+  test('is forgotten when the page changes meanwhile: the old payment is not sent', async () => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const plain = walletThat({})
+    await inject(page, 'Heron Wallet', async (call) => {
+      if (call.method === 'eth_requestAccounts') await held
+      return plain(call)
+    })
+    await page.goto(server.show('t', inUsdc))
+    await button().click()
+    await expect.poll(note).toBe('Please confirm in Heron Wallet.')
+    await expect.poll(() => server.checkout.streams.size).toBe(1)
+    server.show('t', { ...inUsdc, address: `0x${'ab'.repeat(20)}` })
+    await expect.poll(() => page.locator('#address-value').textContent()).toBe(`0x${'ab'.repeat(20)}`)
+    release()
+    await expect.poll(() => button().isEnabled()).toBe(true)
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)))
+    expect(sent).toEqual([])
+  })
+
+  test('a hostile name is only ever text, and many wallets do not flood the page', async () => {
+    const complaints = complaintsOf(page)
+    const name = `</button><img src=x onerror=alert(1)>\u202e${'W'.repeat(500)}`
+    for (let wallet = 0; wallet < 12; wallet++) await inject(page, name, walletThat({}))
+    await page.goto(server.show('t', inUsdc))
+    expect(await page.locator('#wallets button').count()).toBe(6)
+    const text = (await button().textContent()) ?? ''
+    expect(text).toMatch(/^Pay with <\/button><img src=x onerror=alert\(1\)>W*$/)
+    expect(text.length).toBeLessThan(60)
+    expect(await page.locator('#wallets img[onerror]').count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test('there are none for coins that such wallets do not have, nor without script', async () => {
+    await inject(page, 'Heron Wallet', walletThat({}))
+    await page.goto(server.show('t', litecoinInvoice()))
+    expect(await page.locator('#wallets').count()).toBe(0)
+    const still = await browser.newPage({ javaScriptEnabled: false })
+    await still.goto(server.show('t', inUsdc))
+    expect(await still.locator('#wallets').isVisible()).toBe(false)
+    await still.close()
+  })
+})
