@@ -1,4 +1,4 @@
-import type { AssetId, Network } from '../core/assets.ts'
+import type { Network, PaymentAsset } from '../core/assets.ts'
 import type { MarkHeights } from '../core/finality.ts'
 
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
@@ -14,7 +14,7 @@ export type FoundTransfer = {
   readonly program: string
   readonly txid: string
   readonly outputIndex: number
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   /** Base units. */
   readonly amount: bigint
   /** Confirmations that consensus demands before the value can move (1, or 100 for a coinbase, 6 for a peg-out). */
@@ -74,7 +74,7 @@ export type TokenReading = {
  */
 export interface TokenReader {
   /** What is read twice. */
-  readonly assets: readonly AssetId[]
+  readonly assets: readonly PaymentAsset[]
   /** By the blocks' receipts, proved by the root in their headers. */
   prove(from: BlockRef, toHeight: number): Promise<TokenReading | null>
   /** By this source's word, to be compared with another's. */

@@ -108,6 +108,33 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
   },
 }
 
+/** Money that no invoice asks for and that a buyer may send all the same: a token of ours on the wrong network. */
+export const FOREIGN_COIN_IDS = ['USDC_ETHEREUM'] as const
+
+/** What may arrive at an address of ours. Only an `AssetId` can be asked for, priced and paid with. */
+export type PaymentAsset = AssetId | (typeof FOREIGN_COIN_IDS)[number]
+export const PAYMENT_ASSET_IDS: readonly PaymentAsset[] = [...ASSET_IDS, ...FOREIGN_COIN_IDS]
+
+/** What has to be known of money to write down that it came. */
+export type Coin = Omit<Asset, 'id' | 'priceSymbol' | 'minimum'> & { readonly id: PaymentAsset }
+
+export const COINS: { readonly [id in PaymentAsset]: Coin } = {
+  ...ASSETS,
+  USDC_ETHEREUM: {
+    id: 'USDC_ETHEREUM',
+    name: 'USDC',
+    symbol: 'USDC',
+    networkName: 'Ethereum',
+    chain: 'ethereum',
+    keyFamily: 'evm',
+    decimals: 6,
+    dustBelow: 10_000n,
+  },
+}
+
+/** Whether an invoice can ask for this money. */
+export const isAssetId = (asset: PaymentAsset): asset is AssetId => ASSET_IDS.some((id) => id === asset)
+
 /** The network on which an asset moves in the given mode. */
 export function networkOf(asset: AssetId, livemode: boolean): Network {
   return `${ASSETS[asset].chain}-${livemode ? 'live' : 'test'}`

@@ -1,4 +1,4 @@
-import { ASSETS, type AssetId } from './assets.ts'
+import { COINS, type PaymentAsset } from './assets.ts'
 
 /** What a chain's own consensus says of a block: Ethereum's and Base's `safe` and `finalized`, Solana's `finalized`. */
 export const CONSENSUS_MARKS = ['safe', 'finalized'] as const
@@ -41,13 +41,13 @@ export function atLeast(minimumConfirmations: number, finality: Finality): Final
 }
 
 /** For money in an asset that the invoice has no rule for. */
-export function strictestFinality(asset: AssetId): Finality {
+export function strictestFinality(asset: PaymentAsset): Finality {
   return isMarked(asset) ? 'finalized' : STRICTEST_COUNT
 }
 
 /** Whether the asset's chain marks blocks, so that a count of them says little. */
-export function isMarked(asset: AssetId): boolean {
-  const { keyFamily } = ASSETS[asset]
+export function isMarked(asset: PaymentAsset): boolean {
+  const { keyFamily } = COINS[asset]
   return keyFamily === 'evm' || keyFamily === 'solana'
 }
 
@@ -57,8 +57,8 @@ export function countOf(finality: Finality): number | null {
 }
 
 /** Whether a stored or configured value is a rule for this asset: a mark only where its chain has it. */
-export function isFinalityFor(asset: AssetId, value: unknown, countMax: number): value is Finality {
+export function isFinalityFor(asset: PaymentAsset, value: unknown, countMax: number): value is Finality {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 1 && value <= countMax
-  if (value === 'safe') return ASSETS[asset].keyFamily === 'evm'
+  if (value === 'safe') return COINS[asset].keyFamily === 'evm'
   return value === 'finalized' && isMarked(asset)
 }

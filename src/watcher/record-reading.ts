@@ -6,7 +6,7 @@ import type {
   ProviderAgreement,
 } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
-import { keyspaceOf } from '../core/assets.ts'
+import { keyspaceOfNetwork } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
 import {
   abandoned,
@@ -155,12 +155,10 @@ export async function findOwners(
   parts: RecordingParts,
   transfers: readonly FoundTransfer[],
 ): Promise<Owners> {
-  const [first] = transfers
-  if (first === undefined) return new Map()
-  const livemode = parts.adapter.network.endsWith('-live')
+  if (transfers.length === 0) return new Map()
   const programs = [...new Set(transfers.map((transfer) => transfer.program))]
   // All assets of one network share one keyspace.
-  const owners = await findProgramOwners(parts.pool, keyspaceOf(first.asset, livemode), programs)
+  const owners = await findProgramOwners(parts.pool, keyspaceOfNetwork(parts.adapter.network), programs)
   return new Map(owners.map(({ program, tenant, invoiceId }) => [program, { tenant, invoiceId }]))
 }
 

@@ -57,6 +57,9 @@ export type WebhookEvent = InvoiceEvent | EndpointVerificationEvent | OtherEvent
 
 export type Asset = 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
 
+/** What may arrive. USDC on Ethereum is asked for by no invoice: it waits for you. */
+export type PaymentAsset = Asset | 'USDC_ETHEREUM'
+
 export type InvoiceStatus =
   | 'awaiting_payment'
   | 'payment_detected'
@@ -116,7 +119,7 @@ export type Invoice = {
 
 export type Payment = {
   readonly id: string
-  readonly asset: Asset
+  readonly asset: PaymentAsset
   readonly txid: string
   readonly output_index: number
   readonly amount: string

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { amountView, idView, timestamp } from './fields.ts'
-import { assetName } from './invoice.ts'
+import { assetName, paymentAssetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
 /** What a merchant accepts in one asset, and whether an invoice could be made in it now. */
@@ -49,7 +49,7 @@ export const rateList = listOf(rateView)
 
 export const balanceView = z
   .object({
-    asset: assetName,
+    asset: paymentAssetName,
     object: z.literal('balance'),
     livemode: z.boolean(),
     available: amountView.meta({ description: 'Final and yours to pay out.' }),
@@ -65,7 +65,7 @@ export const balanceList = listOf(balanceView)
 export const listBalanceEntriesQuery = z
   .strictObject({
     ...listParameters('ent'),
-    asset: assetName.meta({ description: 'Only entries in this asset.' }).optional(),
+    asset: paymentAssetName.meta({ description: 'Only entries in this asset.' }).optional(),
   })
   .superRefine(refuseTwoPositions)
 
@@ -75,7 +75,7 @@ export const balanceEntryView = z
     id: idView('ent'),
     object: z.literal('balance_entry'),
     livemode: z.boolean(),
-    asset: assetName,
+    asset: paymentAssetName,
     account: z
       .enum(['available', 'pending', 'suspense', 'reserved'])
       .meta({ description: 'Which of the balances of this asset it moved.' }),

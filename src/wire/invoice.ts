@@ -15,6 +15,12 @@ import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 export const ASSET_NAMES = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'] as const
 export const assetName = z.enum(ASSET_NAMES, { error: `Must be one of ${ASSET_NAMES.join(', ')}` })
 
+/** What may arrive: besides the assets, the same token on a network where no invoice asks for it. */
+export const paymentAssetName = z.enum([...ASSET_NAMES, 'USDC_ETHEREUM']).meta({
+  description:
+    'The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`).',
+})
+
 export const INVOICE_STATUS_NAMES = [
   'awaiting_payment',
   'payment_detected',
@@ -103,7 +109,7 @@ export const createInvoiceBody = z
 export const paymentView = z
   .object({
     id: idView('pay'),
-    asset: assetName,
+    asset: paymentAssetName,
     txid: z.string(),
     output_index: z.int(),
     amount: amountView,

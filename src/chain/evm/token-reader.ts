@@ -1,4 +1,4 @@
-import type { AssetId } from '../../core/assets.ts'
+import type { PaymentAsset } from '../../core/assets.ts'
 import type { EvmToken } from '../../core/chain/evm-parameters.ts'
 import { type BlockRef, ChainUnavailable, type TokenReader, type TokenReading } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
@@ -13,7 +13,7 @@ const BLOCKS_IN_FLIGHT = 4
 
 /** Reads token transfers a second time: by receipts that the header proves, or by one question for a range of blocks. */
 export class EvmTokenReader implements TokenReader {
-  readonly assets: readonly AssetId[]
+  readonly assets: readonly PaymentAsset[]
   readonly #node: EvmNode
   readonly #tokens: readonly EvmToken[]
   readonly #watched: ProgramSet

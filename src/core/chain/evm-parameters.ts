@@ -1,11 +1,11 @@
-import type { AssetId, Network } from '../assets.ts'
+import type { Network, PaymentAsset } from '../assets.ts'
 
 export const EVM_CHAINS = ['ethereum', 'base'] as const
 export type EvmChain = (typeof EVM_CHAINS)[number]
 
 /** A token contract whose transfers are money. Nothing else is, whatever it calls itself. */
 export type EvmToken = {
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   /** 20 bytes, hex in small letters with 0x. */
   readonly contract: string
   readonly decimals: number

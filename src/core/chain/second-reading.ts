@@ -1,4 +1,4 @@
-import type { AssetId, Network } from '../assets.ts'
+import type { Network, PaymentAsset } from '../assets.ts'
 import {
   FactsByInvoice,
   type InvoiceFacts,
@@ -12,7 +12,7 @@ import {
 export type BookedCredit = InvoiceOwner & {
   readonly txid: string
   readonly outputIndex: number
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   readonly amount: bigint
   readonly blockHash: string
 }

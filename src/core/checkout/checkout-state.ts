@@ -1,4 +1,4 @@
-import { type AssetId, networkOf } from '../assets.ts'
+import { type AssetId, networkOf, type PaymentAsset } from '../assets.ts'
 import { countOf } from '../finality.ts'
 import type { TipHeights } from '../invoice/render.ts'
 import {
@@ -40,7 +40,7 @@ export type Confirmations = { readonly reached: number; readonly required: numbe
 export type CheckoutPayment = {
   readonly txid: string
   readonly outputIndex: number
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   /** Base units of its own asset. */
   readonly amount: bigint
   readonly status: 'detected' | 'confirming' | 'confirmed'

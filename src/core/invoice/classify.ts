@@ -1,4 +1,4 @@
-import { ASSETS } from '../assets.ts'
+import { COINS } from '../assets.ts'
 import { isSettled } from './status.ts'
 import type { Invoice, PaymentReviewReason, TransferFact } from './types.ts'
 
@@ -10,7 +10,7 @@ export function classifyTransfer(
   invoice: Invoice,
   fact: TransferFact,
 ): { dust: boolean; late: boolean; reviewReason: PaymentReviewReason | null } {
-  if (fact.amount < ASSETS[fact.asset].dustBelow) return { dust: true, late: false, reviewReason: null }
+  if (fact.amount < COINS[fact.asset].dustBelow) return { dust: true, late: false, reviewReason: null }
   const reviewReason = reviewReasonFor(invoice, fact)
   return {
     dust: false,

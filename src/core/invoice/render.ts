@@ -1,4 +1,4 @@
-import { ASSETS, type Network, networkOf } from '../assets.ts'
+import { ASSETS, COINS, type Network, networkOf } from '../assets.ts'
 import { type EvmIdentity, paymentUri } from '../checkout/payment-uri.ts'
 import { countOf } from '../finality.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
@@ -95,7 +95,7 @@ function renderPayment(payment: Payment, tipHeightOf: TipHeights) {
     asset: payment.asset,
     txid: payment.txid,
     output_index: payment.outputIndex,
-    amount: formatCoinAmount(payment.amount, ASSETS[payment.asset].decimals),
+    amount: formatCoinAmount(payment.amount, COINS[payment.asset].decimals),
     status: payment.status,
     confirmations: confirmationsOf(payment, tipHeightOf(payment.network)),
     confirmations_required: countOf(payment.finality),

@@ -1,4 +1,4 @@
-import type { AssetId, Network } from '../assets.ts'
+import type { AssetId, Network, PaymentAsset } from '../assets.ts'
 import type { BlockDepth, Finality } from '../finality.ts'
 
 /** What a merchant reads. Derived from the facts by `deriveStatus`, never decided anywhere else. */
@@ -47,7 +47,7 @@ export type Payment = {
   readonly network: Network
   readonly txid: string
   readonly outputIndex: number
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   /** Base units. */
   readonly amount: bigint
   readonly status: PaymentStatus
@@ -80,7 +80,7 @@ export type RateEvidence = {
 }
 
 /** What makes payments final, for each asset that may arrive on this invoice's addresses. */
-export type ConfirmationsByAsset = { readonly [asset in AssetId]?: Finality }
+export type ConfirmationsByAsset = { readonly [asset in PaymentAsset]?: Finality }
 
 /** What was read of a chain, from whom, and until when, before an invoice was called unpaid. */
 export type ChainReading = {
@@ -151,7 +151,7 @@ export type TransferFact = {
   readonly network: Network
   readonly txid: string
   readonly outputIndex: number
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   readonly amount: bigint
   /** Our own or the node's mempool sighting, or the including block's time, whichever is earlier. */
   readonly firstSeenMs: number

@@ -1,4 +1,4 @@
-import { ASSETS } from '../assets.ts'
+import { ASSETS, COINS } from '../assets.ts'
 import type { Invoice, InvoiceEffect, LedgerBucket, Payment } from '../invoice/types.ts'
 import { parsePrice, usdValueOf } from '../money.ts'
 
@@ -27,7 +27,7 @@ export function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect
  */
 function depositName(invoice: Invoice, { network, txid, outputIndex, asset }: Payment): string {
   const output = `dep:${network}:${txid}:${outputIndex}`
-  const { keyFamily } = ASSETS[asset]
+  const { keyFamily } = COINS[asset]
   return keyFamily === 'bitcoin' || keyFamily === 'litecoin' ? output : `${output}:${invoice.id}`
 }
 

@@ -1,4 +1,4 @@
-import { ASSETS } from '../assets.ts'
+import { COINS } from '../assets.ts'
 import { renderInvoice } from '../invoice/render.ts'
 import { deriveStatus, isCounting } from '../invoice/status.ts'
 import type { Invoice, Payment } from '../invoice/types.ts'
@@ -51,7 +51,7 @@ function paymentOf(payment: Payment) {
     txid: payment.txid,
     output_index: payment.outputIndex,
     asset: payment.asset,
-    amount: formatCoinAmount(payment.amount, ASSETS[payment.asset].decimals),
+    amount: formatCoinAmount(payment.amount, COINS[payment.asset].decimals),
     block: block === null ? null : { height: block.height, hash: block.hash, time: time(block.timeMs) },
     first_seen_at: time(payment.firstSeenMs),
     confirmed_at: payment.confirmedAtMs === null ? null : time(payment.confirmedAtMs),

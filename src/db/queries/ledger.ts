@@ -1,4 +1,4 @@
-import type { AssetId } from '../../core/assets.ts'
+import type { PaymentAsset } from '../../core/assets.ts'
 import type { LedgerAccount } from '../../core/ledger/deposit.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
@@ -7,7 +7,7 @@ export type LedgerTransfer = {
   readonly kind: string
   readonly invoiceId: string | null
   readonly paymentId: string | null
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   /** Moved from the first account to the second, base units. */
   readonly from: LedgerAccount
   readonly to: LedgerAccount
@@ -50,7 +50,7 @@ export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: Led
   await Promise.all([turn, written])
 }
 
-export type BalanceRow = { asset: AssetId; account: LedgerAccount; balance: bigint }
+export type BalanceRow = { asset: PaymentAsset; account: LedgerAccount; balance: bigint }
 
 /** What stands in each account of a merchant in one mode. */
 export async function loadBalances(tx: Tx, tenant: Tenant): Promise<BalanceRow[]> {
@@ -64,7 +64,7 @@ export async function loadBalances(tx: Tx, tenant: Tenant): Promise<BalanceRow[]
 export type LedgerEntryRow = {
   readonly position: number
   readonly account: Exclude<LedgerAccount, 'chain'>
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   /** What came in, or, negative, went out. */
   readonly amount: bigint
   readonly balance_after: bigint
@@ -87,7 +87,7 @@ export async function listLedgerEntries(
     /** Positions, exclusive; at most one of these two. */
     readonly before: bigint | null
     readonly after: bigint | null
-    readonly asset: AssetId | null
+    readonly asset: PaymentAsset | null
   },
 ): Promise<{ entries: LedgerEntryRow[]; hasMore: boolean }> {
   const values: unknown[] = [tenant.merchantId, tenant.livemode]

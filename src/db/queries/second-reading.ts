@@ -1,4 +1,4 @@
-import type { AssetId, Network } from '../../core/assets.ts'
+import type { Network, PaymentAsset } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant } from '../transaction.ts'
 
@@ -40,7 +40,7 @@ export type RecordedCredit = {
   readonly invoiceId: string
   readonly txid: string
   readonly outputIndex: number
-  readonly asset: AssetId
+  readonly asset: PaymentAsset
   readonly amount: bigint
   readonly blockHash: string
 }
@@ -49,7 +49,7 @@ export type RecordedCredit = {
 export async function listCreditsBetween(
   db: Queryable,
   network: Network,
-  assets: readonly AssetId[],
+  assets: readonly PaymentAsset[],
   range: { readonly from: number; readonly to: number },
 ): Promise<RecordedCredit[]> {
   const { rows } = await db.query<{
@@ -58,7 +58,7 @@ export async function listCreditsBetween(
     invoice_id: string
     txid: string
     output_index: number
-    asset: AssetId
+    asset: PaymentAsset
     amount: bigint
     block_hash: string
   }>(

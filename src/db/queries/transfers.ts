@@ -1,4 +1,4 @@
-import type { AssetId, Network } from '../../core/assets.ts'
+import type { Network, PaymentAsset } from '../../core/assets.ts'
 import { type ConsensusMark, countOf, type Finality } from '../../core/finality.ts'
 import type { LedgerBucket, Payment, PaymentReviewReason, PaymentStatus } from '../../core/invoice/types.ts'
 import type { Queryable } from '../pool.ts'
@@ -12,7 +12,7 @@ type TransferRow = {
   network: Network
   txid: string
   output_index: number
-  asset: AssetId
+  asset: PaymentAsset
   amount: bigint
   status: PaymentStatus
   first_seen_at: Date

@@ -1,4 +1,4 @@
-import { ASSETS } from '../../core/assets.ts'
+import { COINS } from '../../core/assets.ts'
 import { balanceEntryId, positionOfEntry } from '../../core/ledger/entry-id.ts'
 import { formatCoinAmount, formatUsd } from '../../core/money.ts'
 import { type LedgerEntryRow, listLedgerEntries } from '../../db/queries/ledger.ts'
@@ -38,7 +38,7 @@ export const listBalanceEntriesRoute = defineRoute({
 
 function entryView(entry: LedgerEntryRow, livemode: boolean) {
   const { asset, account, amount, position, kind, usd_cents: usdCents } = entry
-  const { decimals } = ASSETS[asset]
+  const { decimals } = COINS[asset]
   return {
     id: balanceEntryId({ createdAtMs: entry.created_at.getTime(), livemode, position }),
     object: 'balance_entry' as const,

@@ -1,4 +1,4 @@
-import { ASSET_IDS, ASSETS } from '../../core/assets.ts'
+import { COINS, isAssetId, PAYMENT_ASSET_IDS } from '../../core/assets.ts'
 import { formatCoinAmount } from '../../core/money.ts'
 import { loadBalances } from '../../db/queries/ledger.ts'
 import { withTransaction } from '../../db/transaction.ts'
@@ -19,19 +19,22 @@ export const listBalancesRoute = defineRoute({
 
   handler: async (deps, { tenant }) => {
     const rows = await withTransaction(deps.pool, tenant, (tx) => loadBalances(tx, tenant))
-    const data = ASSET_IDS.map((asset) => {
-      const standing = (account: string): string => {
+    const known = new Set(rows.map(({ asset }) => asset))
+    // What nobody is asked for is told once some of it has come.
+    const told = PAYMENT_ASSET_IDS.filter((asset) => isAssetId(asset) || known.has(asset))
+    const data = told.map((asset) => {
+      const balanceOf = (account: string): string => {
         const row = rows.find((candidate) => candidate.asset === asset && candidate.account === account)
-        return formatCoinAmount(row?.balance ?? 0n, ASSETS[asset].decimals)
+        return formatCoinAmount(row?.balance ?? 0n, COINS[asset].decimals)
       }
       return {
         asset,
         object: 'balance' as const,
         livemode: tenant.livemode,
-        available: standing('available'),
-        pending: standing('pending'),
-        suspense: standing('suspense'),
-        reserved: standing('reserved'),
+        available: balanceOf('available'),
+        pending: balanceOf('pending'),
+        suspense: balanceOf('suspense'),
+        reserved: balanceOf('reserved'),
       }
     })
     return listView('/balances', false, data)

@@ -1,4 +1,4 @@
-import { ASSETS, type AssetId } from '../../core/assets.ts'
+import { COINS, type PaymentAsset } from '../../core/assets.ts'
 import { formatCoinAmount, formatUsd } from '../../core/money.ts'
 import type { Language } from './language.ts'
 
@@ -9,8 +9,8 @@ const SAME_DAY_WINDOW_MS = 6 * 60 * 60_000
 const MINUTES_PER_HOUR = 60
 
 /** `0.4123 LTC`: canonical digits, because the buyer may type them into a wallet. */
-export function coin(asset: AssetId, units: bigint): string {
-  return `${formatCoinAmount(units, ASSETS[asset].decimals)} ${ASSETS[asset].symbol}`
+export function coin(asset: PaymentAsset, units: bigint): string {
+  return `${formatCoinAmount(units, COINS[asset].decimals)} ${COINS[asset].symbol}`
 }
 
 /** `$49.99` in the language's own notation. */

@@ -1,4 +1,4 @@
-import { ASSETS, networkOf } from '../../core/assets.ts'
+import { ASSETS, COINS, networkOf } from '../../core/assets.ts'
 import type { CheckoutState, CheckoutView } from '../../core/checkout/checkout-state.ts'
 import { coin, usd } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
@@ -138,7 +138,7 @@ export function notesOf(page: CheckoutPage): string[] {
     if (payment.reviewReason === 'after_settlement')
       return [fill(messages.note_after_settlement, { amount, merchant })]
     if (payment.reviewReason !== 'wrong_asset') return []
-    return [fill(messages.note_wrong_asset, { amount, merchant, network: ASSETS[payment.asset].networkName })]
+    return [fill(messages.note_wrong_asset, { amount, merchant, network: COINS[payment.asset].networkName })]
   })
 }
 
