@@ -46,7 +46,7 @@ export type ChainNode = {
   /** The variable that names it, for messages. */
   readonly rpcSetting: string
   readonly zmqUrl: string | null
-  /** Base in test mode: a token contract in place of Circle's; null elsewhere and where it is Circle's. */
+  /** Ethereum and Base in test mode: a token contract in place of Circle's; null elsewhere and where it is Circle's. */
   readonly usdcContract: string | null
   /** Present where the network runs on a sandbox chain of ours. */
   readonly sandbox: NodeSandbox | null
@@ -80,12 +80,18 @@ export function configuredNodes(config: Config): ChainNode[] {
       if (settings === undefined || rpcUrl === undefined) return []
       const rpcSetting = rpcSettingOf(network)
       const { zmqUrl } = settings
-      const usdcContract = network === 'base-test' ? config.testBaseUsdcAddress : null
+      const usdcContract = ownUsdcOf(network, config)
       return [
         { network, chain, livemode, rpcUrl, furtherUrls, rpcSetting, zmqUrl, usdcContract, sandbox: null },
       ]
     }),
   )
+}
+
+/** A test network's own USDC contract; null where it is Circle's. */
+function ownUsdcOf(network: Network, config: Config): string | null {
+  if (network === 'base-test') return config.testBaseUsdcAddress
+  return network === 'ethereum-test' ? config.testEthereumUsdcAddress : null
 }
 
 /** How payment links name the test networks that are not the public ones. */

@@ -22,6 +22,7 @@ export type Config = {
   readonly secretKey: Uint8Array | null
   readonly networks: { readonly [network in Network]?: NetworkConfig }
   readonly testBaseUsdcAddress: string | null
+  readonly testEthereumUsdcAddress: string | null
   readonly priceSources: readonly PriceSourceName[]
   readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
   readonly webhookAllowPrivate: boolean
@@ -106,6 +107,11 @@ const must =
     return result.data
   }
 
+const contractAddress = must(
+  'an address such as 0x0123… with 40 hexadecimal digits',
+  z.string().regex(/^0x[0-9a-fA-F]{40}$/),
+)
+
 const VARIABLES = {
   DATABASE_URL: must('a PostgreSQL URL such as postgresql://user:password@host:5432/paylink', postgresUrl),
   API_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
@@ -122,10 +128,8 @@ const VARIABLES = {
   BASE_URL: must('an origin such as https://pay.example.com, without a path', origin),
   LOG_LEVEL: must(`one of ${LOG_LEVELS.join(', ')}`, z.enum(LOG_LEVELS)),
   SECRET_KEY: must('32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)', secretKey),
-  TEST_BASE_USDC_ADDRESS: must(
-    'an address such as 0x0123… with 40 hexadecimal digits',
-    z.string().regex(/^0x[0-9a-fA-F]{40}$/),
-  ),
+  TEST_BASE_USDC_ADDRESS: contractAddress,
+  TEST_ETHEREUM_USDC_ADDRESS: contractAddress,
   PRICE_SOURCES: must(`a comma-separated list of ${PRICE_SOURCE_NAMES.join(', ')}, each once`, priceSources),
   PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
   PRICE_KRAKEN_URL: must('an http or https URL', httpUrl),
@@ -163,6 +167,7 @@ export function loadConfig(env: Environment): Config {
     secretKey: read(env, 'SECRET_KEY') ?? null,
     networks,
     testBaseUsdcAddress: read(env, 'TEST_BASE_USDC_ADDRESS') ?? null,
+    testEthereumUsdcAddress: read(env, 'TEST_ETHEREUM_USDC_ADDRESS') ?? null,
     priceSources: read(env, 'PRICE_SOURCES') ?? PRICE_SOURCE_NAMES,
     priceUrls: {
       coinbase: read(env, 'PRICE_COINBASE_URL') ?? null,

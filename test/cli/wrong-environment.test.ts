@@ -40,6 +40,7 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['SECRET_KEY', 'g'.repeat(64)],
   ['SECRET_KEY', randomBytes(33).toString('base64')],
   ['TEST_BASE_USDC_ADDRESS', '0x123'],
+  ['TEST_ETHEREUM_USDC_ADDRESS', '123'],
   ['PRICE_SOURCES', 'coinbase,binance'],
   ['PRICE_SOURCES', 'kraken,kraken'],
   ['PRICE_COINBASE_URL', 'file:///etc/passwd'],

@@ -33,12 +33,11 @@ export function evmDriver(
     start: async () => {
       const anvil = await startAnvil()
       const token = await deployTestToken(anvil)
-      const usdcContract = chain === 'base' ? token.contract : null
       const options = {
         chain,
         livemode: false,
         setting: settingOf(network),
-        usdcContract,
+        usdcContract: token.contract,
         probeIntervalMs: 30,
         ...changes,
       }

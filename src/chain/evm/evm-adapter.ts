@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { AssetId, Network } from '../../core/assets.ts'
+import { type AssetId, isAssetId, type Network } from '../../core/assets.ts'
 import {
   type EvmChain,
   type EvmParameters,
@@ -81,10 +81,12 @@ export class EvmAdapter implements ChainProvider {
     this.#node = new EvmNode(url, setting)
     this.#mode = options.nativeMode ?? null
     const asset: AssetId = chain === 'ethereum' ? 'ETH' : 'ETH_BASE'
-    const parts = { node: this.#node, tokens: this.#tokens, watched: this.watched }
-    this.#reader = new BlockReader({ ...parts, asset, openPrograms })
+    const parts = { node: this.#node, watched: this.watched }
+    this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openPrograms })
     this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))
-    this.tokens = new EvmTokenReader({ ...parts, reader: this.#reader })
+    // What no invoice asks for is never paid with: one reading is enough.
+    const money = this.#tokens.filter((token) => isAssetId(token.asset))
+    this.tokens = new EvmTokenReader({ ...parts, tokens: money, reader: this.#reader })
   }
 
   /** How the node tells of native coin; null before it was asked. */

@@ -3,7 +3,7 @@ import type { Network, PaymentAsset } from '../assets.ts'
 export const EVM_CHAINS = ['ethereum', 'base'] as const
 export type EvmChain = (typeof EVM_CHAINS)[number]
 
-/** A token contract whose transfers are money. Nothing else is, whatever it calls itself. */
+/** A token contract whose transfers are looked for. Nothing else is money, whatever it calls itself. */
 export type EvmToken = {
   readonly asset: PaymentAsset
   /** 20 bytes, hex in small letters with 0x. */
@@ -45,6 +45,16 @@ const USDC: { readonly [network in Network]?: EvmToken } = {
     contract: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
     decimals: 6,
   },
+  'ethereum-live': {
+    asset: 'USDC_ETHEREUM',
+    contract: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48',
+    decimals: 6,
+  },
+  'ethereum-test': {
+    asset: 'USDC_ETHEREUM',
+    contract: '0x1c7d4b196cb0c7b01d743fbc6116a902379c7238',
+    decimals: 6,
+  },
 }
 
 /**
@@ -72,7 +82,7 @@ export function expectedChainIds(chain: EvmChain, livemode: boolean): readonly n
   )
 }
 
-/** The tokens that are money on a network; `usdcContract` is a test network's own in place of Circle's. */
+/** The tokens that are looked for on a network; `usdcContract` is a test network's own in place of Circle's. */
 export function evmTokensOf(network: Network, usdcContract: string | null): readonly EvmToken[] {
   const token = USDC[network]
   if (token === undefined) return []

@@ -3,7 +3,7 @@ import type { CheckoutState, CheckoutView } from '../../core/checkout/checkout-s
 import { coin, usd } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
 import type { IconName } from './icons.tsx'
-import { fill } from './language.ts'
+import { fill, type Language } from './language.ts'
 
 /** The heading of a page and the sentence under it; together they are what a screen reader announces. */
 export type Words = {
@@ -130,7 +130,12 @@ function reviewWords(page: CheckoutPage): Words {
 }
 
 /** What is to be said about payments that do not decide the page: wrong coin, or one too many. */
-export function notesOf(page: CheckoutPage): string[] {
+export function notesOf(
+  page: Pick<CheckoutPage, 'merchantName'> & {
+    readonly view: Pick<CheckoutView, 'payments'>
+    readonly language: Pick<Language, 'messages'>
+  },
+): string[] {
   const { messages } = page.language
   const { view, merchantName: merchant } = page
   return view.payments.flatMap((payment) => {
