@@ -12,8 +12,8 @@ import { createLoad, startReceiver, startSender, untilFinished } from './support
 
 const CLIENTS = 16
 const ROUNDS = 5
-const ROUND_SECONDS = 5
-const ADDRESSES_A_ROUND = 40_000
+const ROUND_SECONDS = 4
+const ADDRESSES_A_ROUND = 20_000
 
 /** Addresses ahead of the need: deriving them is another figure. */
 async function fillPool(database: TestDatabase, round: number): Promise<void> {

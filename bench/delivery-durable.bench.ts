@@ -14,7 +14,7 @@ import {
 
 const ENDPOINTS = 16
 const CONCURRENCY = 64
-const EVENTS = 30_000
+const EVENTS = 20_000
 const ROUNDS = 5
 
 test('durable deliveries against bare signed POSTs by the same client', async () => {

@@ -17,10 +17,10 @@ import {
 } from './support/webhook-load.ts'
 
 const ROUNDS = 5
-const EVENTS = 100
+const EVENTS = 60
 /** Apart by so much that each finds worker and notifier idle, and not in step with the worker's poll. */
-const PAUSE_MS_MIN = 60
-const PAUSE_MS_SPREAD = 60
+const PAUSE_MS_MIN = 55
+const PAUSE_MS_SPREAD = 40
 const DEAD_ROWS = 100_000
 
 /** Milliseconds from each commit to the first byte of its POST at the receiver. */

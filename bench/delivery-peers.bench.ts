@@ -19,8 +19,10 @@ import {
 const ENDPOINTS = 16
 const CONCURRENCY = 64
 const EVENTS = 6_000
-/** One query a job, or one small batch at each polling: it takes long enough with fewer. */
-const EVENTS_ONE_BY_ONE = 1_500
+/** One query a job: it takes long enough with fewer. */
+const EVENTS_ONE_BY_ONE = 1_200
+/** One small batch at each polling, twice a second, whatever the machine: five of them. */
+const EVENTS_BY_POLLING = 320
 const ROUNDS = 5
 
 const idsOf = (jobs: readonly Job[]): string[] => jobs.map((job) => job.id)
@@ -85,7 +87,7 @@ async function openPeers(load: WebhookLoad): Promise<Peers> {
       ours: () => withSender('worker', ours),
       graphile: () => withSender('graphile', graphileJobs(EVENTS_ONE_BY_ONE)),
       'graphile-batched': () => withSender('graphile-batched', graphileJobs(EVENTS)),
-      pgboss: () => withSender('pgboss', pgBossJobs(EVENTS_ONE_BY_ONE)),
+      pgboss: () => withSender('pgboss', pgBossJobs(EVENTS_BY_POLLING)),
       'pgboss-large': () => withSender('pgboss-large', pgBossJobs(EVENTS)),
     },
     stop: async () => {

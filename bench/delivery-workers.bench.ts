@@ -12,7 +12,7 @@ import {
 
 const ENDPOINTS = 32
 const CONCURRENCY = 64
-const EVENTS = 12_000
+const EVENTS = 6_000
 const ROUNDS = 5
 
 test('two worker processes against one', async () => {

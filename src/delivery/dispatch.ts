@@ -7,6 +7,7 @@ import type { Keyring } from '../secrets/keyring.ts'
 import type { Claimed } from './claim.ts'
 import { type Clients, clientFor } from './clients.ts'
 import { isSkewed } from './clock-skew.ts'
+import { createFaultLog } from './fault-log.ts'
 import type { Lanes } from './lanes.ts'
 import type { Outcome } from './record-outcomes.ts'
 import { RECEIVER_DEADLINE_MS, type SendOutcome, sendEvent } from './send.ts'
@@ -49,6 +50,8 @@ export function createDispatcher(deps: {
 }): Dispatcher {
   const { lanes } = deps
   const sending = new Set<Promise<void>>()
+  const giveBackFaults = createFaultLog(deps.log, 'giving back claimed deliveries')
+  const lookFaults = createFaultLog(deps.log, 'looking at claimed deliveries again before they are sent')
   let ringAt = 0
 
   const giveBack = async (rows: readonly Row[]): Promise<void> => {
@@ -56,9 +59,10 @@ export function createDispatcher(deps: {
     const held = rows.map(({ delivery, claimed }) => ({ ...delivery, leaseId: claimed.leaseId }))
     try {
       await releaseDeliveries(deps.pool, held)
+      giveBackFaults.mended()
     } catch (error) {
       // Only later, not lost: the leases lapse.
-      deps.log.warn({ err: error, count: rows.length }, 'claimed deliveries were not given back')
+      giveBackFaults.failed(error)
     }
   }
 
@@ -71,6 +75,7 @@ export function createDispatcher(deps: {
     }
     if (performance.now() - claimed.claimedAt > RECHECK_AFTER_MS) {
       const sendable = await isStillSendable(deps.pool, delivery, claimed.leaseId, RECEIVER_DEADLINE_MS)
+      lookFaults.mended()
       if (!sendable) {
         await giveBack([row])
         return false
@@ -101,7 +106,7 @@ export function createDispatcher(deps: {
     const ended = sendOne(row)
       .catch((error: unknown) => {
         // Only the database can have failed here, before anything was sent: the lease lapses and it goes out again.
-        deps.log.warn({ err: error, delivery: row.delivery.id }, 'a claimed delivery was not sent')
+        lookFaults.failed(error)
         return false
       })
       .then((ok) => {

@@ -1,5 +1,6 @@
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openPool } from '../../src/db/pool.ts'
 import { startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -23,7 +24,10 @@ afterAll(() => database.drop())
 const LONG = process.env.LONG === '1'
 const CUTS = LONG ? Number(process.env.LONG_CUTS ?? 1_000) : 5
 const EVENTS = 400 * CUTS
-const TIMEOUT_MS = LONG ? 3_600_000 : 60_000
+const TIMEOUT_MS = LONG ? 3_600_000 : 120_000
+const SLOTS = 8
+/** What fails and is tried again says so once each: claiming, recording, upkeep, looking again, giving back; and the stop. */
+const LOG_LINES_MAX = 6
 
 test('a database that cuts every connection again and again costs no event and no flood of log lines', {
   timeout: TIMEOUT_MS,
@@ -61,4 +65,46 @@ test('a database that cuts every connection again and again costs no event and n
   expect(received.size).toBe(EVENTS + 1)
   expect(received.has(fresh)).toBe(true)
   expect(logged.length).toBeLessThanOrEqual(CUTS * 8)
+})
+
+test('a database that goes away while hundreds of claimed deliveries wait is told once for each task, not for each of them', async () => {
+  const tenant = await createTenant(database)
+  const receiver = await startReceiver()
+  const pool = openPool({
+    connectionString: database.urls.delivery,
+    applicationName: 'paylink-test',
+    max: 4,
+    onError: () => {},
+  })
+  receiver.respond = (_event, response) => void setTimeout(() => response.writeHead(200).end(), 300)
+  for (let index = 0; index < 100; index++) {
+    await fillBacklog(database, await createVerifiedEndpoint(database, tenant, receiver.url), 4)
+  }
+  const logged: string[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => logged.push(line) })
+  const worker = await startDeliveryWorker({
+    pool,
+    clock: () => new Date(),
+    log,
+    keyring: testKeyring,
+    allowPrivateTest: true,
+    concurrency: SLOTS,
+  })
+  await receiver.waitFor(1)
+  await eventually(async () => (await leased()) >= 150, 'more is claimed than can be sent at once')
+  await pool.end()
+  const sent = receiver.events.length
+  await eventually(() => worker.report().inFlight === 0, 'what waited was looked at again')
+  // Nothing that had waited went out unseen.
+  expect(receiver.events.length).toBeLessThanOrEqual(sent + SLOTS)
+  await worker.stop()
+  await receiver.close()
+  expect(logged.length).toBeLessThanOrEqual(LOG_LINES_MAX)
+
+  async function leased(): Promise<number> {
+    const { rows } = await database.owner.query<{ count: number }>(
+      'select count(*)::int as count from delivery where lease_id is not null',
+    )
+    return rows[0]?.count ?? 0
+  }
 })
