@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 
 /**
- * `npm run dev`: compiles on every change and, when the compiler is content, starts the program anew. The
+ * `npm run dev`: compiles and builds the dashboard on every change and, when that went well, starts the program anew. The
  * program stops as it does in production, so that its data is whole at each restart.
  */
 
@@ -12,6 +12,9 @@ const compiler = spawn(
     stdio: ['ignore', 'pipe', 'inherit'],
   },
 )
+const dashboard = spawn(process.execPath, ['scripts/build-dashboard.mjs', '--watch'], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
 let program = null
 let restarting = false
 
@@ -19,6 +22,10 @@ compiler.stdout.setEncoding('utf8')
 compiler.stdout.on('data', (text) => {
   process.stderr.write(text)
   if (/Found 0 errors/.test(text)) restart()
+})
+dashboard.stdout.on('data', () => {
+  // The first build may end before the compiler is done; the start belongs to the compiler.
+  if (program !== null) restart()
 })
 compiler.on('exit', (code) => process.exit(code ?? 1))
 
@@ -51,6 +58,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
     compiler.removeAllListeners('exit')
     compiler.kill()
+    dashboard.kill()
     if (program === null) process.exit(0)
     program.once('exit', () => process.exit(0))
     // A terminal sends Ctrl-C to the whole group; a kill of this process alone must reach the program too.

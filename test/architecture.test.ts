@@ -6,6 +6,7 @@ import { beforeAll, expect, test } from 'vitest'
 
 const SOURCES = new URL('../src', import.meta.url).pathname
 const LINES_MAX = 350
+const DASHBOARD = 'web/dashboard/'
 
 type Import = { readonly from: string; readonly to: string; readonly isType: boolean }
 type Source = { readonly path: string; readonly text: string; readonly imports: readonly Import[] }
@@ -67,9 +68,24 @@ test('what merchants import needs nothing of ours and nothing but Node', () => {
 })
 
 test('web imports only web, wire, core, the clock and the parts that render pages', () => {
-  expect(importsBeyond('web/', /^(web\/|wire\/|core\/|clock\.ts$|hono$|hono\/|uqr$|node:crypto$)/)).toEqual(
-    [],
+  const allowed = /^(web\/|wire\/|core\/|clock\.ts$|hono$|hono\/|uqr$|node:crypto$)/
+  const beyond = productImports().filter(
+    ({ from, to }) => from.startsWith('web/') && !from.startsWith(DASHBOARD) && !allowed.test(to),
   )
+  expect(told(beyond)).toEqual([])
+})
+
+test('the dashboard is a client of the API: it knows wire, itself, and what makes pages in a browser', () => {
+  const allowed =
+    /^(web\/dashboard\/|wire\/|react$|react-dom\/client$|@tanstack\/react-(?:query|router)$|uqr$|zod$)/
+  expect(importsBeyond(DASHBOARD, allowed)).toEqual([])
+  expect(importsBetween(/^(?!web\/dashboard\/)/, /^web\/dashboard\//)).toEqual([])
+  // The schemas would bring zod into the browser: of wire only types, and the scopes, which are a plain list.
+  const values = productImports().filter(
+    ({ from, to, isType }) =>
+      from.startsWith(DASHBOARD) && /^(wire\/(?!scopes\.ts$)|zod$)/.test(to) && !isType,
+  )
+  expect(told(values)).toEqual([])
 })
 
 test('a chain knows no database, no flow and no other chain', () => {

@@ -14,7 +14,8 @@ Paylink is ready (${(start.startedMs / 1_000).toFixed(1)} s)
 
   Base URL       ${baseUrl}
   API reference  ${baseUrl}/docs
-  Dashboard      not in this version yet; the demo shop belongs to ${sandbox.email}
+  Dashboard      ${baseUrl}/dashboard/   (sign up, or look around in the demo shop:)
+  Demo owner     ${sandbox.email}   password ${sandbox.password}
   Test API key   ${sandbox.apiKey}
   Open checkout  ${sandbox.checkoutUrl}
 ${config.operatorPort === null ? '' : `  Metrics        http://${config.host}:${config.operatorPort.port}/metrics\n`}

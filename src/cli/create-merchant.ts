@@ -8,7 +8,7 @@ const EMAIL_LENGTH_MAX = 254
 /** Something on both sides of one `@`, and nothing that ends a line: the rest only the mail server knows. */
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 
-/** `paylink merchant create`: makes a merchant and prints its id. */
+/** `paylink merchant create`: makes a merchant with its owner, and prints its id and the link to choose a password by. */
 export async function createMerchantCommand(
   options: { name: string; email: string; json: boolean },
   output: Output,
@@ -21,14 +21,22 @@ export async function createMerchantCommand(
   if (email.length > EMAIL_LENGTH_MAX || !EMAIL.test(email) || hasControlCharacter(email)) {
     throw new UsageError('--email must be an e-mail address such as owner@example.com')
   }
-  const merchant = await withOwnerPool((pool) =>
-    createMerchant({ pool, clock: systemClock }, { name, email }),
+  const made = await withOwnerPool(async (pool, config) => {
+    const { id, passwordToken } = await createMerchant({ pool, clock: systemClock }, { name, email })
+    const setPasswordUrl =
+      passwordToken === null ? null : `${config.baseUrl}/dashboard/reset-password?token=${passwordToken}`
+    return { id, setPasswordUrl }
+  })
+  if (options.json) {
+    output.line(JSON.stringify({ id: made.id, name, email, set_password_url: made.setPasswordUrl }))
+    return 0
+  }
+  output.line(`Merchant ${name} is ${made.id}. Its first key: paylink key create --merchant ${made.id} …`)
+  output.line(
+    made.setPasswordUrl === null
+      ? `Its owner is ${email}, who has an account already.`
+      : `Its owner ${email} chooses a password here, once, within seven days: ${made.setPasswordUrl}`,
   )
-  if (options.json) output.line(JSON.stringify({ id: merchant.id, name, email }))
-  else
-    output.line(
-      `Merchant ${name} is ${merchant.id}. Its first key: paylink key create --merchant ${merchant.id} …`,
-    )
   return 0
 }
 

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { type ChainNode, configuredNodes, evmIdentitiesOf } from '../chain-nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
@@ -5,6 +6,7 @@ import { hasCode, StartRefused } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import { createNotifier } from '../db/notify.ts'
 import type { OpenDatabase } from '../db/open-database.ts'
+import { createDashboardPart } from '../http/dashboard-files.ts'
 import { createHealthApp } from '../http/health.ts'
 import { createNetworkBoard } from '../http/network-board.ts'
 import { createRequestRecorder } from '../http/request-recorder.ts'
@@ -26,6 +28,9 @@ import type { Keyring } from '../secrets/keyring.ts'
 import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
+
+/** Where the build puts the dashboard; the same from the sources and from what they are compiled to. */
+const DASHBOARD_FOLDER = fileURLToPath(new URL('../../dist/dashboard/', import.meta.url))
 
 export type RunOptions = {
   readonly config: Config
@@ -154,7 +159,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   if (roles.has('api')) {
     const { baseUrl, rateLimits, webhookAllowPrivate } = config
     const people = openPeopleRole({ pool, clock, log, keyring, baseUrl, smtpUrl: config.smtpUrl })
-    parts.push(people.part)
+    parts.push(people.part, await createDashboardPart({ folder: DASHBOARD_FOLDER, baseUrl }))
     const { findSignIn } = people
     const recorder = createRequestRecorder({ pool, log })
     stops.add('the request log', () => recorder.stop())

@@ -13,10 +13,14 @@ import { withFileLock } from '../file-lock.ts'
 import { createApiKey } from '../flows/create-api-key.ts'
 import { createMerchant } from '../flows/create-merchant.ts'
 import { hashApiKey } from '../new-api-key.ts'
+import { hashPassword } from '../people/hash-password.ts'
+import { randomBase62 } from '../random-base62.ts'
 import { SCOPES } from '../wire/scopes.ts'
 
 const DEMO_NAME = 'Demo Shop'
-const DEMO_EMAIL = 'owner@demo.example'
+/** Another demo shop in the same database has another owner: nobody knows the first one's password. */
+const EMAIL_TAG_LENGTH = 4
+const PASSWORD_LENGTH = 16
 const DEMO_INVOICE = { usd_amount: '49.99', asset: 'LTC', external_reference: 'demo-order-1' }
 /** A demo invoice with less time left than this is replaced by a fresh one. */
 const TIME_LEFT_MS_MIN = 10 * 60_000
@@ -30,6 +34,7 @@ const REQUEST_TIMEOUT_MS = 10_000
 const rememberedShape = z.object({
   merchant_id: z.string(),
   email: z.string(),
+  password: z.string(),
   api_key: z.string(),
   invoice_id: z.string().optional(),
 })
@@ -46,6 +51,8 @@ const errorShape = z.object({ error: z.object({ code: z.string(), message: z.str
 export type SeededSandbox = {
   readonly merchantId: string
   readonly email: string
+  /** Of the demo shop's owner, for the dashboard. */
+  readonly password: string
   /** A test key with every scope. */
   readonly apiKey: string
   readonly checkoutUrl: string
@@ -53,7 +60,7 @@ export type SeededSandbox = {
 
 /**
  * A demo shop with a test key and an open invoice, made on the first start and found again on every later one:
- * `<dataDir>/sandbox.json` remembers the key, which opens nothing but test mode. Null where `stop` came first.
+ * `<dataDir>/sandbox.json` remembers the key, which opens nothing but test mode, and its owner's password. Null where `stop` came first.
  */
 export async function seedSandbox(options: {
   config: Config
@@ -74,6 +81,7 @@ export async function seedSandbox(options: {
     return {
       merchantId: shop.merchant_id,
       email: shop.email,
+      password: shop.password,
       apiKey: shop.api_key,
       checkoutUrl: invoice.checkout_url,
     }
@@ -93,10 +101,13 @@ async function findOrMakeShop(pool: Pool, path: string, onStep: (line: string) =
   if (known !== null && (await findApiKey(pool, hashApiKey(known.api_key))) !== null) return known
   onStep('making a demo shop')
   const deps = { pool, clock: systemClock }
-  const merchant = await createMerchant(deps, { name: DEMO_NAME, email: DEMO_EMAIL })
+  const password = randomBase62(PASSWORD_LENGTH)
+  const passwordHash = await hashPassword(password)
+  const email = `owner-${randomBase62(EMAIL_TAG_LENGTH).toLowerCase()}@demo.example`
+  const merchant = await createMerchant(deps, { name: DEMO_NAME, email, passwordHash })
   const key = await createApiKey(deps, { merchantId: merchant.id, livemode: false, scopes: SCOPES })
   if (key.kind !== 'created') throw new Error('the demo shop vanished while it was made')
-  const made: Remembered = { merchant_id: merchant.id, email: DEMO_EMAIL, api_key: key.key }
+  const made: Remembered = { merchant_id: merchant.id, email, password, api_key: key.key }
   await remember(path, made)
   return made
 }

@@ -1,5 +1,5 @@
 import { passkey } from '@better-auth/passkey'
-import { hash, verify } from '@node-rs/argon2'
+import { verify } from '@node-rs/argon2'
 import { betterAuth } from 'better-auth'
 import { APIError } from 'better-auth/api'
 import { organization, twoFactor } from 'better-auth/plugins'
@@ -13,6 +13,7 @@ import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
 import { signInLetter } from '../notices/letters.ts'
 import { guardHooks } from './guard.ts'
+import { hashPassword } from './hash-password.ts'
 import { invitationMail, resetMail, verificationMail } from './letters.ts'
 import { AUTH_PREFIX } from './paths.ts'
 import {
@@ -35,8 +36,6 @@ const INVITATION_SECONDS = 7 * 24 * 3_600
 const PASSWORD_LENGTH_MIN = 10
 const PASSWORD_LENGTH_MAX = 128
 const MEMBERS_MAX = 100
-/** OWASP's first choice for argon2id: 19 MiB, two passes, one lane. */
-const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 export type PeopleDeps = {
   readonly pool: Pool
@@ -85,7 +84,7 @@ export function openPeople(deps: PeopleDeps) {
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: RESET_LINK_SECONDS,
       password: {
-        hash: (password) => hash(password, ARGON2),
+        hash: hashPassword,
         verify: ({ hash: stored, password }) => verify(stored, password),
       },
       sendResetPassword: ({ user, token }) => mail.send(resetMail(baseUrl, user, token)),

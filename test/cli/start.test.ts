@@ -36,7 +36,7 @@ test('the start prints everything that the first five minutes need', async () =>
   expect(printed).toMatch(/Base URL +http:\/\/localhost:\d+/)
   expect(printed).toMatch(/Test API key +sk_test_\w+/)
   expect(printed).toMatch(/curl -s .*\/api\/v1\/invoices/)
-  expect(printed).toMatch(/Dashboard +not in this version/)
+  expect(printed).toMatch(/Dashboard +http:\/\/localhost:\d+\/dashboard\//)
   const page = await fetch(app.checkoutUrl.replace(/^http:\/\/localhost:\d+/, app.baseUrl))
   expect(page.status).toBe(200)
   expect(await page.text()).toContain('Demo Shop')

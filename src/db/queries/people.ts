@@ -122,3 +122,45 @@ export async function findPersonToTell(
   )
   return rows[0] ?? null
 }
+
+/**
+ * The person with an address in lower case, made where there was none: `isNew` tells. One statement, so that two
+ * at once make one. By the unique address.
+ */
+export async function findOrInsertPerson(
+  db: Queryable,
+  person: { id: string; name: string; email: string; isEmailVerified: boolean; now: Date },
+): Promise<{ id: string; isNew: boolean }> {
+  const { rows } = await db.query<{ id: string }>(
+    `insert into person (id, name, email, email_verified, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
+     on conflict (email) do update set email = excluded.email
+     returning id`,
+    [person.id, person.name, person.email, person.isEmailVerified, person.now],
+  )
+  const id = rows[0]?.id ?? person.id
+  return { id, isNew: id === person.id }
+}
+
+/** Gives a person a password, hashed already; as the sign-in library keeps it. */
+export async function insertPassword(
+  db: Queryable,
+  account: { id: string; userId: string; passwordHash: string; now: Date },
+): Promise<void> {
+  await db.query(
+    `insert into person_account (id, user_id, account_id, provider_id, password, created_at, updated_at)
+     values ($1, $2, $2, 'credential', $3, $4, $4)`,
+    [account.id, account.userId, account.passwordHash, account.now],
+  )
+}
+
+/** A token by which a person chooses a password once; as the sign-in library keeps those of its own letters. */
+export async function insertPasswordToken(
+  db: Queryable,
+  row: { id: string; userId: string; token: string; expiresAt: Date; now: Date },
+): Promise<void> {
+  await db.query(
+    `insert into person_verification (id, identifier, value, expires_at, created_at, updated_at)
+     values ($1, 'reset-password:' || $2::text, $3, $4, $5, $5)`,
+    [row.id, row.token, row.userId, row.expiresAt, row.now],
+  )
+}

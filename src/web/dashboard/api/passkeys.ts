@@ -1,0 +1,130 @@
+import { askPeople, Problem } from './ask.ts'
+
+/** Passkeys by WebAuthn Level 3 §5.1.8 and §5.1.9: JSON with base64url, turned into what the browser takes and back. */
+
+type Descriptor = {
+  readonly id: string
+  readonly type: 'public-key'
+  readonly transports?: AuthenticatorTransport[]
+}
+type RegisterOptions = Omit<
+  PublicKeyCredentialCreationOptions,
+  'challenge' | 'user' | 'excludeCredentials'
+> & {
+  readonly challenge: string
+  readonly user: { readonly id: string; readonly name: string; readonly displayName: string }
+  readonly excludeCredentials?: readonly Descriptor[]
+}
+type SignInOptions = Omit<PublicKeyCredentialRequestOptions, 'challenge' | 'allowCredentials'> & {
+  readonly challenge: string
+  readonly allowCredentials?: readonly Descriptor[]
+}
+
+/** A passkey belongs to a name, never to a bare address of the network. */
+export const canUsePasskeys = (): boolean =>
+  'PublicKeyCredential' in window && !/^[\d.]+$|^\[/.test(window.location.hostname)
+
+/** Makes a passkey on this device and gives it to the account. */
+export async function addPasskey(name: string): Promise<void> {
+  const options = await askPeople<RegisterOptions>('GET', '/passkey/generate-register-options', {
+    query: { name },
+  })
+  const made = await byDevice(() =>
+    navigator.credentials.create({
+      publicKey: {
+        ...options,
+        challenge: toBytes(options.challenge),
+        user: { ...options.user, id: toBytes(options.user.id) },
+        excludeCredentials: (options.excludeCredentials ?? []).map(descriptorOf),
+      },
+    }),
+  )
+  const { response } = made
+  if (!(response instanceof AuthenticatorAttestationResponse)) throw cancelled()
+  await askPeople('POST', '/passkey/verify-registration', {
+    body: {
+      name,
+      response: {
+        ...credentialOf(made),
+        response: {
+          clientDataJSON: toText(response.clientDataJSON),
+          attestationObject: toText(response.attestationObject),
+          transports: response.getTransports(),
+        },
+      },
+    },
+  })
+}
+
+/** Signs in with a passkey, or, where somebody is signed in, proves it as the second factor. */
+export async function provePasskey(): Promise<void> {
+  const options = await askPeople<SignInOptions>('GET', '/passkey/generate-authenticate-options')
+  const found = await byDevice(() =>
+    navigator.credentials.get({
+      publicKey: {
+        ...options,
+        challenge: toBytes(options.challenge),
+        allowCredentials: (options.allowCredentials ?? []).map(descriptorOf),
+      },
+    }),
+  )
+  const { response } = found
+  if (!(response instanceof AuthenticatorAssertionResponse)) throw cancelled()
+  await askPeople('POST', '/passkey/verify-authentication', {
+    body: {
+      response: {
+        ...credentialOf(found),
+        response: {
+          clientDataJSON: toText(response.clientDataJSON),
+          authenticatorData: toText(response.authenticatorData),
+          signature: toText(response.signature),
+          ...(response.userHandle === null ? {} : { userHandle: toText(response.userHandle) }),
+        },
+      },
+    },
+  })
+}
+
+async function byDevice(asked: () => Promise<Credential | null>): Promise<PublicKeyCredential> {
+  try {
+    const credential = await asked()
+    if (credential instanceof PublicKeyCredential) return credential
+  } catch (cause) {
+    throw cancelled(cause)
+  }
+  throw cancelled()
+}
+
+const cancelled = (cause?: unknown): Problem =>
+  new Problem(
+    {
+      code: 'passkey_cancelled',
+      status: 0,
+      message: 'The passkey was not used. Try again, or take another way to sign in.',
+    },
+    { cause },
+  )
+
+const credentialOf = (credential: PublicKeyCredential) => ({
+  id: credential.id,
+  rawId: toText(credential.rawId),
+  type: credential.type,
+  authenticatorAttachment: credential.authenticatorAttachment,
+  clientExtensionResults: credential.getClientExtensionResults(),
+})
+
+const descriptorOf = ({ id, type, transports }: Descriptor): PublicKeyCredentialDescriptor => ({
+  id: toBytes(id),
+  type,
+  ...(transports === undefined ? {} : { transports }),
+})
+
+function toBytes(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0))
+}
+
+function toText(bytes: ArrayBuffer): string {
+  const binary = Array.from(new Uint8Array(bytes), (byte) => String.fromCharCode(byte)).join('')
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}

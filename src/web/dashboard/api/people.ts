@@ -1,0 +1,130 @@
+import { queryOptions } from '@tanstack/react-query'
+import { askPeople } from './ask.ts'
+
+/** Sign-in and everything around it, as the sign-in library's endpoints answer. */
+
+export type Role = 'owner' | 'admin' | 'member' | 'viewer'
+
+export type Person = {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  readonly emailVerified: boolean
+  readonly twoFactorEnabled?: boolean | null
+}
+export type Session = {
+  readonly user: Person
+  readonly session: {
+    readonly id: string
+    readonly token: string
+    readonly activeOrganizationId?: string | null
+  }
+}
+export type SignIn = {
+  readonly id: string
+  readonly token: string
+  readonly ipAddress: string | null
+  readonly userAgent: string | null
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+export type Organization = { readonly id: string; readonly name: string }
+export type Member = {
+  readonly id: string
+  readonly userId: string
+  readonly role: Role
+  readonly createdAt: string
+  readonly user: { readonly name: string; readonly email: string }
+}
+export type Invitation = {
+  readonly id: string
+  readonly email: string
+  readonly role: Role
+  readonly status: string
+  readonly expiresAt: string
+}
+export type OpenInvitation = Invitation & {
+  readonly organizationName: string
+  readonly inviterEmail: string
+}
+export type Passkey = { readonly id: string; readonly name?: string | null; readonly createdAt: string }
+
+const SESSION_EVERY_MS = 60_000
+
+export const sessionQuery = queryOptions({
+  queryKey: ['people', 'session'] as const,
+  queryFn: ({ signal }) => askPeople<Session | null>('GET', '/get-session', { signal }),
+  refetchInterval: SESSION_EVERY_MS,
+  staleTime: SESSION_EVERY_MS,
+})
+export const signInsQuery = queryOptions({
+  queryKey: ['people', 'sign-ins'] as const,
+  queryFn: ({ signal }) => askPeople<SignIn[]>('GET', '/list-sessions', { signal }),
+})
+export const organizationsQuery = queryOptions({
+  queryKey: ['people', 'organizations'] as const,
+  queryFn: ({ signal }) => askPeople<Organization[]>('GET', '/organization/list', { signal }),
+  staleTime: SESSION_EVERY_MS,
+})
+export const membersQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: ['people', 'members', organizationId] as const,
+    queryFn: async ({ signal }) => {
+      const query = { organizationId, limit: '100' }
+      const { members } = await askPeople<{ members: Member[] }>('GET', '/organization/list-members', {
+        query,
+        signal,
+      })
+      return members
+    },
+    staleTime: SESSION_EVERY_MS,
+  })
+export const invitationsQuery = (organizationId: string) =>
+  queryOptions({
+    queryKey: ['people', 'invitations', organizationId] as const,
+    queryFn: ({ signal }) =>
+      askPeople<Invitation[]>('GET', '/organization/list-invitations', { query: { organizationId }, signal }),
+  })
+export const passkeysQuery = queryOptions({
+  queryKey: ['people', 'passkeys'] as const,
+  queryFn: ({ signal }) => askPeople<Passkey[]>('GET', '/passkey/list-user-passkeys', { signal }),
+})
+
+const post = <Result = unknown>(path: string, body: object = {}) => askPeople<Result>('POST', path, { body })
+
+export const people = {
+  signUp: (body: { name: string; email: string; password: string }) => post('/sign-up/email', body),
+  openShop: (name: string) => post<{ merchant_id: string }>('/open-shop', { name }),
+  signIn: (body: { email: string; password: string }) =>
+    post<{ twoFactorRedirect?: boolean }>('/sign-in/email', body),
+  signOut: () => post('/sign-out'),
+  sendVerification: (email: string) => post('/send-verification-email', { email }),
+  verifyEmail: (token: string) => askPeople('GET', '/verify-email', { query: { token } }),
+  requestReset: (email: string) => post('/request-password-reset', { email }),
+  resetPassword: (body: { token: string; newPassword: string }) => post('/reset-password', body),
+  changePassword: (body: { currentPassword: string; newPassword: string }) =>
+    post('/change-password', { ...body, revokeOtherSessions: true }),
+  updateName: (name: string) => post('/update-user', { name }),
+  revokeSignIn: (token: string) => post('/revoke-session', { token }),
+  revokeOtherSignIns: () => post('/revoke-other-sessions'),
+  enableTotp: (password: string) =>
+    post<{ totpURI: string; backupCodes: string[] }>('/two-factor/enable', { password }),
+  disableTotp: (password: string) => post('/two-factor/disable', { password }),
+  verifyTotp: (code: string) => post('/two-factor/verify-totp', { code }),
+  verifyBackupCode: (code: string) => post('/two-factor/verify-backup-code', { code }),
+  newBackupCodes: (password: string) =>
+    post<{ backupCodes: string[] }>('/two-factor/generate-backup-codes', { password }),
+  removePasskey: (id: string) => post('/passkey/delete-passkey', { id }),
+  chooseOrganization: (organizationId: string) => post('/organization/set-active', { organizationId }),
+  invite: (body: { email: string; role: Role; organizationId: string }) =>
+    post('/organization/invite-member', body),
+  cancelInvitation: (invitationId: string) => post('/organization/cancel-invitation', { invitationId }),
+  invitation: (id: string) =>
+    askPeople<OpenInvitation>('GET', '/organization/get-invitation', { query: { id } }),
+  acceptInvitation: (invitationId: string) => post('/organization/accept-invitation', { invitationId }),
+  setRole: (body: { memberId: string; role: Role; organizationId: string }) =>
+    post('/organization/update-member-role', body),
+  removeMember: (body: { memberIdOrEmail: string; organizationId: string }) =>
+    post('/organization/remove-member', body),
+  leave: (organizationId: string) => post('/organization/leave', { organizationId }),
+}

@@ -1,0 +1,67 @@
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { askApi, type Mode, type Query } from './ask.ts'
+import type {
+  ApiKey,
+  Asset,
+  Attempt,
+  AuditEntry,
+  Balance,
+  BalanceEntry,
+  CheckoutSession,
+  Invoice,
+  List,
+  PaylinkEvent,
+  PaymentLink,
+  PaymentRules,
+  Rate,
+  WebhookEndpoint,
+} from './types.ts'
+
+/** What the pages read, each under a key that begins with its mode, so that test and live never mix. */
+
+/** Shown tables are read again so often; those of a hidden tab are not. */
+const LIVE_MS = 4_000
+const SLOW_MS = 15_000
+
+function read<Result>(mode: Mode, path: string, query: Query = {}, everyMs = LIVE_MS) {
+  return queryOptions({
+    queryKey: [mode, path, query] as const,
+    queryFn: ({ signal }) => askApi<Result>(mode, 'GET', path, { query, signal }),
+    refetchInterval: everyMs,
+    placeholderData: keepPreviousData,
+  })
+}
+
+/** One resource: never another one's while it loads. */
+function readOne<Result>(mode: Mode, path: string, everyMs = LIVE_MS) {
+  return queryOptions({
+    queryKey: [mode, path, {}] as const,
+    queryFn: ({ signal }) => askApi<Result>(mode, 'GET', path, { signal }),
+    refetchInterval: everyMs,
+  })
+}
+
+export const invoicesOf = (mode: Mode, query: Query = {}) => read<List<Invoice>>(mode, '/invoices', query)
+export const invoiceOf = (mode: Mode, id: string) => readOne<Invoice>(mode, `/invoices/${id}`)
+export const assetsOf = (mode: Mode) => read<List<Asset>>(mode, '/assets', {}, SLOW_MS)
+export const ratesOf = (mode: Mode) => read<List<Rate>>(mode, '/rates', {}, SLOW_MS)
+export const balancesOf = (mode: Mode) => read<List<Balance>>(mode, '/balances')
+export const balanceEntriesOf = (mode: Mode, query: Query = {}) =>
+  read<List<BalanceEntry>>(mode, '/balances/entries', query)
+export const linksOf = (mode: Mode, query: Query = {}) =>
+  read<List<PaymentLink>>(mode, '/payment-links', query)
+export const linkOf = (mode: Mode, id: string) => readOne<PaymentLink>(mode, `/payment-links/${id}`)
+export const sessionsOf = (mode: Mode, linkId: string, query: Query = {}) =>
+  read<List<CheckoutSession>>(mode, `/payment-links/${linkId}/checkout-sessions`, query)
+export const endpointsOf = (mode: Mode) =>
+  read<List<WebhookEndpoint>>(mode, '/webhook-endpoints', { limit: '100' })
+export const endpointOf = (mode: Mode, id: string) =>
+  readOne<WebhookEndpoint>(mode, `/webhook-endpoints/${id}`)
+export const eventsOf = (mode: Mode, query: Query = {}) => read<List<PaylinkEvent>>(mode, '/events', query)
+export const eventOf = (mode: Mode, id: string) => readOne<PaylinkEvent>(mode, `/events/${id}`, SLOW_MS)
+export const attemptsOf = (mode: Mode, eventId: string) =>
+  read<List<Attempt>>(mode, `/events/${eventId}/attempts`, { limit: '100' })
+export const apiKeysOf = (mode: Mode, query: Query = {}) => read<List<ApiKey>>(mode, '/api-keys', query)
+export const paymentRulesOf = (mode: Mode) => readOne<PaymentRules>(mode, '/payment-rules', SLOW_MS)
+export const auditEntriesOf = (mode: Mode, query: Query = {}) =>
+  read<List<AuditEntry>>(mode, '/audit-log', query)

@@ -1,0 +1,69 @@
+import type { z } from 'zod'
+import type { assetView, balanceEntryView, balanceView, rateView } from '../../../wire/account.ts'
+import type {
+  apiKeyView,
+  auditEntryView,
+  createApiKeyBody,
+  createdApiKeyView,
+  paymentRulesView,
+  updatePaymentRulesBody,
+} from '../../../wire/dashboard.ts'
+import type {
+  attemptView,
+  eventView,
+  queuedDeliveryView,
+  recoverEventsBody,
+  recoveryView,
+} from '../../../wire/event.ts'
+import type { createInvoiceBody, invoiceView, paymentView } from '../../../wire/invoice.ts'
+import type {
+  checkoutSessionView,
+  createCheckoutSessionBody,
+  createPaymentLinkBody,
+  paymentLinkView,
+  updatePaymentLinkBody,
+} from '../../../wire/payment-link.ts'
+import type { payTestInvoiceBody, testPaymentView } from '../../../wire/test-payment.ts'
+import type {
+  createdWebhookEndpointView,
+  createWebhookEndpointBody,
+  rotatedSecretView,
+  webhookEndpointView,
+} from '../../../wire/webhook-endpoint.ts'
+
+/** The API's resources as the dashboard reads them: what `wire` says, and nothing of its own. */
+
+export type Invoice = z.output<typeof invoiceView>
+export type InvoiceStatus = Invoice['status']
+export type Payment = z.output<typeof paymentView>
+export type CreateInvoice = z.input<typeof createInvoiceBody>
+export type AssetName = Invoice['asset']
+export type Asset = z.output<typeof assetView>
+export type Rate = z.output<typeof rateView>
+export type Balance = z.output<typeof balanceView>
+export type BalanceEntry = z.output<typeof balanceEntryView>
+export type PaymentLink = z.output<typeof paymentLinkView>
+export type CreatePaymentLink = z.input<typeof createPaymentLinkBody>
+export type UpdatePaymentLink = z.input<typeof updatePaymentLinkBody>
+export type CheckoutSession = z.output<typeof checkoutSessionView>
+export type CreateCheckoutSession = z.input<typeof createCheckoutSessionBody>
+export type Scenario = z.input<typeof payTestInvoiceBody>['scenario']
+export type TestPayment = z.output<typeof testPaymentView>
+export type WebhookEndpoint = z.output<typeof webhookEndpointView>
+export type CreatedWebhookEndpoint = z.output<typeof createdWebhookEndpointView>
+export type CreateWebhookEndpoint = z.input<typeof createWebhookEndpointBody>
+export type RotatedSecret = z.output<typeof rotatedSecretView>
+export type PaylinkEvent = z.output<typeof eventView>
+export type Attempt = z.output<typeof attemptView>
+export type QueuedDelivery = z.output<typeof queuedDeliveryView>
+export type RecoverEvents = z.input<typeof recoverEventsBody>
+export type Recovery = z.output<typeof recoveryView>
+export type ApiKey = z.output<typeof apiKeyView>
+export type CreatedApiKey = z.output<typeof createdApiKeyView>
+export type CreateApiKey = z.input<typeof createApiKeyBody>
+export type PaymentRules = z.output<typeof paymentRulesView>
+export type UpdatePaymentRules = z.input<typeof updatePaymentRulesBody>
+export type AuditEntry = z.output<typeof auditEntryView>
+
+/** A page of a list. */
+export type List<Item> = { readonly has_more: boolean; readonly data: readonly Item[] }

@@ -1,0 +1,40 @@
+import type { IconName } from '../parts/icons.tsx'
+
+/** The pages, as the side of every page lists them. */
+export const NAVIGATION = [
+  {
+    title: null,
+    items: [{ to: '/', label: 'Home', icon: 'home' }],
+  },
+  {
+    title: 'Payments',
+    items: [
+      { to: '/invoices', label: 'Invoices', icon: 'invoices' },
+      { to: '/attention', label: 'Needs attention', icon: 'attention' },
+      { to: '/links', label: 'Payment links', icon: 'links' },
+      { to: '/balances', label: 'Balances', icon: 'balances' },
+    ],
+  },
+  {
+    title: 'Developers',
+    items: [
+      { to: '/developers/keys', label: 'API keys', icon: 'key' },
+      { to: '/developers/webhooks', label: 'Webhooks', icon: 'send' },
+      { to: '/developers/events', label: 'Events', icon: 'events' },
+      { to: '/developers/awaiting', label: 'Awaiting delivery', icon: 'waiting' },
+    ],
+  },
+  {
+    title: 'Settings',
+    items: [
+      { to: '/settings/coins', label: 'Accepted coins', icon: 'coins' },
+      { to: '/settings/rules', label: 'Payment rules', icon: 'rules' },
+      { to: '/settings/team', label: 'Team', icon: 'team' },
+      { to: '/settings/security', label: 'Security', icon: 'security' },
+      { to: '/settings/audit', label: 'Audit log', icon: 'audit' },
+    ],
+  },
+] as const satisfies readonly {
+  title: string | null
+  items: readonly { to: string; label: string; icon: IconName }[]
+}[]

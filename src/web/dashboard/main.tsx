@@ -1,0 +1,54 @@
+import './styles/base.css'
+import './styles/shell.css'
+import './styles/parts.css'
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { Problem } from './api/ask.ts'
+import { Toasts } from './app/toasts.tsx'
+import { makeRouter } from './router.tsx'
+
+const RETRIES_MAX = 2
+
+/** Sign-in and its cookie live at one address alone; whoever came by another name of this server goes there. */
+function isAtOwnAddress(): boolean {
+  const own = document.querySelector('meta[name=paylink-origin]')?.getAttribute('content') ?? ''
+  if (own === '' || own === window.location.origin) return true
+  const { pathname, search, hash } = window.location
+  window.location.replace(own + pathname + search + hash)
+  return false
+}
+
+function start(): void {
+  // The cookie ended: the way in leads back here.
+  const onError = (error: unknown): void => {
+    if (!(error instanceof Problem) || error.status !== 401) return
+    void queries.invalidateQueries({ queryKey: ['people', 'session'] }).then(() => router.invalidate())
+  }
+  const queries = new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: {
+      queries: {
+        // A refusal stays one; only what did not answer is asked again.
+        retry: (failures, error) =>
+          failures < RETRIES_MAX && error instanceof Problem && (error.status === 0 || error.status >= 500),
+      },
+    },
+  })
+  const router = makeRouter(queries)
+  const container = document.getElementById('root')
+  if (container === null) throw new Error('the page has no root')
+  createRoot(container).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <Toasts>
+          <RouterProvider router={router} />
+        </Toasts>
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}
+
+if (isAtOwnAddress()) start()

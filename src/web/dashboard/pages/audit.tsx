@@ -1,0 +1,80 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { membersQuery } from '../api/people.ts'
+import { auditEntriesOf } from '../api/reads.ts'
+import type { AuditEntry } from '../api/types.ts'
+import { useAccount, useMode } from '../app/session.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Snippet } from '../parts/copy.tsx'
+import { Page } from '../parts/page.tsx'
+import { Pager, pageQuery } from '../parts/pager.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+
+const route = getRouteApi('/inside/settings/audit')
+const PHASES = {
+  begun: { words: 'Begun', tone: 'busy' },
+  done: { words: 'Done', tone: 'good' },
+  refused: { words: 'Refused', tone: 'bad' },
+} as const
+
+/** What people did here, each entry sealed to the one before. */
+export function AuditPage() {
+  const mode = useMode()
+  const { merchantId } = useAccount()
+  const position = route.useSearch()
+  const entries = useQuery(auditEntriesOf(mode, pageQuery(position)))
+  const members = useQuery(membersQuery(merchantId))
+  const nameOf = (actor: string): string =>
+    members.data?.find(({ userId }) => userId === actor)?.user.name ?? actor
+  const columns: readonly Column<AuditEntry>[] = [
+    { title: 'No.', cell: ({ number }) => number },
+    { title: 'Who', cell: ({ actor }) => <span className="break">{nameOf(actor)}</span> },
+    { title: 'What', cell: ({ action }) => actionWords(action) },
+    {
+      title: 'Outcome',
+      cell: ({ phase, code }) => (
+        <Badge tone={PHASES[phase].tone}>
+          {code === null ? PHASES[phase].words : `${PHASES[phase].words}: ${code}`}
+        </Badge>
+      ),
+    },
+    {
+      title: 'On',
+      wide: true,
+      cell: ({ resource_id }) => <code>{resource_id === null ? '' : `…${resource_id.slice(-8)}`}</code>,
+    },
+    { title: 'Mode', wide: true, cell: ({ livemode }) => (livemode ? 'Live' : 'Test') },
+    { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  ]
+  return (
+    <Page
+      title="Audit log"
+      lead="What people did in this shop. Each entry is sealed to the one before it: none can be changed or taken out unseen."
+    >
+      <div className="stack large">
+        <DataTable
+          caption="Audit log, newest first"
+          columns={columns}
+          read={entries}
+          empty={
+            <Empty title="Nothing was done yet">
+              <p>Keys made, rules changed, endpoints added: it will stand here.</p>
+            </Empty>
+          }
+        />
+        <Pager list={entries.data} position={position} />
+        <Snippet
+          label="Check the seals, on the server"
+          code={`npm run -s paylink -- audit-log verify --merchant ${merchantId}`}
+        />
+      </div>
+    </Page>
+  )
+}
+
+/** `rotateWebhookSecret` as "Rotate webhook secret". */
+function actionWords(action: string): string {
+  const words = action.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`)
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

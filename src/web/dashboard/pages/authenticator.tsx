@@ -1,0 +1,223 @@
+import { useState } from 'react'
+import { encode } from 'uqr'
+import { people } from '../api/people.ts'
+import { usePeopleChange } from '../app/changes.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { CopyButton, CopyField } from '../parts/copy.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field } from '../parts/field.tsx'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card } from '../parts/page.tsx'
+
+type Asked = 'enable' | 'disable' | 'codes' | null
+
+/** Codes by an authenticator app (TOTP), with backup codes for the day the phone is gone. */
+export function AuthenticatorCard({ isOn }: { isOn: boolean }) {
+  const [asked, setAsked] = useState<Asked>(null)
+  const close = () => setAsked(null)
+  return (
+    <Card title="Authenticator app">
+      <div className="stack">
+        <p>
+          {isOn ? <Badge tone="good">On</Badge> : <Badge tone="warn">Off</Badge>}{' '}
+          <span className="quiet">
+            Live keys, webhooks and rules ask for a code from your phone, so that a stolen password is not
+            enough.
+          </span>
+        </p>
+        <div className="actions">
+          {isOn ? (
+            <>
+              <Button onClick={() => setAsked('codes')}>New backup codes</Button>
+              <Button look="danger" onClick={() => setAsked('disable')}>
+                Turn off
+              </Button>
+            </>
+          ) : (
+            <Button look="primary" onClick={() => setAsked('enable')}>
+              Set it up
+            </Button>
+          )}
+        </div>
+      </div>
+      {asked === 'enable' ? <EnableDialog onClose={close} /> : null}
+      {asked === 'disable' ? <DisableDialog onClose={close} /> : null}
+      {asked === 'codes' ? <CodesDialog onClose={close} /> : null}
+    </Card>
+  )
+}
+
+function PasswordForm({
+  action,
+  look = 'primary',
+  busy,
+  error,
+  onPassword,
+}: {
+  action: string
+  look?: 'primary' | 'danger'
+  busy: boolean
+  error: unknown
+  onPassword: (password: string) => void
+}) {
+  const [password, setPassword] = useState('')
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onPassword(password)
+      }}
+    >
+      <Field
+        label="Your password"
+        type="password"
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      <ProblemNote error={error} />
+      <Button type="submit" look={look} busy={busy}>
+        {action}
+      </Button>
+    </form>
+  )
+}
+
+function EnableDialog({ onClose }: { onClose: () => void }) {
+  const [code, setCode] = useState('')
+  const [isProved, setIsProved] = useState(false)
+  const enable = usePeopleChange(people.enableTotp)
+  const verify = usePeopleChange(people.verifyTotp, {
+    done: 'The second factor is on.',
+    onDone: () => setIsProved(true),
+  })
+  if (enable.data === undefined) {
+    return (
+      <Dialog title="Set up your authenticator app" onClose={onClose}>
+        <PasswordForm
+          action="Continue"
+          busy={enable.isPending}
+          error={enable.error}
+          onPassword={enable.mutate}
+        />
+      </Dialog>
+    )
+  }
+  if (isProved) {
+    return (
+      <Dialog title="Keep your backup codes" onClose={onClose}>
+        <BackupCodes codes={enable.data.backupCodes} onClose={onClose} />
+      </Dialog>
+    )
+  }
+  const { totpURI } = enable.data
+  return (
+    <Dialog title="Scan this with your app" onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          verify.mutate(code.replaceAll(' ', ''))
+        }}
+      >
+        <QrCode text={totpURI} />
+        <CopyField label="Or type this key" text={new URL(totpURI).searchParams.get('secret') ?? ''} />
+        <Field
+          label="The six digits that it shows"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          required
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
+        />
+        <ProblemNote error={verify.error} />
+        <Button type="submit" look="primary" busy={verify.isPending}>
+          Turn it on
+        </Button>
+      </form>
+    </Dialog>
+  )
+}
+
+function DisableDialog({ onClose }: { onClose: () => void }) {
+  const disable = usePeopleChange(people.disableTotp, { done: 'The second factor is off.', onDone: onClose })
+  return (
+    <Dialog title="Turn the authenticator app off?" onClose={onClose}>
+      <div className="stack">
+        <p>Without a second factor you cannot change anything in live mode that touches money or keys.</p>
+        <PasswordForm
+          action="Turn it off"
+          look="danger"
+          busy={disable.isPending}
+          error={disable.error}
+          onPassword={disable.mutate}
+        />
+      </div>
+    </Dialog>
+  )
+}
+
+function CodesDialog({ onClose }: { onClose: () => void }) {
+  const make = usePeopleChange(people.newBackupCodes)
+  return (
+    <Dialog title="New backup codes" onClose={onClose}>
+      {make.data === undefined ? (
+        <div className="stack">
+          <p>The old ones stop working.</p>
+          <PasswordForm
+            action="Make new codes"
+            busy={make.isPending}
+            error={make.error}
+            onPassword={make.mutate}
+          />
+        </div>
+      ) : (
+        <BackupCodes codes={make.data.backupCodes} onClose={onClose} />
+      )}
+    </Dialog>
+  )
+}
+
+function BackupCodes({ codes, onClose }: { codes: readonly string[]; onClose: () => void }) {
+  return (
+    <div className="stack">
+      <p>
+        Each opens your account once, should your phone be gone. Print them, or keep them in a password
+        manager.
+      </p>
+      <ul className="codes">
+        {codes.map((code) => (
+          <li key={code}>
+            <code>{code}</code>
+          </li>
+        ))}
+      </ul>
+      <div className="actions end">
+        <CopyButton text={codes.join('\n')} label="Copy all" />
+        <Button look="primary" onClick={onClose}>
+          I have kept them
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+/** Black on white in both colour schemes, with the quiet zone that scanners need (ISO/IEC 18004). */
+function QrCode({ text }: { text: string }) {
+  const { data, size } = encode(text, { border: 4 })
+  const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('')
+  return (
+    <svg
+      className="qr"
+      viewBox={`0 0 ${size} ${size}`}
+      role="img"
+      aria-label="QR code for the authenticator app"
+    >
+      <rect width={size} height={size} fill="#fff" />
+      <path d={path} fill="#000" />
+    </svg>
+  )
+}

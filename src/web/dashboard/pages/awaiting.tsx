@@ -1,0 +1,119 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { eventsOf } from '../api/reads.ts'
+import type { PaylinkEvent, RecoverEvents, Recovery } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useMode } from '../app/session.ts'
+import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field, Select } from '../parts/field.tsx'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card, Page } from '../parts/page.tsx'
+import { Pager, pageQuery } from '../parts/pager.tsx'
+import { QueueForm, useReadyEndpoints } from '../parts/queue-form.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { EVENT_COLUMNS } from './events.tsx'
+
+const route = getRouteApi('/inside/developers/awaiting')
+const DAY_MS = 24 * 3_600_000
+
+/** Events that nobody was told: none could be, or all gave up. */
+export function AwaitingPage() {
+  const mode = useMode()
+  const position = route.useSearch()
+  const events = useQuery(eventsOf(mode, { delivery: 'awaiting', ...pageQuery(position) }))
+  const [sending, setSending] = useState<PaylinkEvent | null>(null)
+  const columns: readonly Column<PaylinkEvent>[] = [
+    ...EVENT_COLUMNS,
+    {
+      title: 'Send',
+      align: 'end',
+      cell: (event) => (
+        <Button
+          onClick={() => setSending(event)}
+          aria-label={`Send ${event.event_type} of ${event.resource_id}`}
+        >
+          Send
+        </Button>
+      ),
+    },
+  ]
+  return (
+    <Page
+      title="Notifications awaiting delivery"
+      lead="What happened while no endpoint could be told, or after one was disabled or had failed for five days."
+    >
+      <div className="stack large">
+        {events.data === undefined || events.data.data.length === 0 ? null : <RecoverCard />}
+        <DataTable
+          caption="Events awaiting delivery, newest first"
+          columns={columns}
+          read={events}
+          empty={
+            <Empty title="Everything was delivered">
+              <p>Nothing waits here. Should an endpoint fail for days, what it missed will.</p>
+              <Link className="button plain" to="/developers/events" search={{}}>
+                See all events
+              </Link>
+            </Empty>
+          }
+        />
+        <Pager list={events.data} position={position} />
+      </div>
+      {sending === null ? null : (
+        <Dialog title={`Send ${sending.event_type}`} onClose={() => setSending(null)}>
+          <QueueForm eventId={sending.id} />
+        </Dialog>
+      )}
+    </Page>
+  )
+}
+
+/** Everything since a time, to one endpoint. */
+function RecoverCard() {
+  const ready = useReadyEndpoints()
+  const [since, setSince] = useState(() => new Date(Date.now() - DAY_MS).toISOString().slice(0, 16))
+  const [chosen, setChosen] = useState('')
+  const endpointId = chosen === '' ? (ready[0]?.id ?? '') : chosen
+  const recover = useChange<RecoverEvents, Recovery>((body) => ({ path: '/events/recover', body }), {
+    done: ({ queued, has_more }) =>
+      `${queued} events are on their way.${has_more ? ' There are more: send again.' : ''}`,
+  })
+  return (
+    <Card title="Send all of them since a time">
+      {ready.length === 0 ? (
+        <p>
+          No verified endpoint can be told. <Link to="/developers/webhooks">Add or verify one</Link> first.
+        </p>
+      ) : (
+        <form
+          className="row-form"
+          onSubmit={(event) => {
+            event.preventDefault()
+            recover.mutate({ endpoint_id: endpointId, since: `${since}:00Z` })
+          }}
+        >
+          <Field
+            label="Since (UTC)"
+            type="datetime-local"
+            required
+            value={since}
+            onChange={(event) => setSince(event.target.value)}
+          />
+          <Select label="To" value={endpointId} onChange={(event) => setChosen(event.target.value)}>
+            {ready.map(({ id, url }) => (
+              <option key={id} value={id}>
+                {url}
+              </option>
+            ))}
+          </Select>
+          <Button type="submit" look="primary" busy={recover.isPending}>
+            Send all
+          </Button>
+          <ProblemNote error={recover.error} />
+        </form>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,121 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { balanceEntriesOf, balancesOf } from '../api/reads.ts'
+import type { BalanceEntry } from '../api/types.ts'
+import { useMode } from '../app/session.ts'
+import { COIN_NAMES, COINS, coins, usd } from '../parts/money.ts'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card, Page } from '../parts/page.tsx'
+import { Pager, pageQuery } from '../parts/pager.tsx'
+import { Bones, type Column, DataTable, Empty } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+
+const route = getRouteApi('/inside/balances')
+
+export function BalancesPage() {
+  const mode = useMode()
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const entries = useQuery(balanceEntriesOf(mode, { asset: search.asset, ...pageQuery(search) }))
+  return (
+    <Page title="Balances" lead="What is yours in each coin, and every entry that made it so.">
+      <div className="stack large">
+        <Standings />
+        <Card title="Statement">
+          <div className="stack">
+            <search className="filters">
+              <select
+                className="input"
+                aria-label="Coin"
+                value={search.asset ?? ''}
+                onChange={(event) => {
+                  const asset = event.target.value === '' ? undefined : event.target.value
+                  void navigate({ search: (old) => ({ ...old, asset, after: undefined, before: undefined }) })
+                }}
+              >
+                <option value="">Every coin</option>
+                {COIN_NAMES.map((coin) => (
+                  <option key={coin} value={coin}>
+                    {COINS[coin].name}
+                  </option>
+                ))}
+              </select>
+            </search>
+            <DataTable
+              caption="Entries, newest first"
+              columns={COLUMNS}
+              read={entries}
+              empty={
+                <Empty title="No entries yet">
+                  <p>The first payment that comes makes the first.</p>
+                  <Link className="button plain" to="/invoices">
+                    Go to the invoices
+                  </Link>
+                </Empty>
+              }
+            />
+            <Pager list={entries.data} position={search} />
+          </div>
+        </Card>
+      </div>
+    </Page>
+  )
+}
+
+function Standings() {
+  const mode = useMode()
+  const balances = useQuery(balancesOf(mode))
+  if (balances.data === undefined)
+    return balances.error === null ? <Bones lines={2} /> : <ProblemNote error={balances.error} />
+  return (
+    <ul className="tiles">
+      {balances.data.data.map(({ asset, available, pending, suspense, reserved }) => (
+        <li key={asset}>
+          <span className="quiet">{COINS[asset].name}</span>
+          <strong>{coins(available, asset)}</strong>
+          <small className="quiet">
+            {[
+              pending === '0' ? '' : `${pending} on its way`,
+              suspense === '0' ? '' : `${suspense} waits for your decision`,
+              reserved === '0' ? '' : `${reserved} set aside for payouts`,
+            ]
+              .filter(Boolean)
+              .join(', ') || 'available'}
+          </small>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const ACCOUNTS: { readonly [account in BalanceEntry['account']]: string } = {
+  available: 'Available',
+  pending: 'On its way',
+  suspense: 'Waits for you',
+  reserved: 'Set aside',
+}
+
+const COLUMNS: readonly Column<BalanceEntry>[] = [
+  { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Account', cell: ({ account }) => ACCOUNTS[account] },
+  { title: 'Amount', align: 'end', cell: ({ amount, asset }) => coins(amount, asset) },
+  {
+    title: 'Then there',
+    align: 'end',
+    wide: true,
+    cell: ({ balance_after, asset }) => coins(balance_after, asset),
+  },
+  { title: 'Dollars', align: 'end', wide: true, cell: ({ usd_value }) => usd(usd_value) },
+  {
+    title: 'By',
+    wide: true,
+    cell: ({ invoice_id, type }) =>
+      invoice_id === null ? (
+        type
+      ) : (
+        <Link to="/invoices/$id" params={{ id: invoice_id }}>
+          …{invoice_id.slice(-8)}
+        </Link>
+      ),
+  },
+]

@@ -1,0 +1,130 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { assetsOf, paymentRulesOf, ratesOf } from '../api/reads.ts'
+import type { Asset, PaymentRules, UpdatePaymentRules } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useAccount, useMode } from '../app/session.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { Checkbox, Select } from '../parts/field.tsx'
+import { COIN_NAMES, COINS, type CoinName, usd } from '../parts/money.ts'
+import { Note, ProblemNote } from '../parts/note.tsx'
+import { Card, Page } from '../parts/page.tsx'
+import { Bones } from '../parts/table.tsx'
+
+export function CoinsPage() {
+  const mode = useMode()
+  const rules = useQuery(paymentRulesOf(mode))
+  const assets = useQuery(assetsOf(mode))
+  const error = rules.error ?? assets.error
+  return (
+    <Page title="Accepted coins" lead="What buyers can pay with, and what they are offered first.">
+      <ProblemNote error={error} />
+      {rules.data === undefined || assets.data === undefined ? (
+        error === null ? (
+          <Bones lines={6} />
+        ) : null
+      ) : (
+        <CoinForm key={JSON.stringify(rules.data)} rules={rules.data} assets={assets.data.data} />
+      )}
+    </Page>
+  )
+}
+
+function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Asset[] }) {
+  const mode = useMode()
+  const { isManager } = useAccount()
+  const rates = useQuery(ratesOf(mode))
+  const accepted = rules.accepted_assets ?? assets.map(({ asset }) => asset)
+  const [chosen, setChosen] = useState<ReadonlySet<CoinName>>(new Set(accepted))
+  const [first, setFirst] = useState<CoinName | ''>(rules.default_asset ?? '')
+  const save = useChange<UpdatePaymentRules, PaymentRules>(
+    (body) => ({ method: 'PATCH', path: '/payment-rules', body }),
+    { done: 'Saved. New invoices follow it.' },
+  )
+  const toggle = (coin: CoinName) =>
+    setChosen((old) => new Set(COIN_NAMES.filter((one) => (one === coin ? !old.has(one) : old.has(one)))))
+  const priceOf = (coin: CoinName): string => {
+    const rate = rates.data?.data.find(({ asset }) => asset === coin)
+    return rate?.usd_per_unit == null ? '' : `${usd(rate.usd_per_unit)} each`
+  }
+  return (
+    <form
+      className="stack large"
+      onSubmit={(event) => {
+        event.preventDefault()
+        save.mutate({
+          accepted_assets: COIN_NAMES.filter((coin) => chosen.has(coin)),
+          default_asset: first === '' || !chosen.has(first) ? null : first,
+        })
+      }}
+    >
+      <Card title="Coins">
+        {rules.accepted_assets === null ? (
+          <p className="quiet">You have not chosen yet: everything that runs on this server is accepted.</p>
+        ) : null}
+        <ul className="coin-list">
+          {COIN_NAMES.map((coin) => (
+            <li key={coin}>
+              <Checkbox
+                label={COINS[coin].name}
+                hint={priceOf(coin)}
+                checked={chosen.has(coin)}
+                disabled={!isManager}
+                onChange={() => toggle(coin)}
+              />
+              <Availability asset={assets.find(({ asset }) => asset === coin)} />
+            </li>
+          ))}
+        </ul>
+      </Card>
+      <Card title="Offered first">
+        <Select
+          label="Default coin"
+          hint="For invoices and links that name none."
+          value={first}
+          disabled={!isManager}
+          onChange={(event) => setFirst(COIN_NAMES.find((coin) => coin === event.target.value) ?? '')}
+        >
+          <option value="">Chosen by Paylink</option>
+          {COIN_NAMES.filter((coin) => chosen.has(coin)).map((coin) => (
+            <option key={coin} value={coin}>
+              {COINS[coin].name}
+            </option>
+          ))}
+        </Select>
+      </Card>
+      <ProblemNote error={save.error} />
+      {isManager ? (
+        <div className="actions">
+          <Button type="submit" look="primary" busy={save.isPending} disabled={chosen.size === 0}>
+            Save
+          </Button>
+        </div>
+      ) : (
+        <Note>An owner or admin can change this.</Note>
+      )}
+    </form>
+  )
+}
+
+function Availability({ asset }: { asset: Asset | undefined }) {
+  if (asset === undefined) return <Badge tone="quiet">Not accepted now</Badge>
+  if (!asset.available) {
+    return (
+      <span className="end-note">
+        <Badge tone="warn">Not available</Badge>
+        <small className="quiet">{asset.unavailable_reason}</small>
+      </span>
+    )
+  }
+  if (asset.network_status !== null && asset.network_status !== 'ok') {
+    return (
+      <span className="end-note">
+        <Badge tone="warn">{asset.network_status}</Badge>
+        <small className="quiet">{asset.network_reason}</small>
+      </span>
+    )
+  }
+  return <Badge tone="good">Available</Badge>
+}

@@ -1,0 +1,133 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { attemptsOf, endpointsOf, eventOf } from '../api/reads.ts'
+import type { Attempt, PaylinkEvent } from '../api/types.ts'
+import { useMode } from '../app/session.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Snippet } from '../parts/copy.tsx'
+import { eventWords } from '../parts/event-words.ts'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card, Facts, Page } from '../parts/page.tsx'
+import { QueueForm } from '../parts/queue-form.tsx'
+import { Bones, type Column, DataTable } from '../parts/table.tsx'
+import { momentWords, Time } from '../parts/time.tsx'
+
+const route = getRouteApi('/inside/developers/events/$id')
+
+export function EventPage() {
+  const { id } = route.useParams()
+  const mode = useMode()
+  const read = useQuery(eventOf(mode, id))
+  if (read.data === undefined) {
+    return (
+      <Page title="Event">
+        {read.error === null ? <Bones lines={6} /> : <ProblemNote error={read.error} />}
+      </Page>
+    )
+  }
+  return <Inspector event={read.data} />
+}
+
+function Inspector({ event }: { event: PaylinkEvent }) {
+  const { id, event_type, resource_id, sequence, request_id, created_at } = event
+  return (
+    <Page title={event_type} lead={eventWords(event_type)}>
+      <div className="stack large">
+        <Card title="Details">
+          <Facts
+            facts={[
+              ['Id', <code key="id">{id}</code>],
+              ['When', momentWords(created_at)],
+              [
+                'Of',
+                resource_id.startsWith('inv_') ? (
+                  <Link key="of" to="/invoices/$id" params={{ id: resource_id }}>
+                    {resource_id}
+                  </Link>
+                ) : (
+                  resource_id
+                ),
+              ],
+              ['Number', `${sequence} of this resource`],
+              [
+                'Caused by',
+                request_id === null ? 'the chain, or time' : <code key="request">{request_id}</code>,
+              ],
+            ]}
+          />
+        </Card>
+        <Attempts event={event} />
+        <Card title="Send it again">
+          <p className="quiet">
+            Under the same id, so that a receiver which has it already can tell. Subscriptions are not asked.
+          </p>
+          <QueueForm eventId={id} />
+        </Card>
+        <Card title="Payload">
+          <Snippet label="The body of the POST" code={JSON.stringify(event, null, 2)} />
+        </Card>
+        <Signature event={event} />
+      </div>
+    </Page>
+  )
+}
+
+function Attempts({ event }: { event: PaylinkEvent }) {
+  const mode = useMode()
+  const attempts = useQuery(attemptsOf(mode, event.id))
+  const endpoints = useQuery(endpointsOf(mode))
+  const urlOf = (id: string): string =>
+    endpoints.data?.data.find((endpoint) => endpoint.id === id)?.url ?? 'an endpoint that was removed'
+  const columns: readonly Column<Attempt>[] = [
+    { title: 'Try', cell: ({ number }) => number },
+    { title: 'To', cell: ({ endpoint_id }) => <span className="break">{urlOf(endpoint_id)}</span> },
+    {
+      title: 'Outcome',
+      cell: ({ code, http_status }) => (
+        <Badge tone={code === 'ok' ? 'good' : 'bad'}>
+          {http_status === null
+            ? code.replaceAll('_', ' ')
+            : `${http_status} ${code === 'ok' ? 'ok' : code.replaceAll('_', ' ')}`}
+        </Badge>
+      ),
+    },
+    { title: 'Took', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
+    { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  ]
+  return (
+    <Card title="Deliveries">
+      <DataTable
+        caption="Attempts to deliver it, newest first"
+        columns={columns}
+        read={attempts}
+        empty={
+          <p className="quiet">It was not sent to anybody: no verified endpoint subscribed to it then.</p>
+        }
+      />
+    </Card>
+  )
+}
+
+/** How a receiver checks it (spec §6.4), with this event's own bytes. */
+function Signature({ event }: { event: PaylinkEvent }) {
+  const seconds = Math.floor(Date.parse(event.created_at) / 1_000)
+  const body = JSON.stringify(event)
+  return (
+    <Card title="How it is signed">
+      <div className="stack">
+        <p>
+          Each attempt is signed anew. The header <code>paylink-signature</code> says when, in seconds, and
+          the signature: HMAC-SHA-256 in hexadecimal, keyed with the endpoint's whole secret,{' '}
+          <code>whsec_</code> included, over the time, a full stop, and the body exactly as it came. While a
+          secret rotates there is one <code>v1</code> for each.
+        </p>
+        <Snippet label="Header" code={`paylink-signature: t=${seconds},v1=<64 hexadecimal digits>`} />
+        <Snippet label="What is signed, with this event's time" code={`${seconds}.${body}`} />
+        <p className="quiet">
+          Compare in constant time, refuse what is older than five minutes, and remember{' '}
+          <code>paylink-event-id</code> so that a repeat does nothing twice.
+        </p>
+      </div>
+    </Card>
+  )
+}

@@ -1,0 +1,86 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { eventsOf } from '../api/reads.ts'
+import type { PaylinkEvent } from '../api/types.ts'
+import { useMode } from '../app/session.ts'
+import { EVENT_TYPES, eventWords } from '../parts/event-words.ts'
+import { Page } from '../parts/page.tsx'
+import { Pager, pageQuery } from '../parts/pager.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+
+const route = getRouteApi('/inside/developers/events')
+
+export function EventsPage() {
+  const mode = useMode()
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const events = useQuery(
+    eventsOf(mode, { event_type: search.type, resource_id: search.resource, ...pageQuery(search) }),
+  )
+  return (
+    <Page
+      title="Events"
+      lead="Everything your webhooks were told, word for word. Kept, so that nothing is ever lost."
+    >
+      <search className="filters">
+        <select
+          className="input"
+          aria-label="Kind of event"
+          value={search.type ?? ''}
+          onChange={(event) => {
+            const type = event.target.value === '' ? undefined : event.target.value
+            void navigate({ search: (old) => ({ ...old, type, after: undefined, before: undefined }) })
+          }}
+        >
+          <option value="">Every kind</option>
+          {EVENT_TYPES.map((type) => (
+            <option key={type} value={type}>
+              {type}
+            </option>
+          ))}
+        </select>
+        {search.resource === undefined ? null : (
+          <Link
+            className="button plain"
+            to="."
+            search={(old) => ({ ...old, resource: undefined, after: undefined, before: undefined })}
+          >
+            Only …{search.resource.slice(-8)} · show all
+          </Link>
+        )}
+      </search>
+      <DataTable
+        caption="Events, newest first"
+        columns={EVENT_COLUMNS}
+        read={events}
+        empty={
+          <Empty title="No events here">
+            <p>Every change of an invoice is one. Make an invoice, and the first stands here.</p>
+            <Link className="button primary" to="/invoices">
+              Go to the invoices
+            </Link>
+          </Empty>
+        }
+      />
+      <Pager list={events.data} position={search} />
+    </Page>
+  )
+}
+
+export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
+  {
+    title: 'Event',
+    cell: ({ id, event_type }) => (
+      <Link to="/developers/events/$id" params={{ id }} className="row-link" preload="intent">
+        {event_type}
+      </Link>
+    ),
+  },
+  { title: 'In words', wide: true, cell: ({ event_type }) => eventWords(event_type) },
+  {
+    title: 'Of',
+    cell: ({ resource_id }) => <code>…{resource_id.slice(-8)}</code>,
+  },
+  { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
+]

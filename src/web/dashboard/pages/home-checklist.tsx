@@ -1,0 +1,209 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import { SCOPES } from '../../../wire/scopes.ts'
+import { apiKeysOf, assetsOf, endpointsOf, eventsOf, invoicesOf } from '../api/reads.ts'
+import type {
+  CreateApiKey,
+  CreatedApiKey,
+  CreateInvoice,
+  Invoice,
+  Scenario,
+  TestPayment,
+} from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useAccount, useMode } from '../app/session.ts'
+import { Button } from '../parts/button.tsx'
+import { CopyField, Snippet } from '../parts/copy.tsx'
+import { Icon } from '../parts/icons.tsx'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card } from '../parts/page.tsx'
+
+const FIRST_INVOICE = { usd_amount: '25.00', external_reference: 'order-1001' }
+
+/** The way from nothing to the first paid invoice, ticked off by what really happened. */
+export function Checklist() {
+  const mode = useMode()
+  const keys = useQuery(apiKeysOf(mode, { limit: '1' }))
+  const invoices = useQuery(invoicesOf(mode, { limit: '1' }))
+  const paid = useQuery(eventsOf(mode, { event_type: 'invoice.paid', limit: '1' }))
+  const endpoints = useQuery(endpointsOf(mode))
+  const [key, setKey] = useState<string | null>(null)
+  const reads = [keys, invoices, paid, endpoints]
+  if (reads.some(({ data }) => data === undefined)) return null
+  const has = (read: { data: { data: readonly unknown[] } | undefined }) => (read.data?.data.length ?? 0) > 0
+  const isVerified = endpoints.data?.data.some(({ status }) => status === 'enabled') === true
+  const done = [has(keys), has(invoices), has(paid), isVerified]
+  // Who has all of it needs no list; a key just made is shown until they leave.
+  if (done.every(Boolean) && key === null) return null
+  const first = invoices.data?.data[0]
+  return (
+    <Card title={mode === 'test' ? 'Your first payment, in five minutes' : 'Go live'}>
+      <p className="quiet" role="status">
+        {done.filter(Boolean).length} of {done.length} done
+      </p>
+      <ol className="checklist">
+        <Step title="Make an API key" isDone={done[0] === true}>
+          <KeyStep secret={key} hasKey={has(keys)} onMade={setKey} />
+        </Step>
+        <Step title="Make your first invoice" isDone={done[1] === true}>
+          <InvoiceStep secret={key} />
+        </Step>
+        <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done[2] === true}>
+          {first === undefined ? <p className="quiet">First the invoice.</p> : <PayStep invoice={first} />}
+        </Step>
+        <Step title="Hear of it in your shop" isDone={isVerified}>
+          <WebhookStep />
+        </Step>
+      </ol>
+      {paid.data?.data[0] === undefined ? null : <FirstPaid eventId={paid.data.data[0].id} />}
+    </Card>
+  )
+}
+
+function Step({ title, isDone, children }: { title: string; isDone: boolean; children: ReactNode }) {
+  return (
+    <li className={isDone ? 'done' : undefined}>
+      <span className="tick">{isDone ? <Icon name="check" /> : null}</span>
+      <div className="stack">
+        <h3>
+          {title}
+          {isDone ? <span className="unseen">, done</span> : null}
+        </h3>
+        {children}
+      </div>
+    </li>
+  )
+}
+
+function KeyStep({
+  secret,
+  hasKey,
+  onMade,
+}: {
+  secret: string | null
+  hasKey: boolean
+  onMade: (key: string) => void
+}) {
+  const { isManager } = useAccount()
+  const make = useChange<CreateApiKey, CreatedApiKey>((body) => ({ path: '/api-keys', body }), {
+    done: 'The key is made. Copy it now: it is shown once.',
+    onDone: ({ key }) => onMade(key),
+  })
+  if (secret !== null) return <CopyField label="Your key, shown this once" text={secret} />
+  if (hasKey) return <p className="quiet">You have one. It is under Developers, API keys.</p>
+  if (!isManager) return <p className="quiet">Ask an owner or admin of this shop for one.</p>
+  return (
+    <>
+      <p className="quiet">Your server shows it with every request.</p>
+      <div className="actions">
+        <Button
+          look="primary"
+          busy={make.isPending}
+          onClick={() => make.mutate({ name: 'First key', scopes: [...SCOPES] })}
+        >
+          Make a key
+        </Button>
+      </div>
+      <ProblemNote error={make.error} />
+    </>
+  )
+}
+
+function InvoiceStep({ secret }: { secret: string | null }) {
+  const mode = useMode()
+  const assets = useQuery(assetsOf(mode))
+  const asset = assets.data?.data.find(({ available }) => available)?.asset
+  const body: CreateInvoice = asset === undefined ? FIRST_INVOICE : { ...FIRST_INVOICE, asset }
+  const make = useChange<CreateInvoice, Invoice>((input) => ({ path: '/invoices', body: input }), {
+    done: 'The invoice is made.',
+  })
+  const key = secret ?? (mode === 'test' ? 'sk_test_…' : 'sk_live_…')
+  return (
+    <>
+      <Snippet
+        label="From your server"
+        code={`curl ${window.location.origin}/api/v1/invoices \\
+  -H 'authorization: Bearer ${key}' \\
+  -H 'content-type: application/json' \\
+  -d '${JSON.stringify(body)}'`}
+      />
+      <div className="actions">
+        <Button busy={make.isPending} onClick={() => make.mutate(body)}>
+          Or make it here
+        </Button>
+      </div>
+      <ProblemNote error={make.error} />
+    </>
+  )
+}
+
+function PayStep({ invoice }: { invoice: Invoice }) {
+  const mode = useMode()
+  const pay = useChange<Scenario, TestPayment>(
+    (scenario) => ({ path: `/test/invoices/${invoice.id}/pay`, body: { scenario } }),
+    { done: 'The test payment is on its way.' },
+  )
+  return (
+    <>
+      <p className="quiet">
+        {mode === 'test'
+          ? 'The sandbox is a chain of its own: a payment takes a second or two, and everything after it is real.'
+          : 'Send your buyer the link of the invoice.'}
+      </p>
+      <div className="actions">
+        {mode === 'test' && invoice.status === 'awaiting_payment' ? (
+          <Button look="primary" busy={pay.isPending} onClick={() => pay.mutate('exact')}>
+            Pay with test coins
+          </Button>
+        ) : null}
+        <a className="button plain" href={invoice.checkout_url} target="_blank" rel="noopener">
+          See what your buyer sees
+        </a>
+        <Link className="button plain" to="/invoices/$id" params={{ id: invoice.id }}>
+          Open the invoice
+        </Link>
+      </div>
+      <ProblemNote error={pay.error} />
+    </>
+  )
+}
+
+function WebhookStep() {
+  const mode = useMode()
+  return (
+    <>
+      <p className="quiet">
+        Paylink tells your server of every change, signed, and again until it has heard.
+        {mode === 'test' ? ' On your own machine one command stands in for an endpoint:' : ''}
+      </p>
+      {mode === 'test' ? (
+        <Snippet
+          label="In the folder of Paylink"
+          code="npm run -s paylink -- listen --forward-to http://localhost:4000/webhooks"
+        />
+      ) : null}
+      <div className="actions">
+        <Link className="button plain" to="/developers/webhooks">
+          Add a webhook endpoint
+        </Link>
+      </div>
+    </>
+  )
+}
+
+function FirstPaid({ eventId }: { eventId: string }) {
+  return (
+    <div className="note good" role="status">
+      <Icon name="check" />
+      <div>
+        <p>
+          <strong>invoice.paid</strong> happened: the money is on your balance.{' '}
+          <Link to="/developers/events/$id" params={{ id: eventId }}>
+            Look at the event
+          </Link>
+        </p>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,71 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { balancesOf, invoicesOf } from '../api/reads.ts'
+import type { Invoice } from '../api/types.ts'
+import { useMode } from '../app/session.ts'
+import { StatusBadge } from '../parts/badge.tsx'
+import { coins, usd } from '../parts/money.ts'
+import { Card, Page } from '../parts/page.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+import { Checklist } from './home-checklist.tsx'
+
+export function HomePage() {
+  const mode = useMode()
+  const latest = useQuery(invoicesOf(mode, { limit: '5' }))
+  const balances = useQuery(balancesOf(mode))
+  const held = (balances.data?.data ?? []).filter(
+    ({ available, pending }) => available !== '0' || pending !== '0',
+  )
+  return (
+    <Page
+      title="Home"
+      lead={mode === 'test' ? 'Try everything here: test coins, test keys, test webhooks.' : undefined}
+    >
+      <div className="stack large">
+        <Checklist />
+        {held.length === 0 ? null : (
+          <Card title="Balances" actions={<Link to="/balances">Statement</Link>}>
+            <ul className="tiles">
+              {held.map(({ asset, available, pending }) => (
+                <li key={asset}>
+                  <strong>{coins(available, asset)}</strong>
+                  <span className="quiet">
+                    {pending === '0' ? 'available' : `available, ${pending} on its way`}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </Card>
+        )}
+        <Card title="Latest invoices" actions={<Link to="/invoices">All invoices</Link>}>
+          <DataTable caption="Latest invoices" columns={COLUMNS} read={latest} empty={<NoInvoices />} />
+        </Card>
+      </div>
+    </Page>
+  )
+}
+
+const NoInvoices = () => (
+  <Empty title="No invoices yet">
+    <p>They appear here the moment they are made.</p>
+  </Empty>
+)
+
+const COLUMNS: readonly Column<Invoice>[] = [
+  {
+    title: 'Invoice',
+    cell: ({ id, external_reference, order_reference }) => (
+      <Link to="/invoices/$id" params={{ id }} preload="intent">
+        {external_reference ?? order_reference ?? `…${id.slice(-8)}`}
+      </Link>
+    ),
+  },
+  { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    title: 'Amount',
+    align: 'end',
+    cell: ({ usd_amount, amount, asset }) => (usd_amount === null ? coins(amount, asset) : usd(usd_amount)),
+  },
+  { title: 'Made', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+]

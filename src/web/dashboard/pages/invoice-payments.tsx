@@ -1,0 +1,57 @@
+import type { Invoice, Payment } from '../api/types.ts'
+import { Badge, PAYMENT_WORDS } from '../parts/badge.tsx'
+import { CopyButton } from '../parts/copy.tsx'
+import { coins, explorerUrl } from '../parts/money.ts'
+import { Card } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+
+/** What came, and how final it is. */
+export function Payments({ invoice }: { invoice: Invoice }) {
+  const { payments, address, asset, livemode } = invoice
+  return (
+    <Card title="Payments">
+      {payments.length === 0 ? (
+        <p className="quiet">Nothing has come yet to {address}.</p>
+      ) : (
+        <ul className="payments">
+          {payments.map((payment) => (
+            <li key={payment.id}>
+              <div className="payment-head">
+                <strong>{coins(payment.amount, payment.asset)}</strong>
+                <Badge tone={PAYMENT_WORDS[payment.status].tone}>{PAYMENT_WORDS[payment.status].words}</Badge>
+                {payment.late ? <Badge tone="warn">Late</Badge> : null}
+                {payment.asset === asset ? null : <Badge tone="warn">Another coin</Badge>}
+                <span className="quiet end">
+                  <Time at={payment.detected_at} />
+                </span>
+              </div>
+              <p className="quiet">{finalityWords(payment)}</p>
+              <div className="txid">
+                <code>{payment.txid}</code>
+                <CopyButton text={payment.txid} />
+                {livemode ? (
+                  <a
+                    href={explorerUrl(payment.asset, payment.txid)}
+                    target="_blank"
+                    rel="noopener noreferrer"
+                  >
+                    Explorer
+                  </a>
+                ) : null}
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+function finalityWords({ status, confirmations, confirmations_required, finality }: Payment): string {
+  if (status === 'replaced') return 'Another transaction took its coins. It pays you nothing.'
+  if (status === 'reorged') return 'Its block left the chain. It may come back in another.'
+  if (confirmations_required !== null) return `${confirmations} of ${confirmations_required} confirmations`
+  return status === 'confirmed'
+    ? `The chain calls it ${finality}.`
+    : `Waits for the chain to call it ${finality}.`
+}

@@ -1,0 +1,159 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { eventsOf, invoiceOf } from '../api/reads.ts'
+import type { Invoice } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useMode } from '../app/session.ts'
+import { StatusBadge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { Confirm } from '../parts/confirm.tsx'
+import { CopyField, Snippet } from '../parts/copy.tsx'
+import { coins, usd } from '../parts/money.ts'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card, Facts, Page } from '../parts/page.tsx'
+import { Bones } from '../parts/table.tsx'
+import { TestPayCard } from '../parts/test-pay.tsx'
+import { momentWords, Time } from '../parts/time.tsx'
+import { Payments } from './invoice-payments.tsx'
+import { Timeline } from './invoice-timeline.tsx'
+import { Resolution } from './resolution.tsx'
+
+const route = getRouteApi('/inside/invoices/$id')
+const CANCELLABLE = new Set(['awaiting_payment', 'expired'])
+const OPEN = new Set(['awaiting_payment', 'payment_detected', 'confirming', 'partially_paid'])
+
+export function InvoicePage() {
+  const { id } = route.useParams()
+  const mode = useMode()
+  const read = useQuery(invoiceOf(mode, id))
+  if (read.data === undefined) {
+    return (
+      <Page title="Invoice">
+        {read.error === null ? <Bones lines={6} /> : <ProblemNote error={read.error} />}
+      </Page>
+    )
+  }
+  return <Shown invoice={read.data} />
+}
+
+function Shown({ invoice }: { invoice: Invoice }) {
+  const mode = useMode()
+  const events = useQuery(eventsOf(mode, { resource_id: invoice.id, limit: '50' }))
+  const name = invoice.external_reference ?? invoice.order_reference ?? `Invoice …${invoice.id.slice(-8)}`
+  return (
+    <Page title={name} lead={<StatusBadge status={invoice.status} />} actions={<Actions invoice={invoice} />}>
+      <div className="columns">
+        <div className="stack large">
+          <Resolution invoice={invoice} />
+          <Card title="Amount">
+            <div className="amount-row">
+              <strong className="big-number">
+                {invoice.usd_amount === null ? coins(invoice.amount, invoice.asset) : usd(invoice.usd_amount)}
+              </strong>
+              <span className="quiet">{coins(invoice.amount, invoice.asset)}</span>
+            </div>
+            <Facts facts={amountFacts(invoice)} />
+          </Card>
+          <Payments invoice={invoice} />
+          {mode === 'test' && OPEN.has(invoice.status) ? <TestPayCard invoice={invoice} /> : null}
+          <Card title="Everything the API tells of it">
+            <details>
+              <summary>Raw JSON</summary>
+              <Snippet label={`GET /api/v1/invoices/${invoice.id}`} code={JSON.stringify(invoice, null, 2)} />
+            </details>
+          </Card>
+        </div>
+        <div className="stack large">
+          <Card title="What happened">
+            <Timeline invoice={invoice} events={events.data?.data ?? []} />
+          </Card>
+          <Card title="Details">
+            <Facts facts={detailFacts(invoice)} />
+          </Card>
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
+  const { asset, amount_detected, amount_confirmed, amount_remaining, rate } = invoice
+  return [
+    ['Seen', coins(amount_detected, asset)],
+    ['Final', coins(amount_confirmed, asset)],
+    ['Still to pay', coins(amount_remaining, asset)],
+    ...(rate === null
+      ? []
+      : [
+          [
+            'Price',
+            `${usd(rate.usd_per_unit)} by ${rate.sources.map(({ name }) => name).join(', ')}`,
+          ] as const,
+        ]),
+  ]
+}
+
+function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
+  const { customer_email, external_reference, order_reference, payment_link_id, metadata } = invoice
+  return [
+    ['Id', <code key="id">{invoice.id}</code>],
+    ['Made', <Time key="made" at={invoice.created_at} />],
+    ['Deadline', momentWords(invoice.expires_at)],
+    ...(customer_email === null ? [] : [['Buyer', customer_email] as const]),
+    ...(external_reference === null ? [] : [['Your reference', external_reference] as const]),
+    ...(order_reference === null ? [] : [['Order', order_reference] as const]),
+    ...(payment_link_id === null
+      ? []
+      : [
+          [
+            'Payment link',
+            <Link key="link" to="/links/$id" params={{ id: payment_link_id }}>
+              Open
+            </Link>,
+          ] as const,
+        ]),
+    ...Object.entries(metadata ?? {}).map(
+      ([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const,
+    ),
+  ]
+}
+
+function Actions({ invoice }: { invoice: Invoice }) {
+  const [isAsking, setIsAsking] = useState(false)
+  const cancel = useChange<void, Invoice>(() => ({ path: `/invoices/${invoice.id}/cancel` }), {
+    done: 'The invoice is cancelled.',
+  })
+  return (
+    <>
+      {invoice.checkout_url === undefined ? null : (
+        <a className="button plain" href={invoice.checkout_url} target="_blank" rel="noopener">
+          Open checkout
+        </a>
+      )}
+      {CANCELLABLE.has(invoice.status) ? (
+        <Button onClick={() => setIsAsking(true)}>Cancel invoice</Button>
+      ) : null}
+      {isAsking ? (
+        <Confirm
+          title="Cancel this invoice?"
+          action="Cancel the invoice"
+          danger
+          onConfirm={() => cancel.mutateAsync()}
+          onClose={() => setIsAsking(false)}
+        >
+          <p>
+            Your buyer can no longer pay it, and it cannot be opened again. Money that is already on its way
+            is not lost: it will be under Needs attention.
+          </p>
+        </Confirm>
+      ) : null}
+    </>
+  )
+}
+
+export function PayLink({ invoice }: { invoice: Invoice }) {
+  return invoice.checkout_url === undefined ? null : (
+    <CopyField label="Link for the buyer" text={invoice.checkout_url} />
+  )
+}

@@ -1,0 +1,168 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { invoicesOf } from '../api/reads.ts'
+import type { Invoice, InvoiceStatus } from '../api/types.ts'
+import { useMode } from '../app/session.ts'
+import { STATUS_WORDS, StatusBadge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { Icon } from '../parts/icons.tsx'
+import { COIN_NAMES, COINS, coins, usd } from '../parts/money.ts'
+import { Page } from '../parts/page.tsx'
+import { Pager, pageQuery } from '../parts/pager.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+import { NewInvoiceDialog } from './new-invoice.tsx'
+
+const route = getRouteApi('/inside/invoices')
+type Search = ReturnType<typeof route.useSearch>
+
+/** The filters of the address as the API takes them. A day means the whole of it, in UTC. */
+const filterOf = ({ status, asset, q, from, to }: Search) => ({
+  status,
+  asset,
+  q,
+  created_after: from === undefined ? undefined : dayEdge(from, -1),
+  created_before: to === undefined ? undefined : dayEdge(to, 24 * 3_600_000),
+})
+
+function dayEdge(day: string, offsetMs: number): string | undefined {
+  const at = Date.parse(`${day}T00:00:00.000Z`)
+  return Number.isNaN(at) ? undefined : new Date(at + offsetMs).toISOString()
+}
+
+export function InvoicesPage() {
+  const mode = useMode()
+  const search = route.useSearch()
+  const [isMaking, setIsMaking] = useState(false)
+  const invoices = useQuery(invoicesOf(mode, { ...filterOf(search), ...pageQuery(search) }))
+  const { status, asset, q, from, to } = search
+  const isFiltered = [status, asset, q, from, to].some((value) => value !== undefined)
+  return (
+    <Page
+      title="Invoices"
+      actions={
+        <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
+          New invoice
+        </Button>
+      }
+    >
+      <Filters key={JSON.stringify([q, from, to])} search={search} />
+      <DataTable
+        caption="Invoices, newest first"
+        columns={COLUMNS}
+        read={invoices}
+        empty={isFiltered ? <NothingFound /> : <NothingYet onMake={() => setIsMaking(true)} />}
+      />
+      <Pager list={invoices.data} position={search} />
+      {isMaking ? <NewInvoiceDialog onClose={() => setIsMaking(false)} /> : null}
+    </Page>
+  )
+}
+
+function Filters({ search }: { search: Search }) {
+  const navigate = route.useNavigate()
+  const [text, setText] = useState(search.q ?? '')
+  const apply = (change: Partial<Search>) =>
+    navigate({ search: (old) => ({ ...old, ...change, after: undefined, before: undefined }) })
+  const orNothing = (value: string): string | undefined => (value === '' ? undefined : value)
+  return (
+    <search className="filters">
+      <form
+        className="search-box"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void apply({ q: orNothing(text.trim()) })
+        }}
+      >
+        <Icon name="search" />
+        <input
+          className="input"
+          type="search"
+          aria-label="Search invoices"
+          placeholder="Id, reference, e-mail, address, transaction"
+          value={text}
+          maxLength={255}
+          onChange={(event) => setText(event.target.value)}
+          onBlur={() => {
+            if (text.trim() !== (search.q ?? '')) void apply({ q: orNothing(text.trim()) })
+          }}
+        />
+      </form>
+      <select
+        className="input"
+        aria-label="Status"
+        value={search.status ?? ''}
+        onChange={(event) => void apply({ status: orNothing(event.target.value) })}
+      >
+        <option value="">Every status</option>
+        {(Object.keys(STATUS_WORDS) as InvoiceStatus[]).map((status) => (
+          <option key={status} value={status}>
+            {STATUS_WORDS[status].words}
+          </option>
+        ))}
+      </select>
+      <select
+        className="input"
+        aria-label="Coin"
+        value={search.asset ?? ''}
+        onChange={(event) => void apply({ asset: orNothing(event.target.value) })}
+      >
+        <option value="">Every coin</option>
+        {COIN_NAMES.map((coin) => (
+          <option key={coin} value={coin}>
+            {COINS[coin].name}
+          </option>
+        ))}
+      </select>
+      <input
+        className="input"
+        type="date"
+        aria-label="Made from"
+        value={search.from ?? ''}
+        onChange={(event) => void apply({ from: orNothing(event.target.value) })}
+      />
+      <input
+        className="input"
+        type="date"
+        aria-label="Made until"
+        value={search.to ?? ''}
+        onChange={(event) => void apply({ to: orNothing(event.target.value) })}
+      />
+    </search>
+  )
+}
+
+const NothingFound = () => (
+  <Empty title="Nothing matches">
+    <p>Take a filter away, or search for another part of an id, reference or e-mail address.</p>
+    <Link className="button plain" to="/invoices" search={(old) => ({ mode: old.mode })}>
+      Show all invoices
+    </Link>
+  </Empty>
+)
+
+const NothingYet = ({ onMake }: { onMake: () => void }) => (
+  <Empty title="No invoices yet">
+    <p>Your server makes them by the API, a payment link makes one for every buyer, or you make one here.</p>
+    <Button look="primary" onClick={onMake}>
+      Make an invoice
+    </Button>
+  </Empty>
+)
+
+const COLUMNS: readonly Column<Invoice>[] = [
+  {
+    title: 'Invoice',
+    cell: ({ id, external_reference, order_reference }) => (
+      <Link to="/invoices/$id" params={{ id }} preload="intent" className="row-link">
+        {external_reference ?? order_reference ?? `…${id.slice(-8)}`}
+      </Link>
+    ),
+  },
+  { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  { title: 'Dollars', align: 'end', cell: ({ usd_amount }) => usd(usd_amount) },
+  { title: 'Coins', align: 'end', wide: true, cell: ({ amount, asset }) => coins(amount, asset) },
+  { title: 'Buyer', wide: true, cell: ({ customer_email }) => customer_email ?? '–' },
+  { title: 'Made', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+]

@@ -1,0 +1,184 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { linkOf, sessionsOf } from '../api/reads.ts'
+import type { CheckoutSession, CreateCheckoutSession, PaymentLink, UpdatePaymentLink } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useMode } from '../app/session.ts'
+import { useToast } from '../app/toasts.tsx'
+import { Badge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { CopyField, Snippet } from '../parts/copy.tsx'
+import { Field } from '../parts/field.tsx'
+import { COINS, usd } from '../parts/money.ts'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card, Facts, Page } from '../parts/page.tsx'
+import { Pager, pageQuery } from '../parts/pager.tsx'
+import { Bones, type Column, DataTable } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+
+const route = getRouteApi('/inside/links/$id')
+
+export function LinkPage() {
+  const { id } = route.useParams()
+  const mode = useMode()
+  const read = useQuery(linkOf(mode, id))
+  if (read.data === undefined) {
+    return (
+      <Page title="Payment link">
+        {read.error === null ? <Bones lines={5} /> : <ProblemNote error={read.error} />}
+      </Page>
+    )
+  }
+  const link = read.data
+  return (
+    <Page
+      title={link.name}
+      lead={link.active ? <Badge tone="good">Active</Badge> : <Badge tone="quiet">Off</Badge>}
+      actions={<Switch link={link} />}
+    >
+      <div className="stack large">
+        <Card title="Give it to buyers">
+          <div className="stack">
+            <CopyField label="Link" text={link.url} />
+            <Snippet
+              label="A button on your page"
+              code={`<script src="${window.location.origin}/embed.js" async></script>
+<div data-ulasend-link="${link.slug}" data-label="Pay with crypto"></div>`}
+            />
+          </div>
+        </Card>
+        <Card title="Details">
+          <Facts
+            facts={[
+              ['Amount', link.usd_amount === null ? 'Given with each order' : usd(link.usd_amount)],
+              ['Dynamic amount', link.allow_dynamic_amount ? 'Yes' : 'No'],
+              ['Coin to begin with', link.asset === null ? 'Your default' : COINS[link.asset].name],
+              [
+                'Time to pay',
+                link.duration_minutes === null ? 'Your default' : `${link.duration_minutes} minutes`,
+              ],
+              ['Id', <code key="id">{link.id}</code>],
+              ['Made', <Time key="made" at={link.created_at} />],
+            ]}
+          />
+        </Card>
+        {link.allow_dynamic_amount ? <Sessions link={link} /> : null}
+      </div>
+    </Page>
+  )
+}
+
+/** On or off: nothing is lost by either, so that it is done at once and can be undone. */
+function Switch({ link }: { link: PaymentLink }) {
+  const toast = useToast()
+  const change = useChange<UpdatePaymentLink, PaymentLink>(
+    (body) => ({ method: 'PATCH', path: `/payment-links/${link.id}`, body }),
+    {
+      onDone: ({ active }) =>
+        toast(active ? 'The link is on.' : 'The link is off. Checkouts under way are still paid.', {
+          label: 'Undo',
+          run: () => change.mutate({ active: !active }),
+        }),
+    },
+  )
+  return (
+    <>
+      <a className="button plain" href={link.url} target="_blank" rel="noopener">
+        Open it
+      </a>
+      <Button busy={change.isPending} onClick={() => change.mutate({ active: !link.active })}>
+        {link.active ? 'Turn off' : 'Turn on'}
+      </Button>
+      <ProblemNote error={change.error} />
+    </>
+  )
+}
+
+const SESSION_TONES = { active: 'busy', completed: 'good', expired: 'quiet', cancelled: 'quiet' } as const
+const SESSION_COLUMNS: readonly Column<CheckoutSession>[] = [
+  {
+    title: 'Order',
+    cell: ({ order_reference, invoice_id }) =>
+      invoice_id === null ? (
+        <span className="break">{order_reference}</span>
+      ) : (
+        <Link to="/invoices/$id" params={{ id: invoice_id }} className="row-link">
+          {order_reference}
+        </Link>
+      ),
+  },
+  { title: 'State', cell: ({ status }) => <Badge tone={SESSION_TONES[status]}>{status}</Badge> },
+  { title: 'Total', align: 'end', cell: ({ usd_amount }) => usd(usd_amount) },
+  { title: 'Until', wide: true, cell: ({ expires_at }) => <Time at={expires_at} /> },
+]
+
+/** One checkout an order: made by the shop's server, or here to try it. */
+function Sessions({ link }: { link: PaymentLink }) {
+  const mode = useMode()
+  const position = route.useSearch()
+  const sessions = useQuery(sessionsOf(mode, link.id, pageQuery(position)))
+  return (
+    <Card title="Checkout sessions">
+      <div className="stack">
+        <NewSession link={link} />
+        <DataTable
+          caption="Checkout sessions, newest first"
+          columns={SESSION_COLUMNS}
+          read={sessions}
+          empty={
+            <Snippet
+              label="From your server: one session for each order"
+              code={`curl ${window.location.origin}/api/v1/payment-links/${link.id}/checkout-sessions \\
+  -H 'authorization: Bearer sk_${mode}_…' -H 'content-type: application/json' \\
+  -d '{"order_reference":"order-1001","usd_amount":"49.99"}'`}
+            />
+          }
+        />
+        <Pager list={sessions.data} position={position} />
+      </div>
+    </Card>
+  )
+}
+
+function NewSession({ link }: { link: PaymentLink }) {
+  const [order, setOrder] = useState('')
+  const [total, setTotal] = useState('')
+  const make = useChange<CreateCheckoutSession, CheckoutSession>(
+    (body) => ({ path: `/payment-links/${link.id}/checkout-sessions`, body }),
+    {
+      done: ({ replayed }) => (replayed ? 'That order has this checkout already.' : 'The checkout is made.'),
+    },
+  )
+  return (
+    <form
+      className="row-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        make.mutate({ order_reference: order, usd_amount: total.trim() })
+      }}
+    >
+      <Field
+        label="Order"
+        required
+        maxLength={255}
+        value={order}
+        onChange={(event) => setOrder(event.target.value)}
+      />
+      <Field
+        label="Total in US dollars"
+        inputMode="decimal"
+        required
+        value={total}
+        onChange={(event) => setTotal(event.target.value)}
+      />
+      <Button type="submit" busy={make.isPending}>
+        Make a checkout
+      </Button>
+      <ProblemNote error={make.error} />
+      {make.data === undefined ? null : (
+        <CopyField label="Send the buyer here" text={make.data.checkout_url} />
+      )}
+    </form>
+  )
+}

@@ -1,0 +1,49 @@
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { people } from '../api/people.ts'
+import { useEnter } from '../app/enter.ts'
+import { Button } from '../parts/button.tsx'
+import { Door } from '../parts/door.tsx'
+import { Field } from '../parts/field.tsx'
+import { ProblemNote } from '../parts/note.tsx'
+
+/** For whoever is signed in and belongs to no shop. */
+export function NewShopPage() {
+  const [name, setName] = useState('')
+  const enter = useEnter()
+  const open = useMutation({ mutationFn: () => people.openShop(name.trim()), onSuccess: () => enter() })
+  return (
+    <Door
+      title="Open a shop"
+      lead="You belong to no shop yet. Open one, or follow the link of an invitation."
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          open.mutate()
+        }}
+      >
+        <Field
+          label="Shop name"
+          name="shop"
+          required
+          maxLength={120}
+          hint="Your buyers see it. You can change it later."
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <ProblemNote error={open.error} />
+        <Button type="submit" look="primary" busy={open.isPending}>
+          Open my shop
+        </Button>
+      </form>
+      <p className="door-links">
+        <Link to="/sign-in" search={{}}>
+          Sign in as somebody else
+        </Link>
+      </p>
+    </Door>
+  )
+}

@@ -1,0 +1,70 @@
+import { useState } from 'react'
+import type { Invoice } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { Button } from '../parts/button.tsx'
+import { CopyField } from '../parts/copy.tsx'
+import { Field } from '../parts/field.tsx'
+import { coins } from '../parts/money.ts'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card } from '../parts/page.tsx'
+
+/** Whether somebody has to decide about an invoice. */
+export const needsDecision = ({ status, review_reason }: Invoice): boolean =>
+  review_reason !== null || status === 'manual_review' || status === 'partially_paid' || status === 'overpaid'
+
+const REASONS: { readonly [reason in NonNullable<Invoice['review_reason']>]: string } = {
+  wrong_asset: 'Money came in another coin than the invoice asks for.',
+  late: 'Money came after the deadline, when the price no longer held.',
+  cancelled: 'Money came for an invoice that you had cancelled.',
+  after_settlement: 'More money came after the invoice was paid.',
+  reorged: 'The chain took back a payment that had been final.',
+}
+
+function reasonWords({ status, review_reason, amount_remaining, asset }: Invoice): string {
+  if (review_reason !== null) return REASONS[review_reason]
+  if (status === 'partially_paid')
+    return `${coins(amount_remaining, asset)} is missing. The buyer can send the rest to the same address.`
+  if (status === 'overpaid') return 'The buyer sent more than was asked for.'
+  return 'Somebody has to look at this invoice.'
+}
+
+/** What waits for a decision on this invoice, and the two ways to decide. */
+export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; withTitle?: boolean }) {
+  const [note, setNote] = useState('')
+  const resolve = useChange<'accept' | 'dismiss', Invoice>(
+    (resolution) => ({
+      path: `/invoices/${invoice.id}/resolve`,
+      body: { resolution, ...(note === '' ? {} : { note }) },
+    }),
+    {
+      done: ({ status }) =>
+        status === 'paid' ? 'Accepted: the invoice is paid.' : 'Closed: the payments stand as they are.',
+    },
+  )
+  if (!needsDecision(invoice)) return null
+  const body = (
+    <div className="stack">
+      <p>{reasonWords(invoice)}</p>
+      {invoice.status === 'partially_paid' && invoice.checkout_url !== undefined ? (
+        <CopyField label="Link to pay the rest" text={invoice.checkout_url} />
+      ) : null}
+      <Field
+        label="Note for your records"
+        hint="Optional."
+        maxLength={1000}
+        value={note}
+        onChange={(event) => setNote(event.target.value)}
+      />
+      <ProblemNote error={resolve.error} />
+      <div className="actions">
+        <Button look="primary" busy={resolve.isPending} onClick={() => resolve.mutate('accept')}>
+          Accept as paid
+        </Button>
+        <Button busy={resolve.isPending} onClick={() => resolve.mutate('dismiss')}>
+          Dismiss
+        </Button>
+      </div>
+    </div>
+  )
+  return withTitle ? <Card title="Waits for your decision">{body}</Card> : body
+}

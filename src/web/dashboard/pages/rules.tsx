@@ -1,0 +1,290 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { paymentRulesOf } from '../api/reads.ts'
+import type { PaymentRules, UpdatePaymentRules } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useAccount, useMode } from '../app/session.ts'
+import { Button } from '../parts/button.tsx'
+import { Checkbox, Field, Select } from '../parts/field.tsx'
+import { COIN_NAMES, COINS, type CoinName } from '../parts/money.ts'
+import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
+import { Card, Page } from '../parts/page.tsx'
+import { Bones } from '../parts/table.tsx'
+import { isWindow, WINDOW_WORDS, WINDOWS } from '../parts/windows.ts'
+
+export function RulesPage() {
+  const mode = useMode()
+  const rules = useQuery(paymentRulesOf(mode))
+  return (
+    <Page
+      title="Payment rules"
+      lead="They hold for new invoices. What was made keeps the rules it was made under."
+    >
+      {rules.data === undefined ? (
+        rules.error === null ? (
+          <Bones lines={6} />
+        ) : (
+          <ProblemNote error={rules.error} />
+        )
+      ) : (
+        <RulesForm key={JSON.stringify(rules.data)} rules={rules.data} />
+      )}
+    </Page>
+  )
+}
+
+const WORDS = ['safe', 'finalized'] as const
+type Tier = number | (typeof WORDS)[number]
+type Tiers = [Tier, Tier, Tier]
+type Form = {
+  readonly minutes: number
+  readonly under: PaymentRules['tolerance_under']
+  readonly over: PaymentRules['tolerance_over']
+  readonly reopen: boolean
+  readonly minimums: { readonly [coin: string]: string }
+  readonly tiers: { readonly [coin: string]: Tiers }
+}
+
+const formOf = (rules: PaymentRules): Form => ({
+  minutes: rules.window_minutes,
+  under: rules.tolerance_under,
+  over: rules.tolerance_over,
+  reopen: rules.reopen_expired,
+  minimums: rules.minimums,
+  tiers: rules.confirmations,
+})
+
+function bodyOf({ minutes, under, over, reopen, minimums, tiers }: Form): UpdatePaymentRules {
+  const filled = Object.entries(minimums).filter(([, amount]) => amount !== '')
+  return {
+    ...(isWindow(minutes) ? { window_minutes: minutes } : {}),
+    tolerance_under: under,
+    tolerance_over: over,
+    reopen_expired: reopen,
+    minimums: Object.fromEntries(filled),
+    confirmations: tiers,
+  }
+}
+
+function RulesForm({ rules }: { rules: PaymentRules }) {
+  const { isManager } = useAccount()
+  const [form, setForm] = useState(() => formOf(rules))
+  const change = (part: Partial<Form>) => setForm((old) => ({ ...old, ...part }))
+  const save = useChange<UpdatePaymentRules, PaymentRules>(
+    (body) => ({ method: 'PATCH', path: '/payment-rules', body }),
+    { done: 'Saved. New invoices follow it.' },
+  )
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        save.mutate(bodyOf(form))
+      }}
+    >
+      <fieldset className="stack large plain" disabled={!isManager}>
+        <legend className="unseen">Payment rules</legend>
+        <Card title="Time to pay">
+          <div className="stack">
+            <Select
+              label="The coin amount is fixed for"
+              value={form.minutes}
+              onChange={(event) => change({ minutes: Number(event.target.value) })}
+            >
+              {WINDOWS.map((window) => (
+                <option key={window} value={window}>
+                  {WINDOW_WORDS[window]}
+                </option>
+              ))}
+            </Select>
+            <Checkbox
+              label="A buyer may open an expired invoice again, at the price of the moment"
+              checked={form.reopen}
+              onChange={(event) => change({ reopen: event.target.checked })}
+            />
+          </div>
+        </Card>
+        <Card title="A little too little, a little too much">
+          <p className="quiet">
+            Exchanges take fees out of what they send. Within the tolerance an invoice is paid; the smaller of
+            percent and cap counts.
+          </p>
+          <div className="grid-two">
+            <ToleranceFields
+              title="Too little"
+              name="tolerance_under"
+              value={form.under}
+              error={save.error}
+              onChange={(under) => change({ under })}
+            />
+            <ToleranceFields
+              title="Too much"
+              name="tolerance_over"
+              value={form.over}
+              error={save.error}
+              onChange={(over) => change({ over })}
+            />
+          </div>
+        </Card>
+        <TierCard tiers={form.tiers} onChange={(tiers) => change({ tiers })} />
+        <Card title="Smallest amounts">
+          <p className="quiet">
+            Raise a coin's smallest invoice, where network fees eat small ones. Empty: the coin's own.
+          </p>
+          <div className="grid-two">
+            {COIN_NAMES.map((coin) => (
+              <Field
+                key={coin}
+                label={`${COINS[coin].name}, in ${COINS[coin].symbol}`}
+                inputMode="decimal"
+                value={form.minimums[coin] ?? ''}
+                onChange={(event) =>
+                  change({ minimums: { ...form.minimums, [coin]: event.target.value.trim() } })
+                }
+                fault={faultOf(save.error, `minimums.${coin}`)}
+              />
+            ))}
+          </div>
+        </Card>
+        <ProblemNote error={save.error} />
+        {isManager ? (
+          <div className="actions">
+            <Button type="submit" look="primary" busy={save.isPending}>
+              Save
+            </Button>
+          </div>
+        ) : (
+          <Note>An owner or admin can change this.</Note>
+        )}
+      </fieldset>
+    </form>
+  )
+}
+
+function ToleranceFields({
+  title,
+  name,
+  value,
+  error,
+  onChange,
+}: {
+  title: string
+  name: string
+  value: PaymentRules['tolerance_under']
+  error: unknown
+  onChange: (value: PaymentRules['tolerance_under']) => void
+}) {
+  return (
+    <div className="stack">
+      <h3>{title}</h3>
+      <Field
+        label={`${title}: percent`}
+        inputMode="decimal"
+        required
+        value={value.percent}
+        onChange={(event) => onChange({ ...value, percent: event.target.value.trim() })}
+        fault={faultOf(error, `${name}.percent`)}
+      />
+      <Field
+        label={`${title}: at most, in US dollars`}
+        inputMode="decimal"
+        required
+        value={value.cap_usd}
+        onChange={(event) => onChange({ ...value, cap_usd: event.target.value.trim() })}
+        fault={faultOf(error, `${name}.cap_usd`)}
+      />
+    </div>
+  )
+}
+
+const TIER_TITLES = ['Under $1,000', 'Under $10,000', 'Above'] as const
+/** Chains that say themselves what is final; the others count blocks. */
+const BY_WORD = new Set<CoinName>(['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'])
+
+/** How deep a payment must lie before it is final. */
+function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers: Form['tiers']) => void }) {
+  const set = (coin: CoinName, at: number, tier: Tier) => {
+    const old = tiers[coin]
+    if (old === undefined) return
+    const [first, second, third] = old.map((one, index) => (index === at ? tier : one))
+    if (first === undefined || second === undefined || third === undefined) return
+    onChange({ ...tiers, [coin]: [first, second, third] })
+  }
+  return (
+    <Card title="When a payment is final">
+      <p className="quiet">In blocks on top, or by the chain's own word. More is safer, and slower.</p>
+      <div className="table-frame">
+        <table>
+          <caption className="unseen">Confirmations by coin and amount</caption>
+          <thead>
+            <tr>
+              <th scope="col">Coin</th>
+              {TIER_TITLES.map((title) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {COIN_NAMES.map((coin) => (
+              <tr key={coin}>
+                <th scope="row">{COINS[coin].name}</th>
+                {TIER_TITLES.map((title, at) => (
+                  <td key={title}>
+                    <TierInput
+                      label={`${COINS[coin].name}, ${title}`}
+                      byWord={BY_WORD.has(coin)}
+                      tier={tiers[coin]?.[at] ?? 1}
+                      onChange={(tier) => set(coin, at, tier)}
+                    />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  )
+}
+
+function TierInput({
+  label,
+  byWord,
+  tier,
+  onChange,
+}: {
+  label: string
+  byWord: boolean
+  tier: Tier
+  onChange: (tier: Tier) => void
+}) {
+  if (byWord && typeof tier === 'string') {
+    return (
+      <select
+        className="input"
+        aria-label={label}
+        value={tier}
+        onChange={(event) => onChange(WORDS.find((word) => word === event.target.value) ?? tier)}
+      >
+        {WORDS.map((word) => (
+          <option key={word} value={word}>
+            {word}
+          </option>
+        ))}
+      </select>
+    )
+  }
+  return (
+    <input
+      className="input narrow"
+      type="number"
+      min={1}
+      max={1000}
+      required
+      aria-label={label}
+      value={tier}
+      onChange={(event) => onChange(Number(event.target.value))}
+    />
+  )
+}

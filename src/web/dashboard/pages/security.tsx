@@ -1,0 +1,218 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { addPasskey, canUsePasskeys } from '../api/passkeys.ts'
+import { passkeysQuery, people, signInsQuery } from '../api/people.ts'
+import { usePeopleChange } from '../app/changes.ts'
+import { useAccount } from '../app/session.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { Field } from '../parts/field.tsx'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card, Page } from '../parts/page.tsx'
+import { Bones } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+import { AuthenticatorCard } from './authenticator.tsx'
+
+export function SecurityPage() {
+  const { person } = useAccount()
+  return (
+    <Page title="Security" lead={`Your own account, ${person.email}.`}>
+      <div className="stack large">
+        <AuthenticatorCard isOn={person.twoFactorEnabled === true} />
+        <PasskeyCard />
+        <SignInsCard />
+        <PasswordCard />
+        <NameCard name={person.name} />
+      </div>
+    </Page>
+  )
+}
+
+function PasskeyCard() {
+  const passkeys = useQuery(passkeysQuery)
+  const [name, setName] = useState('')
+  const add = usePeopleChange(addPasskey, { done: 'The passkey is added.', onDone: () => setName('') })
+  const remove = usePeopleChange(people.removePasskey, { done: 'The passkey is removed.' })
+  return (
+    <Card title="Passkeys">
+      <div className="stack">
+        <p className="quiet">Sign in with your fingerprint, face or PIN. A passkey is a second factor too.</p>
+        <ul className="people">
+          {passkeys.data?.map(({ id, name: known, createdAt }) => (
+            <li key={id}>
+              <div className="grow">
+                <strong className="break">{known ?? 'Passkey'}</strong>
+                <br />
+                <span className="quiet">
+                  added <Time at={createdAt} />
+                </span>
+              </div>
+              <Button
+                look="danger"
+                busy={remove.isPending}
+                onClick={() => remove.mutate(id)}
+                aria-label={`Remove ${known ?? 'the passkey'}`}
+              >
+                Remove
+              </Button>
+            </li>
+          ))}
+        </ul>
+        {canUsePasskeys() ? (
+          <form
+            className="row-form"
+            onSubmit={(event) => {
+              event.preventDefault()
+              add.mutate(name.trim())
+            }}
+          >
+            <Field
+              label="Name of this device"
+              required
+              maxLength={64}
+              placeholder="My laptop"
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+            />
+            <Button type="submit" icon="key" busy={add.isPending}>
+              Add a passkey
+            </Button>
+          </form>
+        ) : (
+          <p>Passkeys need a host name: set BASE_URL to one, with https.</p>
+        )}
+        <ProblemNote error={add.error ?? remove.error ?? passkeys.error} />
+      </div>
+    </Card>
+  )
+}
+
+function SignInsCard() {
+  const { sessionId } = useAccount()
+  const signIns = useQuery(signInsQuery)
+  const end = usePeopleChange(people.revokeSignIn, { done: 'That sign-in is ended.' })
+  const endOthers = usePeopleChange(people.revokeOtherSignIns, { done: 'All other sign-ins are ended.' })
+  return (
+    <Card
+      title="Where you are signed in"
+      actions={
+        (signIns.data?.length ?? 0) > 1 ? (
+          <Button busy={endOthers.isPending} onClick={() => endOthers.mutate()}>
+            End all others
+          </Button>
+        ) : undefined
+      }
+    >
+      {signIns.data === undefined ? <Bones lines={2} /> : null}
+      <ul className="people">
+        {signIns.data?.map(({ id, token, ipAddress, userAgent, updatedAt }) => (
+          <li key={id}>
+            <div className="grow">
+              <strong>{browserWords(userAgent)}</strong>{' '}
+              {id === sessionId ? <Badge tone="good">This one</Badge> : null}
+              <br />
+              <span className="quiet">
+                {ipAddress ?? 'address unknown'}, used <Time at={updatedAt} />
+              </span>
+            </div>
+            {id === sessionId ? null : (
+              <Button look="danger" busy={end.isPending} onClick={() => end.mutate(token)}>
+                End it
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+      <ProblemNote error={end.error ?? endOthers.error ?? signIns.error} />
+    </Card>
+  )
+}
+
+const BROWSERS = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'] as const
+const BROWSER_NAMES = {
+  Edg: 'Edge',
+  OPR: 'Opera',
+  Firefox: 'Firefox',
+  Chrome: 'Chrome',
+  Safari: 'Safari',
+} as const
+const SYSTEMS = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS', 'Linux'] as const
+
+/** `Chrome on Linux`; what a browser says of itself is a hint and no more. */
+function browserWords(userAgent: string | null): string {
+  const text = userAgent ?? ''
+  const browser = BROWSERS.find((name) => text.includes(name))
+  const system = SYSTEMS.find((name) => text.includes(name))
+  return `${browser === undefined ? 'A browser' : BROWSER_NAMES[browser]}${system === undefined ? '' : ` on ${system}`}`
+}
+
+function PasswordCard() {
+  const [form, setForm] = useState({ currentPassword: '', newPassword: '' })
+  const change = usePeopleChange(people.changePassword, {
+    done: 'Your password is changed, and every other sign-in ended.',
+    onDone: () => setForm({ currentPassword: '', newPassword: '' }),
+  })
+  return (
+    <Card title="Password">
+      <form
+        className="row-form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          change.mutate(form)
+        }}
+      >
+        <Field
+          label="Password now"
+          type="password"
+          autoComplete="current-password"
+          required
+          value={form.currentPassword}
+          onChange={(event) => setForm((old) => ({ ...old, currentPassword: event.target.value }))}
+        />
+        <Field
+          label="New password"
+          type="password"
+          autoComplete="new-password"
+          required
+          minLength={10}
+          maxLength={128}
+          value={form.newPassword}
+          onChange={(event) => setForm((old) => ({ ...old, newPassword: event.target.value }))}
+        />
+        <Button type="submit" busy={change.isPending}>
+          Change it
+        </Button>
+        <ProblemNote error={change.error} />
+      </form>
+    </Card>
+  )
+}
+
+function NameCard({ name }: { name: string }) {
+  const [text, setText] = useState(name)
+  const change = usePeopleChange(people.updateName, { done: 'Your name is changed.' })
+  return (
+    <Card title="Your name">
+      <form
+        className="row-form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          change.mutate(text.trim())
+        }}
+      >
+        <Field
+          label="Name"
+          required
+          maxLength={120}
+          autoComplete="name"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <Button type="submit" busy={change.isPending}>
+          Change it
+        </Button>
+        <ProblemNote error={change.error} />
+      </form>
+    </Card>
+  )
+}

@@ -1,0 +1,94 @@
+import { useMutation } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { people } from '../api/people.ts'
+import { useEnter } from '../app/enter.ts'
+import { Button } from '../parts/button.tsx'
+import { Door } from '../parts/door.tsx'
+import { Field } from '../parts/field.tsx'
+import { ProblemNote } from '../parts/note.tsx'
+
+const PASSWORD_LENGTH_MIN = 10
+const route = getRouteApi('/outside/sign-up')
+
+/** One form: the person and their shop. Who was invited joins a shop and opens none. */
+export function SignUpPage() {
+  const { next, email: invitedEmail } = route.useSearch()
+  const isInvited = next?.startsWith('/invitation') === true
+  const enter = useEnter()
+  const [form, setForm] = useState({ name: '', email: invitedEmail ?? '', password: '', shop: '' })
+  const set = (name: keyof typeof form) => (event: { target: { value: string } }) =>
+    setForm((old) => ({ ...old, [name]: event.target.value }))
+  const signUp = useMutation({
+    mutationFn: async () => {
+      const { name, email, password, shop } = form
+      await people.signUp({ name: name.trim(), email: email.trim(), password })
+      if (!isInvited) await people.openShop(shop.trim())
+    },
+    onSuccess: () => enter(next),
+  })
+  return (
+    <Door title="Start taking payments" lead="Free, on this server, with a test mode that needs no wallet.">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          signUp.mutate()
+        }}
+      >
+        <Field
+          label="Your name"
+          name="name"
+          autoComplete="name"
+          required
+          maxLength={120}
+          value={form.name}
+          onChange={set('name')}
+        />
+        <Field
+          label="E-mail"
+          type="email"
+          name="email"
+          autoComplete="username"
+          required
+          maxLength={254}
+          value={form.email}
+          onChange={set('email')}
+        />
+        <Field
+          label="Password"
+          type="password"
+          name="password"
+          autoComplete="new-password"
+          required
+          minLength={PASSWORD_LENGTH_MIN}
+          maxLength={128}
+          hint={`At least ${PASSWORD_LENGTH_MIN} characters.`}
+          value={form.password}
+          onChange={set('password')}
+        />
+        {isInvited ? null : (
+          <Field
+            label="Shop name"
+            name="shop"
+            autoComplete="organization"
+            required
+            maxLength={120}
+            hint="Your buyers see it. You can change it later."
+            value={form.shop}
+            onChange={set('shop')}
+          />
+        )}
+        <ProblemNote error={signUp.error} />
+        <Button type="submit" look="primary" busy={signUp.isPending}>
+          {isInvited ? 'Sign up' : 'Open my shop'}
+        </Button>
+      </form>
+      <p className="door-links">
+        <Link to="/sign-in" search={{ next }}>
+          Have an account? Sign in
+        </Link>
+      </p>
+    </Door>
+  )
+}

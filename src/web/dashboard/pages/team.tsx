@@ -1,0 +1,240 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import {
+  invitationsQuery,
+  type Member,
+  membersQuery,
+  organizationsQuery,
+  people,
+  type Role,
+} from '../api/people.ts'
+import { usePeopleChange } from '../app/changes.ts'
+import { useEnter } from '../app/enter.ts'
+import { useAccount } from '../app/session.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { Confirm } from '../parts/confirm.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Checkbox, Field } from '../parts/field.tsx'
+import { ProblemNote } from '../parts/note.tsx'
+import { Card, Page } from '../parts/page.tsx'
+import { Bones } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+
+const ROLES: { readonly [role in Role]: { words: string; hint: string } } = {
+  owner: { words: 'Owner', hint: 'Everything.' },
+  admin: { words: 'Admin', hint: 'Everything but the owners: keys, rules, people, payouts.' },
+  member: { words: 'Member', hint: 'Invoices, links, test webhooks; no keys, no rules, no live money.' },
+  viewer: { words: 'Viewer', hint: 'Looks, and changes nothing.' },
+}
+const INVITED_ROLES = ['admin', 'member', 'viewer'] as const
+
+export function TeamPage() {
+  const { merchantId, isManager } = useAccount()
+  const members = useQuery(membersQuery(merchantId))
+  const [isInviting, setIsInviting] = useState(false)
+  return (
+    <Page
+      title="Team"
+      lead="Who may see and run this shop."
+      actions={
+        isManager ? (
+          <Button look="primary" icon="plus" onClick={() => setIsInviting(true)}>
+            Invite somebody
+          </Button>
+        ) : undefined
+      }
+    >
+      <div className="stack large">
+        <Card title="People">
+          <ProblemNote error={members.error} />
+          {members.data === undefined ? <Bones lines={2} /> : null}
+          <ul className="people">
+            {members.data?.map((member) => (
+              <MemberRow key={member.id} member={member} />
+            ))}
+          </ul>
+        </Card>
+        {isManager ? <Invitations /> : null}
+        <Leave />
+      </div>
+      {isInviting ? <InviteDialog onClose={() => setIsInviting(false)} /> : null}
+    </Page>
+  )
+}
+
+function MemberRow({ member }: { member: Member }) {
+  const { merchantId, person, isManager, role: ownRole } = useAccount()
+  const [isRemoving, setIsRemoving] = useState(false)
+  const setRole = usePeopleChange(people.setRole, { done: 'The role is changed.' })
+  const remove = usePeopleChange(people.removeMember, { done: 'They are out.' })
+  const { user, role } = member
+  const isSelf = member.userId === person.id
+  const canChange = isManager && !isSelf && (role !== 'owner' || ownRole === 'owner')
+  return (
+    <li>
+      <div className="grow">
+        <strong>{user.name}</strong> {isSelf ? <Badge tone="quiet">You</Badge> : null}
+        <br />
+        <span className="quiet break">{user.email}</span>
+      </div>
+      {canChange ? (
+        <>
+          <select
+            className="input"
+            aria-label={`Role of ${user.name}`}
+            value={role}
+            onChange={(event) => {
+              const chosen = ([...INVITED_ROLES, 'owner'] as const).find((one) => one === event.target.value)
+              if (chosen !== undefined)
+                setRole.mutate({ memberId: member.id, role: chosen, organizationId: merchantId })
+            }}
+          >
+            {(ownRole === 'owner' ? (['owner', ...INVITED_ROLES] as const) : INVITED_ROLES).map((one) => (
+              <option key={one} value={one}>
+                {ROLES[one].words}
+              </option>
+            ))}
+          </select>
+          <Button look="danger" onClick={() => setIsRemoving(true)} aria-label={`Remove ${user.name}`}>
+            Remove
+          </Button>
+        </>
+      ) : (
+        <Badge tone="quiet">{ROLES[role].words}</Badge>
+      )}
+      <ProblemNote error={setRole.error} />
+      {isRemoving ? (
+        <Confirm
+          title={`Remove ${user.name}?`}
+          action="Remove them"
+          danger
+          onConfirm={() => remove.mutateAsync({ memberIdOrEmail: member.id, organizationId: merchantId })}
+          onClose={() => setIsRemoving(false)}
+        >
+          <p>
+            They are out with their next click. API keys that they made go on working: revoke those apart.
+          </p>
+        </Confirm>
+      ) : null}
+    </li>
+  )
+}
+
+function Invitations() {
+  const { merchantId } = useAccount()
+  const invitations = useQuery(invitationsQuery(merchantId))
+  const cancel = usePeopleChange(people.cancelInvitation, { done: 'The invitation is taken back.' })
+  const open = (invitations.data ?? []).filter(({ status }) => status === 'pending')
+  if (open.length === 0) return null
+  return (
+    <Card title="Invited">
+      <ul className="people">
+        {open.map(({ id, email, role, expiresAt }) => (
+          <li key={id}>
+            <div className="grow">
+              <strong className="break">{email}</strong>
+              <br />
+              <span className="quiet">
+                {ROLES[role].words}, until <Time at={expiresAt} />
+              </span>
+            </div>
+            <Button
+              busy={cancel.isPending}
+              onClick={() => cancel.mutate(id)}
+              aria-label={`Take back the invitation of ${email}`}
+            >
+              Take back
+            </Button>
+          </li>
+        ))}
+      </ul>
+      <ProblemNote error={cancel.error} />
+    </Card>
+  )
+}
+
+function InviteDialog({ onClose }: { onClose: () => void }) {
+  const { merchantId } = useAccount()
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<Role>('member')
+  const invite = usePeopleChange(people.invite, { done: 'The invitation is on its way.', onDone: onClose })
+  return (
+    <Dialog title="Invite somebody" onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          invite.mutate({ email: email.trim(), role, organizationId: merchantId })
+        }}
+      >
+        <Field
+          label="E-mail"
+          type="email"
+          required
+          maxLength={254}
+          value={email}
+          onChange={(event) => setEmail(event.target.value)}
+          hint="They get a letter with a link. Without a mail server it stands in this server's log."
+        />
+        <fieldset>
+          <legend>Role</legend>
+          {INVITED_ROLES.map((one) => (
+            <Checkbox
+              key={one}
+              type="radio"
+              name="role"
+              label={ROLES[one].words}
+              hint={ROLES[one].hint}
+              checked={role === one}
+              onChange={() => setRole(one)}
+            />
+          ))}
+        </fieldset>
+        <ProblemNote error={invite.error} />
+        <div className="actions end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={invite.isPending}>
+            Invite
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function Leave() {
+  const { merchantId } = useAccount()
+  const organizations = useQuery(organizationsQuery)
+  const enter = useEnter()
+  const navigate = useNavigate()
+  const [isAsking, setIsAsking] = useState(false)
+  const others = (organizations.data ?? []).filter(({ id }) => id !== merchantId)
+  const leave = async () => {
+    await people.leave(merchantId)
+    const [next] = others
+    if (next === undefined) await navigate({ to: '/new-shop' })
+    else await people.chooseOrganization(next.id).then(() => enter())
+  }
+  return (
+    <Card title="Leave this shop">
+      <div className="actions">
+        <Button look="danger" onClick={() => setIsAsking(true)}>
+          Leave
+        </Button>
+      </div>
+      {isAsking ? (
+        <Confirm
+          title="Leave this shop?"
+          action="Leave it"
+          danger
+          onConfirm={leave}
+          onClose={() => setIsAsking(false)}
+        >
+          <p>You see nothing of it any more until somebody invites you again. The last owner cannot leave.</p>
+        </Confirm>
+      ) : null}
+    </Card>
+  )
+}

@@ -1,0 +1,33 @@
+import type { InvoiceStatus, Payment } from '../api/types.ts'
+
+type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
+
+export function Badge({ tone, children }: { tone: Tone; children: string }) {
+  return <span className={`badge ${tone}`}>{children}</span>
+}
+
+/** Every status an invoice can have, in a shopkeeper's words. */
+export const STATUS_WORDS: { readonly [status in InvoiceStatus]: { words: string; tone: Tone } } = {
+  awaiting_payment: { words: 'Awaiting payment', tone: 'quiet' },
+  payment_detected: { words: 'Payment seen', tone: 'busy' },
+  confirming: { words: 'Confirming', tone: 'busy' },
+  partially_paid: { words: 'Paid in part', tone: 'warn' },
+  paid: { words: 'Paid', tone: 'good' },
+  overpaid: { words: 'Paid too much', tone: 'warn' },
+  expired: { words: 'Expired', tone: 'quiet' },
+  cancelled: { words: 'Cancelled', tone: 'quiet' },
+  manual_review: { words: 'Needs you', tone: 'bad' },
+}
+
+export function StatusBadge({ status }: { status: InvoiceStatus }) {
+  const { words, tone } = STATUS_WORDS[status]
+  return <Badge tone={tone}>{words}</Badge>
+}
+
+export const PAYMENT_WORDS: { readonly [status in Payment['status']]: { words: string; tone: Tone } } = {
+  detected: { words: 'Seen', tone: 'busy' },
+  confirming: { words: 'Confirming', tone: 'busy' },
+  confirmed: { words: 'Final', tone: 'good' },
+  replaced: { words: 'Replaced', tone: 'bad' },
+  reorged: { words: 'Left the chain', tone: 'bad' },
+}

@@ -1,0 +1,19 @@
+import type { WebhookEndpoint } from '../api/types.ts'
+import { Badge } from './badge.tsx'
+
+export function EndpointBadge({ endpoint }: { endpoint: WebhookEndpoint }) {
+  if (endpoint.status === 'enabled') return <Badge tone="good">Enabled</Badge>
+  if (endpoint.status === 'pending_verification') return <Badge tone="warn">Not verified yet</Badge>
+  return (
+    <Badge tone="bad">
+      {endpoint.status_reason === 'receiver_gone' ? 'Disabled: it answered 410' : 'Disabled'}
+    </Badge>
+  )
+}
+
+export const subscriptionWords = ({ subscribed_events: events }: WebhookEndpoint): string =>
+  events.includes('*')
+    ? 'All events'
+    : events.length === 1
+      ? (events[0] ?? '')
+      : `${events.length} kinds of event`

@@ -1,0 +1,25 @@
+import type { EVENT_TYPE_NAMES } from '../../../wire/event.ts'
+
+type EventType = (typeof EVENT_TYPE_NAMES)[number]
+
+/** Every event that an endpoint can subscribe to, in a shopkeeper's words. */
+export const EVENT_WORDS: { readonly [type in EventType]: string } = {
+  'invoice.created': 'Invoice made',
+  'invoice.payment_detected': 'Payment seen',
+  'invoice.confirming': 'Payment in a block',
+  'invoice.paid': 'Paid',
+  'invoice.partially_paid': 'Paid in part',
+  'invoice.overpaid': 'Paid too much',
+  'invoice.expired': 'Expired',
+  'invoice.manual_review': 'Needs you',
+  'payout.requested': 'Payout asked for',
+  'payout.approved': 'Payout approved',
+  'payout.rejected': 'Payout rejected',
+  'payout.submitted': 'Payout sent',
+  'payout.confirmed': 'Payout final',
+  'payout.failed': 'Payout failed',
+}
+export const EVENT_TYPES = Object.keys(EVENT_WORDS) as EventType[]
+
+const KNOWN: { readonly [type: string]: string } = EVENT_WORDS
+export const eventWords = (type: string): string => KNOWN[type] ?? type

@@ -1,0 +1,36 @@
+import { Button } from './button.tsx'
+import { CopyField } from './copy.tsx'
+import { Dialog } from './dialog.tsx'
+import { Note } from './note.tsx'
+
+/** A secret that is shown once, in a window that says so. */
+export function SecretDialog({
+  title,
+  label,
+  secret,
+  onClose,
+  children,
+}: {
+  title: string
+  label: string
+  secret: string
+  onClose: () => void
+  children?: React.ReactNode
+}) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div className="stack">
+        <CopyField label={label} text={secret} />
+        <Note kind="warn">
+          <p>It is shown this once. Keep it where your server reads its secrets, never in a repository.</p>
+        </Note>
+        {children}
+        <div className="actions end">
+          <Button look="primary" onClick={onClose}>
+            I have copied it
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}

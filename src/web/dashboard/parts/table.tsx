@@ -1,0 +1,95 @@
+import type { ReactNode } from 'react'
+import type { List } from '../api/types.ts'
+import { ProblemNote } from './note.tsx'
+
+export type Column<Item> = {
+  readonly title: string
+  readonly cell: (item: Item) => ReactNode
+  readonly align?: 'end'
+  /** Left out on a phone, where the row's page tells it. */
+  readonly wide?: boolean
+}
+
+type Read<Item> = { data: List<Item> | undefined; error: unknown; isPending: boolean }
+
+const SKELETON_ROWS = [1, 2, 3, 4, 5]
+
+/** A live table: grey bars while it loads for the first time, one action where there is nothing. */
+export function DataTable<Item extends { readonly id: string }>({
+  caption,
+  columns,
+  read,
+  empty,
+}: {
+  caption: string
+  columns: readonly Column<Item>[]
+  read: Read<Item>
+  empty: ReactNode
+}) {
+  if (read.data === undefined && read.error !== null) return <ProblemNote error={read.error} />
+  if (read.data?.data.length === 0) return empty
+  return (
+    <div className="table-frame" aria-busy={read.isPending}>
+      {read.error === null || read.data === undefined ? null : <ProblemNote error={read.error} />}
+      <table>
+        <caption className="unseen">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ title, align, wide }) => (
+              <th key={title} scope="col" className={classOf(align, wide)}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {read.data === undefined
+            ? SKELETON_ROWS.map((row) => (
+                <tr key={row}>
+                  {columns.map(({ title, align, wide }) => (
+                    <td key={title} className={classOf(align, wide)}>
+                      <span className="bone" />
+                    </td>
+                  ))}
+                </tr>
+              ))
+            : read.data.data.map((item) => (
+                <tr key={item.id}>
+                  {columns.map(({ title, cell, align, wide }) => (
+                    <td key={title} className={classOf(align, wide)}>
+                      {cell(item)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const classOf = (align: 'end' | undefined, wide: boolean | undefined): string | undefined =>
+  [align === 'end' ? 'number' : '', wide === true ? 'wide' : ''].filter(Boolean).join(' ') || undefined
+
+/** Where nothing is yet: what would be here, and the one thing to do. */
+export function Empty({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="empty">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+/** Bars in place of what is still loading. */
+export function Bones({ lines = 4 }: { lines?: number }) {
+  return (
+    <div className="stack" aria-busy="true">
+      <span className="unseen">Loading</span>
+      {Array.from({ length: lines }, (_, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: bars have no other name.
+        <span key={line} className="bone tall" />
+      ))}
+    </div>
+  )
+}

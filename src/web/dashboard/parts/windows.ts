@@ -1,0 +1,18 @@
+import type { DURATIONS } from '../../../wire/payment-link.ts'
+
+type Window = (typeof DURATIONS)[number]
+
+/** How long a buyer can have to pay, by minutes. */
+export const WINDOW_WORDS: { readonly [minutes in Window]: string } = {
+  15: '15 minutes',
+  30: '30 minutes',
+  60: '1 hour',
+  180: '3 hours',
+  720: '12 hours',
+  1440: '1 day',
+}
+export const WINDOWS = Object.keys(WINDOW_WORDS).map(Number).filter(isWindow)
+
+export function isWindow(minutes: number): minutes is Window {
+  return minutes in WINDOW_WORDS
+}

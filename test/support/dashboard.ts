@@ -1,0 +1,77 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { launchBrowser } from './browser.ts'
+import { type App, makeDataDir, startApp } from './app.ts'
+import { complaintsOf } from './page-checks.ts'
+
+export const PASSWORD = 'correct horse battery'
+
+export type Dashboard = {
+  readonly app: App
+  readonly browser: Browser
+  /** Where the dashboard stands. */
+  readonly url: string
+  /** A browser of its own, with nobody signed in. */
+  visitor(options?: { colorScheme?: 'light' | 'dark'; width?: number }): Promise<Visitor>
+  /** A newcomer with a shop of their own, at the home page. */
+  signUp(name: string, options?: Parameters<Dashboard['visitor']>[0]): Promise<Visitor>
+  close(): Promise<void>
+}
+export type Visitor = {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** What the browser complained of since it was opened. */
+  readonly complaints: string[]
+  open(path: string): Promise<void>
+}
+
+/** The whole program in its sandbox, and a browser. */
+export async function startDashboard(env: { readonly [name: string]: string } = {}): Promise<Dashboard> {
+  const folder = await makeDataDir()
+  const app = await startApp({ dataDir: folder.dataDir, env })
+  const browser = await launchBrowser()
+  const url = app.baseUrl.replace('127.0.0.1', 'localhost')
+  const visitor: Dashboard['visitor'] = async ({ colorScheme = 'light', width = 1280 } = {}) => {
+    const context = await browser.newContext({
+      viewport: { width, height: 900 },
+      colorScheme,
+      timezoneId: 'UTC',
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    const page = await context.newPage()
+    const complaints = complaintsOf(page)
+    const open = async (path: string) => {
+      await page.goto(`${url}/dashboard${path}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+    }
+    return { context, page, complaints, open }
+  }
+  return {
+    app,
+    browser,
+    url,
+    visitor,
+    signUp: async (name, options) => {
+      const one = await visitor(options)
+      await one.open('/sign-up')
+      await fillSignUp(one.page, name)
+      await one.page.getByRole('heading', { name: 'Home' }).waitFor()
+      return one
+    },
+    close: async () => {
+      await browser.close()
+      await app.stop()
+      await folder.remove()
+    },
+  }
+}
+
+export const emailOf = (name: string): string => `${name.toLowerCase().replaceAll(' ', '.')}@example.com`
+
+/** Fills the one form of sign-up and sends it. */
+export async function fillSignUp(page: Page, name: string, shop = `Shop of ${name}`): Promise<void> {
+  await page.getByLabel('Your name').fill(name)
+  await page.getByLabel('E-mail').fill(emailOf(name))
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByLabel('Shop name').fill(shop)
+  await page.getByRole('button', { name: 'Open my shop' }).click()
+}
