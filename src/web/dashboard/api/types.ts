@@ -5,7 +5,13 @@ import type {
   auditEntryView,
   createApiKeyBody,
   createdApiKeyView,
+  merchantView,
+  noticesView,
   paymentRulesView,
+  requestLogView,
+  statisticsView,
+  updateMerchantBody,
+  updateNoticesBody,
   updatePaymentRulesBody,
 } from '../../../wire/dashboard.ts'
 import type {
@@ -38,6 +44,8 @@ export type InvoiceStatus = Invoice['status']
 export type Payment = z.output<typeof paymentView>
 export type CreateInvoice = z.input<typeof createInvoiceBody>
 export type AssetName = Invoice['asset']
+/** What may come to an address; more than an invoice can ask for. */
+export type PaidAssetName = Payment['asset']
 export type Asset = z.output<typeof assetView>
 export type Rate = z.output<typeof rateView>
 export type Balance = z.output<typeof balanceView>
@@ -63,6 +71,12 @@ export type CreatedApiKey = z.output<typeof createdApiKeyView>
 export type CreateApiKey = z.input<typeof createApiKeyBody>
 export type PaymentRules = z.output<typeof paymentRulesView>
 export type UpdatePaymentRules = z.input<typeof updatePaymentRulesBody>
+export type Merchant = z.output<typeof merchantView>
+export type UpdateMerchant = z.input<typeof updateMerchantBody>
+export type Notices = z.output<typeof noticesView>
+export type UpdateNotices = z.input<typeof updateNoticesBody>
+export type RequestLog = z.output<typeof requestLogView>
+export type Statistics = z.output<typeof statisticsView>
 export type AuditEntry = z.output<typeof auditEntryView>
 
 /** A page of a list. */

@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { balanceEntriesOf, balancesOf } from '../api/reads.ts'
 import type { BalanceEntry } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
-import { COIN_NAMES, COINS, coins, usd } from '../parts/money.ts'
+import { COIN_NAMES, COINS, coinName, coins, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -71,7 +71,7 @@ function Standings() {
     <ul className="tiles">
       {balances.data.data.map(({ asset, available, pending, suspense, reserved }) => (
         <li key={asset}>
-          <span className="quiet">{COINS[asset].name}</span>
+          <span className="quiet">{coinName(asset)}</span>
           <strong>{coins(available, asset)}</strong>
           <small className="quiet">
             {[

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { assetsOf, paymentRulesOf, ratesOf } from '../api/reads.ts'
-import type { Asset, PaymentRules, UpdatePaymentRules } from '../api/types.ts'
+import type { Asset, AssetName, PaymentRules, UpdatePaymentRules } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Checkbox, Select } from '../parts/field.tsx'
-import { COIN_NAMES, COINS, type CoinName, usd } from '../parts/money.ts'
+import { COIN_NAMES, COINS, usd } from '../parts/money.ts'
 import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Bones } from '../parts/table.tsx'
@@ -36,15 +36,15 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
   const { isManager } = useAccount()
   const rates = useQuery(ratesOf(mode))
   const accepted = rules.accepted_assets ?? assets.map(({ asset }) => asset)
-  const [chosen, setChosen] = useState<ReadonlySet<CoinName>>(new Set(accepted))
-  const [first, setFirst] = useState<CoinName | ''>(rules.default_asset ?? '')
+  const [chosen, setChosen] = useState<ReadonlySet<AssetName>>(new Set(accepted))
+  const [first, setFirst] = useState<AssetName | ''>(rules.default_asset ?? '')
   const save = useChange<UpdatePaymentRules, PaymentRules>(
     (body) => ({ method: 'PATCH', path: '/payment-rules', body }),
     { done: 'Saved. New invoices follow it.' },
   )
-  const toggle = (coin: CoinName) =>
+  const toggle = (coin: AssetName) =>
     setChosen((old) => new Set(COIN_NAMES.filter((one) => (one === coin ? !old.has(one) : old.has(one)))))
-  const priceOf = (coin: CoinName): string => {
+  const priceOf = (coin: AssetName): string => {
     const rate = rates.data?.data.find(({ asset }) => asset === coin)
     return rate?.usd_per_unit == null ? '' : `${usd(rate.usd_per_unit)} each`
   }

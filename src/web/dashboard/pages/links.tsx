@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { linksOf } from '../api/reads.ts'
-import type { CreatePaymentLink, PaymentLink } from '../api/types.ts'
+import type { AssetName, CreatePaymentLink, PaymentLink } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
@@ -10,7 +10,7 @@ import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
-import { COIN_NAMES, COINS, type CoinName, usd } from '../parts/money.ts'
+import { COIN_NAMES, COINS, usd } from '../parts/money.ts'
 import { faultOf, ProblemNote } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -92,7 +92,7 @@ function NewLinkDialog({ onClose }: { onClose: () => void }) {
     name: form.name.trim(),
     allow_dynamic_amount: form.isDynamic,
     ...(form.usd.trim() === '' ? {} : { usd_amount: form.usd.trim() }),
-    ...(form.asset === '' ? {} : { asset: form.asset as CoinName }),
+    ...(form.asset === '' ? {} : { asset: form.asset as AssetName }),
     ...(isWindow(minutes) ? { duration_minutes: minutes } : {}),
   }
   return (

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { paymentRulesOf } from '../api/reads.ts'
-import type { PaymentRules, UpdatePaymentRules } from '../api/types.ts'
+import type { AssetName, PaymentRules, UpdatePaymentRules } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
-import { COIN_NAMES, COINS, type CoinName } from '../parts/money.ts'
+import { COIN_NAMES, COINS } from '../parts/money.ts'
 import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Bones } from '../parts/table.tsx'
@@ -198,11 +198,11 @@ function ToleranceFields({
 
 const TIER_TITLES = ['Under $1,000', 'Under $10,000', 'Above'] as const
 /** Chains that say themselves what is final; the others count blocks. */
-const BY_WORD = new Set<CoinName>(['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'])
+const BY_WORD = new Set<AssetName>(['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'])
 
 /** How deep a payment must lie before it is final. */
 function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers: Form['tiers']) => void }) {
-  const set = (coin: CoinName, at: number, tier: Tier) => {
+  const set = (coin: AssetName, at: number, tier: Tier) => {
     const old = tiers[coin]
     if (old === undefined) return
     const [first, second, third] = old.map((one, index) => (index === at ? tier : one))

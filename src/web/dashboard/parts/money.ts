@@ -1,34 +1,34 @@
+import type { AssetName, PaidAssetName } from '../api/types.ts'
+
 const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' })
 
 /** `$49.99`; a dash where there is no dollar amount. */
 export const usd = (amount: string | null | undefined): string =>
   amount === null || amount === undefined ? '–' : DOLLARS.format(Number(amount))
 
-/** The coin's letters and its network, as buyers see them. */
-export const COINS = {
-  BTC: { symbol: 'BTC', name: 'Bitcoin' },
-  LTC: { symbol: 'LTC', name: 'Litecoin' },
-  ETH: { symbol: 'ETH', name: 'Ether on Ethereum' },
-  ETH_BASE: { symbol: 'ETH', name: 'Ether on Base' },
-  USDC_BASE: { symbol: 'USDC', name: 'USDC on Base' },
-  SOL: { symbol: 'SOL', name: 'Solana' },
-} as const satisfies { readonly [asset: string]: { symbol: string; name: string } }
+type Coin = { readonly symbol: string; readonly name: string; readonly explorer: string }
 
-export type CoinName = keyof typeof COINS
-export const COIN_NAMES = Object.keys(COINS) as CoinName[]
+/** The coins an invoice can ask for. `explorer`: where a live transaction can be looked at. */
+export const COINS: { readonly [coin in AssetName]: Coin } = {
+  BTC: { symbol: 'BTC', name: 'Bitcoin', explorer: 'https://mempool.space/tx/' },
+  LTC: { symbol: 'LTC', name: 'Litecoin', explorer: 'https://litecoinspace.org/tx/' },
+  ETH: { symbol: 'ETH', name: 'Ether on Ethereum', explorer: 'https://etherscan.io/tx/' },
+  ETH_BASE: { symbol: 'ETH', name: 'Ether on Base', explorer: 'https://basescan.org/tx/' },
+  USDC_BASE: { symbol: 'USDC', name: 'USDC on Base', explorer: 'https://basescan.org/tx/' },
+  SOL: { symbol: 'SOL', name: 'Solana', explorer: 'https://solscan.io/tx/' },
+}
+export const COIN_NAMES = Object.keys(COINS) as AssetName[]
+
+/** What else may come to an address of ours, never asked for. */
+const MISSENT: { readonly [coin in Exclude<PaidAssetName, AssetName>]: Coin } = {
+  USDC_ETHEREUM: { symbol: 'USDC', name: 'USDC on Ethereum', explorer: 'https://etherscan.io/tx/' },
+}
+const ALL_COINS: { readonly [coin in PaidAssetName]: Coin } = { ...COINS, ...MISSENT }
+
+export const coinName = (coin: PaidAssetName): string => ALL_COINS[coin].name
 
 /** `0.015 LTC`. */
-export const coins = (amount: string, asset: CoinName): string => `${amount} ${COINS[asset].symbol}`
+export const coins = (amount: string, coin: PaidAssetName): string => `${amount} ${ALL_COINS[coin].symbol}`
 
-/** Where a transaction of the live networks can be looked at. Sandbox chains have no explorer. */
-const EXPLORERS: { readonly [asset in CoinName]: string } = {
-  BTC: 'https://mempool.space/tx/',
-  LTC: 'https://litecoinspace.org/tx/',
-  ETH: 'https://etherscan.io/tx/',
-  ETH_BASE: 'https://basescan.org/tx/',
-  USDC_BASE: 'https://basescan.org/tx/',
-  SOL: 'https://solscan.io/tx/',
-}
-
-export const explorerUrl = (asset: CoinName, txid: string): string =>
-  `${EXPLORERS[asset]}${encodeURIComponent(txid)}`
+export const explorerUrl = (coin: PaidAssetName, txid: string): string =>
+  `${ALL_COINS[coin].explorer}${encodeURIComponent(txid)}`
