@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { launchBrowser } from './browser.ts'
 import { type App, makeDataDir, startApp } from './app.ts'
+import { launchBrowser } from './browser.ts'
 import { complaintsOf } from './page-checks.ts'
 
 export const PASSWORD = 'correct horse battery'
