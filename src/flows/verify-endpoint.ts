@@ -16,6 +16,7 @@ import type { Keyring } from '../secrets/keyring.ts'
 const CHALLENGE_BYTES = 32
 
 export type Verification =
+  /** The answer was right; the endpoint is enabled, unless it was disabled meanwhile. */
   | { readonly kind: 'verified'; readonly endpoint: WebhookEndpoint }
   | { readonly kind: 'failed'; readonly reason: ChallengeFailure }
   | { readonly kind: 'not_found' }
@@ -59,8 +60,9 @@ export async function verifyEndpoint(
     await closeClients(clients)
   }
   return withTransaction(deps.pool, tenant, async (tx) => {
-    if (!(await markVerified(tx, tenant, endpointId, deps.clock()))) return { kind: 'not_found' }
-    await closeLane(tx, tenant, endpointId)
+    const verified = { statusBefore: found.endpoint.status, now: deps.clock() }
+    // Whoever disabled it while the challenge was on its way had the last word: the answer shows it as it stands.
+    if (await markVerified(tx, tenant, endpointId, verified)) await closeLane(tx, tenant, endpointId)
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
     return endpoint === null ? { kind: 'not_found' } : { kind: 'verified', endpoint }
   })

@@ -144,12 +144,20 @@ export async function listEndpoints(
   return { data: backwards ? data.reverse() : data, hasMore: rows.length > page.limit }
 }
 
-/** The receiver answered the challenge: verified and enabled. Guarded by the endpoint not being removed. */
-export async function markVerified(tx: Tx, tenant: Tenant, id: string, now: Date): Promise<boolean> {
+/**
+ * The receiver answered the challenge: verified and enabled. Guarded by the endpoint not being removed, and by the
+ * status that it had when the challenge was sent.
+ */
+export async function markVerified(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  verified: { statusBefore: EndpointStatus; now: Date },
+): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update webhook_endpoint set status = 'enabled', status_reason = null, stop_told_at = null, verified_at = $4
-     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
-    [tenant.merchantId, id, tenant.livemode, now],
+     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null and status = $5`,
+    [tenant.merchantId, id, tenant.livemode, verified.now, verified.statusBefore],
   )
   return rowCount === 1
 }
