@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { CHAINS, type Chain, type Network } from './core/assets.ts'
 import type { DatabaseRole } from './db/roles.ts'
@@ -30,6 +30,8 @@ export type Config = {
   readonly rateLimits: { readonly live: number; readonly test: number }
   /** File with the 32 bytes that encrypt the signer's seed; null: made once and kept in `dataDir`. */
   readonly signerKeyFile: string | null
+  /** File with the public keys by which the addresses that the signer signed are known: it writes it, and who serves them reads it. */
+  readonly addressKeysFile: string
   /** `smtp://user:password@host:port`; null: letters are written to the log. */
   readonly smtpUrl: string | null
   /** No live network is configured: a demo shop is seeded, and metrics are on. */
@@ -141,6 +143,7 @@ const VARIABLES = {
   RATE_LIMIT_LIVE: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
+  ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
   SMTP_URL: must('a URL such as smtps://user:password@mail.example.com', urlOf('smtp:', 'smtps:')),
 }
 type VariableName = keyof typeof VARIABLES
@@ -151,13 +154,14 @@ export type Environment = { readonly [name: string]: string | undefined }
 /** The configuration that an environment describes. Throws `ConfigError` on the first wrong value. */
 export function loadConfig(env: Environment): Config {
   const port = read(env, 'PORT') ?? 3_000
+  const dataDir = resolve(read(env, 'DATA_DIR') ?? './data')
   const networks = readNetworks(env)
   const sandbox = !CHAINS.some((chain) => networks[`${chain}-live`] !== undefined)
   const operatorPort = readOperatorPort(env, port, sandbox)
   return {
     databaseUrl: read(env, 'DATABASE_URL') ?? null,
     roleDatabaseUrls: readRoleUrls(env),
-    dataDir: resolve(read(env, 'DATA_DIR') ?? './data'),
+    dataDir,
     host: read(env, 'HOST') ?? '127.0.0.1',
     port,
     operatorPort,
@@ -177,6 +181,7 @@ export function loadConfig(env: Environment): Config {
     webhookAllowPrivate: read(env, 'WEBHOOK_ALLOW_PRIVATE') ?? false,
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
+    addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
     smtpUrl: read(env, 'SMTP_URL') ?? null,
     sandbox,
   }
@@ -207,7 +212,7 @@ function readOperatorPort(env: Environment, port: number, sandbox: boolean): Con
   return sandbox && port < PORT_MAX ? { port: port + 1, isGiven: false } : null
 }
 
-function readPath(env: Environment, name: 'SIGNER_KEY_FILE'): string | null {
+function readPath(env: Environment, name: 'SIGNER_KEY_FILE' | 'ADDRESS_KEYS_FILE'): string | null {
   const path = read(env, name)
   return path === undefined ? null : resolve(path)
 }

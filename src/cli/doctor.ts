@@ -5,6 +5,7 @@ import { openAsOwner } from '../db/open-database.ts'
 import { openPool } from '../db/pool.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { fault } from '../doctor/finding.ts'
+import { inspectAddresses } from '../doctor/inspect-addresses.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectPrices } from '../doctor/inspect-prices.ts'
@@ -45,7 +46,11 @@ async function inspectStored(config: Config): Promise<Finding[]> {
     const log = createLogger('error', 'stderr')
     sandboxes.push(...(await openSandboxNodes(config, { clock: systemClock, log })))
     const nodes = [...configuredNodes(config), ...sandboxes]
-    return [...(await inspectDatabase(config, pool)), ...(await inspectNetworks(pool, nodes, systemClock))]
+    return [
+      ...(await inspectDatabase(config, pool)),
+      ...(await inspectAddresses(config, pool)),
+      ...(await inspectNetworks(pool, nodes, systemClock)),
+    ]
   } catch (error) {
     return [
       fault(`The database could not be read: ${describeError(error)}; run paylink migrate, or see its log`),

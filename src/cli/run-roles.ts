@@ -24,6 +24,7 @@ import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { startWatcherRole } from '../roles/watcher.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
+import { createIssuedAddresses } from '../secrets/issued-addresses.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
@@ -129,6 +130,12 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   // Nobody waits for an exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
   prices.start().catch(context.onFatal)
   const networks = createNetworkBoard(pool, undefined, evmIdentitiesOf(context.nodes))
+  const issuedAddresses = createIssuedAddresses({ keysPath: config.addressKeysFile, log })
+  metrics.gauge(
+    'paylink_addresses_refused',
+    'Addresses not given out since the start, for the signer did not sign them',
+    async () => [{ value: issuedAddresses.refusals.count }],
+  )
   const health = createHealthApp({ pool, clock, log, prices, migration: await latestMigration() })
   const parts: HttpPart[] = [
     {
@@ -150,6 +157,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       listenUrl: context.urls.api,
       baseUrl: config.baseUrl,
       sandbox,
+      issuedAddresses,
     }
     const checkout = openCheckout(deps)
     stops.add('the checkout', () => checkout.stop())
@@ -164,7 +172,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     const recorder = createRequestRecorder({ pool, log })
     stops.add('the request log', () => recorder.stop())
     const shared = { pool, clock, log, keyring, prices, networks, notifier, findSignIn, recorder }
-    parts.push(openApi({ ...shared, baseUrl, rateLimits, webhookAllowPrivate, sandbox }))
+    parts.push(openApi({ ...shared, baseUrl, rateLimits, webhookAllowPrivate, sandbox, issuedAddresses }))
   }
   const server = await listenOrRefuse({ config, parts, log, metrics })
   stops.add('the site', () => server.stop(endStreams))

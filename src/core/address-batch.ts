@@ -1,3 +1,11 @@
+import type { Keyspace } from './assets.ts'
+
+/** Keyspaces whose addresses only the signer derives. */
+export type IssuedKeyspace = Extract<Keyspace, `solana-${string}`>
+
+export const isIssuedKeyspace = (keyspace: Keyspace): keyspace is IssuedKeyspace =>
+  keyspace.startsWith('solana-')
+
 /** Addresses whose derivation only the signer knows, as it hands them out. */
 export type AddressBatch = {
   readonly keyspace: string
@@ -5,6 +13,24 @@ export type AddressBatch = {
   readonly first: number
   /** Owners one after another, `PROGRAM_BYTES` each. */
   readonly programs: Uint8Array
+}
+
+export type SignedBatch = AddressBatch & { readonly signature: Uint8Array }
+
+/** An address as the pool has it. */
+export type PooledAddress = { readonly idx: number; readonly program: Uint8Array; readonly address: string }
+
+/** Tells the signer's addresses from those that somebody else wrote into the database. */
+export type IssuedAddressCheck = {
+  /**
+   * Whether the signer signed that this is the address of this index. `loadBatch` reads the batch that holds the
+   * index; it is not asked for one that was checked before.
+   */
+  isIssued(
+    keyspace: string,
+    pooled: PooledAddress,
+    loadBatch: () => Promise<SignedBatch | null>,
+  ): Promise<boolean>
 }
 
 export const PROGRAM_BYTES = 32

@@ -1,10 +1,12 @@
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { InvoicePlan } from '../core/invoice/plan.ts'
 import type { TipHeights } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { newId } from '../new-id.ts'
+import { claimIssuedAddress } from './claim-issued-address.ts'
 import { invoiceEvent } from './commit-advance.ts'
 import { insertEvent } from './queries/events.ts'
-import { claimAddress, insertInvoice } from './queries/invoices.ts'
+import { insertInvoice } from './queries/invoices.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
 /** What an invoice has beside its terms; where it comes from is left out where nothing but a request made it. */
@@ -27,6 +29,7 @@ export async function commitNewInvoice(
     plan: Extract<InvoicePlan, { kind: 'planned' }>
     details: NewInvoiceDetails
     tipHeightOf: TipHeights
+    issuedAddresses: IssuedAddressCheck
     /** Of the API request that asks for it; null where a buyer does. */
     requestId: string | null
   },
@@ -41,7 +44,7 @@ export async function commitNewInvoice(
 > {
   const { tenant, plan } = input
   const now = new Date(plan.terms.createdAtMs)
-  const claimed = await claimAddress(tx, plan.deposit, now)
+  const claimed = await claimIssuedAddress(tx, plan.deposit, now, input.issuedAddresses)
   if (claimed === null) return { kind: 'no_address' }
   const invoice: Invoice = {
     ...NO_ORIGIN,

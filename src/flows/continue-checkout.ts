@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { AssetId } from '../core/assets.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
 import type { CoinFault } from '../core/checkout/coin-offers.ts'
@@ -29,6 +30,7 @@ export type ContinueCheckoutDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
+  readonly issuedAddresses: IssuedAddressCheck
   readonly keyring: Keyring
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   readonly notifier: { deliveriesWaiting(): void }
@@ -101,11 +103,16 @@ async function continueSession(
     if (!isSessionShown(session, invoice, nowMs)) return NEUTRAL
     if (invoice !== null) return { kind: 'invoice', tenant, invoiceId: invoice.id }
     const plan = planFor(session.usdCents, request.asset, market, nowMs, session.expiresAtMs)
-    const made = await makeInvoice(tx, tenant, market, request.asset, plan, {
-      ...linkDetails(link),
-      orderReference: session.orderReference,
-      checkoutSessionId: session.id,
-    })
+    const made = await makeInvoice(
+      deps,
+      tx,
+      { tenant, market, asset: request.asset, plan },
+      {
+        ...linkDetails(link),
+        orderReference: session.orderReference,
+        checkoutSessionId: session.id,
+      },
+    )
     if (made.kind === 'invoice' && !(await setSessionInvoice(tx, tenant, session.id, made.invoiceId)))
       throw new Error(`session ${session.id} was continued without holding its row`)
     return made
@@ -132,10 +139,15 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
     const nowMs = deps.clock().getTime()
     const expiresAtMs = nowMs + windowMinutesOf(link, market.rules) * MS_PER_MINUTE
     const plan = planFor(charge.usdCents, request.asset, market, nowMs, expiresAtMs)
-    const made = await makeInvoice(tx, tenant, market, request.asset, plan, {
-      ...linkDetails(link),
-      amountSource: charge.amountSource,
-    })
+    const made = await makeInvoice(
+      deps,
+      tx,
+      { tenant, market, asset: request.asset, plan },
+      {
+        ...linkDetails(link),
+        amountSource: charge.amountSource,
+      },
+    )
     if (made.kind === 'invoice' && !(await setInvoiceVisit(tx, tenant, made.invoiceId, digest)))
       throw new Error(`invoice ${made.invoiceId} was made by two visits`)
     return made
@@ -161,11 +173,19 @@ const linkDetails = (link: PaymentLink): NewInvoiceDetails => ({
 })
 
 async function makeInvoice(
+  { issuedAddresses }: Pick<ContinueCheckoutDeps, 'issuedAddresses'>,
   tx: Tx,
-  tenant: Tenant,
-  market: Market,
-  asset: AssetId,
-  plan: InvoicePlan,
+  {
+    tenant,
+    market,
+    asset,
+    plan,
+  }: {
+    readonly tenant: Tenant
+    readonly market: Market
+    readonly asset: AssetId
+    readonly plan: InvoicePlan
+  },
   details: NewInvoiceDetails,
 ): Promise<Outcome> {
   const unavailable = (code: Extract<Continued, { kind: 'asset_unavailable' }>['reason']): Outcome => ({
@@ -180,7 +200,14 @@ async function makeInvoice(
     return unavailable(plan.code)
   }
   const { tipHeightOf } = market
-  const made = await commitNewInvoice(tx, { tenant, plan, details, tipHeightOf, requestId: null })
+  const made = await commitNewInvoice(tx, {
+    tenant,
+    plan,
+    details,
+    tipHeightOf,
+    issuedAddresses,
+    requestId: null,
+  })
   if (made.kind === 'no_address') return unavailable('asset_unavailable')
   const { deliveries } = await made.written
   return { kind: 'invoice', tenant, invoiceId: made.invoice.id, deliveries }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { isReopenable, planReopening } from '../core/invoice/reopen.ts'
 import type { Invoice } from '../core/invoice/types.ts'
@@ -12,6 +13,7 @@ export type ReopenInvoiceDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
+  readonly issuedAddresses: IssuedAddressCheck
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   readonly notifier: { deliveriesWaiting(): void }
 }
@@ -63,6 +65,7 @@ export async function reopenInvoice(
       plan,
       details: detailsOf(invoice),
       tipHeightOf: market.tipHeightOf,
+      issuedAddresses: deps.issuedAddresses,
       requestId: null,
     })
     if (made.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }

@@ -1,16 +1,19 @@
 import type { Clock } from '../clock.ts'
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { AssetId } from '../core/assets.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { planSwitch, type SwitchPlan } from '../core/invoice/switch.ts'
+import { claimIssuedAddress } from '../db/claim-issued-address.ts'
 import type { Pool } from '../db/pool.ts'
 import { addDepositAddress, findDepositAddress } from '../db/queries/deposit-addresses.ts'
-import { claimAddress, loadInvoice, updateInvoiceTerms } from '../db/queries/invoices.ts'
+import { loadInvoice, updateInvoiceTerms } from '../db/queries/invoices.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 
 export type SwitchAssetDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
+  readonly issuedAddresses: IssuedAddressCheck
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   readonly notifier: { invoiceChanged(invoiceId: string): void }
 }
@@ -36,7 +39,7 @@ export async function switchAsset(
     const now = deps.clock()
     const planned = planSwitch(stored.invoice, asset, market, now.getTime())
     if (planned.kind !== 'switch') return planned
-    const address = await addressFor(tx, tenant, invoiceId, planned.plan, now)
+    const address = await addressFor(tx, deps.issuedAddresses, tenant, invoiceId, planned.plan, now)
     if (address === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     await updateInvoiceTerms(tx, tenant, { ...planned.next, address })
     return { kind: 'switched' }
@@ -47,6 +50,7 @@ export async function switchAsset(
 
 async function addressFor(
   tx: Tx,
+  issued: SwitchAssetDeps['issuedAddresses'],
   tenant: Tenant,
   invoiceId: string,
   plan: Extract<SwitchPlan, { kind: 'switch' }>['plan'],
@@ -55,7 +59,7 @@ async function addressFor(
   const { keyspace } = plan.deposit
   const known = await findDepositAddress(tx, tenant, invoiceId, keyspace)
   if (known !== null) return known
-  const claimed = await claimAddress(tx, plan.deposit, now)
+  const claimed = await claimIssuedAddress(tx, plan.deposit, now, issued)
   if (claimed === null) return null
   await addDepositAddress(tx, tenant, { ...claimed, keyspace, invoiceId, now })
   return claimed.address

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Log } from '../log.ts'
 import type { PriceBook } from '../rates/price-book.ts'
@@ -20,6 +21,8 @@ export type ApiDeps = {
   /** Origin of every link that is given out; the Host header is never used. */
   readonly baseUrl: string
   readonly networks: NetworkBoard
+  /** Who gives out an address asks whether it is the signer's. */
+  readonly issuedAddresses: IssuedAddressCheck
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   readonly rateLimits: RateLimits
   /** Present where a sandbox chain runs. */

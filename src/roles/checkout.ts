@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { CHAINS, type Network } from '../core/assets.ts'
 import { parseColour } from '../core/checkout/brand-colours.ts'
 import { listenFor, type Notifier } from '../db/notify.ts'
@@ -51,6 +52,7 @@ export function openCheckout(deps: {
   /** Origin of the site, which receipts name as their issuer. */
   baseUrl: string
   sandbox: SandboxControl | null
+  issuedAddresses: IssuedAddressCheck
 }): CheckoutRole {
   const flowDeps = { ...deps, marketOf: createMarketReader(deps) }
   const { app, streams } = createCheckoutApp({

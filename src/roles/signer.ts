@@ -9,8 +9,15 @@ export async function startSignerRole(
 ): Promise<RunningRole> {
   const { config, clock, log, poolOf, onFatal } = context
   try {
-    const { dataDir, signerKeyFile: keyFile } = config
-    const signer = await startSigner({ pool: poolOf('signer'), dataDir, keyFile, clock, log })
+    const { dataDir, signerKeyFile: keyFile, addressKeysFile } = config
+    const signer = await startSigner({
+      pool: poolOf('signer'),
+      dataDir,
+      keyFile,
+      addressKeysFile,
+      clock,
+      log,
+    })
     signer.ended.catch(onFatal)
     return { stop: () => signer.stop() }
   } catch (error) {

@@ -3,6 +3,7 @@ import { CHAINS, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
 import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
+import { countRefusedBatches } from '../db/queries/address-batches.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { endWatch } from '../db/queries/network-watch.ts'
 import { listOpenPrograms } from '../db/queries/watched-programs.ts'
@@ -44,6 +45,11 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
     const ready = await findNetworksWithAddresses(pool)
     return networks.map((network) => ({ label: network, value: ready.has(network) ? 1 : 0 }))
   })
+  metrics.gauge(
+    'paylink_address_batches_refused',
+    'Batches of addresses in the database that the signer did not sign',
+    async () => [{ value: await countRefusedBatches(pool) }],
+  )
   return {
     stop: async () => {
       await ended

@@ -10,6 +10,7 @@ import {
   readIndexMarks,
 } from '../db/queries/account-keys.ts'
 import type { Log } from '../log.ts'
+import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { type AccountKey, type IssuedAccount, openAccountsOf, wordsOf } from './derive.ts'
 import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
 import { fileKeySource, type KeySource } from './key-source.ts'
@@ -24,6 +25,8 @@ export type SignerOptions = {
   readonly dataDir: string
   /** `SIGNER_KEY_FILE`; null: the key is made once, beside the seed. */
   readonly keyFile: string | null
+  /** Where the public keys are written by which the addresses that it signs are known. */
+  readonly addressKeysFile: string
   readonly clock: Clock
   readonly log: Log
   /** Pause between two looks at the database; for tests. */
@@ -192,6 +195,10 @@ async function activate(state: State): Promise<void> {
   }
   const { derived, issued, issuer } = await openAccounts(state)
   await publish(state, [...derived, ...issued], journal)
+  await writeAddressKeys(
+    state.options.addressKeysFile,
+    new Map(issued.map(({ keyspace, batchKey }) => [keyspace, batchKey])),
+  )
   state.issuer = issuer
   state.status = 'active'
   log.info({ at: clock().toISOString() }, 'the signer is active')

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
-import { addressFormOf, keyspaceOfNetwork, type Network } from '../core/assets.ts'
+import { isIssuedKeyspace } from '../core/address-batch.ts'
+import { addressFormOf, type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
@@ -56,7 +57,7 @@ async function fillAll({ pool, networks, clock, log }: Parameters<typeof supplyA
   for (const network of networks) {
     const keyspace = keyspaceOfNetwork(network)
     const parameters = parametersOf.get(network) ?? null
-    if (parameters === null || isDerived(keyspace)) continue
+    if (parameters === null || !isIssuedKeyspace(keyspace)) continue
     const form = addressFormOf(keyspace, parameters)
     await takeAddressBatches({ pool, keyspace, form, clock, log })
   }
@@ -97,4 +98,4 @@ async function tellWhatIsDry(
   }
 }
 
-const isDerived = (keyspace: string): keyspace is DerivedKeyspace => !keyspace.startsWith('solana-')
+const isDerived = (keyspace: Keyspace): keyspace is DerivedKeyspace => !isIssuedKeyspace(keyspace)

@@ -1,18 +1,13 @@
-import { createPublicKey, verify } from 'node:crypto'
 import { ownerOf } from '../chain/solana/watched-owners.ts'
 import type { Clock } from '../clock.ts'
-import { addressBatchMessage, programsOf } from '../core/address-batch.ts'
-import type { Keyspace } from '../core/assets.ts'
+import { type IssuedKeyspace, programsOf } from '../core/address-batch.ts'
 import type { Pool } from '../db/pool.ts'
-import { nextBatch, refuseBatch, type SignedBatch, takeBatch } from '../db/queries/address-batches.ts'
+import { nextBatch, refuseBatch, takeBatch } from '../db/queries/address-batches.ts'
 import type { Log } from '../log.ts'
+import { isBatchSigned } from '../secrets/batch-signature.ts'
 
 /** More never wait: the signer issues none while the pool is full. */
 const BATCHES_PER_ROUND = 20
-const SIGNATURE_BYTES = 64
-
-/** Keyspaces whose addresses only the signer derives. */
-export type IssuedKeyspace = Extract<Keyspace, `solana-${string}`>
 
 /**
  * Puts the batches that the signer issued into the pool, after checking that it did: an address that somebody wrote
@@ -31,7 +26,7 @@ export async function takeAddressBatches(options: {
   for (let round = 0; round < BATCHES_PER_ROUND; round++) {
     const batch = await nextBatch(pool, keyspace)
     if (batch === null) break
-    if (batch.batchKey === null || !isSigned(batch, batch.batchKey)) {
+    if (batch.batchKey === null || !isBatchSigned(batch, batch.batchKey)) {
       await refuseBatch(pool, keyspace, batch.first, clock())
       refused += 1
       log.error(
@@ -45,11 +40,4 @@ export async function takeAddressBatches(options: {
       added += addresses.length
   }
   return { added, refused }
-}
-
-function isSigned(batch: SignedBatch, batchKey: Uint8Array): boolean {
-  if (batch.signature.length !== SIGNATURE_BYTES) return false
-  const jwk = { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(batchKey).toString('base64url') }
-  const key = createPublicKey({ key: jwk, format: 'jwk' })
-  return verify(null, addressBatchMessage(batch), key, batch.signature)
 }

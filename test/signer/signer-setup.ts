@@ -37,6 +37,7 @@ export async function signerSetup(): Promise<SignerSetup> {
         pool,
         dataDir: changes.dataDir ?? dataDir,
         keyFile: changes.keyFile ?? null,
+        addressKeysFile: join(changes.dataDir ?? dataDir, 'address-keys.json'),
         clock,
         log,
         intervalMs: changes.intervalMs ?? 20,

@@ -17,3 +17,10 @@ export async function findNetworksWithAddresses(db: Queryable): Promise<Readonly
   )
   return new Map(rows.map((row) => [row.network, row.form]))
 }
+
+/** The watched networks for which no address could be taken now. */
+export async function listFollowedWithoutAddresses(db: Queryable): Promise<Network[]> {
+  const ready = await findNetworksWithAddresses(db)
+  const { rows } = await db.query<{ network: Network }>('select network from network_watch order by network')
+  return rows.map(({ network }) => network).filter((network) => !ready.has(network))
+}

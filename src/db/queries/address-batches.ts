@@ -1,9 +1,7 @@
-import type { AddressBatch } from '../../core/address-batch.ts'
+import type { SignedBatch } from '../../core/address-batch.ts'
 import type { Keyspace } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 import type { DerivedAddress } from './address-pool.ts'
-
-export type SignedBatch = AddressBatch & { readonly signature: Uint8Array }
 
 /**
  * Takes the indexes of a batch for good and leaves it for the watchers, both or neither; false where its first index
@@ -55,6 +53,21 @@ export async function nextBatch(
   if (row === undefined) return null
   const { first, programs, signature, batch_key: batchKey } = row
   return { keyspace, first, programs, signature, batchKey }
+}
+
+/** The batch that holds an index, if any does: one step down the primary key. */
+export async function findBatchOf(
+  db: Queryable,
+  keyspace: Keyspace,
+  index: number,
+): Promise<SignedBatch | null> {
+  const { rows } = await db.query<{ first: number; programs: Buffer; signature: Buffer }>(
+    `select first, programs, signature from address_batch where keyspace = $1 and first <= $2
+     order by first desc limit 1`,
+    [keyspace, index],
+  )
+  const row = rows[0]
+  return row === undefined ? null : { keyspace, ...row }
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { PooledAddress } from '../../core/address-batch.ts'
 import type { Keyspace } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 
@@ -17,6 +18,20 @@ export async function countPool(
     [keyspace, parameters, max],
   )
   return rows[0]?.count ?? 0
+}
+
+/** The next addresses that an invoice will take, in their order. Served by address_pool. */
+export async function listPooledAddresses(
+  db: Queryable,
+  keyspace: Keyspace,
+  max: number,
+): Promise<PooledAddress[]> {
+  const { rows } = await db.query<{ idx: number; program: Buffer; address: string }>(
+    `select idx, program, address from address where keyspace = $1 and assigned_at is null
+     order by idx limit $2`,
+    [keyspace, max],
+  )
+  return rows
 }
 
 /**

@@ -74,6 +74,11 @@ export async function claimAddress(
   return rows[0] ?? null
 }
 
+/** Gives back an address that was claimed in this transaction. By primary key. */
+export async function releaseAddress(tx: Tx, keyspace: Keyspace, index: number): Promise<void> {
+  await tx.query('update address set assigned_at = null where keyspace = $1 and idx = $2', [keyspace, index])
+}
+
 /** Writes a new invoice and the deposit address that was claimed for it. */
 export async function insertInvoice(
   tx: Tx,

@@ -61,6 +61,7 @@ export const createInvoiceRoute = defineRoute({
         metadata: body.metadata ?? null,
       },
       tipHeightOf: networks.tipHeightOf,
+      issuedAddresses: deps.issuedAddresses,
       requestId,
     })
     if (created.kind === 'no_address') throw new ApiProblem('asset_unavailable', { param: 'asset' })

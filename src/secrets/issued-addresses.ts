@@ -1,0 +1,85 @@
+import { base58 } from '@scure/base'
+import {
+  type IssuedAddressCheck,
+  type PooledAddress,
+  programsOf,
+  type SignedBatch,
+} from '../core/address-batch.ts'
+import type { Log } from '../log.ts'
+import { type AddressKeys, readAddressKeys } from './address-keys.ts'
+import { isBatchSigned } from './batch-signature.ts'
+
+/** A refusal is an alarm, and is counted. */
+export type IssuedAddresses = IssuedAddressCheck & {
+  /** How often an address was refused since the start, and why it was the last time. */
+  readonly refusals: { readonly count: number; readonly reason: string | null }
+}
+
+/** Batches of checked addresses that are remembered. */
+const CHECKED_MAX = 100
+
+/**
+ * Checks against the keys in a file that the signer wrote, and never against a key of the database. Without the
+ * file nothing passes.
+ */
+export function createIssuedAddresses(options: {
+  readonly keysPath: string
+  readonly log: Log
+}): IssuedAddresses {
+  const { keysPath, log } = options
+  const checked = new Map<string, SignedBatch>()
+  const refusals: { count: number; reason: string | null } = { count: 0, reason: null }
+  let keys: AddressKeys | null = null
+
+  const reasonAgainst = async (
+    keyspace: string,
+    pooled: PooledAddress,
+    loadBatch: () => Promise<SignedBatch | null>,
+  ): Promise<string | null> => {
+    const known = [...checked.values()].find((batch) => holds(batch, keyspace, pooled))
+    if (known !== undefined) return null
+    keys ??= await readKeys(keysPath)
+    const key = keys?.get(keyspace)
+    if (key === undefined) return `${keysPath} names no key of the signer: copy the file of its machine there`
+    const batch = await loadBatch()
+    if (batch === null || !holds(batch, keyspace, pooled)) return 'it is in no batch of the signer'
+    if (!isBatchSigned(batch, key)) return 'its batch is not signed by the signer'
+    checked.set(`${keyspace} ${batch.first}`, batch)
+    for (const oldest of checked.keys()) {
+      if (checked.size <= CHECKED_MAX) break
+      checked.delete(oldest)
+    }
+    return null
+  }
+
+  return {
+    refusals,
+    isIssued: async (keyspace, pooled, loadBatch) => {
+      const reason = await reasonAgainst(keyspace, pooled, loadBatch)
+      if (reason === null) return true
+      refusals.count += 1
+      refusals.reason = reason
+      log.error(
+        { keyspace, index: pooled.idx, address: pooled.address, reason },
+        'an address of the pool was not given out, for the signer did not sign it: no invoice is made in this coin until that is mended',
+      )
+      return false
+    },
+  }
+}
+
+/** A file that cannot be read is as good as none: the reason tells its name. */
+async function readKeys(path: string): Promise<AddressKeys | null> {
+  try {
+    return await readAddressKeys(path)
+  } catch {
+    return null
+  }
+}
+
+/** Whether the batch names exactly this address, in its bytes and in its text, at its index. */
+function holds(batch: SignedBatch, keyspace: string, { idx, program, address }: PooledAddress): boolean {
+  if (batch.keyspace !== keyspace) return false
+  const signed = programsOf(batch)[idx - batch.first]
+  return signed !== undefined && Buffer.from(signed).equals(program) && base58.encode(signed) === address
+}
