@@ -1,4 +1,5 @@
 import type { Network, PaymentAsset } from '../core/assets.ts'
+import type { Credit } from '../core/chain/unfound.ts'
 import type { MarkHeights } from '../core/finality.ts'
 
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
@@ -82,6 +83,19 @@ export interface TokenReader {
 }
 
 /**
+ * Credits that no block's hash proves to be in it are looked at once more before they become final: by whoever is
+ * followed, since the books may hold what another provider told, and by another provider where there is one.
+ */
+export interface CreditCheck {
+  readonly assets: readonly PaymentAsset[]
+  /** Those of the claims, all of one block, that this provider does not find there; null where it cannot tell. */
+  unfound<Claim extends Credit>(
+    block: { readonly height: number; readonly hash: string },
+    claims: readonly Claim[],
+  ): Promise<readonly Claim[] | null>
+}
+
+/**
  * A chain, as the watcher sees it. Everything is pulled: a wake-up says only "look again". Errors of the
  * outside world are `ChainUnavailable` (try again) or `ChainHalted` (a human must look).
  */
@@ -115,6 +129,8 @@ export interface ChainAdapter {
   readonly readMarks?: ((checkpoint: BlockRef) => Promise<MarkHeights | null>) | undefined
   /** Absent on chains without tokens of ours. */
   readonly tokens?: Pick<TokenReader, 'assets' | 'prove'> | undefined
+  /** Absent on chains whose blocks' hashes prove all that is in them. */
+  readonly credits?: CreditCheck | undefined
   /** The smallest amount, in base units, that the chain lets a new address receive; absent or undefined where it sets none. */
   minimumAmount?(): Promise<bigint | undefined>
   /** Calls `wake` when something may have changed; returns how to stop. Missing a wake-up loses nothing. */
@@ -139,6 +155,11 @@ export interface ProviderAgreement {
   agreedBlocks(
     blocks: readonly { readonly height: number; readonly hash: string; readonly reached: number }[],
   ): Promise<ReadonlySet<string>>
+  /**
+   * Those of the claims, all of one block, that the first other provider which knows the block does not find there; null
+   * where none can tell. Absent on chains whose blocks' hashes prove all that is in them.
+   */
+  readonly unfoundElsewhere?: CreditCheck['unfound'] | undefined
   /** What an operator should mend though the network is followed; null where nothing. */
   readonly notice: string | null
 }

@@ -8,6 +8,7 @@ import {
   type ChainProvider,
   ChainUnavailable,
   type ChainUpdate,
+  type CreditCheck,
   type MempoolReading,
   type NetworkHealth,
   type ProviderAgreement,
@@ -140,6 +141,22 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     const assets = this.#first.chain.tokens?.assets
     if (assets === undefined) return undefined
     return { assets, prove: (from, toHeight) => this.#tellTokens(from, toHeight) }
+  }
+
+  /** Absent where a block's hash proves what is in it. */
+  get credits(): CreditCheck | undefined {
+    const { credits } = this.#first.chain
+    if (credits === undefined) return undefined
+    return {
+      assets: credits.assets,
+      unfound: (block, claims) =>
+        this.#ask(async (chain) => (await chain.credits?.unfound(block, claims)) ?? null),
+    }
+  }
+
+  get unfoundElsewhere(): CreditCheck['unfound'] | undefined {
+    if (this.#first.chain.credits === undefined) return undefined
+    return (block, claims) => this.#askAnother((chain) => chain.credits?.unfound(block, claims))
   }
 
   async minimumAmount(): Promise<bigint | undefined> {

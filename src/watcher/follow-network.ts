@@ -108,13 +108,18 @@ class LeadSession {
   #lastUpkeepMs = 0
   #lastHealth = ''
   #isHalted = false
+  /** Why payments wait for a second look at their block. */
+  #waiting: string | null = null
   #minimumReadAt = 0
 
   constructor(options: FollowOptions, lead: Lead) {
     const { adapter, pool, clock, notifier, agreement = null, evmOf } = options
     this.#options = options
     this.#lead = lead
-    this.#parts = { adapter, pool, clock, notifier, agreement, evmOf, leadLost: lead.lost }
+    const onWaiting = (reason: string | null) => {
+      this.#waiting = reason
+    }
+    this.#parts = { adapter, pool, clock, notifier, agreement, evmOf, onWaiting, leadLost: lead.lost }
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -178,7 +183,8 @@ class LeadSession {
   }
 
   get #notice(): string | null {
-    return this.#parts.agreement?.notice ?? null
+    const notices = [this.#parts.agreement?.notice ?? null, this.#waiting].filter((each) => each !== null)
+    return notices.length === 0 ? null : notices.join('; ')
   }
 
   /** Walks to the tip and reads the mempool there. Returns the new checkpoint. */

@@ -41,6 +41,8 @@ export type RecordingParts = {
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   /** How payment links in events name test networks that are not the public ones. */
   readonly evmOf?: EvmIdentities | undefined
+  /** Told why payments wait for a second look at their block; null once none does. */
+  readonly onWaiting?: (reason: string | null) => void
   /** Aborted when another process may follow the network. */
   readonly leadLost: AbortSignal
 }

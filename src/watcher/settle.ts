@@ -1,8 +1,9 @@
 import { blocksOf, type DueTransfer, dueAt, settled } from '../core/chain/finality.ts'
-import type { TrackedTransfer } from '../core/chain/reconcile.ts'
+import { keyOfTracked, type TrackedTransfer } from '../core/chain/reconcile.ts'
 import type { MarkHeights } from '../core/finality.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
 import { loadTrackedTransfers } from '../db/queries/transfers.ts'
+import { checkCredits } from './check-credits.ts'
 import { isSettledLater, type RecordingParts, recordFacts } from './record-reading.ts'
 import { readAgain } from './second-reading.ts'
 
@@ -21,9 +22,12 @@ export async function settle(parts: RecordingParts, checkpoint: BlockPosition): 
   const dueOf = (tracked: readonly TrackedTransfer[]) => dueAt(height, marks, tracked)
   const waiting = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
   const readTwice = await readAgain(parts, checkpoint, highest(waiting, marks))
+  const unchecked = await checkCredits(parts, height)
   // The second reading may have recorded what the first one missed.
   const due = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
-  const mayBeFinal = due.filter(({ payment, block }) => {
+  const mayBeFinal = due.filter((transfer) => {
+    const { payment, block } = transfer
+    if (unchecked.has(keyOfTracked(transfer))) return false
     return adapter.tokens?.assets.includes(payment.asset) !== true || block.height <= readTwice
   })
   const blocks = blocksOf(mayBeFinal)

@@ -31,7 +31,7 @@ export class BalanceScan {
     receipts: readonly EvmReceipt[],
     open: readonly Uint8Array[],
   ): Promise<FoundTransfer[]> {
-    const direct = this.#directCredits(block, receipts)
+    const direct = directCredits(this.#asset, this.#watched, block, receipts)
     const addresses = open.map((program) => `0x${Buffer.from(program).toString('hex')}`)
     const before = await this.#balancesBefore(block.parentHash, addresses, open)
     const after = await this.#node.balancesAt(block.hash, open)
@@ -54,13 +54,6 @@ export class BalanceScan {
     return [...direct, ...unnamed]
   }
 
-  #directCredits(block: EvmBlock, receipts: readonly EvmReceipt[]): FoundTransfer[] {
-    return block.transactions.flatMap(({ hash, from, to, value }, index): FoundTransfer[] => {
-      if (to == null || to === from || value === 0n || receipts[index]?.status !== SUCCEEDED) return []
-      return isWatched(this.#watched, to) ? [nativeCredit(this.#asset, hash, to, value)] : []
-    })
-  }
-
   async #balancesBefore(
     parentHash: string,
     addresses: readonly string[],
@@ -74,6 +67,19 @@ export class BalanceScan {
     })
     return known
   }
+}
+
+/** What a block's transactions pay to watched addresses themselves. */
+export function directCredits(
+  asset: AssetId,
+  watched: Pick<ProgramSet, 'hasShort'>,
+  block: EvmBlock,
+  receipts: readonly EvmReceipt[],
+): FoundTransfer[] {
+  return block.transactions.flatMap(({ hash, from, to, value }, index): FoundTransfer[] => {
+    if (to == null || to === from || value === 0n || receipts[index]?.status !== SUCCEEDED) return []
+    return isWatched(watched, to) ? [nativeCredit(asset, hash, to, value)] : []
+  })
 }
 
 function sumByAddress(transfers: readonly FoundTransfer[]): Map<string, bigint> {

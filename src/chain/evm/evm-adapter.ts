@@ -15,12 +15,15 @@ import {
   type ChainProvider,
   ChainUnavailable,
   type ChainUpdate,
+  type CreditCheck,
   type MempoolReading,
   type NetworkHealth,
   type TokenReader,
 } from '../adapter.ts'
 import { ProgramSet } from '../program-set.ts'
 import { BlockReader, type NativeMode, type OpenPrograms } from './block-reader.ts'
+import type { EvmHeader } from './evm-answers.ts'
+import { EvmCreditCheck } from './evm-credit-check.ts'
 import { EvmNode, referenceOf } from './evm-node.ts'
 import { EvmWalk } from './evm-walk.ts'
 import { probeHeight } from './probe-height.ts'
@@ -58,6 +61,7 @@ export class EvmAdapter implements ChainProvider {
   readonly network: Network
   readonly watched: ProgramSet
   readonly tokens: TokenReader
+  readonly credits: CreditCheck
   readonly #options: EvmAdapterOptions
   readonly #tokens: readonly EvmToken[]
   readonly #node: EvmNode
@@ -86,6 +90,7 @@ export class EvmAdapter implements ChainProvider {
     this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))
     // What no invoice asks for is never paid with: one reading is enough.
     const money = this.#tokens.filter((token) => isAssetId(token.asset))
+    this.credits = new EvmCreditCheck(this.#node, asset, (header) => this.#modeAt(header))
     this.tokens = new EvmTokenReader({ ...parts, tokens: money, reader: this.#reader })
   }
 
@@ -104,7 +109,7 @@ export class EvmAdapter implements ChainProvider {
     const hasTokens = !parameters.isolated || this.#options.usdcContract != null
     for (const token of hasTokens ? this.#tokens : []) await this.#requireToken(token)
     const tip = await this.#walk.tip()
-    this.#mode ??= (await this.#node.canTrace(tip)) ? 'traces' : 'balances'
+    await this.#modeAt(tip)
     this.#parameters = parameters
     this.#marks = null
     return { parameters: parameters.name, health: { status: 'ok' } }
@@ -184,6 +189,11 @@ export class EvmAdapter implements ChainProvider {
 
   close(): Promise<void> {
     return this.#node.rpc.close()
+  }
+
+  async #modeAt(header: EvmHeader): Promise<NativeMode> {
+    this.#mode ??= (await this.#node.canTrace(header)) ? 'traces' : 'balances'
+    return this.#mode
   }
 
   #requireMode(): NativeMode {

@@ -1,0 +1,71 @@
+import { hexToBytes } from '@noble/hashes/utils.js'
+import type { AssetId } from '../../core/assets.ts'
+import { type Credit, unfoundIn } from '../../core/chain/unfound.ts'
+import type { CreditCheck, FoundTransfer } from '../adapter.ts'
+import { ProgramSet } from '../program-set.ts'
+import { BalanceScan, directCredits } from './balance-scan.ts'
+import type { NativeMode } from './block-reader.ts'
+import type { EvmHeader } from './evm-answers.ts'
+import type { EvmNode } from './evm-node.ts'
+import { EvmRpcError } from './evm-rpc.ts'
+import { creditsOfTraces, creditsOfWithdrawals } from './native-credits.ts'
+
+/**
+ * Looks for native coin in a block once more: by the node's own traces, or by what transactions pay themselves and the
+ * addresses' balances before and after.
+ */
+export class EvmCreditCheck implements CreditCheck {
+  readonly assets: readonly AssetId[]
+  readonly #node: EvmNode
+  readonly #asset: AssetId
+  readonly #modeOf: (header: EvmHeader) => Promise<NativeMode>
+
+  constructor(node: EvmNode, asset: AssetId, modeOf: (header: EvmHeader) => Promise<NativeMode>) {
+    this.assets = [asset]
+    this.#node = node
+    this.#asset = asset
+    this.#modeOf = modeOf
+  }
+
+  async unfound<Claim extends Credit>(
+    { hash }: { readonly hash: string },
+    claims: readonly Claim[],
+  ): Promise<readonly Claim[] | null> {
+    const header = await this.#node.headerOf(hash)
+    if (header === null) return null
+    const programs = [...new Set(claims.map(({ program }) => program))].map(hexToBytes)
+    const watched = new ProgramSet()
+    watched.add(programs)
+    try {
+      return (await this.#modeOf(header)) === 'traces'
+        ? unfoundIn(claims, await this.#traced(header, watched))
+        : await this.#unfoundByBalances(hash, claims, { programs, watched })
+    } catch (error) {
+      // A node that has put the block's state away answers that it cannot; all else passes.
+      if (error instanceof EvmRpcError && error.kind === 'other') return null
+      throw error
+    }
+  }
+
+  async #traced(header: EvmHeader, watched: ProgramSet): Promise<FoundTransfer[]> {
+    const traces = header.transactions.length === 0 ? [] : await this.#node.tracesOf(header)
+    return [
+      ...creditsOfTraces(header, traces, this.#asset, watched),
+      ...creditsOfWithdrawals(header, this.#asset, watched),
+    ]
+  }
+
+  /** Balances are asked for only where the transactions themselves do not explain all: old ones are soon put away. */
+  async #unfoundByBalances<Claim extends Credit>(
+    hash: string,
+    claims: readonly Claim[],
+    { programs, watched }: { readonly programs: readonly Uint8Array[]; readonly watched: ProgramSet },
+  ): Promise<readonly Claim[]> {
+    const block = await this.#node.blockOf(hash)
+    const receipts = block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block)
+    const unexplained = unfoundIn(claims, directCredits(this.#asset, watched, block, receipts))
+    if (unexplained.length === 0) return []
+    const scan = new BalanceScan(this.#node, this.#asset, watched)
+    return unfoundIn(claims, await scan.creditsIn(block, receipts, programs))
+  }
+}

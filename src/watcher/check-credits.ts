@@ -1,0 +1,71 @@
+import { ChainHalted } from '../chain/adapter.ts'
+import { keyspaceOfNetwork } from '../core/assets.ts'
+import { keyOf } from '../core/chain/reconcile.ts'
+import { withdrawn } from '../core/chain/second-reading.ts'
+import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/queries/checked-credits.ts'
+import { type RecordingParts, recordFacts } from './record-reading.ts'
+
+/** Blocks in one round: what is new at the head waits no longer than for these. */
+const BLOCKS_PER_ROUND = 20
+
+/**
+ * Looks once more, by every provider, for credits that no block's hash proves. What is found is noted, once for each
+ * block. What neither the followed provider nor another one finds was told by a provider that is gone, and is taken
+ * back. Halts where they contradict each other. Returns the names (`keyOf`) of what must not become final yet.
+ */
+export async function checkCredits(parts: RecordingParts, height: number): Promise<ReadonlySet<string>> {
+  const { adapter, pool } = parts
+  if (adapter.credits === undefined) return new Set()
+  const { network } = adapter
+  const keyspace = keyspaceOfNetwork(network)
+  const { assets } = adapter.credits
+  const claims = await listUncheckedClaims(pool, { network, keyspace, assets, height })
+  const byBlock = new Map<string, RecordedClaim[]>()
+  for (const claim of claims) byBlock.set(claim.block.hash, [...(byBlock.get(claim.block.hash) ?? []), claim])
+  const unchecked = new Set(claims.map(keyOf))
+  let waiting: string | null = null
+  for (const inBlock of [...byBlock.values()].slice(0, BLOCKS_PER_ROUND)) {
+    const reason = await checkBlock(parts, inBlock, height)
+    waiting ??= reason
+    if (reason !== null) continue
+    for (const claim of inBlock) unchecked.delete(keyOf(claim))
+  }
+  parts.onWaiting?.(waiting)
+  return unchecked
+}
+
+/** Why they must wait; null where all of them stand. */
+async function checkBlock(
+  parts: RecordingParts,
+  claims: readonly RecordedClaim[],
+  height: number,
+): Promise<string | null> {
+  const { adapter, agreement, pool, clock } = parts
+  const [first] = claims
+  if (first === undefined || adapter.credits === undefined) return null
+  const { height: at } = first.block
+  const ours = await adapter.credits.unfound(first.block, claims)
+  if (ours === null)
+    return `payments in block ${at} wait: the node does not tell balances or traces of it any more`
+  const theirs =
+    agreement?.unfoundElsewhere === undefined ? ours : await agreement.unfoundElsewhere(first.block, claims)
+  if (theirs === null) return `payments in block ${at} wait for another provider to find them there as well`
+  const disputed = [...ours, ...theirs].find((claim) => ours.includes(claim) !== theirs.includes(claim))
+  if (disputed !== undefined) throw contradiction(disputed, ours.includes(disputed))
+  const nowMs = clock().getTime()
+  for (const { block, ...gone } of ours) {
+    await recordFacts(parts, withdrawn(adapter.network, { ...gone, blockHash: block.hash }, nowMs), height)
+  }
+  await saveChecked(
+    pool,
+    claims.filter((claim) => !ours.includes(claim)),
+  )
+  return ours.length === 0 ? null : `a payment in block ${at} that was told before is not there`
+}
+
+function contradiction({ txid, amount, asset, program, block }: RecordedClaim, isOurs: boolean): ChainHalted {
+  const who = isOurs ? 'only another provider finds it there' : 'another provider does not find it there'
+  return new ChainHalted(
+    `transaction ${txid} was read with a payment of ${amount} base units of ${asset} to 0x${program} in block ${block.height}, and ${who}: nothing is credited until they agree; leave the one that is wrong out of the list`,
+  )
+}

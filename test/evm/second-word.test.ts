@@ -1,0 +1,149 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
+import { ProviderGroup } from '../../src/chain/provider-group.ts'
+import { systemClock } from '../../src/clock.ts'
+import { bytecodeOf, callData } from '../support/evm-contracts.ts'
+import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
+import { until } from '../support/litecoind.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { WatchedChain } from '../support/watched-chain.ts'
+
+const ETHER = 10n ** 18n
+
+type Trace = { readonly result: { readonly pre: object; readonly post: object } }
+
+let watched: WatchedChain<DrivenAnvil>
+let first: RpcProxy
+let second: RpcProxy
+let payer: string
+beforeAll(async () => {
+  watched = await WatchedChain.open(evmDriver('ETH'))
+  first = await startRpcProxy(watched.chain.url)
+  second = await startRpcProxy(watched.chain.url)
+  payer = await watched.chain.anvil.deploy(await bytecodeOf('BatchPayer'))
+})
+afterEach(async () => {
+  await watched.stopWatchers()
+  first.tellTheTruth()
+  second.tellTheTruth()
+})
+afterAll(async () => {
+  await first.close()
+  await second.close()
+  await watched.close()
+})
+
+/** A group whose second provider traces or does not. */
+function throughTwo(secondTraces: boolean) {
+  const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
+  const followed = new EvmAdapter({ ...options, url: first.url })
+  const other = new EvmAdapter({
+    ...options,
+    url: second.url,
+    watched: followed.watched,
+    nativeMode: secondTraces ? 'traces' : 'balances',
+  })
+  const others = [{ name: 'second', chain: other }]
+  const adapter = new ProviderGroup({ name: 'first', chain: followed }, others, systemClock)
+  return { adapter, changes: { agreement: adapter, haltedRetryMs: 500 } }
+}
+
+/** From now on the first provider tells of an inner payment in each block's last transaction. */
+function inventInnerPayments(proxy: RpcProxy, address: string): void {
+  proxy.lie('debug_traceBlockByHash', (told) => {
+    const traces = told as Trace[]
+    return traces.map((trace, index) => {
+      const { pre, post } = trace.result
+      if (index < traces.length - 1) return trace
+      const gained = { ...post, [address]: { balance: `0x${ETHER.toString(16)}` } }
+      return { ...trace, result: { pre: { ...pre, [address]: { balance: '0x0' } }, post: gained } }
+    })
+  })
+}
+
+async function untilHalted(words: RegExp): Promise<void> {
+  await until(
+    async () => {
+      const { status, reason } = await watched.state()
+      return status === 'halted' && words.test(reason ?? '')
+    },
+    { what: 'the network halts' },
+  )
+}
+
+test.each([
+  ['traces', true],
+  ['balances', false],
+])(
+  'an inner payment that the followed provider invents is never paid, and taken back without it: the second by %s',
+  async (_how, secondTraces) => {
+    const { adapter, changes } = throughTwo(secondTraces)
+    const watcher = await watched.watchAtTip({ adapter, changes })
+    const victim = await watched.openInvoice([watcher])
+    const before = await watched.availableBalance()
+    inventInnerPayments(first, victim.address)
+    await watched.chain.anvil.send({ to: `0x${'12'.repeat(20)}`, value: 1n })
+    await watched.chain.mine(6)
+    await untilHalted(/another provider does not find it there.*leave the one that is wrong out/)
+    await watched.chain.mine(6)
+    expect(await watched.availableBalance()).toBe(before)
+    expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+    // Whoever lied is left out: the other one alone takes back what was invented.
+    await watched.stopWatchers()
+    await watched.watchAtTip()
+    await watched.untilStatus(victim.id, 'awaiting_payment')
+    await until(async () => (await watched.state()).status === 'ok', { what: 'it is followed again' })
+    expect(await watched.availableBalance()).toBe(before)
+    expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+  },
+)
+
+test('a larger amount than was paid is never paid', async () => {
+  const { adapter, changes } = throughTwo(false)
+  const watcher = await watched.watchAtTip({ adapter, changes })
+  const victim = await watched.openInvoice([watcher])
+  inventInnerPayments(first, victim.address)
+  await watched.chain.anvil.send({ to: victim.address, value: 1n })
+  await watched.chain.mine(6)
+  await untilHalted(/another provider does not find it there/)
+  expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+})
+
+test.each([
+  ['traces', true],
+  ['balances', false],
+])(
+  'a payment by a contract and one by a wallet are paid when the second finds them too, by %s',
+  async (_how, secondTraces) => {
+    const { adapter, changes } = throughTwo(secondTraces)
+    const watcher = await watched.watchAtTip({ adapter, changes })
+    const { amount } = watched.driver
+    const [inner, plain] = [await watched.openInvoice([watcher]), await watched.openInvoice([watcher])]
+    await watched.chain.pay(plain.address, amount)
+    const data = callData('pay(address[],uint256[])', [inner.address], [amount])
+    await watched.chain.anvil.send({ to: payer, value: amount, data })
+    await watched.chain.mine(4)
+    for (const { id } of [inner, plain]) await watched.untilStatus(id, 'paid')
+  },
+)
+
+test('while the second cannot tell, payments wait and the network says so; they are paid once it can', async () => {
+  const { adapter, changes } = throughTwo(true)
+  const watcher = await watched.watchAtTip({ adapter, changes })
+  const invoice = await watched.openInvoice([watcher])
+  second.lie('debug_traceBlockByHash', () => {
+    throw new Error('historical state is not available')
+  })
+  await watched.chain.pay(invoice.address, watched.driver.amount)
+  await watched.chain.mine(6)
+  await until(
+    async () =>
+      /wait for another provider to find them there as well/.test((await watched.state()).reason ?? ''),
+    { what: 'the network says why' },
+  )
+  expect((await watched.state()).status).toBe('ok')
+  expect(await watched.statusOf(invoice.id)).toBe('confirming')
+  second.tellTheTruth()
+  await watched.untilStatus(invoice.id, 'paid')
+  await until(async () => (await watched.state()).reason === null, { what: 'nothing waits any more' })
+})
