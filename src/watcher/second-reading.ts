@@ -60,9 +60,9 @@ async function readOnce(
   })
   if (compared.kind === 'contradicted') {
     const { booked, found } = compared
-    // Only a proof takes it back, and tells all the same; between two words nobody here can choose. One with another
-    // amount stays as it is told, and halts: recorded once more it would keep the amount that it was invented with.
-    if (reading.isProven && found === null) {
+    // Only a proof takes it back, and tells all the same; between two words nobody here can choose. What stands there
+    // with another amount is recorded with that one when these blocks are read again.
+    if (reading.isProven) {
       const facts = withdrawn(network, booked, clock().getTime())
       await recordFacts(parts, facts, checkpoint.height)
     }

@@ -116,26 +116,46 @@ test.each([
   expect(await watched.availableBalance()).toBe(before)
 })
 
-test('a log with another amount is never paid, neither by its own amount nor after the node tells the truth', async () => {
-  const watcher = await watched.watchAtTip(throughProxy())
-  const victim = await watched.openInvoice([watcher])
-  const before = await watched.availableBalance()
+const TRUE_AMOUNT = 4_000_000n
+
+/** From now on every log tells of the full amount. */
+function inflate(): void {
   proxy.lie('eth_getLogs', (logs) =>
     (logs as Log[]).map((log) => ({ ...log, data: `0x${AMOUNT.toString(16).padStart(64, '0')}` })),
   )
-  await watched.chain.pay(victim.address, 1n)
+}
+
+test('a log with another amount is never paid: what the receipts prove takes its place by itself', async () => {
+  const watcher = await watched.watchAtTip(throughProxy())
+  const victim = await watched.openInvoice([watcher])
+  const before = await watched.availableBalance()
+  inflate()
+  await watched.chain.pay(victim.address, TRUE_AMOUNT)
+  await watched.chain.mine(4)
+  await watched.untilStatus(victim.id, 'partially_paid')
+  await until(async () => (await watched.state()).status === 'ok', { what: 'the network is followed again' })
+  expect(await watched.availableBalance()).toBe(before + TRUE_AMOUNT)
+  expect(await watched.eventsOf(victim.id)).not.toContain('paid')
+})
+
+test('a log with another amount than a second provider tells halts the network until one is left out', async () => {
+  const watcher = await watched.watchAtTip(throughTwo())
+  const victim = await watched.openInvoice([watcher])
+  const before = await watched.availableBalance()
+  inflate()
+  await watched.chain.pay(victim.address, TRUE_AMOUNT)
   await watched.chain.mine(4)
   const isHalted = async () => (await watched.state()).status === 'halted'
   await until(isHalted, { what: 'the network halts' })
-  expect((await watched.state()).reason).toMatch(/the second reading finds 1:/)
-  proxy.tellTheTruth()
+  expect((await watched.state()).reason).toMatch(/the second reading finds 4000000:/)
   const asked = proxy.calls.length + 60
   await until(() => proxy.calls.length > asked, { what: 'it was looked at again' })
   expect([await isHalted(), await watched.availableBalance()]).toEqual([true, before])
-  expect(await watched.eventsOf(victim.id)).not.toContain('paid')
-  // For the tests after this one the books forget it.
   await watched.stopWatchers()
-  await watched.database.owner.query('update transfer set amount = 1 where invoice_id = $1', [victim.id])
+  await watched.watchAtTip()
+  await watched.untilStatus(victim.id, 'partially_paid')
+  expect(await watched.availableBalance()).toBe(before + TRUE_AMOUNT)
+  expect(await watched.eventsOf(victim.id)).not.toContain('paid')
 })
 
 test('Ether that comes for a USDC invoice is shown with its transaction, and the invoice stays payable', async () => {

@@ -268,3 +268,43 @@ test('nothing can be resolved where nothing waits for the merchant', () => {
     })
   }
 })
+
+test('a transfer that brings another amount in another block counts with that one, and the ledger holds no other', () => {
+  const other = { hash: 'ee'.repeat(32) }
+  const ways: InvoiceInput[][] = [
+    [chain(inBlock('a', WHOLE, 1)), chain(inBlock('a', HALF, 2, other))],
+    [chain(inBlock('a', WHOLE, 2)), chain(inBlock('a', HALF, 2, other))],
+    [chain(inBlock('a', WHOLE, 1)), chain(gone('reorged', 'a', WHOLE)), chain(inBlock('a', HALF, 2, other))],
+    [chain(inBlock('a', WHOLE, 1)), chain(inMempool('a', WHOLE)), chain(inBlock('a', HALF, 2, other))],
+  ]
+  for (const inputs of ways) {
+    let invoice = makeInvoice()
+    const buckets = { none: 0n, pending: 0n, suspense: 0n, available: 0n }
+    for (const input of inputs) {
+      const advance = advanceInvoice(invoice, input)
+      if (advance.kind === 'refused') throw new Error(advance.code)
+      invoice = advance.next
+      for (const effect of advance.effects) {
+        if (effect.kind !== 'posting') continue
+        buckets[effect.from] -= effect.payment.amount
+        buckets[effect.to] += effect.payment.amount
+      }
+    }
+    expect(buckets).toEqual({ none: -HALF, pending: 0n, suspense: 0n, available: HALF })
+    expect(invoice.payments).toMatchObject([{ amount: HALF, bucket: 'available', status: 'confirmed' }])
+    expect(deriveStatus(invoice)).not.toBe('paid')
+  }
+})
+
+test('a transfer keeps its amount in its own block, whatever is told of it there', () => {
+  const told = tell(makeInvoice(), chain(inBlock('a', HALF, 1)), chain(inBlock('a', WHOLE, 2)))
+  expect(told.invoice.payments[0]?.amount).toBe(HALF)
+})
+
+test('a transfer that brings too little to mean anything in another block is dust there', () => {
+  const other = { hash: 'ee'.repeat(32) }
+  const told = tell(makeInvoice(), chain(inBlock('a', WHOLE, 1)), chain(inBlock('a', 1n, 2, other)))
+  expect(told.postings).toEqual(['none→pending', 'pending→none'])
+  expect(told).toMatchObject({ status: 'awaiting_payment' })
+  expect(told.invoice.payments[0]).toMatchObject({ dust: true, amount: 1n })
+})

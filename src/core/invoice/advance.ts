@@ -8,6 +8,7 @@ import type {
   InvoiceAdvance,
   InvoiceEffect,
   InvoiceInput,
+  LedgerBucket,
   Payment,
   TransferFact,
 } from './types.ts'
@@ -96,13 +97,24 @@ function sight(invoice: Invoice, fact: TransferFact, newId: string | undefined, 
     const firstSeenMs = Math.min(payment.firstSeenMs, fact.firstSeenMs)
     const gone = payment.status === 'replaced' || payment.status === 'reorged'
     return {
-      ...payment,
+      ...withOwnAmount(invoice, payment, fact),
       firstSeenMs,
       status: gone ? 'detected' : payment.status,
       // The including block may be older than our own sighting (a miner's clock, a node that was away).
       late: payment.reviewReason === null && isLateForDeadline(invoice, firstSeenMs),
     }
   })
+}
+
+/**
+ * In another block a contract may pay another amount in the same transaction, and what was taken back may have been
+ * invented: there the transfer brings its own amount. In its own block it has one amount.
+ */
+function withOwnAmount(invoice: Invoice, payment: Payment, fact: TransferFact): Payment {
+  const isSameBlock = fact.state !== 'block' || payment.block?.hash === fact.block.hash
+  if (isSameBlock || fact.amount === payment.amount) return payment
+  const { dust, reviewReason } = classifyTransfer(invoice, fact)
+  return { ...payment, amount: fact.amount, dust, reviewReason }
 }
 
 function newPayment(invoice: Invoice, fact: TransferFact, id: string, nowMs: number): Payment {
@@ -214,12 +226,18 @@ function dismiss(invoice: Invoice): InvoiceAdvance {
 /** Adds the ledger postings that the change of facts calls for. */
 function finish(before: Invoice, progress: Progress): InvoiceAdvance {
   const effects: InvoiceEffect[] = [...progress.events]
-  const payments = progress.invoice.payments.map((payment): Payment => {
-    const to = bucketOf(payment)
-    if (to === payment.bucket) return payment
+  const move = (payment: Payment, to: LedgerBucket): Payment => {
     const posted: Payment = { ...payment, bucket: to, postings: payment.postings + 1 }
     effects.push({ kind: 'posting', payment: posted, from: payment.bucket, to, number: posted.postings })
     return posted
+  }
+  const payments = progress.invoice.payments.map((payment): Payment => {
+    const to = bucketOf(payment)
+    const known = before.payments.find(({ id }) => id === payment.id)
+    const isOtherAmount = known !== undefined && known.amount !== payment.amount && known.bucket !== 'none'
+    // What was posted is taken back as it was posted, before another amount comes in its place.
+    const { bucket, postings } = isOtherAmount ? move(known, 'none') : payment
+    return to === bucket ? { ...payment, bucket, postings } : move({ ...payment, bucket, postings }, to)
   })
   const changed = progress.invoice !== before
   return { kind: 'advanced', next: changed ? { ...progress.invoice, payments } : before, effects }

@@ -164,9 +164,9 @@ export async function updatePayments(tx: Tx, tenant: Tenant, payments: readonly 
       `update transfer
        set status = $4, first_seen_at = $5, confirmed_at = $6, block_height = $7, block_hash = $8, block_time = $9,
          late = $10, review_reason = $11, resolution = $12, announced_confirming = $13, announced_review = $14,
-         ledger_bucket = $15, ledger_postings = $16
+         ledger_bucket = $15, ledger_postings = $16, amount = $17, dust = $18
        where merchant_id = $1 and id = $2 and livemode = $3`,
-      changingColumns(tenant, payment),
+      [...changingColumns(tenant, payment), payment.amount, payment.dust],
     )
     if (rowCount !== 1) throw new Error(`payment ${payment.id} was changed and is not there`)
   }
