@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { canonicalJson } from '../core/canonical-json.ts'
 import {
   deleteStoredAnswer,
   findStoredAnswer,
@@ -146,12 +147,4 @@ function hashRequest(request: IdempotentRequest): Buffer {
   return createHash('sha256')
     .update(canonicalJson([path, query ?? null, body ?? null]))
     .digest()
-}
-
-/** Equal for equal JSON, whatever the order of names. */
-function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonicalJson(field)}`).join(',')}}`
 }

@@ -171,6 +171,19 @@ const wordsOf = (page: Page): Promise<string> =>
     return main.textContent ?? ''
   })
 
+/** A wallet of the browser: pages of coins that it has show a button for it. */
+function announceWallet(): void {
+  const info = {
+    uuid: 'one',
+    name: 'Heron Wallet',
+    icon: 'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 8 8%22%3E%3Ccircle cx=%224%22 cy=%224%22 r=%224%22/%3E%3C/svg%3E',
+  }
+  const detail = { info, provider: { request: async () => null } }
+  addEventListener('eip6963:requestProvider', () =>
+    dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail })),
+  )
+}
+
 const words: { [page: string]: Set<string> } = {}
 
 describe.each(LAYOUTS)('in $name', (layout) => {
@@ -183,6 +196,7 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       timezoneId: 'UTC',
       locale: layout.language ?? 'en-US',
     })
+    await context.addInitScript(announceWallet)
   })
   afterAll(() => context.close())
 

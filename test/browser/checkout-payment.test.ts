@@ -8,6 +8,7 @@ import type { TransferFact } from '../../src/core/invoice/types.ts'
 import { createNotifier, type Notifier } from '../../src/db/notify.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { createNetworkBoard } from '../../src/http/network-board.ts'
 import { invoiceToken } from '../../src/secrets/checkout-token.ts'
 import { createTestApi, type TestApi } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'
@@ -153,5 +154,37 @@ test('a paid payment’s receipt is downloaded from its page, and proves itself 
   } finally {
     await rm(folder, { recursive: true })
     await page.close()
+  }
+})
+
+test('confirmations count up within seconds of each block, long before the page would ask by itself', async () => {
+  const tipAt = (height: number) =>
+    database.owner.query(
+      `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
+       values ('litecoin-test', 'regtest', $1, 'aa', $1, 'ok', now())
+       on conflict (network) do update set tip_height = $1`,
+      [height],
+    )
+  await tipAt(100)
+  const own = await startBuyersSite(api, { clock, networks: createNetworkBoard(database.pools.api) })
+  const page = await browser.newPage()
+  try {
+    const tenant = await seedMerchant(database)
+    const invoice = await seedInvoice(database, tenant, { confirmations: { LTC: 6 } })
+    await record(tenant, invoice.id, inBlock('c1', WHOLE, 1))
+    await page.goto(own.url + pathOf(tenant, invoice.id))
+    const progress = () => page.locator('progress').getAttribute('value')
+    expect(await progress()).toBe('1')
+    for (const [height, reached] of [
+      [101, '2'],
+      [102, '3'],
+      [103, '4'],
+    ] as const) {
+      await tipAt(height)
+      await expect.poll(progress, { timeout: 4_000 }).toBe(reached)
+    }
+  } finally {
+    await page.close()
+    await own.stop()
   }
 })

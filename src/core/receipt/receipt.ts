@@ -1,9 +1,9 @@
 import { COINS } from '../assets.ts'
+import { canonicalJson, isPlainNumber } from '../canonical-json.ts'
 import { renderInvoice } from '../invoice/render.ts'
 import { deriveStatus, isCounting } from '../invoice/status.ts'
 import type { Invoice, Payment } from '../invoice/types.ts'
 import { formatCoinAmount } from '../money.ts'
-import { canonicalJson } from './canonical-json.ts'
 
 /** Names the form of a receipt, and stands before its canonical JSON in what is signed. */
 export const RECEIPT_FORMAT = 'paylink-receipt/1'
@@ -42,7 +42,8 @@ export function receiptOf(invoice: Invoice, merchantName: string, issuer: string
 }
 
 /** What is signed: the format's name, a line feed, the receipt's canonical JSON, in UTF-8. */
-export const signedText = (receipt: unknown): string => `${RECEIPT_FORMAT}\n${canonicalJson(receipt)}`
+export const signedText = (receipt: unknown): string =>
+  `${RECEIPT_FORMAT}\n${canonicalJson(receipt, isPlainNumber)}`
 
 function paymentOf(payment: Payment) {
   const { block } = payment

@@ -44,10 +44,11 @@ function drawWallets(): void {
     button.id = `wallet-${index}`
     button.className = 'button second'
     button.disabled = isSame && asked.isHeld
-    if (/^data:image\//.test(wallet.info.icon)) {
+    if (String(wallet.info.icon).startsWith('data:image/')) {
       const icon = new Image(24, 24)
       icon.src = wallet.info.icon
       icon.alt = ''
+      icon.onerror = () => icon.remove()
       button.append(icon)
     }
     button.append(wordsFor(box.dataset.pay, wallet))
