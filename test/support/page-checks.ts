@@ -71,7 +71,9 @@ export function unnamed(page: Page): Promise<string[]> {
     const nameOf = (element: Element) =>
       element.getAttribute('aria-label') ??
       (element instanceof HTMLInputElement ? element.labels?.[0] : element)?.textContent
-    const nameless = [...document.querySelectorAll('a, button, input:not([type=hidden]), progress, [role=img], summary')]
+    const nameless = [
+      ...document.querySelectorAll('a, button, input:not([type=hidden]), progress, [role=img], summary'),
+    ]
       .filter((element) => {
         const label =
           element instanceof HTMLProgressElement ? element.labels[0]?.textContent : nameOf(element)
