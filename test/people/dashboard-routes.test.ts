@@ -116,7 +116,7 @@ test('requests of keys stand in the log with how they ended, without keys or bod
     await call(merchant.liveKey, '10')
     await recorder.stop()
     const { rows } = await database.owner.query(
-      'select livemode, method, route, status, error_code from request_log where merchant_id = $1 order by id',
+      'select livemode, method, route, status, error_code from request_log where merchant_id = $1 order by livemode, status',
       [merchant.id],
     )
     expect(rows).toEqual([

@@ -181,10 +181,13 @@ test('addresses of one mode are never made for a chain of the other', async () =
 async function backUp(): Promise<() => Promise<void>> {
   await database.owner.query('create table kept_address as select * from address')
   await database.owner.query('create table kept_account_key as select * from account_key')
+  await database.owner.query('create table kept_address_batch as select * from address_batch')
   return async () => {
     await database.owner.query('delete from address')
+    await database.owner.query('delete from address_batch')
     await database.owner.query('delete from account_key')
     await database.owner.query('insert into account_key select * from kept_account_key')
+    await database.owner.query('insert into address_batch select * from kept_address_batch')
     await database.owner.query('insert into address select * from kept_address')
   }
 }

@@ -196,6 +196,7 @@ test('a start that was killed between its steps goes on where it stood', async (
   await (await setup.start(database.pools.signer)).stop()
   const before = await published()
   await copyFile(join(setup.folder, 'seed.json'), join(setup.dataDir, 'kept.json'))
+  await database.owner.query('delete from address_batch')
   await database.owner.query('delete from account_key')
   await (await setup.start(database.pools.signer)).stop()
   expect(await published()).toEqual(before)
