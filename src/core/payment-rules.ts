@@ -30,6 +30,8 @@ export type PaymentRules = {
   readonly confirmations: { readonly [asset in AssetId]: ConfirmationTiers }
   /** Whether a buyer may reopen an expired invoice at the current price. */
   readonly reopenExpired: boolean
+  /** Base units that payouts may take out of the balance in a day; absent: no limit. */
+  readonly payoutDailyLimits: { readonly [asset in AssetId]?: bigint }
 }
 
 const NO_TOLERANCE: Tolerance = { basisPoints: 0, capCents: 0n }
@@ -65,6 +67,7 @@ export function readPaymentRules(document: unknown): PaymentRules {
     minimums: readByAsset(fields.minimums, readUnits),
     confirmations: { ...DEFAULT_CONFIRMATIONS, ...readByAsset(fields.confirmations, readTiers) },
     reopenExpired: fields.reopen_expired === true,
+    payoutDailyLimits: readByAsset(fields.payout_daily_limits, readUnits),
   }
 }
 

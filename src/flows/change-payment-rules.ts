@@ -17,6 +17,7 @@ export type RuleChanges = {
   readonly minimums?: { readonly [asset in AssetId]?: string | undefined } | undefined
   readonly confirmations?: { readonly [asset in AssetId]?: readonly Finality[] | undefined } | undefined
   readonly reopen_expired?: boolean | undefined
+  readonly payout_daily_limits?: { readonly [asset in AssetId]?: string | undefined } | undefined
 }
 type ToleranceChange = { readonly percent: string; readonly cap_usd: string }
 
@@ -50,10 +51,11 @@ function refuse(changes: RuleChanges, rules: PaymentRules): Refused | null {
       const message = `${asset} is final by ${ASSETS[asset].keyFamily === 'solana' ? '"finalized"' : 'a count of blocks, or, on Ethereum and Base, by "safe" or "finalized"'}.`
       return { kind: 'refused', param: `confirmations.${asset}`, message }
     }
-    const minimum = changes.minimums?.[asset]
-    if (minimum !== undefined && parseCoinAmount(minimum, ASSETS[asset].decimals) === null) {
+    for (const field of ['minimums', 'payout_daily_limits'] as const) {
+      const amount = changes[field]?.[asset]
+      if (amount === undefined || parseCoinAmount(amount, ASSETS[asset].decimals) !== null) continue
       const message = `${asset} has ${ASSETS[asset].decimals} decimals.`
-      return { kind: 'refused', param: `minimums.${asset}`, message }
+      return { kind: 'refused', param: `${field}.${asset}`, message }
     }
   }
   return null
@@ -61,12 +63,19 @@ function refuse(changes: RuleChanges, rules: PaymentRules): Refused | null {
 
 /** The stored document's fields, as core/payment-rules reads them. */
 function documentOf(changes: RuleChanges): { [field: string]: unknown } {
-  const { tolerance_under: under, tolerance_over: over, minimums, ...same } = changes
+  const {
+    tolerance_under: under,
+    tolerance_over: over,
+    minimums,
+    payout_daily_limits: limits,
+    ...same
+  } = changes
   const given = Object.entries({
     ...same,
     tolerance_under: under === undefined ? undefined : toleranceDocument(under),
     tolerance_over: over === undefined ? undefined : toleranceDocument(over),
-    minimums: minimums === undefined ? undefined : minimumsDocument(minimums),
+    minimums: minimums === undefined ? undefined : unitsDocument(minimums),
+    payout_daily_limits: limits === undefined ? undefined : unitsDocument(limits),
   })
   return Object.fromEntries(given.filter(([, value]) => value !== undefined))
 }
@@ -77,10 +86,10 @@ const toleranceDocument = ({ percent, cap_usd: cap }: ToleranceChange) => ({
   cap_cents: Number(parseUsd(cap)),
 })
 
-function minimumsDocument(minimums: NonNullable<RuleChanges['minimums']>): { [asset: string]: string } {
+function unitsDocument(amounts: NonNullable<RuleChanges['minimums']>): { [asset: string]: string } {
   const document: { [asset: string]: string } = {}
   for (const asset of ASSET_IDS) {
-    const units = parseCoinAmount(minimums[asset] ?? '', ASSETS[asset].decimals)
+    const units = parseCoinAmount(amounts[asset] ?? '', ASSETS[asset].decimals)
     if (units !== null) document[asset] = units.toString()
   }
   return document

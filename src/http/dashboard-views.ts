@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { ASSET_IDS, ASSETS } from '../core/assets.ts'
+import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
 import { formatCoinAmount, formatUsd } from '../core/money.ts'
 import type { PaymentRules, Tolerance } from '../core/payment-rules.ts'
 import type { DashboardApiKey } from '../db/queries/api-keys.ts'
@@ -52,12 +52,7 @@ export function paymentRulesViewOf(
     window_minutes: rules.windowMinutes,
     tolerance_under: toleranceView(rules.toleranceUnder),
     tolerance_over: toleranceView(rules.toleranceOver),
-    minimums: Object.fromEntries(
-      ASSET_IDS.flatMap((asset) => {
-        const minimum = rules.minimums[asset]
-        return minimum === undefined ? [] : [[asset, formatCoinAmount(minimum, ASSETS[asset].decimals)]]
-      }),
-    ),
+    minimums: coinsByAsset(rules.minimums),
     confirmations: Object.fromEntries(
       ASSET_IDS.map((asset) => {
         const [first, second, third] = rules.confirmations[asset]
@@ -65,7 +60,17 @@ export function paymentRulesViewOf(
       }),
     ),
     reopen_expired: rules.reopenExpired,
+    payout_daily_limits: coinsByAsset(rules.payoutDailyLimits),
   }
+}
+
+function coinsByAsset(units: { readonly [asset in AssetId]?: bigint }): { [asset: string]: string } {
+  return Object.fromEntries(
+    ASSET_IDS.flatMap((asset) => {
+      const amount = units[asset]
+      return amount === undefined ? [] : [[asset, formatCoinAmount(amount, ASSETS[asset].decimals)]]
+    }),
+  )
 }
 
 const toleranceView = ({ basisPoints, capCents }: Tolerance) => ({

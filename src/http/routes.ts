@@ -1,11 +1,15 @@
 import type { Route } from './route.ts'
+import { approvePayoutRoute } from './routes/approve-payout.ts'
 import { cancelCheckoutSessionRoute } from './routes/cancel-checkout-session.ts'
 import { cancelInvoiceRoute } from './routes/cancel-invoice.ts'
 import { createApiKeyRoute } from './routes/create-api-key.ts'
 import { createCheckoutSessionRoute } from './routes/create-checkout-session.ts'
 import { createInvoiceRoute } from './routes/create-invoice.ts'
 import { createPaymentLinkRoute } from './routes/create-payment-link.ts'
+import { createPayoutRoute } from './routes/create-payout.ts'
+import { createPayoutDestinationRoute } from './routes/create-payout-destination.ts'
 import { createWebhookEndpointRoute } from './routes/create-webhook-endpoint.ts'
+import { deletePayoutDestinationRoute } from './routes/delete-payout-destination.ts'
 import { deleteWebhookEndpointRoute } from './routes/delete-webhook-endpoint.ts'
 import { disableWebhookEndpointRoute } from './routes/disable-webhook-endpoint.ts'
 import { getCheckoutSessionRoute } from './routes/get-checkout-session.ts'
@@ -15,6 +19,7 @@ import { getMerchantRoute } from './routes/get-merchant.ts'
 import { getNoticesRoute } from './routes/get-notices.ts'
 import { getPaymentLinkRoute } from './routes/get-payment-link.ts'
 import { getPaymentRulesRoute } from './routes/get-payment-rules.ts'
+import { getPayoutRoute } from './routes/get-payout.ts'
 import { getStatisticsRoute } from './routes/get-statistics.ts'
 import { getWebhookEndpointRoute } from './routes/get-webhook-endpoint.ts'
 import { listApiKeysRoute } from './routes/list-api-keys.ts'
@@ -27,12 +32,15 @@ import { listEventAttemptsRoute } from './routes/list-event-attempts.ts'
 import { listEventsRoute } from './routes/list-events.ts'
 import { listInvoicesRoute } from './routes/list-invoices.ts'
 import { listPaymentLinksRoute } from './routes/list-payment-links.ts'
+import { listPayoutDestinationsRoute } from './routes/list-payout-destinations.ts'
+import { listPayoutsRoute } from './routes/list-payouts.ts'
 import { listRatesRoute } from './routes/list-rates.ts'
 import { listRequestLogsRoute } from './routes/list-request-logs.ts'
 import { listWebhookEndpointsRoute } from './routes/list-webhook-endpoints.ts'
 import { payTestInvoiceRoute } from './routes/pay-test-invoice.ts'
 import { queueEventRoute } from './routes/queue-event.ts'
 import { recoverEventsRoute } from './routes/recover-events.ts'
+import { rejectPayoutRoute } from './routes/reject-payout.ts'
 import { resolveInvoiceRoute } from './routes/resolve-invoice.ts'
 import { revokeApiKeyRoute } from './routes/revoke-api-key.ts'
 import { rotateWebhookSecretRoute } from './routes/rotate-webhook-secret.ts'
@@ -89,4 +97,12 @@ export const ROUTES: readonly Route[] = [
   listRequestLogsRoute,
   getNoticesRoute,
   updateNoticesRoute,
+  createPayoutDestinationRoute,
+  listPayoutDestinationsRoute,
+  deletePayoutDestinationRoute,
+  createPayoutRoute,
+  listPayoutsRoute,
+  getPayoutRoute,
+  approvePayoutRoute,
+  rejectPayoutRoute,
 ]

@@ -92,10 +92,11 @@ export const balanceEntryView = z
       }),
     type: z.string().meta({
       description:
-        'What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back. More may come.',
+        'What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid. More may come.',
     }),
     invoice_id: idView('inv').nullable(),
     payment_id: idView('pay').nullable(),
+    payout_id: idView('po').nullable(),
     created_at: timestamp,
   })
   .meta({ id: 'BalanceEntry' })

@@ -55,6 +55,9 @@ export const paymentRulesView = z
       description: 'For invoices under 1,000 US dollars, under 10,000, and from there on.',
     }),
     reopen_expired: z.boolean(),
+    payout_daily_limits: z.record(z.string(), z.string()).meta({
+      description: 'Coins that payouts may take out of the balance in 24 hours, by asset; absent: no limit.',
+    }),
   })
   .meta({ id: 'PaymentRules' })
 export const updatePaymentRulesBody = z.strictObject({
@@ -66,6 +69,7 @@ export const updatePaymentRulesBody = z.strictObject({
   minimums: z.partialRecord(assetName, coinAmount).optional(),
   confirmations: z.partialRecord(assetName, tiers).optional(),
   reopen_expired: z.boolean().optional(),
+  payout_daily_limits: z.partialRecord(assetName, coinAmount).optional(),
 })
 
 export const auditEntryView = z

@@ -68,6 +68,22 @@ export const ERRORS = {
     type: 'invalid_request_error',
     message: 'This asset is not among the accepted coins. Enable it under Settings, Accepted coins.',
   },
+  payout_too_small: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The amount is too small to be paid out at the fees of the moment.',
+  },
+  destination_address_invalid: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'This address cannot be paid to on the network of this asset and mode.',
+  },
+  destination_lookalike: {
+    status: 400,
+    type: 'invalid_request_error',
+    message:
+      'This address begins and ends like one you used before, and is another one. Compare them letter by letter.',
+  },
   endpoint_url_refused: {
     status: 400,
     type: 'invalid_request_error',
@@ -108,6 +124,11 @@ export const ERRORS = {
     status: 403,
     type: 'permission_error',
     message: 'This needs a dashboard session of an owner or admin; an API key may not do it.',
+  },
+  approver_is_requester: {
+    status: 403,
+    type: 'permission_error',
+    message: 'Who asked for a payout cannot approve it. Another owner or admin must.',
   },
   role_insufficient: {
     status: 403,
@@ -192,6 +213,38 @@ export const ERRORS = {
     message:
       'A rotation of this secret is in progress, or its overlap still lasts. Wait for its end, or end every older secret with grace_seconds 0.',
   },
+  destination_exists: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'This address is on the list of payout destinations already.',
+  },
+  destination_limit_reached: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'There are 100 payout destinations in this mode already. Remove one first.',
+  },
+  destination_not_usable: {
+    status: 409,
+    type: 'conflict_error',
+    message:
+      'This destination cannot be paid to: it was removed, or its first day has not passed. usable_at says when it can.',
+  },
+  balance_insufficient: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'The available balance in this asset is less than the amount.',
+  },
+  payout_limit_exceeded: {
+    status: 409,
+    type: 'conflict_error',
+    message:
+      'This payout would go over the daily limit of its asset, set under Payment rules. Wait, or ask for less.',
+  },
+  payout_not_open: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'This payout was decided already.',
+  },
   idempotency_key_in_use: {
     status: 409,
     type: 'idempotency_error',
@@ -238,6 +291,12 @@ export const ERRORS = {
     status: 503,
     type: 'api_error',
     message: 'Invoices in this asset cannot be made at the moment. GET /api/v1/assets says why.',
+  },
+  payout_unavailable: {
+    status: 503,
+    type: 'api_error',
+    message:
+      'Payouts in this asset cannot be made at the moment: nothing sends them here, or the fee of its network is not known. Try again soon.',
   },
   service_unavailable: {
     status: 503,

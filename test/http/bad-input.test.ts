@@ -12,7 +12,12 @@ import {
   type TestApi,
   type TestMerchant,
 } from '../support/api.ts'
-import { type ResourceKind, type Resources, seedResources } from '../support/resources.ts'
+import {
+  type ResourceKind,
+  type Resources,
+  randomLitecoinAddress,
+  seedResources,
+} from '../support/resources.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 
@@ -38,6 +43,12 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
   resolveInvoice: () => ({ resolution: 'accept', note: 'x' }),
   payTestInvoice: () => ({ scenario: 'exact' }),
   createWebhookEndpoint: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
+  createPayoutDestination: () => ({
+    asset: 'LTC',
+    address: randomLitecoinAddress('regtest'),
+    name: 'Treasury',
+  }),
+  createPayout: (own) => ({ destination_id: own.payoutDestination, amount: '0.01', asset: 'LTC' }),
   rotateWebhookSecret: () => ({ grace_seconds: 0 }),
   queueEvent: (own) => ({ endpoint_id: own.webhookEndpoint }),
   recoverEvents: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
@@ -53,6 +64,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     minimums: { LTC: '0.1' },
     confirmations: { LTC: [1, 2, 3] },
     reopen_expired: true,
+    payout_daily_limits: { LTC: '5' },
   }),
 }
 /** A PNG of one dot, too small for a logo. */
@@ -138,6 +150,8 @@ const KINDS_OF_PATHS: { readonly [parent: string]: ResourceKind } = {
   events: 'event',
   'webhook-endpoints': 'webhookEndpoint',
   'payment-links': 'paymentLink',
+  payouts: 'payout',
+  'payout-destinations': 'payoutDestination',
   'checkout-sessions': 'checkoutSession',
   'api-keys': 'apiKey',
 }

@@ -34,6 +34,8 @@ beforeAll(async () => {
       paymentLink: id,
       checkoutSession: id,
       apiKey: id,
+      payoutDestination: id,
+      payout: id,
     })
   }
   ids = worlds.flatMap((world) => Object.values(world))
@@ -71,6 +73,7 @@ test(`random operations with test keys leave every live row as it was (seed ${SE
     () => ({ endpoint_id: random.pick(endpoints) }),
     () => ({ grace_seconds: random.pick([0, 60]) }),
     () => ({ scenario: 'exact' }),
+    () => ({ destination_id: random.pick(ids), amount: '0.01' }),
     () => ({}),
   ]
   const statuses = new Map<number, number>()

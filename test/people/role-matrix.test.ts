@@ -25,12 +25,14 @@ beforeAll(async () => {
 })
 afterAll(() => people.drop())
 
-/** One of each resource, and no endpoint of an earlier round: there is a limit on those. */
+/** One of each resource, and no endpoint or destination of an earlier round: there is a limit on those. */
 async function freshResources(livemode: boolean): Promise<Resources> {
-  await people.api.database.owner.query(
-    'update webhook_endpoint set removed_at = now() where merchant_id = $1 and removed_at is null',
-    [merchantId],
-  )
+  for (const table of ['webhook_endpoint', 'payout_destination']) {
+    await people.api.database.owner.query(
+      `update ${table} set removed_at = now() where merchant_id = $1 and removed_at is null`,
+      [merchantId],
+    )
+  }
   return seedResources(people.api, { merchantId, livemode })
 }
 

@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import type { Tenant } from '../../src/db/transaction.ts'
+import { encodeAddress } from '../../src/chain/utxo/address.ts'
+import { readPaymentRules } from '../../src/core/payment-rules.ts'
+import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
+import { saveNetworkFee } from '../../src/db/queries/payout-coins.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { requestPayout } from '../../src/flows/request-payout.ts'
 import { newId } from '../../src/new-id.ts'
 import type { TestApi } from './api.ts'
 import { seedInvoice } from './seed.ts'
@@ -11,6 +16,8 @@ export type ResourceKind =
   | 'paymentLink'
   | 'checkoutSession'
   | 'apiKey'
+  | 'payoutDestination'
+  | 'payout'
 
 /** Ids of one of each, of one tenant. */
 export type Resources = { readonly [kind in ResourceKind]: string }
@@ -34,7 +41,71 @@ export async function seedResources(api: TestApi, tenant: Tenant): Promise<Resou
   )
   const webhookEndpoint = await seedEndpoint(api, tenant)
   const apiKey = (await api.addKey(tenant.merchantId, tenant.livemode, [])).id
-  return { invoice: invoice.id, event, webhookEndpoint, apiKey, ...(await seedCheckout(api, tenant)) }
+  const checkout = await seedCheckout(api, tenant)
+  return {
+    invoice: invoice.id,
+    event,
+    webhookEndpoint,
+    apiKey,
+    ...checkout,
+    ...(await seedPayout(api, tenant)),
+  }
+}
+
+/** A new address of Litecoin's; nobody has its key. */
+export const randomLitecoinAddress = (chain: 'main' | 'regtest'): string =>
+  encodeAddress(chain === 'main' ? 'ltc' : 'rltc', randomBytes(20))
+
+const LTC = 100_000_000n
+
+/** Money, a destination that can be used, and a payout to it that waits for approval. */
+async function seedPayout(
+  api: TestApi,
+  tenant: Tenant,
+): Promise<{ payoutDestination: string; payout: string }> {
+  const { now } = api.time
+  const payoutDestination = newId('payoutDestination', now)
+  await api.database.owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     values ($1, $2, $3, 'LTC', $4, 'Treasury', 'somebody', $5, $5)`,
+    [
+      tenant.merchantId,
+      payoutDestination,
+      tenant.livemode,
+      randomLitecoinAddress(tenant.livemode ? 'main' : 'regtest'),
+      new Date('2026-11-01T00:00:00Z'),
+    ],
+  )
+  const payout = await withTransaction(api.database.owner, tenant, async (tx) => {
+    await insertLedgerTransfer(tx, tenant, {
+      id: `dep:seed:${payoutDestination}`,
+      kind: 'deposit',
+      invoiceId: null,
+      paymentId: null,
+      asset: 'LTC',
+      from: 'chain',
+      to: 'available',
+      amount: LTC,
+      usdCents: null,
+      createdAt: now,
+    })
+    // The dashboard's tests go by the real clock.
+    const at = new Date(Math.max(now.getTime(), Date.now()))
+    await saveNetworkFee(tx, tenant.livemode ? 'litecoin-live' : 'litecoin-test', { rate: 2_000n, now: at })
+    const requested = await requestPayout(tx, {
+      tenant,
+      destinationId: payoutDestination,
+      amount: '0.1',
+      asset: null,
+      by: 'somebody',
+      rules: readPaymentRules({}),
+      requestId: 'req_seed',
+      now: new Date(),
+    })
+    if (requested.kind !== 'requested') throw new Error(requested.kind)
+    return requested.payout.id
+  })
+  return { payoutDestination, payout }
 }
 
 /** An active link with dynamic amounts and an open session on it. */

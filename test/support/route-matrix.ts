@@ -1,5 +1,5 @@
 import type { Route } from '../../src/http/route.ts'
-import type { ResourceKind, Resources } from './resources.ts'
+import { type ResourceKind, type Resources, randomLitecoinAddress } from './resources.ts'
 
 export type Row = {
   /** What `:id` names; absent where the path has none. */
@@ -35,6 +35,20 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   listRates: {},
   listBalances: {},
   listBalanceEntries: {},
+  createPayoutDestination: {
+    body: () => ({ asset: 'LTC', address: randomLitecoinAddress('regtest'), name: 'Treasury' }),
+  },
+  listPayoutDestinations: {},
+  // Deleted by the first who may.
+  deletePayoutDestination: { resource: 'payoutDestination', reached: [204, 404] },
+  createPayout: {
+    body: (own) => ({ destination_id: own.payoutDestination, amount: '0.01' }),
+  },
+  listPayouts: {},
+  getPayout: { resource: 'payout' },
+  // The second caller finds it decided.
+  approvePayout: { resource: 'payout', reached: [200, 409] },
+  rejectPayout: { resource: 'payout', reached: [200, 409] },
   payTestInvoice: { resource: 'invoice', body: () => ({ scenario: 'exact' }), reached: [409] },
   createWebhookEndpoint: {
     body: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),

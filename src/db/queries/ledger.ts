@@ -7,6 +7,7 @@ export type LedgerTransfer = {
   readonly kind: string
   readonly invoiceId: string | null
   readonly paymentId: string | null
+  readonly payoutId?: string | null
   readonly asset: PaymentAsset
   /** Moved from the first account to the second, base units. */
   readonly from: LedgerAccount
@@ -22,32 +23,89 @@ export type LedgerTransfer = {
  * different orders would otherwise end in a deadlock.
  */
 export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: LedgerTransfer): Promise<void> {
-  const { merchantId, livemode } = tenant
-  const turn = tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+  await Promise.all([takeLedgerTurn(tx, tenant), tx.query(INSERT_TRANSFER, valuesOf(tenant, transfer))])
+}
+
+/** Held until the transaction ends. */
+async function takeLedgerTurn(tx: Tx, { merchantId, livemode }: Tenant): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `ledger/${merchantId}/${livemode}`,
   ])
-  const written = tx.query(
-    `with new_transfer as (
-       insert into ledger_transfer (merchant_id, id, livemode, kind, invoice_id, usd_cents, created_at, payment_id)
-       values ($1, $2, $3, $4, $5, $6, $7, $12))
-     insert into ledger_entry (merchant_id, transfer_id, account, asset, livemode, amount, created_at)
-     values ($1, $2, $8, $10, $3, -$11::numeric, $7), ($1, $2, $9, $10, $3, $11::numeric, $7)`,
-    [
-      tenant.merchantId,
-      transfer.id,
-      tenant.livemode,
-      transfer.kind,
-      transfer.invoiceId,
-      transfer.usdCents,
-      transfer.createdAt,
-      transfer.from,
-      transfer.to,
-      transfer.asset,
-      transfer.amount,
-      transfer.paymentId,
-    ],
+}
+
+/**
+ * Moves what an account has, in one conditional statement: false, and nothing written, where it has less. Whoever else
+ * posts for the merchant waits before, so that what the condition sees is what stands. Served by the key of
+ * ledger_balance.
+ */
+export async function insertCoveredTransfer(
+  tx: Tx,
+  tenant: Tenant,
+  transfer: LedgerTransfer,
+): Promise<boolean> {
+  const [, written] = await Promise.all([
+    takeLedgerTurn(tx, tenant),
+    tx.query(INSERT_COVERED_TRANSFER, valuesOf(tenant, transfer)),
+  ])
+  return written.rowCount === 2
+}
+
+const TRANSFER_COLUMNS =
+  'merchant_id, id, livemode, kind, invoice_id, usd_cents, created_at, payment_id, payout_id'
+const ENTRY_COLUMNS = 'merchant_id, transfer_id, account, asset, livemode, amount, created_at'
+const INSERT_TRANSFER = `with new_transfer as (
+    insert into ledger_transfer (${TRANSFER_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $12, $13))
+  insert into ledger_entry (${ENTRY_COLUMNS})
+  values ($1, $2, $8, $10, $3, -$11::numeric, $7), ($1, $2, $9, $10, $3, $11::numeric, $7)`
+const INSERT_COVERED_TRANSFER = `with covered as (
+    select 1 from ledger_balance
+    where merchant_id = $1 and livemode = $3 and asset = $10 and account = $8 and balance >= $11::numeric),
+  new_transfer as (
+    insert into ledger_transfer (${TRANSFER_COLUMNS})
+    select $1, $2, $3, $4, $5, $6::numeric, $7::timestamptz, $12, $13 from covered)
+  insert into ledger_entry (${ENTRY_COLUMNS})
+  select $1, $2, one.account, $10, $3, one.amount, $7::timestamptz
+  from covered, (values ($8, -$11::numeric), ($9, $11::numeric)) as one (account, amount)`
+
+const valuesOf = (tenant: Tenant, transfer: LedgerTransfer): unknown[] => [
+  tenant.merchantId,
+  transfer.id,
+  tenant.livemode,
+  transfer.kind,
+  transfer.invoiceId,
+  transfer.usdCents,
+  transfer.createdAt,
+  transfer.from,
+  transfer.to,
+  transfer.asset,
+  transfer.amount,
+  transfer.paymentId,
+  transfer.payoutId ?? null,
+]
+
+/** What a ledger transfer put into an account, base units; null where there is no such entry. By the primary key. */
+export async function loadEntryAmount(
+  tx: Tx,
+  tenant: Tenant,
+  transferId: string,
+  account: LedgerAccount,
+): Promise<bigint | null> {
+  const { rows } = await tx.query<{ amount: bigint }>(
+    `select amount from ledger_entry where merchant_id = $1 and livemode = $2 and transfer_id = $3 and account = $4`,
+    [tenant.merchantId, tenant.livemode, transferId, account],
   )
-  await Promise.all([turn, written])
+  return rows[0]?.amount ?? null
+}
+
+/** What stands in one account, base units. By the primary key. */
+export async function loadBalance(
+  tx: Tx,
+  tenant: Tenant,
+  asset: AssetId,
+  account: LedgerAccount,
+): Promise<bigint> {
+  const rows = await loadBalances(tx, tenant)
+  return rows.find((row) => row.asset === asset && row.account === account)?.balance ?? 0n
 }
 
 export type BalanceRow = { asset: PaymentAsset; account: LedgerAccount; balance: bigint }
@@ -72,6 +130,7 @@ export type LedgerEntryRow = {
   readonly kind: string
   readonly invoice_id: string | null
   readonly payment_id: string | null
+  readonly payout_id: string | null
   readonly usd_cents: bigint | null
 }
 
@@ -103,7 +162,7 @@ export async function listLedgerEntries(
   const oldestFirst = filters.after !== null
   const { rows } = await tx.query<LedgerEntryRow>(
     `select e.position, e.account, e.asset, e.amount, e.balance_after, e.created_at, t.kind, t.invoice_id,
-       t.payment_id, t.usd_cents
+       t.payment_id, t.payout_id, t.usd_cents
      from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
      where ${conditions.join(' and ')}
      order by e.position ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,

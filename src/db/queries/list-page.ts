@@ -15,7 +15,10 @@ export type ListPosition = {
  */
 export async function loadPage<Row extends { id: string }>(
   tx: Tx,
-  from: { readonly table: 'payment_link' | 'checkout_session'; readonly columns: string },
+  from: {
+    readonly table: 'payment_link' | 'checkout_session' | 'payout' | 'payout_destination'
+    readonly columns: string
+  },
   position: ListPosition,
   filters: readonly (readonly [column: string, value: unknown])[],
 ): Promise<{ rows: Row[]; hasMore: boolean }> {

@@ -51,6 +51,7 @@ function entryView(entry: LedgerEntryRow, livemode: boolean) {
     type: kind,
     invoice_id: entry.invoice_id,
     payment_id: entry.payment_id,
+    payout_id: entry.payout_id,
     created_at: entry.created_at.toISOString(),
   }
 }

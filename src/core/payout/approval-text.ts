@@ -1,0 +1,28 @@
+import type { Payout } from './payout.ts'
+
+/** What of a payout an approval is for: whatever else may change, none of this may. */
+export type ApprovedTerms = Pick<
+  Payout,
+  'merchantId' | 'id' | 'livemode' | 'asset' | 'network' | 'destination' | 'amount' | 'networkFeeMax'
+>
+
+/**
+ * The text whose SHA-256 an approval is bound to. One line for each term, its name before it; no term can hold a
+ * line's end, so that no two different payouts give one text.
+ */
+export function approvalText(terms: ApprovedTerms): string {
+  const lines = [
+    'paylink payout approval 1',
+    `merchant ${terms.merchantId}`,
+    `mode ${terms.livemode ? 'live' : 'test'}`,
+    `payout ${terms.id}`,
+    `asset ${terms.asset}`,
+    `network ${terms.network}`,
+    `destination ${terms.destination}`,
+    `amount ${terms.amount}`,
+    `network_fee_max ${terms.networkFeeMax}`,
+  ]
+  const broken = lines.find((line) => /[\r\n]/.test(line))
+  if (broken !== undefined) throw new Error(`a term of payout ${terms.id} holds the end of a line`)
+  return `${lines.join('\n')}\n`
+}

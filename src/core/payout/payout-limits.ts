@@ -1,0 +1,28 @@
+import type { AssetId } from '../assets.ts'
+
+/** Live money may go to a new destination after this time, so that whoever took over a sign-in has to wait. */
+export const COOL_OFF_MS = 24 * 3_600_000
+/** A merchant's daily limit counts what was asked for in this time. */
+export const LIMIT_WINDOW_MS = 24 * 3_600_000
+/** The fee may become so many times what was shown, where the network fills up meanwhile; never over half the amount. */
+const FEE_GROWTH = 3n
+
+/** Assets that payouts are made in, and the smallest output each network relays (P2WPKH at the default dust fee, with room). */
+export const PAYOUT_OUTPUT_MIN: { readonly [asset in AssetId]?: bigint } = { BTC: 546n, LTC: 5_460n }
+
+export type PayoutPlan =
+  | { readonly kind: 'planned'; readonly networkFee: bigint; readonly networkFeeMax: bigint }
+  /** What is left after the fee is no payment, or the fee would be over half of it. */
+  | { readonly kind: 'too_small'; readonly minimum: bigint }
+
+/** What a payout's fee is and may become, from the estimate of its transaction. */
+export function planFee(amount: bigint, estimate: bigint, outputMin: bigint): PayoutPlan {
+  const half = amount / 2n
+  if (estimate > half || amount - half < outputMin) {
+    const byFee = 2n * estimate
+    const byOutput = 2n * outputMin
+    return { kind: 'too_small', minimum: byFee > byOutput ? byFee : byOutput }
+  }
+  const grown = estimate * FEE_GROWTH
+  return { kind: 'planned', networkFee: estimate, networkFeeMax: grown < half ? grown : half }
+}

@@ -1,0 +1,144 @@
+import type { AssetId, Network } from '../assets.ts'
+
+export const PAYOUT_STATUSES = [
+  'requested',
+  'approved',
+  'submitted',
+  'confirmed',
+  'rejected',
+  'failed',
+] as const
+export type PayoutStatus = (typeof PAYOUT_STATUSES)[number]
+
+/** Money that a merchant sends out. Amounts are base units; the network's fee is taken from the amount. */
+export type Payout = {
+  readonly merchantId: string
+  readonly id: string
+  readonly livemode: boolean
+  readonly status: PayoutStatus
+  readonly asset: AssetId
+  readonly network: Network
+  readonly amount: bigint
+  /** An estimate until a transaction is signed. */
+  readonly networkFee: bigint
+  /** What the fee may become at most: approved with the rest. */
+  readonly networkFeeMax: bigint
+  readonly destinationId: string
+  /** The address itself, canonical. */
+  readonly destination: string
+  /** API key or person, as are the next two. */
+  readonly requestedBy: string
+  readonly approvedBy: string | null
+  readonly rejectedBy: string | null
+  readonly txid: string | null
+  readonly failureCode: string | null
+  readonly createdAtMs: number
+  readonly approvedAtMs: number | null
+  readonly rejectedAtMs: number | null
+  readonly submittedAtMs: number | null
+  readonly confirmedAtMs: number | null
+  readonly failedAtMs: number | null
+}
+
+/** A transaction that carries a payout. */
+export type PayoutCarrier = { readonly txid: string; readonly networkFee: bigint }
+
+export type PayoutInput = { readonly nowMs: number } & (
+  | { readonly kind: 'approve'; readonly by: string }
+  | { readonly kind: 'reject'; readonly by: string }
+  | { readonly kind: 'submit'; readonly carrier: PayoutCarrier }
+  /** A replacement for a higher fee took the carrier's place. */
+  | { readonly kind: 'replace'; readonly carrier: PayoutCarrier }
+  | { readonly kind: 'confirm'; readonly carrier: PayoutCarrier }
+  | { readonly kind: 'fail'; readonly code: string }
+)
+
+/** What the caller writes in the transaction that writes `next`. */
+export type PayoutEffect =
+  | { readonly kind: 'event'; readonly type: `payout.${PayoutStatus}` }
+  /** `reserve`: available to reserved. `return`: back. `settle`: reserved to what was paid and to the network's fee. */
+  | { readonly kind: 'ledger'; readonly move: 'reserve' | 'return' | 'settle' }
+
+export type PayoutAdvance =
+  | { readonly kind: 'advanced'; readonly next: Payout; readonly effects: readonly PayoutEffect[] }
+  /** The payout's status does not allow it. */
+  | { readonly kind: 'refused' }
+
+const REFUSED: PayoutAdvance = { kind: 'refused' }
+
+/** The effects of a new payout: the money is set aside in the transaction that writes the request. */
+export const REQUEST_EFFECTS: readonly PayoutEffect[] = [
+  { kind: 'ledger', move: 'reserve' },
+  { kind: 'event', type: 'payout.requested' },
+]
+
+/**
+ * `requested → approved → submitted → confirmed`, `requested → rejected`, `approved | submitted → failed`; nothing
+ * else. A confirmed, rejected or failed payout never changes again.
+ */
+export function advancePayout(payout: Payout, input: PayoutInput): PayoutAdvance {
+  const { status } = payout
+  switch (input.kind) {
+    case 'approve':
+      if (status !== 'requested') return REFUSED
+      return advanced(payout, { status: 'approved', approvedBy: input.by, approvedAtMs: input.nowMs })
+    case 'reject':
+      if (status !== 'requested') return REFUSED
+      return advanced(
+        payout,
+        { status: 'rejected', rejectedBy: input.by, rejectedAtMs: input.nowMs },
+        'return',
+      )
+    case 'submit':
+      if (status !== 'approved') return REFUSED
+      return advanced(payout, {
+        ...carriedBy(payout, input),
+        status: 'submitted',
+        submittedAtMs: input.nowMs,
+      })
+    case 'replace':
+      if (status !== 'submitted') return REFUSED
+      return { kind: 'advanced', next: { ...payout, ...carriedBy(payout, input) }, effects: [] }
+    case 'confirm':
+      if (status !== 'submitted') return REFUSED
+      return advanced(
+        payout,
+        { ...carriedBy(payout, input), status: 'confirmed', confirmedAtMs: input.nowMs },
+        'settle',
+      )
+    case 'fail':
+      if (status !== 'approved' && status !== 'submitted') return REFUSED
+      return advanced(
+        payout,
+        { status: 'failed', failureCode: input.code, failedAtMs: input.nowMs },
+        'return',
+      )
+    default:
+      return unreachable(input)
+  }
+}
+
+/** What reaches the destination: the amount without the network's fee. */
+export const netAmountOf = (payout: Pick<Payout, 'amount' | 'networkFee'>): bigint =>
+  payout.amount - payout.networkFee
+
+function carriedBy(payout: Payout, { carrier }: { readonly carrier: PayoutCarrier }): Partial<Payout> {
+  if (carrier.networkFee < 0n || carrier.networkFee > payout.networkFeeMax) {
+    throw new Error(`the fee of ${carrier.txid} is above what was approved for ${payout.id}`)
+  }
+  return { txid: carrier.txid, networkFee: carrier.networkFee }
+}
+
+function advanced(
+  payout: Payout,
+  changes: Partial<Payout> & Pick<Payout, 'status'>,
+  move?: 'return' | 'settle',
+): PayoutAdvance {
+  const effects: PayoutEffect[] = move === undefined ? [] : [{ kind: 'ledger', move }]
+  effects.push({ kind: 'event', type: `payout.${changes.status}` })
+  return { kind: 'advanced', next: { ...payout, ...changes }, effects }
+}
+
+function unreachable(input: never): never {
+  throw new Error(`no such input of a payout: ${JSON.stringify(input)}`)
+}

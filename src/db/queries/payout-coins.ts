@@ -1,0 +1,71 @@
+import type { Network } from '../../core/assets.ts'
+import { keyspaceOfNetwork } from '../../core/assets.ts'
+import type { Coin } from '../../core/payout/select-coins.ts'
+import type { Queryable } from '../pool.ts'
+import type { Tenant } from '../transaction.ts'
+
+/** A coin of a merchant's, and which key of the account spends it: `account/chain/index`, 0 receiving, 1 change. */
+export type OwnCoin = Coin & {
+  readonly chain: 0 | 1
+  readonly index: number
+  /** Of a deposit address; null for change, whose program the signer derives itself. */
+  readonly program: Buffer | null
+}
+
+/** More coins than one transaction could ever spend; the largest come first. */
+const COINS_MAX = 5_000
+
+/**
+ * The coins that a merchant's payouts may spend on a network: final deposits that stand in the available balance, and
+ * change of confirmed payouts; none that a payout spends already. Served by transfer's and payout_change's keys.
+ */
+export async function listSpendableCoins(
+  db: Queryable,
+  tenant: Tenant,
+  network: Network,
+): Promise<OwnCoin[]> {
+  const { rows } = await db.query<OwnCoin>(
+    `select txid, output_index as "outputIndex", amount, chain, index, program from (
+       select t.txid, t.output_index, t.amount, 0 as chain, d.idx as index, d.program
+       from transfer t join deposit_address d
+         on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $4
+       where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.status = 'confirmed'
+         and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
+       union all
+       select c.txid, c.output_index, c.amount, 1, c.change_index, null
+       from payout_change c join payout p
+         on p.merchant_id = c.merchant_id and p.id = c.payout_id and p.status = 'confirmed' and p.txid = c.txid
+       where c.merchant_id = $1 and c.livemode = $2 and c.network = $3) coin
+     where not exists (select from payout_input i where i.merchant_id = $1 and i.network = $3
+       and i.txid = coin.txid and i.output_index = coin.output_index)
+     order by amount desc, txid, output_index limit ${COINS_MAX}`,
+    [tenant.merchantId, tenant.livemode, network, keyspaceOfNetwork(network)],
+  )
+  return rows
+}
+
+/** What a virtual byte costs on a network, thousandths of a base unit, and when that was read; null where it never was. */
+export async function loadNetworkFee(
+  db: Queryable,
+  network: Network,
+): Promise<{ readonly rate: bigint; readonly updatedAt: Date } | null> {
+  const { rows } = await db.query<{ rate: string | number | bigint; updated_at: Date }>(
+    'select milli_per_vbyte as rate, updated_at from network_fee where network = $1',
+    [network],
+  )
+  const row = rows[0]
+  return row === undefined ? null : { rate: BigInt(row.rate), updatedAt: row.updated_at }
+}
+
+/** Keeps what a virtual byte costs now. By primary key. */
+export async function saveNetworkFee(
+  db: Queryable,
+  network: Network,
+  fee: { readonly rate: bigint; readonly now: Date },
+): Promise<void> {
+  await db.query(
+    `insert into network_fee (network, milli_per_vbyte, updated_at) values ($1, $2, $3)
+     on conflict (network) do update set milli_per_vbyte = excluded.milli_per_vbyte, updated_at = excluded.updated_at`,
+    [network, fee.rate, fee.now],
+  )
+}

@@ -1,0 +1,52 @@
+import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
+import { lookalikeOf } from '../core/payout/lookalike.ts'
+import { COOL_OFF_MS } from '../core/payout/payout-limits.ts'
+import {
+  countPayoutDestinations,
+  insertPayoutDestination,
+  listUsedAddresses,
+  loadPayoutDestination,
+  type PayoutDestination,
+} from '../db/queries/payout-destinations.ts'
+import type { Tenant, Tx } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+
+export const DESTINATIONS_MAX = 100
+/** Addresses, removed ones included, that a new one is compared with. */
+const COMPARED_MAX = 10_000
+
+/**
+ * Puts an address on the merchant's list, in the caller's transaction. An address that only looks like one of the list's is
+ * refused: it was made to be taken for it.
+ */
+export async function addPayoutDestination(
+  tx: Tx,
+  input: {
+    readonly tenant: Tenant
+    readonly asset: AssetId
+    /** Canonical. */
+    readonly address: string
+    readonly name: string
+    readonly by: string
+    readonly now: Date
+  },
+): Promise<
+  | { readonly kind: 'added'; readonly destination: PayoutDestination }
+  | { readonly kind: 'lookalike'; readonly of: string }
+  | { readonly kind: 'listed' }
+  | { readonly kind: 'too_many' }
+> {
+  const { tenant, asset, address, name, by, now } = input
+  const { keyFamily } = ASSETS[asset]
+  const alike = ASSET_IDS.filter((other) => ASSETS[other].keyFamily === keyFamily)
+  const of = lookalikeOf(address, await listUsedAddresses(tx, tenant, alike, COMPARED_MAX))
+  if (of !== null) return { kind: 'lookalike', of }
+  if ((await countPayoutDestinations(tx, tenant)) >= DESTINATIONS_MAX) return { kind: 'too_many' }
+  const usableAt = tenant.livemode ? new Date(now.getTime() + COOL_OFF_MS) : now
+  const id = newId('payoutDestination', now)
+  const added = { id, asset, address, name, createdAt: now, usableAt }
+  if (!(await insertPayoutDestination(tx, tenant, { ...added, createdBy: by }))) return { kind: 'listed' }
+  const destination = await loadPayoutDestination(tx, tenant, id)
+  if (destination === null) throw new Error(`destination ${id} was written and is not there`)
+  return { kind: 'added', destination }
+}

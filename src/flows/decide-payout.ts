@@ -1,0 +1,91 @@
+import type { Clock } from '../clock.ts'
+import { approvalText } from '../core/payout/approval-text.ts'
+import { advancePayout, type Payout } from '../core/payout/payout.ts'
+import { commitPayoutAdvance } from '../db/commit-payout.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadPayoutDestination } from '../db/queries/payout-destinations.ts'
+import {
+  insertPayoutApproval,
+  loadPayout,
+  publishApprovalKey,
+  readApprovalFacts,
+} from '../db/queries/payouts.ts'
+import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
+import { approvalDigest, openApprovalKey } from '../secrets/approval-key.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+
+export type PayoutDecided =
+  | { readonly kind: 'decided'; readonly payout: Payout; readonly deliveries: number }
+  | { readonly kind: 'not_found' }
+  /** Somebody decided already. */
+  | { readonly kind: 'not_open' }
+  | { readonly kind: 'own_request' }
+  | { readonly kind: 'destination_removed' }
+
+type Decision = {
+  readonly tenant: Tenant
+  readonly payoutId: string
+  readonly decision: 'approve' | 'reject'
+  /** API key or person. */
+  readonly by: string
+  readonly requestId: string
+}
+
+/**
+ * The merchant's word on a payout. An approval is stored with the digest of exactly what was approved, signed with the
+ * API's own key; who asked for the payout does not approve it where there is another owner or admin who could.
+ */
+export function decidePayout(
+  deps: { pool: Pool; clock: Clock; keyring: Keyring },
+  decision: Decision,
+): Promise<PayoutDecided> {
+  const { tenant, payoutId, by, requestId } = decision
+  return withTransaction(deps.pool, tenant, async (tx): Promise<PayoutDecided> => {
+    const before = await loadPayout(tx, tenant, payoutId, { forUpdate: true })
+    if (before === null) return { kind: 'not_found' }
+    const now = deps.clock()
+    const advance = advancePayout(before.payout, { kind: decision.decision, by, nowMs: now.getTime() })
+    if (advance.kind === 'refused') return { kind: 'not_open' }
+    if (decision.decision === 'approve') {
+      const refused = await refuseApproval(tx, before.payout, by)
+      if (refused !== null) return refused
+      await storeApproval(tx, before.payout, { by, now, keyring: deps.keyring })
+    }
+    const { deliveries } = await commitPayoutAdvance(tx, before, advance, { now, requestId, by: 'merchant' })
+    return { kind: 'decided', payout: advance.next, deliveries }
+  })
+}
+
+async function refuseApproval(
+  tx: Tx,
+  payout: Payout,
+  by: string,
+): Promise<{ readonly kind: 'own_request' | 'destination_removed' } | null> {
+  const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
+  const { managers, madeKey } = await readApprovalFacts(tx, tenant, payout.requestedBy)
+  // A key that somebody made asks in that person's name.
+  const isOwn = payout.requestedBy === by || madeKey === by
+  if (isOwn && managers > 1) return { kind: 'own_request' }
+  const destination = await loadPayoutDestination(tx, tenant, payout.destinationId, { share: true })
+  // It names an address and an asset for good; what left the list is not paid to any more.
+  const isListed = destination?.address === payout.destination && destination.asset === payout.asset
+  return isListed ? null : { kind: 'destination_removed' }
+}
+
+async function storeApproval(
+  tx: Tx,
+  payout: Payout,
+  approval: { readonly by: string; readonly now: Date; readonly keyring: Keyring },
+): Promise<void> {
+  const key = openApprovalKey(approval.keyring)
+  const digest = approvalDigest(approvalText(payout))
+  const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
+  await publishApprovalKey(tx, key.publicKey, approval.now)
+  await insertPayoutApproval(tx, tenant, {
+    payoutId: payout.id,
+    approver: approval.by,
+    digest,
+    signature: key.sign(digest),
+    now: approval.now,
+  })
+}

@@ -1,0 +1,141 @@
+import { ASSETS, type AssetId, networkOf } from '../core/assets.ts'
+import { parseCoinAmount } from '../core/money.ts'
+import type { PaymentRules } from '../core/payment-rules.ts'
+import type { Payout } from '../core/payout/payout.ts'
+import { LIMIT_WINDOW_MS, PAYOUT_OUTPUT_MIN, planFee } from '../core/payout/payout-limits.ts'
+import { feeFor, INPUTS_MAX, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
+import { commitNewPayout } from '../db/commit-payout.ts'
+import { loadBalance } from '../db/queries/ledger.ts'
+import { listSpendableCoins, loadNetworkFee } from '../db/queries/payout-coins.ts'
+import { loadPayoutDestination, type PayoutDestination } from '../db/queries/payout-destinations.ts'
+import { sumRequestedSince } from '../db/queries/payouts.ts'
+import type { Tenant, Tx } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+
+/** What a virtual byte costs is known for this long; a network that is followed tells it every minute. */
+const FEE_KNOWN_MS = 3_600_000
+
+export type PayoutRequest = {
+  readonly tenant: Tenant
+  readonly destinationId: string
+  /** Canonical decimal in coins. */
+  readonly amount: string
+  readonly asset: AssetId | null
+  /** API key or person. */
+  readonly by: string
+  readonly rules: PaymentRules
+  readonly requestId: string
+  readonly now: Date
+}
+
+export type PayoutRequested =
+  | { readonly kind: 'requested'; readonly payout: Payout; readonly deliveries: number }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'invalid'; readonly param: 'amount' | 'asset'; readonly message: string }
+  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'not_usable' }
+  /** Base units. */
+  | { readonly kind: 'too_small'; readonly asset: AssetId; readonly minimum: bigint }
+  | { readonly kind: 'leaves_crumbs'; readonly asset: AssetId; readonly minimum: bigint }
+  | { readonly kind: 'not_covered' }
+  | { readonly kind: 'over_limit' }
+
+/**
+ * Asks for a payout: sets its money aside and writes it with its event, in the caller's transaction, which ends without
+ * a commit unless the answer is `requested`.
+ */
+export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<PayoutRequested> {
+  const { tenant, rules, now } = request
+  const destination = await loadPayoutDestination(tx, tenant, request.destinationId, { share: true })
+  if (destination === null) return { kind: 'not_found' }
+  const { asset } = destination
+  const amount = parseCoinAmount(request.amount, ASSETS[asset].decimals)
+  const invalid = refuseFields(request, asset, amount)
+  if (invalid !== null || amount === null) return invalid ?? { kind: 'unavailable' }
+  if (destination.usableAt > now) return { kind: 'not_usable' }
+  const estimate = await estimateFee(tx, tenant, asset, amount, now)
+  const outputMin = PAYOUT_OUTPUT_MIN[asset]
+  if (estimate === null || outputMin === undefined) return { kind: 'unavailable' }
+  const plan = planFee(amount, estimate, outputMin)
+  if (plan.kind === 'too_small') return { ...plan, asset }
+  const payout = newPayout(request, destination, amount, plan)
+  const written = await commitNewPayout(tx, payout, { now, requestId: request.requestId })
+  if (written.kind === 'not_covered') return written
+  // From here on the merchant's turn in the ledger is held: nobody else asks for a payout or books one meanwhile.
+  const left = await loadBalance(tx, tenant, asset, 'available')
+  if (left !== 0n && left < outputMin) return { kind: 'leaves_crumbs', asset, minimum: outputMin }
+  const limit = rules.payoutDailyLimits[asset]
+  const since = new Date(now.getTime() - LIMIT_WINDOW_MS)
+  if (limit !== undefined && (await sumRequestedSince(tx, tenant, asset, since)) > limit)
+    return { kind: 'over_limit' }
+  return { kind: 'requested', payout, deliveries: written.deliveries }
+}
+
+function refuseFields(
+  request: PayoutRequest,
+  asset: AssetId,
+  amount: bigint | null,
+): Extract<PayoutRequested, { kind: 'invalid' }> | null {
+  if (request.asset !== null && request.asset !== asset) {
+    return { kind: 'invalid', param: 'asset', message: `The destination takes ${asset}.` }
+  }
+  if (amount === null || amount === 0n) {
+    const message = `Must be above 0 and have at most ${ASSETS[asset].decimals} decimals.`
+    return { kind: 'invalid', param: 'amount', message }
+  }
+  return null
+}
+
+/** What the network would take for this payout now, base units; null where nobody knows. */
+async function estimateFee(
+  tx: Tx,
+  tenant: Tenant,
+  asset: AssetId,
+  amount: bigint,
+  now: Date,
+): Promise<bigint | null> {
+  const network = networkOf(asset, tenant.livemode)
+  const changeMin = PAYOUT_OUTPUT_MIN[asset]
+  if (changeMin === undefined) return null
+  const fee = await loadNetworkFee(tx, network)
+  if (fee === null || now.getTime() - fee.updatedAt.getTime() > FEE_KNOWN_MS) return null
+  const coins = await listSpendableCoins(tx, tenant, network)
+  const selection = selectCoins(coins, amount, { rate: fee.rate, changeMin })
+  if (selection !== null) return selection.fee
+  // Some coins are on their way back from another payout: all that are left, and one of those.
+  return feeFor(vbytesOf(Math.min(coins.length + 1, INPUTS_MAX), true), fee.rate)
+}
+
+function newPayout(
+  request: PayoutRequest,
+  destination: PayoutDestination,
+  amount: bigint,
+  fee: { readonly networkFee: bigint; readonly networkFeeMax: bigint },
+): Payout {
+  const { tenant, now } = request
+  const { asset } = destination
+  return {
+    merchantId: tenant.merchantId,
+    livemode: tenant.livemode,
+    id: newId('payout', now),
+    status: 'requested',
+    asset,
+    network: networkOf(asset, tenant.livemode),
+    amount,
+    networkFee: fee.networkFee,
+    networkFeeMax: fee.networkFeeMax,
+    destinationId: destination.id,
+    destination: destination.address,
+    requestedBy: request.by,
+    approvedBy: null,
+    rejectedBy: null,
+    txid: null,
+    failureCode: null,
+    createdAtMs: now.getTime(),
+    approvedAtMs: null,
+    rejectedAtMs: null,
+    submittedAtMs: null,
+    confirmedAtMs: null,
+    failedAtMs: null,
+  }
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { amountView, coinAmount, id, idView, text, timestamp } from './fields.ts'
+import { assetName } from './invoice.ts'
+import { listOf, listParameters, refuseTwoPositions } from './list.ts'
+
+/** `POST /payout-destinations`. */
+export const createPayoutDestinationBody = z
+  .strictObject({
+    asset: assetName,
+    address: text(1, 120).meta({
+      description: 'Where the money goes. Checked for the network of the mode and for typing errors.',
+    }),
+    name: text(1, 120).meta({ description: 'What it is to you, such as "Treasury".' }),
+  })
+  .meta({ id: 'CreatePayoutDestination' })
+
+export const payoutDestinationView = z
+  .object({
+    id: idView('dst'),
+    object: z.literal('payout_destination'),
+    livemode: z.boolean(),
+    asset: assetName,
+    address: z.string(),
+    name: z.string(),
+    usable_at: timestamp.meta({
+      description: 'From then on payouts may go there: a day after it was added in live mode.',
+    }),
+    digest: z
+      .string()
+      .meta({ description: 'SHA-256 of asset, mode and address, to compare with what you wrote down.' }),
+    created_at: timestamp,
+  })
+  .meta({ id: 'PayoutDestination' })
+export const payoutDestinationList = listOf(payoutDestinationView)
+export const listPayoutDestinationsQuery = z
+  .strictObject({
+    ...listParameters('dst'),
+    asset: assetName.meta({ description: 'Only destinations of this asset.' }).optional(),
+  })
+  .superRefine(refuseTwoPositions)
+
+/** `POST /payouts`. */
+export const createPayoutBody = z
+  .strictObject({
+    destination_id: id('dst'),
+    amount: coinAmount.meta({
+      description: 'What leaves your balance, in coins. The network fee is taken from it.',
+    }),
+    asset: assetName
+      .meta({ description: "The destination's asset unless given; it cannot be another one." })
+      .optional(),
+  })
+  .meta({ id: 'CreatePayout' })
+
+export const PAYOUT_STATUS_NAMES = [
+  'requested',
+  'approved',
+  'submitted',
+  'confirmed',
+  'rejected',
+  'failed',
+] as const
+
+export const payoutView = z
+  .object({
+    id: idView('po'),
+    object: z.literal('payout'),
+    livemode: z.boolean(),
+    status: z.enum(PAYOUT_STATUS_NAMES),
+    asset: assetName,
+    amount: amountView.meta({ description: 'What left the available balance.' }),
+    network_fee: amountView.meta({
+      description: 'Taken from the amount: an estimate until the payout is submitted, then what it is.',
+    }),
+    net_amount: amountView.meta({ description: 'What reaches the destination.' }),
+    destination_id: idView('dst'),
+    destination: z.string().meta({ description: 'The whole address.' }),
+    requested_by: z.string().meta({ description: 'The API key or the person.' }),
+    approved_by: z.string().nullable(),
+    txid: z
+      .string()
+      .nullable()
+      .meta({ description: 'May change while the payout is submitted: a higher fee makes a new one.' }),
+    failure_code: z.string().nullable().meta({ description: 'Why it failed; see the guide.' }),
+    created_at: timestamp,
+    approved_at: timestamp.nullable(),
+    submitted_at: timestamp.nullable(),
+    confirmed_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Payout' })
+export const payoutList = listOf(payoutView)
+export const listPayoutsQuery = z
+  .strictObject({
+    ...listParameters('po'),
+    status: z.enum(PAYOUT_STATUS_NAMES, { error: 'Must be a status of a payout' }).optional(),
+    asset: assetName.meta({ description: 'Only payouts in this asset.' }).optional(),
+  })
+  .superRefine(refuseTwoPositions)

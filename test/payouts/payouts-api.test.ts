@@ -1,0 +1,290 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
+import { saveNetworkFee } from '../../src/db/queries/payout-coins.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { newId } from '../../src/new-id.ts'
+import { payoutView } from '../../src/wire/payout.ts'
+import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { randomLitecoinAddress } from '../support/resources.ts'
+
+const LTC = 100_000_000n
+let api: TestApi
+let shop: TestMerchant
+beforeAll(async () => {
+  api = await createTestApi()
+})
+afterAll(() => api.drop())
+
+const post = (path: string, body?: object, headers = {}) =>
+  api.call('POST', path, { key: shop.testKey, headers, ...(body === undefined ? {} : { body }) })
+const get = (path: string) => api.call('GET', path, { key: shop.testKey })
+
+async function credit(units: bigint, livemode = false): Promise<void> {
+  const tenant: Tenant = { merchantId: shop.id, livemode }
+  await withTransaction(api.database.owner, tenant, async (tx) => {
+    await insertLedgerTransfer(tx, tenant, {
+      id: `dep:test:${newId('payment', api.time.now)}`,
+      kind: 'deposit',
+      invoiceId: null,
+      paymentId: null,
+      asset: 'LTC',
+      from: 'chain',
+      to: 'available',
+      amount: units,
+      usdCents: null,
+      createdAt: api.time.now,
+    })
+    const network = livemode ? 'litecoin-live' : 'litecoin-test'
+    await saveNetworkFee(tx, network, { rate: 2_000n, now: api.time.now })
+  })
+}
+
+/** A shop with so much money and a destination. */
+async function openShop(units: bigint): Promise<string> {
+  shop = await api.addMerchant()
+  await credit(units)
+  const added = await post('/payout-destinations', {
+    asset: 'LTC',
+    address: randomLitecoinAddress('regtest'),
+    name: 'Treasury',
+  })
+  expect(added.status, added.text).toBe(201)
+  return added.body.id
+}
+
+async function balance(): Promise<{ available: string; reserved: string }> {
+  const { body } = await get('/balances')
+  const { available, reserved } = body.data.find((one: { asset: string }) => one.asset === 'LTC')
+  return { available, reserved }
+}
+
+const eventsOf = async (id: string) => {
+  const { body } = await get(`/events?resource_id=${id}&limit=100`)
+  return body.data.reverse()
+}
+
+test('of thirty payouts at once for a balance that covers one, one is made and its money is set aside', async () => {
+  const destination_id = await openShop(LTC)
+  const asked = await Promise.all(
+    Array.from({ length: 30 }, () => post('/payouts', { destination_id, amount: '1' })),
+  )
+  const made = asked.filter(({ status }) => status === 201)
+  expect(made).toHaveLength(1)
+  for (const { status, body } of asked.filter((one) => one.status !== 201)) {
+    expect([status, body.error.code]).toEqual([409, 'balance_insufficient'])
+  }
+  expect(await balance()).toEqual({ available: '0', reserved: '1' })
+  expect((await get('/payouts')).body.data).toHaveLength(1)
+})
+
+test('thirty requests with one Idempotency-Key make one payout and one event', async () => {
+  const destination_id = await openShop(10n * LTC)
+  const headers = { 'idempotency-key': 'payout of today' }
+  const asked = await Promise.all(
+    Array.from({ length: 30 }, () => post('/payouts', { destination_id, amount: '1' }, headers)),
+  )
+  const again = await post('/payouts', { destination_id, amount: '1' }, headers)
+  expect(again.headers.get('idempotent-replayed')).toBe('true')
+  const ids = new Set([...asked, again].filter((one) => one.status === 201).map(({ body }) => body.id))
+  expect([...ids]).toEqual([again.body.id])
+  expect(await eventsOf(again.body.id)).toHaveLength(1)
+  expect(await balance()).toEqual({ available: '9', reserved: '1' })
+})
+
+test('a payout has the promised fields, and its events carry exactly what the API showed', async () => {
+  const destination_id = await openShop(LTC)
+  const made = await post('/payouts', { destination_id, amount: '0.4' })
+  expect(Object.keys(made.body)).toEqual(Object.keys(payoutView.shape))
+  expect(made.body).toMatchObject({ status: 'requested', amount: '0.4', destination_id, txid: null })
+  expect(Number(made.body.network_fee)).toBeGreaterThan(0)
+  expect(Number(made.body.net_amount) + Number(made.body.network_fee)).toBeCloseTo(0.4, 8)
+  const approved = await post(`/payouts/${made.body.id}/approve`)
+  expect(approved.body.status).toBe('approved')
+  const [first, second] = await eventsOf(made.body.id)
+  expect([first.event_type, first.sequence, first.data]).toEqual(['payout.requested', 1, made.body])
+  expect([second.event_type, second.sequence, second.data]).toEqual(['payout.approved', 2, approved.body])
+  expect((await get(`/payouts/${made.body.id}`)).body).toEqual(approved.body)
+})
+
+test('a rejected payout gives its money back, once, and nothing is decided twice', async () => {
+  const destination_id = await openShop(LTC)
+  const { body } = await post('/payouts', { destination_id, amount: '0.4' })
+  const path = `/payouts/${body.id}`
+  const decided = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => post(`${path}/${index % 2 === 0 ? 'reject' : 'approve'}`)),
+  )
+  expect(decided.filter(({ status }) => status === 200)).toHaveLength(1)
+  for (const one of decided.filter(({ status }) => status !== 200)) {
+    expect(one.body.error.code).toBe('payout_not_open')
+  }
+  expect(await eventsOf(body.id)).toHaveLength(2)
+  const rejected = await post('/payouts', { destination_id, amount: '0.1' })
+  const before = await balance()
+  expect((await post(`/payouts/${rejected.body.id}/reject`)).body.status).toBe('rejected')
+  expect(Number((await balance()).available)).toBeCloseTo(Number(before.available) + 0.1, 8)
+})
+
+test('an address of another network, with a typing error, or in another spelling is refused with the reason', async () => {
+  shop = await api.addMerchant()
+  const good = randomLitecoinAddress('regtest')
+  const wrong = [
+    ['LTC', randomLitecoinAddress('main')],
+    ['LTC', `${good.slice(0, -1)}${good.endsWith('q') ? 'p' : 'q'}`],
+    ['LTC', `${good[0]?.toUpperCase()}${good.slice(1)}`],
+    ['BTC', good],
+    ['BTC', '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2'],
+    ['ETH', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1Beaed'],
+    ['ETH', '0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed'],
+    ['USDC_BASE', '0x0000000000000000000000000000000000000000'],
+    ['SOL', '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
+    ['SOL', '11111111111111111111111111111111'],
+  ]
+  for (const [asset, address] of wrong) {
+    const answer = await post('/payout-destinations', { asset, address, name: 'x' })
+    expect([answer.status, answer.body.error?.code, answer.body.error?.param], `${asset} ${address}`).toEqual(
+      [400, 'destination_address_invalid', 'address'],
+    )
+  }
+  const right = [
+    ['LTC', good],
+    ['LTC', randomLitecoinAddress('regtest').toUpperCase()],
+    ['BTC', 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn'],
+    ['ETH', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
+    ['SOL', '7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV'],
+  ]
+  for (const [asset, address] of right) {
+    const answer = await post('/payout-destinations', { asset, address, name: 'x' })
+    expect(answer.status, `${asset} ${address} ${answer.text}`).toBe(201)
+    expect(answer.body.digest).toMatch(/^[0-9a-f]{64}$/)
+  }
+  const twice = await post('/payout-destinations', { asset: 'LTC', address: good.toUpperCase(), name: 'x' })
+  expect(twice.body.error.code).toBe('destination_exists')
+})
+
+test('an address made to be taken for a used one is refused and told which, even after that one was removed', async () => {
+  shop = await api.addMerchant()
+  const used = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+  const { body } = await post('/payout-destinations', { asset: 'ETH', address: used, name: 'Treasury' })
+  expect((await api.call('DELETE', `/payout-destinations/${body.id}`, { key: shop.testKey })).status).toBe(
+    204,
+  )
+  // The same four letters at both ends, made by trying.
+  const poisoned = '0x5aaeB60000000000000000000000000000fbeAEd'
+  const { encodeEvmAddress } = await import('../../src/chain/evm/address.ts')
+  const address = encodeEvmAddress(Buffer.from(poisoned.slice(2), 'hex'))
+  const answer = await post('/payout-destinations', { asset: 'USDC_BASE', address, name: 'Treasury' })
+  expect([answer.status, answer.body.error.code]).toEqual([400, 'destination_lookalike'])
+  expect(answer.body.error.message).toContain(used)
+})
+
+test('a removed destination takes no request and no approval', async () => {
+  const destination_id = await openShop(LTC)
+  const { body } = await post('/payouts', { destination_id, amount: '0.1' })
+  await api.call('DELETE', `/payout-destinations/${destination_id}`, { key: shop.testKey })
+  expect((await post('/payouts', { destination_id, amount: '0.1' })).body.error.code).toBe('not_found')
+  expect((await post(`/payouts/${body.id}/approve`)).body.error.code).toBe('destination_not_usable')
+  expect((await post(`/payouts/${body.id}/reject`)).status).toBe(200)
+})
+
+test('in live mode a new destination is usable after a day, and not a moment before', async () => {
+  shop = await api.addMerchant()
+  await credit(LTC, true)
+  const id = newId('payoutDestination', api.time.now)
+  const usableAt = new Date(api.time.now.getTime() + 24 * 3_600_000)
+  await api.database.owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     values ($1, $2, true, 'LTC', $3, 'Treasury', 'somebody', $4, $5)`,
+    [shop.id, id, randomLitecoinAddress('main'), api.time.now, usableAt],
+  )
+  const ask = () =>
+    api.call('POST', '/payouts', { key: shop.liveKey, body: { destination_id: id, amount: '0.1' } })
+  api.time.advance(24 * 3_600_000 - 1)
+  await credit(1n, true)
+  expect((await ask()).body.error.code).toBe('destination_not_usable')
+  api.time.advance(1)
+  expect((await ask()).status).toBe(201)
+})
+
+test('what is too small, leaves too little, has a decimal too many or names another asset is refused', async () => {
+  const destination_id = await openShop(LTC)
+  const refused = async (body: object) => {
+    const answer = await post('/payouts', { destination_id, ...body })
+    return [answer.status, answer.body.error.code, answer.body.error.param]
+  }
+  expect(await refused({ amount: '0.00000001' })).toEqual([400, 'payout_too_small', 'amount'])
+  expect(await refused({ amount: '0.99999999' })).toEqual([400, 'payout_too_small', 'amount'])
+  expect(await refused({ amount: '0' })).toEqual([400, 'parameter_invalid', 'amount'])
+  expect(await refused({ amount: '0.000000001' })).toEqual([400, 'parameter_invalid', 'amount'])
+  expect(await refused({ amount: '0.1', asset: 'BTC' })).toEqual([400, 'parameter_invalid', 'asset'])
+  expect(await balance()).toEqual({ available: '1', reserved: '0' })
+})
+
+test('no day takes more out than the merchant’s limit, however many ask at once; rejected payouts do not count', async () => {
+  const destination_id = await openShop(10n * LTC)
+  await api.database.owner.query(
+    `insert into payment_rules (merchant_id, livemode, rules, updated_at) values ($1, false, $2, now())`,
+    [shop.id, JSON.stringify({ payout_daily_limits: { LTC: (2n * LTC).toString() } })],
+  )
+  const asked = await Promise.all(
+    Array.from({ length: 10 }, () => post('/payouts', { destination_id, amount: '1' })),
+  )
+  const made = asked.filter(({ status }) => status === 201)
+  expect(made).toHaveLength(2)
+  expect(asked.find(({ status }) => status !== 201)?.body.error.code).toBe('payout_limit_exceeded')
+  expect(await balance()).toEqual({ available: '8', reserved: '2' })
+  await post(`/payouts/${made[0]?.body.id}/reject`)
+  expect((await post('/payouts', { destination_id, amount: '1' })).status).toBe(201)
+  api.time.advance(24 * 3_600_000)
+  await credit(1_000_000n)
+  expect((await post('/payouts', { destination_id, amount: '2' })).status).toBe(201)
+})
+
+test('who asked does not approve where somebody else could, nor through a key that they made', async () => {
+  const destination_id = await openShop(LTC)
+  const { owner } = api.database
+  await owner.query(`insert into organization (id, name, slug, created_at) values ($1, 'Shop', $1, now())`, [
+    shop.id,
+  ])
+  for (const role of ['owner', 'admin']) {
+    const id = `${role}-${shop.id}`
+    await owner.query(
+      `insert into person (id, name, email, email_verified, created_at, updated_at) values ($1, $1, $1 || '@example.com', true, now(), now())`,
+      [id],
+    )
+    await owner.query(
+      `insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $1, $3, now())`,
+      [id, shop.id, role],
+    )
+  }
+  const { body } = await post('/payouts', { destination_id, amount: '0.1' })
+  const own = await post(`/payouts/${body.id}/approve`)
+  expect([own.status, own.body.error.code]).toEqual([403, 'approver_is_requester'])
+  const other = await api.addKey(shop.id, false, ['payouts:write'])
+  await owner.query('update api_key set created_by = $2 where id = $1', [body.requested_by, other.id])
+  const sameHand = await api.call('POST', `/payouts/${body.id}/approve`, { key: other.key })
+  expect(sameHand.body.error.code).toBe('approver_is_requester')
+  const third = await api.addKey(shop.id, false, ['payouts:write'])
+  const approved = await api.call('POST', `/payouts/${body.id}/approve`, { key: third.key })
+  expect([approved.status, approved.body.approved_by]).toEqual([200, third.id])
+})
+
+test('the statement shows what was set aside and what came back, with its payout', async () => {
+  const destination_id = await openShop(LTC)
+  const { body } = await post('/payouts', { destination_id, amount: '0.4' })
+  await post(`/payouts/${body.id}/reject`)
+  const { data } = (await get('/balances/entries')).body
+  const told = data.map((one: { [field: string]: string }) => [
+    one.type,
+    one.account,
+    one.amount,
+    one.balance_after,
+    one.payout_id,
+  ])
+  expect(told).toEqual([
+    ['payout_return', 'available', '0.4', '1', body.id],
+    ['payout_return', 'reserved', '-0.4', '0', body.id],
+    ['payout', 'reserved', '0.4', '0.4', body.id],
+    ['payout', 'available', '-0.4', '0.6', body.id],
+    ['deposit', 'available', '1', '1', null],
+  ])
+})
