@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import type { Route } from '../../src/http/route.ts'
-import { type ResourceKind, type Resources, randomLitecoinAddress } from './resources.ts'
+import type { ResourceKind, Resources } from './resources.ts'
 
 export type Row = {
   /** What `:id` names; absent where the path has none. */
@@ -36,7 +38,8 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   listBalances: {},
   listBalanceEntries: {},
   createPayoutDestination: {
-    body: () => ({ asset: 'LTC', address: randomLitecoinAddress('regtest'), name: 'Treasury' }),
+    // Such an address is good in both modes.
+    body: () => ({ asset: 'ETH', address: encodeEvmAddress(randomBytes(20)), name: 'Treasury' }),
   },
   listPayoutDestinations: {},
   // Deleted by the first who may.

@@ -101,7 +101,7 @@ export async function loadEntryAmount(
 export async function loadBalance(
   tx: Tx,
   tenant: Tenant,
-  asset: AssetId,
+  asset: PaymentAsset,
   account: LedgerAccount,
 ): Promise<bigint> {
   const rows = await loadBalances(tx, tenant)
