@@ -95,12 +95,14 @@ const OWN_NAME = 'paylink'
  */
 function settleAddress(incoming: IncomingMessage): void {
   incoming.headers.host = OWN_NAME
-  tellClientAddress(incoming)
   const target = incoming.url ?? ''
   const path = /^https?:\/\/[^/]*(\/.*)$/.exec(target)?.[1] ?? target
   incoming.url = path.startsWith('/') ? path.replaceAll('\\', '%5C') : '/no-path'
+  if (incoming.url.includes(COUNTED)) tellClientAddress(incoming)
 }
 
+/** Only sign-in counts by address; no other request pays for finding it out. Dots in the path may stand around this part. */
+const COUNTED = '/auth/'
 /** A proxy on this machine or its own network tells who called it; nobody else is believed. */
 const NEAR = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
 
