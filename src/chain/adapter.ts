@@ -138,6 +138,16 @@ export interface ChainAdapter {
   close(): Promise<void>
 }
 
+/** Blocks that were read before, told once more. Who reads them sees to it that they stand on one another. */
+export interface BlockHistory {
+  /** Hash of the block at this height on the source's best chain; null where that chain ends below. */
+  hashAt(height: number): Promise<string | null>
+  /** Whether this block is on the source's best chain. */
+  isOnChain(block: { readonly height: number; readonly hash: string }): Promise<boolean>
+  /** So many blocks from this height on. */
+  readFrom(height: number, count: number): Promise<ScannedBlock[]>
+}
+
 /** A chain as one provider tells it: it can be followed, or only asked whether another one told the truth. */
 export interface ChainProvider extends ChainAdapter {
   readonly tokens?: TokenReader

@@ -1,19 +1,30 @@
-import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { type BlockHistory, ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { encodeEvmAddress } from '../chain/evm/address.ts'
+import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
+import { receiveEvmPrograms } from '../chain/evm/receive-programs.ts'
 import { ProgramSet } from '../chain/program-set.ts'
 import { encodeAddress } from '../chain/utxo/address.ts'
+import { historyOf } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
 import { receivePrograms } from '../chain/utxo/receive-programs.ts'
-import { configuredNodes, isUtxoNode, openSandboxNodes, type UtxoNode } from '../chain-nodes.ts'
+import {
+  configuredNodes,
+  type EvmChainNode,
+  isEvmNode,
+  isUtxoNode,
+  openSandboxNodes,
+  type UtxoNode,
+} from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { ASSETS, type Keyspace, keyspaceOfNetwork } from '../core/assets.ts'
+import { COINS, type Keyspace, keyspaceOfNetwork, type PaymentAsset } from '../core/assets.ts'
 import { utxoParametersOf } from '../core/chain/utxo-parameters.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import { createNotifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadAccountKey } from '../db/queries/account-keys.ts'
 import { loadNetworkState } from '../db/queries/network-state.ts'
-import { listMissingIndexes, streamPrograms } from '../db/queries/watched-programs.ts'
+import { listMissingIndexes, listOpenPrograms, streamPrograms } from '../db/queries/watched-programs.ts'
 import { createLogger } from '../log.ts'
 import { type RescanReport, requireSameChain, rescanBlocks } from '../watcher/rescan.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
@@ -65,13 +76,15 @@ export async function rescanCommand(
 async function withNode(
   config: Config,
   network: string,
-  work: (node: UtxoNode) => Promise<number>,
+  work: (node: ReadNode) => Promise<number>,
 ): Promise<number> {
   const log = createLogger('error', 'stderr')
   const configured = configuredNodes(config)
   const isConfigured = configured.some((node) => node.network === network)
   const sandboxes = isConfigured ? [] : await openSandboxNodes(config, { clock: systemClock, log })
-  const nodes = [...configured, ...sandboxes].filter(isUtxoNode)
+  const nodes = [...configured, ...sandboxes].flatMap((node): ReadNode[] =>
+    isUtxoNode(node) || isEvmNode(node) ? [node] : [],
+  )
   try {
     const node = nodes.find((each) => each.network === network)
     if (node === undefined) {
@@ -83,6 +96,35 @@ async function withNode(
   }
 }
 
+/** A node whose blocks can be read again one by one. */
+type ReadNode = UtxoNode | EvmChainNode
+
+type Source = {
+  readonly blocks: BlockHistory
+  readonly readTwice: readonly PaymentAsset[]
+  close(): Promise<void>
+}
+
+async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet): Promise<Source> {
+  if (isUtxoNode(node)) {
+    const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
+    const asset = node.chain === 'bitcoin' ? 'BTC' : 'LTC'
+    return { blocks: historyOf(provider.blocks, asset), readTwice: [], close: () => provider.close() }
+  }
+  const { chain, livemode, rpcUrl: url, rpcSetting: setting, usdcContract, network } = node
+  const keyspace = keyspaceOfNetwork(network)
+  const openPrograms = (at: Date) => listOpenPrograms(pool, { network, keyspace, now: at })
+  const options = { chain, livemode, url, setting, usdcContract, watched, openPrograms }
+  const adapter = new EvmAdapter({ ...options, clock: systemClock })
+  try {
+    await adapter.connect()
+  } catch (error) {
+    await adapter.close()
+    throw error
+  }
+  return { blocks: adapter, readTwice: adapter.tokens.assets, close: () => adapter.close() }
+}
+
 type Range = { readonly from: number; readonly to: number | null; readonly ahead: number | null }
 type Stranger = RescanReport['strangers'][number] & { readonly address: string }
 type Told = Omit<RescanReport, 'strangers'> & { readonly strangers: readonly Stranger[] }
@@ -90,7 +132,7 @@ type Told = Omit<RescanReport, 'strangers'> & { readonly strangers: readonly Str
 /** The report and the last height; or no report, and why. */
 async function rescan(
   pool: Pool,
-  node: UtxoNode,
+  node: ReadNode,
   range: Range,
   stream: ProgressStream,
 ): Promise<{ report: Told; end: string } | { report: null; end: string }> {
@@ -115,21 +157,24 @@ async function rescan(
   const strangers = new Map(
     unknown.map(({ index, program }) => [Buffer.from(program).toString('hex'), index]),
   )
-  const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
   const notifier = createNotifier(pool)
   const progress = createProgress(stream, to - range.from + 1)
   let next = range.from
+  let source: Source | null = null
   try {
-    await requireSameChain(provider.blocks, checkpoint)
+    source = await openSource(pool, node, watched)
+    await requireSameChain(source.blocks, checkpoint)
     const report = await rescanBlocks({
       pool,
       clock: systemClock,
       network,
-      blocks: provider.blocks,
+      blocks: source.blocks,
+      readTwice: source.readTwice,
       from: range.from,
       to,
       checkpoint,
-      mustAgree: node.furtherUrls.length > 0,
+      // A chain's own word is the watcher's to hear.
+      mustAgree: node.furtherUrls.length > 0 || isEvmNode(node),
       strangers,
       notifier,
       onBatch: ({ height, recorded }) => {
@@ -145,7 +190,7 @@ async function rescan(
   } finally {
     progress.end()
     await notifier.close()
-    await provider.close()
+    await source?.close()
   }
 }
 
@@ -157,7 +202,9 @@ async function unknownPrograms(
 ): Promise<{ index: number; program: Uint8Array }[]> {
   const account = await loadAccountKey(pool, keyspace)
   if (account === null || account.xpub === null) return []
-  const programAt = receivePrograms(account.xpub)
+  const programAt = keyspace.startsWith('evm-')
+    ? receiveEvmPrograms(account.xpub)
+    : receivePrograms(account.xpub)
   const indexes = await listMissingIndexes(pool, keyspace, account.nextIndex + ahead, AHEAD_MAX)
   return indexes.map((index) => ({ index, program: programAt(index) }))
 }
@@ -165,35 +212,40 @@ async function unknownPrograms(
 function withAddresses(
   report: RescanReport,
   unknown: readonly { index: number; program: Uint8Array }[],
-  node: UtxoNode,
+  node: ReadNode,
   parameters: string,
 ): Told {
-  const hrp = utxoParametersOf(node.chain, parameters)?.hrp
-  if (hrp === undefined) throw new Error(`the chain ${parameters} of ${node.network} is not known`)
+  const addressOf = encoderOf(node, parameters)
   const programOf = new Map(unknown.map(({ index, program }) => [index, program]))
   return {
     ...report,
     strangers: report.strangers.map((found) => {
       const program = programOf.get(found.index)
       if (program === undefined) throw new Error(`index ${found.index} was found and not looked for`)
-      return { ...found, address: encodeAddress(hrp, program) }
+      return { ...found, address: addressOf(program) }
     }),
   }
 }
 
-function print(node: UtxoNode, report: Told, end: string, output: Output): void {
+function encoderOf(node: ReadNode, parameters: string): (program: Uint8Array) => string {
+  if (!isUtxoNode(node)) return encodeEvmAddress
+  const hrp = utxoParametersOf(node.chain, parameters)?.hrp
+  if (hrp === undefined) throw new Error(`the chain ${parameters} of ${node.network} is not known`)
+  return (program) => encodeAddress(hrp, program)
+}
+
+function print(node: ReadNode, report: Told, end: string, output: Output): void {
   output.line(
     `${node.network}: ${report.blocks} blocks to ${end} read again, ${report.transfers} payments in them, ${report.recorded} of them were missing and are recorded now.`,
   )
-  const asset = ASSETS[node.chain === 'bitcoin' ? 'BTC' : 'LTC']
-  for (const { index, address, txid, outputIndex, amount, height } of report.strangers) {
+  for (const { index, address, txid, outputIndex, asset, amount, height } of report.strangers) {
     output.line(
-      `✗ ${formatCoinAmount(amount, asset.decimals)} ${asset.symbol} in block ${height} (${txid}:${outputIndex}) at ${address}, index ${index}, which no invoice has`,
+      `✗ ${formatCoinAmount(amount, COINS[asset].decimals)} ${COINS[asset].symbol} in block ${height} (${txid}:${outputIndex}) at ${address}, index ${index}, which no invoice has`,
     )
   }
 }
 
-function toJson(node: UtxoNode, report: Told): object {
+function toJson(node: ReadNode, report: Told): object {
   return {
     network: node.network,
     blocks: report.blocks,

@@ -1,12 +1,17 @@
-import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../chain/adapter.ts'
-
-import { type BlockSource, readHeights } from '../chain/utxo/block-source.ts'
+import {
+  type BlockHistory,
+  type BlockRef,
+  ChainHalted,
+  ChainUnavailable,
+  type ScannedBlock,
+} from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
-import { ASSET_IDS, keyspaceOf, type Network, networkOf } from '../core/assets.ts'
+import { keyspaceOfNetwork, type Network, type PaymentAsset } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
 import { missedIn, stillIn, unconfirmedAgain } from '../core/chain/missed.ts'
 import type { InvoiceFacts, InvoiceOwner, OwnedBlock } from '../core/chain/reconcile.ts'
 import type { Pool } from '../db/pool.ts'
+import { lowerSecondReading } from '../db/queries/second-reading.ts'
 import { loadTransfersOf } from '../db/queries/transfers.ts'
 import { findProgramOwners } from '../db/queries/watched-programs.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
@@ -21,7 +26,7 @@ export type RescanOptions = {
   readonly clock: Clock
   readonly network: Network
   /** Matched against every address of the network, and whatever else is looked for. */
-  readonly blocks: BlockSource
+  readonly blocks: BlockHistory
   /** First and last height. */
   readonly from: number
   readonly to: number
@@ -29,6 +34,8 @@ export type RescanOptions = {
   readonly checkpoint: { readonly height: number; readonly hash: string }
   /** More than one provider must agree before value is final: the watcher sees to that. */
   readonly mustAgree: boolean
+  /** Assets whose transfers are read a second time before they are final. */
+  readonly readTwice: readonly PaymentAsset[]
   /** Programs (hex) that no invoice has, and that are only reported. */
   readonly strangers: ReadonlyMap<string, number>
   /** Told after each commit. */
@@ -40,6 +47,7 @@ export type FoundStranger = {
   readonly index: number
   readonly txid: string
   readonly outputIndex: number
+  readonly asset: PaymentAsset
   readonly amount: bigint
   readonly height: number
 }
@@ -64,7 +72,7 @@ export async function rescanBlocks(options: RescanOptions): Promise<RescanReport
   let below: string | null = null
   for (let from = options.from; from <= options.to; from += BLOCKS_PER_BATCH) {
     const to = Math.min(options.to, from + BLOCKS_PER_BATCH - 1)
-    const blocks = await readLinked(options.blocks, { from, to, below, asset: assetOf(options.network) })
+    const blocks = await readLinked(options.blocks, { from, to, below })
     below = blocks.at(-1)?.block.hash ?? null
     const { transfers, recorded } = await recordBatch(options, blocks)
     report = {
@@ -80,12 +88,11 @@ export async function rescanBlocks(options: RescanOptions): Promise<RescanReport
 
 /** Blocks that stand on one another, and on the one read before them. */
 async function readLinked(
-  source: BlockSource,
-  range: { from: number; to: number; below: string | null; asset: 'BTC' | 'LTC' },
+  source: BlockHistory,
+  range: { from: number; to: number; below: string | null },
 ): Promise<ScannedBlock[]> {
-  const wanted = { first: range.from, count: range.to - range.from + 1, asset: range.asset }
   for (let reading = 1; reading <= READINGS_MAX; reading++) {
-    const blocks = await readHeights(source, wanted)
+    const blocks = await source.readFrom(range.from, range.to - range.from + 1)
     let below = range.below
     const isLinked = blocks.every(({ block, parentHash }) => {
       const stands = below === null || parentHash === below
@@ -120,11 +127,30 @@ async function recordBatch(
   // What has left the chain already is never told as standing in a block, should we be cut off in between.
   const goneBefore = await goneOf(options.blocks, missed)
   const standing = stillIn(missed, goneBefore)
+  await readAgainBelow(options, blocks, standing)
   await tell(options, mustAgree ? withoutFinality(standing) : standing)
   const goneMeanwhile = await goneOf(options.blocks, standing)
   await tell(options, unconfirmedAgain(missed, new Set([...goneBefore, ...goneMeanwhile])))
   const recorded = missed.reduce((sum, { facts }) => sum + facts.length, 0)
   return { transfers: asked.length, recorded }
+}
+
+/** What is read twice and is new must be read the second time as well before it is final: the watcher does so. */
+async function readAgainBelow(
+  { pool, network, readTwice }: RescanOptions,
+  blocks: readonly ScannedBlock[],
+  missed: readonly InvoiceFacts[],
+): Promise<void> {
+  const hashes = new Set(
+    missed.flatMap(({ facts }) =>
+      facts.flatMap((fact) =>
+        fact.state === 'block' && readTwice.includes(fact.asset) ? [fact.block.hash] : [],
+      ),
+    ),
+  )
+  const lowest = blocks.find(({ block }) => hashes.has(block.hash))
+  if (lowest === undefined) return
+  await lowerSecondReading(pool, network, { height: lowest.block.height - 1, hash: lowest.parentHash })
 }
 
 async function tell(
@@ -142,14 +168,14 @@ async function tell(
 }
 
 /** Of the blocks in these facts, the ones that have left the best chain. */
-async function goneOf(source: BlockSource, invoices: readonly InvoiceFacts[]): Promise<ReadonlySet<string>> {
-  const told = new Set(
+async function goneOf(source: BlockHistory, invoices: readonly InvoiceFacts[]): Promise<ReadonlySet<string>> {
+  const told = new Map(
     invoices.flatMap(({ facts }) =>
-      facts.flatMap((fact) => (fact.state === 'block' ? [fact.block.hash] : [])),
+      facts.flatMap((fact) => (fact.state === 'block' ? [[fact.block.hash, fact.block] as const] : [])),
     ),
   )
   const gone = new Set<string>()
-  for (const hash of told) if (((await source.header(hash))?.confirmations ?? 0) < 1) gone.add(hash)
+  for (const [hash, block] of told) if (!(await source.isOnChain(block))) gone.add(hash)
   return gone
 }
 
@@ -158,8 +184,7 @@ async function withOwners(
   blocks: readonly ScannedBlock[],
 ): Promise<OwnedBlock[]> {
   const programs = [...new Set(blocks.flatMap(({ transfers }) => transfers.map(({ program }) => program)))]
-  const keyspace = keyspaceOf(assetOf(network), network.endsWith('-live'))
-  const rows = await findProgramOwners(pool, keyspace, programs)
+  const rows = await findProgramOwners(pool, keyspaceOfNetwork(network), programs)
   const ownerOf = new Map<string, InvoiceOwner>(rows.map((row) => [row.program, row]))
   return blocks.map(({ block, transfers }) => ({
     block,
@@ -175,16 +200,16 @@ function strangersIn(
   strangers: ReadonlyMap<string, number>,
 ): FoundStranger[] {
   return blocks.flatMap(({ block, transfers }) =>
-    transfers.flatMap(({ program, txid, outputIndex, amount }) => {
+    transfers.flatMap(({ program, txid, outputIndex, asset, amount }) => {
       const index = strangers.get(program)
-      return index === undefined ? [] : [{ index, txid, outputIndex, amount, height: block.height }]
+      return index === undefined ? [] : [{ index, txid, outputIndex, asset, amount, height: block.height }]
     }),
   )
 }
 
 /** Refuses a source that is not on the chain which the watcher read. */
 export async function requireSameChain(
-  source: BlockSource,
+  source: Pick<BlockHistory, 'hashAt'>,
   checkpoint: Pick<BlockRef, 'height' | 'hash'>,
 ): Promise<void> {
   const theirs = await source.hashAt(checkpoint.height)
@@ -193,10 +218,4 @@ export async function requireSameChain(
       `the node has another block at height ${checkpoint.height} than the watcher read: wait until it agrees, or find out which one is right`,
     )
   }
-}
-
-function assetOf(network: Network): 'BTC' | 'LTC' {
-  const asset = ASSET_IDS.find((id) => networkOf(id, network.endsWith('-live')) === network)
-  if (asset !== 'BTC' && asset !== 'LTC') throw new Error(`${network} is not read by blocks of outputs`)
-  return asset
 }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { ProgramSet } from '../../src/chain/program-set.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
+import { historyOf } from '../../src/chain/utxo/block-source.ts'
 import { openBlocks } from '../../src/chain/utxo/open-provider.ts'
 import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
 import { createProgress } from '../../src/cli/progress-bar.ts'
@@ -121,23 +122,27 @@ test.each(['is read again', 'is recorded'])(
       clock: systemClock,
       network: 'litecoin-test',
       // Reorganised between the reading and the books, or after the last look before them.
-      blocks: {
-        bestHash: () => provider.blocks.bestHash(),
-        hashAt: (at) => provider.blocks.hashAt(at),
-        hashesAt: (heights) => provider.blocks.hashesAt(heights),
-        header: async (of) => {
-          const header = await provider.blocks.header(of)
-          if (moment === 'is recorded') await reorganiseOnce()
-          return header
+      readTwice: [],
+      blocks: historyOf(
+        {
+          bestHash: () => provider.blocks.bestHash(),
+          hashAt: (at) => provider.blocks.hashAt(at),
+          hashesAt: (heights) => provider.blocks.hashesAt(heights),
+          header: async (of) => {
+            const header = await provider.blocks.header(of)
+            if (moment === 'is recorded') await reorganiseOnce()
+            return header
+          },
+          wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
+          readBlock: (of) => provider.blocks.readBlock(of),
+          readBlocks: async (hashes) => {
+            const blocks = await provider.blocks.readBlocks(hashes)
+            if (moment === 'is read again' && hashes.includes(hash ?? '')) await reorganiseOnce()
+            return blocks
+          },
         },
-        wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
-        readBlock: (of) => provider.blocks.readBlock(of),
-        readBlocks: async (hashes) => {
-          const blocks = await provider.blocks.readBlocks(hashes)
-          if (moment === 'is read again' && hashes.includes(hash ?? '')) await reorganiseOnce()
-          return blocks
-        },
-      },
+        'LTC',
+      ),
       from,
       to: height,
       checkpoint: { height, hash: hash ?? '' },
@@ -168,7 +173,8 @@ test('where several providers must agree, what is read again is not final before
       pool: watched.database.owner,
       clock: systemClock,
       network: 'litecoin-test',
-      blocks: provider.blocks,
+      blocks: historyOf(provider.blocks, 'LTC'),
+      readTwice: [],
       from,
       to: height,
       checkpoint: { height, hash: hash ?? '' },

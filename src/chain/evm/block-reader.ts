@@ -46,15 +46,25 @@ export class BlockReader {
   /** Blocks that follow one another, in order. */
   async read(headers: readonly EvmHeader[], mode: NativeMode): Promise<ScannedBlock[]> {
     const logs = await this.#logsOf(headers)
+    return this.#readEach(headers, mode, (header) => this.#tokenCredits(header, logs.get(header.hash) ?? []))
+  }
+
+  /** The same, with tokens by receipts that their headers prove. */
+  readProven(headers: readonly EvmHeader[], mode: NativeMode): Promise<ScannedBlock[]> {
+    return this.#readEach(headers, mode, (header) => this.provenTokenCredits(header))
+  }
+
+  #readEach(
+    headers: readonly EvmHeader[],
+    mode: NativeMode,
+    tokensOf: (header: EvmHeader) => Promise<FoundTransfer[]>,
+  ): Promise<ScannedBlock[]> {
     // Balances after one block are those before the next: read in order they are read once.
     const limit = mode === 'traces' ? BLOCKS_IN_FLIGHT : 1
     return concurrently(headers, limit, async (header) => ({
       block: referenceOf(header),
       parentHash: header.parentHash,
-      transfers: [
-        ...(await this.#nativeCredits(header, mode)),
-        ...(await this.#tokenCredits(header, logs.get(header.hash) ?? [])),
-      ],
+      transfers: [...(await this.#nativeCredits(header, mode)), ...(await tokensOf(header))],
     }))
   }
 

@@ -10,6 +10,7 @@ import {
 } from '../../core/chain/evm-parameters.ts'
 import type { MarkHeights } from '../../core/finality.ts'
 import {
+  type BlockHistory,
   type BlockRef,
   ChainHalted,
   type ChainProvider,
@@ -18,8 +19,10 @@ import {
   type CreditCheck,
   type MempoolReading,
   type NetworkHealth,
+  type ScannedBlock,
   type TokenReader,
 } from '../adapter.ts'
+import { concurrently } from '../concurrently.ts'
 import { ProgramSet } from '../program-set.ts'
 import { BlockReader, type NativeMode, type OpenPrograms } from './block-reader.ts'
 import type { EvmHeader } from './evm-answers.ts'
@@ -33,6 +36,7 @@ import { EvmTokenReader } from './token-reader.ts'
 const MARKS_AGE_MS = 6_000
 /** The first block after genesis tells chains of one's own apart. */
 const FIRST_HEIGHT = 1
+const HEADERS_IN_FLIGHT = 8
 
 export type EvmAdapterOptions = {
   readonly chain: EvmChain
@@ -57,7 +61,7 @@ export type EvmAdapterOptions = {
  * eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs, eth_getBlockReceipts, eth_call, and debug_traceBlockByHash where
  * the node has it. Payments are seen in blocks and not before: hardly a node tells all that waits.
  */
-export class EvmAdapter implements ChainProvider {
+export class EvmAdapter implements ChainProvider, BlockHistory {
   readonly network: Network
   readonly watched: ProgramSet
   readonly tokens: TokenReader
@@ -128,6 +132,20 @@ export class EvmAdapter implements ChainProvider {
 
   async hashAt(height: number): Promise<string | null> {
     return (await this.#node.headerAt(height))?.hash ?? null
+  }
+
+  async isOnChain({ height, hash }: { readonly height: number; readonly hash: string }): Promise<boolean> {
+    return (await this.hashAt(height)) === hash
+  }
+
+  /** Tokens by proven receipts: whoever reads again looks for what an answer left out. */
+  async readFrom(height: number, count: number): Promise<ScannedBlock[]> {
+    const heights = Array.from({ length: count }, (_, index) => height + index)
+    const told = await concurrently(heights, HEADERS_IN_FLIGHT, (at) => this.#node.headerAt(at))
+    const headers = told.flatMap((header) => header ?? [])
+    if (headers.length < count)
+      throw new ChainUnavailable(`${this.#node.rpc.where} does not have block ${height + count - 1}`)
+    return this.#reader.readProven(headers, this.#requireMode())
   }
 
   async knows({ hash }: { readonly hash: string }): Promise<boolean> {

@@ -1,4 +1,10 @@
-import { type BlockRef, ChainHalted, ChainUnavailable, type ScannedBlock } from '../adapter.ts'
+import {
+  type BlockHistory,
+  type BlockRef,
+  ChainHalted,
+  ChainUnavailable,
+  type ScannedBlock,
+} from '../adapter.ts'
 import type { ProgramSet } from '../program-set.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'
@@ -59,6 +65,15 @@ export async function readHeights(
   const heights = Array.from({ length: range.count }, (_, index) => range.first + index)
   const blocks = await source.readBlocks(await source.hashesAt(heights))
   return blocks.map((read, index) => placeBlock(read, range.first + index, range.asset))
+}
+
+/** The source's blocks as they are told once more. */
+export function historyOf(source: BlockSource, asset: 'BTC' | 'LTC'): BlockHistory {
+  return {
+    hashAt: (height) => source.hashAt(height),
+    isOnChain: async ({ hash }) => ((await source.header(hash))?.confirmations ?? 0) >= 1,
+    readFrom: (first, count) => readHeights(source, { first, count, asset }),
+  }
 }
 
 export function referenceOf(header: HeaderAnswer): BlockRef {

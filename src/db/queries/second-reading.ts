@@ -34,6 +34,18 @@ export async function moveSecondReading(
   return rowCount === 1
 }
 
+/** Puts the second reading back to a block, if it has come further. Served by the primary key. */
+export async function lowerSecondReading(
+  db: Queryable,
+  network: Network,
+  to: SecondCheckpoint,
+): Promise<void> {
+  await db.query(
+    'update network_state set second_height = $2, second_hash = $3 where network = $1 and second_height > $2',
+    [network, to.height, to.hash],
+  )
+}
+
 /** What is recorded of these assets in a range of blocks, `from` not included, `to` included. */
 export type RecordedCredit = {
   readonly tenant: Tenant
