@@ -1,6 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type App, makeDataDir, startApp } from './app.ts'
 import { launchBrowser } from './browser.ts'
+import { createTestDatabase } from './database.ts'
 import { complaintsOf } from './page-checks.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -8,14 +9,19 @@ export const PASSWORD = 'correct horse battery'
 export type Dashboard = {
   readonly app: App
   readonly browser: Browser
+  /** The demo shop's owner, as the start printed it. */
+  readonly owner: Login
   /** Where the dashboard stands. */
   readonly url: string
   /** A browser of its own, with nobody signed in. */
   visitor(options?: { colorScheme?: 'light' | 'dark'; width?: number }): Promise<Visitor>
   /** A newcomer with a shop of their own, at the home page. */
   signUp(name: string, options?: Parameters<Dashboard['visitor']>[0]): Promise<Visitor>
+  /** Makes every proof of a second factor an hour old. */
+  forgetSecondFactors(): Promise<void>
   close(): Promise<void>
 }
+export type Login = { readonly email: string; readonly password: string }
 export type Visitor = {
   readonly context: BrowserContext
   readonly page: Page
@@ -27,8 +33,10 @@ export type Visitor = {
 /** The whole program in its sandbox, and a browser. */
 export async function startDashboard(env: { readonly [name: string]: string } = {}): Promise<Dashboard> {
   const folder = await makeDataDir()
-  const app = await startApp({ dataDir: folder.dataDir, env })
+  const database = await createTestDatabase()
+  const app = await startApp({ dataDir: folder.dataDir, env: { DATABASE_URL: database.ownerUrl, ...env } })
   const browser = await launchBrowser()
+  const [, email = '', password = ''] = /Demo owner +(\S+) +password (\S+)/.exec(app.stdout()) ?? []
   const url = app.baseUrl.replace('127.0.0.1', 'localhost')
   const visitor: Dashboard['visitor'] = async ({ colorScheme = 'light', width = 1280 } = {}) => {
     const context = await browser.newContext({
@@ -48,6 +56,7 @@ export async function startDashboard(env: { readonly [name: string]: string } = 
   return {
     app,
     browser,
+    owner: { email, password },
     url,
     visitor,
     signUp: async (name, options) => {
@@ -57,9 +66,15 @@ export async function startDashboard(env: { readonly [name: string]: string } = 
       await one.page.getByRole('heading', { name: 'Home' }).waitFor()
       return one
     },
+    forgetSecondFactors: async () => {
+      await database.owner.query(
+        `update person_session set second_factor_at = second_factor_at - interval '1 hour'`,
+      )
+    },
     close: async () => {
       await browser.close()
       await app.stop()
+      await database.drop()
       await folder.remove()
     },
   }
@@ -74,4 +89,13 @@ export async function fillSignUp(page: Page, name: string, shop = `Shop of ${nam
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByLabel('Shop name').fill(shop)
   await page.getByRole('button', { name: 'Open my shop' }).click()
+}
+
+/** Signs in by password; the person has no second factor. */
+export async function signIn({ page, open }: Visitor, { email, password }: Login): Promise<void> {
+  await open('/sign-in')
+  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('heading', { name: 'Home' }).waitFor()
 }

@@ -183,6 +183,17 @@ const rules = createRoute({
   path: 'settings/rules',
   component: lazyRouteComponent(() => import('./pages/rules.tsx'), 'RulesPage'),
 })
+const logs = createRoute({
+  getParentRoute: () => inside,
+  path: 'developers/logs',
+  validateSearch: words('outcome', ...POSITION),
+  component: lazyRouteComponent(() => import('./pages/logs.tsx'), 'LogsPage'),
+})
+const branding = createRoute({
+  getParentRoute: () => inside,
+  path: 'settings/branding',
+  component: lazyRouteComponent(() => import('./pages/branding.tsx'), 'BrandingPage'),
+})
 const team = createRoute({
   getParentRoute: () => inside,
   path: 'settings/team',
@@ -216,8 +227,10 @@ const routeTree = root.addChildren([
     events,
     event,
     awaiting,
+    logs,
     coins,
     rules,
+    branding,
     team,
     security,
     audit,

@@ -10,10 +10,14 @@ import type {
   CheckoutSession,
   Invoice,
   List,
+  Merchant,
+  Notices,
   PaylinkEvent,
   PaymentLink,
   PaymentRules,
   Rate,
+  RequestLog,
+  Statistics,
   WebhookEndpoint,
 } from './types.ts'
 
@@ -63,5 +67,11 @@ export const attemptsOf = (mode: Mode, eventId: string) =>
   read<List<Attempt>>(mode, `/events/${eventId}/attempts`, { limit: '100' })
 export const apiKeysOf = (mode: Mode, query: Query = {}) => read<List<ApiKey>>(mode, '/api-keys', query)
 export const paymentRulesOf = (mode: Mode) => readOne<PaymentRules>(mode, '/payment-rules', SLOW_MS)
+export const merchantOf = (mode: Mode) => readOne<Merchant>(mode, '/merchant', SLOW_MS)
+export const noticesOf = (mode: Mode) => readOne<Notices>(mode, '/notices', SLOW_MS)
+export const statisticsOf = (mode: Mode, days: number) =>
+  read<Statistics>(mode, '/statistics', { days: String(days) }, SLOW_MS)
+export const requestLogsOf = (mode: Mode, query: Query = {}) =>
+  read<List<RequestLog>>(mode, '/request-logs', query)
 export const auditEntriesOf = (mode: Mode, query: Query = {}) =>
   read<List<AuditEntry>>(mode, '/audit-log', query)

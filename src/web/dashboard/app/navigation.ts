@@ -22,6 +22,7 @@ export const NAVIGATION = [
       { to: '/developers/webhooks', label: 'Webhooks', icon: 'send' },
       { to: '/developers/events', label: 'Events', icon: 'events' },
       { to: '/developers/awaiting', label: 'Awaiting delivery', icon: 'waiting' },
+      { to: '/developers/logs', label: 'Request logs', icon: 'logs' },
     ],
   },
   {
@@ -29,6 +30,7 @@ export const NAVIGATION = [
     items: [
       { to: '/settings/coins', label: 'Accepted coins', icon: 'coins' },
       { to: '/settings/rules', label: 'Payment rules', icon: 'rules' },
+      { to: '/settings/branding', label: 'Branding', icon: 'brand' },
       { to: '/settings/team', label: 'Team', icon: 'team' },
       { to: '/settings/security', label: 'Security', icon: 'security' },
       { to: '/settings/audit', label: 'Audit log', icon: 'audit' },

@@ -22,9 +22,9 @@ export function Shell() {
         Skip to the page
       </a>
       {mode === 'test' ? (
-        <div className="mode-banner" role="note" aria-label="Mode">
+        <section className="mode-banner" aria-label="Test mode">
           <strong>TEST MODE</strong> <span>No real money moves here.</span>
-        </div>
+        </section>
       ) : null}
       <aside className="side">
         <Brand />

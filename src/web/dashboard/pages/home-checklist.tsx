@@ -43,7 +43,7 @@ export function Checklist() {
         {done.filter(Boolean).length} of {done.length} done
       </p>
       <ol className="checklist">
-        <Step title="Make an API key" isDone={done[0] === true}>
+        <Step title="Make an API key" isDone={done[0] === true} stays={key !== null}>
           <KeyStep secret={key} hasKey={has(keys)} onMade={setKey} />
         </Step>
         <Step title="Make your first invoice" isDone={done[1] === true}>
@@ -61,7 +61,18 @@ export function Checklist() {
   )
 }
 
-function Step({ title, isDone, children }: { title: string; isDone: boolean; children: ReactNode }) {
+/** One step. What is done folds up, but for what is shown once and never again. */
+function Step({
+  title,
+  isDone,
+  stays = false,
+  children,
+}: {
+  title: string
+  isDone: boolean
+  stays?: boolean
+  children: ReactNode
+}) {
   return (
     <li className={isDone ? 'done' : undefined}>
       <span className="tick">{isDone ? <Icon name="check" /> : null}</span>
@@ -70,7 +81,7 @@ function Step({ title, isDone, children }: { title: string; isDone: boolean; chi
           {title}
           {isDone ? <span className="unseen">, done</span> : null}
         </h3>
-        {children}
+        {isDone && !stays ? null : children}
       </div>
     </li>
   )

@@ -9,6 +9,7 @@ import { Card, Page } from '../parts/page.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { Checklist } from './home-checklist.tsx'
+import { HomeFigures } from './home-figures.tsx'
 
 export function HomePage() {
   const mode = useMode()
@@ -24,6 +25,7 @@ export function HomePage() {
     >
       <div className="stack large">
         <Checklist />
+        <HomeFigures />
         {held.length === 0 ? null : (
           <Card title="Balances" actions={<Link to="/balances">Statement</Link>}>
             <ul className="tiles">

@@ -50,8 +50,11 @@ export function Payments({ invoice }: { invoice: Invoice }) {
 function finalityWords({ status, confirmations, confirmations_required, finality }: Payment): string {
   if (status === 'replaced') return 'Another transaction took its coins. It pays you nothing.'
   if (status === 'reorged') return 'Its block left the chain. It may come back in another.'
-  if (confirmations_required !== null) return `${confirmations} of ${confirmations_required} confirmations`
-  return status === 'confirmed'
-    ? `The chain calls it ${finality}.`
-    : `Waits for the chain to call it ${finality}.`
+  if (confirmations_required === null) {
+    return status === 'confirmed'
+      ? `The chain calls it ${finality}.`
+      : `Waits for the chain to call it ${finality}.`
+  }
+  if (status === 'confirmed') return confirmations === 1 ? '1 confirmation' : `${confirmations} confirmations`
+  return `${confirmations} of ${confirmations_required} confirmations`
 }

@@ -212,7 +212,8 @@ function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers:
   return (
     <Card title="When a payment is final">
       <p className="quiet">In blocks on top, or by the chain's own word. More is safer, and slower.</p>
-      <div className="table-frame">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1). */}
+      <section className="table-frame" aria-label="Confirmations by coin and amount" tabIndex={0}>
         <table>
           <caption className="unseen">Confirmations by coin and amount</caption>
           <thead>
@@ -243,7 +244,7 @@ function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers:
             ))}
           </tbody>
         </table>
-      </div>
+      </section>
     </Card>
   )
 }

@@ -12,6 +12,7 @@ import { Card, Page } from '../parts/page.tsx'
 import { Bones } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { AuthenticatorCard } from './authenticator.tsx'
+import { NoticesCard } from './notices.tsx'
 
 export function SecurityPage() {
   const { person } = useAccount()
@@ -23,6 +24,7 @@ export function SecurityPage() {
         <SignInsCard />
         <PasswordCard />
         <NameCard name={person.name} />
+        <NoticesCard />
       </div>
     </Page>
   )

@@ -29,7 +29,7 @@ export function Pager({
   const hasOlder = isBackwards || list.has_more
   if (!hasNewer && !hasOlder) return null
   return (
-    <nav className="pager" aria-label="Pages">
+    <nav className="pager" aria-label="Older and newer">
       {hasNewer ? (
         <Link className="button plain" to="." search={(old) => ({ ...old, before: first, after: undefined })}>
           Newer

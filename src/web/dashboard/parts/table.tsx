@@ -29,7 +29,8 @@ export function DataTable<Item extends { readonly id: string }>({
   if (read.data === undefined && read.error !== null) return <ProblemNote error={read.error} />
   if (read.data?.data.length === 0) return empty
   return (
-    <div className="table-frame" aria-busy={read.isPending}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1).
+    <section className="table-frame" aria-label={caption} aria-busy={read.isPending} tabIndex={0}>
       {read.error === null || read.data === undefined ? null : <ProblemNote error={read.error} />}
       <table>
         <caption className="unseen">{caption}</caption>
@@ -64,7 +65,7 @@ export function DataTable<Item extends { readonly id: string }>({
               ))}
         </tbody>
       </table>
-    </div>
+    </section>
   )
 }
 

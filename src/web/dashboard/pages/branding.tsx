@@ -1,0 +1,164 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Problem } from '../api/ask.ts'
+import { merchantOf } from '../api/reads.ts'
+import type { Merchant, UpdateMerchant } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useAccount, useMode } from '../app/session.ts'
+import { Button } from '../parts/button.tsx'
+import { Checkbox, Field } from '../parts/field.tsx'
+import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
+import { Card, Page } from '../parts/page.tsx'
+import { Bones } from '../parts/table.tsx'
+
+/** What fits into one request, as base64. */
+const LOGO_BYTES_MAX = 44_000
+const DEFAULT_COLOUR = '#2b50d8'
+
+export function BrandingPage() {
+  const mode = useMode()
+  const merchant = useQuery(merchantOf(mode))
+  return (
+    <Page
+      title="Branding"
+      lead="How your buyers' pages look, in both modes. Any colour is made readable in light and dark."
+    >
+      {merchant.data === undefined ? (
+        merchant.error === null ? (
+          <Bones lines={5} />
+        ) : (
+          <ProblemNote error={merchant.error} />
+        )
+      ) : (
+        <div className="stack large">
+          <LookForm key={JSON.stringify(merchant.data)} merchant={merchant.data} />
+          <LogoCard merchant={merchant.data} />
+        </div>
+      )}
+    </Page>
+  )
+}
+
+const useSave = () =>
+  useChange<UpdateMerchant, Merchant>((body) => ({ method: 'PATCH', path: '/merchant', body }), {
+    done: 'Saved. Your buyers see it from now on.',
+  })
+
+function LookForm({ merchant }: { merchant: Merchant }) {
+  const { isManager } = useAccount()
+  const [name, setName] = useState(merchant.brand_name ?? '')
+  const [colour, setColour] = useState(merchant.brand_colour)
+  const save = useSave()
+  return (
+    <Card title="Name and colour">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.mutate({ brand_name: name.trim() === '' ? null : name.trim(), brand_colour: colour })
+        }}
+      >
+        <fieldset className="stack plain" disabled={!isManager}>
+          <legend className="unseen">Name and colour</legend>
+          <Field
+            label="Name that buyers see"
+            hint={`Empty: ${merchant.name}`}
+            maxLength={120}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+            fault={faultOf(save.error, 'brand_name')}
+          />
+          <Checkbox
+            label="A colour of your own"
+            checked={colour !== null}
+            onChange={(event) => setColour(event.target.checked ? DEFAULT_COLOUR : null)}
+          />
+          {colour === null ? null : (
+            <div className="colour-row">
+              <input
+                type="color"
+                aria-label="Colour"
+                value={colour}
+                onChange={(event) => setColour(event.target.value)}
+              />
+              <code>{colour}</code>
+            </div>
+          )}
+          <ProblemNote error={save.error} />
+          {isManager ? (
+            <div className="actions">
+              <Button type="submit" look="primary" busy={save.isPending}>
+                Save
+              </Button>
+            </div>
+          ) : (
+            <Note>An owner or admin can change this.</Note>
+          )}
+        </fieldset>
+      </form>
+    </Card>
+  )
+}
+
+function LogoCard({ merchant }: { merchant: Merchant }) {
+  const { isManager } = useAccount()
+  const save = useSave()
+  const [fault, setFault] = useState<string | null>(null)
+  const choose = async (file: File | undefined) => {
+    if (file === undefined) return
+    setFault(
+      file.size > LOGO_BYTES_MAX
+        ? 'The picture has more than 43 KB. Make it smaller: 320 × 72 pixels are enough.'
+        : null,
+    )
+    if (file.size <= LOGO_BYTES_MAX) save.mutate({ logo: await base64Of(file) })
+  }
+  return (
+    <Card title="Logo">
+      <div className="stack">
+        {merchant.logo_url === null ? (
+          <p className="quiet">None yet: buyers see the first letter of your name.</p>
+        ) : (
+          <img
+            className="logo"
+            src={new URL(merchant.logo_url, window.location.origin).pathname}
+            alt="Your logo"
+          />
+        )}
+        {isManager ? (
+          <div className="row-form">
+            <Field
+              label="Picture"
+              type="file"
+              accept="image/png,image/jpeg,image/webp"
+              hint="PNG, JPEG or WebP, up to 43 KB."
+              fault={fault}
+              onChange={(event) => void choose(event.target.files?.[0])}
+            />
+            {merchant.logo_url === null ? null : (
+              <Button look="danger" busy={save.isPending} onClick={() => save.mutate({ logo: null })}>
+                Take the logo away
+              </Button>
+            )}
+          </div>
+        ) : null}
+        <ProblemNote error={save.error} />
+      </div>
+    </Card>
+  )
+}
+
+function base64Of(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ''))
+    reader.onerror = () =>
+      reject(
+        new Problem({
+          code: 'file_unreadable',
+          status: 0,
+          message: 'This file cannot be read. Choose another.',
+        }),
+      )
+    reader.readAsDataURL(file)
+  })
+}

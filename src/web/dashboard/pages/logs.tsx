@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { requestLogsOf } from '../api/reads.ts'
+import type { RequestLog } from '../api/types.ts'
+import { useMode } from '../app/session.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Snippet } from '../parts/copy.tsx'
+import { Page } from '../parts/page.tsx'
+import { Pager, pageQuery } from '../parts/pager.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+
+const route = getRouteApi('/inside/developers/logs')
+
+export function LogsPage() {
+  const mode = useMode()
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const logs = useQuery(
+    requestLogsOf(mode, {
+      outcome: search.outcome === 'failed' ? 'failed' : undefined,
+      ...pageQuery(search),
+    }),
+  )
+  return (
+    <Page
+      title="Request logs"
+      lead="What your servers asked in the last 30 days. Bodies and keys are not kept."
+    >
+      <search className="filters">
+        <select
+          className="input"
+          aria-label="Outcome"
+          value={search.outcome ?? ''}
+          onChange={(event) => {
+            const outcome = event.target.value === '' ? undefined : event.target.value
+            void navigate({ search: (old) => ({ ...old, outcome, after: undefined, before: undefined }) })
+          }}
+        >
+          <option value="">Every request</option>
+          <option value="failed">Only refused or failed</option>
+        </select>
+      </search>
+      <DataTable
+        caption="Requests, newest first"
+        columns={COLUMNS}
+        read={logs}
+        empty={
+          <Empty title="No requests yet">
+            <p>Ask the API something, and it stands here within seconds.</p>
+            <Snippet
+              label="For example"
+              code={`curl ${window.location.origin}/api/v1/assets -H 'authorization: Bearer sk_${mode}_…'`}
+            />
+          </Empty>
+        }
+      />
+      <Pager list={logs.data} position={search} />
+    </Page>
+  )
+}
+
+const toneOf = (status: number) => (status < 400 ? 'good' : status < 500 ? 'warn' : 'bad')
+
+const COLUMNS: readonly Column<RequestLog>[] = [
+  {
+    title: 'Request',
+    cell: ({ method, path }) => (
+      <span className="break">
+        <strong>{method}</strong> <code>{path}</code>
+      </span>
+    ),
+  },
+  {
+    title: 'Answer',
+    cell: ({ status, error_code }) => (
+      <Badge tone={toneOf(status)}>{error_code === null ? String(status) : `${status} ${error_code}`}</Badge>
+    ),
+  },
+  { title: 'By', wide: true, cell: ({ caller }) => <code>…{caller.slice(-8)}</code> },
+  { title: 'Request id', wide: true, cell: ({ request_id }) => <code>{request_id}</code> },
+  { title: 'Took', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
+  { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
+]

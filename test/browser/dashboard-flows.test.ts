@@ -1,0 +1,298 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type Dashboard,
+  emailOf,
+  PASSWORD,
+  signIn,
+  startDashboard,
+  type Visitor,
+} from '../support/dashboard.ts'
+import { codeOf } from '../support/people.ts'
+
+const BUDGET_BYTES = 200_000
+/** A revoked key is dead within a second; the asking takes a little more. */
+const REVOKED_MS_MAX = 2_000
+const BUILT = new URL('../../dist/dashboard/', import.meta.url)
+
+let dashboard: Dashboard
+beforeAll(async () => {
+  dashboard = await startDashboard({ WEBHOOK_ALLOW_PRIVATE: '1' })
+})
+afterAll(() => dashboard?.close())
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor()
+
+/** A receiver that answers a challenge as it must and takes every event. */
+async function startReceiver() {
+  const heard: string[] = []
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', (part) => {
+      text += part
+    })
+    request.on('end', () => {
+      const body = JSON.parse(text)
+      heard.push(body.event_type ?? body.type)
+      const challenge = body.challenge ?? body.data?.challenge
+      response.end(challenge === undefined ? 'ok' : JSON.stringify({ challenge }))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return { heard, url: `http://127.0.0.1:${port}/hooks`, close: () => server.close() }
+}
+
+describe('a shop in test mode', () => {
+  let shop: Visitor
+  beforeAll(async () => {
+    shop = await dashboard.signUp('Bo Keeper')
+  })
+  afterAll(() => shop.context.close())
+
+  test('an invoice is made, paid short, accepted, and found again by its filters', async () => {
+    const { page, open } = shop
+    await open('/invoices')
+    await press(page, 'New invoice')
+    await page.getByLabel('Amount in US dollars').fill('12.5')
+    await page.getByLabel('Coin to begin with').selectOption('LTC')
+    await page.getByLabel('Your reference').fill('order-7')
+    await press(page, 'Make the invoice')
+    await heading(page, 'order-7')
+    await press(page, 'Pay too little')
+    await page.getByRole('heading', { name: 'Waits for your decision' }).waitFor()
+    await open('/attention')
+    await page.getByRole('link', { name: 'order-7' }).waitFor()
+    await page.getByLabel('Note for your records').fill('the rest came in cash')
+    await press(page, 'Accept as paid')
+    await heading(page, 'Nothing needs you')
+    await open('/invoices')
+    await page.getByLabel('Status').selectOption('expired')
+    await heading(page, 'Nothing matches')
+    expect(page.url()).toContain('status=expired')
+    await page.getByLabel('Status').selectOption('paid')
+    await page.getByRole('link', { name: 'order-7' }).waitFor()
+    await page.getByLabel('Search invoices').fill('order-9')
+    await page.keyboard.press('Enter')
+    await heading(page, 'Nothing matches')
+    expect(shop.complaints).toEqual([])
+  })
+
+  test('an invoice is cancelled after a question that says what follows', async () => {
+    const { page, open } = shop
+    await open('/invoices')
+    await press(page, 'New invoice')
+    await page.getByLabel('Amount in US dollars').fill('3.00')
+    await press(page, 'Make the invoice')
+    await press(page, 'Cancel invoice')
+    await page.keyboard.press('Escape')
+    await press(page, 'Cancel invoice')
+    await press(page, 'Cancel the invoice')
+    await page.getByText('Cancelled').first().waitFor()
+  })
+
+  test('a key is shown once, works, and is dead when it is revoked', async () => {
+    const { page, open } = shop
+    await open('/developers/keys')
+    await page.getByRole('button', { name: 'New key' }).first().click()
+    await page.getByLabel('Name').fill('Server')
+    await press(page, 'Make the key')
+    const key = (await page.locator('.copy-field code').textContent()) ?? ''
+    await press(page, 'I have copied it')
+    const ask = () =>
+      fetch(`${dashboard.url}/api/v1/invoices`, { headers: { authorization: `Bearer ${key}` } })
+    expect((await ask()).status).toBe(200)
+    expect(await page.content()).not.toContain(key)
+    await press(page, 'Revoke Server')
+    await press(page, 'Revoke it')
+    await page.getByText('Revoked').waitFor()
+    await expect.poll(async () => (await ask()).status, { timeout: REVOKED_MS_MAX }).toBe(401)
+    await open('/developers/logs')
+    await page.getByText('401 api_key_invalid').or(page.getByText('/api/v1/invoices')).first().waitFor()
+  })
+
+  test('a webhook endpoint is added, verified, told, rotated, disabled, caught up and removed', async () => {
+    const receiver = await startReceiver()
+    const { page, open } = shop
+    await open('/developers/awaiting')
+    await page.getByText('No verified endpoint can be told.').waitFor()
+    await open('/developers/webhooks')
+    await page.getByRole('button', { name: 'Add an endpoint' }).first().click()
+    await page.getByLabel('Address of your receiver').fill(receiver.url)
+    await press(page, 'Add the endpoint')
+    expect(await page.locator('.copy-field code').textContent()).toMatch(/^whsec_/)
+    await press(page, 'I have copied it')
+    await press(page, 'Verify now')
+    await page.getByText('Enabled', { exact: true }).waitFor()
+    await press(page, 'Make a new secret')
+    await page.getByText('The old one signs until').waitFor()
+    await press(page, 'I have copied it')
+    await page.getByText('Two secrets sign beside each other').waitFor()
+    await open('/developers/awaiting')
+    await press(page, 'Send all')
+    await page.getByText('events are on their way').waitFor()
+    await heading(page, 'Everything was delivered')
+    await expect.poll(() => receiver.heard).toContain('invoice.created')
+    await open('/developers/events?type=invoice.created')
+    await page.getByRole('link', { name: 'invoice.created' }).first().click()
+    await heading(page, 'invoice.created')
+    await page.getByText('200 ok').first().waitFor()
+    const before = receiver.heard.length
+    await press(page, 'Send')
+    await expect.poll(() => receiver.heard.length).toBeGreaterThan(before)
+    await open('/developers/webhooks')
+    await page.getByRole('link', { name: receiver.url }).click()
+    await press(page, 'Disable')
+    await press(page, 'Disable it')
+    await page.getByText('Disabled', { exact: true }).waitFor()
+    await press(page, 'Remove')
+    await press(page, 'Remove it')
+    await heading(page, 'No endpoints yet')
+    receiver.close()
+  })
+
+  test('a link with a dynamic amount is made, opens a checkout for an order, and is turned off and on again', async () => {
+    const { page, open } = shop
+    await open('/links')
+    await page.getByRole('button', { name: 'New link' }).first().click()
+    await page.getByLabel('What the buyer pays for').fill('Tickets')
+    await page.getByLabel('Dynamic amount').check()
+    await press(page, 'Make the link')
+    await heading(page, 'Tickets')
+    await page.getByLabel('Order').fill('cart-1')
+    await page.getByLabel('Total in US dollars').fill('20')
+    await press(page, 'Make a checkout')
+    await page.getByText('Send the buyer here').waitFor()
+    await press(page, 'Turn off')
+    await press(page, 'Undo')
+    await page.getByRole('button', { name: 'Turn off' }).waitFor()
+  })
+
+  test('coins and rules are saved, and a wrong value says what to do', async () => {
+    const { page, open } = shop
+    await open('/settings/coins')
+    await page.getByLabel('Bitcoin').uncheck()
+    await press(page, 'Save')
+    await page.getByText('Saved. New invoices follow it.').waitFor()
+    await open('/settings/rules')
+    await page.getByLabel('Too little: percent').fill('70')
+    await press(page, 'Save')
+    await page.getByText('Must be a percentage from').first().waitFor()
+    await page.getByLabel('Too little: percent').fill('1')
+    await page.getByLabel('Too little: at most, in US dollars').fill('2')
+    await press(page, 'Save')
+    await page.getByText('Saved. New invoices follow it.').waitFor()
+    await open('/settings/audit')
+    await page.getByText('Update payment rules').first().waitFor()
+  })
+})
+
+test('live keys ask for a second factor, and the request goes on after it; sign-in asks for it too', async () => {
+  const one = await dashboard.signUp('Cy Owner')
+  const { page, open } = one
+  await open('/settings/security')
+  await press(page, 'Set it up')
+  await page.getByLabel('Your password').fill(PASSWORD)
+  await press(page, 'Continue')
+  const secret = (await page.locator('.copy-field code').textContent()) ?? ''
+  await page.getByLabel('The six digits that it shows').fill(await codeOf(secret))
+  await press(page, 'Turn it on')
+  await heading(page, 'Keep your backup codes')
+  const backupCodes = await page.locator('.codes code').allTextContents()
+  expect(backupCodes.length).toBeGreaterThan(5)
+  await press(page, 'I have kept them')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await open('/sign-in?next=%2Fdevelopers%2Fkeys%3Fmode%3Dlive')
+  await page.getByLabel('E-mail').fill(emailOf('Cy Owner'))
+  await page.getByLabel('Password').fill(PASSWORD)
+  await press(page, 'Sign in')
+  await heading(page, 'Second factor')
+  await press(page, 'Use a backup code')
+  await page.getByLabel('One of your backup codes').fill(backupCodes[0] ?? '')
+  await press(page, 'Confirm')
+  await heading(page, 'API keys')
+  expect(page.url()).toContain('mode=live')
+  await dashboard.forgetSecondFactors()
+  await page.getByRole('button', { name: 'New key' }).first().click()
+  await page.getByLabel('Name').fill('Live server')
+  await press(page, 'Make the key')
+  await heading(page, 'Confirm that it is you')
+  await press(page, 'Use a backup code')
+  await page.getByLabel('One of your backup codes').fill(backupCodes[1] ?? '')
+  await press(page, 'Confirm')
+  await expect.poll(() => page.locator('.copy-field code').textContent()).toMatch(/^sk_live_/)
+  await one.context.close()
+})
+
+test('a passkey is added, and signs in', async () => {
+  const one = await dashboard.signUp('Di Keyholder')
+  const { page, open } = one
+  const devtools = await one.context.newCDPSession(page)
+  await devtools.send('WebAuthn.enable')
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  await open('/settings/security')
+  await page.getByLabel('Name of this device').fill('Laptop')
+  await press(page, 'Add a passkey')
+  await page.getByText('The passkey is added.').waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await heading(page, 'Sign in')
+  await press(page, 'Sign in with a passkey')
+  await heading(page, 'Home')
+  expect(one.complaints).toEqual([])
+  await one.context.close()
+})
+
+test('an owner sees their sign-ins and ends another; its browser is led to the way in', async () => {
+  const one = await dashboard.signUp('Ed Twice')
+  const other = await dashboard.visitor()
+  await signIn(other, { email: emailOf('Ed Twice'), password: PASSWORD })
+  await one.open('/settings/security')
+  await press(one.page, 'End it')
+  await one.page.getByText('That sign-in is ended.').waitFor()
+  await heading(other.page, 'Sign in')
+  await one.context.close()
+  await other.context.close()
+})
+
+test('a page of ours is shown in no frame, and its files are kept for a year under a name that tells their content', async () => {
+  const answer = await fetch(`${dashboard.url}/dashboard/invoices`)
+  expect(answer.headers.get('content-security-policy')).toMatch(
+    /default-src 'none'.*script-src 'self'.*frame-ancestors 'none'/,
+  )
+  const path = /src="([^"]+\.js)"/.exec(await answer.text())?.[1] ?? ''
+  const file = await fetch(dashboard.url + path, { headers: { 'accept-encoding': 'br' } })
+  expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(file.headers.get('content-encoding')).toBe('br')
+  expect((await fetch(`${dashboard.url}/dashboard/assets/none.js`)).status).toBe(404)
+  expect((await fetch(`${dashboard.url}/dashboard/`, { method: 'POST' })).status).toBe(405)
+})
+
+test(`what every page needs is at most ${BUDGET_BYTES / 1_000} KB, compressed`, async () => {
+  const html = await readFile(new URL('index.html', BUILT), 'utf8')
+  const first = [...html.matchAll(/(?:src|href)="\/dashboard\/(assets\/[^"]+)"/g)].map(
+    (match) => match[1] ?? '',
+  )
+  expect(first.length).toBeGreaterThan(1)
+  const sizes = await Promise.all(
+    first.map(async (name) => gzipSync(await readFile(new URL(name, BUILT))).length),
+  )
+  const total = sizes.reduce((sum, size) => sum + size, 0)
+  console.info(
+    `the dashboard's first load: ${total} bytes by gzip, of ${(await readdir(new URL('assets/', BUILT))).length} files in all`,
+  )
+  expect(total).toBeLessThan(BUDGET_BYTES)
+})
