@@ -23,6 +23,10 @@ export async function startPaylink(
     env: environment,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
+  let isStopping = false
+  child.once('exit', (code, signal) => {
+    if (!isStopping) process.stderr.write(`paylink ended by itself: ${code ?? signal}\n`)
+  })
   const baseUrl = `http://127.0.0.1:${env.PORT}`
   await untilReady(child, `${baseUrl}/readyz`)
   const command = async (...words: string[]): Promise<{ id: string; key?: string }> => {
@@ -54,6 +58,7 @@ export async function startPaylink(
       return { merchantId: merchant.id, key: made.key }
     },
     stop: async () => {
+      isStopping = true
       child.kill('SIGTERM')
       if (child.exitCode === null) await once(child, 'exit')
     },

@@ -123,6 +123,8 @@ function tellClientAddress(incoming: IncomingMessage): void {
     if (name.toLowerCase() !== CLIENT_ADDRESS_HEADER) kept.push(name, value)
   }
   incoming.rawHeaders.splice(0, incoming.rawHeaders.length, ...kept, CLIENT_ADDRESS_HEADER, address)
+  // Node has parsed the headers by now, and a look-up of one finds what was parsed.
+  incoming.headers[CLIENT_ADDRESS_HEADER] = address
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

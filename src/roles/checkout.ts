@@ -10,8 +10,10 @@ import { readCheckout } from '../flows/read-checkout.ts'
 import { readPaymentPage } from '../flows/read-payment-page.ts'
 import { reopenInvoice } from '../flows/reopen-invoice.ts'
 import { switchAsset } from '../flows/switch-asset.ts'
+import { clientBlockOf } from '../http/client-address.ts'
 import { createMarketReader } from '../http/market.ts'
 import type { NetworkBoard, NetworkView } from '../http/network-board.ts'
+import { createRateLimiter } from '../http/rate-limit.ts'
 import { createReceiptPart } from '../http/receipts.ts'
 import type { HttpPart } from '../http/server.ts'
 import { createShortCache } from '../http/short-cache.ts'
@@ -33,6 +35,12 @@ const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [`${chain}-live`,
 /** 131 random bits. */
 const VISIT_LENGTH = 22
 
+/**
+ * Forms that one caller may send a second, bursts of twice that: a press may take an address from the pool, and
+ * whoever floods an open link would leave none for the buyers of everybody.
+ */
+const FORMS_PER_SECOND = 5
+
 export type CheckoutRole = RunningRole & {
   readonly parts: readonly HttpPart[]
   /** Ends the open streams, so that the server can stop; pages then poll the next one. */
@@ -53,13 +61,17 @@ export function openCheckout(deps: {
   baseUrl: string
   sandbox: SandboxControl | null
   issuedAddresses: IssuedAddressCheck
+  formsPerSecond?: number
 }): CheckoutRole {
+  const rate = deps.formsPerSecond ?? FORMS_PER_SECOND
+  const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())
   const flowDeps = { ...deps, marketOf: createMarketReader(deps) }
   const { app, streams } = createCheckoutApp({
     clock: deps.clock,
     log: deps.log,
     readCheckout: (token) => readCheckout(flowDeps, token),
     readPaymentPage: (query) => readPaymentPage(flowDeps, query),
+    maySendForm: (headers) => forms.take(clientBlockOf(headers), true).allowed,
     newVisit: () => randomBase62(VISIT_LENGTH),
     continueCheckout: (request) => continueCheckout(flowDeps, request),
     switchAsset: (change) => switchAsset(flowDeps, change),

@@ -19,7 +19,8 @@ let merchant: TestMerchant
 beforeAll(async () => {
   api = await createTestApi()
   browser = await launchBrowser()
-  site = await startBuyersSite(api)
+  // The tests are one caller; what one caller may do is a test of its own.
+  site = await startBuyersSite(api, { formsPerSecond: 1_000 })
   baseUrl = site.url
 })
 beforeEach(async () => {
@@ -344,6 +345,35 @@ test('hostile, doubled and over-long values get plain words, the right status, a
   for (const method of ['PUT', 'DELETE', 'PATCH'])
     expect((await fetch(`${baseUrl}/l/${slug}`, { method })).status).toBe(404)
   expect(await invoices()).toBe(before)
+})
+
+test('a flood from one caller makes no more than its share, in plain words, and stops nobody else', async () => {
+  const own = await startBuyersSite(api)
+  try {
+    const { slug } = await makeLink()
+    const before = await invoices()
+    const press = (caller: string) =>
+      fetch(`${own.url}/l/${slug}`, {
+        method: 'POST',
+        redirect: 'manual',
+        // Who it is, as a proxy of ours tells.
+        headers: { 'x-forwarded-for': caller, 'x-paylink-client-address': '192.0.2.1' },
+        body: new URLSearchParams({ visit: randomBase62(22), asset: 'LTC' }),
+      })
+    // One household's network is one caller, however many addresses it uses.
+    const flood = await Promise.all(Array.from({ length: 60 }, (_, at) => press(`2001:db8:0:1::${at + 1}`)))
+    const made = flood.filter(({ status }) => status === 303).length
+    expect(made).toBeGreaterThan(0)
+    expect(made).toBeLessThan(40)
+    const refused = flood.filter(({ status }) => status === 429)
+    expect(refused.length).toBe(60 - made)
+    expect(await refused[0]?.text()).toContain('Please wait a few seconds')
+    expect((await press('2001:db8:0:2::1')).status).toBe(303)
+    expect((await press('198.51.100.7')).status).toBe(303)
+    expect(await invoices()).toBe(before + made + 2)
+  } finally {
+    await own.stop()
+  }
 })
 
 test('a session’s URL that was swapped, changed, or whose time is over gives the one neutral page', async () => {

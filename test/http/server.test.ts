@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CLIENT_ADDRESS_HEADER, clientBlockOf } from '../../src/http/client-address.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { freePort } from '../support/postgres-server.ts'
@@ -50,6 +51,39 @@ function talk(bytes: string): Promise<string> {
     socket.on('error', reject)
   })
 }
+
+test('nobody chooses the address that they are counted under, whichever way a header is looked up', async () => {
+  const ownPort = await freePort()
+  const echo = await startHttpServer({
+    host: '127.0.0.1',
+    port: ownPort,
+    log: api.deps.log,
+    parts: [
+      {
+        name: 'echo',
+        owns: () => true,
+        fetch: ({ headers }) =>
+          Response.json([
+            clientBlockOf(headers),
+            headers.get(CLIENT_ADDRESS_HEADER),
+            new Map(headers).get(CLIENT_ADDRESS_HEADER),
+          ]),
+      },
+    ],
+  })
+  const seen = async (sent: { [name: string]: string }) =>
+    (await fetch(`http://127.0.0.1:${ownPort}/`, { headers: sent })).json()
+  const forged = '192.0.2.1'
+  const own = '127.0.0.1'
+  expect(await seen({ [CLIENT_ADDRESS_HEADER]: forged })).toEqual([own, own, own])
+  expect(await seen({})).toEqual([own, own, own])
+  const told = '198.51.100.7'
+  const byProxy = { 'x-forwarded-for': `${forged}, ${told}`, [CLIENT_ADDRESS_HEADER]: forged }
+  expect(await seen(byProxy)).toEqual([told, told, told])
+  const six = '2001:db8:1:2:3:4:5:6'
+  expect(await seen({ 'x-forwarded-for': six })).toEqual(['2001:db8:1:2::', six, six])
+  await echo.stop(() => {})
+})
 
 test('an invoice is made over the wire, declared, chunked and repeated', async () => {
   const made = await create(order, { 'idempotency-key': 'k' })

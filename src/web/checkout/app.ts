@@ -33,6 +33,10 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
   })
   for (const path of ['/i/:token', '/i/:token/state', '/i/:token/receipt', '/l/:slug', '/embed.js'])
     app.use(path, compress())
+  app.on('POST', ['/i/*', '/l/*'], async (c, next) => {
+    if (deps.maySendForm(c.req.raw.headers)) return next()
+    return plainPage(c, 'busy', 429)
+  })
   serveInvoicePages(app, deps, streams)
   servePaymentPages(app, deps)
   serveLogos(app, deps)

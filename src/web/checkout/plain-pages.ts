@@ -6,6 +6,7 @@ const PAGES = {
   missing: { icon: 'search', reload: 'never' },
   refused: { icon: 'alert', reload: 'never' },
   problem: { icon: 'alert', reload: 'always' },
+  busy: { icon: 'clock', reload: 'never' },
   bad_amount: { icon: 'alert', reload: 'never' },
 } as const
 
@@ -13,7 +14,7 @@ const PAGES = {
 export function plainPage(
   c: Context,
   kind: keyof typeof PAGES,
-  status: 400 | 404 | 413 | 503,
+  status: 400 | 404 | 413 | 429 | 503,
 ): Response | Promise<Response> {
   const { language } = languageOf(c)
   const { messages } = language

@@ -157,6 +157,9 @@ export const de: Messages = {
   problem_title: 'Das hat nicht geklappt',
   problem_lead:
     'Bei uns ist etwas schiefgegangen. Ihre Zahlung ist sicher, falls Sie eine gemacht haben. Diese Seite versucht es von selbst erneut.',
+  busy_title: 'Einen Moment bitte',
+  busy_lead:
+    'Von hier wurde zu viel auf einmal gesendet. Bitte warten Sie einige Sekunden, gehen Sie zurück und versuchen Sie es noch einmal.',
   refused_title: 'Das wurde nicht verstanden',
   refused_lead: 'Bitte gehen Sie zurück und versuchen Sie es erneut.',
 }

@@ -167,6 +167,8 @@ export const en = {
   problem_title: 'That did not work',
   problem_lead:
     'Something went wrong on our side. Your payment, if you made one, is safe. This page tries again by itself.',
+  busy_title: 'One moment, please',
+  busy_lead: 'Too much was sent from here at once. Please wait a few seconds, go back and try again.',
   refused_title: 'That was not understood',
   refused_lead: 'Please go back and try again.',
 } as const

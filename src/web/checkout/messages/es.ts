@@ -151,6 +151,9 @@ export const es: Messages = {
   problem_title: 'No ha funcionado',
   problem_lead:
     'Algo ha fallado por nuestra parte. Tu pago, si lo hiciste, está a salvo. Esta página lo intenta de nuevo sola.',
+  busy_title: 'Un momento, por favor',
+  busy_lead:
+    'Se ha enviado demasiado de una vez desde aquí. Espere unos segundos, vuelva atrás e inténtelo de nuevo.',
   refused_title: 'No se ha entendido',
   refused_lead: 'Vuelve atrás e inténtalo de nuevo.',
 }

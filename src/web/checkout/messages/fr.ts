@@ -152,6 +152,9 @@ export const fr: Messages = {
   problem_title: 'Cela n’a pas marché',
   problem_lead:
     'Un problème est survenu de notre côté. Votre paiement, si vous l’avez fait, est en sécurité. Cette page réessaie toute seule.',
+  busy_title: 'Un instant, s’il vous plaît',
+  busy_lead:
+    'Trop de demandes sont parties d’ici à la fois. Patientez quelques secondes, revenez en arrière et réessayez.',
   refused_title: 'Cela n’a pas été compris',
   refused_lead: 'Revenez en arrière et réessayez.',
 }

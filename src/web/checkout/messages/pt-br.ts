@@ -149,6 +149,8 @@ export const ptBr: Messages = {
   problem_title: 'Não deu certo',
   problem_lead:
     'Algo falhou do nosso lado. Seu pagamento, se você o fez, está seguro. Esta página tenta de novo sozinha.',
+  busy_title: 'Um momento, por favor',
+  busy_lead: 'Muita coisa foi enviada daqui de uma vez. Aguarde alguns segundos, volte e tente de novo.',
   refused_title: 'Não foi possível entender',
   refused_lead: 'Volte e tente de novo.',
 }

@@ -149,6 +149,9 @@ export const tr: Messages = {
   problem_title: 'Olmadı',
   problem_lead:
     'Bizim tarafımızda bir sorun oluştu. Ödeme yaptıysanız güvendedir. Bu sayfa kendiliğinden yeniden dener.',
+  busy_title: 'Bir dakika lütfen',
+  busy_lead:
+    'Buradan bir anda çok fazla istek gönderildi. Birkaç saniye bekleyin, geri dönün ve yeniden deneyin.',
   refused_title: 'Anlaşılamadı',
   refused_lead: 'Lütfen geri dönüp yeniden deneyin.',
 }

@@ -136,6 +136,8 @@ export const zh: Messages = {
   missing_lead: '此链接没有对应的付款，或其时间已过。请返回商店重新开始。',
   problem_title: '操作未成功',
   problem_lead: '我们这边出了问题。如果您已付款，款项是安全的。此页面会自动重试。',
+  busy_title: '请稍候',
+  busy_lead: '此处一次发送的请求过多。请等待几秒钟，然后返回重试。',
   refused_title: '无法理解该请求',
   refused_lead: '请返回后重试。',
 }
