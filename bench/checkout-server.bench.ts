@@ -50,6 +50,8 @@ beforeAll(async () => {
     DATA_DIR: folder,
     PORT: String(port),
     SECRET_KEY: SECRET_KEY.toString('hex'),
+    // A live network, which nobody reads here, so that no demo shop is made.
+    LIVE_LITECOIN_RPC_URL: 'http://user:password@127.0.0.1:9',
     RATE_LIMIT_TEST: '100000',
   })
   const made = await paylink.createKey()
