@@ -16,6 +16,8 @@ const PAID_EVENTS = ['payment_detected', 'confirming', 'paid']
 const LIES_HEARD = 12
 const KILLS = 3
 const INVOICES_PER_KILL = 9
+/** Each kill begins a process of its own, which takes seconds on a machine that is busy with other tests. */
+const KILLS_TIMEOUT_MS = 180_000
 
 /**
  * What every adapter owes to the watcher, and what adapter and watcher together owe to a merchant, whatever the
@@ -437,31 +439,35 @@ function describeKills(
     expect(await watched.availableBalance()).toBe(before + amount)
   })
 
-  test('watchers killed in the middle of their credits, a reorganisation between them, credit everything once', async () => {
-    const watched = watchedChain()
-    const before = await watched.availableBalance()
-    const invoices: OpenInvoice[] = []
-    for (let kill = 0; kill < KILLS; kill++) {
-      const batch: OpenInvoice[] = []
-      for (let count = 0; count < INVOICES_PER_KILL; count++) batch.push(await watched.openInvoice([]))
-      invoices.push(...batch)
-      const killed = await KilledWatcher.start(watched)
-      for (const { address } of batch) await watched.chain.pay(address, amount)
-      await watched.chain.mine(1)
-      // The first credit is in the books, the others are on their way there.
-      await until(
-        async () => (await Promise.all(batch.map(({ id }) => watched.statusOf(id)))).includes('paid'),
-        { what: 'a credit is committed' },
-      )
-      await killed.kill()
-      if (kill % 2 === 0) await watched.chain.reorganise(1)
-    }
-    await watched.watchAtTip()
-    for (const { id } of invoices) {
-      await watched.untilStatus(id, 'paid')
-      const told = await watched.eventsOf(id)
-      expect(settlesLater ? told.filter((type) => type !== 'manual_review') : told).toEqual(PAID_EVENTS)
-    }
-    expect(await watched.availableBalance()).toBe(before + BigInt(invoices.length) * amount)
-  })
+  test(
+    'watchers killed in the middle of their credits, a reorganisation between them, credit everything once',
+    async () => {
+      const watched = watchedChain()
+      const before = await watched.availableBalance()
+      const invoices: OpenInvoice[] = []
+      for (let kill = 0; kill < KILLS; kill++) {
+        const batch: OpenInvoice[] = []
+        for (let count = 0; count < INVOICES_PER_KILL; count++) batch.push(await watched.openInvoice([]))
+        invoices.push(...batch)
+        const killed = await KilledWatcher.start(watched)
+        for (const { address } of batch) await watched.chain.pay(address, amount)
+        await watched.chain.mine(1)
+        // The first credit is in the books, the others are on their way there.
+        await until(
+          async () => (await Promise.all(batch.map(({ id }) => watched.statusOf(id)))).includes('paid'),
+          { what: 'a credit is committed' },
+        )
+        await killed.kill()
+        if (kill % 2 === 0) await watched.chain.reorganise(1)
+      }
+      await watched.watchAtTip()
+      for (const { id } of invoices) {
+        await watched.untilStatus(id, 'paid')
+        const told = await watched.eventsOf(id)
+        expect(settlesLater ? told.filter((type) => type !== 'manual_review') : told).toEqual(PAID_EVENTS)
+      }
+      expect(await watched.availableBalance()).toBe(before + BigInt(invoices.length) * amount)
+    },
+    KILLS_TIMEOUT_MS,
+  )
 }

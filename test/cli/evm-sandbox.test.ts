@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
-import { until } from '../support/litecoind.ts'
+import { type Body, invoicesOf } from '../support/app-invoices.ts'
 
 let app: App
 beforeAll(async () => {
@@ -12,38 +12,7 @@ afterAll(async () => {
   await app.stop()
 })
 
-type Body = { [field: string]: unknown }
-
-async function invoiceIn(asset: string): Promise<Body> {
-  const made = await app.api('POST', '/api/v1/invoices', { usd_amount: '25.00', asset })
-  expect(made.status).toBe(201)
-  return made.body as Body
-}
-
-/** The invoice's types of events, oldest first. */
-async function eventsOf(id: unknown): Promise<string[]> {
-  const { body } = await app.api('GET', '/api/v1/events?limit=100')
-  const { data } = body as { data: { event_type: string; data: { id: string } }[] }
-  return data
-    .filter((event) => event.data.id === id)
-    .map(({ event_type }) => event_type)
-    .reverse()
-}
-
-async function untilStatus(id: unknown, status: string): Promise<Body> {
-  let last: Body = {}
-  await until(
-    async () => {
-      last = (await app.api('GET', `/api/v1/invoices/${id}`)).body as Body
-      return last.status === status
-    },
-    { what: `the invoice is ${status}`, timeoutMs: 30_000 },
-  )
-  return last
-}
-
-const pay = (id: unknown, scenario: string) =>
-  app.api('POST', `/api/v1/test/invoices/${id}/pay`, { scenario })
+const { create: invoiceIn, eventsOf, untilStatus, pay } = invoicesOf(() => app)
 
 test('an invoice that names no coin is in USDC on Base, and its link names the sandbox', async () => {
   const made = await app.api('POST', '/api/v1/invoices', { usd_amount: '25.00' })

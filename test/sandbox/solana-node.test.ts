@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   type Address,
   generateKeyPairSigner,
@@ -162,4 +164,44 @@ test('a fork takes a payment out of the chain, which comes back when it is relea
   expect([await balanceOf(kept), await balanceOf(moved)]).toEqual([2n * AMOUNT, AMOUNT])
   const { value } = await payer.client.getSignatureStatuses([signature, waiting]).send()
   expect(value.map((status) => status?.confirmationStatus)).toEqual(['processed', 'processed'])
+})
+
+test('a fork takes a payment back across the place where the journal began anew, and a restart changes nothing of it', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+  const moved = await newOwner()
+  // The journal begins anew at 8,000 lines, and a block is one.
+  for (let thousand = 0; thousand < 7; thousand++) await payer.mine(1_000)
+  await payer.mine(400)
+  const signature = await payer.pay(moved, AMOUNT)
+  await payer.mine(1)
+  await payer.mine(640)
+  const journal = await readFile(join(folder.path, 'sandbox', 'solana', 'chain.log'), 'utf8')
+  expect(journal.split('\n').length).toBeLessThan(400)
+  const balance = async () => (await payer.client.getBalance(moved, { commitment: 'processed' }).send()).value
+  const hash = async () =>
+    (await payer.client.getLatestBlockhash({ commitment: 'processed' }).send()).value.blockhash
+  await lever(sandbox.rpcUrl, 'sandbox_reorganiseaway', [signature])
+  expect(await balance()).toBe(0n)
+  const head = await hash()
+  await sandbox.stop()
+  sandbox = await open()
+  expect([await hash(), await balance()]).toEqual([head, 0n])
+})
+
+test('what a lever held back is taken when it is released, however old its blockhash is, also after a restart', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+  const owner = await newOwner()
+  const signature = await payer.pay(owner, AMOUNT)
+  await payer.mine(1)
+  await lever(sandbox.rpcUrl, 'sandbox_reorganiseaway', [signature])
+  await payer.mine(300)
+  await sandbox.stop()
+  sandbox = await open()
+  await lever(sandbox.rpcUrl, 'sandbox_release', [signature])
+  await payer.mine(1)
+  const { value } = await payer.client.getSignatureStatuses([signature]).send()
+  expect(value[0]?.confirmationStatus).toBe('processed')
+  await sandbox.stop()
+  sandbox = await open()
+  expect((await payer.client.getBalance(owner, { commitment: 'processed' }).send()).value).toBe(AMOUNT)
 })

@@ -22,9 +22,11 @@ export const baseSchema = z.strictObject({
   version: z.literal(1),
   bank: z.string(),
   svm: z.string().nullable(),
+  /** The slot whose state `svm` is; later blocks are executed again. Absent: the newest block's. */
+  svmSlot: z.int().optional(),
   branch: z.int(),
   blocks: z.array(z.unknown()),
-  pending: z.array(z.strictObject({ bytes: z.string(), held: z.boolean() })),
+  pending: z.array(z.strictObject({ bytes: z.string(), held: z.boolean(), ageless: z.boolean().optional() })),
 })
 export type ChainBase = z.output<typeof baseSchema>
 

@@ -4,6 +4,7 @@ import {
   baseSchema,
   blockFromJson,
   blockToJson,
+  type ChainBase,
   newBase,
   type PlacedTransaction,
   type SolanaBlock,
@@ -29,7 +30,10 @@ const PENDING_MAX = 5_000
 const BANK_LAMPORTS = 5_000_000n * 1_000_000_000n
 const RECENT_SLOT_HASHES = 64
 
-type Pending = { readonly transaction: ReadTransaction; held: boolean }
+type Waiting = Pick<Pending, 'transaction' | 'isAgeless'>
+type SavedState = { readonly slot: number; readonly state: Uint8Array }
+/** What a lever held back is taken however old its blockhash has become meanwhile: it is ageless. */
+type Pending = { readonly transaction: ReadTransaction; held: boolean; readonly isAgeless: boolean }
 
 /**
  * One chain of blocks that hold transactions executed by the real virtual machine. Synchronous: what it answers is
@@ -43,7 +47,7 @@ export class SolanaChain {
   #branch = 0
   readonly #pending = new Map<string, Pending>()
   readonly #index = new TransactionIndex()
-  #states: { readonly slot: number; readonly state: Uint8Array }[] = []
+  #states: readonly SavedState[] = []
 
   private constructor(machine: SvmMachine, journal: SlotJournal, bank: Address) {
     this.#machine = machine
@@ -65,11 +69,9 @@ export class SolanaChain {
     const chain = new SolanaChain(machine, journal, bank)
     if (read.svm === null) machine.credit(bank, BANK_LAMPORTS)
     chain.#branch = read.branch
-    chain.#blocks = read.blocks.map((block) => blockFromJson(block))
-    for (const block of chain.#blocks) for (const placed of block.transactions) chain.#index.add(placed)
-    for (const { bytes, held } of read.pending)
-      chain.#keep(readTransaction(Buffer.from(bytes, 'base64')), held)
-    if (chain.#blocks.length > 0) chain.#saveState()
+    chain.#openBlocks(read)
+    for (const { bytes, held, ageless = held } of read.pending)
+      chain.#keep(readTransaction(Buffer.from(bytes, 'base64')), held, ageless)
     for (const entry of entries) chain.#replay(entry, path)
     if (chain.#blocks.length === 0) chain.produce({ slot: 1, timeSeconds: Math.floor(nowMs / 1_000) })
     return chain
@@ -169,11 +171,7 @@ export class SolanaChain {
   /** Makes the next block of all that waits and is not held. */
   produce({ slot, timeSeconds }: { slot: number; timeSeconds: number }): SolanaBlock {
     const waiting = [...this.#pending.values()].filter(({ held }) => !held)
-    const block = this.#execute(
-      slot,
-      Math.max(timeSeconds, this.#blocks.at(-1)?.timeSeconds ?? 0),
-      waiting.map(({ transaction }) => transaction),
-    )
+    const block = this.#execute(slot, Math.max(timeSeconds, this.#blocks.at(-1)?.timeSeconds ?? 0), waiting)
     this.#journal.append({
       kind: 'block',
       slot,
@@ -200,8 +198,8 @@ export class SolanaChain {
     this.#journal.close()
   }
 
-  #keep(transaction: ReadTransaction, held: boolean): void {
-    this.#pending.set(transaction.signature, { transaction, held })
+  #keep(transaction: ReadTransaction, held: boolean, isAgeless = held): void {
+    this.#pending.set(transaction.signature, { transaction, held, isAgeless })
   }
 
   #replay(entry: JournalEntry, path: string): void {
@@ -218,7 +216,7 @@ export class SolanaChain {
         this.#pending.delete(entry.signature)
         return
       case 'block': {
-        const transactions = entry.signatures.flatMap((each) => this.#pending.get(each)?.transaction ?? [])
+        const transactions = entry.signatures.flatMap((each) => this.#pending.get(each) ?? [])
         const block = this.#execute(entry.slot, entry.time, transactions)
         if (block.hash === entry.hash) return
         throw new SlotJournalDamaged(
@@ -230,14 +228,15 @@ export class SolanaChain {
     }
   }
 
-  #execute(slot: number, timeSeconds: number, waiting: readonly ReadTransaction[]): SolanaBlock {
+  #execute(slot: number, timeSeconds: number, waiting: readonly Waiting[]): SolanaBlock {
     const parent = this.#blocks.at(-1)
     const recent = this.#blocks.slice(-RECENT_SLOT_HASHES).reverse()
     this.#machine.beginBlock({ slot, timeSeconds, recent })
     const transactions: PlacedTransaction[] = []
-    for (const transaction of waiting) {
+    for (const { transaction, isAgeless } of waiting) {
       this.#pending.delete(transaction.signature)
-      if (!this.isAlive(transaction) || this.#index.get(transaction.signature) !== null) continue
+      if (!(isAgeless || this.isAlive(transaction)) || this.#index.get(transaction.signature) !== null)
+        continue
       const execution = this.#machine.execute(transaction)
       // What cannot even pay its fee is in no block.
       if (!('fee' in execution)) continue
@@ -262,9 +261,19 @@ export class SolanaChain {
     return block
   }
 
-  #saveState(): void {
-    this.#states.push({ slot: this.head.slot, state: this.#machine.save() })
-    this.#states = this.#states.slice(-SAVED_STATES)
+  #openBlocks(base: ChainBase): void {
+    const blocks = base.blocks.map((block) => blockFromJson(block))
+    const executed = blocks.filter(({ slot }) => slot <= (base.svmSlot ?? slot))
+    this.#blocks = executed
+    for (const block of executed) for (const placed of block.transactions) this.#index.add(placed)
+    if (executed.length > 0) this.#saveState()
+    for (const block of blocks.slice(executed.length)) this.#reexecute(block)
+  }
+
+  #saveState(): SavedState {
+    const saved = { slot: this.head.slot, state: this.#machine.save() }
+    this.#states = [...this.#states, saved].slice(-SAVED_STATES)
+    return saved
   }
 
   #takeBack(slot: number, held: readonly string[]): SolanaBlock {
@@ -294,7 +303,7 @@ export class SolanaChain {
     this.#execute(
       block.slot,
       block.timeSeconds,
-      block.transactions.map(({ transaction }) => transaction),
+      block.transactions.map(({ transaction }) => ({ transaction, isAgeless: true })),
     )
     this.#blocks[this.#blocks.length - 1] = block
   }
@@ -305,22 +314,23 @@ export class SolanaChain {
     for (const block of old) for (const placed of block.transactions) this.#index.remove(placed)
   }
 
+  /** Begins the journal anew with a state some way below the newest block, so that a fork may still go back there. */
   #rebase(): void {
+    const [from = this.#saveState()] = this.#states
     const base: z.input<typeof baseSchema> = {
       version: 1,
       bank: this.#bank,
-      svm: Buffer.from(this.#machine.save()).toString('base64'),
+      svm: Buffer.from(from.state).toString('base64'),
+      svmSlot: from.slot,
       branch: this.#branch,
       blocks: this.#blocks.map(blockToJson),
-      pending: [...this.#pending.values()].map(({ transaction, held }) => ({
+      pending: [...this.#pending.values()].map(({ transaction, held, isAgeless }) => ({
         bytes: Buffer.from(transaction.bytes).toString('base64'),
         held,
+        ageless: isAgeless,
       })),
     }
     this.#journal.rebase(JSON.stringify(base))
-    // Whoever opens the new base cannot go back below it, and neither may this process.
-    this.#states = []
-    this.#saveState()
   }
 
   /** Of the newest block at or below a slot; -1 where there is none. */

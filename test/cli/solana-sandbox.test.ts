@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { type Body, invoicesOf } from '../support/app-invoices.ts'
+
+const PAID_AT_KILL = 6
+const STORY_OF_A_PAYMENT = [
+  'invoice.created',
+  'invoice.payment_detected',
+  'invoice.confirming',
+  'invoice.paid',
+]
+
+let place: Awaited<ReturnType<typeof makeDataDir>>
+let app: App
+beforeAll(async () => {
+  place = await makeDataDir()
+  app = await startApp(place)
+}, 90_000)
+afterAll(async () => {
+  await app.stop()
+  await place.remove()
+})
+
+const { create, eventsOf, untilStatus, pay } = invoicesOf(() => app)
+
+test('a test payment in SOL is told step by step and paid, and partial ones come together', async () => {
+  const exact = await create('SOL')
+  expect(exact.payment_uri).toBe(`solana:${exact.address}?amount=${exact.amount}`)
+  expect((await pay(exact.id, 'exact')).status).toBe(200)
+  const parts = await create('SOL')
+  expect((await pay(parts.id, 'two_parts')).status).toBe(200)
+  await untilStatus(exact.id, 'paid')
+  expect(await eventsOf(exact.id)).toEqual(STORY_OF_A_PAYMENT)
+  await untilStatus(parts.id, 'paid')
+  expect(await eventsOf(parts.id)).toContain('invoice.partially_paid')
+}, 90_000)
+
+test('a replaced payment leaves the invoice open', async () => {
+  const replaced = await create('SOL')
+  await pay(replaced.id, 'double_spend')
+  await untilStatus(replaced.id, 'confirming')
+  await untilStatus(replaced.id, 'awaiting_payment')
+}, 90_000)
+
+test('a reorganisation takes a paid invoice to review, and the payment’s return makes it paid again, told once', async () => {
+  const reorganised = await create('SOL')
+  await pay(reorganised.id, 'reorg')
+  await untilStatus(reorganised.id, 'paid')
+  expect(await untilStatus(reorganised.id, 'manual_review')).toMatchObject({ status_reason: 'reorged' })
+  const again = await untilStatus(reorganised.id, 'paid')
+  expect(again.payments).toMatchObject([{ status: 'confirmed' }])
+  expect(await eventsOf(reorganised.id)).toEqual([...STORY_OF_A_PAYMENT, 'invoice.manual_review'])
+}, 120_000)
+
+test('the figures tell that SOL has addresses and that no batch of them was refused', async () => {
+  const figures = await (await fetch(`${app.operatorUrl}/metrics`)).text()
+  expect(figures).toContain('paylink_network_has_addresses{name="solana-test"} 1')
+  expect(figures).toMatch(/^paylink_address_batches_refused 0$/m)
+  expect(figures).toMatch(/^paylink_addresses_refused 0$/m)
+})
+
+/** In which blocks its payments are. */
+const placesOf = ({ payments }: Body) =>
+  (payments as Body[]).map(({ txid, block_hash, block_height }) => ({ txid, block_hash, block_height }))
+
+test('after kill -9 in the middle of payments each is told, once, and the chain is the one it was', async () => {
+  const invoices = []
+  for (let count = 0; count < PAID_AT_KILL; count++) invoices.push(await create('SOL'))
+  const earlier = await create('SOL')
+  await pay(earlier.id, 'exact')
+  const before = await untilStatus(earlier.id, 'paid')
+  for (const { id } of invoices) expect((await pay(id, 'exact')).status).toBe(200)
+  await app.kill()
+  app = await startApp(place)
+  for (const { id } of invoices) {
+    await untilStatus(id, 'paid')
+    expect(await eventsOf(id)).toEqual(STORY_OF_A_PAYMENT)
+  }
+  expect(placesOf(await untilStatus(earlier.id, 'paid'))).toEqual(placesOf(before))
+}, 180_000)

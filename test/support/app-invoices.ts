@@ -1,0 +1,40 @@
+import { expect } from 'vitest'
+import type { App } from './app.ts'
+import { until } from './litecoind.ts'
+
+export type Body = { [field: string]: unknown }
+
+const STATUS_MS_MAX = 30_000
+
+/** The demo shop's invoices of a running program, over its API. */
+export function invoicesOf(app: () => App) {
+  return {
+    create: async (asset: string): Promise<Body> => {
+      const made = await app().api('POST', '/api/v1/invoices', { usd_amount: '25.00', asset })
+      expect(made.status).toBe(201)
+      return made.body as Body
+    },
+    /** The invoice's types of events, oldest first. */
+    eventsOf: async (id: unknown): Promise<string[]> => {
+      const { body } = await app().api('GET', '/api/v1/events?limit=100')
+      const { data } = body as { data: { event_type: string; data: { id: string } }[] }
+      return data
+        .filter((event) => event.data.id === id)
+        .map(({ event_type }) => event_type)
+        .reverse()
+    },
+    untilStatus: async (id: unknown, status: string): Promise<Body> => {
+      let last: Body = {}
+      await until(
+        async () => {
+          last = (await app().api('GET', `/api/v1/invoices/${id}`)).body as Body
+          return last.status === status
+        },
+        { what: `the invoice is ${status}`, timeoutMs: STATUS_MS_MAX },
+      )
+      return last
+    },
+    pay: (id: unknown, scenario: string) =>
+      app().api('POST', `/api/v1/test/invoices/${id}/pay`, { scenario }),
+  }
+}
