@@ -8,6 +8,7 @@ import {
 } from '../adapter.ts'
 import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
 import type { ReadParts } from './read-blocks.ts'
+import { RecentMap } from './recent-map.ts'
 import { ACCOUNTS_PER_CALL, SIGNATURES_PER_CALL } from './solana-rpc.ts'
 
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -22,6 +23,8 @@ const EXPLAIN_ATTEMPTS_MAX = 4
 const EXPLAIN_RETRY_MS = 80
 /** Of all addresses that no open checkout has, so many are looked at in each round. */
 const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
+/** Accounts, two for each address, that are remembered: one that is forgotten is explained from its beginning again. */
+const REMEMBERED_MAX = 200_000
 
 /** An account as we last saw it, all of whose transactions up to that slot were told. */
 type KnownAccount = { readonly lamports: bigint; readonly slot: number; readonly touchedSlot: number }
@@ -46,10 +49,10 @@ export class TooManySignatures extends Error {
  */
 export class AccountPolling {
   readonly #parts: ReadParts
-  readonly #known = new Map<string, KnownAccount>()
-  readonly #tokenAccounts = new Map<string, string>()
+  readonly #known = new RecentMap<string, KnownAccount>(REMEMBERED_MAX)
+  readonly #tokenAccounts = new RecentMap<string, string>(REMEMBERED_MAX)
   /** The slot up to which an account was told when it was looked at for the first time, its whole history included. */
-  readonly #firstTold = new Map<string, number>()
+  readonly #firstTold = new RecentMap<string, number>(REMEMBERED_MAX)
   /** The block up to which `#known` was told; another checkpoint makes it worthless. */
   #at: string | null = null
   #closedFrom = 0
@@ -81,7 +84,7 @@ export class AccountPolling {
     const { touches, looked } = await this.#explain(readings, ancestor, slot, isOpen)
     const update = await this.#update(ancestor, tip, touches, maxBlocks)
     const through = update.blocks.at(-1)?.block.height ?? ancestor.height
-    for (const account of looked) if (!this.#firstTold.has(account)) this.#firstTold.set(account, through)
+    for (const account of looked) this.#firstTold.set(account, this.#firstTold.get(account) ?? through)
     return update
   }
 

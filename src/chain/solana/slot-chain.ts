@@ -6,6 +6,8 @@ import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
 const TRAIL_MAX = 1_000
 /** A fork that is not remembered is looked for below this many slots, far more than ever lay between confirmed and finalized. */
 const UNKNOWN_FORK_SLOTS = 512
+/** Slots in a row without a block that are looked across for the next one. */
+const SKIPPED_SLOTS_MAX = 500
 /** A node that is behind where we were by no more than this is one of several behind one address. */
 const LAG_SLOTS_MAX = 150
 const ATTEMPTS_MAX = 5
@@ -49,13 +51,21 @@ export class SlotChain {
     }
   }
 
-  /** Hash of a slot's block on the node's chain at this commitment; null where there is none, proved by its list of blocks. */
+  /**
+   * Hash of a slot's block on the node's chain at this commitment; null where the chain ends below, or the node does
+   * not have its blocks there. Where the chain passes over the slot, which the parent of the next block proves, what is
+   * given names that block and is no hash: it differs from every block that anybody else has there.
+   */
   async hashAt(slot: number, commitment: 'confirmed' | 'finalized' = 'confirmed'): Promise<string | null> {
     const tip = await this.#rpc.slot(commitment)
     if (slot > tip) return null
-    const blocks = await this.#rpc.blocks(slot, slot)
-    if (!blocks.includes(slot)) return null
-    return (await this.reference(slot)).block.hash
+    const [next] = await this.#rpc.blocks(slot, Math.min(tip, slot + SKIPPED_SLOTS_MAX))
+    if (next === undefined || next < slot) return null
+    const { block, head } = await this.reference(next)
+    if (next === slot) return block.hash
+    return head.parentSlot < slot
+      ? `no block (${block.hash} in slot ${next} follows slot ${head.parentSlot})`
+      : null
   }
 
   /**

@@ -3,7 +3,12 @@ import { z } from 'zod'
 /** Answers of a Solana node as kit hands them over: integers are bigints. */
 
 const integer = z.union([z.bigint(), z.int()]).transform((value) => Number(value))
-const lamports = z.union([z.bigint(), z.int()]).transform((value) => BigInt(value))
+const LAMPORTS_MAX = 2n ** 64n - 1n
+/** Long ones come as the digits that the node sent. */
+const lamports = z
+  .union([z.bigint(), z.int(), z.string().regex(/^[0-9]{16,20}$/)])
+  .transform((value) => BigInt(value))
+  .refine((value) => value >= 0n && value <= LAMPORTS_MAX)
 const name = z.string().min(32).max(88)
 
 export const slotSchema = integer.refine((slot) => Number.isSafeInteger(slot) && slot >= 0)

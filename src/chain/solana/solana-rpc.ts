@@ -10,6 +10,7 @@ import {
 import { Pool } from 'undici'
 import type { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
+import { parseLosslessJson } from './lossless-json.ts'
 import {
   accountsSchema,
   type BlockHead,
@@ -242,7 +243,7 @@ export class SolanaRpc {
     }
   }
 
-  /** One call. Balances beyond 2⁵³ lamports, 9 million SOL, lose their last digits here: no account of ours holds so much. */
+  /** One call. */
   #transport = async ({ payload, signal }: { payload: unknown; signal?: AbortSignal }): Promise<unknown> => {
     const body = JSON.stringify(payload, (_key, value: unknown) =>
       typeof value === 'bigint' ? Number(value) : value,
@@ -271,7 +272,7 @@ export class SolanaRpc {
         `the node at ${this.#setting} refuses so many calls (429): ask less, or take a larger plan`,
       )
     try {
-      return JSON.parse(text)
+      return parseLosslessJson(text)
     } catch (error) {
       throw new ChainUnavailable(`the node at ${this.#setting} answers ${status} and no JSON`, {
         cause: error,
