@@ -35,8 +35,9 @@ main:focus, h1:focus { outline: none; }
 .steps .now { border-color: var(--accent); color: var(--ink); font-weight: 600; }
 .steps .done { border-color: var(--good); color: var(--good); }
 .columns { display: grid; gap: 1.5rem; margin-block-start: 1.5rem; }
-h1 { font-size: clamp(1.5rem, 6vw, 2rem); line-height: 1.2; letter-spacing: -.015em; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+h1 { font-size: clamp(1.5rem, 6vw, 2rem); line-height: 1.2; letter-spacing: -.015em; overflow-wrap: anywhere; text-wrap: balance; font-variant-numeric: tabular-nums; }
 h2 { font-size: 1rem; }
+:lang(ja) { word-break: auto-phrase; }
 .lead { margin-block-start: .5rem; color: var(--quiet); font-size: 1.0625rem; overflow-wrap: anywhere; }
 .price { margin-block-start: .25rem; color: var(--quiet); overflow-wrap: anywhere; }
 .icon { flex: none; inline-size: 1.25rem; block-size: 1.25rem; fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
