@@ -21,7 +21,7 @@ export function openMail(options: { smtpUrl: string | null; from: string; log: L
   const { smtpUrl, from, log } = options
   if (smtpUrl === null) {
     return {
-      send: async (letter) => log.info({ mail: letter }, 'no SMTP_URL is set: this letter was not sent'),
+      send: async (letter) => log.warn({ mail: letter }, 'no SMTP_URL is set: this letter was not sent'),
     }
   }
   const transport = createTransport({

@@ -21,10 +21,10 @@ function isAtOwnAddress(): boolean {
 }
 
 function start(): void {
-  // The cookie ended: the way in leads back here.
+  // The cookie ended, or its shop is theirs no more: the way in leads back here.
   const onError = (error: unknown): void => {
-    if (!(error instanceof Problem) || error.status !== 401) return
-    void queries.invalidateQueries({ queryKey: ['people', 'session'] }).then(() => router.invalidate())
+    if (!(error instanceof Problem) || error.status !== 401 || !error.code.startsWith('api_key')) return
+    void queries.invalidateQueries({ queryKey: ['people'] }).then(() => router.invalidate())
   }
   const queries = new QueryClient({
     queryCache: new QueryCache({ onError }),

@@ -10,7 +10,7 @@ import {
   retainSearchParams,
   stringifySearchWith,
 } from '@tanstack/react-router'
-import { membersQuery, organizationsQuery, sessionQuery } from './api/people.ts'
+import { membersQuery, organizationsQuery, people, type Session, sessionQuery } from './api/people.ts'
 import { Shell } from './app/shell.tsx'
 import { NotFound, PageFault } from './pages/faults.tsx'
 import { Bones } from './parts/table.tsx'
@@ -79,6 +79,19 @@ const newShop = createRoute({
   component: lazyRouteComponent(() => import('./pages/new-shop.tsx'), 'NewShopPage'),
 })
 
+/** The shop that the sign-in shows; another of theirs where they were taken out of that one; null where there is none. */
+async function chosenShop(queries: QueryClient, { session }: Session): Promise<string | null> {
+  const shops = await queries.fetchQuery(organizationsQuery)
+  const chosen = shops.find(({ id }) => id === session.activeOrganizationId)
+  if (chosen !== undefined) return chosen.id
+  const [other] = shops
+  if (other === undefined) return null
+  await people.chooseOrganization(other.id)
+  await queries.invalidateQueries({ queryKey: sessionQuery.queryKey })
+  await queries.fetchQuery(sessionQuery)
+  return other.id
+}
+
 /** For whoever is, with a shop chosen; everybody else is led to where they can be. */
 const inside = createRoute({
   getParentRoute: () => root,
@@ -88,14 +101,11 @@ const inside = createRoute({
   }),
   search: { middlewares: [retainSearchParams(['mode'])] },
   beforeLoad: async ({ context: { queries }, location }) => {
-    const session = await queries.ensureQueryData({ ...sessionQuery, revalidateIfStale: true })
+    const session = await queries.fetchQuery(sessionQuery)
     if (session === null) throw redirect({ to: '/sign-in', search: { next: location.href } })
-    const merchantId = session.session.activeOrganizationId
-    if (typeof merchantId !== 'string') throw redirect({ to: '/new-shop' })
-    await Promise.all([
-      queries.ensureQueryData(membersQuery(merchantId)),
-      queries.ensureQueryData(organizationsQuery),
-    ])
+    const merchantId = await chosenShop(queries, session)
+    if (merchantId === null) throw redirect({ to: '/new-shop' })
+    await queries.fetchQuery(membersQuery(merchantId))
   },
   component: Shell,
 })

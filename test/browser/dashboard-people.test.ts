@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../support/app.ts'
+import { type Dashboard, emailOf, PASSWORD, signIn, startDashboard } from '../support/dashboard.ts'
+
+const LETTER_MS_MAX = 10_000
+const NEW_PASSWORD = 'another horse battery'
+
+let dashboard: Dashboard
+beforeAll(async () => {
+  dashboard = await startDashboard()
+})
+afterAll(() => dashboard?.close())
+
+/** The path of the last letter's link to that page; without a mail server letters stand in the log. */
+async function linkTo(email: string, page: string): Promise<string> {
+  const pattern = new RegExp(`${page}\\?[a-z]+=[\\w.%-]+`, 'g')
+  const found = () =>
+    dashboard.app
+      .stderr()
+      .split('\n')
+      .filter((line) => line.includes(email))
+      .flatMap((line) => line.match(pattern) ?? [])
+      .at(-1)
+  await until(LETTER_MS_MAX, () => found() !== undefined)
+  return `/${found()}`
+}
+
+test('an owner invites; the invited signs up, confirms the address, joins, is given another role and removed', async () => {
+  const owner = await dashboard.signUp('Olga Owner')
+  await owner.page.getByText('Confirm your e-mail address').waitFor()
+  await owner.open(await linkTo(emailOf('Olga Owner'), 'verify-email'))
+  await owner.page.getByRole('button', { name: 'Confirm my address' }).click()
+  await owner.page.getByRole('button', { name: 'Go to the dashboard' }).click()
+  await owner.page.getByRole('heading', { name: 'Home' }).waitFor()
+  expect(await owner.page.getByText('Confirm your e-mail address').count()).toBe(0)
+
+  await owner.open('/settings/team')
+  await owner.page.getByRole('button', { name: 'Invite somebody' }).click()
+  await owner.page.getByLabel('E-mail').fill(emailOf('Max Member'))
+  await owner.page.getByLabel('Viewer').check()
+  await owner.page.getByRole('button', { name: 'Invite', exact: true }).click()
+  await owner.page.getByRole('heading', { name: 'Invited' }).waitFor()
+
+  const member = await dashboard.visitor()
+  const invitation = await linkTo(emailOf('Max Member'), 'invitation')
+  await member.open(invitation)
+  await member.page.getByRole('link', { name: 'Sign up' }).click()
+  expect(await member.page.getByLabel('Shop name').count()).toBe(0)
+  await member.page.getByLabel('Your name').fill('Max Member')
+  await member.page.getByLabel('E-mail').fill(emailOf('Max Member'))
+  await member.page.getByLabel('Password').fill(PASSWORD)
+  await member.page.getByRole('button', { name: 'Sign up' }).click()
+  await member.page.getByRole('heading', { name: 'Confirm your address first' }).waitFor()
+  await member.open(await linkTo(emailOf('Max Member'), 'verify-email'))
+  await member.page.getByRole('button', { name: 'Confirm my address' }).click()
+  await member.page.getByText('Your address is confirmed.').waitFor()
+  await member.open(invitation)
+  await member.page.getByRole('button', { name: 'Join the shop' }).click()
+  await member.page.getByRole('heading', { name: 'Home' }).waitFor()
+  await member.page.getByText('Shop of Olga Owner').waitFor()
+  await member.open('/developers/keys')
+  await member.page.getByText('Ask an owner or admin for one.').waitFor()
+
+  await owner.open('/settings/team')
+  await owner.page.getByLabel('Role of Max Member').selectOption('member')
+  await owner.page.getByText('The role is changed.').waitFor()
+  await owner.page.getByRole('button', { name: 'Remove Max Member' }).click()
+  await owner.page.getByRole('button', { name: 'Remove them' }).click()
+  await owner.page.getByText('They are out.').waitFor()
+  await member.page.goto(`${dashboard.url}/dashboard/invoices`)
+  await member.page.getByRole('heading', { name: /Sign in|Open a shop/ }).waitFor()
+  await Promise.all([owner.context.close(), member.context.close()])
+})
+
+test('a forgotten password is chosen anew by the letter, and every sign-in before it is ended', async () => {
+  const one = await dashboard.signUp('Rita Reset')
+  const other = await dashboard.visitor()
+  await other.open('/sign-in')
+  await other.page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await other.page.getByLabel('E-mail').fill(emailOf('Rita Reset'))
+  await other.page.getByRole('button', { name: 'Send the link' }).click()
+  await other.page.getByText('a link is on its way').waitFor()
+  await other.open(await linkTo(emailOf('Rita Reset'), 'reset-password'))
+  await other.page.getByLabel('New password').fill(NEW_PASSWORD)
+  await other.page.getByRole('button', { name: 'Set the password' }).click()
+  await other.page.getByRole('heading', { name: 'Your new password is set' }).waitFor()
+  await one.page.goto(`${dashboard.url}/dashboard/invoices`)
+  await one.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await signIn(other, { email: emailOf('Rita Reset'), password: NEW_PASSWORD })
+  await Promise.all([one.context.close(), other.context.close()])
+})
+
+test('the owner of a shop made by command chooses a password by the printed link, and sees that shop', async () => {
+  const made = await dashboard.app.command(
+    'merchant',
+    'create',
+    '--name',
+    'Shop by Command',
+    '--email',
+    'Boss@shop.example',
+    '--json',
+  )
+  const { set_password_url: url } = JSON.parse(made.stdout)
+  const one = await dashboard.visitor()
+  await one.open(url.slice(url.indexOf('/reset-password')))
+  await one.page.getByLabel('New password').fill(NEW_PASSWORD)
+  await one.page.getByRole('button', { name: 'Set the password' }).click()
+  await one.page.getByRole('heading', { name: 'Your new password is set' }).waitFor()
+  await signIn(one, { email: 'boss@shop.example', password: NEW_PASSWORD })
+  await one.page.getByText('Shop by Command').waitFor()
+  await one.context.close()
+})
+
+test('who was led to sign in comes back to where they were, and never to another site', async () => {
+  const one = await dashboard.signUp('Nora Next')
+  await one.page.getByRole('button', { name: 'Sign out' }).click()
+  await one.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  for (const [next, path] of [
+    ['/settings/team', '/dashboard/settings/team'],
+    ['//evil.example/x', '/dashboard/'],
+    ['/\\evil.example', '/dashboard/'],
+    ['https://evil.example', '/dashboard/'],
+    ['javascript:alert(1)', '/dashboard/'],
+  ] as const) {
+    await one.open(`/sign-in?next=${encodeURIComponent(next)}`)
+    await one.page.getByLabel('E-mail').fill(emailOf('Nora Next'))
+    await one.page.getByLabel('Password').fill(PASSWORD)
+    await one.page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await one.page.waitForURL(`${dashboard.url}${path}`)
+    await one.context.clearCookies()
+  }
+  await one.context.close()
+})
