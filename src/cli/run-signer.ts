@@ -6,7 +6,7 @@ import { StopList } from './stop-list.ts'
 
 /**
  * The signer alone. It stands apart from the other roles' wiring so that its process never loads their code: no
- * HTTP, no chains, no port, whoever asks for one.
+ * HTTP, no client of any node, no port, whoever asks for one.
  */
 export async function runSigner({ config, database, log, onFatal }: RunOptions): Promise<StopList> {
   const stops = new StopList(log)

@@ -4,7 +4,7 @@ import { type Payout, type PayoutAdvance, REQUEST_EFFECTS } from '../core/payout
 import { renderPayout } from '../core/payout/render.ts'
 import { newId } from '../new-id.ts'
 import { insertEvent } from './queries/events.ts'
-import { insertCoveredTransfer, insertLedgerTransfer, loadEntryAmount } from './queries/ledger.ts'
+import { insertCoveredTransfer, insertLedgerTransfer, loadLedgerEntry } from './queries/ledger.ts'
 import {
   insertPayout,
   type StoredPayout,
@@ -68,10 +68,13 @@ export async function commitPayoutAdvance(
 /** What goes back or out is what the ledger says was set aside, whatever the payout's row says by now. */
 async function post(tx: Tx, payout: Payout, move: 'reserve' | 'return' | 'settle', now: Date): Promise<void> {
   const tenant = tenantOf(payout)
-  const reserved = await loadEntryAmount(tx, tenant, reserveTransferId(payout.id), 'reserved')
+  const reserved = await loadLedgerEntry(tx, tenant, reserveTransferId(payout.id), 'reserved')
   if (reserved === null) throw new Error(`nothing was set aside for payout ${payout.id}`)
-  for (const transfer of payoutTransfers(payout, move, reserved)) {
-    await insertLedgerTransfer(tx, tenant, ledgerTransfer(payout, transfer, now))
+  if (move === 'settle' && reserved.asset !== payout.asset)
+    throw new Error(`payout ${payout.id} sends another asset than was set aside`)
+  for (const transfer of payoutTransfers(payout, move, reserved.amount)) {
+    const posted = { ...ledgerTransfer(payout, transfer, now), asset: reserved.asset }
+    await insertLedgerTransfer(tx, tenant, posted)
   }
 }
 

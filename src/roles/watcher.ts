@@ -1,4 +1,7 @@
-import { type ChainNode, evmIdentitiesOf } from '../chain-nodes.ts'
+import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
+import { PayoutCarrier } from '../chain/utxo/payout-carrier.ts'
+import { RpcClient } from '../chain/utxo/rpc-client.ts'
+import { type ChainNode, evmIdentitiesOf, isUtxoNode } from '../chain-nodes.ts'
 import { CHAINS, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
@@ -10,6 +13,7 @@ import { listOpenPrograms } from '../db/queries/watched-programs.ts'
 import { openProviders } from '../open-providers.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
 import { lockKeyOf } from '../watcher/lead.ts'
+import { startPayouts } from '../watcher/start-payouts.ts'
 import { startWatcher } from '../watcher/start-watcher.ts'
 import { supplyAddresses } from '../watcher/supply-addresses.ts'
 import type { RoleContext, RunningRole } from './role.ts'
@@ -22,6 +26,8 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
   const ended = endWatchOfOthers(pool, networks)
   ended.catch(context.onFatal)
   const watcher = startWatcher(nodes.map((node) => followOptions(context, node)))
+  const carriers = payoutFollowers(context)
+  const payouts = startPayouts(carriers.map(({ follower }) => follower))
   const supply = supplyAddresses({ pool, networks, clock, log })
   metrics.gauge('paylink_network_height', 'Last block whose consequences are committed', async () =>
     (await loadNetworkStates(pool)).map(({ network, height }) => ({ label: network, value: height ?? 0 })),
@@ -53,6 +59,10 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
   return {
     stop: async () => {
       await ended
+      const carried = payouts.stop()
+      // Calls that wait for a node's answer end with the connections.
+      await Promise.all(carriers.map(({ rpc }) => rpc.close()))
+      await carried
       await supply.stop()
       await watcher.stop()
     },
@@ -67,6 +77,20 @@ async function endWatchOfOthers(pool: Pool, followed: readonly Network[]): Promi
       if (!followed.includes(network)) await endWatch(pool, network, lockKeyOf(network))
     }
   }
+}
+
+/** Payouts go by the RPC of a node; an Esplora server cannot be asked whether an output is spent. */
+function payoutFollowers(context: RoleContext & { readonly notifier: Notifier }) {
+  const { clock, log, nodes, notifier, poolOf } = context
+  return nodes.filter(isUtxoNode).flatMap((node) => {
+    const rpcUrl = [node.rpcUrl, ...node.furtherUrls].find((url) => !isEsploraUrl(url))
+    if (rpcUrl === undefined) return []
+    const rpc = new RpcClient(rpcUrl, node.rpcSetting)
+    const chain = new PayoutCarrier(rpc, node.livemode)
+    const asset = node.chain === 'bitcoin' ? ('BTC' as const) : ('LTC' as const)
+    const follower = { network: node.network, asset, chain, pool: poolOf('watcher'), clock, log, notifier }
+    return [{ rpc, follower }]
+  })
 }
 
 function followOptions(

@@ -53,6 +53,8 @@ export async function openAccountsOf(words: string): Promise<{
   readonly derived: AccountKey[]
   readonly issued: IssuedAccount[]
   readonly issuer: SolanaIssuer
+  /** With their private keys, for payouts of the chains made like Bitcoin. */
+  readonly spenders: ReadonlyMap<Keyspace, HDKey>
 }> {
   const seed = await mnemonicToSeed(words)
   try {
@@ -65,13 +67,15 @@ export async function openAccountsOf(words: string): Promise<{
         batchKey: issuer.batchKey(keyspace),
       }),
     )
+    const spenders = new Map<Keyspace, HDKey>()
     const derived = ACCOUNT_PATHS.map(({ keyspace, path }): AccountKey => {
       const node = deriveNode(seed, path)
       const xpub = node.publicExtendedKey
-      node.wipePrivateData()
+      if (/^(?:bitcoin|litecoin)-/.test(keyspace)) spenders.set(keyspace, node)
+      else node.wipePrivateData()
       return { keyspace, path, xpub, batchKey: null }
     })
-    return { derived, issued, issuer }
+    return { derived, issued, issuer, spenders }
   } finally {
     seed.fill(0)
   }

@@ -15,8 +15,10 @@ import { type AccountKey, type IssuedAccount, openAccountsOf, wordsOf } from './
 import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
 import { fileKeySource, type KeySource } from './key-source.ts'
 import { indexBeyond, moveOnAfterRestore } from './move-on-after-restore.ts'
+import { PayoutJournal } from './payout-journal.ts'
 import { SignerRefused } from './refused.ts'
 import { createSeed, openSeed } from './seed-file.ts'
+import { type PayoutSigner, signPayouts } from './sign-payouts.ts'
 import { issueAddresses, type SolanaIssuer } from './solana-addresses.ts'
 
 export type SignerOptions = {
@@ -55,6 +57,7 @@ type State = {
   status: 'active' | 'standby'
   /** While active. */
   issuer: SolanaIssuer | null
+  payouts: PayoutSigner | null
 }
 
 /**
@@ -72,6 +75,7 @@ export async function startSigner(options: SignerOptions): Promise<Signer> {
     stopping: new AbortController(),
     status: 'standby',
     issuer: null,
+    payouts: null,
   }
   const first = await takeLock(options.pool)
   if (first === null) options.log.info('another signer holds the lock; this one stands by')
@@ -100,6 +104,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
     }
     try {
       await issue(state)
+      if (state.payouts !== null) await signPayouts(state.payouts)
       await keepJournal(state)
       await pause(state)
       // The lock is the session's: a query on it is what tells that it is still held.
@@ -108,6 +113,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
       state.options.log.warn({ err: error }, 'the signer cannot go on and stands by')
       state.status = 'standby'
       state.issuer = null
+      state.payouts = null
       client.release(true)
       client = null
     }
@@ -193,13 +199,16 @@ async function activate(state: State): Promise<void> {
       'the database is older than the signer remembers: its pool was emptied and its index moved on',
     )
   }
-  const { derived, issued, issuer } = await openAccounts(state)
+  const { derived, issued, issuer, spenders } = await openAccounts(state)
   await publish(state, [...derived, ...issued], journal)
   await writeAddressKeys(
     state.options.addressKeysFile,
     new Map(issued.map(({ keyspace, batchKey }) => [keyspace, batchKey])),
   )
   state.issuer = issuer
+  const { folder } = state
+  const payoutJournal = await PayoutJournal.open(folder)
+  state.payouts = { pool, clock, log, folder, journal: payoutJournal, accounts: spenders, told: new Set() }
   state.status = 'active'
   log.info({ at: clock().toISOString() }, 'the signer is active')
 }

@@ -83,18 +83,19 @@ const valuesOf = (tenant: Tenant, transfer: LedgerTransfer): unknown[] => [
   transfer.payoutId ?? null,
 ]
 
-/** What a ledger transfer put into an account, base units; null where there is no such entry. By the primary key. */
-export async function loadEntryAmount(
+/** What a ledger transfer put into an account; null where there is no such entry. Served by the primary key. */
+export async function loadLedgerEntry(
   tx: Tx,
   tenant: Tenant,
   transferId: string,
   account: LedgerAccount,
-): Promise<bigint | null> {
-  const { rows } = await tx.query<{ amount: bigint }>(
-    `select amount from ledger_entry where merchant_id = $1 and livemode = $2 and transfer_id = $3 and account = $4`,
+): Promise<{ readonly asset: PaymentAsset; readonly amount: bigint } | null> {
+  const { rows } = await tx.query<{ asset: PaymentAsset; amount: bigint }>(
+    `select asset, amount from ledger_entry
+     where merchant_id = $1 and livemode = $2 and transfer_id = $3 and account = $4`,
     [tenant.merchantId, tenant.livemode, transferId, account],
   )
-  return rows[0]?.amount ?? null
+  return rows[0] ?? null
 }
 
 /** What stands in one account, base units. By the primary key. */

@@ -17,12 +17,13 @@ const COINS_MAX = 5_000
 
 /**
  * The coins that a merchant's payouts may spend on a network: final deposits that stand in the available balance, and
- * change of confirmed payouts; none that a payout spends already. Served by transfer's and payout_change's keys.
+ * change of confirmed payouts; none that a payout spends already, but for `heldBy`'s own. Served by transfer's and payout_change's keys.
  */
 export async function listSpendableCoins(
   db: Queryable,
   tenant: Tenant,
   network: Network,
+  heldBy: string | null = null,
 ): Promise<OwnCoin[]> {
   const { rows } = await db.query<OwnCoin>(
     `select txid, output_index as "outputIndex", amount, chain, index, program from (
@@ -37,9 +38,9 @@ export async function listSpendableCoins(
          on p.merchant_id = c.merchant_id and p.id = c.payout_id and p.status = 'confirmed' and p.txid = c.txid
        where c.merchant_id = $1 and c.livemode = $2 and c.network = $3) coin
      where not exists (select from payout_input i where i.merchant_id = $1 and i.network = $3
-       and i.txid = coin.txid and i.output_index = coin.output_index)
+       and i.txid = coin.txid and i.output_index = coin.output_index and i.payout_id is distinct from $5)
      order by amount desc, txid, output_index limit ${COINS_MAX}`,
-    [tenant.merchantId, tenant.livemode, network, keyspaceOfNetwork(network)],
+    [tenant.merchantId, tenant.livemode, network, keyspaceOfNetwork(network), heldBy],
   )
   return rows
 }
@@ -68,4 +69,24 @@ export async function saveNetworkFee(
      on conflict (network) do update set milli_per_vbyte = excluded.milli_per_vbyte, updated_at = excluded.updated_at`,
     [network, fee.rate, fee.now],
   )
+}
+
+/**
+ * A height at or below the block that made a coin of ours: of the deposit, or of the signing of the payout whose change
+ * it is. Null where neither is known. Served by transfer_identity's columns and payout_transaction_by_txid.
+ */
+export async function heightOfCoin(
+  db: Queryable,
+  tenant: Tenant,
+  network: Network,
+  txid: string,
+): Promise<number | null> {
+  const { rows } = await db.query<{ height: number | null }>(
+    `select coalesce(
+       (select min(block_height) from transfer
+        where merchant_id = $1 and livemode = $2 and network = $3 and txid = $4),
+       (select min(from_height) from payout_transaction where network = $3 and txid = $4)) as height`,
+    [tenant.merchantId, tenant.livemode, network, txid],
+  )
+  return rows[0]?.height ?? null
 }

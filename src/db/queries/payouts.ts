@@ -261,3 +261,18 @@ export async function readApprovalFacts(
   )
   return { managers: rows[0]?.managers ?? 0, madeKey: rows[0]?.made_key ?? null }
 }
+
+/** Payouts of a network that were confirmed after `since`. Served by payout_lately_confirmed. */
+export async function listLatelyConfirmed(
+  db: Queryable,
+  network: Network,
+  since: Date,
+  limit: number,
+): Promise<StoredPayout[]> {
+  const { rows } = await db.query<Row>(
+    `select ${COLUMNS} from payout where network = $1 and status = 'confirmed' and confirmed_at > $2
+     order by confirmed_at limit $3`,
+    [network, since, limit],
+  )
+  return rows.map(storedPayoutOf)
+}

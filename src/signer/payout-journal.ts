@@ -1,0 +1,113 @@
+import { open, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { readPrivateFile } from './private-file.ts'
+import { SignerRefused } from './refused.ts'
+
+const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
+const units = z.string().regex(/^[0-9]{1,60}$/)
+const outpoint = z.strictObject({ txid: hex, output_index: z.int().nonnegative() })
+
+const lineSchema = z.strictObject({
+  payout_id: z.string(),
+  number: z.int().positive(),
+  network: z.string(),
+  /** SHA-256 of what was approved. */
+  digest: hex,
+  txid: hex,
+  raw: hex,
+  network_fee: units,
+  from_height: z.int().nonnegative(),
+  inputs: z.array(outpoint).min(1),
+  change: outpoint.extend({ amount: units, change_index: z.int().nonnegative() }).nullable(),
+  signed_at: z.int(),
+})
+
+/** One signature: written, and on the disk, before anybody else learns of the transaction. */
+export type JournalEntry = z.infer<typeof lineSchema>
+
+const OWNER_ONLY = 0o600
+const LINE_END = 0x0a
+
+/**
+ * What the signer ever signed for payouts, in a file of its own that only grows. A database that was set back to an
+ * older state knows nothing of it; the journal does.
+ */
+export class PayoutJournal {
+  readonly #path: string
+  readonly #byPayout = new Map<string, JournalEntry[]>()
+  /** Which payout spends a coin. */
+  readonly #spenders = new Map<string, Set<string>>()
+  readonly #nextChange = new Map<string, number>()
+  #firstSignedAt: number[] = []
+
+  private constructor(path: string) {
+    this.#path = path
+  }
+
+  /** Reads the journal of a folder; a last line that was cut off by a crash was told to nobody and goes. */
+  static async open(folder: string): Promise<PayoutJournal> {
+    const journal = new PayoutJournal(join(folder, 'payouts.jsonl'))
+    const content = await readPrivateFile(journal.#path)
+    if (content === null) return journal
+    const end = content.lastIndexOf(LINE_END) + 1
+    if (end < content.length) await truncate(journal.#path, end)
+    for (const line of content.subarray(0, end).toString('utf8').split('\n')) {
+      if (line !== '') journal.#remember(journal.#parse(line))
+    }
+    return journal
+  }
+
+  /** Oldest first; empty where nothing was ever signed for it. */
+  entriesOf(payoutId: string): readonly JournalEntry[] {
+    return this.#byPayout.get(payoutId) ?? []
+  }
+
+  /** The payouts whose transactions spend this coin. */
+  spendersOf(coin: { readonly txid: string; readonly outputIndex: number }): readonly string[] {
+    return [...(this.#spenders.get(`${coin.txid}:${coin.outputIndex}`) ?? [])]
+  }
+
+  /** The first change index of a network that no signature used. */
+  nextChangeIndex(network: string): number {
+    return this.#nextChange.get(network) ?? 0
+  }
+
+  /** How many payouts were signed for the first time since then. */
+  signedSince(ms: number): number {
+    this.#firstSignedAt = this.#firstSignedAt.filter((at) => at > ms)
+    return this.#firstSignedAt.length
+  }
+
+  /** Resolves once the entry is on the disk. */
+  async append(entry: JournalEntry): Promise<void> {
+    const file = await open(this.#path, 'a', OWNER_ONLY)
+    try {
+      await file.appendFile(`${JSON.stringify(entry)}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    this.#remember(entry)
+  }
+
+  #parse(line: string): JournalEntry {
+    try {
+      return lineSchema.parse(JSON.parse(line))
+    } catch (error) {
+      throw new SignerRefused(`${this.#path} is damaged: restore it from a backup`, { cause: error })
+    }
+  }
+
+  #remember(entry: JournalEntry): void {
+    const entries = this.#byPayout.get(entry.payout_id) ?? []
+    if (entries.length === 0) this.#firstSignedAt.push(entry.signed_at)
+    this.#byPayout.set(entry.payout_id, [...entries, entry])
+    for (const input of entry.inputs) {
+      const key = `${input.txid}:${input.output_index}`
+      this.#spenders.set(key, (this.#spenders.get(key) ?? new Set()).add(entry.payout_id))
+    }
+    const next = (entry.change?.change_index ?? -1) + 1
+    if (next > this.nextChangeIndex(entry.network)) this.#nextChange.set(entry.network, next)
+  }
+}

@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PayoutWorld } from '../support/payout-world.ts'
+import { startSandboxMoney } from '../support/sandbox-money.ts'
+
+let money: Awaited<ReturnType<typeof startSandboxMoney>>
+let world: PayoutWorld
+beforeAll(async () => {
+  money = await startSandboxMoney()
+  world = await PayoutWorld.open(money)
+})
+afterAll(async () => {
+  await world?.close()
+  await money?.remove()
+})
+
+const LTC = 100_000_000n
+
+test('a payout over several coins is signed, sent once, confirmed, and ledger, coins and chain agree to the last unit', async () => {
+  const tenant = await world.openShop([LTC, LTC / 2n, LTC / 4n])
+  const payout = await world.payout(tenant, '1.2')
+  await world.sign()
+  const courier = world.courier()
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  await world.money.mine(1)
+  await courier.pass()
+  const done = await world.load(tenant, payout.id)
+  expect(done.status).toBe('confirmed')
+  expect(await world.paidTo(payout.destination)).toEqual([done.amount - done.networkFee])
+  expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
+  const { available, reserved } = await world.balances(tenant)
+  expect({ available, reserved }).toEqual({ available: (LTC * 175n) / 100n - 120_000_000n, reserved: 0n })
+  expect(await world.coinsOnChain(tenant)).toBe(available)
+})
+
+test('change of a confirmed payout is paid out next, until nothing is left', async () => {
+  const tenant = await world.openShop([LTC])
+  const courier = world.courier()
+  for (const amount of ['0.3', '0.3', '0.4']) {
+    const payout = await world.payout(tenant, amount)
+    await world.sign()
+    await courier.pass()
+    await world.money.mine(1)
+    await courier.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+    expect(await world.paidTo(payout.destination)).toHaveLength(1)
+  }
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await world.coinsOnChain(tenant)).toBe(0n)
+})
+
+const MUTATIONS: readonly (readonly [string, string])[] = [
+  ['destination', `destination = 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy'`],
+  ['amount', 'amount = amount + 1'],
+  ['asset', `asset = 'BTC'`],
+  ['highest fee', 'network_fee_max = network_fee_max + 1'],
+]
+
+test.each(MUTATIONS)(
+  'a payout whose %s was changed after its approval is not signed, fails with a code and an alarm, and its money comes back whole',
+  async (_what, change) => {
+    const tenant = await world.openShop([LTC])
+    const payout = await world.payout(tenant, '0.5')
+    await world.database.owner.query(`update payout set ${change} where id = $1`, [payout.id])
+    await world.sign()
+    await world.courier().pass()
+    const { rows } = await world.database.owner.query(
+      'select status, failure_code from payout where id = $1',
+      [payout.id],
+    )
+    expect(rows[0]).toEqual({ status: 'failed', failure_code: 'approval_invalid' })
+    expect(
+      world.logged.some((line) => line.includes(payout.id) && line.includes('not what was approved')),
+    ).toBe(true)
+    const { rows: signed } = await world.database.owner.query(
+      'select from payout_transaction where payout_id = $1',
+      [payout.id],
+    )
+    expect(signed).toEqual([])
+    const { rows: balances } = await world.database.owner.query(
+      `select asset, account, balance from ledger_balance where merchant_id = $1 and account in ('available', 'reserved')`,
+      [tenant.merchantId],
+    )
+    const standing = Object.fromEntries(balances.map((row) => [`${row.asset} ${row.account}`, row.balance]))
+    expect(standing).toEqual({ 'LTC available': LTC, 'LTC reserved': 0n })
+  },
+)
+
+test('an approval that somebody wrote into the database without the API’s key is refused, and so is none', async () => {
+  const tenant = await world.openShop([LTC, LTC])
+  const forged = await world.request(tenant, '0.5')
+  const bare = await world.request(tenant, '0.5')
+  const { createHash, generateKeyPairSync, sign } = await import('node:crypto')
+  const { approvalText } = await import('../../src/core/payout/approval-text.ts')
+  const digest = createHash('sha256').update(approvalText(forged)).digest()
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const { owner } = world.database
+  await owner.query(
+    `insert into payout_approval (merchant_id, payout_id, livemode, approver, digest, signature, created_at)
+     values ($1, $2, false, 'thief', $3, $4, now())`,
+    [tenant.merchantId, forged.id, digest, sign(null, digest, privateKey)],
+  )
+  const thiefs = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32)
+  await owner.query('update payout_approval_key set public_key = $1', [thiefs])
+  await owner.query(`update payout set status = 'approved' where id = any($1)`, [[forged.id, bare.id]])
+  await world.sign()
+  await world.courier().pass()
+  for (const { id } of [forged, bare]) {
+    expect(await world.load(tenant, id)).toMatchObject({ status: 'failed', failureCode: 'approval_invalid' })
+  }
+})
+
+test('a payout that a reorganisation took out of its block is offered again with the same bytes, and paid once', async () => {
+  const tenant = await world.openShop([LTC])
+  const payout = await world.payout(tenant, '0.5')
+  await world.sign()
+  const courier = world.courier()
+  await courier.pass()
+  await world.money.mine(1)
+  await courier.pass()
+  const { txid } = await world.load(tenant, payout.id)
+  await money.sandbox.client.reorganiseAway(String(txid))
+  expect(await world.paidTo(payout.destination)).toEqual([])
+  await courier.pass()
+  await world.sign()
+  await money.sandbox.client.release(String(txid))
+  await world.money.mine(1)
+  await courier.pass()
+  expect(await world.paidTo(payout.destination)).toHaveLength(1)
+  expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid })
+  expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
+})
+
+test('a payout that waits too long is signed again over the same coins for a higher fee, within what was approved, and paid once', async () => {
+  const tenant = await world.openShop([LTC])
+  const payout = await world.payout(tenant, '0.5')
+  await world.sign()
+  const courier = world.courier()
+  await courier.pass()
+  const first = await world.load(tenant, payout.id)
+  world.now = new Date(world.now.getTime() + 31 * 60_000)
+  await courier.pass()
+  await world.database.owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [
+    world.network,
+  ])
+  await world.sign()
+  await world.sign()
+  await courier.pass()
+  const second = await world.load(tenant, payout.id)
+  expect(second.txid).not.toBe(first.txid)
+  expect(second.networkFee).toBeGreaterThan(first.networkFee)
+  expect(second.networkFee).toBeLessThanOrEqual(payout.networkFeeMax)
+  await world.money.mine(1)
+  await courier.pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second.txid })
+  expect(await world.paidTo(payout.destination)).toEqual([payout.amount - second.networkFee])
+  const { available } = await world.balances(tenant)
+  expect(await world.coinsOnChain(tenant)).toBe(available)
+})
+
+test('a database set back to before the signing gets the same bytes again: nothing is signed twice', async () => {
+  const tenant = await world.openShop([LTC, LTC])
+  const payout = await world.payout(tenant, '0.5')
+  await world.sign()
+  const courier = world.courier()
+  await courier.pass()
+  const first = await world.load(tenant, payout.id)
+  const { owner } = world.database
+  for (const table of ['payout_change', 'payout_input', 'payout_transaction']) {
+    await owner.query(`delete from ${table} where payout_id = $1`, [payout.id])
+  }
+  await owner.query(
+    `update payout set status = 'approved', txid = null, submitted_at = null, network_fee = $2, event_count = 2 where id = $1`,
+    [payout.id, payout.networkFee],
+  )
+  await owner.query(
+    `delete from event_awaiting where event_id in (select id from event where resource_id = $1 and sequence = 3)`,
+    [payout.id],
+  )
+  await owner.query(`delete from event where resource_id = $1 and sequence = 3`, [payout.id])
+  await world.sign()
+  await world.courier().pass()
+  await world.money.mine(1)
+  await world.courier().pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: first.txid })
+  expect(await world.paidTo(payout.destination)).toHaveLength(1)
+})
+
+test('coins that a forgotten payout spends are given to no other', async () => {
+  const tenant = await world.openShop([LTC, LTC / 2n])
+  const forgotten = await world.payout(tenant, '0.6')
+  await world.sign()
+  const { owner } = world.database
+  // As in a backup from before it was asked for, but for the ledger, which nobody may cut.
+  for (const table of ['payout_change', 'payout_input', 'payout_transaction', 'payout_approval', 'payout']) {
+    await owner.query(`delete from ${table} where ${table === 'payout' ? 'id' : 'payout_id'} = $1`, [
+      forgotten.id,
+    ])
+  }
+  const next = await world.payout(tenant, '0.3')
+  await world.sign()
+  const { rows } = await owner.query<{ raw: Buffer }>(
+    'select raw from payout_transaction where payout_id = $1',
+    [next.id],
+  )
+  const { readFile } = await import('node:fs/promises')
+  const lines = (await readFile(`${world.folder}/payouts.jsonl`, 'utf8')).trim().split('\n')
+  const inputsOf = (id: string): string[] =>
+    lines
+      .map((line) => JSON.parse(line))
+      .filter((entry) => entry.payout_id === id)
+      .flatMap((entry) => entry.inputs.map((input: { txid: string }) => input.txid))
+  expect(rows).toHaveLength(1)
+  expect(inputsOf(next.id).filter((txid) => inputsOf(forgotten.id).includes(txid))).toEqual([])
+})
