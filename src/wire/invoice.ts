@@ -193,6 +193,13 @@ export const listInvoicesQuery = z
     ...listParameters('inv'),
     status: z.enum(INVOICE_STATUS_NAMES).optional(),
     asset: assetName.optional(),
+    attention: z
+      .literal('open', { error: 'Must be open' })
+      .meta({
+        description:
+          'Only invoices that wait for your decision: under review, paid in part or too much, and not dismissed since the last payment.',
+      })
+      .optional(),
     external_reference: text(1, 255).optional(),
     order_reference: text(1, 255).optional(),
     created_after: instant.optional(),

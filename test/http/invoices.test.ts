@@ -357,3 +357,20 @@ test('balances follow the ledger, in each mode apart', async () => {
   for (const balance of live.body.data)
     expect(balance).toMatchObject({ available: '0', pending: '0', livemode: true })
 })
+
+test('the queue holds what waits for a decision, and lets go of it once it is decided, until more money comes', async () => {
+  const [quiet, short, strange] = [await make(), await make(), await make()]
+  await pay(short.id, [inBlock(txid(), 1_000_000n, 6, { firstSeenMs: api.time.now.getTime() })])
+  const otherCoin = { asset: 'BTC', network: 'bitcoin-test', firstSeenMs: api.time.now.getTime() } as const
+  await pay(strange.id, [inMempool(txid(), 10_000n, otherCoin)])
+  expect((await get(`/invoices/${short.id}`)).body.status).toBe('partially_paid')
+  expect(await idsOf('attention=open')).toEqual([strange.id, short.id])
+  expect(await idsOf('attention=open', merchant.liveKey)).toEqual([])
+  for (const { id } of [short, strange]) await post(`/invoices/${id}/resolve`, { resolution: 'dismiss' })
+  expect(await idsOf('attention=open')).toEqual([])
+  api.time.advance(60_000)
+  await pay(short.id, [inBlock(txid(), 1_000_000n, 6, { firstSeenMs: api.time.now.getTime() })])
+  expect(await idsOf('attention=open')).toEqual([short.id])
+  expect(await idsOf('attention=open&status=expired')).toEqual([])
+  expect(await idsOf('')).toContain(quiet.id)
+})

@@ -12,6 +12,8 @@ export type InvoiceFilters = {
   readonly endingBefore: string | null
   readonly status?: InvoiceStatus | undefined
   readonly asset?: AssetId | undefined
+  /** Only those that wait for the merchant's decision. */
+  readonly isWaiting?: boolean | undefined
   readonly externalReference?: string | undefined
   readonly orderReference?: string | undefined
   /** Both exclusive. */
@@ -31,6 +33,8 @@ export type InvoiceSearch = {
 const LAST_CHARACTER = '\u{10ffff}'
 /** A search that finds more than this is so common that the newest of its finds are near the top of the list. */
 const RARE_MATCHES_MAX = 10_000
+/** Of each kind that waits for a decision, the newest; nobody decides about more in one sitting. */
+const WAITING_MAX = 1_000
 /** Unix milliseconds that a UUIDv7 can hold. */
 const UUID_MS_MAX = 2 ** 48 - 1
 
@@ -59,6 +63,9 @@ export async function listInvoices(
   where((text) => `order_reference collate "C" = ${text}`, filters.orderReference)
   where((id) => `id >= ${id}`, firstIdAt(filters.createdAfterMs, 1))
   where((id) => `id < ${id}`, firstIdAt(filters.createdBeforeMs, 0))
+  if (filters.isWaiting === true) {
+    where((ids) => `id = any(${ids})`, await findWaiting(tx, tenant))
+  }
   if (filters.search !== undefined) {
     const rare = await findRareMatches(tx, tenant, filters.search)
     if (rare !== null) where((ids) => `id = any(${ids})`, rare)
@@ -91,6 +98,34 @@ export async function listInvoices(
 export function firstIdAt(ms: number | undefined, later: number): string | null {
   if (ms === undefined) return null
   return formatId('invoice', uuidv7(Math.min(Math.max(ms + later, 0), UUID_MS_MAX), new Uint8Array(10)))
+}
+
+/**
+ * The invoices that wait for a decision. A dismissal leaves a status as the payments make it, so that it counts
+ * until the next payment. On invoice_by_status, invoice_resolution_by_invoice and transfer_under_review.
+ */
+async function findWaiting(tx: Tx, tenant: Tenant): Promise<string[]> {
+  const { rows } = await tx.query<{ id: string }>(
+    `(select id from invoice
+      where merchant_id = $1 and livemode = $2 and status = 'manual_review' order by id desc limit $3)
+     union
+     (select id from invoice
+      where merchant_id = $1 and livemode = $2 and status in ('partially_paid', 'overpaid')
+        and not exists (
+          select from invoice_resolution
+          where merchant_id = $1 and invoice_id = invoice.id and resolution = 'dismiss'
+            and created_at >= (
+              select max(coalesce(confirmed_at, detected_at)) from transfer
+              where merchant_id = $1 and invoice_id = invoice.id))
+      order by id desc limit $3)
+     union
+     (select invoice_id from transfer
+      where merchant_id = $1 and livemode = $2 and review_reason is not null and resolution is null
+        and status in ('detected', 'confirming', 'confirmed')
+      order by invoice_id desc limit $3)`,
+    [tenant.merchantId, tenant.livemode, WAITING_MAX],
+  )
+  return rows.map((row) => row.id)
 }
 
 /**

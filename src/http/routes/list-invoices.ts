@@ -26,6 +26,7 @@ export const listInvoicesRoute = defineRoute({
         ...pageOf(query),
         status: query.status,
         asset: query.asset,
+        isWaiting: query.attention === 'open',
         externalReference: query.external_reference,
         orderReference: query.order_reference,
         createdAfterMs: millisecondsOf(query.created_after),

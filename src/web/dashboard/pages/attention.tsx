@@ -1,4 +1,4 @@
-import { useQueries } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { invoicesOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
@@ -9,34 +9,24 @@ import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Bones, Empty } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
-import { needsDecision, Resolution } from './resolution.tsx'
+import { Resolution } from './resolution.tsx'
 
-const EACH_MAX = '50'
-const STATUSES = ['manual_review', 'partially_paid', 'overpaid'] as const
-/** Among the newest invoices of other statuses, those with something to decide: another coin, money after the fact. */
-const NEWEST_MAX = '100'
+const SHOWN_MAX = '100'
 
 /** A queue: the oldest first, each with what happened and the two ways to decide. */
 export function AttentionPage() {
   const mode = useMode()
-  const reads = useQueries({
-    queries: [
-      ...STATUSES.map((status) => invoicesOf(mode, { status, limit: EACH_MAX })),
-      invoicesOf(mode, { limit: NEWEST_MAX }),
-    ],
-  })
-  const error = reads.find((read) => read.error !== null)?.error ?? null
-  const isPending = reads.some(({ data }) => data === undefined)
-  const queue = queueOf(reads.flatMap(({ data }) => data?.data ?? []))
+  const waiting = useQuery(invoicesOf(mode, { attention: 'open', limit: SHOWN_MAX }))
+  const queue = waiting.data?.data.toReversed() ?? []
   return (
     <Page
       title="Needs attention"
       lead="Money that came short, late, twice or in another coin. Nothing here is lost; you decide."
     >
-      <ProblemNote error={error} />
-      {isPending && error === null ? (
+      <ProblemNote error={waiting.error} />
+      {waiting.isPending ? (
         <Bones lines={5} />
-      ) : queue.length === 0 ? (
+      ) : waiting.data === undefined ? null : queue.length === 0 ? (
         <Empty title="Nothing needs you">
           <p>Payments that do not fit their invoice will wait here for you.</p>
           <Link className="button plain" to="/invoices">
@@ -52,11 +42,6 @@ export function AttentionPage() {
       )}
     </Page>
   )
-}
-
-function queueOf(invoices: readonly Invoice[]): readonly Invoice[] {
-  const byId = new Map(invoices.filter(needsDecision).map((invoice) => [invoice.id, invoice]))
-  return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 function Waiting({ invoice }: { invoice: Invoice }) {

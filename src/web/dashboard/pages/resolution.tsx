@@ -8,8 +8,8 @@ import { coins } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
 
-/** Whether somebody has to decide about an invoice. */
-export const needsDecision = ({ status, review_reason }: Invoice): boolean =>
+/** Whether there is something to decide about an invoice. */
+const needsDecision = ({ status, review_reason }: Invoice): boolean =>
   review_reason !== null || status === 'manual_review' || status === 'partially_paid' || status === 'overpaid'
 
 const REASONS: { readonly [reason in NonNullable<Invoice['review_reason']>]: string } = {
