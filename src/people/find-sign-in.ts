@@ -13,7 +13,8 @@ export type SignIn = {
 
 /** Whose cookie this is; null where it is nobody's, or has ended. */
 export async function findSignIn(people: People, headers: Headers): Promise<SignIn | null> {
-  const found = await people.api.getSession({ headers })
+  // A sign-in is renewed where the answer can carry the renewed cookie too: at the library's own /get-session.
+  const found = await people.api.getSession({ headers, query: { disableRefresh: true } })
   if (found === null) return null
   const { user, session } = found
   return {

@@ -4,14 +4,29 @@ import { setSessionCookie } from 'better-auth/cookies'
 import type { Clock } from '../clock.ts'
 import { isFreshSecondFactor } from '../core/people/second-factor.ts'
 import type { Pool } from '../db/pool.ts'
-import { forgetGuesses, presentCode, setSecondFactorAt, takeGuess } from '../db/queries/people.ts'
-import { CODE_PATHS, SECOND_FACTOR_PATHS, STEP_UP_PATHS } from './paths.ts'
+import {
+  forgetGuesses,
+  forgetSecondFactors,
+  presentCode,
+  setSecondFactorAt,
+  takeGuess,
+} from '../db/queries/people.ts'
+import {
+  CODE_PATHS,
+  MANAGER_MAKING_PATHS,
+  PASSKEY_MAKING_PATHS,
+  SECOND_FACTOR_ENDING_PATHS,
+  SECOND_FACTOR_PATHS,
+  STEP_UP_PATHS,
+} from './paths.ts'
 
 const PASSWORD_GUESSES_MAX = 10
 const CODE_GUESSES_MAX = 5
 const GUESS_WINDOW_SECONDS = 15 * 60
 /** A TOTP is taken for three periods of 30 seconds. */
 const CODE_KEEP_SECONDS = 180
+/** How long after signing in a first passkey can be added. */
+const RECENT_SIGN_IN_SECONDS = 5 * 60
 const TWO_FACTOR_COOKIE = 'two_factor'
 
 type GuardDeps = { readonly pool: Pool; readonly clock: Clock }
@@ -25,14 +40,15 @@ type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
 export function guardHooks(deps: GuardDeps) {
   return {
     before: createAuthMiddleware(async (ctx) => {
-      if (ctx.path === '/sign-in/email') await countPasswordGuess(deps, ctx)
+      await countPasswordGuess(deps, ctx)
       if (CODE_PATHS.has(ctx.path)) await countCodeGuess(deps, ctx)
       if (STEP_UP_PATHS.has(ctx.path)) await requireFreshSecondFactor(deps, ctx)
     }),
     after: createAuthMiddleware(async (ctx) => {
       if (ctx.context.returned instanceof APIError) return
-      if (ctx.path === '/sign-in/email') await forgetPasswordGuesses(deps, ctx)
+      await forgetPasswordGuesses(deps, ctx)
       if (SECOND_FACTOR_PATHS.has(ctx.path)) await renewSession(deps, ctx)
+      if (SECOND_FACTOR_ENDING_PATHS.has(ctx.path)) await forgetProofs(deps, ctx)
     }),
   }
 }
@@ -41,11 +57,24 @@ const passwordSubject = (email: string): string =>
   `password/${createHash('sha256').update(email.normalize('NFKC').trim().toLowerCase()).digest('hex')}`
 const codeSubject = (userId: string): string => `second_factor/${userId}`
 
+/**
+ * Whose password the request would tell, where it holds one: at sign-in the address it names; afterwards the one
+ * signed in, since a stolen cookie could try passwords there without end.
+ */
+async function passwordGuessed(ctx: Context): Promise<string | null> {
+  const { email, password, currentPassword } = ctx.body ?? {}
+  if (ctx.path === '/sign-up/email') return null
+  if (ctx.path === '/sign-in/email') return typeof email === 'string' ? passwordSubject(email) : null
+  if (password === undefined && currentPassword === undefined) return null
+  const session = await getSessionFromCtx(ctx)
+  return session === null ? null : passwordSubject(session.user.email)
+}
+
 async function countPasswordGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
-  const email: unknown = ctx.body?.email
-  if (typeof email !== 'string') return
+  const subject = await passwordGuessed(ctx)
+  if (subject === null) return
   const isCounted = await takeGuess(pool, {
-    subject: passwordSubject(email),
+    subject,
     max: PASSWORD_GUESSES_MAX,
     windowSeconds: GUESS_WINDOW_SECONDS,
     now: clock(),
@@ -54,8 +83,8 @@ async function countPasswordGuess({ pool, clock }: GuardDeps, ctx: Context): Pro
 }
 
 async function forgetPasswordGuesses({ pool }: GuardDeps, ctx: Context): Promise<void> {
-  const email: unknown = ctx.body?.email
-  if (typeof email === 'string') await forgetGuesses(pool, passwordSubject(email))
+  const subject = await passwordGuessed(ctx)
+  if (subject !== null) await forgetGuesses(pool, subject)
 }
 
 async function countCodeGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
@@ -95,7 +124,15 @@ async function requireFreshSecondFactor({ clock }: GuardDeps, ctx: Context): Pro
   if (found === null) return
   const { user, session } = found
   const hasSecondFactor = user['twoFactorEnabled'] === true || (await hasPasskey(ctx, user.id))
-  if (!hasSecondFactor) return
+  if (PASSKEY_MAKING_PATHS.has(ctx.path)) {
+    // A stranger can sign up with somebody's address; a passkey of theirs would outlive the owner's new password.
+    if (!user.emailVerified) throw emailUnverified()
+    const age = clock().getTime() - session.createdAt.getTime()
+    if (!hasSecondFactor && age > RECENT_SIGN_IN_SECONDS * 1_000) throw signInAgain()
+  }
+  const makesManager =
+    MANAGER_MAKING_PATHS.has(ctx.path) && (ctx.body?.role === 'admin' || ctx.body?.role === 'owner')
+  if (!hasSecondFactor && !makesManager) return
   const provedAt = session['secondFactorAt']
   if (provedAt instanceof Date && isFreshSecondFactor(provedAt.getTime(), clock().getTime())) return
   throw new APIError('FORBIDDEN', {
@@ -104,12 +141,29 @@ async function requireFreshSecondFactor({ clock }: GuardDeps, ctx: Context): Pro
   })
 }
 
+const emailUnverified = (): APIError =>
+  new APIError('FORBIDDEN', {
+    code: 'EMAIL_UNVERIFIED',
+    message: 'Confirm your e-mail address first, then add a passkey.',
+  })
+const signInAgain = (): APIError =>
+  new APIError('FORBIDDEN', {
+    code: 'SIGN_IN_AGAIN',
+    message: 'Sign out and in again, then add the passkey within five minutes.',
+  })
+
 async function hasPasskey(ctx: Context, userId: string): Promise<boolean> {
   const known = await ctx.context.adapter.findOne({
     model: 'passkey',
     where: [{ field: 'userId', value: userId }],
   })
   return known !== null
+}
+
+/** A second factor that was taken away may have been the proof of any sign-in: all prove one that is left. */
+async function forgetProofs({ pool }: GuardDeps, ctx: Context): Promise<void> {
+  const session = await getSessionFromCtx(ctx)
+  if (session !== null) await forgetSecondFactors(pool, session.user.id)
 }
 
 async function renewSession({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {

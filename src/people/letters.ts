@@ -1,13 +1,17 @@
 import type { Letter } from '../mail/mail.ts'
 
-type Addressee = { readonly email: string; readonly name: string }
+type Addressee = { readonly email: string }
 
-/** The links lead to the dashboard's own pages, which hand the token on by a request that a mail scanner does not make. */
+/**
+ * Letters that anybody can have sent to any address hold nothing that a stranger wrote, the name included.
+ *
+ * The links lead to the dashboard's own pages, which hand the token on by a request that a mail scanner does not make.
+ */
 export function verificationMail(baseUrl: string, user: Addressee, token: string): Letter {
   return {
     to: user.email,
     subject: 'Confirm your e-mail address',
-    text: `Hello ${user.name},
+    text: `Hello,
 
 confirm that this address is yours:
 
@@ -21,7 +25,7 @@ export function resetMail(baseUrl: string, user: Addressee, token: string): Lett
   return {
     to: user.email,
     subject: 'Choose a new password',
-    text: `Hello ${user.name},
+    text: `Hello,
 
 choose a new password here:
 

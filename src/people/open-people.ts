@@ -1,13 +1,13 @@
 import { passkey } from '@better-auth/passkey'
 import { verify } from '@node-rs/argon2'
 import { betterAuth } from 'better-auth'
-import { APIError } from 'better-auth/api'
+import { APIError, isAPIError } from 'better-auth/api'
 import { organization, twoFactor } from 'better-auth/plugins'
 import { defaultAc, defaultRoles } from 'better-auth/plugins/organization/access'
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { isNewPlace } from '../db/queries/notices.ts'
-import { findFirstMerchant, findPersonToTell } from '../db/queries/people.ts'
+import { findFirstMerchant, findMemberRole, findPersonToTell } from '../db/queries/people.ts'
 import { CLIENT_ADDRESS_HEADER } from '../http/client-address.ts'
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
@@ -65,6 +65,12 @@ export function openPeople(deps: PeopleDeps) {
     logger: {
       log: (level, message) => deps.log[level === 'error' ? 'warn' : 'debug']({ part: 'people' }, message),
     },
+    // What the library did not expect is thrown on to whoever called it, where it is told and logged.
+    onAPIError: {
+      onError: (error) => {
+        if (!isAPIError(error)) throw error
+      },
+    },
     user: USER_TABLE,
     account: ACCOUNT_TABLE,
     verification: VERIFICATION_TABLE,
@@ -105,6 +111,7 @@ export function openPeople(deps: PeopleDeps) {
         '/sign-up/email': { window: 3_600, max: 20 },
         '/request-password-reset': { window: 3_600, max: 10 },
         '/send-verification-email': { window: 3_600, max: 10 },
+        '/organization/invite-member': { window: 3_600, max: 60 },
       },
     },
     advanced: {
@@ -138,6 +145,9 @@ export function openPeople(deps: PeopleDeps) {
         cancelPendingInvitationsOnReInvite: true,
         requireEmailVerificationOnInvitation: true,
         roles: { ...defaultRoles, viewer: defaultAc.newRole({}) },
+        organizationHooks: {
+          beforeAcceptInvitation: ({ invitation, user }) => requireInviterInOffice(pool, invitation, user.id),
+        },
         sendInvitationEmail: ({ id, email, inviter, organization: { name } }) =>
           mail.send(invitationMail(baseUrl, { id, email, inviter: inviter.user.name, merchant: name })),
       }),
@@ -172,6 +182,23 @@ async function tellNewPlace(
   if (!(await isNewPlace(pool, { id, userId, ipAddress: address, userAgent: browser }))) return
   const person = await findPersonToTell(pool, userId)
   if (person !== null) await mail.send(signInLetter(person, { at: clock(), address, browser }))
+}
+
+/** An invitation is worth what its inviter is now: whoever was removed or made less leaves no door behind. */
+async function requireInviterInOffice(
+  pool: Pool,
+  { inviterId, organizationId: merchantId }: { inviterId: string; organizationId: string },
+  userId: string,
+): Promise<void> {
+  const inviter = await findMemberRole(pool, { userId: inviterId, merchantId })
+  if (inviter !== 'owner' && inviter !== 'admin') {
+    throw new APIError('FORBIDDEN', {
+      code: 'INVITER_NOT_IN_OFFICE',
+      message: 'Whoever invited you may not do so any more. Ask for a new invitation.',
+    })
+  }
+  if ((await findMemberRole(pool, { userId, merchantId })) === null) return
+  throw new APIError('CONFLICT', { code: 'MEMBER_ALREADY', message: 'You belong to this shop already.' })
 }
 
 /** A passkey counts as a second factor: its owner must have unlocked it. */

@@ -1,49 +1,6 @@
 /** Below which the library's own endpoints are served. */
 export const AUTH_PREFIX = '/api/auth'
 
-/**
- * The endpoints of the library that the dashboard uses; no other is reachable. A release of the library that
- * brings new ones opens nothing here.
- */
-export const SERVED_PATHS: ReadonlySet<string> = new Set([
-  '/sign-up/email',
-  '/sign-in/email',
-  '/sign-out',
-  '/get-session',
-  '/list-sessions',
-  '/revoke-session',
-  '/revoke-other-sessions',
-  '/send-verification-email',
-  '/verify-email',
-  '/request-password-reset',
-  '/reset-password',
-  '/change-password',
-  '/update-user',
-  '/two-factor/enable',
-  '/two-factor/disable',
-  '/two-factor/verify-totp',
-  '/two-factor/verify-backup-code',
-  '/two-factor/generate-backup-codes',
-  '/passkey/generate-register-options',
-  '/passkey/verify-registration',
-  '/passkey/generate-authenticate-options',
-  '/passkey/verify-authentication',
-  '/passkey/list-user-passkeys',
-  '/passkey/delete-passkey',
-  '/organization/list',
-  '/organization/set-active',
-  '/organization/list-members',
-  '/organization/list-invitations',
-  '/organization/invite-member',
-  '/organization/cancel-invitation',
-  '/organization/get-invitation',
-  '/organization/accept-invitation',
-  '/organization/reject-invitation',
-  '/organization/update-member-role',
-  '/organization/remove-member',
-  '/organization/leave',
-])
-
 /** Which prove a second factor. */
 export const SECOND_FACTOR_PATHS: ReadonlySet<string> = new Set([
   '/two-factor/verify-totp',
@@ -69,4 +26,22 @@ export const STEP_UP_PATHS: ReadonlySet<string> = new Set([
   '/organization/invite-member',
   '/organization/update-member-role',
   '/organization/remove-member',
+])
+
+/** Of those, the ones that ask for no password: a stolen cookie alone must not make a second factor of its own. */
+export const PASSKEY_MAKING_PATHS: ReadonlySet<string> = new Set([
+  '/passkey/generate-register-options',
+  '/passkey/verify-registration',
+])
+
+/** Which may make an owner or an admin, who may then do in live mode whatever the one who made them may. */
+export const MANAGER_MAKING_PATHS: ReadonlySet<string> = new Set([
+  '/organization/invite-member',
+  '/organization/update-member-role',
+])
+
+/** What takes a second factor away. */
+export const SECOND_FACTOR_ENDING_PATHS: ReadonlySet<string> = new Set([
+  '/two-factor/disable',
+  '/passkey/delete-passkey',
 ])

@@ -1,12 +1,16 @@
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
+import { DatabaseError } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { openShop } from '../flows/open-shop.ts'
+import type { Log } from '../log.ts'
 import { findSignIn } from './find-sign-in.ts'
 import type { People } from './open-people.ts'
-import { AUTH_PREFIX, SERVED_PATHS } from './paths.ts'
+import { AUTH_PREFIX } from './paths.ts'
+import { SERVED_REQUESTS } from './request-shapes.ts'
+import { withTeamAudit } from './team-audit.ts'
 
 const BODY_BYTES_MAX = 16 * 1_024
 const NO_STORE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
@@ -19,6 +23,7 @@ export function createPeopleApp(options: {
   people: People
   pool: Pool
   clock: Clock
+  log: Log
   baseUrl: string
 }): Hono {
   const { people, baseUrl } = options
@@ -43,15 +48,52 @@ export function createPeopleApp(options: {
   })
   app.on(['GET', 'POST'], `${AUTH_PREFIX}/*`, async (c) => {
     const path = c.req.path.slice(AUTH_PREFIX.length)
-    if (!SERVED_PATHS.has(path)) return c.json(problem('NOT_FOUND'), 404, NO_STORE)
-    // Links are built on BASE_URL, whatever name the caller knows us by.
-    const request = new Request(new URL(c.req.path + new URL(c.req.url).search, baseUrl), c.req.raw)
-    const response = await people.handler(request)
-    for (const [name, value] of Object.entries(NO_STORE)) response.headers.set(name, value)
-    return response
+    const shape = SERVED_REQUESTS.get(`${c.req.method} ${path}`)
+    if (shape === undefined) return c.json(problem('NOT_FOUND'), 404, NO_STORE)
+    const given = shape.safeParse(c.req.method === 'GET' ? c.req.query() : await readJson(c.req.raw))
+    if (!given.success) return c.json(problem('REQUEST_INVALID'), 400, NO_STORE)
+    try {
+      const ask = () => people.handler(requestOf(c.req.raw, baseUrl + c.req.path, given.data))
+      const response = await withTeamAudit(
+        options,
+        { path, body: given.data, headers: c.req.raw.headers },
+        ask,
+      )
+      for (const [name, value] of Object.entries(NO_STORE)) response.headers.set(name, value)
+      return response
+    } catch (error) {
+      // Of two that do the same at once, or undo each other, the database lets one.
+      if (error instanceof DatabaseError && CONFLICTS.has(error.code ?? '')) {
+        return c.json(problem('CONFLICT'), 409, NO_STORE)
+      }
+      options.log.error({ err: error, path }, 'a request of the sign-in failed')
+      return c.json(problem('FAILED'), 500, NO_STORE)
+    }
   })
   app.all('*', (c) => c.json(problem('NOT_FOUND'), 404, NO_STORE))
   return app
+}
+
+/** unique_violation and check_violation. */
+const CONFLICTS = new Set(['23505', '23514'])
+
+/** The body, or null where it is none that the database could hold. */
+async function readJson(request: Request): Promise<unknown> {
+  const text = await request.text()
+  if (text.includes('\\u0000')) return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** What the library is asked: on `BASE_URL`, whatever name the caller knows us by, with what was understood and no more. */
+function requestOf(raw: Request, address: string, given: { [field: string]: unknown }): Request {
+  const { method, headers } = raw
+  if (method !== 'GET') return new Request(address, { method, headers, body: JSON.stringify(given) })
+  const query = Object.entries(given).map(([name, value]) => [name, String(value)])
+  return new Request(`${address}?${new URLSearchParams(query)}`, { method, headers })
 }
 
 const isJson = (type: string | undefined): boolean => /^application\/json(?:;|$)/i.test(type ?? '')
@@ -77,6 +119,9 @@ const MESSAGES = {
   NAME_INVALID: `Give the shop a name of 1 to ${NAME_LENGTH_MAX} characters.`,
   TOO_MANY_SHOPS: 'You belong to as many organizations as one person can.',
   NOT_FOUND: 'There is nothing here.',
+  REQUEST_INVALID: 'Something in this request is missing, too long or not known here.',
+  CONFLICT: 'Somebody changed this at the same moment. Look again, then repeat it.',
+  FAILED: 'Something went wrong here. Try again; if it stays, look into the log.',
   JSON_ONLY: 'Send JSON.',
   CROSS_ORIGIN: 'This works from the dashboard itself only.',
   BODY_TOO_LARGE: 'The request is too large.',

@@ -23,7 +23,7 @@ export function openPeopleRole(deps: {
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
   const people = openPeople({ pool, clock, log, baseUrl, secret, mail })
-  const app = createPeopleApp({ people, pool, clock, baseUrl })
+  const app = createPeopleApp({ people, pool, clock, log, baseUrl })
   return {
     part: {
       name: 'people',

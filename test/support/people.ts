@@ -49,7 +49,7 @@ export async function createTestPeople(): Promise<TestPeople> {
     secret: 'a secret of this test, long enough',
     mail: { send: async (letter) => void letters.push(letter) },
   })
-  const auth = createPeopleApp({ people, pool, clock, baseUrl: BASE_URL })
+  const auth = createPeopleApp({ people, pool, clock, log, baseUrl: BASE_URL })
   const app = createApiApp({ ...api.deps, clock, findSignIn: (headers) => findSignIn(people, headers) })
   const fetch = (request: Request) =>
     new URL(request.url).pathname.startsWith('/api/auth/') ? auth.fetch(request) : app.fetch(request)

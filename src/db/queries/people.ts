@@ -66,6 +66,36 @@ export async function setSecondFactorAt(db: Queryable, sessionId: string, now: D
   await db.query(`update person_session set second_factor_at = $2 where id = $1`, [sessionId, now])
 }
 
+/** Takes back the proofs of all sign-ins of a person. Served by person_session_by_user. */
+export async function forgetSecondFactors(db: Queryable, userId: string): Promise<void> {
+  await db.query(`update person_session set second_factor_at = null where user_id = $1`, [userId])
+}
+
+/** Whose membership an id is, in one organization; null where none of it. By primary key. */
+export async function findMemberPerson(
+  db: Queryable,
+  input: { memberId: string; merchantId: string },
+): Promise<string | null> {
+  const { rows } = await db.query<{ user_id: string }>(
+    `select user_id from organization_member where id = $1 and organization_id = $2`,
+    [input.memberId, input.merchantId],
+  )
+  return rows[0]?.user_id ?? null
+}
+
+/** To which merchant an invitation leads, and whom. By primary key. */
+export async function findInvitation(
+  db: Queryable,
+  id: string,
+): Promise<{ merchantId: string; email: string } | null> {
+  const { rows } = await db.query<{ organization_id: string; email: string }>(
+    `select organization_id, email from organization_invitation where id = $1`,
+    [id],
+  )
+  const found = rows[0]
+  return found === undefined ? null : { merchantId: found.organization_id, email: found.email }
+}
+
 /**
  * Counts one guess before it is evaluated; false where the subject has had its guesses of this window. One row
  * a subject, whose lock puts guesses that come at once in a row: a thousand of them are `max`.

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import { findInvitation, findMemberPerson, findMemberRole } from '../db/queries/people.ts'
+import { appendAuditEntry } from '../flows/append-audit-entry.ts'
+import { findSignIn, type SignIn } from './find-sign-in.ts'
+import type { People } from './open-people.ts'
+
+type Deps = { readonly people: People; readonly pool: Pool; readonly clock: Clock }
+type Asked = {
+  readonly path: string
+  readonly body: { readonly [field: string]: unknown }
+  readonly headers: Headers
+}
+/** One change of who may enter a shop: in whose log it stands, and about whom or which invitation it is. */
+type TeamAct = { readonly merchantId: string; readonly action: string; readonly resourceId: string | null }
+
+/**
+ * Runs a request of the sign-in; where it changes a shop's team, between two entries of the shop's audit log, as
+ * the API's own acts stand there. The team is one for both modes; its entries stand in live mode's.
+ */
+export async function withTeamAudit(
+  deps: Deps,
+  asked: Asked,
+  ask: () => Promise<Response>,
+): Promise<Response> {
+  if (!ACTIONS.has(asked.path)) return ask()
+  const signIn = await findSignIn(deps.people, asked.headers)
+  const act = signIn === null ? null : await teamAct(deps.pool, asked, signIn)
+  if (signIn === null || act === null) return ask()
+  const tenant = { merchantId: act.merchantId, livemode: true }
+  const { personId: actor } = signIn
+  const entry = { actor, action: act.action, requestId: `req_${randomUUID().replaceAll('-', '')}` }
+  await appendAuditEntry(deps, tenant, { ...entry, resourceId: act.resourceId, phase: 'begun', code: null })
+  const response = await ask()
+  const { id, code } = await answered(response)
+  const resourceId = act.resourceId ?? id
+  if (response.ok) await appendAuditEntry(deps, tenant, { ...entry, resourceId, phase: 'done', code: null })
+  else if (response.status < 500) {
+    const refusal = code ?? String(response.status)
+    await appendAuditEntry(deps, tenant, { ...entry, resourceId, phase: 'refused', code: refusal })
+  }
+  return response
+}
+
+const ACTIONS: ReadonlyMap<string, string> = new Map([
+  ['/organization/invite-member', 'inviteMemberAs'],
+  ['/organization/cancel-invitation', 'cancelInvitation'],
+  ['/organization/accept-invitation', 'acceptInvitation'],
+  ['/organization/reject-invitation', 'rejectInvitation'],
+  ['/organization/update-member-role', 'changeMemberTo'],
+  ['/organization/remove-member', 'removeMember'],
+  ['/organization/leave', 'leaveTeam'],
+])
+
+/** The act; null where the shop is none of the person's, whose wish leaves no trace in it. */
+async function teamAct(pool: Pool, { path, body }: Asked, signIn: SignIn): Promise<TeamAct | null> {
+  const { invitationId, organizationId, memberId, memberIdOrEmail, role } = body
+  const action = `${ACTIONS.get(path) ?? ''}${typeof role === 'string' ? capital(role) : ''}`
+  if (typeof invitationId === 'string') {
+    const invitation = await findInvitation(pool, invitationId)
+    if (invitation === null) return null
+    const { merchantId, email } = invitation
+    const isInvited = email.toLowerCase() === signIn.email.toLowerCase()
+    if (!isInvited && !(await isMember(pool, merchantId, signIn))) return null
+    return { merchantId, action, resourceId: invitationId }
+  }
+  if (typeof organizationId !== 'string') return null
+  const merchantId = organizationId
+  if (!(await isMember(pool, merchantId, signIn))) return null
+  const member = memberId ?? memberIdOrEmail
+  if (typeof member !== 'string') return { merchantId, action, resourceId: null }
+  return { merchantId, action, resourceId: await findMemberPerson(pool, { memberId: member, merchantId }) }
+}
+
+const isMember = async (pool: Pool, merchantId: string, { personId: userId }: SignIn): Promise<boolean> =>
+  (await findMemberRole(pool, { userId, merchantId })) !== null
+
+const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
+
+/** What the answer names: the invitation that was made, or why nothing was. */
+async function answered(response: Response): Promise<{ id: string | null; code: string | null }> {
+  const body: { id?: unknown; code?: unknown } | null = await response
+    .clone()
+    .json()
+    .catch(() => null)
+  return {
+    id: typeof body?.id === 'string' ? body.id : null,
+    code: typeof body?.code === 'string' ? body.code : null,
+  }
+}
