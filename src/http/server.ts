@@ -116,7 +116,9 @@ function tellClientAddress(incoming: IncomingMessage): void {
   const last =
     (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',').at(-1)?.trim() ?? ''
   const isNear = ipaddr.isValid(own) && NEAR.has(ipaddr.process(own).range())
-  const address = isNear && ipaddr.isValid(last) ? last : own
+  const told = isNear && ipaddr.isValid(last) ? last : own
+  // One spelling for one address: what counts by it compares text.
+  const address = ipaddr.isValid(told) ? ipaddr.process(told).toString() : told
   const kept: string[] = []
   for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
     const [name = '', value = ''] = incoming.rawHeaders.slice(at, at + 2)

@@ -142,7 +142,7 @@ function createBrowser(
         status: response.status,
         headers: response.headers,
         text,
-        body: isJson ? JSON.parse(text) : null,
+        body: isJson && text !== '' ? JSON.parse(text) : null,
       }
     },
   }
