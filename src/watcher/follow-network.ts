@@ -283,7 +283,9 @@ class LeadSession {
     const { status, reason } = describe(error)
     const known = error instanceof ChainUnavailable || error instanceof ChainHalted
     if (this.#lastHealth !== healthKey(status, reason) || !known) {
-      log.error({ err: error, network: adapter.network, status }, 'the network cannot be followed')
+      // What passes by itself warns; what a human must look at, and what nobody foresaw, is an error.
+      const level = error instanceof ChainUnavailable ? 'warn' : 'error'
+      log[level]({ err: error, network: adapter.network, status }, 'the network cannot be followed')
     }
     try {
       await this.#saveHealth(status, reason, {})
