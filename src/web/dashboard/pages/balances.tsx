@@ -3,6 +3,8 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { balanceEntriesOf, balancesOf } from '../api/reads.ts'
 import type { BalanceEntry } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { COIN_NAMES, COINS, coinName, coins, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -21,7 +23,17 @@ export function BalancesPage() {
     <Page title="Balances" lead="What is yours in each coin, and every entry that made it so.">
       <div className="stack large">
         <Standings />
-        <Card title="Statement">
+        <Card
+          title="Statement"
+          actions={
+            <CsvButton
+              name="statement"
+              path="/balances/entries"
+              query={{ asset: search.asset }}
+              columns={CSV_COLUMNS}
+            />
+          }
+        >
           <div className="stack">
             <search className="filters">
               <select
@@ -118,4 +130,16 @@ const COLUMNS: readonly Column<BalanceEntry>[] = [
         </Link>
       ),
   },
+]
+
+const CSV_COLUMNS: readonly CsvColumn<BalanceEntry>[] = [
+  ['id', ({ id }) => id],
+  ['created_at', ({ created_at }) => created_at],
+  ['account', ({ account }) => account],
+  ['asset', ({ asset }) => asset],
+  ['amount', ({ amount }) => amount],
+  ['balance_after', ({ balance_after }) => balance_after],
+  ['usd_value', ({ usd_value }) => usd_value],
+  ['type', ({ type }) => type],
+  ['invoice_id', ({ invoice_id }) => invoice_id],
 ]

@@ -6,6 +6,8 @@ import type { Invoice, InvoiceStatus } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { STATUS_WORDS, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { COIN_NAMES, COINS, coins, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
@@ -42,9 +44,12 @@ export function InvoicesPage() {
     <Page
       title="Invoices"
       actions={
-        <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
-          New invoice
-        </Button>
+        <>
+          <CsvButton name="invoices" path="/invoices" query={filterOf(search)} columns={CSV_COLUMNS} />
+          <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
+            New invoice
+          </Button>
+        </>
       }
     >
       <Filters key={JSON.stringify([q, from, to])} search={search} />
@@ -165,4 +170,19 @@ const COLUMNS: readonly Column<Invoice>[] = [
   { title: 'Coins', align: 'end', wide: true, cell: ({ amount, asset }) => coins(amount, asset) },
   { title: 'Buyer', wide: true, cell: ({ customer_email }) => customer_email ?? '–' },
   { title: 'Made', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+const CSV_COLUMNS: readonly CsvColumn<Invoice>[] = [
+  ['id', ({ id }) => id],
+  ['status', ({ status }) => status],
+  ['usd_amount', ({ usd_amount }) => usd_amount],
+  ['asset', ({ asset }) => asset],
+  ['amount', ({ amount }) => amount],
+  ['amount_confirmed', ({ amount_confirmed }) => amount_confirmed],
+  ['usd_per_unit', ({ rate }) => rate?.usd_per_unit ?? null],
+  ['external_reference', ({ external_reference }) => external_reference],
+  ['order_reference', ({ order_reference }) => order_reference],
+  ['customer_email', ({ customer_email }) => customer_email],
+  ['created_at', ({ created_at }) => created_at],
+  ['paid_at', ({ paid_at }) => paid_at],
 ]

@@ -28,7 +28,10 @@ export function SignUpPage() {
     onSuccess: () => enter(next),
   })
   return (
-    <Door title="Start taking payments" lead="Free, on this server, with a test mode that needs no wallet.">
+    <Door
+      title="Start taking payments"
+      lead="The test mode needs no wallet: your first paid invoice is minutes away."
+    >
       <form
         className="stack"
         onSubmit={(event) => {
