@@ -24,8 +24,9 @@ export function findTransfers(transaction: TransactionInBlock, watched: WatchedO
   for (const after of transaction.postTokens) {
     const { owner, mint, accountIndex } = after
     if (mint !== NATIVE_MINT || owner === undefined || !watched.has(owner)) continue
+    // An account that was somebody else's brings all that it holds.
     const before = transaction.preTokens.find(
-      (each) => each.accountIndex === accountIndex && each.mint === mint,
+      (each) => each.accountIndex === accountIndex && each.mint === mint && (each.owner ?? owner) === owner,
     )
     const amount = BigInt(after.uiTokenAmount.amount) - BigInt(before?.uiTokenAmount.amount ?? '0')
     if (amount <= 0n) continue

@@ -75,7 +75,7 @@ export class AccountPolling {
     const slot =
       readings.length === 0
         ? await this.#parts.rpc.slot('confirmed')
-        : Math.min(...readings.map((each) => each.slot))
+        : readings.reduce((lowest, each) => Math.min(lowest, each.slot), Number.MAX_SAFE_INTEGER)
     if (slot <= checkpoint.height) return null
     const ancestor = (await chain.holds(checkpoint)) ? checkpoint : await chain.commonAncestor(checkpoint)
     const tip = (await chain.reference(slot)).block
@@ -192,7 +192,7 @@ export class AccountPolling {
       const later = touches.filter((touch) => touch.slot > slot)
       const lamports = reading.lamports - later.reduce((sum, { delta }) => sum + delta, 0n)
       const told = touches.filter((touch) => touch.slot <= slot)
-      const touchedSlot = Math.max(0, ...told.map((touch) => touch.slot))
+      const touchedSlot = told.reduce((highest, touch) => Math.max(highest, touch.slot), 0)
       return { account: reading.account, known: { lamports, slot, touchedSlot }, told }
     })
     const looked: string[] = []

@@ -27,8 +27,8 @@ const CLUSTERS: ReadonlyMap<string, { readonly name: string; readonly livemode: 
 const OWN_CLUSTER = 'localnet'
 
 /**
- * Open checkouts up to which asking for their accounts costs less than reading every block; measured, see
- * docs/figures.md.
+ * Open checkouts up to which their accounts are asked for: at a fifth of the bytes of all blocks, and with about as many
+ * calls a second as a provider's middle plan allows. Measured, see docs/figures.md.
  */
 export const POLL_ACCOUNTS_UP_TO = 2_000
 /** How often the open checkouts are counted. */

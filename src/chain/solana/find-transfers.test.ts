@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
+import type { TokenBalance, TransactionInBlock } from './solana-answers.ts'
+import { ownerOf, programOf, WatchedOwners } from './watched-owners.ts'
+
+const OURS = Uint8Array.from({ length: 32 }, (_, place) => place + 1)
+const OTHER = ownerOf(Uint8Array.from({ length: 32 }, (_, place) => place + 101))
+const ours = ownerOf(OURS)
+const program = programOf(ours)
+const SYSTEM = '11111111111111111111111111111111'
+
+const watched = new WatchedOwners()
+watched.add([OURS])
+
+/** A transaction of the other one that names us second. */
+const transaction = (changes: Partial<TransactionInBlock>): TransactionInBlock => ({
+  signature: 's'.repeat(88),
+  failed: false,
+  accounts: [OTHER, ours, SYSTEM],
+  pre: [1_000n, 0n, 1n],
+  post: [1_000n, 0n, 1n],
+  preTokens: [],
+  postTokens: [],
+  ...changes,
+})
+const token = (owner: string | undefined, amount: string, mint = NATIVE_MINT): TokenBalance => ({
+  accountIndex: 2,
+  mint,
+  ...(owner === undefined ? {} : { owner }),
+  uiTokenAmount: { amount },
+})
+const amounts = (changes: Partial<TransactionInBlock>) =>
+  findTransfers(transaction(changes), watched).map(({ amount, isForeign = false }) => [amount, isForeign])
+
+test('what an owner gained in the whole transaction is one transfer, named by its place', () => {
+  expect(findTransfers(transaction({ pre: [1_000n, 5n, 1n], post: [0n, 905n, 1n] }), watched)).toEqual([
+    {
+      program,
+      txid: 's'.repeat(88),
+      outputIndex: 1,
+      asset: 'SOL',
+      amount: 900n,
+      minimumConfirmations: 1,
+    },
+  ])
+})
+
+test('a failed transaction brings nothing, whatever balances it shows', () => {
+  expect(amounts({ failed: true, post: [0n, 900n, 1n], postTokens: [token(ours, '5')] })).toEqual([])
+})
+
+test('what leaves us, or is given back within the transaction, is no transfer', () => {
+  expect(amounts({ pre: [1_000n, 900n, 1n], post: [1_890n, 0n, 1n] })).toEqual([])
+  expect(amounts({ pre: [1_000n, 900n, 1n], post: [1_000n, 900n, 1n] })).toEqual([])
+})
+
+test('wrapped SOL that comes to an account of ours is foreign, and so is an account of it that becomes ours', () => {
+  expect(amounts({ preTokens: [token(ours, '5')], postTokens: [token(ours, '12')] })).toEqual([[7n, true]])
+  expect(amounts({ postTokens: [token(ours, '12')] })).toEqual([[12n, true]])
+  expect(amounts({ preTokens: [token(OTHER, '12')], postTokens: [token(ours, '12')] })).toEqual([[12n, true]])
+  // Old nodes name no owner before.
+  expect(amounts({ preTokens: [token(undefined, '12')], postTokens: [token(ours, '12')] })).toEqual([])
+})
+
+test('other tokens, others’ wrapped SOL and wrapped SOL that leaves us are nothing', () => {
+  expect(amounts({ postTokens: [token(ours, '12', OTHER)] })).toEqual([])
+  expect(amounts({ postTokens: [token(OTHER, '12')] })).toEqual([])
+  expect(amounts({ preTokens: [token(ours, '12')], postTokens: [token(ours, '5')] })).toEqual([])
+  expect(amounts({ preTokens: [token(ours, '12')], postTokens: [token(OTHER, '12')] })).toEqual([])
+})
