@@ -80,7 +80,7 @@ export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
   { title: 'In words', wide: true, cell: ({ event_type }) => eventWords(event_type) },
   {
     title: 'Of',
-    cell: ({ resource_id }) => <code>…{resource_id.slice(-8)}</code>,
+    cell: ({ resource_id }) => <code className="short">…{resource_id.slice(-8)}</code>,
   },
   { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
 ]

@@ -77,7 +77,7 @@ const COLUMNS: readonly Column<RequestLog>[] = [
       <Badge tone={toneOf(status)}>{error_code === null ? String(status) : `${status} ${error_code}`}</Badge>
     ),
   },
-  { title: 'By', wide: true, cell: ({ caller }) => <code>…{caller.slice(-8)}</code> },
+  { title: 'By', wide: true, cell: ({ caller }) => <code className="short">…{caller.slice(-8)}</code> },
   { title: 'Request id', wide: true, cell: ({ request_id }) => <code>{request_id}</code> },
   { title: 'Took', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
   { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
