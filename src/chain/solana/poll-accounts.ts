@@ -25,6 +25,8 @@ const EXPLAIN_RETRY_MS = 80
 const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
 /** Accounts, two for each address, that are remembered: one that is forgotten is explained from its beginning again. */
 const REMEMBERED_MAX = 200_000
+/** What transactions did to accounts; catching up in steps reads each of them once. */
+const TOUCHES_MAX = 50_000
 
 /** An account as we last saw it, all of whose transactions up to that slot were told. */
 type KnownAccount = { readonly lamports: bigint; readonly slot: number; readonly touchedSlot: number }
@@ -53,6 +55,7 @@ export class AccountPolling {
   readonly #tokenAccounts = new RecentMap<string, string>(REMEMBERED_MAX)
   /** The slot up to which an account was told when it was looked at for the first time, its whole history included. */
   readonly #firstTold = new RecentMap<string, number>(REMEMBERED_MAX)
+  readonly #touched = new RecentMap<string, Touch>(TOUCHES_MAX)
   /** The block up to which `#known` was told; another checkpoint makes it worthless. */
   #at: string | null = null
   #closedFrom = 0
@@ -78,6 +81,8 @@ export class AccountPolling {
         : readings.reduce((lowest, each) => Math.min(lowest, each.slot), Number.MAX_SAFE_INTEGER)
     if (slot <= checkpoint.height) return null
     const ancestor = (await chain.holds(checkpoint)) ? checkpoint : await chain.commonAncestor(checkpoint)
+    // Another fork may have other differences under the same names.
+    if (ancestor.hash !== checkpoint.hash) this.#touched.clear()
     const tip = (await chain.reference(slot)).block
     const isOpen = new Set(open)
     for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
@@ -223,6 +228,7 @@ export class AccountPolling {
       const touches = await this.#touches(reading, since)
       const before = reading.lamports - touches.reduce((total, { delta }) => total + delta, 0n)
       if (before === expected) return touches.filter((touch) => touch.slot > told)
+      this.#touched.clear()
       await new Promise((resolve) => setTimeout(resolve, EXPLAIN_RETRY_MS))
     }
     return null
@@ -248,24 +254,31 @@ export class AccountPolling {
       if (page >= SIGNATURE_PAGES_MAX) throw new TooManySignatures(reading.account)
       before = entries.at(-1)?.signature ?? null
     }
-    const touches = await concurrently([...signatures], ([signature]) => this.#touch(signature, reading))
+    const touches = await concurrently([...signatures], ([signature, slot]) =>
+      this.#touch(signature, slot, reading),
+    )
     return touches.flatMap((touch) =>
       touch !== null && touch.slot > since && touch.slot <= reading.slot ? [touch] : [],
     )
   }
 
-  async #touch(signature: string, { account }: Reading): Promise<Touch | null> {
+  async #touch(signature: string, slot: number, { account }: Reading): Promise<Touch | null> {
+    const key = `${signature} ${slot} ${account}`
+    const known = this.#touched.get(key)
+    if (known !== undefined) return known
     const transaction = await this.#parts.rpc.transaction(signature)
     if (transaction === null) return null
     if (transaction.signature !== signature)
       throw new ChainUnavailable(`the node gave another transaction than ${signature}`)
     const index = transaction.accounts.indexOf(account)
-    return {
+    const touch = {
       signature,
       slot: transaction.slot,
       delta: (transaction.post[index] ?? 0n) - (transaction.pre[index] ?? 0n),
       transfers: findTransfers(transaction, this.#parts.watched),
     }
+    if (touch.slot === slot) this.#touched.set(key, touch)
+    return touch
   }
 }
 
