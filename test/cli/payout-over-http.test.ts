@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { randomLitecoinAddress } from '../support/resources.ts'
+
+let folder: Awaited<ReturnType<typeof makeDataDir>>
+let app: App
+beforeAll(async () => {
+  folder = await makeDataDir()
+  app = await startApp({ dataDir: folder.dataDir })
+}, 120_000)
+afterAll(async () => {
+  await app?.stop()
+  await folder?.remove()
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer, it compares.
+type Json = any
+async function ask(method: string, path: string, body?: object): Promise<Json> {
+  const answer = await app.api(method, `/api/v1${path}`, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  return answer.body
+}
+
+const litecoin = async (): Promise<Json> =>
+  (await ask('GET', '/balances')).data.find((one: Json) => one.asset === 'LTC')
+
+test('what two buyers paid on the sandbox chain is paid out over the API, by the signer’s own process, until it is confirmed', async () => {
+  const before = Number((await litecoin()).available)
+  for (let paid = 0; paid < 2; paid++) {
+    const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset: 'LTC' })
+    await ask('POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
+    await until(60_000, async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid')
+  }
+  const { available } = await litecoin()
+  expect(Number(available)).toBeGreaterThan(before)
+  const destination = await ask('POST', '/payout-destinations', {
+    asset: 'LTC',
+    address: randomLitecoinAddress('regtest'),
+    name: 'Treasury',
+  })
+  const payout = await ask('POST', '/payouts', { destination_id: destination.id, amount: available })
+  expect((await litecoin()).reserved).toBe(available)
+  await ask('POST', `/payouts/${payout.id}/approve`)
+  await until(60_000, async () => (await ask('GET', `/payouts/${payout.id}`)).status === 'confirmed')
+  const confirmed = await ask('GET', `/payouts/${payout.id}`)
+  expect(confirmed.txid).toMatch(/^[0-9a-f]{64}$/)
+  expect(await litecoin()).toMatchObject({ available: '0', reserved: '0' })
+  const { data } = await ask('GET', `/events?resource_id=${payout.id}`)
+  expect(data.map((event: Json) => event.event_type).reverse()).toEqual([
+    'payout.requested',
+    'payout.approved',
+    'payout.submitted',
+    'payout.confirmed',
+  ])
+  expect(data[0].data).toEqual(confirmed)
+}, 240_000)

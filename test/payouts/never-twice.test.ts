@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Payout } from '../../src/core/payout/payout.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
+import type { PayoutChain } from '../../src/watcher/follow-payouts.ts'
+import { PayoutWorld } from '../support/payout-world.ts'
+import { type Random, seededRandom } from '../support/random.ts'
+import { startSandboxMoney } from '../support/sandbox-money.ts'
+
+const RUNS = Number(process.env.PAYOUT_RUNS ?? 100)
+const FIRST_SEED = Number(process.env.PAYOUT_SEED ?? 20_261_121)
+const STEPS_MAX = 14
+const LTC = 100_000_000n
+
+let money: Awaited<ReturnType<typeof startSandboxMoney>>
+let world: PayoutWorld
+beforeAll(async () => {
+  money = await startSandboxMoney()
+  world = await PayoutWorld.open(money)
+})
+afterAll(async () => {
+  await world?.close()
+  await money?.remove()
+})
+
+/** The process is gone: nothing after this line of it happens. */
+class Crash extends Error {}
+
+async function unlessCrashed(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof Crash)) throw error
+  }
+}
+
+const SIGNING_POINTS: readonly SigningPoint[] = ['before_journal', 'after_journal', 'after_commit']
+
+/** A turn of a signer that may die at one of its steps; the next turn is another process's. */
+const signerTurn = (random: Random) => {
+  const dies = random.chance(0.6) ? random.pick(SIGNING_POINTS) : null
+  return unlessCrashed(() =>
+    world.sign({
+      reached: async (point) => {
+        if (point === dies) throw new Crash(point)
+      },
+    }),
+  )
+}
+
+/** A look of a courier whose calls may die before or after they did what they do, or be answered wrongly. */
+function courierTurn(random: Random): Promise<void> {
+  const fault = random.pick(['none', 'none', 'before', 'after', 'unknown', 'not found'] as const)
+  const dies = (calls: number) => calls === random.below(3)
+  let calls = 0
+  const wrap = (chain: PayoutChain): PayoutChain => ({
+    feeRate: () => chain.feeRate(),
+    tipHeight: () => chain.tipHeight(),
+    isUnspent: (txid, index) => chain.isUnspent(txid, index),
+    find: (sought) => chain.find(sought),
+    broadcast: async (raw) => {
+      calls += 1
+      if (fault === 'before' && dies(calls)) throw new Crash('before it was sent')
+      const verdict = await chain.broadcast(raw)
+      if (fault === 'after' && dies(calls)) throw new Crash('after it was sent')
+      // A node that took it and says that it did not.
+      if (fault === 'unknown') return { kind: 'refused', reason: 'txn-mempool-conflict' }
+      return fault === 'not found' ? { kind: 'lacks_inputs' } : verdict
+    },
+  })
+  return unlessCrashed(() => world.courier(wrap).pass())
+}
+
+/** What happens in one step of a history. */
+function step(random: Random, payouts: readonly Payout[]): Promise<unknown> {
+  switch (random.below(10)) {
+    case 0:
+    case 1:
+    case 2:
+      return signerTurn(random)
+    case 3:
+    case 4:
+    case 5:
+      return courierTurn(random)
+    case 6:
+      return money.mine(1 + random.below(2))
+    case 7:
+      return money.sandbox.client.reorganise(1 + random.below(2))
+    case 8:
+      return forget(random.pick(payouts))
+    default:
+      world.now = new Date(world.now.getTime() + random.below(40) * 60_000)
+      return world.database.owner.query(
+        'update network_fee set milli_per_vbyte = $2, updated_at = $3 where network = $1',
+        [world.network, 1_000 + random.below(6_000), world.now],
+      )
+  }
+}
+
+/** The database is set back to before this payout was signed, unless its money is booked out already. */
+async function forget(payout: Payout): Promise<void> {
+  const { owner } = world.database
+  const { rowCount } = await owner.query(
+    `update payout set status = 'approved', txid = null, submitted_at = null, network_fee = $2, event_count = 2
+     where id = $1 and status in ('approved', 'submitted')`,
+    [payout.id, payout.networkFee],
+  )
+  if (rowCount === 0) return
+  for (const table of ['payout_change', 'payout_input', 'payout_transaction']) {
+    await owner.query(`delete from ${table} where payout_id = $1`, [payout.id])
+  }
+  await owner.query(
+    'delete from event_awaiting where event_id in (select id from event where resource_id = $1 and sequence > 2)',
+    [payout.id],
+  )
+  await owner.query('delete from event where resource_id = $1 and sequence > 2', [payout.id])
+}
+
+/** Everybody comes back and does their work until nothing is left to do. */
+async function settle(tenant: Tenant, payouts: readonly Payout[]): Promise<Payout[]> {
+  for (let round = 0; round < 12; round++) {
+    await world.sign()
+    await world.courier().pass()
+    await money.mine(1)
+    await world.courier().pass()
+    const now = await Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
+    if (now.every(({ status }) => status === 'confirmed')) return now
+  }
+  return Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
+}
+
+test(
+  `${RUNS} histories of crashes at every step, wrong answers, reorganisations and databases set back: every payout is paid exactly once, and ledger, coins and chain agree (seeds from ${FIRST_SEED})`,
+  async () => {
+    for (let run = 0; run < RUNS; run++) {
+      const seed = FIRST_SEED + run
+      const random = seededRandom(seed)
+      const about = `seed ${seed}`
+      const coins = Array.from({ length: 1 + random.below(4) }, () => LTC / BigInt(1 + random.below(5)))
+      const height = Number(await world.rpc.callRaw('getblockcount', []))
+      const tenant = await world.openShop(coins)
+      // Deep enough that no history here takes the deposits away.
+      await money.mine(30)
+      await world.courier().pass()
+      const total = coins.reduce((sum, amount) => sum + amount, 0n)
+      const amounts = random.chance(0.5) ? [total / 2n] : [total / 3n, total / 4n]
+      const payouts: Payout[] = []
+      for (const amount of amounts) {
+        payouts.push(await world.payout(tenant, `0.${amount.toString().padStart(8, '0')}`))
+      }
+      for (let count = 0; count < STEPS_MAX; count++) await step(random, payouts)
+      const done = await settle(tenant, payouts)
+      for (const payout of done) {
+        expect(payout.status, about).toBe('confirmed')
+        expect(await world.paidTo(payout.destination, height), about).toEqual([
+          payout.amount - payout.networkFee,
+        ])
+        expect(await world.eventsOf(payout.id), about).toEqual([
+          'requested',
+          'approved',
+          'submitted',
+          'confirmed',
+        ])
+      }
+      const { available = 0n, reserved } = await world.balances(tenant)
+      expect(reserved, about).toBe(0n)
+      expect(available, about).toBe(total - amounts.reduce((sum, amount) => sum + amount, 0n))
+      expect(await world.coinsOnChain(tenant), about).toBe(available)
+    }
+  },
+  RUNS * 20_000,
+)
