@@ -8,6 +8,7 @@ import { auditInvoices } from './audit-invoices.ts'
 import { EVENT_CHECKS } from './event-checks.ts'
 import { INVOICE_CHECKS } from './invoice-checks.ts'
 import { LEDGER_CHECKS } from './ledger-checks.ts'
+import { PAYOUT_CHECKS } from './payout-checks.ts'
 
 /** What is listed of one check; more of the same says nothing new. */
 const FINDINGS_MAX = 100
@@ -42,7 +43,12 @@ export async function runAudit(pool: Pool, nodes: readonly ChainNode[]): Promise
 
 async function checkDatabase(tx: Tx): Promise<CheckResult[]> {
   const results: CheckResult[] = []
-  for (const { name, rule, sql } of [...LEDGER_CHECKS, ...INVOICE_CHECKS, ...EVENT_CHECKS]) {
+  for (const { name, rule, sql } of [
+    ...LEDGER_CHECKS,
+    ...PAYOUT_CHECKS,
+    ...INVOICE_CHECKS,
+    ...EVENT_CHECKS,
+  ]) {
     results.push({ name, rule, findings: await findDisagreements(tx, sql, FINDINGS_MAX), notChecked: null })
   }
   results.push({

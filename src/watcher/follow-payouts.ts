@@ -27,7 +27,7 @@ export type PayoutChain = {
   isUnspent(txid: string, outputIndex: number): Promise<boolean>
   find(
     sought: readonly SoughtTransaction[],
-  ): Promise<{ readonly found: ReadonlyMap<string, FoundBlock>; readonly complete: boolean }>
+  ): Promise<{ readonly found: ReadonlyMap<string, FoundBlock>; readonly unread: ReadonlySet<string> }>
 }
 
 export type PayoutFollower = {
@@ -73,10 +73,10 @@ export class PayoutCourier {
     const sought = followed.flatMap(({ transactions }) =>
       transactions.map(({ txid, fromHeight }) => ({ txid, fromHeight })),
     )
-    const { found, complete } = await this.#parts.chain.find(sought)
+    const { found, unread } = await this.#parts.chain.find(sought)
     const depth = await this.#depth()
     for (const one of followed)
-      await this.#attempt(one.payout, () => this.#carry(one, { found, complete, depth }))
+      await this.#attempt(one.payout, () => this.#carry(one, { found, unread, depth }))
   }
 
   /** One payout whose rows contradict each other must not hold up the others. */
@@ -105,7 +105,7 @@ export class PayoutCourier {
   async #load(): Promise<Followed[]> {
     const { pool, network, clock } = this.#parts
     const since = new Date(clock().getTime() - LOOKED_AFTER_MS)
-    const payouts = (await listLatelyConfirmed(pool, network, since, PASS_MAX)).map(({ payout }) => payout)
+    const payouts: Payout[] = []
     let after = ''
     while (payouts.length < PASS_MAX) {
       const page = await listPayoutsUnderWay(pool, network, { after, limit: PAGE })
@@ -114,6 +114,8 @@ export class PayoutCourier {
       if (last === undefined || page.length < PAGE) break
       after = last.payout.id
     }
+    // They come after what is under way: reading for them must not hold that up.
+    payouts.push(...(await listLatelyConfirmed(pool, network, since, PASS_MAX)).map(({ payout }) => payout))
     const followed: Followed[] = []
     for (const payout of payouts) {
       const transactions = await listPayoutTransactions(pool, tenantOf(payout), payout.id)
@@ -140,7 +142,7 @@ export class PayoutCourier {
 
   async #carry(
     { payout, transactions }: Followed,
-    chain: { found: ReadonlyMap<string, FoundBlock>; complete: boolean; depth: number },
+    chain: { found: ReadonlyMap<string, FoundBlock>; unread: ReadonlySet<string>; depth: number },
   ): Promise<void> {
     const inBlock = transactions.find(({ txid }) => chain.found.has(txid))
     if (inBlock !== undefined) {
@@ -150,7 +152,7 @@ export class PayoutCourier {
       await this.#tell(payout, { kind, carrier: inBlock })
       return
     }
-    if (!chain.complete) return
+    if (transactions.some(({ txid }) => chain.unread.has(txid))) return
     // The newest pays the most; an older one is offered only where no node takes the newer.
     for (const transaction of [...transactions].reverse()) {
       const verdict = await this.#parts.chain.broadcast(transaction.raw)
@@ -180,7 +182,7 @@ export class PayoutCourier {
     }
     // The chain may have moved meanwhile, and one of ours be in it.
     const again = await chain.find(transactions.map(({ txid, fromHeight }) => ({ txid, fromHeight })))
-    if (!isSpent || again.found.size > 0 || !again.complete) {
+    if (!isSpent || again.found.size > 0 || again.unread.size > 0) {
       this.#spentSince.delete(payout.id)
       return
     }

@@ -213,3 +213,35 @@ test('coins that a forgotten payout spends are given to no other', async () => {
   expect(rows).toHaveLength(1)
   expect(inputsOf(next.id).filter((txid) => inputsOf(forgotten.id).includes(txid))).toEqual([])
 })
+
+test('a payout is dead only when something else spent its coin and lies deep enough; then its money comes back and its other coins are free', async () => {
+  const tenant = await world.openShop([LTC, LTC / 2n])
+  const payout = await world.payout(tenant, '1.2')
+  await world.sign()
+  const courier = world.courier((chain) => ({
+    feeRate: () => chain.feeRate(),
+    tipHeight: () => chain.tipHeight(),
+    find: (sought) => chain.find(sought),
+    broadcast: async () => ({ kind: 'lacks_inputs' }),
+    // Of the two coins one was spent by somebody who has the seed, too.
+    isUnspent: async (txid, index) => {
+      const { rows } = await world.database.owner.query<{ amount: bigint }>(
+        'select amount from transfer where txid = $1 and output_index = $2',
+        [txid, index],
+      )
+      return rows[0]?.amount !== LTC
+    },
+  }))
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  await world.money.mine(1)
+  await courier.pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'input_spent_elsewhere',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: (LTC * 3n) / 2n, reserved: 0n })
+  expect(await world.coinsOnChain(tenant)).toBe(LTC / 2n)
+})

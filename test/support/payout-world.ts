@@ -10,6 +10,7 @@ import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
 import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { utxoParametersOf } from '../../src/core/chain/utxo-parameters.ts'
+import { formatCoinAmount } from '../../src/core/money.ts'
 import { readPaymentRules } from '../../src/core/payment-rules.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { insertLedgerTransfer, loadBalances } from '../../src/db/queries/ledger.ts'
@@ -110,27 +111,61 @@ export class PayoutWorld {
   }
 
   async deposit(tenant: Tenant, amounts: readonly bigint[]): Promise<void> {
-    const { owner } = this.database
-    const xpub = this.#accounts.derived.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
-    const programAt = receivePrograms(xpub)
     for (const amount of amounts) {
-      const { rows } = await owner.query<{ next: number }>(
-        'select next_index + 1 as next from account_key where keyspace = $1',
-        [this.network],
-      )
-      const program = Buffer.from(programAt(rows[0]?.next ?? 0))
-      const address = encodeAddress(this.parameters.hrp, program)
-      const invoice = await seedInvoice(
-        this.database,
-        tenant,
-        { asset: this.asset, amount, address },
-        program,
-      )
-      const { txid, hex } = await this.money.pay(address, amount)
-      const script = Buffer.from(outputScriptOf(address, this.money.chain, this.parameters)?.script ?? [])
-      const output = outputsOf(hex).findIndex((one) => script.equals(one.script))
-      await this.#record(tenant, { invoiceId: invoice.id, txid, output, amount })
+      const opened = await this.#openInvoice(tenant, amount)
+      const { hex } = await this.money.pay(opened.address, amount)
+      await this.#recordAll(tenant, [opened], amount, hex)
     }
+    await this.#mineDeposits(tenant)
+  }
+
+  /** So many deposits of one amount in one transaction, which `pay` makes of its outputs and gives in hex. */
+  async depositMany(
+    tenant: Tenant,
+    count: number,
+    amount: bigint,
+    pay: (outputs: readonly { readonly [address: string]: string }[]) => Promise<string>,
+  ): Promise<void> {
+    const opened: { invoiceId: string; address: string }[] = []
+    for (let made = 0; made < count; made++) opened.push(await this.#openInvoice(tenant, amount))
+    const hex = await pay(opened.map(({ address }) => ({ [address]: formatCoinAmount(amount, 8) })))
+    await this.#recordAll(tenant, opened, amount, hex)
+    await this.#mineDeposits(tenant)
+  }
+
+  async #recordAll(
+    tenant: Tenant,
+    opened: readonly { readonly invoiceId: string; readonly address: string }[],
+    amount: bigint,
+    hex: string,
+  ): Promise<void> {
+    const transaction = Transaction.fromRaw(Buffer.from(hex, 'hex'), ANY_TRANSACTION)
+    const scripts = Array.from({ length: transaction.outputsLength }, (_, index) =>
+      Buffer.from(transaction.getOutput(index).script ?? []).toString('hex'),
+    )
+    for (const { invoiceId, address } of opened) {
+      const script = outputScriptOf(address, this.money.chain, this.parameters)?.script ?? []
+      const output = scripts.indexOf(Buffer.from(script).toString('hex'))
+      await this.#record(tenant, { invoiceId, txid: transaction.id, output, amount })
+    }
+  }
+
+  /** An invoice at the next address of the account. */
+  async #openInvoice(tenant: Tenant, amount: bigint): Promise<{ invoiceId: string; address: string }> {
+    const { rows } = await this.database.owner.query<{ next: number }>(
+      'select next_index + 1 as next from account_key where keyspace = $1',
+      [this.network],
+    )
+    const xpub = this.#accounts.derived.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
+    const program = Buffer.from(receivePrograms(xpub)(rows[0]?.next ?? 0))
+    const address = encodeAddress(this.parameters.hrp, program)
+    const changes = { asset: this.asset, amount, address }
+    const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)
+    return { invoiceId, address }
+  }
+
+  async #mineDeposits(tenant: Tenant): Promise<void> {
+    const { owner } = this.database
     await this.money.mine(1)
     const height = await this.rpc.callRaw('getblockcount', [])
     await owner.query(
@@ -193,7 +228,7 @@ export class PayoutWorld {
         now: this.now,
       }),
     )
-    if (requested.kind !== 'requested') throw new Error(JSON.stringify(requested, (_, v) => String(v)))
+    if (requested.kind !== 'requested') throw new Error(requested.kind)
     return requested.payout
   }
 
@@ -287,13 +322,4 @@ export class PayoutWorld {
   }
 }
 
-function outputsOf(hex: string): { readonly script: Uint8Array }[] {
-  const transaction = Transaction.fromRaw(Buffer.from(hex, 'hex'), {
-    allowUnknownOutputs: true,
-    allowUnknownInputs: true,
-    disableScriptCheck: true,
-  })
-  return Array.from({ length: transaction.outputsLength }, (_, index) => ({
-    script: transaction.getOutput(index).script ?? new Uint8Array(),
-  }))
-}
+const ANY_TRANSACTION = { allowUnknownOutputs: true, allowUnknownInputs: true, disableScriptCheck: true }

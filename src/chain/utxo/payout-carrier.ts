@@ -95,16 +95,16 @@ export class PayoutCarrier {
 
   /**
    * The blocks of the node's best chain in which these transactions stand, of each transaction that stands in one.
-   * `complete` is false where more blocks are to be read: then what is missing proves nothing.
+   * Of those in `unread` more blocks are to be read: that they were not found proves nothing.
    */
   async find(
     sought: readonly SoughtTransaction[],
-  ): Promise<{ readonly found: ReadonlyMap<string, FoundBlock>; readonly complete: boolean }> {
+  ): Promise<{ readonly found: ReadonlyMap<string, FoundBlock>; readonly unread: ReadonlySet<string> }> {
     const tip = await this.tipHeight()
     const look = new Look(this.#rpc, tip)
     if (this.#anchors.size > ANCHORS_MAX) this.#anchors.clear()
     const found = new Map<string, FoundBlock>()
-    let complete = true
+    const unread = new Set<string>()
     for (const { txid, fromHeight } of sought) {
       const known = this.#anchors.get(txid)
       const isGood = known !== undefined && (await look.hashAt(known.height)) === known.hash
@@ -113,7 +113,7 @@ export class PayoutCarrier {
         if (height > tip) break
         const block = await look.blockAt(height)
         if (block === null) {
-          complete = false
+          unread.add(txid)
           break
         }
         anchor = { height, hash: block.hash, isFound: block.txids.has(txid) }
@@ -124,7 +124,7 @@ export class PayoutCarrier {
         found.set(txid, { height: anchor.height, confirmations: tip - anchor.height + 1 })
       }
     }
-    return { found, complete }
+    return { found, unread }
   }
 }
 

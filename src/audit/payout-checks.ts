@@ -1,0 +1,68 @@
+import type { AuditCheck } from './audit-check.ts'
+
+/** Payouts against the ledger, their approvals and their transactions. */
+export const PAYOUT_CHECKS: readonly AuditCheck[] = [
+  {
+    name: 'reserved_is_open_payouts',
+    rule: 'what is set aside in the ledger is the sum of the payouts under way',
+    sql: `select merchant_id, asset || ' reserved' as subject,
+        'the ledger says ' || coalesce(b.balance, 0) || ' and the payouts ' || coalesce(p.total, 0) as detail
+      from (select merchant_id, livemode, asset, balance from ledger_balance where account = 'reserved') b
+      full join (
+        select merchant_id, livemode, asset, sum(amount) as total from payout
+        where status in ('requested', 'approved', 'submitted') group by merchant_id, livemode, asset
+      ) p using (merchant_id, livemode, asset)
+      where coalesce(b.balance, 0) <> coalesce(p.total, 0)`,
+  },
+  {
+    name: 'payout_has_its_postings',
+    rule: 'every payout was set aside once, and went out or came back once, whole',
+    sql: `select p.merchant_id, p.id as subject, p.status || ', with ' || coalesce(string_agg(l.kind, ', '), 'nothing') || ' in the ledger' as detail
+      from payout p left join lateral (
+        select t.kind, e.amount from ledger_transfer t join ledger_entry e
+          on e.merchant_id = t.merchant_id and e.transfer_id = t.id and e.account = 'reserved' and e.asset = p.asset
+        where t.merchant_id = p.merchant_id and t.payout_id = p.id
+          and t.id in ('payout:' || p.id || ':reserve', 'payout:' || p.id || ':return', 'payout:' || p.id || ':sent', 'payout:' || p.id || ':fee')
+      ) l on true
+      group by p.merchant_id, p.id, p.status, p.amount, p.network_fee
+      having coalesce(sum(l.amount) filter (where l.kind = 'payout'), 0) <> p.amount
+        or coalesce(-sum(l.amount) filter (where l.kind = 'payout_return'), 0) <> case when p.status in ('rejected', 'failed') then p.amount else 0 end
+        or coalesce(-sum(l.amount) filter (where l.kind = 'payout_sent'), 0) <> case when p.status = 'confirmed' then p.amount - p.network_fee else 0 end
+        or coalesce(-sum(l.amount) filter (where l.kind = 'network_fee'), 0) <> case when p.status = 'confirmed' then p.network_fee else 0 end`,
+  },
+  {
+    name: 'payout_posting_has_its_payout',
+    rule: 'every ledger transfer of a payout stands for a payout',
+    sql: `select l.merchant_id, l.id as subject, 'no payout of this id is known' as detail from ledger_transfer l
+      where l.kind in ('payout', 'payout_return', 'payout_sent', 'network_fee') and not exists (
+        select from payout p where p.merchant_id = l.merchant_id and p.id = l.payout_id and p.livemode = l.livemode)`,
+  },
+  {
+    name: 'payout_was_approved',
+    rule: 'every payout that was signed, submitted or confirmed has an approval by whom it names',
+    sql: `select p.merchant_id, p.id as subject, 'is ' || p.status || ' without its approval' as detail from payout p
+      where (p.status in ('approved', 'submitted', 'confirmed')
+          or exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id))
+        and not exists (select from payout_approval a where a.merchant_id = p.merchant_id and a.payout_id = p.id
+          and a.approver = p.approved_by)`,
+  },
+  {
+    name: 'payout_is_carried_once',
+    rule: 'every submitted or confirmed payout is carried by one of its own signed transactions, within the approved fee',
+    sql: `select p.merchant_id, p.id as subject, 'is ' || p.status || ' by ' || coalesce(p.txid, 'nothing') || ', which is none of its own' as detail
+      from payout p where p.status in ('submitted', 'confirmed') and not exists (
+        select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id and t.txid = p.txid
+          and t.network = p.network and t.network_fee = p.network_fee and t.network_fee <= p.network_fee_max)`,
+  },
+  {
+    name: 'payout_spends_own_coins',
+    rule: 'every coin that a payout spends is a deposit or change of its own merchant',
+    sql: `select i.merchant_id, i.payout_id as subject, 'spends ' || i.txid || ':' || i.output_index || ', which is not known' as detail
+      from payout_input i where not exists (
+          select from transfer t where t.merchant_id = i.merchant_id and t.network = i.network and t.txid = i.txid
+            and t.output_index = i.output_index and t.livemode = i.livemode)
+        and not exists (
+          select from payout_change c where c.merchant_id = i.merchant_id and c.network = i.network and c.txid = i.txid
+            and c.output_index = i.output_index and c.livemode = i.livemode)`,
+  },
+]

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PAYOUT_CHECKS } from '../../src/audit/payout-checks.ts'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
+import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { PayoutWorld } from '../support/payout-world.ts'
+import { startSandboxMoney } from '../support/sandbox-money.ts'
+
+const LTC = 100_000_000n
+let money: Awaited<ReturnType<typeof startSandboxMoney>>
+let world: PayoutWorld
+let tenant: Tenant
+let confirmed: Payout
+let open: Payout
+beforeAll(async () => {
+  money = await startSandboxMoney()
+  world = await PayoutWorld.open(money)
+  tenant = await world.openShop([LTC, LTC, LTC])
+  confirmed = await world.payout(tenant, '0.5')
+  const rejected = await world.request(tenant, '0.1')
+  const failed = await world.payout(tenant, '0.2')
+  await world.database.owner.query('update payout set destination = destination || $2 where id = $1', [
+    failed.id,
+    'x',
+  ])
+  await world.sign()
+  const courier = world.courier()
+  await courier.pass()
+  await world.money.mine(1)
+  await courier.pass()
+  const { decidePayout } = await import('../../src/flows/decide-payout.ts')
+  const { keyring } = await import('../support/payout-world.ts')
+  const deps = { pool: world.database.pools.api, clock: () => world.now, keyring }
+  await decidePayout(deps, {
+    tenant,
+    payoutId: rejected.id,
+    decision: 'reject',
+    by: 'key_b',
+    requestId: 'req_test',
+  })
+  open = await world.payout(tenant, '0.3')
+  await world.sign()
+})
+afterAll(async () => {
+  await world?.close()
+  await money?.remove()
+})
+
+const ours = new Set(PAYOUT_CHECKS.map(({ name }) => name))
+async function broken(): Promise<string[]> {
+  const results = await runAudit(world.database.owner, [])
+  return results.filter(({ name, findings }) => ours.has(name) && findings.length > 0).map(({ name }) => name)
+}
+
+test('payouts of every ending leave nothing to find', async () => {
+  expect((await world.load(tenant, confirmed.id)).status).toBe('confirmed')
+  expect(await broken()).toEqual([])
+})
+
+/** What is broken, and how it is mended again. */
+const BREAKS: readonly (readonly [string, () => string, () => string])[] = [
+  [
+    'reserved_is_open_payouts',
+    () => `update payout set amount = amount + 1 where id = '${open.id}'`,
+    () => `update payout set amount = amount - 1 where id = '${open.id}'`,
+  ],
+  [
+    'payout_has_its_postings',
+    () => `update payout set status = 'requested' where id = '${confirmed.id}'`,
+    () => `update payout set status = 'confirmed' where id = '${confirmed.id}'`,
+  ],
+  [
+    'payout_was_approved',
+    () => `update payout_approval set approver = 'nobody' where payout_id = '${confirmed.id}'`,
+    () => `update payout_approval set approver = 'key_b' where payout_id = '${confirmed.id}'`,
+  ],
+  [
+    'payout_is_carried_once',
+    () => `update payout_transaction set txid = repeat('e', 64) || txid where payout_id = '${confirmed.id}'`,
+    () => `update payout_transaction set txid = substr(txid, 65) where payout_id = '${confirmed.id}'`,
+  ],
+  [
+    'payout_spends_own_coins',
+    () => `update payout_input set output_index = output_index + 1000 where payout_id = '${open.id}'`,
+    () => `update payout_input set output_index = output_index - 1000 where payout_id = '${open.id}'`,
+  ],
+]
+
+test.each(BREAKS)('%s finds what breaks it', async (name, breakIt, mendIt) => {
+  await world.database.owner.query(breakIt())
+  expect(await broken()).toContain(name)
+  await world.database.owner.query(mendIt())
+  expect(await broken()).toEqual([])
+})
+
+test('payout_posting_has_its_payout finds a posting for no payout', async () => {
+  await withTransaction(world.database.owner, tenant, (tx) =>
+    insertLedgerTransfer(tx, tenant, {
+      id: 'payout:po_nobody:sent',
+      kind: 'payout_sent',
+      invoiceId: null,
+      paymentId: null,
+      payoutId: 'po_nobody',
+      asset: 'LTC',
+      from: 'available',
+      to: 'chain',
+      amount: 1n,
+      usdCents: null,
+      createdAt: world.now,
+    }),
+  )
+  expect(await broken()).toContain('payout_posting_has_its_payout')
+})

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { formatCoinAmount } from '../../src/core/money.ts'
+import type { PayoutChain } from '../../src/watcher/follow-payouts.ts'
+import { startNode, type TestNode } from '../support/litecoind.ts'
+import { PayoutWorld } from '../support/payout-world.ts'
+
+const COIN = 100_000_000n
+const MANY = 500
+/** The promise is three seconds; a machine that runs other tests beside gets five times that. */
+const SIGNED_MS_MAX = 15_000
+
+describe.each(['bitcoin', 'litecoin'] as const)('on a real node of %s', (chain) => {
+  let node: TestNode
+  let world: PayoutWorld
+  beforeAll(async () => {
+    node = await startNode(chain, { blocks: 130 })
+    world = await PayoutWorld.open({
+      chain,
+      rpcUrl: node.rpcUrl,
+      pay: async (address, amount) => {
+        const txid = await node.pay(address, formatCoinAmount(amount, 8))
+        return { txid, hex: await node.rpc<string>('getrawtransaction', [txid]) }
+      },
+      mine: (blocks) => node.mine(blocks),
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await world?.close()
+    await node?.remove()
+  })
+
+  const paidBy = async (txid: string | null, address: string): Promise<bigint> => {
+    type Decoded = { vout: { value: number; scriptPubKey: { hex: string } }[] }
+    const { rows } = await world.database.owner.query<{ raw: Buffer }>(
+      'select raw from payout_transaction where txid = $1',
+      [txid],
+    )
+    const decoded = await node.rpc<Decoded>('decoderawtransaction', [rows[0]?.raw.toString('hex')])
+    const { scriptPubKey } = await node.rpc<{ scriptPubKey: string }>('validateaddress', [address])
+    const output = decoded.vout.find((one) => one.scriptPubKey.hex === scriptPubKey)
+    return BigInt(Math.round((output?.value ?? 0) * Number(COIN)))
+  }
+
+  test('several coins are paid to the node’s own wallet, which sees exactly what the payout says', async () => {
+    const tenant = await world.openShop([COIN, COIN / 2n, COIN / 4n])
+    const address = await node.newAddress()
+    const payout = await world.payout(tenant, '1.6', address)
+    await world.sign()
+    const courier = world.courier()
+    await courier.pass()
+    const sent = await world.load(tenant, payout.id)
+    expect(sent.status).toBe('submitted')
+    type Entry = { vsize: number; fees: { base: number }; 'bip125-replaceable': boolean }
+    const entry = await node.rpc<Entry>('getmempoolentry', [sent.txid])
+    expect(BigInt(Math.round(entry.fees.base * Number(COIN)))).toBe(sent.networkFee)
+    expect(sent.networkFee).toBeGreaterThanOrEqual(BigInt(entry.vsize))
+    expect(entry['bip125-replaceable']).toBe(true)
+    await node.mine(1)
+    await courier.pass()
+    const done = await world.load(tenant, payout.id)
+    expect(done.status).toBe('confirmed')
+    expect(await paidBy(done.txid, address)).toBe(done.amount - done.networkFee)
+    const received = await node.rpc<number>('getreceivedbyaddress', [address, 1])
+    expect(BigInt(Math.round(received * Number(COIN)))).toBe(done.amount - done.networkFee)
+    const { available } = await world.balances(tenant)
+    expect(await world.coinsOnChain(tenant)).toBe(available)
+  })
+
+  test('a node takes the replacement in the place of the original, and only that one happens', async () => {
+    const tenant = await world.openShop([COIN])
+    const payout = await world.payout(tenant, '0.5')
+    await world.sign()
+    const courier = world.courier()
+    await courier.pass()
+    const first = await world.load(tenant, payout.id)
+    world.now = new Date(world.now.getTime() + 31 * 60_000)
+    await courier.pass()
+    await world.database.owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [
+      world.network,
+    ])
+    await world.sign()
+    await courier.pass()
+    const mempool = await node.rpc<string[]>('getrawmempool')
+    const second = await world.load(tenant, payout.id)
+    expect(second.txid).not.toBe(first.txid)
+    expect([mempool.includes(String(first.txid)), mempool.includes(String(second.txid))]).toEqual([
+      false,
+      true,
+    ])
+    await node.mine(1)
+    await courier.pass()
+    expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second.txid })
+  })
+
+  test('a payout that a reorganisation took out of its block goes in again by the same bytes', async () => {
+    const tenant = await world.openShop([COIN])
+    await node.mine(5)
+    const payout = await world.payout(tenant, '0.5')
+    await world.sign()
+    const courier = world.courier()
+    await courier.pass()
+    await node.mine(1)
+    await courier.pass()
+    await node.reorganise(1, 'waiting')
+    await courier.pass()
+    await node.mine(1)
+    await courier.pass()
+    const done = await world.load(tenant, payout.id)
+    expect(done.status).toBe('confirmed')
+    const { available } = await world.balances(tenant)
+    expect(await world.coinsOnChain(tenant)).toBe(available)
+  }, 60_000)
+
+  test('the node that has the transaction in a block already says so, and that is success', async () => {
+    const tenant = await world.openShop([COIN])
+    const payout = await world.payout(tenant, '0.5')
+    await world.sign()
+    const { rows } = await world.database.owner.query<{ raw: Buffer }>(
+      'select raw from payout_transaction where payout_id = $1',
+      [payout.id],
+    )
+    await node.rpc('sendrawtransaction', [rows[0]?.raw.toString('hex')])
+    await node.mine(1)
+    await world
+      .courier((chain) => ({ ...bound(chain), find: async () => ({ found: new Map(), unread: new Set() }) }))
+      .pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+    await world.courier().pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+    expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
+  })
+
+  test(`${MANY} coins are built and signed in one transaction in time, and the node takes it`, async () => {
+    const tenant = await world.openShop([])
+    await world.depositMany(tenant, MANY, 100_000n, async (outputs) => {
+      const { txid } = await node.payMany(outputs)
+      return node.rpc<string>('getrawtransaction', [txid])
+    })
+    const payout = await world.payout(tenant, formatCoinAmount(100_000n * BigInt(MANY), 8))
+    const beganAt = performance.now()
+    await world.sign()
+    const durationMs = performance.now() - beganAt
+    process.stdout.write(`${chain}: ${MANY} inputs in ${Math.round(durationMs)} ms\n`)
+    expect(durationMs).toBeLessThan(SIGNED_MS_MAX)
+    const courier = world.courier()
+    await courier.pass()
+    await node.mine(1)
+    await courier.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  }, 120_000)
+})
+
+/** A chain's methods, to be spread into another. */
+const bound = (chain: PayoutChain): PayoutChain => ({
+  feeRate: () => chain.feeRate(),
+  broadcast: (raw) => chain.broadcast(raw),
+  tipHeight: () => chain.tipHeight(),
+  isUnspent: (txid, index) => chain.isUnspent(txid, index),
+  find: (sought) => chain.find(sought),
+})
