@@ -66,8 +66,10 @@ async function passwordGuessed(ctx: Context): Promise<string | null> {
   if (ctx.path === '/sign-up/email') return null
   if (ctx.path === '/sign-in/email') return typeof email === 'string' ? passwordSubject(email) : null
   if (password === undefined && currentPassword === undefined) return null
+  if (ctx.path === '/sign-up/email') return null
   const session = await getSessionFromCtx(ctx)
-  return session === null ? null : passwordSubject(session.user.email)
+  if (session === null) throw nobody()
+  return passwordSubject(session.user.email)
 }
 
 async function countPasswordGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
@@ -90,7 +92,8 @@ async function forgetPasswordGuesses({ pool }: GuardDeps, ctx: Context): Promise
 async function countCodeGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
   const userId = await personOf(ctx)
   const code: unknown = ctx.body?.code
-  if (userId === null || typeof code !== 'string') return
+  if (userId === null) throw nobody()
+  if (typeof code !== 'string') return
   const now = clock()
   const isCounted = await takeGuess(pool, {
     subject: codeSubject(userId),
@@ -121,7 +124,7 @@ async function personOf(ctx: Context): Promise<string | null> {
 
 async function requireFreshSecondFactor({ clock }: GuardDeps, ctx: Context): Promise<void> {
   const found = await getSessionFromCtx(ctx)
-  if (found === null) return
+  if (found === null) throw nobody()
   const { user, session } = found
   const hasSecondFactor = user['twoFactorEnabled'] === true || (await hasPasskey(ctx, user.id))
   if (PASSKEY_MAKING_PATHS.has(ctx.path)) {
@@ -140,6 +143,13 @@ async function requireFreshSecondFactor({ clock }: GuardDeps, ctx: Context): Pro
     message: 'Prove your second factor again, then repeat this.',
   })
 }
+
+/**
+ * The library takes a database that does not answer for nobody being signed in, and may find somebody a moment
+ * later: a request whose caller is not known here goes no further.
+ */
+const nobody = (): APIError =>
+  new APIError('UNAUTHORIZED', { code: 'SIGN_IN', message: 'Sign in, then try again.' })
 
 const emailUnverified = (): APIError =>
   new APIError('FORBIDDEN', {
