@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp, until } from '../support/app.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
@@ -53,4 +56,34 @@ test('what two buyers paid on the sandbox chain is paid out over the API, by the
     'payout.confirmed',
   ])
   expect(data[0].data).toEqual(confirmed)
+}, 240_000)
+
+test('a payout is paid once, however often the whole program is killed between its approval and its confirmation', async () => {
+  const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset: 'LTC' })
+  await ask('POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
+  await until(60_000, async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid')
+  const { available } = await litecoin()
+  const destination = await ask('POST', '/payout-destinations', {
+    asset: 'LTC',
+    address: randomLitecoinAddress('regtest'),
+    name: 'Treasury',
+  })
+  const payout = await ask('POST', '/payouts', { destination_id: destination.id, amount: available })
+  await ask('POST', `/payouts/${payout.id}/approve`)
+  for (const afterMs of [300, 900]) {
+    await pause(afterMs)
+    await app.kill()
+    app = await startApp({ dataDir: folder.dataDir })
+  }
+  await until(60_000, async () => (await ask('GET', `/payouts/${payout.id}`)).status === 'confirmed')
+  const journal = await readFile(join(folder.dataDir, 'signer', 'payouts.jsonl'), 'utf8')
+  expect(journal.split('\n').filter((line) => line.includes(payout.id))).toHaveLength(1)
+  expect(await litecoin()).toMatchObject({ available: '0', reserved: '0' })
+  const { data } = await ask('GET', `/events?resource_id=${payout.id}`)
+  expect(data.map((event: Json) => event.event_type).sort()).toEqual([
+    'payout.approved',
+    'payout.confirmed',
+    'payout.requested',
+    'payout.submitted',
+  ])
 }, 240_000)
