@@ -245,3 +245,24 @@ test('a payout is dead only when something else spent its coin and lies deep eno
   expect(await world.balances(tenant)).toMatchObject({ available: (LTC * 3n) / 2n, reserved: 0n })
   expect(await world.coinsOnChain(tenant)).toBe(LTC / 2n)
 })
+
+test('no process but the signer’s can write what is signed, and none can change an approval or what was approved', async () => {
+  const { pools } = world.database
+  const refused = (role: 'api' | 'watcher' | 'delivery' | 'signer', statement: string) =>
+    expect(pools[role].query(statement), `${role}: ${statement}`).rejects.toThrow(/permission denied/)
+  for (const role of ['api', 'watcher', 'delivery'] as const) {
+    for (const table of ['payout_transaction', 'payout_input', 'payout_change', 'payout_refusal']) {
+      await refused(role, `insert into ${table} default values`)
+      await refused(role, `update ${table} set livemode = true`)
+    }
+  }
+  for (const role of ['api', 'watcher', 'delivery', 'signer'] as const) {
+    await refused(role, 'update payout_approval set livemode = true')
+    await refused(role, 'delete from payout_approval')
+    await refused(role, 'update payout_approval_key set id = true')
+    await refused(role, 'delete from payout_transaction')
+  }
+  await refused('api', 'update payout set amount = 1')
+  await refused('api', `update payout set destination = ''`)
+  await refused('signer', `update payout set status = 'approved'`)
+})
