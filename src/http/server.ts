@@ -98,11 +98,11 @@ function settleAddress(incoming: IncomingMessage): void {
   const target = incoming.url ?? ''
   const path = /^https?:\/\/[^/]*(\/.*)$/.exec(target)?.[1] ?? target
   incoming.url = path.startsWith('/') ? path.replaceAll('\\', '%5C') : '/no-path'
-  if (incoming.url.includes(COUNTED)) tellClientAddress(incoming)
+  if (!UNCOUNTED.test(incoming.url)) tellClientAddress(incoming)
 }
 
-/** Only sign-in counts by address; no other request pays for finding it out. Dots in the path may stand around this part. */
-const COUNTED = '/auth/'
+/** The API counts by key: its requests, in the one spelling that leads there, do not pay for finding an address out. */
+const UNCOUNTED = /^\/api\/v1\/[0-9A-Za-z_/-]{1,200}(?:\?|$)/
 /** A proxy on this machine or its own network tells who called it; nobody else is believed. */
 const NEAR = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
 

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type Dashboard,
   emailOf,
+  letterLink,
   PASSWORD,
   signIn,
   startDashboard,
@@ -249,6 +250,10 @@ test('a passkey is added, and signs in', async () => {
       automaticPresenceSimulation: true,
     },
   })
+  // A passkey opens an account for good: only whoever reads its mail may add one.
+  await open(await letterLink(dashboard, emailOf('Di Keyholder'), 'verify-email'))
+  await press(page, 'Confirm my address')
+  await page.getByText('Your address is confirmed.').waitFor()
   await open('/settings/security')
   await page.getByLabel('Name of this device').fill('Laptop')
   await press(page, 'Add a passkey')

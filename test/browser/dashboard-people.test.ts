@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../support/app.ts'
-import { type Dashboard, emailOf, PASSWORD, signIn, startDashboard } from '../support/dashboard.ts'
+import {
+  type Dashboard,
+  emailOf,
+  letterLink,
+  PASSWORD,
+  signIn,
+  startDashboard,
+} from '../support/dashboard.ts'
 
-const LETTER_MS_MAX = 10_000
 const NEW_PASSWORD = 'another horse battery'
 
 let dashboard: Dashboard
@@ -11,24 +16,10 @@ beforeAll(async () => {
 })
 afterAll(() => dashboard?.close())
 
-/** The path of the last letter's link to that page; without a mail server letters stand in the log. */
-async function linkTo(email: string, page: string): Promise<string> {
-  const pattern = new RegExp(`${page}\\?[a-z]+=[\\w.%-]+`, 'g')
-  const found = () =>
-    dashboard.app
-      .stderr()
-      .split('\n')
-      .filter((line) => line.includes(email))
-      .flatMap((line) => line.match(pattern) ?? [])
-      .at(-1)
-  await until(LETTER_MS_MAX, () => found() !== undefined)
-  return `/${found()}`
-}
-
 test('an owner invites; the invited signs up, confirms the address, joins, is given another role and removed', async () => {
   const owner = await dashboard.signUp('Olga Owner')
   await owner.page.getByText('Confirm your e-mail address').waitFor()
-  await owner.open(await linkTo(emailOf('Olga Owner'), 'verify-email'))
+  await owner.open(await letterLink(dashboard, emailOf('Olga Owner'), 'verify-email'))
   await owner.page.getByRole('button', { name: 'Confirm my address' }).click()
   await owner.page.getByRole('button', { name: 'Go to the dashboard' }).click()
   await owner.page.getByRole('heading', { name: 'Home' }).waitFor()
@@ -42,7 +33,7 @@ test('an owner invites; the invited signs up, confirms the address, joins, is gi
   await owner.page.getByRole('heading', { name: 'Invited' }).waitFor()
 
   const member = await dashboard.visitor()
-  const invitation = await linkTo(emailOf('Max Member'), 'invitation')
+  const invitation = await letterLink(dashboard, emailOf('Max Member'), 'invitation')
   await member.open(invitation)
   await member.page.getByRole('link', { name: 'Sign up' }).click()
   expect(await member.page.getByLabel('Shop name').count()).toBe(0)
@@ -51,7 +42,7 @@ test('an owner invites; the invited signs up, confirms the address, joins, is gi
   await member.page.getByLabel('Password').fill(PASSWORD)
   await member.page.getByRole('button', { name: 'Sign up' }).click()
   await member.page.getByRole('heading', { name: 'Confirm your address first' }).waitFor()
-  await member.open(await linkTo(emailOf('Max Member'), 'verify-email'))
+  await member.open(await letterLink(dashboard, emailOf('Max Member'), 'verify-email'))
   await member.page.getByRole('button', { name: 'Confirm my address' }).click()
   await member.page.getByText('Your address is confirmed.').waitFor()
   await member.open(invitation)
@@ -80,7 +71,7 @@ test('a forgotten password is chosen anew by the letter, and every sign-in befor
   await other.page.getByLabel('E-mail').fill(emailOf('Rita Reset'))
   await other.page.getByRole('button', { name: 'Send the link' }).click()
   await other.page.getByText('a link is on its way').waitFor()
-  await other.open(await linkTo(emailOf('Rita Reset'), 'reset-password'))
+  await other.open(await letterLink(dashboard, emailOf('Rita Reset'), 'reset-password'))
   await other.page.getByLabel('New password').fill(NEW_PASSWORD)
   await other.page.getByRole('button', { name: 'Set the password' }).click()
   await other.page.getByRole('heading', { name: 'Your new password is set' }).waitFor()

@@ -1,17 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { insertOrganization } from '../../src/db/queries/people.ts'
-import { withSystemTransaction } from '../../src/db/transaction.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import { API_PREFIX, type Route } from '../../src/http/route.ts'
 import { ROUTES } from '../../src/http/routes.ts'
-import {
-  BASE_URL,
-  createTestApi,
-  START,
-  type TestAnswer,
-  type TestApi,
-  type TestMerchant,
-} from '../support/api.ts'
+import { BASE_URL, createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
 import {
   type ResourceKind,
   type Resources,
@@ -123,14 +114,9 @@ beforeAll(async () => {
     `insert into person (id, name, email, email_verified, created_at, updated_at) values ($1, 'P', 'p@example.com', true, now(), now())`,
     [personId],
   )
-  await withSystemTransaction(api.database.owner, (tx) =>
-    insertOrganization(tx, {
-      merchantId: merchant.id,
-      name: 'Shop',
-      memberId: 'm',
-      ownerId: personId,
-      now: START,
-    }),
+  await api.database.owner.query(
+    `insert into organization_member (id, organization_id, user_id, role, created_at) values ('m', $1, $2, 'owner', now())`,
+    [merchant.id, personId],
   )
   own = await seedResources(api, { merchantId: merchant.id, livemode: false })
 })

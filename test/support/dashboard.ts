@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { type App, makeDataDir, startApp } from './app.ts'
+import { type App, makeDataDir, startApp, until } from './app.ts'
 import { launchBrowser } from './browser.ts'
 import { createTestDatabase } from './database.ts'
 import { complaintsOf } from './page-checks.ts'
@@ -98,4 +98,20 @@ export async function signIn({ page, open }: Visitor, { email, password }: Login
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('heading', { name: 'Home' }).waitFor()
+}
+
+const LETTER_MS_MAX = 10_000
+
+/** The path of the last letter's link to that page; without a mail server letters stand in the log. */
+export async function letterLink(dashboard: Dashboard, email: string, page: string): Promise<string> {
+  const pattern = new RegExp(`${page}\\?[a-z]+=[\\w.%-]+`, 'g')
+  const found = () =>
+    dashboard.app
+      .stderr()
+      .split('\n')
+      .filter((line) => line.includes(email))
+      .flatMap((line) => line.match(pattern) ?? [])
+      .at(-1)
+  await until(LETTER_MS_MAX, () => found() !== undefined)
+  return `/${found()}`
 }
