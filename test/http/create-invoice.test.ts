@@ -16,7 +16,6 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     usd_amount: '49.9',
     asset: 'LTC',
     customer_email: 'buyer@example.com',
-    expiry_reading: null,
     external_reference: 'order 1',
     metadata: { z: 1, a: [null, true, 'x'], '2': {}, '1': 0.25 },
   })
@@ -58,6 +57,7 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     created_at: START.toISOString(),
     paid_at: null,
     cancelled_at: null,
+    expiry_reading: null,
     reopened_from: null,
     payments: [],
   })
