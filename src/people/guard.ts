@@ -126,7 +126,7 @@ async function requireFreshSecondFactor({ clock }: GuardDeps, ctx: Context): Pro
   const found = await getSessionFromCtx(ctx)
   if (found === null) throw nobody()
   const { user, session } = found
-  const hasSecondFactor = user['twoFactorEnabled'] === true || (await hasPasskey(ctx, user.id))
+  const hasSecondFactor = user.twoFactorEnabled === true || (await hasPasskey(ctx, user.id))
   if (PASSKEY_MAKING_PATHS.has(ctx.path)) {
     // A stranger can sign up with somebody's address; a passkey of theirs would outlive the owner's new password.
     if (!user.emailVerified) throw emailUnverified()
@@ -136,7 +136,7 @@ async function requireFreshSecondFactor({ clock }: GuardDeps, ctx: Context): Pro
   const makesManager =
     MANAGER_MAKING_PATHS.has(ctx.path) && (ctx.body?.role === 'admin' || ctx.body?.role === 'owner')
   if (!hasSecondFactor && !makesManager) return
-  const provedAt = session['secondFactorAt']
+  const provedAt = session.secondFactorAt
   if (provedAt instanceof Date && isFreshSecondFactor(provedAt.getTime(), clock().getTime())) return
   throw new APIError('FORBIDDEN', {
     code: 'SECOND_FACTOR_REQUIRED',
@@ -194,7 +194,7 @@ type Found = Awaited<ReturnType<typeof getSessionFromCtx>>
 async function replaceSession(ctx: Context, old: Found) {
   if (old === null) throw new Error('a second factor was proved by nobody')
   const fresh = await ctx.context.internalAdapter.createSession(old.user.id, false, {
-    activeOrganizationId: old.session['activeOrganizationId'],
+    activeOrganizationId: old.session.activeOrganizationId,
   })
   await setSessionCookie(ctx, { session: fresh, user: old.user })
   return fresh

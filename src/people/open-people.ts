@@ -125,7 +125,7 @@ export function openPeople(deps: PeopleDeps) {
       session: {
         create: {
           before: async (session) => {
-            if (typeof session['activeOrganizationId'] === 'string') return
+            if (typeof session.activeOrganizationId === 'string') return
             return {
               data: { ...session, activeOrganizationId: await findFirstMerchant(pool, session.userId) },
             }
