@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import { type DrivenNode, utxoDriver } from '../support/utxo-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
-import { describeUtxoNodes } from './utxo-nodes.ts'
 import { describeUtxoPayments } from './utxo-payments.ts'
 import { describeUtxoReorganisations } from './utxo-reorganisations.ts'
 
@@ -14,4 +13,3 @@ afterAll(() => watched.close())
 
 describe('payments in Litecoin', () => describeUtxoPayments(() => watched))
 describe('reorganisations of Litecoin', () => describeUtxoReorganisations(() => watched))
-describe('nodes of Litecoin', () => describeUtxoNodes(() => watched))

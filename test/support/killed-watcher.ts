@@ -63,7 +63,9 @@ export async function holdCheckpoints({ database }: WatchedChain): Promise<{
     for each row when (old.hash is distinct from new.hash) execute function held_checkpoint()`)
   const waiting = () =>
     client.query<{ pid: number }>(
-      `select pid from pg_locks where locktype = 'advisory' and objid = $1 and not granted`,
+      // The server's other databases belong to other test files, which hold checkpoints of their own.
+      `select pid from pg_locks where locktype = 'advisory' and objid = $1 and not granted
+         and database = (select oid from pg_database where datname = current_database())`,
       [LOCK],
     )
   return {
