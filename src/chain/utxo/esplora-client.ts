@@ -1,6 +1,7 @@
 import { type Dispatcher, Pool } from 'undici'
 import type { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
+import { basicAuthorization, explainConnection } from '../http-connection.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 30_000
@@ -42,12 +43,7 @@ export class EsploraClient {
     this.#where = parsed.host
     this.#setting = setting
     this.#base = parsed.pathname.replace(/\/+$/, '')
-    const user = decodeURIComponent(parsed.username)
-    const password = decodeURIComponent(parsed.password)
-    this.#authorization =
-      user === '' && password === ''
-        ? null
-        : `Basic ${Buffer.from(`${user}:${password}`, 'utf8').toString('base64')}`
+    this.#authorization = basicAuthorization(parsed)
     this.#pool = new Pool(parsed.origin, {
       connections: CONNECTIONS_MAX,
       connect: { timeout: CONNECT_TIMEOUT_MS },
@@ -122,7 +118,10 @@ export class EsploraClient {
       const response = await this.#pool.request(request)
       return { status: response.statusCode, body: Buffer.from(await response.body.arrayBuffer()) }
     } catch (error) {
-      throw new ChainUnavailable(this.#explain(error), { cause: error })
+      throw new ChainUnavailable(
+        explainConnection(error, `the Esplora server at ${this.#where}`, this.#setting),
+        { cause: error },
+      )
     }
   }
 
@@ -136,24 +135,5 @@ export class EsploraClient {
     }
     if (status >= 500) return new ChainUnavailable(`${start} has a fault of its own (${status})`)
     return new EsploraRefusal(this.#where, status, body.toString('utf8').slice(0, REASON_LENGTH_MAX))
-  }
-
-  #explain(error: unknown): string {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    const start = `the Esplora server at ${this.#where}`
-    switch (code) {
-      case 'ECONNREFUSED':
-        return `${start} refuses the connection: start it, or correct ${this.#setting}`
-      case 'ENOTFOUND':
-      case 'EAI_AGAIN':
-        return `${start} has a name that does not resolve: correct ${this.#setting}`
-      case 'UND_ERR_CONNECT_TIMEOUT':
-      case 'UND_ERR_HEADERS_TIMEOUT':
-      case 'UND_ERR_BODY_TIMEOUT':
-      case 'ETIMEDOUT':
-        return `${start} does not answer in time`
-      default:
-        return `${start} ended the connection${code === '' ? '' : ` (${code})`}`
-    }
   }
 }

@@ -1,6 +1,7 @@
 import { type Dispatcher, Pool } from 'undici'
 import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
+import { basicAuthorization, explainConnection } from '../http-connection.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const ANSWER_TIMEOUT_MS = 30_000
@@ -54,12 +55,7 @@ export class RpcClient {
     this.#where = parsed.host
     this.#setting = setting
     this.#path = `${parsed.pathname}${parsed.search}`
-    const user = decodeURIComponent(parsed.username)
-    const password = decodeURIComponent(parsed.password)
-    this.#authorization =
-      user === '' && password === ''
-        ? null
-        : `Basic ${Buffer.from(`${user}:${password}`, 'utf8').toString('base64')}`
+    this.#authorization = basicAuthorization(parsed)
     this.#pool = new Pool(parsed.origin, {
       connections: CONNECTIONS_MAX,
       connect: { timeout: CONNECT_TIMEOUT_MS },
@@ -140,7 +136,9 @@ export class RpcClient {
       const response = await this.#pool.request(request)
       return { status: response.statusCode, text: await response.body.text() }
     } catch (error) {
-      throw new ChainUnavailable(this.#explain(error), { cause: error })
+      throw new ChainUnavailable(explainConnection(error, `the node at ${this.#where}`, this.#setting), {
+        cause: error,
+      })
     }
   }
 
@@ -175,27 +173,6 @@ export class RpcClient {
 
   #noRpc(): string {
     return `what answers at ${this.#where} is no node of Bitcoin Core's family: correct ${this.#setting}`
-  }
-
-  #explain(error: unknown): string {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    const start = `the node at ${this.#where}`
-    switch (code) {
-      case 'ECONNREFUSED':
-        return `${start} refuses the connection: start it, or correct ${this.#setting}`
-      case 'ENOTFOUND':
-      case 'EAI_AGAIN':
-        return `${start} has a name that does not resolve: correct ${this.#setting}`
-      case 'UND_ERR_CONNECT_TIMEOUT':
-      case 'UND_ERR_HEADERS_TIMEOUT':
-      case 'UND_ERR_BODY_TIMEOUT':
-      case 'ETIMEDOUT':
-        return `${start} does not answer in time`
-      case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
-        return `${start} sends more than any answer can have`
-      default:
-        return `${start} ended the connection${code === '' ? '' : ` (${code})`}`
-    }
   }
 }
 
