@@ -1,5 +1,5 @@
 import { eventBody } from '../core/event/envelope.ts'
-import { renderInvoice, type TipHeights } from '../core/invoice/render.ts'
+import { type NetworkFacts, renderInvoice } from '../core/invoice/render.ts'
 import type { Invoice, InvoiceAdvance, Payment } from '../core/invoice/types.ts'
 import { depositTransfer } from '../core/ledger/deposit.ts'
 import { newId } from '../new-id.ts'
@@ -19,7 +19,7 @@ export async function commitAdvance(
   tenant: Tenant,
   before: StoredInvoice,
   advance: Extract<InvoiceAdvance, { kind: 'advanced' }>,
-  context: { now: Date; tipHeightOf: TipHeights; requestId: string | null },
+  context: { now: Date; networkFacts: NetworkFacts; requestId: string | null },
 ): Promise<{ changed: boolean; deliveries: number }> {
   const changedPayments = paymentsThatChanged(before.invoice, advance.next)
   const invoiceChanged = termsOf(before.invoice) !== termsOf(advance.next)
@@ -62,7 +62,7 @@ export function invoiceEvent(
   type: string,
   snapshot: Invoice,
   sequence: number,
-  context: { now: Date; tipHeightOf: TipHeights; requestId: string | null; id?: string | undefined },
+  context: { now: Date; networkFacts: NetworkFacts; requestId: string | null; id?: string | undefined },
 ) {
   const { id = newId('event', context.now) } = context
   const body = eventBody({
@@ -74,7 +74,7 @@ export function invoiceEvent(
     createdAtMs: context.now.getTime(),
     sequence,
     requestId: context.requestId,
-    data: renderInvoice(snapshot, context.tipHeightOf),
+    data: renderInvoice(snapshot, context.networkFacts),
   })
   const { requestId, now: createdAt } = context
   return { id, type, resourceId: snapshot.id, sequence, body, requestId, createdAt }

@@ -1,6 +1,6 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { InvoicePlan } from '../core/invoice/plan.ts'
-import type { TipHeights } from '../core/invoice/render.ts'
+import type { NetworkFacts } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { newId } from '../new-id.ts'
 import { claimIssuedAddress } from './claim-issued-address.ts'
@@ -28,7 +28,7 @@ export async function commitNewInvoice(
     tenant: Tenant
     plan: Extract<InvoicePlan, { kind: 'planned' }>
     details: NewInvoiceDetails
-    tipHeightOf: TipHeights
+    networkFacts: NetworkFacts
     issuedAddresses: IssuedAddressCheck
     /** Of the API request that asks for it; null where a buyer does. */
     requestId: string | null
@@ -58,7 +58,7 @@ export async function commitNewInvoice(
   }
   const event = invoiceEvent('invoice.created', invoice, 1, {
     now,
-    tipHeightOf: input.tipHeightOf,
+    networkFacts: input.networkFacts,
     requestId: input.requestId,
   })
   // Sent together: neither waits for the other's answer.

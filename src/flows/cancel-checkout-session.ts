@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { sessionStatus } from '../core/checkout/checkout-session.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
-import type { TipHeights } from '../core/invoice/render.ts'
+import type { NetworkFacts } from '../core/invoice/render.ts'
 import { isLive } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
@@ -24,11 +24,11 @@ export function cancelCheckoutSession(
   input: {
     readonly tenant: Tenant
     readonly sessionId: string
-    readonly tipHeightOf: TipHeights
+    readonly networkFacts: NetworkFacts
     readonly requestId: string
   },
 ): Promise<CancelledSession> {
-  const { tenant, sessionId, tipHeightOf, requestId } = input
+  const { tenant, sessionId, networkFacts, requestId } = input
   return withTransaction(deps.pool, tenant, async (tx): Promise<CancelledSession> => {
     const found = await loadWholeSession(tx, tenant, sessionId, { forUpdate: true })
     if (found === null) return { kind: 'not_found' }
@@ -40,7 +40,7 @@ export function cancelCheckoutSession(
     if (stored !== null) {
       const advance = advanceInvoice(stored.invoice, { kind: 'cancel', nowMs: now.getTime() })
       if (advance.kind === 'refused' || hasMoney(stored.invoice)) return { kind: 'not_cancellable' }
-      await commitAdvance(tx, tenant, stored, advance, { now, tipHeightOf, requestId })
+      await commitAdvance(tx, tenant, stored, advance, { now, networkFacts, requestId })
       invoice = advance.next
     }
     if (!(await setSessionCancelled(tx, tenant, sessionId, now)))

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
-import type { TipHeights } from '../core/invoice/render.ts'
+import type { NetworkFacts } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
@@ -10,16 +10,16 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 /** Cancels an invoice that awaits payment or has expired. Money that still comes is found until the horizon. */
 export function cancelInvoice(
   deps: { pool: Pool; clock: Clock },
-  input: { tenant: Tenant; invoiceId: string; tipHeightOf: TipHeights; requestId: string },
+  input: { tenant: Tenant; invoiceId: string; networkFacts: NetworkFacts; requestId: string },
 ): Promise<{ kind: 'cancelled'; invoice: Invoice } | { kind: 'not_found' } | { kind: 'not_cancellable' }> {
-  const { tenant, invoiceId, tipHeightOf, requestId } = input
+  const { tenant, invoiceId, networkFacts, requestId } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
     const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
     if (before === null) return { kind: 'not_found' }
     const now = deps.clock()
     const advance = advanceInvoice(before.invoice, { kind: 'cancel', nowMs: now.getTime() })
     if (advance.kind === 'refused') return { kind: 'not_cancellable' }
-    await commitAdvance(tx, tenant, before, advance, { now, tipHeightOf, requestId })
+    await commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId })
     return { kind: 'cancelled', invoice: advance.next }
   })
 }

@@ -199,12 +199,12 @@ async function makeInvoice(
     if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no dollar amount')
     return unavailable(plan.code)
   }
-  const { tipHeightOf } = market
+  const { networkFacts } = market
   const made = await commitNewInvoice(tx, {
     tenant,
     plan,
     details,
-    tipHeightOf,
+    networkFacts,
     issuedAddresses,
     requestId: null,
   })

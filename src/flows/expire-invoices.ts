@@ -52,10 +52,10 @@ function expireOne(
     })
     if (advance.kind === 'refused') throw new Error(`a deadline was refused: ${advance.code}`)
     const ownHeight = (asked: string) => (asked === reading.network ? reading.tipHeight : null)
-    const tipHeightOf = Object.assign(ownHeight, { evmOf: deps.evmOf })
+    const networkFacts = { tipHeightOf: ownHeight, evmOf: deps.evmOf }
     const { changed } = await commitAdvance(tx, tenant, before, advance, {
       now: deps.clock(),
-      tipHeightOf,
+      networkFacts,
       requestId: null,
     })
     return changed

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
 import type { PaymentLink } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
-import type { TipHeights } from '../core/invoice/render.ts'
+import type { NetworkFacts } from '../core/invoice/render.ts'
 import { isReopenable } from '../core/invoice/reopen.ts'
 import { isSwitchable } from '../core/invoice/switch.ts'
 import type { Invoice } from '../core/invoice/types.ts'
@@ -26,7 +26,7 @@ export type ReadCheckoutDeps = {
 export type CheckoutFacts = {
   readonly invoice: Invoice
   readonly merchantName: string
-  readonly tipHeightOf: TipHeights
+  readonly networkFacts: NetworkFacts
   /** What the buyer may pay with instead; empty where the coin is settled. */
   readonly otherCoins: readonly CoinOffer[]
   /** The buyer may have it again at the current price. */
@@ -54,7 +54,7 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
   return {
     invoice,
     merchantName,
-    tipHeightOf: market.tipHeightOf,
+    networkFacts: market.networkFacts,
     otherCoins: otherCoinsOf(invoice, market, deps.clock().getTime()),
     reopenable: isReopenable(invoice, link, market.rules),
   }

@@ -38,7 +38,7 @@ export async function recordTransfers(
     })
     if (advance.kind === 'refused') throw new Error(`transfers were refused: ${advance.code}`)
     const ownHeight = (asked: string) => (asked === network ? tipHeight : null)
-    const tipHeightOf = Object.assign(ownHeight, { evmOf: deps.evmOf })
-    return commitAdvance(tx, tenant, before, advance, { now, tipHeightOf, requestId: null })
+    const networkFacts = { tipHeightOf: ownHeight, evmOf: deps.evmOf }
+    return commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId: null })
   })
 }

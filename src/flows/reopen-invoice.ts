@@ -64,7 +64,7 @@ export async function reopenInvoice(
       tenant,
       plan,
       details: detailsOf(invoice),
-      tipHeightOf: market.tipHeightOf,
+      networkFacts: market.networkFacts,
       issuedAddresses: deps.issuedAddresses,
       requestId: null,
     })

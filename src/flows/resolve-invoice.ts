@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
-import type { TipHeights } from '../core/invoice/render.ts'
+import type { NetworkFacts } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
@@ -21,7 +21,7 @@ export function resolveInvoice(
     note: string | null
     /** API key or user. */
     actor: string
-    tipHeightOf: TipHeights
+    networkFacts: NetworkFacts
     requestId: string
   },
 ): Promise<
@@ -29,14 +29,14 @@ export function resolveInvoice(
   | { kind: 'not_found' }
   | { kind: 'not_resolvable' }
 > {
-  const { tenant, invoiceId, resolution, note, actor, tipHeightOf, requestId } = input
+  const { tenant, invoiceId, resolution, note, actor, networkFacts, requestId } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
     const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
     if (before === null) return { kind: 'not_found' }
     const now = deps.clock()
     const advance = advanceInvoice(before.invoice, { kind: 'resolve', resolution, nowMs: now.getTime() })
     if (advance.kind === 'refused') return { kind: 'not_resolvable' }
-    const { deliveries } = await commitAdvance(tx, tenant, before, advance, { now, tipHeightOf, requestId })
+    const { deliveries } = await commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId })
     await insertResolution(tx, tenant, { invoiceId, requestId, resolution, note, actor, now })
     return { kind: 'resolved', invoice: advance.next, deliveries }
   })

@@ -12,5 +12,5 @@ export function invoiceViewOf(
 ): InvoiceView {
   const { merchantId, livemode, id: invoiceId } = invoice
   const checkoutUrl = `${deps.baseUrl}/i/${invoiceToken(deps.keyring, { merchantId, livemode, invoiceId })}`
-  return renderInvoice(invoice, networks.tipHeightOf, checkoutUrl)
+  return renderInvoice(invoice, networks.networkFacts, checkoutUrl)
 }

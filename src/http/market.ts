@@ -41,7 +41,7 @@ export function createMarketReader(deps: {
         const { network, form } = depositPlan(asset, livemode, supportOf(asset).parameters ?? '')
         return stock.get(network) === form
       },
-      tipHeightOf: view.tipHeightOf,
+      networkFacts: view.networkFacts,
     }
   }
 }

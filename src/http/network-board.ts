@@ -1,5 +1,5 @@
 import type { Network } from '../core/assets.ts'
-import type { EvmIdentities, TipHeights } from '../core/invoice/render.ts'
+import type { EvmIdentities, NetworkFacts } from '../core/invoice/render.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
 import { createShortCache } from './short-cache.ts'
@@ -7,8 +7,7 @@ import { createShortCache } from './short-cache.ts'
 /** The networks as they were less than a second ago. */
 export type NetworkView = {
   stateOf(network: Network): NetworkState | null
-  /** Height of the network's tip; null where nothing was read yet. */
-  readonly tipHeightOf: TipHeights
+  readonly networkFacts: NetworkFacts
 }
 
 /** What the watchers last wrote of every network, read by the API and the checkout at most twice a second. */
@@ -31,5 +30,5 @@ function viewOf(states: readonly NetworkState[], evmOf: EvmIdentities | undefine
   const byNetwork = new Map(states.map((state) => [state.network, state]))
   const stateOf = (network: Network) => byNetwork.get(network) ?? null
   const heightOf = (network: Network) => stateOf(network)?.tipHeight ?? null
-  return { stateOf, tipHeightOf: Object.assign(heightOf, { evmOf }) }
+  return { stateOf, networkFacts: { tipHeightOf: heightOf, evmOf } }
 }

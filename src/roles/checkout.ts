@@ -110,7 +110,7 @@ export function openCheckout(deps: {
 function tipsOf(view: NetworkView): ReadonlyMap<Network, number> {
   const tips = new Map<Network, number>()
   for (const network of NETWORKS) {
-    const height = view.tipHeightOf(network)
+    const height = view.networkFacts.tipHeightOf(network)
     if (height !== null) tips.set(network, height)
   }
   return tips

@@ -55,7 +55,7 @@ async function paidInvoice(): Promise<{ tenant: Tenant; id: string }> {
   ])
   const clock = () => new Date()
   await withTransaction(database.owner, tenant, async (tx) => {
-    const context = { now: clock(), tipHeightOf: () => 100, requestId: null }
+    const context = { now: clock(), networkFacts: { tipHeightOf: () => 100 }, requestId: null }
     await insertEvent(tx, tenant, invoiceEvent('invoice.created', invoice, 1, context))
     await tx.query('update invoice set event_count = 1 where id = $1', [invoice.id])
   })

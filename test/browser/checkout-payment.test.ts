@@ -37,7 +37,7 @@ beforeAll(async () => {
   notifier = createNotifier(database.pools.watcher)
   site = await startBuyersSite(api, {
     clock,
-    networks: { read: async () => ({ tipHeightOf: () => 100, stateOf: () => null }) },
+    networks: { read: async () => ({ networkFacts: { tipHeightOf: () => 100 }, stateOf: () => null }) },
   })
   baseUrl = site.url
 })

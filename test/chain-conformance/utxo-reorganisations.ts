@@ -108,7 +108,12 @@ async function openCases(watched: Watched, watcher: Watching, depth: number): Pr
   const cancelled = await open()
   await cancelInvoice(
     { pool: watched.database.pools.api, clock: systemClock },
-    { tenant: watched.tenant, invoiceId: cancelled.id, tipHeightOf: () => null, requestId: 'req_test' },
+    {
+      tenant: watched.tenant,
+      invoiceId: cancelled.id,
+      networkFacts: { tipHeightOf: () => null },
+      requestId: 'req_test',
+    },
   )
   const lost = await open({ createdAtMs: now - 60 * MINUTE_MS, expiresAtMs: now - 30 * MINUTE_MS })
   const late = await open({ createdAtMs: now - 30 * MINUTE_MS, expiresAtMs: now - 1 })

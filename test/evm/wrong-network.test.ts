@@ -28,11 +28,11 @@ async function load(id: string) {
   return loaded.invoice
 }
 
-const viewOf = async (id: string) => renderInvoice(await load(id), () => null)
+const viewOf = async (id: string) => renderInvoice(await load(id), { tipHeightOf: () => null })
 
 /** What the buyer's page says of payments that do not count. */
 async function notesFor(id: string): Promise<string[]> {
-  const view = checkoutView(await load(id), Date.now(), () => null)
+  const view = checkoutView(await load(id), Date.now(), { tipHeightOf: () => null })
   return notesOf({ view, merchantName: 'Tea Shop', language: ENGLISH })
 }
 

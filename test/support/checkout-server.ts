@@ -7,7 +7,7 @@ import type { CheckoutDeps, CheckoutFacts, PaymentPageFacts } from '../../src/we
 import { NOW_MS } from './checkout-invoice.ts'
 
 /** A token's invoice and the shop it belongs to. */
-export type ShownInvoice = Omit<CheckoutFacts, 'tipHeightOf'>
+export type ShownInvoice = Omit<CheckoutFacts, 'networkFacts'>
 
 /** The checkout's own app on a port of its own, over invoices that a test puts there and changes. */
 export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
@@ -26,7 +26,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
         state.reads++
         if (state.isDown) throw new Error('the database is away')
         const found = shown.get(token)
-        return found === undefined ? null : { ...found, tipHeightOf: () => state.tipHeight }
+        return found === undefined ? null : { ...found, networkFacts: { tipHeightOf: () => state.tipHeight } }
       },
       readPaymentPage: async ({ slug }) => links.get(slug) ?? { kind: 'neutral' },
       maySendForm: () => true,

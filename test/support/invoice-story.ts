@@ -70,7 +70,7 @@ export class InvoiceStory {
     const id = this.#newId('event', new Date(nowMs))
     const sequence = this.events.length + 1
     const { merchantId, id: resourceId, livemode } = snapshot
-    const data = renderInvoice(snapshot, () => this.#tipHeight)
+    const data = renderInvoice(snapshot, { tipHeightOf: () => this.#tipHeight })
     const envelope = { id, type, merchantId, resourceId, livemode, createdAtMs: nowMs, sequence }
     this.events.push({ id, type, sequence, body: eventBody({ ...envelope, requestId, data }) })
   }

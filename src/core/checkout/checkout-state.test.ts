@@ -13,7 +13,7 @@ import { deriveStatus } from '../invoice/status.ts'
 import { INVOICE_STATUSES } from '../invoice/types.ts'
 import { CHECKOUT_STATES, type CheckoutState, checkoutView } from './checkout-state.ts'
 
-const tip = (height: number | null) => () => height
+const tip = (height: number | null) => ({ tipHeightOf: () => height })
 const LATER_MS = EXPIRES_AT_MS + 1
 
 describe('the state of a checkout page', () => {

@@ -1,6 +1,6 @@
 import { type AssetId, networkOf, type PaymentAsset } from '../assets.ts'
 import { countOf } from '../finality.ts'
-import type { TipHeights } from '../invoice/render.ts'
+import type { NetworkFacts } from '../invoice/render.ts'
 import {
   amountsOf,
   deriveStatus,
@@ -87,7 +87,7 @@ export type CheckoutView = {
 }
 
 /** The whole content of an invoice's page at `nowMs`, from the facts alone. */
-export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHeights): CheckoutView {
+export function checkoutView(invoice: Invoice, nowMs: number, networkFacts: NetworkFacts): CheckoutView {
   const amounts = amountsOf(invoice)
   const state = stateOf(invoice, nowMs)
   const isOpen = nowMs <= invoice.expiresAtMs
@@ -96,7 +96,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHe
     livemode: invoice.livemode,
     asset: invoice.asset,
     address: invoice.address,
-    evm: tipHeightOf.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
+    evm: networkFacts.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
     usdCents: invoice.usdCents,
     usdPerUnit: invoice.rate?.usdPerUnit ?? null,
     amount: invoice.amount,
@@ -108,7 +108,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHe
     deadlineMs: invoice.expiresAtMs,
     createdAtMs: invoice.createdAtMs,
     paidAtMs: state === 'paid' || state === 'overpaid' ? invoice.paidAtMs : null,
-    progress: progressOf(invoice, tipHeightOf),
+    progress: progressOf(invoice, networkFacts),
     reviewReason: state === 'review' ? (reviewReasonOf(invoice) ?? cancelledReason(invoice)) : null,
     accepted: statusReasonOf(invoice) === 'accepted',
     payments: shownPayments(invoice).map((payment) => ({
@@ -117,7 +117,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, tipHeightOf: TipHe
       asset: payment.asset,
       amount: payment.amount,
       status: shownStatus(payment),
-      confirmations: confirmationsOf(payment, tipHeightOf),
+      confirmations: confirmationsOf(payment, networkFacts),
       blockHash: payment.block?.hash ?? null,
       reviewReason: isUnderReview(payment) ? payment.reviewReason : null,
     })),
@@ -162,11 +162,11 @@ function cancelledReason(invoice: Invoice): ReviewReason | null {
     : null
 }
 
-function progressOf(invoice: Invoice, tipHeightOf: TipHeights): Confirmations | null {
+function progressOf(invoice: Invoice, networkFacts: NetworkFacts): Confirmations | null {
   let slowest: Confirmations | null = null
   for (const payment of invoice.payments) {
     if (!isFollowed(invoice, payment) || payment.status === 'confirmed') continue
-    const own = confirmationsOf(payment, tipHeightOf)
+    const own = confirmationsOf(payment, networkFacts)
     if (slowest === null || missing(own) > missing(slowest)) slowest = own
   }
   return slowest
@@ -178,11 +178,11 @@ function missing({ reached, required }: Confirmations): number {
 }
 
 /** Confirmations as `reached` of `required`, never more than are required: past that they mean nothing. */
-export function confirmationsOf(payment: Payment, tipHeightOf: TipHeights): Confirmations {
+export function confirmationsOf(payment: Payment, networkFacts: NetworkFacts): Confirmations {
   const required = countOf(payment.finality)
   if (payment.status === 'confirmed') return { reached: required ?? 1, required }
   if (payment.block === null) return { reached: 0, required }
-  const tip = tipHeightOf(payment.network) ?? payment.block.height
+  const tip = networkFacts.tipHeightOf(payment.network) ?? payment.block.height
   const reached = Math.max(1, tip - payment.block.height + 1)
   return { reached: required === null ? reached : Math.min(reached, required), required }
 }

@@ -2,7 +2,7 @@ import { type AssetId, type Network, networkOf } from '../assets.ts'
 import { acceptedAssets, defaultAsset, type PaymentRules } from '../payment-rules.ts'
 import { type AssetSupport, isMinimumMissing } from './plan.ts'
 import type { Price } from './quote.ts'
-import type { TipHeights } from './render.ts'
+import type { NetworkFacts } from './render.ts'
 import type { RateEvidence } from './types.ts'
 
 /** What one merchant can sell for in one mode at this moment. */
@@ -13,7 +13,7 @@ export type Market = {
   readonly priceOf: (asset: AssetId) => Price | null
   /** Whether the address pool of the asset had one to give. */
   readonly hasAddressFor: (asset: AssetId) => boolean
-  readonly tipHeightOf: TipHeights
+  readonly networkFacts: NetworkFacts
 }
 
 /** What a watcher wrote of a network, as far as selling depends on it. */

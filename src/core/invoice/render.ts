@@ -5,9 +5,10 @@ import { formatCoinAmount, formatUsd } from '../money.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { Invoice, Payment } from './types.ts'
 
-/** Heights of the networks' tips as far as they were read; null where nothing is known. */
-export type TipHeights = {
-  (network: Network): number | null
+/** What a rendering needs to know of the networks besides the invoice itself. */
+export type NetworkFacts = {
+  /** Height of the network's tip as far as it was read; null where nothing is known. */
+  tipHeightOf(network: Network): number | null
   /** How payment links name a test network that is not the public one. */
   readonly evmOf?: EvmIdentities | undefined
 }
@@ -20,7 +21,7 @@ export type InvoiceView = ReturnType<typeof renderInvoice>
  * An invoice as merchants read it, in the API and in events. `checkoutUrl` is left out of events: its token is
  * a secret, and events are stored.
  */
-export function renderInvoice(invoice: Invoice, tipHeightOf: TipHeights, checkoutUrl?: string) {
+export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts, checkoutUrl?: string) {
   const { decimals } = ASSETS[invoice.asset]
   const amounts = amountsOf(invoice)
   const usdAmount = invoice.usdCents === null ? null : formatUsd(invoice.usdCents)
@@ -44,7 +45,7 @@ export function renderInvoice(invoice: Invoice, tipHeightOf: TipHeights, checkou
       livemode: invoice.livemode,
       address: invoice.address,
       amount: amounts.remaining > 0n ? amounts.remaining : invoice.amount,
-      evm: tipHeightOf.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
+      evm: networkFacts.evmOf?.(networkOf(invoice.asset, invoice.livemode)),
     }),
     rate:
       invoice.rate === null
@@ -73,7 +74,7 @@ export function renderInvoice(invoice: Invoice, tipHeightOf: TipHeights, checkou
     expiry_reading: renderReading(invoice),
     cancelled_at: timeOrNull(invoice.cancelledAtMs),
     reopened_from: invoice.reopenedFrom,
-    payments: invoice.payments.map((payment) => renderPayment(payment, tipHeightOf)),
+    payments: invoice.payments.map((payment) => renderPayment(payment, networkFacts)),
   }
 }
 
@@ -89,7 +90,7 @@ function renderReading({ expiryReading: reading }: Invoice) {
   }
 }
 
-function renderPayment(payment: Payment, tipHeightOf: TipHeights) {
+function renderPayment(payment: Payment, networkFacts: NetworkFacts) {
   return {
     id: payment.id,
     asset: payment.asset,
@@ -97,7 +98,7 @@ function renderPayment(payment: Payment, tipHeightOf: TipHeights) {
     output_index: payment.outputIndex,
     amount: formatCoinAmount(payment.amount, COINS[payment.asset].decimals),
     status: payment.status,
-    confirmations: confirmationsOf(payment, tipHeightOf(payment.network)),
+    confirmations: confirmationsOf(payment, networkFacts.tipHeightOf(payment.network)),
     confirmations_required: countOf(payment.finality),
     finality: typeof payment.finality === 'number' ? ('blocks' as const) : payment.finality,
     late: payment.late,

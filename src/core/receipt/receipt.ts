@@ -17,7 +17,7 @@ export type Receipt = NonNullable<ReturnType<typeof receiptOf>>
 export function receiptOf(invoice: Invoice, merchantName: string, issuer: string) {
   const status = deriveStatus(invoice)
   if (status !== 'paid' && status !== 'overpaid') return null
-  const view = renderInvoice(invoice, () => null)
+  const view = renderInvoice(invoice, { tipHeightOf: () => null })
   return {
     format: RECEIPT_FORMAT,
     issuer,

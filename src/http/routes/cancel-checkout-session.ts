@@ -19,8 +19,8 @@ export const cancelCheckoutSessionRoute = defineRoute({
   exists: sessionExists,
 
   handler: async (deps, { tenant, id, requestId }) => {
-    const { tipHeightOf } = await deps.networks.read()
-    const outcome = await cancelCheckoutSession(deps, { tenant, sessionId: id, tipHeightOf, requestId })
+    const { networkFacts } = await deps.networks.read()
+    const outcome = await cancelCheckoutSession(deps, { tenant, sessionId: id, networkFacts, requestId })
     if (outcome.kind === 'not_found') throw new ApiProblem('not_found')
     if (outcome.kind === 'not_cancellable') throw new ApiProblem('checkout_session_not_cancellable')
     const { invoice } = outcome.found

@@ -20,8 +20,8 @@ export const cancelInvoiceRoute = defineRoute({
 
   handler: async (deps, { tenant, id, requestId }) => {
     const networks = await deps.networks.read()
-    const { tipHeightOf } = networks
-    const outcome = await cancelInvoice(deps, { tenant, invoiceId: id, tipHeightOf, requestId })
+    const { networkFacts } = networks
+    const outcome = await cancelInvoice(deps, { tenant, invoiceId: id, networkFacts, requestId })
     if (outcome.kind === 'not_found') throw new ApiProblem('not_found')
     if (outcome.kind === 'not_cancellable') throw new ApiProblem('invoice_not_cancellable')
     deps.notifier.invoiceChanged(id)

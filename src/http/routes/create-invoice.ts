@@ -60,7 +60,7 @@ export const createInvoiceRoute = defineRoute({
         externalReference: body.external_reference ?? null,
         metadata: body.metadata ?? null,
       },
-      tipHeightOf: networks.tipHeightOf,
+      networkFacts: networks.networkFacts,
       issuedAddresses: deps.issuedAddresses,
       requestId,
     })

@@ -29,7 +29,7 @@ export const resolveInvoiceRoute = defineRoute({
       resolution: body.resolution,
       note: body.note ?? null,
       actor: callerId,
-      tipHeightOf: networks.tipHeightOf,
+      networkFacts: networks.networkFacts,
       requestId,
     })
     if (outcome.kind === 'not_found') throw new ApiProblem('not_found')

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { AssetId } from '../../core/assets.ts'
 import type { CoinFault, CoinOffer } from '../../core/checkout/coin-offers.ts'
-import type { TipHeights } from '../../core/invoice/render.ts'
+import type { NetworkFacts } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
 import type { Branding } from './branding.ts'
 import type { Scenario } from './test-panel.tsx'
@@ -12,7 +12,7 @@ export type Tenant = { readonly merchantId: string; readonly livemode: boolean }
 export type CheckoutFacts = {
   readonly invoice: Invoice
   readonly merchantName: string
-  readonly tipHeightOf: TipHeights
+  readonly networkFacts: NetworkFacts
   /** Empty where the coin cannot be changed. */
   readonly otherCoins: readonly CoinOffer[]
   readonly reopenable: boolean

@@ -23,7 +23,7 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
   const { invoice, merchantName, branding, token, otherCoins, reopenable } = found
   return {
     ...language,
-    view: checkoutView(invoice, deps.clock().getTime(), found.tipHeightOf),
+    view: checkoutView(invoice, deps.clock().getTime(), found.networkFacts),
     invoiceId: invoice.id,
     merchantName,
     branding,
