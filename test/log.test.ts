@@ -50,8 +50,9 @@ test('an error is told in one line with its code', () => {
 })
 
 test('blacking out takes linear time on hostile input', () => {
-  const hostile = `${'a://'.repeat(20_000)}${'sk_test_'.repeat(20_000)}`
+  const hostile = `${'a://'.repeat(200_000)}${'sk_test_'.repeat(200_000)}`
   const startedAt = performance.now()
+  // Anything that looks at each pair of characters takes minutes.
   withoutSecrets(hostile)
-  expect(performance.now() - startedAt).toBeLessThan(50)
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
