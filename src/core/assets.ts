@@ -3,6 +3,10 @@ export const CHAINS = ['bitcoin', 'litecoin', 'ethereum', 'base', 'solana'] as c
 export type Chain = (typeof CHAINS)[number]
 
 export type Network = `${Chain}-${'live' | 'test'}`
+export const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [
+  `${chain}-live` as const,
+  `${chain}-test` as const,
+])
 
 /**
  * One line of derived addresses. Chains that share an address share its keyspace: one EVM address serves
@@ -142,10 +146,15 @@ export function networkOf(asset: AssetId, livemode: boolean): Network {
 
 /** The keyspace of a network's deposit addresses: all its assets share one. */
 export function keyspaceOfNetwork(network: Network): Keyspace {
+  return `${keyFamilyOfNetwork(network)}-${network.endsWith('-live') ? 'live' : 'test'}`
+}
+
+/** Of which kind the keys of a network are: all its assets share one. */
+export function keyFamilyOfNetwork(network: Network): KeyFamily {
   const livemode = network.endsWith('-live')
   const asset = ASSET_IDS.find((id) => networkOf(id, livemode) === network)
   if (asset === undefined) throw new Error(`no asset moves on ${network}`)
-  return keyspaceOf(asset, livemode)
+  return ASSETS[asset].keyFamily
 }
 
 /**

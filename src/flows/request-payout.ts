@@ -3,17 +3,13 @@ import { parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { LIMIT_WINDOW_MS, PAYOUT_OUTPUT_MIN, planFee } from '../core/payout/payout-limits.ts'
-import { feeFor, INPUTS_MAX, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
 import { commitNewPayout } from '../db/commit-payout.ts'
+import { estimatePayoutFee } from '../db/estimate-payout-fee.ts'
 import { loadBalance } from '../db/queries/ledger.ts'
-import { listSpendableCoins, loadNetworkFee } from '../db/queries/payout-coins.ts'
 import { loadPayoutDestination, type PayoutDestination } from '../db/queries/payout-destinations.ts'
 import { sumRequestedSince } from '../db/queries/payouts.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
-
-/** What a virtual byte costs is known for this long; a network that is followed tells it every minute. */
-const FEE_KNOWN_MS = 3_600_000
 
 export type PayoutRequest = {
   readonly tenant: Tenant
@@ -53,7 +49,7 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   const invalid = refuseFields(request, asset, amount)
   if (invalid !== null || amount === null) return invalid ?? { kind: 'unavailable' }
   if (destination.usableAt > now) return { kind: 'not_usable' }
-  const estimate = await estimateFee(tx, tenant, asset, amount, now)
+  const estimate = await estimatePayoutFee(tx, tenant, { asset, amount, now })
   const outputMin = PAYOUT_OUTPUT_MIN[asset]
   if (estimate === null || outputMin === undefined) return { kind: 'unavailable' }
   const plan = planFee(amount, estimate, outputMin)
@@ -84,26 +80,6 @@ function refuseFields(
     return { kind: 'invalid', param: 'amount', message }
   }
   return null
-}
-
-/** What the network would take for this payout now, base units; null where nobody knows. */
-async function estimateFee(
-  tx: Tx,
-  tenant: Tenant,
-  asset: AssetId,
-  amount: bigint,
-  now: Date,
-): Promise<bigint | null> {
-  const network = networkOf(asset, tenant.livemode)
-  const changeMin = PAYOUT_OUTPUT_MIN[asset]
-  if (changeMin === undefined) return null
-  const fee = await loadNetworkFee(tx, network)
-  if (fee === null || now.getTime() - fee.updatedAt.getTime() > FEE_KNOWN_MS) return null
-  const coins = await listSpendableCoins(tx, tenant, network)
-  const selection = selectCoins(coins, amount, { rate: fee.rate, changeMin })
-  if (selection !== null) return selection.fee
-  // Some coins are on their way back from another payout: all that are left, and one of those.
-  return feeFor(vbytesOf(Math.min(coins.length + 1, INPUTS_MAX), true), fee.rate)
 }
 
 function newPayout(

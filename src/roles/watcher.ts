@@ -1,7 +1,4 @@
-import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
-import { PayoutCarrier } from '../chain/utxo/payout-carrier.ts'
-import { RpcClient } from '../chain/utxo/rpc-client.ts'
-import { type ChainNode, evmIdentitiesOf, isUtxoNode } from '../chain-nodes.ts'
+import { type ChainNode, evmIdentitiesOf } from '../chain-nodes.ts'
 import { CHAINS, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
@@ -10,6 +7,7 @@ import { countRefusedBatches } from '../db/queries/address-batches.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { endWatch } from '../db/queries/network-watch.ts'
 import { listOpenPrograms } from '../db/queries/watched-programs.ts'
+import { openCarriage } from '../open-carriage.ts'
 import { openProviders } from '../open-providers.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
 import { lockKeyOf } from '../watcher/lead.ts'
@@ -61,7 +59,7 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
       await ended
       const carried = payouts.stop()
       // Calls that wait for a node's answer end with the connections.
-      await Promise.all(carriers.map(({ rpc }) => rpc.close()))
+      await Promise.all(carriers.map(({ close }) => close()))
       await carried
       await supply.stop()
       await watcher.stop()
@@ -79,17 +77,14 @@ async function endWatchOfOthers(pool: Pool, followed: readonly Network[]): Promi
   }
 }
 
-/** Payouts go by the RPC of a node; an Esplora server cannot be asked whether an output is spent. */
 function payoutFollowers(context: RoleContext & { readonly notifier: Notifier }) {
   const { clock, log, nodes, notifier, poolOf } = context
-  return nodes.filter(isUtxoNode).flatMap((node) => {
-    const rpcUrl = [node.rpcUrl, ...node.furtherUrls].find((url) => !isEsploraUrl(url))
-    if (rpcUrl === undefined) return []
-    const rpc = new RpcClient(rpcUrl, node.rpcSetting)
-    const chain = new PayoutCarrier(rpc, node.livemode)
-    const asset = node.chain === 'bitcoin' ? ('BTC' as const) : ('LTC' as const)
-    const follower = { network: node.network, asset, chain, pool: poolOf('watcher'), clock, log, notifier }
-    return [{ rpc, follower }]
+  const pool = poolOf('watcher')
+  return nodes.flatMap((node) => {
+    const opened = openCarriage(node, { pool, clock })
+    if (opened === null) return []
+    const { carriage, close } = opened
+    return [{ close, follower: { network: node.network, carriage, pool, clock, log, notifier } }]
   })
 }
 

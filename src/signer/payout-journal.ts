@@ -8,23 +8,44 @@ const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
 const units = z.string().regex(/^[0-9]{1,60}$/)
 const outpoint = z.strictObject({ txid: hex, output_index: z.int().nonnegative() })
 
-const lineSchema = z.strictObject({
+/** What every signature says, whatever the chain. */
+const common = {
   payout_id: z.string(),
   number: z.int().positive(),
   network: z.string(),
   /** SHA-256 of what was approved. */
   digest: hex,
-  txid: hex,
   raw: hex,
+  /** What the payout pays for it, in units of its asset. */
   network_fee: units,
   from_height: z.int().nonnegative(),
+  signed_at: z.int(),
+}
+
+const utxoLine = z.strictObject({
+  ...common,
+  txid: hex,
   inputs: z.array(outpoint).min(1),
   change: outpoint.extend({ amount: units, change_index: z.int().nonnegative() }).nullable(),
-  signed_at: z.int(),
 })
+/** A signature over coins (Bitcoin, Litecoin). */
+export type UtxoEntry = z.infer<typeof utxoLine>
+
+const lineSchema = z.union([utxoLine])
 
 /** One signature: written, and on the disk, before anybody else learns of the transaction. */
 export type JournalEntry = z.infer<typeof lineSchema>
+
+export const isUtxoEntry = (entry: JournalEntry): entry is UtxoEntry => 'inputs' in entry
+
+/** The name of what a transaction over this coin uses up. */
+export const outpointClaim = (coin: { readonly txid: string; readonly outputIndex: number }): string =>
+  `${coin.txid}:${coin.outputIndex}`
+
+/** What a transaction uses up: of two that share one of these, only one can happen. */
+function claimsOf(entry: JournalEntry): readonly string[] {
+  return entry.inputs.map((input) => outpointClaim({ txid: input.txid, outputIndex: input.output_index }))
+}
 
 const OWNER_ONLY = 0o600
 const LINE_END = 0x0a
@@ -36,7 +57,7 @@ const LINE_END = 0x0a
 export class PayoutJournal {
   readonly #path: string
   readonly #byPayout = new Map<string, JournalEntry[]>()
-  /** Which payout spends a coin. */
+  /** Which payouts use something up. */
   readonly #spenders = new Map<string, Set<string>>()
   readonly #nextChange = new Map<string, number>()
   #firstSignedAt: number[] = []
@@ -63,9 +84,9 @@ export class PayoutJournal {
     return this.#byPayout.get(payoutId) ?? []
   }
 
-  /** The payouts whose transactions spend this coin. */
-  spendersOf(coin: { readonly txid: string; readonly outputIndex: number }): readonly string[] {
-    return [...(this.#spenders.get(`${coin.txid}:${coin.outputIndex}`) ?? [])]
+  /** The payouts whose transactions use this up; see `outpointClaim`. */
+  spendersOf(claim: string): readonly string[] {
+    return [...(this.#spenders.get(claim) ?? [])]
   }
 
   /** The first change index of a network that no signature used. */
@@ -103,9 +124,8 @@ export class PayoutJournal {
     const entries = this.#byPayout.get(entry.payout_id) ?? []
     if (entries.length === 0) this.#firstSignedAt.push(entry.signed_at)
     this.#byPayout.set(entry.payout_id, [...entries, entry])
-    for (const input of entry.inputs) {
-      const key = `${input.txid}:${input.output_index}`
-      this.#spenders.set(key, (this.#spenders.get(key) ?? new Set()).add(entry.payout_id))
+    for (const claim of claimsOf(entry)) {
+      this.#spenders.set(claim, (this.#spenders.get(claim) ?? new Set()).add(entry.payout_id))
     }
     const next = (entry.change?.change_index ?? -1) + 1
     if (next > this.nextChangeIndex(entry.network)) this.#nextChange.set(entry.network, next)

@@ -1,5 +1,5 @@
 import { feeFor, vbytesOf } from '../core/payout/select-coins.ts'
-import type { JournalEntry } from './payout-journal.ts'
+import type { UtxoEntry } from './payout-journal.ts'
 
 /** A transaction has this long to be taken into a block before its fee is looked at again. */
 export const REPLACE_AFTER_MS = 30 * 60_000
@@ -12,11 +12,11 @@ const INCREMENT = 1_000n
  * or the highest fee that was approved does not allow enough.
  */
 export function planReplacement(waiting: {
-  readonly signed: readonly JournalEntry[]
+  readonly signed: readonly UtxoEntry[]
   readonly rate: bigint
   readonly feeMax: bigint
   readonly nowMs: number
-}): { readonly first: JournalEntry; readonly networkFee: bigint } | null {
+}): { readonly first: UtxoEntry; readonly networkFee: bigint } | null {
   const first = waiting.signed[0]
   const last = waiting.signed.at(-1)
   if (first === undefined || last === undefined || last.number > REPLACEMENTS_MAX) return null

@@ -1,53 +1,29 @@
-import type { BroadcastVerdict, FoundBlock, SoughtTransaction } from '../chain/utxo/payout-carrier.ts'
 import type { Clock } from '../clock.ts'
-import type { AssetId, Network } from '../core/assets.ts'
-import { confirmationsFor, readPaymentRules } from '../core/payment-rules.ts'
+import type { Network } from '../core/assets.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
-import { loadNetworkState } from '../db/queries/network-state.ts'
-import { heightOfCoin, saveNetworkFee } from '../db/queries/payout-coins.ts'
-import {
-  listPayoutInputs,
-  listPayoutTransactions,
-  loadPayoutRefusal,
-  type Outpoint,
-  type PayoutTransaction,
-} from '../db/queries/payout-transactions.ts'
+import { listPayoutTransactions, loadPayoutRefusal } from '../db/queries/payout-transactions.ts'
 import { listLatelyConfirmed, listPayoutsUnderWay } from '../db/queries/payouts.ts'
 import type { Tenant } from '../db/transaction.ts'
 import { carryPayout, type PayoutFact } from '../flows/carry-payout.ts'
 import type { Log } from '../log.ts'
-
-/** A chain, as payouts see it; see chain/utxo/payout-carrier. */
-export type PayoutChain = {
-  feeRate(): Promise<bigint | null>
-  broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
-  tipHeight(): Promise<number>
-  isUnspent(txid: string, outputIndex: number): Promise<boolean>
-  find(
-    sought: readonly SoughtTransaction[],
-  ): Promise<{ readonly found: ReadonlyMap<string, FoundBlock>; readonly unread: ReadonlySet<string> }>
-}
+import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 
 export type PayoutFollower = {
   readonly network: Network
-  readonly asset: AssetId
-  readonly chain: PayoutChain
+  readonly carriage: PayoutCarriage
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
   readonly notifier: { deliveriesWaiting(): void }
 }
 
-const FEE_INTERVAL_MS = 60_000
 const PAGE = 100
 /** Payouts of one network looked at in one pass. */
 const PASS_MAX = 2_000
 /** A confirmed payout is offered again to a chain that lost its block for so long. */
 const LOOKED_AFTER_MS = 24 * 3_600_000
-
-type Followed = { readonly payout: Payout; readonly transactions: readonly PayoutTransaction[] }
 
 /**
  * Carries signed payouts to their chain and follows them there, without any key: sends the same bytes until a node has
@@ -56,9 +32,6 @@ type Followed = { readonly payout: Payout; readonly transactions: readonly Payou
  */
 export class PayoutCourier {
   readonly #parts: PayoutFollower
-  #feeReadAtMs = Number.NEGATIVE_INFINITY
-  /** Since which height the inputs of a payout have been spent by something else. */
-  readonly #spentSince = new Map<string, number>()
   readonly #complained = new Set<string>()
 
   constructor(parts: PayoutFollower) {
@@ -67,16 +40,16 @@ export class PayoutCourier {
 
   /** One look at everything that is under way. Throws `ChainUnavailable` where the node cannot be asked. */
   async pass(): Promise<void> {
-    await this.#keepFee()
-    const followed = await this.#load()
-    if (followed.length === 0) return
-    const sought = followed.flatMap(({ transactions }) =>
-      transactions.map(({ txid, fromHeight }) => ({ txid, fromHeight })),
-    )
-    const { found, unread } = await this.#parts.chain.find(sought)
-    const depth = await this.#depth()
-    for (const one of followed)
-      await this.#attempt(one.payout, () => this.#carry(one, { found, unread, depth }))
+    const { carriage } = this.#parts
+    await carriage.keepTerms()
+    const { signed, unsigned } = await this.#load()
+    if (unsigned.length > 0) await carriage.prepare?.(unsigned)
+    if (signed.length === 0) return
+    const standings = await carriage.look(signed)
+    for (const one of signed) {
+      const standing = standings.get(one.payout.id) ?? { kind: 'unread' }
+      await this.#attempt(one.payout, () => this.#carry(one, standing))
+    }
   }
 
   /** One payout whose rows contradict each other must not hold up the others. */
@@ -92,17 +65,8 @@ export class PayoutCourier {
     }
   }
 
-  async #keepFee(): Promise<void> {
-    const { chain, pool, network, clock } = this.#parts
-    const now = clock()
-    if (now.getTime() - this.#feeReadAtMs < FEE_INTERVAL_MS) return
-    const rate = await chain.feeRate()
-    if (rate !== null) await saveNetworkFee(pool, network, { rate, now })
-    this.#feeReadAtMs = now.getTime()
-  }
-
   /** What is signed and not done, and what was confirmed lately. What the signer refused ends here. */
-  async #load(): Promise<Followed[]> {
+  async #load(): Promise<{ readonly signed: Followed[]; readonly unsigned: Payout[] }> {
     const { pool, network, clock } = this.#parts
     const since = new Date(clock().getTime() - LOOKED_AFTER_MS)
     const payouts: Payout[] = []
@@ -116,89 +80,54 @@ export class PayoutCourier {
     }
     // They come after what is under way: reading for them must not hold that up.
     payouts.push(...(await listLatelyConfirmed(pool, network, since, PASS_MAX)).map(({ payout }) => payout))
-    const followed: Followed[] = []
+    const signed: Followed[] = []
+    const unsigned: Payout[] = []
     for (const payout of payouts) {
       const transactions = await listPayoutTransactions(pool, tenantOf(payout), payout.id)
-      if (transactions.length > 0) followed.push({ payout, transactions })
-      else await this.#attempt(payout, () => this.#endRefused(payout))
+      if (transactions.length > 0) signed.push({ payout, transactions })
+      else
+        await this.#attempt(payout, async () => {
+          if (!(await this.#endRefused(payout))) unsigned.push(payout)
+        })
     }
-    return followed
+    return { signed, unsigned }
   }
 
-  async #endRefused(payout: Payout): Promise<void> {
+  async #endRefused(payout: Payout): Promise<boolean> {
     const code = await loadPayoutRefusal(this.#parts.pool, tenantOf(payout), payout.id)
-    if (code !== null) await this.#tell(payout, { kind: 'dead', code, unspent: [] })
+    if (code === null) return false
+    await this.#tell(payout, { kind: 'dead', code, unspent: [] })
+    return true
   }
 
-  /** Blocks that make a payout final: the most that any payment of the asset needs; one on a chain of one's own. */
-  async #depth(): Promise<number> {
-    const { pool, network, asset } = this.#parts
-    const state = await loadNetworkState(pool, network)
-    const tiers = confirmationsFor(readPaymentRules({}), asset, null, state?.parameters ?? 'main')
-    const blocks = tiers[asset]
-    if (typeof blocks !== 'number') throw new Error(`${asset} is not final by a count of blocks`)
-    return blocks
-  }
-
-  async #carry(
-    { payout, transactions }: Followed,
-    chain: { found: ReadonlyMap<string, FoundBlock>; unread: ReadonlySet<string>; depth: number },
-  ): Promise<void> {
-    const inBlock = transactions.find(({ txid }) => chain.found.has(txid))
-    if (inBlock !== undefined) {
-      this.#spentSince.delete(payout.id)
-      const confirmations = chain.found.get(inBlock.txid)?.confirmations ?? 0
-      const kind = confirmations >= chain.depth ? 'final' : 'sent'
-      await this.#tell(payout, { kind, carrier: inBlock })
-      return
+  async #carry(one: Followed, standing: Standing): Promise<void> {
+    const { payout, transactions } = one
+    const { carriage } = this.#parts
+    switch (standing.kind) {
+      case 'unread':
+        return
+      case 'in_block':
+        await this.#tell(payout, { kind: standing.isFinal ? 'final' : 'sent', carrier: standing.transaction })
+        return
+      case 'dead':
+        await this.#tell(payout, { kind: 'dead', code: standing.code, unspent: [] })
+        return
+      case 'absent':
+        break
     }
-    if (transactions.some(({ txid }) => chain.unread.has(txid))) return
     // The newest pays the most; an older one is offered only where no node takes the newer.
     for (const transaction of [...transactions].reverse()) {
-      const verdict = await this.#parts.chain.broadcast(transaction.raw)
+      const verdict = await carriage.broadcast(transaction.raw)
       if (verdict.kind === 'known') {
-        this.#spentSince.delete(payout.id)
+        carriage.taken?.(payout)
         await this.#tell(payout, { kind: 'sent', carrier: transaction })
         return
       }
       if (verdict.kind === 'refused') this.#complain(payout, verdict.reason)
     }
-    if (payout.status !== 'confirmed') await this.#bury(payout, transactions, chain.depth)
-  }
-
-  /**
-   * Dead is a payout only when one of its coins was spent by something else in a block, and that lies as deep as a
-   * payment must: seen so at every look for as many blocks.
-   */
-  async #bury(payout: Payout, transactions: readonly PayoutTransaction[], depth: number): Promise<void> {
-    const { chain, pool } = this.#parts
-    const tip = await chain.tipHeight()
-    const inputs = await listPayoutInputs(pool, tenantOf(payout), payout.id)
-    const unspent: Outpoint[] = []
-    let isSpent = false
-    for (const input of inputs) {
-      if (await chain.isUnspent(input.txid, input.outputIndex)) unspent.push(input)
-      else if (await this.#exists(payout, input)) isSpent = true
-    }
-    // The chain may have moved meanwhile, and one of ours be in it.
-    const again = await chain.find(transactions.map(({ txid, fromHeight }) => ({ txid, fromHeight })))
-    if (!isSpent || again.found.size > 0 || again.unread.size > 0) {
-      this.#spentSince.delete(payout.id)
-      return
-    }
-    const since = this.#spentSince.get(payout.id) ?? tip
-    this.#spentSince.set(payout.id, since)
-    if (tip - since < depth) return
-    await this.#tell(payout, { kind: 'dead', code: 'input_spent_elsewhere', unspent })
-  }
-
-  /** Whether the transaction that made a coin stands in a block still: else the coin is away and not spent. */
-  async #exists(payout: Payout, input: Outpoint): Promise<boolean> {
-    const { chain, pool, network } = this.#parts
-    const fromHeight = await heightOfCoin(pool, tenantOf(payout), network, input.txid)
-    if (fromHeight === null) return false
-    const { found } = await chain.find([{ txid: input.txid, fromHeight }])
-    return found.has(input.txid)
+    if (payout.status === 'confirmed') return
+    const dead = await carriage.judgeRefused(one)
+    if (dead !== null) await this.#tell(payout, { kind: 'dead', ...dead })
   }
 
   async #tell(payout: Payout, fact: PayoutFact): Promise<void> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { formatCoinAmount } from '../../src/core/money.ts'
-import type { PayoutChain } from '../../src/watcher/follow-payouts.ts'
+import type { PayoutChain } from '../../src/watcher/utxo-carriage.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 

@@ -24,7 +24,8 @@ import { openKeyring } from '../../src/secrets/keyring.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { PayoutJournal } from '../../src/signer/payout-journal.ts'
 import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts'
-import { type PayoutChain, PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import { type PayoutChain, UtxoCarriage } from '../../src/watcher/utxo-carriage.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 
@@ -262,12 +263,12 @@ export class PayoutWorld {
 
   /** A courier that was just started. */
   courier(wrap: (chain: PayoutChain) => PayoutChain = (chain) => chain): PayoutCourier {
+    const { network, asset } = this
+    const at = { network, pool: this.database.pools.watcher, clock: () => this.now }
+    const chain = wrap(new PayoutCarrier(this.rpc, false))
     return new PayoutCourier({
-      network: this.network,
-      asset: this.asset,
-      chain: wrap(new PayoutCarrier(this.rpc, false)),
-      pool: this.database.pools.watcher,
-      clock: () => this.now,
+      ...at,
+      carriage: new UtxoCarriage({ ...at, asset, chain }),
       log: pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) }),
       notifier: { deliveriesWaiting: () => {} },
     })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
+import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import { hashSchema, headerSchema } from './node-answers.ts'
 import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 
@@ -23,14 +24,6 @@ const BLOCKS_PER_LOOK = 500
 
 export type SoughtTransaction = { readonly txid: string; readonly fromHeight: number }
 export type FoundBlock = { readonly height: number; readonly confirmations: number }
-
-/** What a node made of signed bytes. */
-export type BroadcastVerdict =
-  /** It has the transaction: now, from before, or in a block. */
-  | { readonly kind: 'known' }
-  /** An input does not exist there, or was spent. */
-  | { readonly kind: 'lacks_inputs' }
-  | { readonly kind: 'refused'; readonly reason: string }
 
 type Anchor = { readonly height: number; readonly hash: string; readonly isFound: boolean }
 

@@ -49,10 +49,7 @@ export async function listPayoutTransactions(
   }))
 }
 
-/**
- * Keeps a signed transaction with the coins it spends and the change it makes. Coins that are the payout's already stay
- * so; coins of another payout are an error. Writing the same transaction again changes nothing.
- */
+/** Keeps a signed transaction of a payout. Writing the same one again changes nothing. */
 export async function insertPayoutTransaction(
   tx: Tx,
   tenant: Tenant,
@@ -60,22 +57,19 @@ export async function insertPayoutTransaction(
     readonly payoutId: string
     readonly network: Network
     readonly transaction: Omit<PayoutTransaction, 'createdAt'>
-    readonly inputs: readonly Outpoint[]
-    readonly change: PayoutChange | null
     readonly now: Date
   },
 ): Promise<void> {
-  const { merchantId, livemode } = tenant
-  const { payoutId, network, transaction, inputs, change } = signed
+  const { payoutId, network, transaction } = signed
   await tx.query(
     `insert into payout_transaction (merchant_id, payout_id, number, livemode, network, txid, raw, network_fee,
        from_height, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (merchant_id, payout_id, number) do nothing`,
     [
-      merchantId,
+      tenant.merchantId,
       payoutId,
       transaction.number,
-      livemode,
+      tenant.livemode,
       network,
       transaction.txid,
       transaction.raw,
@@ -84,6 +78,15 @@ export async function insertPayoutTransaction(
       signed.now,
     ],
   )
+}
+
+/** Keeps the coins that a payout spends. Coins that are its already stay so; coins of another payout are an error. */
+export async function insertPayoutInputs(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  spent: { readonly payoutId: string; readonly network: string; readonly inputs: readonly Outpoint[] },
+): Promise<void> {
+  const { payoutId, network, inputs } = spent
   await tx.query(
     `insert into payout_input (merchant_id, network, txid, output_index, livemode, payout_id)
      select $1, $2, input.txid, input.output_index, $3, $4
@@ -99,7 +102,15 @@ export async function insertPayoutTransaction(
       inputs.map(({ outputIndex }) => outputIndex),
     ],
   )
-  if (change === null) return
+}
+
+/** Keeps the change that a signed transaction makes. Writing the same again changes nothing. */
+export async function insertPayoutChange(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  made: { readonly payoutId: string; readonly network: string; readonly change: PayoutChange },
+): Promise<void> {
+  const { payoutId, network, change } = made
   await tx.query(
     `insert into payout_change (merchant_id, network, txid, output_index, livemode, payout_id, amount, change_index)
      values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (merchant_id, network, txid, output_index) do nothing`,
