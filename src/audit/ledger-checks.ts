@@ -40,10 +40,29 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'balance_is_not_negative',
-    rule: 'no account but the chain is below zero',
+    rule: 'no account but the chain and the shortfall is below zero, and no shortfall above it',
     sql: `select merchant_id, asset || ' ' || account as subject, 'stands at ' || sum(amount) as detail
       from ledger_entry where account <> 'chain'
-      group by merchant_id, livemode, asset, account having sum(amount) < 0`,
+      group by merchant_id, livemode, asset, account
+      having case account when 'shortfall' then sum(amount) > 0 else sum(amount) < 0 end`,
+  },
+  {
+    name: 'shortfall_is_repaid_first',
+    rule: 'nothing is available while there is a shortfall',
+    sql: `select merchant_id, asset || ' shortfall' as subject,
+        'stands at ' || s.balance || ' while ' || a.balance || ' is available' as detail
+      from (select * from ledger_balance where account = 'shortfall' and balance < 0) s
+      join (select * from ledger_balance where account = 'available' and balance > 0) a
+        using (merchant_id, livemode, asset)`,
+  },
+  {
+    name: 'shortfall_has_its_cause',
+    rule: 'every shortfall was booked with what took the money back, and every repayment with what brought money',
+    sql: `select l.merchant_id, l.id as subject, 'there is no ledger transfer that it belongs to' as detail
+      from ledger_transfer l
+      where l.kind in ('shortfall', 'shortfall_repaid') and not exists (
+        select from ledger_transfer t where t.merchant_id = l.merchant_id and t.livemode = l.livemode
+          and t.id = regexp_replace(l.id, ':(shortfall|repaid)$', '') and t.transaction_id = l.transaction_id)`,
   },
   {
     name: 'transfer_has_its_postings',

@@ -3,16 +3,16 @@ import { type NetworkFacts, renderInvoice } from '../core/invoice/render.ts'
 import type { Invoice, InvoiceAdvance, Payment } from '../core/invoice/types.ts'
 import { depositTransfer } from '../core/ledger/deposit.ts'
 import { newId } from '../new-id.ts'
+import { postTransfers, type Shortfall } from './post-transfers.ts'
 import { insertEvent } from './queries/events.ts'
 import { type StoredInvoice, updateInvoice } from './queries/invoices.ts'
-import { insertLedgerTransfer } from './queries/ledger.ts'
 import { insertPayments, updatePayments } from './queries/transfers.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
 /**
  * Writes an advanced invoice with everything it causes: payments, events with their deliveries, ledger
- * transfers. All or nothing, in the caller's transaction. Tells whether anything changed and how many
- * deliveries now wait.
+ * transfers. All or nothing, in the caller's transaction. Tells whether anything changed, how many
+ * deliveries now wait, and what of it had been paid out before the chain took it back.
  */
 export async function commitAdvance(
   tx: Tx,
@@ -20,10 +20,12 @@ export async function commitAdvance(
   before: StoredInvoice,
   advance: Extract<InvoiceAdvance, { kind: 'advanced' }>,
   context: { now: Date; networkFacts: NetworkFacts; requestId: string | null },
-): Promise<{ changed: boolean; deliveries: number }> {
+): Promise<{ changed: boolean; deliveries: number; shortfalls: readonly Shortfall[] }> {
   const changedPayments = paymentsThatChanged(before.invoice, advance.next)
   const invoiceChanged = termsOf(before.invoice) !== termsOf(advance.next)
-  if (changedPayments.length === 0 && !invoiceChanged) return { changed: false, deliveries: 0 }
+  if (changedPayments.length === 0 && !invoiceChanged) {
+    return { changed: false, deliveries: 0, shortfalls: [] }
+  }
 
   const known = new Set(before.invoice.payments.map((payment) => payment.id))
   const isNew = (payment: Payment) => !known.has(payment.id)
@@ -35,11 +37,13 @@ export async function commitAdvance(
   )
   let eventCount = before.eventCount
   let deliveries = 0
+  const shortfalls: Shortfall[] = []
   const ids = idsInOrder(advance, context.now)
   for (const effect of advance.effects) {
     if (effect.kind === 'posting') {
       const transfer = { ...depositTransfer(advance.next, effect), createdAt: context.now }
-      await insertLedgerTransfer(tx, tenant, transfer)
+      const missing = await postTransfers(tx, tenant, [transfer])
+      if (missing !== null) shortfalls.push(missing)
       continue
     }
     eventCount += 1
@@ -48,7 +52,7 @@ export async function commitAdvance(
   }
   const written = await updateInvoice(tx, tenant, before, { invoice: advance.next, eventCount })
   if (!written) throw new Error(`invoice ${advance.next.id} was advanced without holding its row`)
-  return { changed: true, deliveries }
+  return { changed: true, deliveries, shortfalls }
 }
 
 /** Ids for the events of one commit: made at one moment, they sort as the events happened only when they are sorted. */

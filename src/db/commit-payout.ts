@@ -3,8 +3,9 @@ import { type PayoutTransfer, payoutTransfers, reserveTransferId } from '../core
 import { type Payout, type PayoutAdvance, REQUEST_EFFECTS } from '../core/payout/payout.ts'
 import { renderPayout } from '../core/payout/render.ts'
 import { newId } from '../new-id.ts'
+import { postTransfers } from './post-transfers.ts'
 import { insertEvent } from './queries/events.ts'
-import { insertCoveredTransfer, insertLedgerTransfer, loadLedgerEntry } from './queries/ledger.ts'
+import { insertCoveredTransfer, loadLedgerEntry } from './queries/ledger.ts'
 import {
   insertPayout,
   type StoredPayout,
@@ -72,10 +73,12 @@ async function post(tx: Tx, payout: Payout, move: 'reserve' | 'return' | 'settle
   if (reserved === null) throw new Error(`nothing was set aside for payout ${payout.id}`)
   if (move === 'settle' && reserved.asset !== payout.asset)
     throw new Error(`payout ${payout.id} sends another asset than was set aside`)
-  for (const transfer of payoutTransfers(payout, move, reserved.amount)) {
-    const posted = { ...ledgerTransfer(payout, transfer, now), asset: reserved.asset }
-    await insertLedgerTransfer(tx, tenant, posted)
-  }
+  const posted = payoutTransfers(payout, move, reserved.amount).map((transfer) => ({
+    ...ledgerTransfer(payout, transfer, now),
+    asset: reserved.asset,
+  }))
+  // What comes back pays first what is missing.
+  await postTransfers(tx, tenant, posted)
 }
 
 const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })

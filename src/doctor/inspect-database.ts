@@ -3,6 +3,7 @@ import { StartRefused } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
 import { readBackendPid, readDoctorFacts } from '../db/queries/doctor.ts'
+import { countShortfalls } from '../db/queries/ledger.ts'
 import { readMigrationVersion } from '../db/queries/migration-version.ts'
 import { inspectKey, keyMend } from '../open-keyring.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
@@ -46,6 +47,7 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
     await sessionFinding(pool),
     await keyFinding(config, pool),
     deliveriesFinding(facts),
+    ledgerFinding(await countShortfalls(pool)),
     facts.awaiting === 0
       ? ok('Webhooks: no event awaits an endpoint')
       : notice(
@@ -88,6 +90,15 @@ async function keyFinding(config: Config, pool: Pool): Promise<Finding> {
     if (!(error instanceof StartRefused)) throw error
     return fault(error.message)
   }
+}
+
+/** Test mode's chains are taken back on purpose. */
+function ledgerFinding({ live, test }: { live: number; test: number }): Finding {
+  if (live === 0)
+    return ok(`Ledger: nothing is missing${test === 0 ? '' : ` (${test} balances of test mode)`}`)
+  return fault(
+    `Ledger: in ${live} live balances money is missing that was paid out before the chain took it back: talk to these merchants; what they receive next makes up for it`,
+  )
 }
 
 function deliveriesFinding(facts: { waiting: number; overdueSeconds: number }): Finding {

@@ -4,13 +4,15 @@ import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { TransferFact } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
+import type { Shortfall } from '../db/post-transfers.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
 /**
  * Tells an invoice where its transfers stand on chain. One transaction: transfers, invoice, ledger, events and
- * deliveries. Telling the same facts again changes nothing.
+ * deliveries. Telling the same facts again changes nothing. What the chain took back is recorded also where it had been
+ * paid out: `shortfalls` says how much, for an alarm.
  */
 export async function recordTransfers(
   deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },
@@ -22,7 +24,7 @@ export async function recordTransfers(
     /** Height of the last block these facts come from. */
     tipHeight: number
   },
-): Promise<{ changed: boolean; deliveries: number }> {
+): Promise<{ changed: boolean; deliveries: number; shortfalls: readonly Shortfall[] }> {
   const { tenant, invoiceId, facts, tipHeight } = input
   const network = facts[0]?.network
   return withTransaction(deps.pool, tenant, async (tx) => {

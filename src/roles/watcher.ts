@@ -4,6 +4,7 @@ import type { Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
 import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
 import { countRefusedBatches } from '../db/queries/address-batches.ts'
+import { countShortfalls } from '../db/queries/ledger.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { endWatch } from '../db/queries/network-watch.ts'
 import { listOpenPrograms } from '../db/queries/watched-programs.ts'
@@ -49,6 +50,17 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
     const ready = await findNetworksWithAddresses(pool)
     return networks.map((network) => ({ label: network, value: ready.has(network) ? 1 : 0 }))
   })
+  metrics.gauge(
+    'paylink_balances_short',
+    'Balances in which something is missing that was paid out before the chain took it back',
+    async () => {
+      const { live, test } = await countShortfalls(pool)
+      return [
+        { label: 'live', value: live },
+        { label: 'test', value: test },
+      ]
+    },
+  )
   metrics.gauge(
     'paylink_address_batches_refused',
     'Batches of addresses in the database that the signer did not sign',

@@ -119,7 +119,8 @@ class LeadSession {
     const onWaiting = (reason: string | null) => {
       this.#waiting = reason
     }
-    this.#parts = { adapter, pool, clock, notifier, agreement, evmOf, onWaiting, leadLost: lead.lost }
+    const shared = { adapter, pool, clock, notifier, agreement, evmOf, leadLost: lead.lost }
+    this.#parts = { ...shared, onWaiting, onShortfall: (missing) => tellShortfall(options, missing) }
   }
 
   async run(stop: AbortSignal): Promise<void> {
@@ -307,6 +308,17 @@ class LeadSession {
     if (status === 'ok' && reason !== null) log.warn({ network: adapter.network }, reason)
     observer?.onHealth?.(adapter.network, status, reason)
   }
+}
+
+function tellShortfall(
+  { adapter, log }: FollowOptions,
+  { tenant, invoiceId, asset, amount }: Parameters<NonNullable<RecordingParts['onShortfall']>>[0],
+): void {
+  const { merchantId, livemode } = tenant
+  log.error(
+    { network: adapter.network, merchantId, livemode, invoiceId, asset, amount: amount.toString() },
+    'the chain took back a deposit that had been paid out: the merchant owes it, and gets no payout of this asset until it is made up for',
+  )
 }
 
 const healthKey = (status: NetworkStatus, reason: string | null): string => `${status} ${reason ?? ''}`

@@ -23,6 +23,7 @@ import {
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
+import type { Shortfall } from '../db/post-transfers.ts'
 import { moveCheckpoint } from '../db/queries/network-state.ts'
 import { loadTrackedTransfers, loadTransfersOf, type TrackedTransfer } from '../db/queries/transfers.ts'
 import { findProgramOwners } from '../db/queries/watched-programs.ts'
@@ -43,6 +44,8 @@ export type RecordingParts = {
   readonly evmOf?: EvmIdentities | undefined
   /** Told why payments wait for a second look at their block; null once none does. */
   readonly onWaiting?: (reason: string | null) => void
+  /** Told where the chain took back money that had been paid out: somebody must look. */
+  readonly onShortfall?: (missing: Shortfall & InvoiceOwner) => void
   /** Aborted when another process may follow the network. */
   readonly leadLost: AbortSignal
 }
@@ -206,6 +209,7 @@ export async function recordFacts(
         )
         if (told.changed) notifier.invoiceChanged(invoiceId)
         if (told.deliveries > 0) notifier.deliveriesWaiting()
+        for (const missing of told.shortfalls) parts.onShortfall?.({ ...missing, tenant, invoiceId })
       }),
     )
   }

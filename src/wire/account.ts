@@ -56,6 +56,10 @@ export const balanceView = z
     pending: amountView.meta({ description: 'In a block, not yet final.' }),
     suspense: amountView.meta({ description: 'Final, and waiting for your decision.' }),
     reserved: amountView.meta({ description: 'Set aside for payouts under way.' }),
+    shortfall: amountView.meta({
+      description:
+        'Zero, or below it: what was paid out to you of a payment that the chain took back afterwards. What comes next makes up for it before anything is available.',
+    }),
   })
   .meta({ id: 'Balance' })
 
@@ -77,7 +81,7 @@ export const balanceEntryView = z
     livemode: z.boolean(),
     asset: paymentAssetName,
     account: z
-      .enum(['available', 'pending', 'suspense', 'reserved'])
+      .enum(['available', 'pending', 'suspense', 'reserved', 'shortfall'])
       .meta({ description: 'Which of the balances of this asset it moved.' }),
     amount: z
       .string()
@@ -92,7 +96,7 @@ export const balanceEntryView = z
       }),
     type: z.string().meta({
       description:
-        'What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid. More may come.',
+        'What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come.',
     }),
     invoice_id: idView('inv').nullable(),
     payment_id: idView('pay').nullable(),

@@ -145,7 +145,7 @@ test('what the chain took back is another entry, and the statement ends at the b
     expect(units(entry.balance_after)).toBe(next)
   }
   for (const balance of (await get('/balances')).data) {
-    for (const account of ['available', 'pending', 'suspense', 'reserved']) {
+    for (const account of ['available', 'pending', 'suspense', 'reserved', 'shortfall']) {
       expect(units(balance[account])).toBe(standing.get(`${balance.asset}/${account}`) ?? 0n)
     }
   }

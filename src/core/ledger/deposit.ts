@@ -2,8 +2,11 @@ import { ASSETS, COINS } from '../assets.ts'
 import type { Invoice, InvoiceEffect, LedgerBucket, Payment } from '../invoice/types.ts'
 import { parsePrice, usdValueOf } from '../money.ts'
 
-/** `chain` is the outside world: what was received stands there as a negative balance. */
-export type LedgerAccount = 'chain' | 'pending' | 'suspense' | 'available' | 'reserved'
+/**
+ * `chain` is the outside world: what was received stands there as a negative balance. `shortfall` is what was paid out
+ * of deposits that the chain took back afterwards, at or below zero.
+ */
+export type LedgerAccount = 'chain' | 'pending' | 'suspense' | 'available' | 'reserved' | 'shortfall'
 
 /** The ledger transfer that moves a deposit from one bucket to another; its id makes posting it twice impossible. */
 export function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kind: 'posting' }>) {

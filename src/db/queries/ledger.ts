@@ -1,5 +1,7 @@
 import type { PaymentAsset } from '../../core/assets.ts'
 import type { LedgerAccount } from '../../core/ledger/deposit.ts'
+import type { Standing } from '../../core/ledger/shortfall.ts'
+import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
 export type LedgerTransfer = {
@@ -24,6 +26,23 @@ export type LedgerTransfer = {
  */
 export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: LedgerTransfer): Promise<void> {
   await Promise.all([takeLedgerTurn(tx, tenant), tx.query(INSERT_TRANSFER, valuesOf(tenant, transfer))])
+}
+
+/**
+ * What is available and what is missing of an asset, in the merchant's turn: nobody moves either until the transaction
+ * ends. By the primary key.
+ */
+export async function loadStanding(tx: Tx, tenant: Tenant, asset: PaymentAsset): Promise<Standing> {
+  const [, { rows }] = await Promise.all([
+    takeLedgerTurn(tx, tenant),
+    tx.query<{ account: LedgerAccount; balance: bigint }>(
+      `select account, balance from ledger_balance
+       where merchant_id = $1 and livemode = $2 and asset = $3 and account in ('available', 'shortfall')`,
+      [tenant.merchantId, tenant.livemode, asset],
+    ),
+  ])
+  const balanceOf = (account: LedgerAccount) => rows.find((row) => row.account === account)?.balance ?? 0n
+  return { available: balanceOf('available'), shortfall: balanceOf('shortfall') }
 }
 
 /** Held until the transaction ends. */
@@ -118,6 +137,17 @@ export async function loadBalances(tx: Tx, tenant: Tenant): Promise<BalanceRow[]
     [tenant.merchantId, tenant.livemode],
   )
   return rows
+}
+
+/** In how many balances of each mode something is missing that was paid out. Served by ledger_balance_short. */
+export async function countShortfalls(
+  db: Queryable,
+): Promise<{ readonly live: number; readonly test: number }> {
+  const { rows } = await db.query<{ live: number; test: number }>(
+    `select count(*) filter (where livemode)::int as live, count(*) filter (where not livemode)::int as test
+     from ledger_balance where account = 'shortfall' and balance < 0`,
+  )
+  return rows[0] ?? { live: 0, test: 0 }
 }
 
 export type LedgerEntryRow = {

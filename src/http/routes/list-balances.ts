@@ -35,6 +35,7 @@ export const listBalancesRoute = defineRoute({
         pending: balanceOf('pending'),
         suspense: balanceOf('suspense'),
         reserved: balanceOf('reserved'),
+        shortfall: balanceOf('shortfall'),
       }
     })
     return listView('/balances', false, data)

@@ -81,7 +81,7 @@ function Standings() {
     return balances.error === null ? <Bones lines={2} /> : <ProblemNote error={balances.error} />
   return (
     <ul className="tiles">
-      {balances.data.data.map(({ asset, available, pending, suspense, reserved }) => (
+      {balances.data.data.map(({ asset, available, pending, suspense, reserved, shortfall }) => (
         <li key={asset}>
           <span className="quiet">{coinName(asset)}</span>
           <strong>{coins(available, asset)}</strong>
@@ -90,6 +90,9 @@ function Standings() {
               pending === '0' ? '' : `${pending} on its way`,
               suspense === '0' ? '' : `${suspense} waits for your decision`,
               reserved === '0' ? '' : `${reserved} set aside for payouts`,
+              shortfall === '0'
+                ? ''
+                : `${shortfall.slice(1)} missing: a payment was taken back after it was paid out`,
             ]
               .filter(Boolean)
               .join(', ') || 'available'}
@@ -105,6 +108,7 @@ const ACCOUNTS: { readonly [account in BalanceEntry['account']]: string } = {
   pending: 'On its way',
   suspense: 'Waits for you',
   reserved: 'Set aside',
+  shortfall: 'Missing',
 }
 
 const COLUMNS: readonly Column<BalanceEntry>[] = [
@@ -142,4 +146,6 @@ const CSV_COLUMNS: readonly CsvColumn<BalanceEntry>[] = [
   ['usd_value', ({ usd_value }) => usd_value],
   ['type', ({ type }) => type],
   ['invoice_id', ({ invoice_id }) => invoice_id],
+  ['payment_id', ({ payment_id }) => payment_id],
+  ['payout_id', ({ payout_id }) => payout_id],
 ]

@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import type { TransferFact } from '../../src/core/invoice/types.ts'
+import { formatCoinAmount } from '../../src/core/money.ts'
+import { readPaymentRules } from '../../src/core/payment-rules.ts'
+import { countShortfalls, loadBalances } from '../../src/db/queries/ledger.ts'
+import { saveNetworkFee } from '../../src/db/queries/payout-coins.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { carryPayout } from '../../src/flows/carry-payout.ts'
+import { decidePayout } from '../../src/flows/decide-payout.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { requestPayout } from '../../src/flows/request-payout.ts'
+import { openKeyring } from '../../src/secrets/keyring.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { gone, inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
+import { seededRandom } from '../support/random.ts'
+import { randomLitecoinAddress } from '../support/resources.ts'
+import { seedInvoice, seedMerchant } from '../support/seed.ts'
+
+/** A chain that takes back what was paid out already. */
+
+const WHOLE = 100_000_000n
+const SEEDS = process.env.LONG === '1' ? 300 : 5
+const STEPS = 30
+const NETWORK = 'litecoin-test'
+const keyring = openKeyring(Buffer.alloc(32, 9))
+let database: TestDatabase
+let tenant: Tenant
+let now: Date
+const clock = () => now
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+async function openShop(): Promise<void> {
+  now = new Date(makeInvoice().createdAtMs + 60_000)
+  tenant = await seedMerchant(database)
+  await saveNetworkFee(database.owner, NETWORK, { rate: 2_000n, now })
+  await database.owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     values ($1, $2, false, 'LTC', $3, 'x', 'x', $4, $4)`,
+    [tenant.merchantId, `dst_${tenant.merchantId}`, randomLitecoinAddress('regtest'), now],
+  )
+}
+
+const record = (invoiceId: string, ...facts: TransferFact[]) =>
+  recordTransfers({ pool: database.pools.watcher, clock }, { tenant, invoiceId, facts, tipHeight: 101 })
+
+const ask = (amount: string) =>
+  withTransaction(database.pools.api, tenant, (tx) =>
+    requestPayout(tx, {
+      tenant,
+      destinationId: `dst_${tenant.merchantId}`,
+      amount,
+      asset: null,
+      by: 'key_a',
+      rules: readPaymentRules({}),
+      requestId: 'req_test',
+      now,
+    }),
+  )
+
+async function request(amount: string): Promise<string> {
+  const requested = await ask(amount)
+  if (requested.kind !== 'requested') throw new Error(requested.kind)
+  return requested.payout.id
+}
+
+const decide = (payoutId: string, decision: 'approve' | 'reject') =>
+  decidePayout(
+    { pool: database.pools.api, clock, keyring },
+    { tenant, payoutId, decision, by: 'key_b', requestId: 'req_test' },
+  )
+
+/** Asks, approves, and has it confirmed by the chain. */
+async function payOut(amount: string): Promise<void> {
+  const payoutId = await request(amount)
+  await decide(payoutId, 'approve')
+  const carrier = { txid: `tx of ${payoutId}`, networkFee: 100n }
+  await carryPayout(
+    { pool: database.pools.watcher, clock },
+    { tenant, payoutId, fact: { kind: 'final', carrier } },
+  )
+}
+
+async function balances(): Promise<Record<string, bigint>> {
+  const rows = await withTransaction(database.owner, tenant, (tx) => loadBalances(tx, tenant))
+  return Object.fromEntries(rows.map((row) => [row.account, row.balance]))
+}
+
+/** What the auditor says of the ledger and the payouts' postings; signing is none of this test's. */
+async function disagreements(): Promise<string[]> {
+  const results = await runAudit(database.owner, [])
+  return results
+    .filter(({ name }) =>
+      /^(ledger|balance|shortfall|transfer_(has|stands)|posting|reserved|payout_has)/.test(name),
+    )
+    .filter(({ findings }) => findings.length > 0)
+    .map(({ name, findings }) => `${name}: ${findings.map(({ detail }) => detail).join(', ')}`)
+}
+
+test('a deposit that the chain takes back after it was paid out is recorded, and what is missing is booked', async () => {
+  await openShop()
+  const [first, second] = [await seedInvoice(database, tenant), await seedInvoice(database, tenant)]
+  await record(first.id, inBlock('a1', WHOLE, 2))
+  await record(second.id, inBlock('a2', WHOLE / 4n, 2))
+  await payOut('1.2')
+  const told = await record(first.id, gone('reorged', 'a1', WHOLE))
+  expect(told).toMatchObject({ changed: true, shortfalls: [{ asset: 'LTC', amount: 95_000_000n }] })
+  expect(await balances()).toMatchObject({ available: 0n, shortfall: -95_000_000n, reserved: 0n })
+  expect(await countShortfalls(database.pools.watcher)).toEqual({ live: 0, test: 1 })
+  expect((await record(first.id, gone('reorged', 'a1', WHOLE))).changed).toBe(false)
+  expect((await ask('0.1')).kind).toBe('not_covered')
+  expect(await disagreements()).toEqual([])
+})
+
+test('what comes next makes up for what is missing, and only the rest can be paid out', async () => {
+  await openShop()
+  const [first, second] = [await seedInvoice(database, tenant), await seedInvoice(database, tenant)]
+  await record(first.id, inBlock('b1', WHOLE, 2))
+  await payOut('1')
+  await record(first.id, gone('reorged', 'b1', WHOLE))
+  await record(second.id, inBlock('b2', (WHOLE * 3n) / 4n, 2))
+  expect(await balances()).toMatchObject({ available: 0n, shortfall: -WHOLE / 4n })
+  await record(second.id, inBlock('b3', WHOLE / 2n, 2))
+  expect(await balances()).toMatchObject({ available: WHOLE / 4n, shortfall: 0n })
+  expect((await ask('0.3')).kind).toBe('not_covered')
+  await payOut('0.25')
+  expect(await disagreements()).toEqual([])
+})
+
+test('a deposit that goes and comes again leaves the balances as they were, however often', async () => {
+  await openShop()
+  const invoice = await seedInvoice(database, tenant)
+  await record(invoice.id, inBlock('c1', WHOLE, 2))
+  await payOut('0.6')
+  const before = await balances()
+  for (const hash of ['bb', 'cc', 'dd']) {
+    await record(invoice.id, inMempool('c1', WHOLE))
+    expect(await balances()).toMatchObject({ available: 0n, shortfall: -60_000_000n })
+    await record(invoice.id, inBlock('c1', WHOLE, 1, { hash: hash.repeat(32) }))
+    await record(invoice.id, inBlock('c1', WHOLE, 2, { hash: hash.repeat(32) }))
+    expect(await balances()).toMatchObject({ ...before, shortfall: 0n })
+  }
+  expect(await disagreements()).toEqual([])
+})
+
+test('money that comes back from a rejected payout makes up for what is missing first', async () => {
+  await openShop()
+  const invoice = await seedInvoice(database, tenant)
+  await record(invoice.id, inBlock('d1', WHOLE, 2))
+  await payOut('0.5')
+  const open = await request('0.4')
+  await record(invoice.id, gone('reorged', 'd1', WHOLE))
+  expect(await balances()).toMatchObject({ available: 0n, reserved: 40_000_000n, shortfall: -90_000_000n })
+  await decide(open, 'reject')
+  expect(await balances()).toMatchObject({ available: 0n, reserved: 0n, shortfall: -50_000_000n })
+  expect(await disagreements()).toEqual([])
+})
+
+test(`in ${SEEDS} random histories of deposits, payouts and reorganisations every fact is recorded, nothing is available while something is missing, and the books agree`, async () => {
+  let short = 0
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const random = seededRandom(seed)
+    await openShop()
+    const invoices = [await seedInvoice(database, tenant), await seedInvoice(database, tenant)]
+    const places = new Map<string, { invoiceId: string; amount: bigint }>()
+    for (let step = 0; step < STEPS; step++) {
+      const known = [...places.keys()]
+      const txid = known.length < 4 || random.chance(0.2) ? `tx${seed}-${step}` : random.pick(known)
+      const amount = places.get(txid)?.amount ?? BigInt(1 + random.below(100)) * 1_000_000n
+      const invoiceId = places.get(txid)?.invoiceId ?? random.pick(invoices).id
+      places.set(txid, { invoiceId, amount })
+      const hash = `${random.below(2)}a`.repeat(32)
+      if (random.chance(0.3)) await record(invoiceId, gone('reorged', txid, amount))
+      else await record(invoiceId, inBlock(txid, amount, random.below(2) + 1, { hash }))
+      const { available = 0n, shortfall = 0n } = await balances()
+      expect(
+        [available === 0n || shortfall === 0n, available >= 0n, shortfall <= 0n],
+        `seed ${seed}`,
+      ).toEqual([true, true, true])
+      if (shortfall < 0n) short += 1
+      if (available >= 1_000_000n && random.chance(0.4)) {
+        const amountText = random.chance(0.5) ? available : (available / 1_000_000n) * 500_000n
+        if (random.chance(0.7)) await payOut(formatCoinAmount(amountText, 8))
+        else await decide(await request(formatCoinAmount(amountText, 8)), 'reject')
+      }
+    }
+  }
+  expect(short).toBeGreaterThan(SEEDS)
+  expect(await disagreements()).toEqual([])
+})
