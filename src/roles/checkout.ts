@@ -71,6 +71,7 @@ export function openCheckout(deps: {
     log: deps.log,
     readCheckout: (token) => readCheckout(flowDeps, token),
     readPaymentPage: (query) => readPaymentPage(flowDeps, query),
+    callerOf: clientBlockOf,
     maySendForm: (headers) => forms.take(clientBlockOf(headers), true).allowed,
     newVisit: () => randomBase62(VISIT_LENGTH),
     continueCheckout: (request) => continueCheckout(flowDeps, request),

@@ -29,6 +29,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
         return found === undefined ? null : { ...found, networkFacts: { tipHeightOf: () => state.tipHeight } }
       },
       readPaymentPage: async ({ slug }) => links.get(slug) ?? { kind: 'neutral' },
+      callerOf: () => 'one',
       maySendForm: () => true,
       newVisit: () => String(++visits).padStart(22, '0'),
       continueCheckout: async () => ({ kind: 'neutral' }),

@@ -55,6 +55,8 @@ export type CheckoutDeps = {
   readonly continueCheckout: (
     query: PaymentPageQuery & { readonly visit?: string | undefined; readonly asset: AssetId },
   ) => Promise<MadeInvoice | AssetRefused | { readonly kind: 'neutral' | 'bad_amount' | 'no_visit' }>
+  /** Whom a request is counted under. */
+  readonly callerOf: (headers: Headers) => string
   /** False where the caller of these headers has sent too many forms just now. */
   readonly maySendForm: (headers: Headers) => boolean
   /** Random words for one rendering of a payment link's page: so many presses of it make one invoice. */

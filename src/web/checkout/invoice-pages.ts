@@ -55,7 +55,8 @@ function serveEvents(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void 
     if (c.req.method === 'HEAD') return c.body(null, 200, headers)
     const version = (c.req.query('version') ?? '').slice(0, VERSION_LENGTH_MAX)
     const language = languageOf(c).language.tag
-    const stream = streams.open({ invoiceId: found.invoice.id, token, version, language })
+    const caller = deps.callerOf(c.req.raw.headers)
+    const stream = streams.open({ invoiceId: found.invoice.id, token, version, language, caller })
     return stream === null
       ? c.json({ error: 'busy' }, 503, { 'retry-after': '15' })
       : c.body(stream, 200, headers)

@@ -33,13 +33,20 @@ const RETRY_MS = 3_000
 const STREAMS_MAX = 10_000
 /** One buyer with many tabs is welcome; a thousand are an attack. */
 const STREAMS_PER_INVOICE_MAX = 50
+/** No caller takes them all; many buyers of one mobile network share an address, and a page without a stream still loads. */
+const STREAMS_PER_CALLER_MAX = 2_500
 /** A reader that is this many messages behind is dropped, and connects again. */
 const QUEUED_MESSAGES_MAX = 16
 /** A block may change thousands of invoices at once: they take turns, so that the pool is left to others. */
 const READS_AT_ONCE_MAX = 6
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
-type Stream = { version: string; readonly language: string; readonly controller: Controller }
+type Stream = {
+  version: string
+  readonly language: string
+  readonly caller: string
+  readonly controller: Controller
+}
 type Topic = {
   readonly invoiceId: string
   readonly token: string
@@ -57,6 +64,7 @@ const encoder = new TextEncoder()
 export class LiveStreams {
   readonly #deps: LiveStreamDeps
   readonly #topics = new Map<string, Topic>()
+  readonly #byCaller = new Map<string, number>()
   readonly #inTurn = createLimiter(READS_AT_ONCE_MAX)
   #count = 0
   #isClosed = false
@@ -70,23 +78,31 @@ export class LiveStreams {
     return this.#count
   }
 
-  /** The stream of one page that shows `version`; null while there are too many. */
+  /** The stream of one page that shows `version`; null while there are too many, in all, of it or of the caller. */
   open(page: {
     invoiceId: string
     token: string
     version: string
     language: string
+    caller: string
   }): ReadableStream<Uint8Array> | null {
     const others = this.#topics.get(page.invoiceId)?.streams.size ?? 0
     if (this.#isClosed || this.#count >= STREAMS_MAX || others >= STREAMS_PER_INVOICE_MAX) return null
+    if ((this.#byCaller.get(page.caller) ?? 0) >= STREAMS_PER_CALLER_MAX) return null
     let leave = () => {}
     return new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
           const topic = this.#topicFor(page.invoiceId, page.token)
-          const stream: Stream = { version: page.version, language: page.language, controller }
+          const stream: Stream = {
+            version: page.version,
+            language: page.language,
+            caller: page.caller,
+            controller,
+          }
           topic.streams.add(stream)
           this.#count++
+          this.#byCaller.set(page.caller, (this.#byCaller.get(page.caller) ?? 0) + 1)
           leave = () => this.#leave(topic, stream)
           controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`))
           this.#refresh(topic)
@@ -141,6 +157,9 @@ export class LiveStreams {
   #leave(topic: Topic, stream: Stream): void {
     if (!topic.streams.delete(stream)) return
     this.#count--
+    const others = (this.#byCaller.get(stream.caller) ?? 1) - 1
+    if (others > 0) this.#byCaller.set(stream.caller, others)
+    else this.#byCaller.delete(stream.caller)
     if (topic.streams.size > 0) return
     clearInterval(topic.timer)
     this.#topics.delete(topic.invoiceId)
