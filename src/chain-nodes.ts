@@ -9,6 +9,7 @@ import type { Log } from './log.ts'
 import { AnvilMissing } from './sandbox/evm/anvil-program.ts'
 import { startEvmChain } from './sandbox/evm/start-evm-chain.ts'
 import { type SandboxLevers, utxoLevers } from './sandbox/levers.ts'
+import { type SandboxPlace, THIS_MACHINE } from './sandbox/own-port.ts'
 import { SvmMissing } from './sandbox/solana/load-svm.ts'
 import { SolanaSandboxClient } from './sandbox/solana/solana-sandbox-client.ts'
 import { startSolanaSandbox } from './sandbox/solana/start-solana-sandbox.ts'
@@ -108,14 +109,22 @@ export function evmIdentitiesOf(nodes: readonly ChainNode[]): EvmIdentities {
 const runsOnSandbox = (config: Config, chain: UtxoChain | EvmChain): boolean =>
   config.networks[`${chain}-test`] === undefined
 
+/** `SANDBOX_HOST` leaves the chains to the processes with the role of that name: they listen where `HOST` says. */
+const placeOf = ({ sandboxHost, host }: Config, serves: boolean): SandboxPlace => {
+  if (sandboxHost === null) return THIS_MACHINE
+  return serves ? { kind: 'here', host } : { kind: 'elsewhere', host: sandboxHost }
+}
+
 /**
  * Serves, or finds served by another process, the sandbox chain of every test network without a node. Where this
  * machine has no anvil the EVM networks are left out, and the log says what to do.
  */
 export async function openSandboxNodes(
   config: Config,
-  deps: { clock: Clock; log: Log },
+  tools: { clock: Clock; log: Log; hasSandboxRole?: boolean },
 ): Promise<ChainNode[]> {
+  const { clock, log, hasSandboxRole = false } = tools
+  const deps: Deps = { clock, log, place: placeOf(config, hasSandboxRole) }
   const opening = [
     ...UTXO_CHAINS.filter((chain) => runsOnSandbox(config, chain)).map((chain) =>
       openUtxoSandbox(config, chain, deps),
@@ -138,7 +147,7 @@ export async function openSandboxNodes(
   throw fault
 }
 
-type Deps = { readonly clock: Clock; readonly log: Log }
+type Deps = { readonly clock: Clock; readonly log: Log; readonly place: SandboxPlace }
 
 /** What is the same of every sandbox's node. */
 const sandboxNode = <Chain extends UtxoChain | EvmChain>(chain: Chain, rpcUrl: string) => ({
@@ -173,10 +182,7 @@ async function openEvmSandbox(config: Config, chain: EvmChain, deps: Deps): Prom
 }
 
 /** Null where a node is configured, and where this machine has no virtual machine: then the log says what to do. */
-async function openSolanaSandbox(
-  config: Config,
-  deps: { clock: Clock; log: Log },
-): Promise<ChainNode | null> {
+async function openSolanaSandbox(config: Config, deps: Deps): Promise<ChainNode | null> {
   if (config.networks['solana-test'] !== undefined) return null
   try {
     const sandbox = await startSolanaSandbox({ ...deps, dataDir: config.dataDir })

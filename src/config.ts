@@ -34,6 +34,8 @@ export type Config = {
   readonly addressKeysFile: string
   /** `smtp://user:password@host:port`; null: letters are written to the log. */
   readonly smtpUrl: string | null
+  /** Where the role `sandbox` serves the sandbox chains of all; null: whatever asks them serves them on this machine. */
+  readonly sandboxHost: string | null
   /** No live network is configured: a demo shop is seeded, and metrics are on. */
   readonly sandbox: boolean
 }
@@ -144,6 +146,7 @@ const VARIABLES = {
   RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
   ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
+  SANDBOX_HOST: must('a host name such as sandbox', z.string().regex(/^[0-9A-Za-z.-]{1,253}$/)),
   SMTP_URL: must('a URL such as smtps://user:password@mail.example.com', urlOf('smtp:', 'smtps:')),
 }
 type VariableName = keyof typeof VARIABLES
@@ -183,6 +186,7 @@ export function loadConfig(env: Environment): Config {
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
     smtpUrl: read(env, 'SMTP_URL') ?? null,
+    sandboxHost: read(env, 'SANDBOX_HOST') ?? null,
     sandbox,
   }
 }

@@ -1,6 +1,6 @@
 import { loadProcessConfig } from '../config.ts'
 import { openDataDir } from '../data-dir.ts'
-import { openDatabase } from '../db/open-database.ts'
+import { makeGivenLogins, openDatabase } from '../db/open-database.ts'
 import type { Output } from './command-context.ts'
 
 /** `paylink migrate`: brings the database up to date, and its roles; safe when several run at once. */
@@ -14,7 +14,15 @@ export async function migrateCommand(output: Output): Promise<number> {
       output.line(line)
     },
   })
-  await database.close()
+  try {
+    if (database.ownerUrl !== null) {
+      const made = await makeGivenLogins(config, database.ownerUrl)
+      for (const login of made) output.line(`made the login ${login}`)
+      changed ||= made.length > 0
+    }
+  } finally {
+    await database.close()
+  }
   if (!changed) output.line('the database is up to date')
   return 0
 }

@@ -82,7 +82,7 @@ async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Pr
   const { config, roles, log, onStep } = options
   const asksChains = (['api', 'checkout', 'watcher', 'sandbox'] as const).some((role) => roles.has(role))
   if (!asksChains) return []
-  const sandbox = await startSandboxRole(config, { clock, log })
+  const sandbox = await startSandboxRole(config, { clock, log, hasSandboxRole: roles.has('sandbox') })
   stops.add('the sandbox chains', () => sandbox.stop())
   for (const { chain } of sandbox.nodes) onStep(`sandbox chain for ${chain} is open`)
   return [...configuredNodes(config), ...sandbox.nodes]

@@ -11,6 +11,7 @@ import {
   connectionStringFor,
   DATABASE_ROLES,
   type DatabaseRole,
+  ensureLoginRole,
   ensureLoginRoles,
   loginRoleOf,
 } from './roles.ts'
@@ -155,6 +156,59 @@ async function prepare(ownerUrl: string, { onStep = () => {} }: OpenOptions): Pr
     throw new StartRefused(`the database could not be brought up to date: ${describeError(error)}`, {
       cause: error,
     })
+  }
+}
+
+/** PostgreSQL's answers to a login that is not there, may not log in, or has another password. */
+const NO_LOGIN_CODES = ['28000', '28P01']
+
+/** Whether a role's own connection string is of a login that is still to be made. */
+async function lacksLogin(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  try {
+    await client.connect()
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && NO_LOGIN_CODES.some((code) => code === error.code)
+  } finally {
+    await client.end()
+  }
+}
+
+/**
+ * `paylink migrate` with a role's own connection string beside the owner's: makes the login that it names, or gives
+ * it that password. One that works is left as it is, whoever made it.
+ */
+export async function makeGivenLogins(config: Config, ownerUrl: string): Promise<readonly string[]> {
+  const missing: { role: DatabaseRole; login: string; password: string }[] = []
+  for (const role of DATABASE_ROLES) {
+    const url = config.roleDatabaseUrls[role]
+    if (url === null || !(await lacksLogin(url))) continue
+    const { username, password } = new URL(url)
+    missing.push({ role, login: decodeURIComponent(username), password: decodeURIComponent(password) })
+  }
+  if (missing.length === 0) return []
+  const client = new pg.Client({ connectionString: ownerUrl, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ database: string; owner: string }>(
+      'select current_database() as database, current_user as owner',
+    )
+    const [{ database, owner } = { database: '', owner: '' }] = rows
+    await client.query('select pg_advisory_lock($1)', [ROLES_LOCK_KEY])
+    for (const wanted of missing) {
+      if (wanted.login === owner)
+        throw new Error(`${wanted.role.toUpperCase()}_DATABASE_URL names the owner ${owner}`)
+      await ensureLoginRole(client, { database, ...wanted })
+    }
+    return missing.map(({ login }) => login)
+  } catch (error) {
+    throw new StartRefused(
+      `the logins of the roles could not be made: ${describeError(error)}; let the user of DATABASE_URL create roles, or make them yourself`,
+      { cause: error },
+    )
+  } finally {
+    await client.end()
   }
 }
 

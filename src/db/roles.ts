@@ -26,18 +26,31 @@ export async function ensureLoginRoles(
   database: string,
   passwords: { readonly [role in DatabaseRole]: string },
 ): Promise<void> {
-  const quotedDatabase = quoteIdentifier(database)
-  await db.query(`revoke connect on database ${quotedDatabase} from public`)
   for (const role of DATABASE_ROLES) {
-    const login = quoteIdentifier(loginRoleOf(database, role))
-    await db.query(`do $$ begin
-      create role ${login} login;
-    exception when duplicate_object or unique_violation then null;
-    end $$`)
-    await db.query(`alter role ${login} with login password ${quoteLiteral(passwords[role])}`)
-    await db.query(`grant ${groupRoleOf(role)} to ${login}`)
-    await db.query(`grant connect on database ${quotedDatabase} to ${login}`)
+    await ensureLoginRole(db, {
+      database,
+      role,
+      login: loginRoleOf(database, role),
+      password: passwords[role],
+    })
   }
+}
+
+/** Makes or updates one login, a member of the role's group. Nobody but the logins and the owner may connect. */
+export async function ensureLoginRole(
+  db: Queryable,
+  wanted: { database: string; role: DatabaseRole; login: string; password: string },
+): Promise<void> {
+  const database = quoteIdentifier(wanted.database)
+  const login = quoteIdentifier(wanted.login)
+  await db.query(`revoke connect on database ${database} from public`)
+  await db.query(`do $$ begin
+    create role ${login} login;
+  exception when duplicate_object or unique_violation then null;
+  end $$`)
+  await db.query(`alter role ${login} with login password ${quoteLiteral(wanted.password)}`)
+  await db.query(`grant ${groupRoleOf(wanted.role)} to ${login}`)
+  await db.query(`grant connect on database ${database} to ${login}`)
 }
 
 /** Never the name of a group role, whatever the database is called. */

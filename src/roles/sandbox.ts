@@ -13,7 +13,7 @@ import type { RoleContext, RunningRole } from './role.ts'
  */
 export async function startSandboxRole(
   config: Config,
-  deps: { clock: Clock; log: Log },
+  deps: { clock: Clock; log: Log; hasSandboxRole: boolean },
 ): Promise<RunningRole & { readonly nodes: readonly ChainNode[] }> {
   const nodes = await openSandboxNodes(config, deps)
   return {

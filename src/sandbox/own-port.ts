@@ -3,11 +3,20 @@ import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { hasCode, readFileIfPresent, readOrMakeSecretFile, writeSecretFile } from '../data-dir.ts'
+import {
+  hasCode,
+  readFileIfPresent,
+  readOrMakeSecretFile,
+  StartRefused,
+  writeSecretFile,
+} from '../data-dir.ts'
 import type { Log } from '../log.ts'
 
-const LISTEN_HOST = '127.0.0.1'
+/** For whoever starts beside the machine that serves the chains: it may still be starting too. */
+const ELSEWHERE_MS_MAX = 30_000
+const ELSEWHERE_POLL_MS = 100
 export const RPC_USER = 'sandbox'
 const PASSWORD_BYTES = 24
 const PROBE_TIMEOUT_MS = 5_000
@@ -17,9 +26,19 @@ const TAKE_OVER_INTERVAL_MS = 1_000
 const endpointSchema = z.object({ port: z.int().min(1).max(65_535), password: z.string().min(1) })
 type Endpoint = z.infer<typeof endpointSchema>
 
+/** Who serves a sandbox chain, and where it is asked. */
+export type SandboxPlace =
+  /** Any process of a machine serves it, on this address, and the others ask there. */
+  | { readonly kind: 'here'; readonly host: string }
+  /** Another machine serves it, which shares the chain's folder; this process never does. */
+  | { readonly kind: 'elsewhere'; readonly host: string }
+
+export const THIS_MACHINE: SandboxPlace = { kind: 'here', host: '127.0.0.1' }
+
 /** A chain that is served from a folder of its own by one process of the machine at a time. */
 export type OwnPortOptions = {
   readonly folder: string
+  readonly place: SandboxPlace
   /** The chain's name, for the log. */
   readonly chain: string
   readonly log: Log
@@ -42,12 +61,37 @@ export type OwnPort = {
  * one uses that, and takes over when it is gone.
  */
 export async function serveOnOwnPort(options: OwnPortOptions): Promise<OwnPort> {
-  await mkdir(options.folder, { recursive: true, mode: 0o700 })
+  const { folder, place } = options
+  if (place.kind === 'elsewhere') {
+    return { rpcUrl: urlAt(place.host, await endpointOfOther(options)), stop: async () => {} }
+  }
+  await mkdir(folder, { recursive: true, mode: 0o700 })
   const { endpoint, host } = await settle(options)
   const serving = host === null ? waitToServe(endpoint, options) : host
   return {
-    rpcUrl: `http://${RPC_USER}:${endpoint.password}@${LISTEN_HOST}:${endpoint.port}`,
+    rpcUrl: urlAt(askedAt(place.host), endpoint),
     stop: () => serving.stop(),
+  }
+}
+
+const urlAt = (host: string, { port, password }: Endpoint): string =>
+  `http://${RPC_USER}:${password}@${host}:${port}`
+
+/** What listens on every address is asked on this machine's own. */
+const askedAt = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host)
+
+/** Port and password of a chain that another machine serves from the same folder. */
+async function endpointOfOther({ folder, chain, place }: OwnPortOptions): Promise<Endpoint> {
+  const giveUpAt = performance.now() + ELSEWHERE_MS_MAX
+  for (;;) {
+    const endpoint = await readEndpoint(join(folder, 'rpc.json'))
+    if (endpoint !== null) return endpoint
+    if (performance.now() > giveUpAt) {
+      throw new StartRefused(
+        `SANDBOX_HOST names ${place.host}, and there is no sandbox chain of ${chain} in ${folder}: start the role sandbox there, on a folder that both have`,
+      )
+    }
+    await pause(ELSEWHERE_POLL_MS)
   }
 }
 
@@ -102,7 +146,7 @@ class PendingServer {
     try {
       await new Promise<void>((resolve, reject) => {
         this.#server.once('error', reject)
-        this.#server.listen(port, LISTEN_HOST, resolve)
+        this.#server.listen(port, this.#options.place.host, resolve)
       })
     } catch (error) {
       if (hasCode(error, 'EADDRINUSE')) return null
@@ -135,10 +179,10 @@ class PendingServer {
 }
 
 /** Whether the chain's own server listens there: only it knows the password. */
-async function isServed(endpoint: Endpoint, { probe }: OwnPortOptions): Promise<boolean> {
+async function isServed(endpoint: Endpoint, { probe, place }: OwnPortOptions): Promise<boolean> {
   const authorization = `Basic ${Buffer.from(`${RPC_USER}:${endpoint.password}`).toString('base64')}`
   try {
-    const response = await fetch(`http://${LISTEN_HOST}:${endpoint.port}`, {
+    const response = await fetch(`http://${askedAt(place.host)}:${endpoint.port}`, {
       method: 'POST',
       headers: { authorization, 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: probe.method, params: [] }),

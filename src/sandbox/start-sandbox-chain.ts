@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 import { CHAIN_PARAMETERS, type SandboxChainName } from './chain-parameters.ts'
 import { ChainState } from './chain-state.ts'
 import { Miner } from './miner.ts'
-import { serveOnOwnPort } from './own-port.ts'
+import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from './own-port.ts'
 import { resumePlans } from './resume-plans.ts'
 import { createRpcServer } from './rpc-server.ts'
 import { SandboxClient } from './sandbox-client.ts'
@@ -30,6 +30,7 @@ type Options = {
   readonly log: Log
   /** Time between blocks while something happens; 0: blocks come only when asked for. */
   readonly blockIntervalMs: number
+  readonly place?: SandboxPlace
 }
 
 /**
@@ -37,12 +38,13 @@ type Options = {
  * and the system's errors.
  */
 export async function startSandboxChain(options: Options): Promise<SandboxChain> {
-  const { chain, clock, log, blockIntervalMs } = options
+  const { chain, clock, log, blockIntervalMs, place = THIS_MACHINE } = options
   const folder = join(options.dataDir, 'sandbox', chain)
   const onError = (error: unknown) => log.error({ err: error, chain }, 'the sandbox chain could not write')
   let node: SandboxNode | null = null
   const port = await serveOnOwnPort({
     folder,
+    place,
     chain,
     log,
     probe: { method: 'getzmqnotifications', warming: 'Loading block index' },

@@ -36,6 +36,7 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['BASE_URL', 'ftp://pay.example.com'],
   ['BASE_URL', 'javascript:alert(1)'],
   ['LOG_LEVEL', 'loud'],
+  ['SANDBOX_HOST', 'http://sandbox'],
   ['SECRET_KEY', 'short'],
   ['SECRET_KEY', 'g'.repeat(64)],
   ['SECRET_KEY', randomBytes(33).toString('base64')],

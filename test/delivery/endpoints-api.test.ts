@@ -3,6 +3,7 @@ import { startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { emitEvent, eventually, silentLog, testKeyring } from '../support/webhook-fixtures.ts'
 import {
+  answerChallenges,
   type ReceivedEvent,
   startReceiver,
   verifiedBy,
@@ -27,12 +28,6 @@ afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()))
   await receiver.close()
 })
-
-const answerChallenges: WebhookReceiver['respond'] = (event, response) => {
-  const { challenge } = JSON.parse(event.body.toString()).data
-  response.writeHead(200, { 'content-type': 'application/json' })
-  response.end(challenge === undefined ? '' : JSON.stringify({ challenge }))
-}
 
 const call = (method: string, path: string, body?: unknown) =>
   api.call(method, path, { key: merchant.testKey, ...(body === undefined ? {} : { body }) })

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import { serveOnOwnPort } from '../own-port.ts'
+import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
 import { createPasswordServer } from '../password-server.ts'
 import { findAnvil } from './anvil-program.ts'
 import { EvmChain } from './evm-chain.ts'
@@ -32,6 +32,7 @@ type Options = {
   readonly blockIntervalMs: number
   /** `TEST_BASE_USDC_ADDRESS`: a contract that somebody puts there, in place of ours. */
   readonly usdcContract?: string | null
+  readonly place?: SandboxPlace
 }
 
 /**
@@ -39,7 +40,7 @@ type Options = {
  * where this machine has no anvil, `JournalDamaged`, and the system's errors.
  */
 export async function startEvmChain(options: Options): Promise<SandboxEvm> {
-  const { chain, log } = options
+  const { chain, log, place = THIS_MACHINE } = options
   const program = await findAnvil()
   const folder = join(options.dataDir, 'sandbox', chain)
   const usdcContract = chain === 'base' ? (options.usdcContract ?? SANDBOX_USDC_CONTRACT) : null
@@ -48,6 +49,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
   let node: EvmSandboxNode | null = null
   const port = await serveOnOwnPort({
     folder,
+    place,
     chain,
     log,
     probe: { method: 'eth_chainId', warming: 'is being opened' },

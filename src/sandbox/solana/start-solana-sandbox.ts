@@ -5,7 +5,7 @@ import { createKeyPairSignerFromPrivateKeyBytes } from '@solana/kit'
 import type { Clock } from '../../clock.ts'
 import { readOrMakeSecretFile } from '../../data-dir.ts'
 import type { Log } from '../../log.ts'
-import { serveOnOwnPort } from '../own-port.ts'
+import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
 import { loadSvm } from './load-svm.ts'
 import { SolanaChain } from './solana-chain.ts'
 import { type CommitmentLag, SolanaNode } from './solana-node.ts'
@@ -27,6 +27,7 @@ export type SolanaSandboxOptions = {
   /** 0: blocks come only when asked for. */
   readonly slotMs?: number
   readonly skipEvery?: number
+  readonly place?: SandboxPlace
 }
 
 /**
@@ -38,6 +39,7 @@ export async function startSolanaSandbox(options: SolanaSandboxOptions): Promise
   stop(): Promise<void>
 }> {
   const { clock, log, lag = LAG, slotMs = SANDBOX_SLOT_MS, skipEvery = SKIP_EVERY } = options
+  const { place = THIS_MACHINE } = options
   const folder = join(options.dataDir, 'sandbox', 'solana')
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const module = loadSvm()
@@ -50,6 +52,7 @@ export async function startSolanaSandbox(options: SolanaSandboxOptions): Promise
   let node: SolanaNode | null = null
   return serveOnOwnPort({
     folder,
+    place,
     chain: 'solana',
     log,
     probe: { method: 'getHealth', warming: WARMING_UP },
