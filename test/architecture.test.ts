@@ -112,8 +112,10 @@ test('flows stand on core, the database and the secrets; one alone sends somethi
   expect(others).toEqual([])
 })
 
-test('only the signer role and the signer itself import the signer', () => {
-  expect(importsBetween(/^(?!signer\/|roles\/signer\.ts$)/, /^signer\//)).toEqual([])
+test('only the signer role, its commands and the signer itself import the signer', () => {
+  expect(importsBetween(/^(?!signer\/|roles\/signer\.ts$|cli\/signer-commands\.ts$)/, /^signer\//)).toEqual(
+    [],
+  )
 })
 
 test('nothing imports a role but the wiring of the start command, and roles know no other role', () => {

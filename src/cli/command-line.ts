@@ -67,6 +67,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addRescan(program, output, done)
   addListen(program, output, done)
   addReceipts(program, output, done)
+  addSigner(program, output, done)
   return program
 }
 
@@ -199,5 +200,44 @@ function addMerchant(program: Command, output: Output, done: (exitCode: number) 
     .action(async (options: BrandArguments) => {
       const { brandMerchantCommand } = await import('./brand-merchant.ts')
       done(await brandMerchantCommand(options, output))
+    })
+}
+
+function addSigner(program: Command, output: Output, done: (exitCode: number) => void): void {
+  const signer = program
+    .command('signer')
+    .description('make, restore and inspect the seed that all keys come from')
+  signer
+    .command('init')
+    .description('make the seed before the first start, or restore it; never over another')
+    .option('--show-words', 'print the 24 words, to be written on paper', false)
+    .option('--restore', 'read the 24 words from standard input', false)
+    .action(async (options: { showWords: boolean; restore: boolean }) => {
+      const { initSignerCommand } = await import('./signer-commands.ts')
+      done(await initSignerCommand(options, output))
+    })
+  signer
+    .command('status')
+    .description('say whether seed, database and journals belong together')
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { json: boolean }) => {
+      const { signerStatusCommand } = await import('./signer-commands.ts')
+      done(await signerStatusCommand(options, output))
+    })
+  signer
+    .command('export-xpubs')
+    .description('print the public key of every account')
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { json: boolean }) => {
+      const { exportXpubsCommand } = await import('./signer-commands.ts')
+      done(await exportXpubsCommand(options, output))
+    })
+  signer
+    .command('reseal')
+    .description('seal the same seed with the key of another file')
+    .requiredOption('--key-file <file>', 'the new key: 32 bytes, raw, hexadecimal or base64')
+    .action(async (options: { keyFile: string }) => {
+      const { resealSignerCommand } = await import('./signer-commands.ts')
+      done(await resealSignerCommand(options, output))
     })
 }

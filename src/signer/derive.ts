@@ -1,5 +1,5 @@
 import { HDKey } from '@scure/bip32'
-import { entropyToMnemonic, mnemonicToSeed } from '@scure/bip39'
+import { entropyToMnemonic, mnemonicToEntropy, mnemonicToSeed } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import type { Keyspace } from '../core/assets.ts'
 import { SOLANA_KEYSPACES, SOLANA_PATH, SolanaIssuer } from './solana-addresses.ts'
@@ -20,6 +20,8 @@ export type IssuedAccount = {
   readonly batchKey: Uint8Array
 }
 
+const WORDS = 24
+
 /**
  * The account of each keyspace: purpose, coin type (SLIP-44) and account, the last being 0 for live and 1 for
  * test, so that no test address is ever a live one. Solana has no public derivation: see solana-addresses.
@@ -36,6 +38,21 @@ export const ACCOUNT_PATHS: readonly { readonly keyspace: Keyspace; readonly pat
 /** The 24 words of 32 bytes of entropy (BIP39, English): what a stock wallet restores from. */
 export function wordsOf(entropy: Uint8Array): string {
   return entropyToMnemonic(entropy, wordlist)
+}
+
+/**
+ * The 32 bytes that 24 words (BIP39, English) stand for, whatever spaces and capitals a person typed; null where
+ * a word is wrong or the checksum is.
+ */
+export function entropyOf(words: string): Uint8Array | null {
+  const typed = words.trim().toLowerCase().split(/\s+/)
+  if (typed.length !== WORDS) return null
+  try {
+    return mnemonicToEntropy(typed.join(' '), wordlist)
+  } catch {
+    // The library's message repeats the word; whoever typed it wrongly learns only that something is wrong.
+    return null
+  }
 }
 
 /** The node at `path` below the master of a BIP32 seed. It holds a private key. */

@@ -48,7 +48,14 @@ function claimsOf(entry: JournalEntry): readonly string[] {
 }
 
 const OWNER_ONLY = 0o600
+const journalPath = (folder: string): string => join(folder, 'payouts.jsonl')
 const LINE_END = 0x0a
+
+/** How many signatures the journal of a folder holds; only read, so also beside a signer that writes to it. */
+export async function countSigned(folder: string): Promise<number> {
+  const content = await readPrivateFile(journalPath(folder))
+  return content === null ? 0 : content.toString('latin1').split('\n').length - 1
+}
 
 /**
  * What the signer ever signed for payouts, in a file of its own that only grows. A database that was set back to an
@@ -68,7 +75,7 @@ export class PayoutJournal {
 
   /** Reads the journal of a folder; a last line that was cut off by a crash was told to nobody and goes. */
   static async open(folder: string): Promise<PayoutJournal> {
-    const journal = new PayoutJournal(join(folder, 'payouts.jsonl'))
+    const journal = new PayoutJournal(journalPath(folder))
     const content = await readPrivateFile(journal.#path)
     if (content === null) return journal
     const end = content.lastIndexOf(LINE_END) + 1

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { openKeyring, SealBroken } from '../secrets/keyring.ts'
 import type { KeySource } from './key-source.ts'
-import { createPrivateFile, readPrivateFile } from './private-file.ts'
+import { createPrivateFile, readPrivateFile, replacePrivateFile } from './private-file.ts'
 import { SignerRefused } from './refused.ts'
 
 /** 256 bits: 24 words. */
@@ -45,15 +45,44 @@ export async function openSeed(folder: string, keySource: KeySource): Promise<Ui
   }
 }
 
-/** Makes new entropy and writes it, sealed, before anything is derived from it. Never writes over a seed. */
-export async function createSeed(folder: string, keySource: KeySource, clock: Clock): Promise<Uint8Array> {
+/**
+ * Writes new entropy, or that of a backup, sealed, before anything is derived from it. Never writes over a seed:
+ * throws `EEXIST`.
+ */
+export async function createSeed(
+  folder: string,
+  keySource: KeySource,
+  clock: Clock,
+  entropy: Uint8Array = randomBytes(ENTROPY_BYTES),
+): Promise<Uint8Array> {
   const key = (await keySource.load()) ?? (await keySource.create())
-  const entropy = randomBytes(ENTROPY_BYTES)
+  await createPrivateFile(seedFilePath(folder), sealedFile(entropy, key, clock))
+  return entropy
+}
+
+/**
+ * Seals the seed with another key, in place of the one that it opens with now; the seed stays what it is. Throws
+ * `SignerRefused` where there is no seed, or one of the keys is not there.
+ */
+export async function resealSeed(
+  folder: string,
+  from: KeySource,
+  to: KeySource,
+  clock: Clock,
+): Promise<void> {
+  const entropy = await openSeed(folder, from)
+  if (entropy === null) throw new SignerRefused(`${folder} has no seed`)
+  const key = await to.load()
+  if (key === null) throw new SignerRefused(`there is no key at ${to.description}`)
+  await replacePrivateFile(seedFilePath(folder), sealedFile(entropy, key, clock))
+  entropy.fill(0)
+}
+
+function sealedFile(entropy: Uint8Array, key: Uint8Array, clock: Clock): string {
   const file: z.input<typeof seedFileSchema> = {
     version: 1,
     created_at: clock().toISOString(),
     sealed: openKeyring(key).seal(entropy, SEED_CONTEXT).toString('base64'),
   }
-  await createPrivateFile(seedFilePath(folder), `${JSON.stringify(file)}\n`)
-  return entropy
+  return `${JSON.stringify(file)}\n`
 }

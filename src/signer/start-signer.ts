@@ -152,6 +152,19 @@ async function tryAgain(state: State): Promise<pg.PoolClient | null> {
   }
 }
 
+/** Whether a signer of this database is active, in whichever process. */
+export async function isSignerActive(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ active: boolean }>(
+    `select exists (
+       select 1 from pg_locks
+       where locktype = 'advisory' and granted and objsubid = 1
+         and database = (select oid from pg_database where datname = current_database())
+         and (classid::bigint << 32) | objid::bigint = $1) as active`,
+    [SIGNER_LOCK_KEY],
+  )
+  return rows[0]?.active === true
+}
+
 /** A connection that holds the lock, or null where another one does. */
 async function takeLock(pool: Pool): Promise<pg.PoolClient | null> {
   const client = await pool.connect()

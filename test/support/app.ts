@@ -141,17 +141,26 @@ export function startProgram(args: readonly string[], env: Environment) {
   }
 }
 
-/** Runs the program to its end, with exactly the given variables beside PATH. */
-export async function runProgram(args: readonly string[], env: Environment): Promise<RunResult> {
-  const child = spawnProgram(args, { ...NO_EXCHANGES, ...env })
+/** Runs the program to its end, with exactly the given variables beside PATH, and the text on its standard input. */
+export async function runProgram(
+  args: readonly string[],
+  env: Environment,
+  input?: string,
+): Promise<RunResult> {
+  const child = spawnProgram(args, { ...NO_EXCHANGES, ...env }, input === undefined ? 'ignore' : 'pipe')
+  child.stdin?.end(input)
   const written = collect(child)
   const code = await inTime(new Promise<number | null>((resolve) => child.once('close', resolve)), child)
   return { code, stdout: written.stdout(), stderr: written.stderr() }
 }
 
-function spawnProgram(args: readonly string[], env: Environment): ChildProcess {
+function spawnProgram(
+  args: readonly string[],
+  env: Environment,
+  input: 'ignore' | 'pipe' = 'ignore',
+): ChildProcess {
   return spawn(process.execPath, [PROGRAM, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input, 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
   })
 }

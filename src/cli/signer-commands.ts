@@ -1,0 +1,172 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { systemClock } from '../clock.ts'
+import { type Config, loadProcessConfig } from '../config.ts'
+import { hasCode, openDataDir, StartRefused } from '../data-dir.ts'
+import { listAccountKeys, readIndexMarks } from '../db/queries/account-keys.ts'
+import { type AccountKey, entropyOf, type IssuedAccount, openAccountsOf, wordsOf } from '../signer/derive.ts'
+import { readJournal } from '../signer/index-journal.ts'
+import { fileKeySource, type KeySource } from '../signer/key-source.ts'
+import { countSigned } from '../signer/payout-journal.ts'
+import { SignerRefused } from '../signer/refused.ts'
+import { createSeed, openSeed, resealSeed, seedFilePath } from '../signer/seed-file.ts'
+import { isSignerActive } from '../signer/start-signer.ts'
+import { type Output, withOwnerPool } from './command-context.ts'
+import { EXIT_FAILED } from './exit-codes.ts'
+import { UsageError } from './usage-error.ts'
+
+const FOLDER_OWNER_ONLY = 0o700
+
+type Place = { readonly config: Config; readonly folder: string; readonly keySource: KeySource }
+type Account = AccountKey | IssuedAccount
+
+/**
+ * `paylink signer init`: makes the seed before the first start, or restores it from the 24 words on standard input.
+ * The words are shown only where they are asked for. Never writes over a seed.
+ */
+export async function initSignerCommand(
+  options: { readonly showWords: boolean; readonly restore: boolean },
+  output: Output,
+): Promise<number> {
+  const given = options.restore ? await wordsFromStandardInput() : undefined
+  const { config, folder, keySource } = place()
+  await openDataDir(config.dataDir)
+  await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
+  const entropy = await refusable(async () => {
+    try {
+      return await createSeed(folder, keySource, systemClock, given)
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error
+      throw new StartRefused(`${seedFilePath(folder)} is there already, and is never written over`)
+    }
+  })
+  output.line(`The seed is in ${seedFilePath(folder)}; the key that opens it is ${keySource.description}.`)
+  if (options.showWords) {
+    output.line('These 24 words are the money. Write them on paper; they are not shown again by themselves.')
+    output.line(wordsOf(entropy))
+  }
+  return 0
+}
+
+/** `paylink signer export-xpubs`: the public side of every account, from the seed; the database is not asked. */
+export async function exportXpubsCommand(
+  options: { readonly json: boolean },
+  output: Output,
+): Promise<number> {
+  const accounts = await accountsOfSeed(place())
+  if (options.json) {
+    const listed = accounts.map(({ keyspace, path, xpub, batchKey }) => ({
+      keyspace,
+      path,
+      xpub,
+      batch_key: batchKey === null ? null : Buffer.from(batchKey).toString('hex'),
+    }))
+    output.line(JSON.stringify({ accounts: listed }))
+    return 0
+  }
+  for (const { keyspace, path, xpub, batchKey } of accounts) {
+    const key = batchKey === null ? xpub : `addresses are signed by ${Buffer.from(batchKey).toString('hex')}`
+    output.line(`${keyspace.padEnd(14)}  ${path.padEnd(18)}  ${key}`)
+  }
+  return 0
+}
+
+/** `paylink signer reseal`: the same seed under the key of another file, when the old one was seen or is retired. */
+export async function resealSignerCommand(
+  options: { readonly keyFile: string },
+  output: Output,
+): Promise<number> {
+  const { folder, keySource } = place()
+  const next = fileKeySource(options.keyFile, folder)
+  await refusable(() => resealSeed(folder, keySource, next, systemClock))
+  output.line(`The seed opens with ${options.keyFile} now: set SIGNER_KEY_FILE to it before the next start.`)
+  output.line(
+    `Backups of the seed from before still open with ${keySource.description}: destroy it with them.`,
+  )
+  return 0
+}
+
+/** `paylink signer status`: whether seed, database and journals belong together; exit code 1 where they do not. */
+export async function signerStatusCommand(
+  options: { readonly json: boolean },
+  output: Output,
+): Promise<number> {
+  const here = place()
+  const accounts = await accountsOfSeed(here)
+  const marks = await refusable(() => readJournal(here.folder))
+  const signed = await countSigned(here.folder)
+  const stored = await withOwnerPool(async (pool) => ({
+    active: await isSignerActive(pool),
+    rows: await listAccountKeys(pool),
+    marks: await readIndexMarks(pool),
+  }))
+  const keyspaces = accounts.map((account) => ({
+    keyspace: account.keyspace,
+    database: stateOf(account, stored.rows),
+    next_index: stored.marks.find(({ keyspace }) => keyspace === account.keyspace)?.nextIndex ?? 0,
+    journal: marks.get(account.keyspace)?.nextIndex ?? 0,
+  }))
+  const isWhole = keyspaces.every(({ database }) => database !== 'another seed')
+  const status = { seed: seedFilePath(here.folder), key: here.keySource.description, active: stored.active }
+  if (options.json) output.line(JSON.stringify({ ...status, signed_transactions: signed, keyspaces }))
+  else {
+    output.line(`Seed          ${status.seed}, opened with ${status.key}`)
+    output.line(`Running       ${stored.active ? 'yes, a signer is active' : 'no signer is active'}`)
+    output.line(`Payouts       ${signed} transactions signed in all`)
+    for (const one of keyspaces) {
+      const used = `addresses up to ${one.next_index}, journal up to ${one.journal}`
+      output.line(`${one.keyspace.padEnd(14)}${one.database}; ${used}`)
+    }
+    if (!isWhole)
+      output.problem('this seed is not the one that the database belongs to: restore the right pair')
+  }
+  return isWhole ? 0 : EXIT_FAILED
+}
+
+function stateOf(account: Account, rows: Awaited<ReturnType<typeof listAccountKeys>>): string {
+  const row = rows.find(({ keyspace }) => keyspace === account.keyspace)
+  if (row === undefined) return 'not published yet'
+  const isSame =
+    row.xpub === account.xpub && Buffer.from(row.batchKey ?? []).equals(Buffer.from(account.batchKey ?? []))
+  return isSame ? 'same in the database' : 'another seed'
+}
+
+function place(): Place {
+  const config = loadProcessConfig()
+  const folder = join(config.dataDir, 'signer')
+  return { config, folder, keySource: fileKeySource(config.signerKeyFile, folder) }
+}
+
+async function accountsOfSeed({ folder, keySource }: Place): Promise<Account[]> {
+  const entropy = await refusable(() => openSeed(folder, keySource))
+  if (entropy === null) {
+    throw new StartRefused(`${folder} has no seed: run paylink signer init, or start the signer once`)
+  }
+  try {
+    const { derived, issued } = await openAccountsOf(wordsOf(entropy))
+    return [...derived, ...issued]
+  } finally {
+    entropy.fill(0)
+  }
+}
+
+async function wordsFromStandardInput(): Promise<Uint8Array> {
+  const entropy = entropyOf(await text(process.stdin))
+  if (entropy === null) {
+    throw new UsageError(
+      'standard input must hold the 24 words of the seed: check each of them and their order',
+    )
+  }
+  return entropy
+}
+
+/** What a person can mend is one line. */
+async function refusable<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof SignerRefused) throw new StartRefused(error.message, { cause: error })
+    throw error
+  }
+}
