@@ -21,6 +21,7 @@ const lockShape = z.object({
       hasInstallScript: z.boolean().optional(),
       integrity: z.string().optional(),
       resolved: z.string().optional(),
+      link: z.boolean().optional(),
       optionalDependencies: z.record(z.string(), z.string()).optional(),
     }),
   ),
@@ -31,7 +32,8 @@ const readText = (path: string) => readFile(new URL(path, root), 'utf8')
 const readPackage = async () => packageShape.parse(JSON.parse(await readText('package.json')))
 const readLocked = async () =>
   Object.entries(lockShape.parse(JSON.parse(await readText('package-lock.json'))).packages)
-    .filter(([path]) => path !== '')
+    // The root and the workspaces are our own: they come with the repository and not from a registry.
+    .filter(([path, { link }]) => path.includes('node_modules/') && link !== true)
     .map(([path, entry]) => ({ name: path.slice(path.lastIndexOf('node_modules/') + 13), ...entry }))
 
 test('every package of the lockfile is listed in test/dependencies.txt, and no other', async () => {
@@ -49,6 +51,17 @@ test('every install script that may run is listed in package.json', async () => 
   )
   const names = [...new Set(withScript.map(({ name }) => name))].sort()
   expect(names).toEqual(Object.keys(allowScripts).sort())
+})
+
+test('a workspace brings no package, and is no dependency of the product', async () => {
+  const lock = lockShape.parse(JSON.parse(await readText('package-lock.json')))
+  const links = Object.entries(lock.packages).filter(([, { link }]) => link === true)
+  expect(links.map(([path, { resolved }]) => [path, resolved])).toEqual([
+    ['node_modules/paylink-sdk', 'packages/sdk'],
+  ])
+  const manifest: object = JSON.parse(await readText('packages/sdk/package.json'))
+  expect(manifest).not.toHaveProperty('dependencies')
+  expect((await readPackage()).dependencies).not.toHaveProperty('paylink-sdk')
 })
 
 test('every locked package is pinned by its hash', async () => {

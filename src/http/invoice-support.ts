@@ -9,8 +9,11 @@ export function invoiceViewOf(
   deps: Pick<ApiDeps, 'baseUrl' | 'keyring'>,
   networks: NetworkView,
   invoice: Invoice,
-): InvoiceView {
+): InvoiceView & { checkout_url: string } {
   const { merchantId, livemode, id: invoiceId } = invoice
-  const checkoutUrl = `${deps.baseUrl}/i/${invoiceToken(deps.keyring, { merchantId, livemode, invoiceId })}`
-  return renderInvoice(invoice, networks.networkFacts, checkoutUrl)
+  const token = invoiceToken(deps.keyring, { merchantId, livemode, invoiceId })
+  return {
+    ...renderInvoice(invoice, networks.networkFacts),
+    checkout_url: `${deps.baseUrl}/i/${token}`,
+  }
 }

@@ -171,7 +171,7 @@ export const invoiceView = z
     checkout_session_id: z.string().nullable(),
     payment_link_id: z.string().nullable(),
     metadata: z.record(z.string(), z.unknown()).nullable(),
-    checkout_url: z.string().optional().meta({ description: 'Where to send the buyer. Left out of events.' }),
+    checkout_url: z.string().meta({ description: 'Where to send the buyer. Events leave it out.' }),
     expires_at: timestamp,
     created_at: timestamp,
     paid_at: timestamp.nullable(),

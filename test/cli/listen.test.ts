@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { verify } from '../../src/webhooks/verify.ts'
+import { verify } from '../../packages/sdk/src/webhooks/verify.ts'
 import { type App, makeDataDir, runProgram, startApp, until } from '../support/app.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 

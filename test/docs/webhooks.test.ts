@@ -44,7 +44,7 @@ test('every example is what the API’s schema says of an invoice', () => {
   for (const [type, example] of eventExamples()) {
     if (type === VERIFICATION_EVENT_TYPE) continue
     const { data } = example as { data: object }
-    expect(invoiceView.strict().parse(data)).toEqual(data)
+    expect(invoiceView.omit({ checkout_url: true }).strict().parse(data)).toEqual(data)
   }
 })
 

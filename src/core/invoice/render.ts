@@ -18,10 +18,10 @@ export type EvmIdentities = (network: Network) => EvmIdentity | undefined
 export type InvoiceView = ReturnType<typeof renderInvoice>
 
 /**
- * An invoice as merchants read it, in the API and in events. `checkoutUrl` is left out of events: its token is
- * a secret, and events are stored.
+ * An invoice as merchants read it. The link for its buyer is the API's to add: its token is a secret, and events
+ * are stored.
  */
-export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts, checkoutUrl?: string) {
+export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
   const { decimals } = ASSETS[invoice.asset]
   const amounts = amountsOf(invoice)
   const usdAmount = invoice.usdCents === null ? null : formatUsd(invoice.usdCents)
@@ -67,7 +67,6 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts, chec
     checkout_session_id: invoice.checkoutSessionId,
     payment_link_id: invoice.paymentLinkId,
     metadata: invoice.metadata,
-    ...(checkoutUrl === undefined ? {} : { checkout_url: checkoutUrl }),
     expires_at: time(invoice.expiresAtMs),
     created_at: time(invoice.createdAtMs),
     paid_at: timeOrNull(invoice.paidAtMs),

@@ -126,11 +126,9 @@ function Actions({ invoice }: { invoice: Invoice }) {
   })
   return (
     <>
-      {invoice.checkout_url === undefined ? null : (
-        <a className="button plain" href={invoice.checkout_url} target="_blank" rel="noopener">
-          Open checkout
-        </a>
-      )}
+      <a className="button plain" href={invoice.checkout_url} target="_blank" rel="noopener">
+        Open checkout
+      </a>
       {CANCELLABLE.has(invoice.status) ? (
         <Button onClick={() => setIsAsking(true)}>Cancel invoice</Button>
       ) : null}
@@ -153,7 +151,5 @@ function Actions({ invoice }: { invoice: Invoice }) {
 }
 
 export function PayLink({ invoice }: { invoice: Invoice }) {
-  return invoice.checkout_url === undefined ? null : (
-    <CopyField label="Link for the buyer" text={invoice.checkout_url} />
-  )
+  return <CopyField label="Link for the buyer" text={invoice.checkout_url} />
 }

@@ -45,7 +45,7 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
   const body = (
     <div className="stack">
       <p>{reasonWords(invoice)}</p>
-      {invoice.status === 'partially_paid' && invoice.checkout_url !== undefined ? (
+      {invoice.status === 'partially_paid' ? (
         <CopyField label="Link to pay the rest" text={invoice.checkout_url} />
       ) : null}
       <Field

@@ -1,15 +1,26 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import type { z } from 'zod'
-import { VERIFICATION_EVENT_TYPE } from '../core/endpoint/subscriptions.ts'
-import { EVENT_SCHEMA_VERSION, eventBody } from '../core/event/envelope.ts'
-import { INVOICE_EVENT_TYPES, type InvoiceEventType as ServiceEventType } from '../core/invoice/types.ts'
-import { signatureHeader } from '../delivery/sign.ts'
-import type { invoiceView } from '../wire/invoice.ts'
-import type { Invoice, InvoiceEvent, InvoiceEventType, WebhookEvent } from './events.ts'
-import { type RejectionCode, UnsupportedSchemaVersion, WebhookRejected } from './rejected.ts'
-import { verify } from './verify.ts'
+import type {
+  InvoiceEvent,
+  InvoiceEventType,
+  InvoiceSnapshot,
+  PayoutEventType,
+  WebhookEvent,
+} from '../../packages/sdk/src/webhooks/events.ts'
+import {
+  type RejectionCode,
+  UnsupportedSchemaVersion,
+  WebhookRejected,
+} from '../../packages/sdk/src/webhooks/rejected.ts'
+import { verify } from '../../packages/sdk/src/webhooks/verify.ts'
+import { PAYOUT_EVENT_TYPES, VERIFICATION_EVENT_TYPE } from '../../src/core/endpoint/subscriptions.ts'
+import { EVENT_SCHEMA_VERSION, eventBody } from '../../src/core/event/envelope.ts'
+import {
+  INVOICE_EVENT_TYPES,
+  type InvoiceEventType as ServiceEventType,
+} from '../../src/core/invoice/types.ts'
+import { signatureHeader } from '../../src/delivery/sign.ts'
 
 const SECRET = 'whsec_the-current-one'
 const OLD_SECRET = 'whsec_the-one-before'
@@ -290,24 +301,25 @@ describe('the types', () => {
     const verification = bodyOf(VERIFICATION_EVENT_TYPE, { id: 'we_1', status: 'pending', challenge: 'abc' })
     const event = check(verification, headersOf(verification))
     expect(event.kind === 'endpoint_verification' && event.data.challenge).toBe('abc')
-    const later = bodyOf('payout.confirmed')
-    expect(check(later, headersOf(later))).toMatchObject({ kind: 'other', event_type: 'payout.confirmed' })
+    for (const type of PAYOUT_EVENT_TYPES) {
+      const body = bodyOf(type)
+      expect(check(body, headersOf(body))).toMatchObject({ kind: 'payout', event_type: type })
+    }
+    for (const type of ['invoice.to_come', 'payout.to_come', 'refund.created']) {
+      const body = bodyOf(type)
+      expect(check(body, headersOf(body))).toMatchObject({ kind: 'other', event_type: type })
+    }
   })
 
-  test('the invoice of an event has the fields of the API’s invoice, but for the checkout URL', () => {
-    type Mutable<Value> = Value extends object
-      ? { -readonly [Key in keyof Value]: Mutable<Value[Key]> }
-      : Value
-    expectTypeOf<Mutable<Invoice>>().toEqualTypeOf<
-      Mutable<Omit<z.output<typeof invoiceView>, 'checkout_url'>>
-    >()
+  test('the types of events are those of the service', () => {
     expectTypeOf<InvoiceEventType>().toEqualTypeOf<ServiceEventType>()
+    expectTypeOf<PayoutEventType>().toEqualTypeOf<(typeof PAYOUT_EVENT_TYPES)[number]>()
   })
 
   test('an event is told apart by kind and then by type', () => {
     expectTypeOf<Extract<WebhookEvent, { kind: 'invoice' }>>().toEqualTypeOf<InvoiceEvent>()
     type Paid = Extract<InvoiceEvent, { event_type: 'invoice.paid' }>
-    expectTypeOf<Paid['data']>().toEqualTypeOf<Invoice>()
+    expectTypeOf<Paid['data']>().toEqualTypeOf<InvoiceSnapshot>()
     expectTypeOf<Paid['event_type']>().toEqualTypeOf<'invoice.paid'>()
   })
 })

@@ -40,7 +40,7 @@ export class UnsupportedSchemaVersion extends Error {
 
   constructor(schemaVersion: number, eventId: string) {
     super(
-      `event ${eventId} has schema version ${schemaVersion}, which this version of paylink/webhooks does not know`,
+      `event ${eventId} has schema version ${schemaVersion}, which this version of the library does not know`,
     )
     this.schemaVersion = schemaVersion
     this.eventId = eventId

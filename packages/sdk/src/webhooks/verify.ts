@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { InvoiceEventType, WebhookEvent } from './events.ts'
+import { kindOf, type WebhookEvent } from './events.ts'
 import { parseSignature, readHeader, type Signature, type WebhookHeaders } from './read-headers.ts'
 import { UnsupportedSchemaVersion, WebhookRejected } from './rejected.ts'
 
@@ -116,20 +116,4 @@ function isObject(value: unknown): value is Fields {
 
 function bodyMalformed(reason: string, cause?: unknown): WebhookRejected {
   return new WebhookRejected('body_malformed', `the body is no event: ${reason}`, { cause })
-}
-
-const INVOICE_EVENT_TYPES: ReadonlySet<string> = new Set<InvoiceEventType>([
-  'invoice.created',
-  'invoice.payment_detected',
-  'invoice.confirming',
-  'invoice.paid',
-  'invoice.partially_paid',
-  'invoice.overpaid',
-  'invoice.expired',
-  'invoice.manual_review',
-])
-
-function kindOf(eventType: string): WebhookEvent['kind'] {
-  if (INVOICE_EVENT_TYPES.has(eventType)) return 'invoice'
-  return eventType === 'webhook.endpoint_verification' ? 'endpoint_verification' : 'other'
 }

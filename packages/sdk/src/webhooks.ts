@@ -1,14 +1,13 @@
-/** The package's export `paylink/webhooks`, for merchants' servers: it depends on nothing but Node. */
+/** `paylink-sdk/webhooks`: everything that a receiver of events needs, on `node:crypto` alone. */
 export type {
-  Asset,
   EndpointVerificationEvent,
   Envelope,
-  Invoice,
   InvoiceEvent,
   InvoiceEventType,
-  InvoiceStatus,
+  InvoiceSnapshot,
   OtherEvent,
-  Payment,
+  PayoutEvent,
+  PayoutEventType,
   WebhookEvent,
 } from './webhooks/events.ts'
 export type { WebhookHeaders } from './webhooks/read-headers.ts'

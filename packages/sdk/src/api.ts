@@ -1,0 +1,957 @@
+// Written by `npm run sdk` from the server's own schemas; a test fails when it is out of date. Do not change it by hand.
+// biome-ignore-all format: it is compared letter by letter with what the generator writes.
+
+export type Asset = {
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly object: 'asset'
+  readonly livemode: boolean
+  readonly name: string
+  readonly symbol: string
+  /** The network as a buyer knows it. */
+  readonly network: string
+  readonly decimals: number
+  /** Smallest amount of an invoice, in coins. */
+  readonly minimum: string
+  /** Taken for an invoice that names no asset. */
+  readonly is_default: boolean
+  /** Window of an invoice made now. */
+  readonly payment_window_minutes: number
+  /** Windows that can be chosen, in minutes. */
+  readonly payment_windows: readonly number[]
+  readonly available: boolean
+  /** The code that creating an invoice in US dollars would answer with. */
+  readonly unavailable_code: 'asset_unavailable' | 'rate_unavailable' | null
+  readonly unavailable_reason: string | null
+  /** How the network is followed now. While it is `syncing` or `unavailable` invoices can be made, and their payments are seen once it is `ok` again. Null where no node is connected. */
+  readonly network_status: 'starting' | 'ok' | 'syncing' | 'unavailable' | 'halted' | null
+  /** Why it is not `ok`, with the mend. */
+  readonly network_reason: string | null
+}
+
+export type Attempt = {
+  readonly id: string
+  readonly object: 'attempt'
+  readonly event_id: string
+  readonly endpoint_id: string
+  /** 1, 2, 3… for each delivery. */
+  readonly number: number
+  readonly http_status: number | null
+  /** How it ended. `unknown_outcome`: the sender stopped before it could record an answer; the event may have been sent or not. */
+  readonly code: 'ok' | 'http_status' | 'redirect' | 'timeout' | 'dns' | 'address_refused' | 'connect' | 'tls' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'reset' | 'malformed_response' | 'unknown_outcome' | 'internal'
+  readonly duration_ms: number
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+}
+
+export type Balance = {
+  /** The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`). */
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
+  readonly object: 'balance'
+  readonly livemode: boolean
+  /** Final and yours to pay out. */
+  readonly available: string
+  /** In a block, not yet final. */
+  readonly pending: string
+  /** Final, and waiting for your decision. */
+  readonly suspense: string
+  /** Set aside for payouts under way. */
+  readonly reserved: string
+}
+
+export type BalanceEntry = {
+  readonly id: string
+  readonly object: 'balance_entry'
+  readonly livemode: boolean
+  /** The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`). */
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
+  /** Which of the balances of this asset it moved. */
+  readonly account: 'available' | 'pending' | 'suspense' | 'reserved'
+  /** Coins that came in, or, with a minus, went out. */
+  readonly amount: string
+  /** What stood in that account right after it. */
+  readonly balance_after: string
+  /** The amount in US dollars at the invoice's rate; null where there was none. */
+  readonly usd_value: string | null
+  /** What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid. More may come. */
+  readonly type: string
+  readonly invoice_id: string | null
+  readonly payment_id: string | null
+  readonly payout_id: string | null
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+}
+
+export type CheckoutSession = {
+  readonly id: string
+  readonly object: 'checkout_session'
+  readonly livemode: boolean
+  readonly payment_link_id: string
+  readonly order_reference: string
+  readonly usd_amount: string
+  readonly status: 'active' | 'completed' | 'expired' | 'cancelled'
+  /** Set when the buyer continues. */
+  readonly invoice_id: string | null
+  /** The final deadline of the payment; opening the URL does not renew it. */
+  readonly expires_at: string
+  /** Send the buyer here, unchanged. It shows neither the order nor the total. */
+  readonly checkout_url: string
+  /** Whether the request found the session made before. False wherever a session is only read. */
+  readonly replayed: boolean
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+}
+
+export type CreateCheckoutSession = {
+  /** Your order. One order has one session, for ever and in both modes together. */
+  readonly order_reference: string
+  /** Total of the order, 0.50 to 100000.00. */
+  readonly usd_amount: string
+  /** Payment window of this session, 5 to 1440; the one of the link unless given, then your default. */
+  readonly expires_in_minutes?: number | undefined
+}
+
+export type CreateInvoice = {
+  /** Total in US dollars, 0.50 to 100000.00. */
+  readonly usd_amount?: string | undefined
+  /** Total in coins in place of dollars; needs `asset`, refuses `usd_amount`. */
+  readonly amount?: string | undefined
+  /** Starting coin; your default coin unless given. */
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+  /** Whether the buyer may change the coin. */
+  readonly allow_asset_selection?: boolean | undefined
+  readonly customer_email?: string | undefined
+  /** Your own reference. */
+  readonly external_reference?: string | undefined
+  /** Any JSON object of yours, at most 8 KiB; returned in the API and in events exactly as given. */
+  readonly metadata?: {
+    readonly [field: string]: unknown
+  } | undefined
+}
+
+export type CreatePaymentLink = {
+  /** What the buyer pays for. */
+  readonly name: string
+  /** Charged where a checkout gives no total of its own; needed unless `allow_dynamic_amount` is true. 0.50 to 100000.00, and at least the minimum of the asset. */
+  readonly usd_amount?: string | undefined
+  /** The coin to begin with; your default coin of the moment unless given. */
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+  /** Whether checkout sessions, and buyers by `?usd=`, give the total. */
+  readonly allow_dynamic_amount?: boolean | undefined
+  /** Minutes that a buyer has to pay, one of 15, 30, 60, 180, 720 and 1440; your default of the moment unless given. */
+  readonly duration_minutes?: 15 | 30 | 60 | 180 | 720 | 1440 | undefined
+}
+
+export type CreatePayout = {
+  readonly destination_id: string
+  /** What leaves your balance, in coins. The network fee is taken from it. */
+  readonly amount: string
+  /** The destination's asset unless given; it cannot be another one. */
+  readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+}
+
+export type CreatePayoutDestination = {
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  /** Where the money goes. Checked for the network of the mode and for typing errors. */
+  readonly address: string
+  /** What it is to you, such as "Treasury". */
+  readonly name: string
+}
+
+export type CreateWebhookEndpoint = {
+  /** https, a host name, port 443 or above 1023, no credentials. */
+  readonly url: string
+  /** Exact event types, or `["*"]` for all. */
+  readonly subscribed_events: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed')[]
+}
+
+export type CreatedWebhookEndpoint = {
+  readonly id: string
+  readonly object: 'webhook_endpoint'
+  readonly url: string
+  readonly subscribed_events: readonly string[]
+  readonly status: 'pending_verification' | 'enabled' | 'disabled'
+  /** `merchant`: disabled on request. `receiver_gone`: the receiver answered 410. */
+  readonly status_reason: string | null
+  readonly livemode: boolean
+  readonly verified_at: string | null
+  readonly secret_rotation: {
+    /** Whether an older secret still signs beside the current one. */
+    readonly active: boolean
+    readonly ends_at: string | null
+  }
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+  /** Signs every event. Shown here only; the whole string, `whsec_` included, is the key. */
+  readonly secret: string
+}
+
+export type Event = {
+  /** Stable: the same in every delivery. Deduplicate by it. */
+  readonly id: string
+  readonly schema_version: number
+  readonly event_type: string
+  readonly merchant_id: string
+  readonly resource_id: string
+  readonly livemode: boolean
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+  /** 1, 2, 3… for each resource. */
+  readonly sequence: number
+  /** The API request that caused it, if one did. */
+  readonly request_id: string | null
+  /** The resource as the API showed it at that moment; has `id` and `status`. */
+  readonly data: {
+    readonly [field: string]: unknown
+  }
+  readonly [field: string]: unknown
+}
+
+export type EventRecovery = {
+  readonly object: 'event_recovery'
+  readonly endpoint_id: string
+  /** ISO 8601 UTC with milliseconds. */
+  readonly since: string
+  /** Events queued by this request, oldest first. */
+  readonly queued: number
+  /** The most one request queues. */
+  readonly limit: number
+  /** Whether more of them still await recovery: ask again. */
+  readonly has_more: boolean
+}
+
+export type Invoice = {
+  readonly id: string
+  readonly object: 'invoice'
+  readonly livemode: boolean
+  readonly status: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review'
+  readonly status_reason: string | null
+  readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | 'reorged' | null
+  /** Null where a coin amount was asked for. */
+  readonly usd_amount: string | null
+  readonly amount_source: 'merchant' | 'buyer'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  /** Canonical decimal in coin units. */
+  readonly amount: string
+  /** Canonical decimal in coin units. */
+  readonly amount_detected: string
+  /** Canonical decimal in coin units. */
+  readonly amount_confirmed: string
+  /** Canonical decimal in coin units. */
+  readonly amount_remaining: string
+  readonly address: string
+  readonly payment_uri: string
+  /** The price that fixed the coin amount, and where it came from. */
+  readonly rate: {
+    readonly usd_per_unit: string
+    /** ISO 8601 UTC with milliseconds. */
+    readonly quoted_at: string
+    readonly sources: readonly {
+      readonly name: string
+      readonly usd_per_unit: string
+      /** ISO 8601 UTC with milliseconds. */
+      readonly at: string
+    }[]
+  } | null
+  readonly allow_asset_selection: boolean
+  readonly customer_email: string | null
+  readonly external_reference: string | null
+  readonly order_reference: string | null
+  readonly expected_usd_amount: string | null
+  readonly checkout_session_id: string | null
+  readonly payment_link_id: string | null
+  readonly metadata: {
+    readonly [field: string]: unknown
+  } | null
+  /** Where to send the buyer. Events leave it out. */
+  readonly checkout_url: string
+  /** ISO 8601 UTC with milliseconds. */
+  readonly expires_at: string
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+  readonly paid_at: string | null
+  /** Why it expired: every block up to this tip, and the mempool at it, were read, and nothing paid. Null before it expires. */
+  readonly expiry_reading: {
+    readonly network: string
+    readonly tip_height: number
+    readonly tip_hash: string
+    /** ISO 8601 UTC with milliseconds. */
+    readonly read_at: string
+    /** Host names of the nodes or servers that were read. */
+    readonly providers: readonly string[]
+  } | null
+  readonly cancelled_at: string | null
+  readonly reopened_from: string | null
+  readonly payments: readonly Payment[]
+}
+
+export type PayTestInvoice = {
+  /**
+   * What happens on chain:
+   *
+   * - `exact` pays what remains. `under` pays 40% of it, `over` 160%.
+   * - `two_parts` pays half, and the rest once the first part is confirmed.
+   * - `late` moves the invoice's deadline into the past, lets it expire, then pays what remains.
+   * - `double_spend` pays unconfirmed; then another transaction, which pays you nothing, takes the coin.
+   * - `reorg` pays; once confirmed, the block leaves the chain, and some seconds later the payment is in a block again.
+   */
+  readonly scenario: 'exact' | 'under' | 'over' | 'two_parts' | 'late' | 'double_spend' | 'reorg'
+}
+
+export type Payment = {
+  readonly id: string
+  /** The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`). */
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
+  readonly txid: string
+  readonly output_index: number
+  /** Canonical decimal in coin units. */
+  readonly amount: string
+  readonly status: 'detected' | 'confirming' | 'confirmed' | 'replaced' | 'reorged'
+  readonly confirmations: number
+  /** Blocks that make the payment final; null where `finality` is a word of the chain. */
+  readonly confirmations_required: number | null
+  /** What makes the payment final: a count of blocks (`confirmations_required`), or that the chain itself calls its block `safe` or `finalized`. */
+  readonly finality: 'blocks' | 'safe' | 'finalized'
+  /** Seen within ten minutes after the deadline. */
+  readonly late: boolean
+  readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | null
+  /** ISO 8601 UTC with milliseconds. */
+  readonly detected_at: string
+  readonly confirmed_at: string | null
+}
+
+export type PaymentLink = {
+  readonly id: string
+  readonly object: 'payment_link'
+  readonly livemode: boolean
+  readonly name: string
+  readonly slug: string
+  /** What buyers open. Opening it makes nothing. */
+  readonly url: string
+  readonly usd_amount: string | null
+  /** Null: your default coin of the moment. */
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | null
+  readonly allow_dynamic_amount: boolean
+  /** Null: your default of the moment. */
+  readonly duration_minutes: number | null
+  readonly active: boolean
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+}
+
+export type Payout = {
+  readonly id: string
+  readonly object: 'payout'
+  readonly livemode: boolean
+  readonly status: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed'
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  /** What left the available balance. */
+  readonly amount: string
+  /** Taken from the amount: an estimate until the payout is submitted, then what it is. */
+  readonly network_fee: string
+  /** What reaches the destination. */
+  readonly net_amount: string
+  readonly destination_id: string
+  /** The whole address. */
+  readonly destination: string
+  /** The API key or the person. */
+  readonly requested_by: string
+  readonly approved_by: string | null
+  /** May change while the payout is submitted: a higher fee makes a new one. */
+  readonly txid: string | null
+  /** Why it failed; see the guide. */
+  readonly failure_code: string | null
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+  readonly approved_at: string | null
+  readonly submitted_at: string | null
+  readonly confirmed_at: string | null
+}
+
+export type PayoutDestination = {
+  readonly id: string
+  readonly object: 'payout_destination'
+  readonly livemode: boolean
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly address: string
+  readonly name: string
+  /** From then on payouts may go there: a day after it was added in live mode. */
+  readonly usable_at: string
+  /** SHA-256 of asset, mode and address, to compare with what you wrote down. */
+  readonly digest: string
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+}
+
+export type QueueEvent = {
+  /** A verified, enabled endpoint of the same mode. */
+  readonly endpoint_id: string
+}
+
+export type QueuedDelivery = {
+  readonly id: string
+  readonly object: 'delivery'
+  readonly event_id: string
+  readonly endpoint_id: string
+  readonly livemode: boolean
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+}
+
+export type Rate = {
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  readonly object: 'rate'
+  readonly livemode: boolean
+  readonly available: boolean
+  /** US dollars per coin. */
+  readonly usd_per_unit: string | null
+  readonly quoted_at: string | null
+  readonly sources: readonly {
+    readonly name: string
+    readonly usd_per_unit: string
+    /** ISO 8601 UTC with milliseconds. */
+    readonly at: string
+  }[]
+  readonly unavailable_reason: string | null
+}
+
+export type RecoverEvents = {
+  /** A verified, enabled endpoint of the same mode. */
+  readonly endpoint_id: string
+  /** Events made at this time or later. */
+  readonly since: string
+}
+
+export type ResolveInvoice = {
+  readonly resolution: 'accept' | 'dismiss'
+  /** For your own records. */
+  readonly note?: string | undefined
+}
+
+export type RotateSecret = {
+  /** How long the secret before signs beside the new one; a day unless given. 0 ends every older secret at once. */
+  readonly grace_seconds?: number | undefined
+}
+
+export type RotatedSecret = {
+  readonly id: string
+  /** The new secret, shown here only. */
+  readonly secret: string
+  /** ISO 8601 UTC with milliseconds. */
+  readonly previous_secret_valid_until: string
+}
+
+export type TestPayment = {
+  readonly object: 'test_payment'
+  readonly invoice_id: string
+  readonly scenario: 'exact' | 'under' | 'over' | 'two_parts' | 'late' | 'double_spend' | 'reorg'
+  /** The transactions, in the order in which they are sent; all are signed, and later ones may not be sent yet. */
+  readonly txids: readonly string[]
+}
+
+export type UpdatePaymentLink = {
+  /** An inactive link opens no new checkout; those under way are still paid. */
+  readonly active?: boolean | undefined
+  /** What the buyer pays for. */
+  readonly name?: string | undefined
+  /** Null: your default of the moment. */
+  readonly duration_minutes?: 15 | 30 | 60 | 180 | 720 | 1440 | null | undefined
+  /** Null takes it away, where the link has dynamic amounts. */
+  readonly usd_amount?: string | null | undefined
+}
+
+export type WebhookEndpoint = {
+  readonly id: string
+  readonly object: 'webhook_endpoint'
+  readonly url: string
+  readonly subscribed_events: readonly string[]
+  readonly status: 'pending_verification' | 'enabled' | 'disabled'
+  /** `merchant`: disabled on request. `receiver_gone`: the receiver answered 410. */
+  readonly status_reason: string | null
+  readonly livemode: boolean
+  readonly verified_at: string | null
+  readonly secret_rotation: {
+    /** Whether an older secret still signs beside the current one. */
+    readonly active: boolean
+    readonly ends_at: string | null
+  }
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+}
+
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'not_found_error'
+  | 'conflict_error'
+  | 'idempotency_error'
+  | 'rate_limit_error'
+  | 'api_error'
+
+/** From the catalogue of docs/errors.md; a code is added, never renamed. */
+export type ErrorCode =
+  | 'body_invalid'
+  | 'parameter_missing'
+  | 'parameter_invalid'
+  | 'parameter_unknown'
+  | 'parameter_duplicate'
+  | 'idempotency_key_invalid'
+  | 'amount_too_small'
+  | 'amount_too_large'
+  | 'asset_not_accepted'
+  | 'payout_too_small'
+  | 'destination_address_invalid'
+  | 'destination_lookalike'
+  | 'endpoint_url_refused'
+  | 'event_type_unknown'
+  | 'event_type_not_selectable'
+  | 'dynamic_amount_not_allowed'
+  | 'api_key_missing'
+  | 'api_key_invalid'
+  | 'scope_missing'
+  | 'dashboard_session_required'
+  | 'approver_is_requester'
+  | 'role_insufficient'
+  | 'second_factor_required'
+  | 'cross_origin_refused'
+  | 'test_mode_only'
+  | 'not_found'
+  | 'path_not_found'
+  | 'method_not_allowed'
+  | 'invoice_not_cancellable'
+  | 'invoice_not_resolvable'
+  | 'order_reference_conflict'
+  | 'payment_link_inactive'
+  | 'checkout_session_not_cancellable'
+  | 'sandbox_not_available'
+  | 'endpoint_limit_reached'
+  | 'endpoint_not_eligible'
+  | 'rotation_in_progress'
+  | 'destination_exists'
+  | 'destination_limit_reached'
+  | 'destination_not_usable'
+  | 'balance_insufficient'
+  | 'payout_limit_exceeded'
+  | 'payout_not_open'
+  | 'idempotency_key_in_use'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'idempotency_key_reused'
+  | 'endpoint_verification_failed'
+  | 'rate_limited'
+  | 'internal_error'
+  | 'rate_unavailable'
+  | 'asset_unavailable'
+  | 'payout_unavailable'
+  | 'service_unavailable'
+
+export type EventType =
+  | 'invoice.created'
+  | 'invoice.payment_detected'
+  | 'invoice.confirming'
+  | 'invoice.paid'
+  | 'invoice.partially_paid'
+  | 'invoice.overpaid'
+  | 'invoice.expired'
+  | 'invoice.manual_review'
+  | 'payout.requested'
+  | 'payout.approved'
+  | 'payout.rejected'
+  | 'payout.submitted'
+  | 'payout.confirmed'
+  | 'payout.failed'
+
+/** What each operation of the API takes and gives. */
+export type Operations = {
+  /** Approve a payout */
+  readonly approvePayout: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: Payout
+    readonly item: undefined
+  }
+  /** Cancel a checkout session */
+  readonly cancelCheckoutSession: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: CheckoutSession
+    readonly item: undefined
+  }
+  /** Cancel an invoice */
+  readonly cancelInvoice: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: Invoice
+    readonly item: undefined
+  }
+  /** Create a checkout session */
+  readonly createCheckoutSession: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: CreateCheckoutSession
+    readonly answer: CheckoutSession
+    readonly item: undefined
+  }
+  /** Create an invoice */
+  readonly createInvoice: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: CreateInvoice
+    readonly answer: Invoice
+    readonly item: undefined
+  }
+  /** Create a payment link */
+  readonly createPaymentLink: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: CreatePaymentLink
+    readonly answer: PaymentLink
+    readonly item: undefined
+  }
+  /** Ask for a payout */
+  readonly createPayout: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: CreatePayout
+    readonly answer: Payout
+    readonly item: undefined
+  }
+  /** Allow a payout destination */
+  readonly createPayoutDestination: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: CreatePayoutDestination
+    readonly answer: PayoutDestination
+    readonly item: undefined
+  }
+  /** Create a webhook endpoint */
+  readonly createWebhookEndpoint: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: CreateWebhookEndpoint
+    readonly answer: CreatedWebhookEndpoint
+    readonly item: undefined
+  }
+  /** Remove a payout destination */
+  readonly deletePayoutDestination: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: undefined
+  }
+  /** Remove a webhook endpoint */
+  readonly deleteWebhookEndpoint: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: undefined
+  }
+  /** Disable a webhook endpoint */
+  readonly disableWebhookEndpoint: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: WebhookEndpoint
+    readonly item: undefined
+  }
+  /** Get a checkout session */
+  readonly getCheckoutSession: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: CheckoutSession
+    readonly item: undefined
+  }
+  /** Get an event */
+  readonly getEvent: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: Event
+    readonly item: undefined
+  }
+  /** Get an invoice */
+  readonly getInvoice: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: Invoice
+    readonly item: undefined
+  }
+  /** Get a payment link */
+  readonly getPaymentLink: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: PaymentLink
+    readonly item: undefined
+  }
+  /** Get a payout */
+  readonly getPayout: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: Payout
+    readonly item: undefined
+  }
+  /** Get a webhook endpoint */
+  readonly getWebhookEndpoint: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: WebhookEndpoint
+    readonly item: undefined
+  }
+  /** List accepted assets */
+  readonly listAssets: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Asset
+  }
+  /** List balance entries */
+  readonly listBalanceEntries: {
+    readonly id: undefined
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+      /** Only entries in this asset. */
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: BalanceEntry
+  }
+  /** List balances */
+  readonly listBalances: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Balance
+  }
+  /** List the checkout sessions of a payment link */
+  readonly listCheckoutSessions: {
+    readonly id: string
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+      readonly order_reference?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: CheckoutSession
+  }
+  /** List an event’s delivery attempts */
+  readonly listEventAttempts: {
+    readonly id: string
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Attempt
+  }
+  /** List events */
+  readonly listEvents: {
+    readonly id: undefined
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+      /** Only events of this type. */
+      readonly event_type?: string | undefined
+      /** Only events of this resource. */
+      readonly resource_id?: string | undefined
+      /** Only events that await recovery: no endpoint was eligible, or it was disabled, removed or given up. */
+      readonly delivery?: 'awaiting' | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Event
+  }
+  /** List invoices */
+  readonly listInvoices: {
+    readonly id: undefined
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+      readonly status?: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+      /** Only invoices that wait for your decision: under review, paid in part or too much, and not dismissed since the last payment. */
+      readonly attention?: 'open' | undefined
+      readonly external_reference?: string | undefined
+      readonly order_reference?: string | undefined
+      readonly created_after?: string | undefined
+      readonly created_before?: string | undefined
+      /** Part of an id, reference or e-mail address; a whole deposit address or transaction id. */
+      readonly q?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Invoice
+  }
+  /** List payment links */
+  readonly listPaymentLinks: {
+    readonly id: undefined
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: PaymentLink
+  }
+  /** List payout destinations */
+  readonly listPayoutDestinations: {
+    readonly id: undefined
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+      /** Only destinations of this asset. */
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: PayoutDestination
+  }
+  /** List payouts */
+  readonly listPayouts: {
+    readonly id: undefined
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+      readonly status?: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed' | undefined
+      /** Only payouts in this asset. */
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Payout
+  }
+  /** List prices */
+  readonly listRates: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Rate
+  }
+  /** List webhook endpoints */
+  readonly listWebhookEndpoints: {
+    readonly id: undefined
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: WebhookEndpoint
+  }
+  /** Pay a test invoice on its sandbox chain */
+  readonly payTestInvoice: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: PayTestInvoice
+    readonly answer: TestPayment
+    readonly item: undefined
+  }
+  /** Send an event to an endpoint again, or at last */
+  readonly queueEvent: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: QueueEvent
+    readonly answer: QueuedDelivery
+    readonly item: undefined
+  }
+  /** Send the events that await recovery to an endpoint */
+  readonly recoverEvents: {
+    readonly id: undefined
+    readonly query: undefined
+    readonly body: RecoverEvents
+    readonly answer: EventRecovery
+    readonly item: undefined
+  }
+  /** Reject a payout */
+  readonly rejectPayout: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: Payout
+    readonly item: undefined
+  }
+  /** Resolve an invoice that waits for you */
+  readonly resolveInvoice: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: ResolveInvoice
+    readonly answer: Invoice
+    readonly item: undefined
+  }
+  /** Rotate a signing secret */
+  readonly rotateWebhookSecret: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: RotateSecret
+    readonly answer: RotatedSecret
+    readonly item: undefined
+  }
+  /** Change a payment link */
+  readonly updatePaymentLink: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: UpdatePaymentLink
+    readonly answer: PaymentLink
+    readonly item: undefined
+  }
+  /** Verify a webhook endpoint */
+  readonly verifyWebhookEndpoint: {
+    readonly id: string
+    readonly query: undefined
+    readonly body: undefined
+    readonly answer: WebhookEndpoint
+    readonly item: undefined
+  }
+}

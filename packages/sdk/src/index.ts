@@ -1,0 +1,40 @@
+/** `paylink-sdk`: a client of a Paylink server. Webhooks are verified by `paylink-sdk/webhooks`. */
+export type {
+  Asset,
+  Attempt,
+  Balance,
+  BalanceEntry,
+  CheckoutSession,
+  CreateCheckoutSession,
+  CreatedWebhookEndpoint,
+  CreateInvoice,
+  CreatePaymentLink,
+  CreatePayout,
+  CreatePayoutDestination,
+  CreateWebhookEndpoint,
+  ErrorCode,
+  ErrorType,
+  Event,
+  EventRecovery,
+  EventType,
+  Invoice,
+  Payment,
+  PaymentLink,
+  Payout,
+  PayoutDestination,
+  PayTestInvoice,
+  QueuedDelivery,
+  QueueEvent,
+  Rate,
+  RecoverEvents,
+  ResolveInvoice,
+  RotatedSecret,
+  RotateSecret,
+  TestPayment,
+  UpdatePaymentLink,
+  WebhookEndpoint,
+} from './api.ts'
+export { ApiError, type ApiErrorFields, ConnectionError, PaylinkError, UnexpectedAnswer } from './errors.ts'
+export type { List, Page } from './list.ts'
+export { Paylink } from './paylink.ts'
+export type { ClientOptions, CreateOptions, RequestOptions } from './send.ts'

@@ -1,0 +1,65 @@
+import { UnexpectedAnswer } from './errors.ts'
+
+export type Page<Item> = {
+  readonly object: 'list'
+  readonly url: string
+  /** Whether there are more in the direction that was asked for. */
+  readonly has_more: boolean
+  readonly data: readonly Item[]
+}
+
+/**
+ * A list that is read as far as you go: `for await (const invoice of paylink.invoices.list())` asks for further pages
+ * by itself. Newest first; after `ending_before` it goes the other way, from the oldest of the newer ones on.
+ */
+export type List<Item> = AsyncIterable<Item> & {
+  /** One page as the API gives it, newest first. */
+  page(): Promise<Page<Item>>
+  /** The first ones, at most so many. */
+  take(most: number): Promise<Item[]>
+}
+
+export type Position = {
+  readonly starting_after?: string | undefined
+  readonly ending_before?: string | undefined
+}
+
+/** The most that the API gives at once. */
+const PAGE_LIMIT = 100
+/** Far above what a shop has: it only ends what a faulty server would never end. */
+const PAGES_MAX = 1_000_000
+
+/** A list whose pages `ask` gives. `query` is the caller's. */
+export function listOf<Item>(query: Position, ask: (query: object) => Promise<Page<Item>>): List<Item> {
+  const isUpwards = query.ending_before !== undefined
+  async function* items(): AsyncGenerator<Item, void, undefined> {
+    let position: Position = {}
+    for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+      const page = await ask({ limit: PAGE_LIMIT, ...query, ...position })
+      yield* isUpwards ? [...page.data].reverse() : page.data
+      if (!page.has_more) return
+      const id = idOf(isUpwards ? page.data[0] : page.data.at(-1))
+      position = isUpwards ? { ending_before: id } : { starting_after: id }
+    }
+    throw new UnexpectedAnswer(200, 'a list without end')
+  }
+  return {
+    [Symbol.asyncIterator]: items,
+    page: () => ask(query),
+    take: async (most) => {
+      const taken: Item[] = []
+      if (most < 1) return taken
+      for await (const item of items()) {
+        taken.push(item)
+        if (taken.length >= most) break
+      }
+      return taken
+    },
+  }
+}
+
+function idOf(item: unknown): string {
+  const id = typeof item === 'object' && item !== null && 'id' in item ? item.id : undefined
+  if (typeof id === 'string') return id
+  throw new UnexpectedAnswer(200, 'a list says that it goes on, and not after what')
+}
