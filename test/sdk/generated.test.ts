@@ -14,7 +14,7 @@ import type { checkoutSessionView, updatePaymentLinkBody } from '../../src/wire/
 import type { payoutView } from '../../src/wire/payout.ts'
 import type { webhookEndpointView } from '../../src/wire/webhook-endpoint.ts'
 
-/** The SDK's types and the server's schemas cannot drift apart. */
+/** The SDK's types and the server's schemas cannot drift apart: after a change of routes or schemas, `npm run sdk`. */
 
 const FOLDER = new URL('../../packages/sdk/src/', import.meta.url)
 

@@ -56,6 +56,8 @@ export type Balance = {
   readonly suspense: string
   /** Set aside for payouts under way. */
   readonly reserved: string
+  /** Zero, or below it: what was paid out to you of a payment that the chain took back afterwards. What comes next makes up for it before anything is available. */
+  readonly shortfall: string
 }
 
 export type BalanceEntry = {
@@ -65,14 +67,14 @@ export type BalanceEntry = {
   /** The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`). */
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
   /** Which of the balances of this asset it moved. */
-  readonly account: 'available' | 'pending' | 'suspense' | 'reserved'
+  readonly account: 'available' | 'pending' | 'suspense' | 'reserved' | 'shortfall'
   /** Coins that came in, or, with a minus, went out. */
   readonly amount: string
   /** What stood in that account right after it. */
   readonly balance_after: string
   /** The amount in US dollars at the invoice's rate; null where there was none. */
   readonly usd_value: string | null
-  /** What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid. More may come. */
+  /** What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come. */
   readonly type: string
   readonly invoice_id: string | null
   readonly payment_id: string | null
