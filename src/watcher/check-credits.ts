@@ -8,14 +8,21 @@ import { type RecordingParts, recordFacts } from './record-reading.ts'
 /** Blocks in one round: what is new at the head waits no longer than for these. */
 const BLOCKS_PER_ROUND = 20
 
+export type CheckedCredits = {
+  /** Names (`keyOf`) of what must not become final yet. */
+  readonly unchecked: ReadonlySet<string>
+  /** Whether there is more to look at, at once. */
+  readonly hasMore: boolean
+}
+
 /**
  * Looks once more, by every provider, for credits that no block's hash proves. What is found is noted, once for each
  * block. What neither the followed provider nor another one finds was told by a provider that is gone, and is taken
- * back. Halts where they contradict each other. Returns the names (`keyOf`) of what must not become final yet.
+ * back. Halts where they contradict each other.
  */
-export async function checkCredits(parts: RecordingParts, height: number): Promise<ReadonlySet<string>> {
+export async function checkCredits(parts: RecordingParts, height: number): Promise<CheckedCredits> {
   const { adapter, pool } = parts
-  if (adapter.credits === undefined) return new Set()
+  if (adapter.credits === undefined) return { unchecked: new Set(), hasMore: false }
   const { network } = adapter
   const keyspace = keyspaceOfNetwork(network)
   const { assets } = adapter.credits
@@ -24,14 +31,16 @@ export async function checkCredits(parts: RecordingParts, height: number): Promi
   for (const claim of claims) byBlock.set(claim.block.hash, [...(byBlock.get(claim.block.hash) ?? []), claim])
   const unchecked = new Set(claims.map(keyOf))
   let waiting: string | null = null
+  let checkedBlocks = 0
   for (const inBlock of [...byBlock.values()].slice(0, BLOCKS_PER_ROUND)) {
     const reason = await checkBlock(parts, inBlock, height)
     waiting ??= reason
     if (reason !== null) continue
+    checkedBlocks += 1
     for (const claim of inBlock) unchecked.delete(keyOf(claim))
   }
   parts.onWaiting?.(waiting)
-  return unchecked
+  return { unchecked, hasMore: checkedBlocks > 0 && byBlock.size > BLOCKS_PER_ROUND }
 }
 
 /** Why they must wait; null where all of them stand. */

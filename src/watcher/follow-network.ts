@@ -26,7 +26,7 @@ const BLOCKS_PER_UPDATE = 100
 const POLL_INTERVAL_MS = 1_000
 /** How often the chain is asked for its smallest amount. */
 const MINIMUM_INTERVAL_MS = 600_000
-/** Between two passes at least; and never more than half of the time is spent on them. */
+/** Between two passes at least; and never more than half of the time is spent on looking at the tip. */
 const PASS_PAUSE_MS_MIN = 10
 const BACKOFF_MS_MIN = 250
 const BACKOFF_MS_MAX = 5_000
@@ -44,6 +44,15 @@ export type WatcherObserver = {
   onBlock?(network: Network, height: number): void
   onPass?(network: Network, durationMs: number): void
   onHealth?(network: Network, status: NetworkStatus, reason: string | null): void
+}
+
+/** One walk to the tip. */
+type Pass = {
+  readonly checkpoint: BlockRef
+  /** How long it took to look at the tip and what waits there, after the last block was recorded. */
+  readonly tipMs: number
+  /** Whether the next pass is due at once. */
+  readonly hasMore: boolean
 }
 
 export type FollowOptions = {
@@ -162,12 +171,13 @@ class LeadSession {
     try {
       while (!stop.aborted) {
         const before = performance.now()
-        checkpoint = await this.#pass(checkpoint, stop)
+        const pass = await this.#pass(checkpoint, stop)
+        checkpoint = pass.checkpoint
         if (isUnnamed && checkpoint.height > 0) isUnnamed = !(await rememberIdentity(this.#parts))
         if (performance.now() - this.#minimumReadAt > MINIMUM_INTERVAL_MS) await this.#readMinimum()
-        const durationMs = performance.now() - before
-        observer?.onPass?.(adapter.network, durationMs)
-        await pauseUnless(stop, Math.max(PASS_PAUSE_MS_MIN, durationMs))
+        observer?.onPass?.(adapter.network, performance.now() - before)
+        if (pass.hasMore) continue
+        await pauseUnless(stop, Math.max(PASS_PAUSE_MS_MIN, pass.tipMs))
         await this.#waker.wait(pollIntervalMs, stop)
       }
     } finally {
@@ -188,31 +198,33 @@ class LeadSession {
     return notices.length === 0 ? null : notices.join('; ')
   }
 
-  /** Walks to the tip and reads the mempool there. Returns the new checkpoint. */
-  async #pass(start: BlockRef, stop: AbortSignal): Promise<BlockRef> {
+  /** Walks to the tip and reads the mempool there. */
+  async #pass(start: BlockRef, stop: AbortSignal): Promise<Pass> {
     const { adapter, clock } = this.#options
     let checkpoint = start
     let readings = 0
+    let recordedMs = performance.now()
     while (!stop.aborted) {
       const beganAt = clock()
       const moved = await this.#step(checkpoint)
       if (moved !== null) {
         if (moved.hash !== checkpoint.hash) readings = 0
         checkpoint = moved
+        recordedMs = performance.now()
       } else {
         const mempool = await adapter.readMempool()
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
-          const marks = await settle(this.#parts, checkpoint)
+          const { marks, hasMore } = await settle(this.#parts, checkpoint)
           await this.#finishReading(beganAt, checkpoint, marks)
-          return checkpoint
+          return { checkpoint, tipMs: performance.now() - recordedMs, hasMore }
         }
       }
       readings += 1
       if (readings > READINGS_MAX)
         throw new ChainUnavailable('the node tells of another tip each time it is asked')
     }
-    return checkpoint
+    return { checkpoint, tipMs: performance.now() - recordedMs, hasMore: false }
   }
 
   /** One step along the chain. Null at its tip; the same checkpoint where the chain moved meanwhile. */

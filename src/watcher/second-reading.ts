@@ -15,24 +15,25 @@ const READINGS_PER_ROUND = 4
 
 /**
  * Reads token transfers a second time, up to `toHeight`, and records what the first reading missed. Halts where the
- * books hold a credit that the second reading does not find. Returns the height up to which tokens may become final;
- * every height where nothing is read twice.
+ * books hold a credit that the second reading does not find. Returns the height up to which tokens may become final
+ * (every height where nothing is read twice), and whether there is more to read at once.
  */
 export async function readAgain(
   parts: RecordingParts,
   checkpoint: BlockPosition,
   toHeight: number,
-): Promise<number> {
+): Promise<{ readonly through: number; readonly hasMore: boolean }> {
   const { adapter, pool } = parts
-  if (adapter.tokens === undefined || adapter.tokens.assets.length === 0) return Number.POSITIVE_INFINITY
+  if (adapter.tokens === undefined || adapter.tokens.assets.length === 0)
+    return { through: Number.POSITIVE_INFINITY, hasMore: false }
   let at = await beginSecondReading(pool, adapter.network)
   const target = Math.min(toHeight, checkpoint.height)
   for (let round = 0; round < READINGS_PER_ROUND && at !== null && at.height < target; round++) {
     const next = await readOnce(parts, at, Math.min(target, at.height + BLOCKS_PER_READING), checkpoint)
-    if (next === null) break
+    if (next === null) return { through: at.height, hasMore: false }
     at = next
   }
-  return at?.height ?? 0
+  return { through: at?.height ?? 0, hasMore: at !== null && at.height < target }
 }
 
 /** Null where the source is not so far, or the chain moved. */

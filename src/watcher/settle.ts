@@ -7,34 +7,41 @@ import { checkCredits } from './check-credits.ts'
 import { isSettledLater, type RecordingParts, recordFacts } from './record-reading.ts'
 import { readAgain } from './second-reading.ts'
 
+export type Settled = {
+  /** Null where there are none. */
+  readonly marks: MarkHeights | null
+  /** Whether what is behind goes on at once: a round does a part of it, so that the head does not wait. */
+  readonly hasMore: boolean
+}
+
 /**
  * Makes final what has its confirmations, or its mark, at the checkpoint, is in blocks that a second provider has too,
  * and was read twice where one reading proves little; the rest waits. Where one provider decides alone on a counted
- * chain nothing is left to do: its blocks' own facts did it. Returns the marks; null where there are none.
+ * chain nothing is left to do: its blocks' own facts did it.
  */
-export async function settle(parts: RecordingParts, checkpoint: BlockPosition): Promise<MarkHeights | null> {
+export async function settle(parts: RecordingParts, checkpoint: BlockPosition): Promise<Settled> {
   const { adapter, agreement, pool } = parts
-  if (!isSettledLater(parts)) return null
+  if (!isSettledLater(parts)) return { marks: null, hasMore: false }
   const marks = (await adapter.readMarks?.(checkpoint)) ?? null
   // The chain moved, or nobody confirms our place on it: nothing can be judged in this round.
-  if (marks === null && adapter.readMarks !== undefined) return null
+  if (marks === null && adapter.readMarks !== undefined) return { marks, hasMore: false }
   const { height } = checkpoint
   const dueOf = (tracked: readonly TrackedTransfer[]) => dueAt(height, marks, tracked)
   const waiting = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
   const readTwice = await readAgain(parts, checkpoint, highest(waiting, marks))
-  const unchecked = await checkCredits(parts, height)
+  const checked = await checkCredits(parts, height)
   // The second reading may have recorded what the first one missed.
   const due = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
   const mayBeFinal = due.filter((transfer) => {
     const { payment, block } = transfer
-    if (unchecked.has(keyOfTracked(transfer))) return false
-    return adapter.tokens?.assets.includes(payment.asset) !== true || block.height <= readTwice
+    if (checked.unchecked.has(keyOfTracked(transfer))) return false
+    return adapter.tokens?.assets.includes(payment.asset) !== true || block.height <= readTwice.through
   })
   const blocks = blocksOf(mayBeFinal)
   const agreed =
     agreement === null ? new Set(blocks.map(({ hash }) => hash)) : await agreement.agreedBlocks(blocks)
   await recordFacts(parts, settled(mayBeFinal, agreed), height)
-  return marks
+  return { marks, hasMore: readTwice.hasMore || checked.hasMore }
 }
 
 /** What is safe is read a second time, and what is due before that by a rule that counts blocks. */

@@ -4,7 +4,7 @@ import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Anvil, newEvmAddress, startAnvil } from '../support/anvil.ts'
 import { deployTestToken, type TestToken } from '../support/evm-contracts.ts'
-import { type Lie, startRpcProxy } from '../support/rpc-proxy.ts'
+import { type Lie, type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const BLOCKS = 60
 const ATTEMPTS_MAX = 200
@@ -33,34 +33,45 @@ function everyFew(few: number): Lie {
   }
 }
 
-test.each<[string, string, () => Lie]>([
-  ['ranges of more than seven blocks', 'eth_getLogs', () => tooLarge],
-  ['every seventh trace', 'debug_traceBlockByHash', () => everyFew(7)],
-  ['every eleventh header', 'eth_getBlockByNumber', () => everyFew(11)],
+const adapterAt = (url: string): EvmAdapter =>
+  new EvmAdapter({
+    chain: 'base',
+    livemode: false,
+    url,
+    setting: 'TEST_BASE_RPC_URL',
+    clock: systemClock,
+    usdcContract: token.contract,
+  })
+
+/** A block for each payment, in tokens and in coin by turns. */
+async function payInBlocks(address: string, payments: number): Promise<string[]> {
+  const sent: string[] = []
+  for (let block = 0; block < payments; block++) {
+    sent.push(await anvil.send(block % 2 === 0 ? token.mint(address, 5n) : { to: address, value: 5n }))
+    await anvil.mine(1)
+  }
+  return sent
+}
+
+test.each<[string, boolean, (proxy: RpcProxy) => void]>([
+  ['ranges of more than seven blocks', false, (proxy) => proxy.lie('eth_getLogs', tooLarge)],
+  ['every seventh trace', true, (proxy) => proxy.lie('debug_traceBlockByHash', everyFew(7))],
+  ['every eleventh header', true, (proxy) => proxy.lie('eth_getBlockByNumber', everyFew(11))],
+  ['every ninth request with 429', true, (proxy) => proxy.refuseEvery(9)],
 ])(
   'a provider that refuses %s is caught up with all the same, each payment once',
-  async (_what, method, lie) => {
+  async (_what, fails, refuse) => {
     const proxy = await startRpcProxy(anvil.url)
-    const adapter = new EvmAdapter({
-      chain: 'base',
-      livemode: false,
-      url: proxy.url,
-      setting: 'TEST_BASE_RPC_URL',
-      clock: systemClock,
-      usdcContract: token.contract,
-    })
+    const adapter = adapterAt(proxy.url)
     try {
       const { address, program } = newEvmAddress()
       adapter.watched.add([program])
       await adapter.connect()
       let checkpoint: BlockRef = await adapter.tip()
-      const sent: string[] = []
-      for (let block = 0; block < BLOCKS; block++) {
-        sent.push(await anvil.send(block % 2 === 0 ? token.mint(address, 5n) : { to: address, value: 5n }))
-        await anvil.mine(1)
-      }
-      proxy.lie(method, lie())
+      const sent = await payInBlocks(address, BLOCKS)
+      refuse(proxy)
       const found: string[] = []
+      let refusals = 0
       for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
         try {
           const update = await adapter.nextUpdate(checkpoint, 100)
@@ -69,12 +80,36 @@ test.each<[string, string, () => Lie]>([
           checkpoint = update.blocks.at(-1)?.block ?? checkpoint
         } catch (error) {
           if (!(error instanceof ChainUnavailable)) throw error
+          refusals += 1
         }
       }
       expect(found).toEqual(sent)
+      // A range that is halved is no failure, and takes no step back.
+      expect(refusals > 0).toBe(fails)
     } finally {
       await adapter.close()
       await proxy.close()
     }
   },
 )
+
+test('the second reading halves its ranges too, until the provider takes them', async () => {
+  const proxy = await startRpcProxy(anvil.url)
+  const adapter = adapterAt(proxy.url)
+  try {
+    const { address, program } = newEvmAddress()
+    adapter.watched.add([program])
+    await adapter.connect()
+    const from = await adapter.tip()
+    const sent = await payInBlocks(address, BLOCKS)
+    proxy.lie('eth_getLogs', tooLarge)
+    const told = await adapter.tokens.tell(from, from.height + BLOCKS)
+    const found = told?.blocks.flatMap(({ transfers }) => transfers.map(({ txid }) => txid))
+    expect(found).toEqual(sent.filter((_, index) => index % 2 === 0))
+    // 60 are asked for in quarters and eighths: 7 blocks is what this provider gives.
+    expect(proxy.calls.filter((method) => method === 'eth_getLogs').length).toBeGreaterThanOrEqual(9)
+  } finally {
+    await adapter.close()
+    await proxy.close()
+  }
+})

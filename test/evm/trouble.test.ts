@@ -2,7 +2,9 @@ import { createServer } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
+import type { EvmChainNode } from '../../src/chain-nodes.ts'
 import { systemClock } from '../../src/clock.ts'
+import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
 import { hex, newEvmAddress, startAnvil } from '../support/anvil.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
 import { until } from '../support/litecoind.ts'
@@ -12,6 +14,8 @@ import { WatchedChain } from '../support/watched-chain.ts'
 /** An hour of Base. */
 const BLOCKS_OF_AN_HOUR = 1_800
 const HOUR_S = 3_600
+/** On two cores that have much else to do. */
+const CAUGHT_UP_MS_MAX = 90_000
 
 let watched: WatchedChain<DrivenAnvil>
 let proxy: RpcProxy
@@ -34,6 +38,25 @@ const optionsAt = (url: string): EvmAdapterOptions => ({
   url,
 })
 
+/** What `paylink doctor` says of Base where these are its providers. */
+async function doctorSays(rpcUrl: string, furtherUrls: readonly string[] = []): Promise<string[]> {
+  const node: EvmChainNode = {
+    network: 'base-test',
+    chain: 'base',
+    livemode: false,
+    rpcUrl,
+    furtherUrls,
+    rpcSetting: 'TEST_BASE_RPC_URL',
+    zmqUrl: null,
+    usdcContract: watched.chain.token.contract,
+    sandbox: null,
+  }
+  const findings = await inspectNetworks(watched.database.owner, [node], systemClock)
+  return findings.map(({ kind, text }) => `${kind}: ${text}`).filter((line) => line.includes('base-test'))
+}
+
+const saying = (words: RegExp) => expect.arrayContaining([expect.stringMatching(words)])
+
 test('an outage of an hour, with blocks and payments all along, is caught up exactly', async () => {
   const { anvil, token } = watched.chain
   const watcher = await watched.watchAtTip({ adapter: watched.chain.adapter(proxy.url) })
@@ -49,6 +72,11 @@ test('an outage of an hour, with blocks and payments all along, is caught up exa
     await anvil.rpc('anvil_mine', [hex(BigInt(BLOCKS_OF_AN_HOUR / invoices.length)), '0x2'])
   }
   proxy.resume()
+  const tip = await anvil.height()
+  await until(async () => (await watched.state()).height === tip, {
+    what: 'the hour was read',
+    timeoutMs: CAUGHT_UP_MS_MAX,
+  })
   for (const { id } of invoices) await watched.untilStatus(id, 'paid')
   await watched.untilRead()
   expect((await watched.state()).height).toBe(await anvil.height())
@@ -56,7 +84,7 @@ test('an outage of an hour, with blocks and payments all along, is caught up exa
   for (const { id } of invoices) {
     expect(await watched.eventsOf(id)).toEqual(['payment_detected', 'confirming', 'paid'])
   }
-}, 120_000)
+}, 180_000)
 
 test('while the first provider answers 429 the second is followed, nothing is missed, and the reason says so', async () => {
   const limited = createServer((_request, response) => response.writeHead(429).end('too many requests'))
@@ -82,6 +110,10 @@ test('while the first provider answers 429 the second is followed, nothing is mi
   const { status, reason } = await watched.state()
   expect(status).toBe('ok')
   expect(reason).toMatch(/second is followed in place of first: .* answers only so many calls \(429\)/)
+  const findings = await doctorSays(`http://127.0.0.1:${address.port}`, [watched.chain.url])
+  expect(findings).toEqual(saying(/^fault: .* answers only so many calls \(429\): raise its plan/))
+  expect(findings).toEqual(saying(/^ok: base-test: the node at .* confirms block \d+$/))
+  expect(findings).toEqual(saying(/^fault: .*second is followed in place of first/))
   limited.closeAllConnections()
   await new Promise((resolve) => limited.close(resolve))
 })
@@ -96,6 +128,9 @@ test('a node on another chain halts the network, and says which chain and which 
     await until(async () => (await watched.state()).status === 'halted', { what: 'the network halts' })
     expect((await watched.state()).reason).toMatch(
       /is on chain 1, and base-test is chain .*84532.*: correct TEST_BASE_RPC_URL/,
+    )
+    expect(await doctorSays(other.url)).toEqual(
+      saying(/^fault: .*is on chain 1, and base-test is chain .*84532.*: correct TEST_BASE_RPC_URL/),
     )
   } finally {
     await other.remove()
@@ -112,4 +147,14 @@ test('a node that never answers is told as such, and what was paid meanwhile is 
   proxy.tellTheTruth()
   await watched.untilStatus(invoice.id, 'paid')
   await until(async () => (await watched.state()).status === 'ok', { what: 'it is followed again' })
+})
+
+test('the doctor says what a node that does not trace cannot find, and of a node without the token that it has none', async () => {
+  proxy.lie('debug_traceBlockByHash', () => {
+    throw new Error('the method debug_traceBlockByHash does not exist/is not available')
+  })
+  const notice = /^notice: base-test: the node at .* does not trace blocks .* for open checkouts only/
+  expect(await doctorSays(proxy.url)).toEqual(saying(notice))
+  proxy.lie('eth_call', () => '0x')
+  expect(await doctorSays(proxy.url)).toEqual(saying(/^fault: .* has no contract there$/))
 })

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { systemClock } from '../../src/clock.ts'
+import { callData, deployTestToken } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
 import { until } from '../support/litecoind.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
@@ -10,6 +11,7 @@ import { WatchedChain } from '../support/watched-chain.ts'
 const AMOUNT = 10_000_000n
 const PAID_EVENTS = ['payment_detected', 'confirming', 'paid']
 
+type Receipt = { readonly status: string }
 type Log = { readonly topics: readonly string[]; readonly data: string }
 
 let watched: WatchedChain<DrivenAnvil>
@@ -174,5 +176,44 @@ test('Ether that comes for a USDC invoice is shown with its transaction, and the
   expect(await watched.statusOf(invoice.id)).toBe('awaiting_payment')
   await watched.chain.pay(invoice.address, AMOUNT)
   await watched.chain.mine(2)
+  await watched.untilStatus(invoice.id, 'paid')
+})
+
+test('tokens of the same name, with a fee or without, reverted transfers and transfers of nothing credit nothing, and what is asked for still does', async () => {
+  const { anvil, token } = watched.chain
+  const watcher = await watched.watchAtTip()
+  const invoice = await watched.openInvoice([watcher])
+  const before = await watched.balances()
+  const [sameName, withFee] = [await deployTestToken(anvil), await deployTestToken(anvil, 1_000n)]
+  const transfer = callData('transfer(address,uint256)', invoice.address, AMOUNT)
+  const revertAfter = callData('revertAfter(address,uint256)', invoice.address, AMOUNT)
+  const senders = await anvil.rpc<string[]>('eth_accounts')
+  const holdings = callData(
+    'mintMany(address[],uint256[])',
+    senders,
+    senders.map(() => AMOUNT),
+  )
+  await anvil.send({ to: withFee.contract, data: holdings, gas: 20_000_000 })
+  await anvil.mine(1)
+  const worthless = [
+    sameName.mint(invoice.address, AMOUNT),
+    { to: withFee.contract, data: transfer },
+    { to: token.contract, data: revertAfter, gas: 200_000 },
+    token.mint(invoice.address, 0n),
+  ]
+  const txids: string[] = []
+  for (const call of worthless) txids.push(await anvil.send(call))
+  await anvil.mine(4)
+  // They are on the chain, and did what their names say.
+  const statuses = await Promise.all(
+    txids.map(async (txid) => (await anvil.rpc<Receipt>('eth_getTransactionReceipt', [txid])).status),
+  )
+  expect(statuses).toEqual(['0x1', '0x1', '0x0', '0x1'])
+  await watched.untilRead()
+  expect(await watched.paymentsOf(invoice.id)).toEqual([])
+  expect(await watched.eventsOf(invoice.id)).toEqual([])
+  expect(await watched.balances()).toEqual(before)
+  await watched.chain.pay(invoice.address, AMOUNT)
+  await watched.chain.mine(3)
   await watched.untilStatus(invoice.id, 'paid')
 })

@@ -47,6 +47,14 @@ export class EvmWorkload {
       wallet: await anvil.deploy(await bytecodeOf('Wallet')),
     }
     await anvil.rpc('anvil_setBalance', [contracts.wallet, hex(10n ** 24n)])
+    // Whoever sends holds tokens to send.
+    const senders = await anvil.rpc<string[]>('eth_accounts')
+    const held = senders.map(() => 10n ** 18n)
+    for (const { contract } of [contracts.token, contracts.withFee]) {
+      const data = callData('mintMany(address[],uint256[])', senders, held)
+      await anvil.send({ to: contract, data, gas: 20_000_000 })
+    }
+    await anvil.mine(1)
     return new EvmWorkload(anvil, contracts, random)
   }
 
@@ -172,6 +180,13 @@ const KINDS: readonly Kind[] = [
     const { program, to, amount } = one(workload)
     return { call: workload.contracts.token.mint(to, amount), credits: [usdc(program, amount)] }
   },
+  async function tokenFromHolder(workload) {
+    const { program, to, amount } = one(workload)
+    return {
+      call: call(workload.contracts.token.contract, 'transfer(address,uint256)', to, amount),
+      credits: [usdc(program, amount)],
+    }
+  },
   async function tokenBatch(workload) {
     const { to, values, programs } = workload.many()
     return {
@@ -202,6 +217,9 @@ const KINDS: readonly Kind[] = [
   },
   async function tokenWithFee(workload) {
     const { to, amount } = one(workload)
-    return { call: workload.contracts.withFee.mint(to, amount), credits: [] }
+    return {
+      call: call(workload.contracts.withFee.contract, 'transfer(address,uint256)', to, amount),
+      credits: [],
+    }
   },
 ]

@@ -19,6 +19,8 @@ export type RpcProxy = {
   lie(method: string, lie: Lie): void
   /** The last answer to this method is missing from each batch. */
   dropFromBatches(method: string): void
+  /** Each n-th request is refused with HTTP 429, and the node never hears of it. */
+  refuseEvery(few: number): void
   /** Waits this long before each answer. */
   delay(ms: number): void
   /** Holds back every answer, the node's own look at the question included, until `resume`. */
@@ -26,7 +28,7 @@ export type RpcProxy = {
   resume(): void
   /** Hangs up in the middle of each answer. */
   hangUp(): void
-  /** Ends lies, missing answers, delays and hanging up. */
+  /** Ends lies, refusals, missing answers, delays and hanging up. */
   tellTheTruth(): void
   close(): Promise<void>
 }
@@ -39,6 +41,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   let requests = 0
   let refusesBatches = false
   let dropped: string | null = null
+  let refusedEach = Number.POSITIVE_INFINITY
   let delayMs = 0
   let isHangingUp = false
   let gate: { readonly opened: Promise<void>; readonly open: () => void } | null = null
@@ -47,6 +50,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     const asked = JSON.parse(text) as RpcCall | RpcCall[]
     requests += 1
     for (const { method } of [asked].flat()) calls.push(method)
+    if (requests % refusedEach === 0) return { status: 429, body: 'too many requests' }
     if (delayMs > 0) await pause(delayMs)
     await gate?.opened
     if (Array.isArray(asked) && refusesBatches) return { status: 400, body: 'one call at a time' }
@@ -95,6 +99,9 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     dropFromBatches: (method) => {
       dropped = method
     },
+    refuseEvery: (few) => {
+      refusedEach = few
+    },
     delay: (ms) => {
       delayMs = ms
     },
@@ -115,6 +122,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     tellTheTruth: () => {
       lies.clear()
       dropped = null
+      refusedEach = Number.POSITIVE_INFINITY
       delayMs = 0
       isHangingUp = false
     },
