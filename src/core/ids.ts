@@ -19,6 +19,7 @@ export const ID_PREFIXES = {
   requestLog: 'log',
   payment: 'pay',
   balanceEntry: 'ent',
+  cardPurchase: 'card',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

@@ -17,6 +17,7 @@ import { formatUsd } from '../core/money.ts'
 import { commitNewInvoice, type NewInvoiceDetails } from '../db/commit-new-invoice.ts'
 import { loadWholeSession } from '../db/load-session.ts'
 import type { Pool } from '../db/pool.ts'
+import { markAssetPicked } from '../db/queries/card-purchases.ts'
 import { setSessionInvoice } from '../db/queries/checkout-sessions.ts'
 import { findInvoiceOfVisit, lockVisit, setInvoiceVisit } from '../db/queries/invoices.ts'
 import { findLinkOwner, loadPaymentLink } from '../db/queries/payment-links.ts'
@@ -43,6 +44,8 @@ export type ContinueRequest = {
   /** The random words of the page that was pressed. A session needs none. */
   readonly visit?: string | undefined
   readonly asset: AssetId
+  /** The buyer chose this very coin over the one that the page began with. */
+  readonly picked?: boolean
 }
 
 export type Continued =
@@ -115,6 +118,7 @@ async function continueSession(
     )
     if (made.kind === 'invoice' && !(await setSessionInvoice(tx, tenant, session.id, made.invoiceId)))
       throw new Error(`session ${session.id} was continued without holding its row`)
+    await markPicked(tx, tenant, request, made)
     return made
   })
 }
@@ -150,8 +154,13 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
     )
     if (made.kind === 'invoice' && !(await setInvoiceVisit(tx, tenant, made.invoiceId, digest)))
       throw new Error(`invoice ${made.invoiceId} was made by two visits`)
+    await markPicked(tx, tenant, request, made)
     return made
   })
+}
+
+async function markPicked(tx: Tx, tenant: Tenant, request: ContinueRequest, made: Outcome): Promise<void> {
+  if (request.picked === true && made.kind === 'invoice') await markAssetPicked(tx, tenant, made.invoiceId)
 }
 
 const planFor = (

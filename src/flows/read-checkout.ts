@@ -1,4 +1,6 @@
 import type { Clock } from '../clock.ts'
+import { ASSET_IDS, type AssetId } from '../core/assets.ts'
+import { type CardWaiting, cardAsset, cardWaiting } from '../core/card/card-purchase.ts'
 import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
 import type { PaymentLink } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
@@ -7,6 +9,7 @@ import { isReopenable } from '../core/invoice/reopen.ts'
 import { isSwitchable } from '../core/invoice/switch.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
+import { loadCardStanding } from '../db/queries/card-purchases.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
 import { loadMerchantName } from '../db/queries/merchants.ts'
 import { loadPaymentLink } from '../db/queries/payment-links.ts'
@@ -20,6 +23,8 @@ export type ReadCheckoutDeps = {
   readonly keyring: Keyring
   readonly clock: Clock
   readonly marketOf: (tenant: Tenant) => Promise<Market>
+  /** Whether anybody sells a coin for cards in a mode. */
+  readonly sellsForCards: (asset: AssetId, livemode: boolean) => boolean
 }
 
 /** What a buyer's page is made of. */
@@ -31,6 +36,8 @@ export type CheckoutFacts = {
   readonly otherCoins: readonly CoinOffer[]
   /** The buyer may have it again at the current price. */
   readonly reopenable: boolean
+  /** What a card would buy, and what is known of the purchase that the buyer went away for. */
+  readonly card: { readonly asset: AssetId | null; readonly waiting: CardWaiting | null }
 }
 
 /**
@@ -46,19 +53,33 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
     const merchantName = await loadMerchantName(tx, tenant.merchantId)
     if (stored === null || merchantName === null) return null
     const { invoice } = stored
-    return { invoice, merchantName, link: await linkToReopen(tx, tenant, invoice) }
+    const link = await linkToReopen(tx, tenant, invoice)
+    // Where nobody sells for cards there is nothing to ask.
+    const hasCards = ASSET_IDS.some((asset) => deps.sellsForCards(asset, tenant.livemode))
+    const standing = hasCards ? await loadCardStanding(tx, tenant, invoice.id) : NO_STANDING
+    return { invoice, merchantName, link, standing }
   })
   if (found === null) return null
-  const { invoice, merchantName, link } = found
+  const { invoice, merchantName, link, standing } = found
   const market = await deps.marketOf(tenant)
+  const nowMs = deps.clock().getTime()
+  const otherCoins = otherCoinsOf(invoice, market, nowMs)
+  const others = otherCoins.filter(({ available }) => available).map(({ asset }) => asset)
+  const sells = (asset: AssetId) => deps.sellsForCards(asset, invoice.livemode)
   return {
     invoice,
     merchantName,
     networkFacts: market.networkFacts,
-    otherCoins: otherCoinsOf(invoice, market, deps.clock().getTime()),
+    otherCoins,
     reopenable: isReopenable(invoice, link, market.rules),
+    card: {
+      asset: cardAsset(invoice, { picked: standing.picked, others, sells }),
+      waiting: cardWaiting(standing.left, invoice, nowMs),
+    },
   }
 }
+
+const NO_STANDING = { picked: false, left: null }
 
 /** The link of an expired invoice, which decides whether there can be another. */
 async function linkToReopen(tx: Tx, tenant: Tenant, invoice: Invoice): Promise<PaymentLink | null> {

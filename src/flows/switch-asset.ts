@@ -5,6 +5,7 @@ import type { Market } from '../core/invoice/market.ts'
 import { planSwitch, type SwitchPlan } from '../core/invoice/switch.ts'
 import { claimIssuedAddress } from '../db/claim-issued-address.ts'
 import type { Pool } from '../db/pool.ts'
+import { markAssetPicked } from '../db/queries/card-purchases.ts'
 import { addDepositAddress, findDepositAddress } from '../db/queries/deposit-addresses.ts'
 import { loadInvoice, updateInvoiceTerms } from '../db/queries/invoices.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
@@ -29,7 +30,13 @@ export type SwitchedAsset =
  */
 export async function switchAsset(
   deps: SwitchAssetDeps,
-  input: { readonly tenant: Tenant; readonly invoiceId: string; readonly asset: AssetId },
+  input: {
+    readonly tenant: Tenant
+    readonly invoiceId: string
+    readonly asset: AssetId
+    /** The buyer chose this very coin, and did not only press for a card. */
+    readonly picked?: boolean
+  },
 ): Promise<SwitchedAsset> {
   const { tenant, invoiceId, asset } = input
   const market = await deps.marketOf(tenant)
@@ -42,6 +49,7 @@ export async function switchAsset(
     const address = await addressFor(tx, deps.issuedAddresses, tenant, invoiceId, planned.plan, now)
     if (address === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     await updateInvoiceTerms(tx, tenant, { ...planned.next, address })
+    if (input.picked === true) await markAssetPicked(tx, tenant, invoiceId)
     return { kind: 'switched' }
   })
   if (switched.kind === 'switched') deps.notifier.invoiceChanged(invoiceId)

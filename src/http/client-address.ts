@@ -12,3 +12,11 @@ export function clientBlockOf(headers: Headers): string {
   if (parsed.kind() === 'ipv4') return parsed.toString()
   return ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${IPV6_BLOCK_BITS}`).toString()
 }
+
+/** The caller's address where it is one of the public internet; a card provider has no use for another. */
+export function publicAddressOf(headers: Headers): string | null {
+  const address = headers.get(CLIENT_ADDRESS_HEADER) ?? ''
+  if (!ipaddr.isValid(address)) return null
+  const parsed = ipaddr.process(address)
+  return parsed.range() === 'unicast' ? parsed.toString() : null
+}

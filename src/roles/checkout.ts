@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { CHAINS, type Network } from '../core/assets.ts'
+import type { OnrampProvider } from '../core/card/onramp-provider.ts'
 import { parseColour } from '../core/checkout/brand-colours.ts'
 import { listenFor, type Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
@@ -10,7 +11,7 @@ import { readCheckout } from '../flows/read-checkout.ts'
 import { readPaymentPage } from '../flows/read-payment-page.ts'
 import { reopenInvoice } from '../flows/reopen-invoice.ts'
 import { switchAsset } from '../flows/switch-asset.ts'
-import { clientBlockOf } from '../http/client-address.ts'
+import { clientBlockOf, publicAddressOf } from '../http/client-address.ts'
 import { createMarketReader } from '../http/market.ts'
 import type { NetworkBoard, NetworkView } from '../http/network-board.ts'
 import { createRateLimiter } from '../http/rate-limit.ts'
@@ -18,6 +19,8 @@ import { createReceiptPart } from '../http/receipts.ts'
 import type { HttpPart } from '../http/server.ts'
 import { createShortCache } from '../http/short-cache.ts'
 import type { Log } from '../log.ts'
+import { createCardDesk } from '../onramp/card-desk.ts'
+import { createSandboxOnramp } from '../onramp/sandbox-onramp.ts'
 import { randomBase62 } from '../random-base62.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
@@ -47,8 +50,7 @@ export type CheckoutRole = RunningRole & {
   endStreams(): void
 }
 
-/** The buyers' pages, told of changes by the database's notifications, and the signed receipts beside them. */
-export function openCheckout(deps: {
+export type CheckoutRoleDeps = {
   pool: Pool
   clock: Clock
   log: Log
@@ -61,11 +63,17 @@ export function openCheckout(deps: {
   baseUrl: string
   sandbox: SandboxControl | null
   issuedAddresses: IssuedAddressCheck
+  /** Who sells coins for cards in live mode; test mode has the sandbox's own card page. */
+  onramps?: readonly OnrampProvider[]
   formsPerSecond?: number
-}): CheckoutRole {
+}
+
+/** The buyers' pages, told of changes by the database's notifications, and the signed receipts beside them. */
+export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const rate = deps.formsPerSecond ?? FORMS_PER_SECOND
   const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())
-  const flowDeps = { ...deps, marketOf: createMarketReader(deps) }
+  const card = cardDeskOf(deps)
+  const flowDeps = { ...deps, marketOf: createMarketReader(deps), sellsForCards: card.sells }
   const { app, streams } = createCheckoutApp({
     clock: deps.clock,
     log: deps.log,
@@ -79,6 +87,7 @@ export function openCheckout(deps: {
     reopenInvoice: (invoice) => reopenInvoice(flowDeps, invoice),
     tokenOf: ({ tenant, invoiceId }) => invoiceToken(deps.keyring, { ...tenant, invoiceId }),
     ...brandingFrom(deps.pool),
+    card,
     ...(deps.sandbox === null ? {} : { sandbox: testPanelOf(deps.sandbox) }),
   })
   const listener = listenFor(deps.listenUrl, {
@@ -134,6 +143,13 @@ function brandingFrom(pool: Pool): Pick<CheckoutDeps, 'readBranding' | 'readLogo
     readBranding: (merchantId) => looks.get(merchantId),
     readLogo: (merchantId, digest) => readLogo(pool, merchantId, digest),
   }
+}
+
+/** The configured providers, and in test mode the sandbox's own where its chains run. */
+function cardDeskOf(deps: CheckoutRoleDeps) {
+  const { sandbox, onramps = [] } = deps
+  const own = sandbox === null ? [] : [createSandboxOnramp((asset) => sandbox.serves(asset, false))]
+  return createCardDesk({ ...deps, providers: [...onramps, ...own], publicAddressOf })
 }
 
 /** The sandbox as the test panel uses it: what cannot be paid is an error. */

@@ -38,6 +38,15 @@ export type SandboxControl = {
     readonly scenario: Scenario
     readonly source?: 'api' | 'checkout'
   }): Promise<TestPayment>
+  /** Sends coins to any address, as a buyer's card provider would; false where no sandbox chain could. */
+  sendCoins(coins: {
+    readonly asset: AssetId
+    readonly address: string
+    /** Base units. */
+    readonly amount: bigint
+    /** How long they are held back first; the payment is signed before this answers. */
+    readonly afterMs: number
+  }): Promise<boolean>
   /** Lets running scenarios take their remaining steps at once, and waits for them. */
   stop(): Promise<void>
 }
@@ -98,10 +107,42 @@ export function createSandboxControl(deps: Deps): SandboxControl {
         return unavailable(`The sandbox chain did not make the payment: ${error.message}.`)
       }
     },
+    sendCoins: async ({ asset, address, amount, afterMs }) => {
+      const chain = deps.chains.get(networkOf(asset, false))
+      if (chain === undefined || running.size >= MAX_RUNNING || stopping.signal.aborted) return false
+      try {
+        const signed = await chain.signPayment(asset, address, amount)
+        if (afterMs === 0) await chain.send(signed)
+        else {
+          const later = sendLater(deps.log, chain, signed, { afterMs, stopped: stopping.signal })
+          const background = later.finally(() => running.delete(background))
+          running.add(background)
+        }
+        return true
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        deps.log.warn({ err: error, asset }, 'a test card bought nothing')
+        return false
+      }
+    },
     stop: async () => {
       stopping.abort()
       await Promise.all(running)
     },
+  }
+}
+
+async function sendLater(
+  log: Log,
+  chain: SandboxLevers,
+  signed: SignedPayment,
+  { afterMs, stopped }: { readonly afterMs: number; readonly stopped: AbortSignal },
+): Promise<void> {
+  try {
+    await sleep(afterMs, stopped)
+    await chain.send(signed)
+  } catch (error) {
+    log.warn({ err: error, txid: signed.txid }, 'a test card that was to pay later did not')
   }
 }
 

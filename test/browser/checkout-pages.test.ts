@@ -3,9 +3,10 @@ import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CardPurchase } from '../../src/core/card/card-purchase.ts'
 import type { CoinOffer } from '../../src/core/checkout/coin-offers.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import type { PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
+import type { CheckoutFacts, PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
@@ -74,6 +75,48 @@ const READING = {
 } as const
 const LOGO = { path: `/logo/mer_x/${'a'.repeat(32)}.webp`, width: 200, height: 72 }
 
+const CARD = { asset: 'LTC', waiting: null } as const
+const BUYER_AWAY = { provider: 'coinbase', asset: 'LTC', news: null } as const
+const PURCHASE: CardPurchase = {
+  id: 'card_01jd8x5v7k0000000000000003',
+  invoiceId: 'inv_card',
+  provider: 'coinbase',
+  asset: 'LTC',
+  amount: 41_230_000n,
+  address: awaiting.address,
+  place: 'US-CA',
+  answer: {
+    kind: 'offered',
+    quote: { total: { amount: '52.63', currency: 'USD' }, fees: { amount: '2.64', currency: 'USD' } },
+    minimum: { amount: '5.00', currency: 'USD' },
+    amount: 41_230_000n,
+  },
+  createdAtMs: NOW_MS,
+  freshUntilMs: NOW_MS + 240_000,
+  leftAtMs: null,
+  news: null,
+}
+const MINIMUM = { amount: '20.00', currency: 'EUR' }
+/** The offers of each page, by the invoice that its name makes. */
+const OFFERS: { [invoiceId: string]: readonly CardPurchase[] } = {
+  inv_card_offers: [
+    PURCHASE,
+    {
+      ...PURCHASE,
+      provider: 'moonpay',
+      answer: { kind: 'offered', quote: null, minimum: MINIMUM, amount: 41_230_000n },
+    },
+  ],
+  inv_card_refused: [
+    { ...PURCHASE, answer: { kind: 'refused', reason: 'below_minimum', minimum: MINIMUM } },
+    { ...PURCHASE, provider: 'moonpay', answer: { kind: 'refused', reason: 'region', minimum: null } },
+    { ...PURCHASE, provider: 'sandbox', answer: { kind: 'failed' } },
+  ],
+  inv_card_asking: [{ ...PURCHASE, answer: null }],
+}
+const showCard = (name: string, waiting: CheckoutFacts['card']['waiting'] = null): string =>
+  server.show(name, { ...awaiting, id: `inv_${name}` }, 'Blue Heron Books', { card: { ...CARD, waiting } })
+
 /** Pages that are more than an invoice: what puts them there, and the path on which they are. */
 const MORE_PAGES: { [name: string]: (name: string) => string } = {
   open: () => `${server.showLink('pl_open', OPEN)}`,
@@ -103,6 +146,15 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
     ),
   watching: () =>
     `${server.show('watching', { ...expired, id: 'inv_watching', expiryReading: READING })}?watch=1`,
+  by_card: () => showCard('by_card'),
+  card: (name) => `${showCard(name)}/card`,
+  card_offers: (name) => `${showCard(name)}/card`,
+  card_refused: (name) => `${showCard(name)}/card`,
+  card_waiting: (name) => showCard(name, BUYER_AWAY),
+  card_sent: (name) => showCard(name, { ...BUYER_AWAY, provider: 'moonpay', news: 'completed' }),
+  card_declined: (name) => showCard(name, { ...BUYER_AWAY, news: 'failed' }),
+  card_other: (name) => `${showCard(name, BUYER_AWAY)}?pay=other`,
+  card_test: (name) => `${showCard(name)}/card/test?purchase=${PURCHASE.id}`,
   receipt: () => `${server.show('receipt', { ...paid, id: 'inv_receipt' })}/receipt`,
   receipt_overpaid: () => `${server.show('receipt2', { ...overpaid, id: 'inv_receipt2' })}/receipt`,
 }
@@ -128,7 +180,16 @@ type Layout = {
 let server: CheckoutServer
 let browser: Browser
 beforeAll(async () => {
-  server = await startCheckoutServer({ sandbox: { serves: () => true, payInvoice: async () => {} } })
+  server = await startCheckoutServer({
+    sandbox: { serves: () => true, payInvoice: async () => {} },
+    card: {
+      sells: () => true,
+      ask: async () => ({ kind: 'asked' }),
+      offers: async ({ invoiceId }) => OFFERS[invoiceId] ?? [],
+      leave: async () => ({ kind: 'over' }),
+      test: { read: async () => PURCHASE, play: async () => 'played' },
+    },
+  })
   browser = await launchBrowser()
   const bytes = await sharp({
     text: { text: '<span foreground="#0a6b8a">Blue Heron</span>', rgba: true, dpi: 180 },

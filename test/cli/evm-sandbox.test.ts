@@ -1,13 +1,23 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TEST_CARDS } from '../../src/core/card/test-cards.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
+import { until } from '../support/litecoind.ts'
 
 let app: App
 beforeAll(async () => {
   app = await startApp(await makeDataDir())
-}, 90_000)
+  // On a busy machine the banner is there before the last of the chains is followed.
+  await until(
+    async () => {
+      const { body } = await app.api('GET', '/api/v1/assets')
+      return (body as { data: Body[] }).data.every(({ available }) => available === true)
+    },
+    { what: 'every coin can be taken', timeoutMs: 60_000 },
+  )
+}, 150_000)
 afterAll(async () => {
   await app.stop()
 })
@@ -79,4 +89,86 @@ test('what the README says pays an invoice by plain JSON-RPC', async () => {
   })
   expect(await answer.json()).toMatchObject({ result: expect.stringMatching(/^0x[0-9a-f]{64}$/) })
   await untilStatus(invoice.id, 'paid')
+}, 60_000)
+
+/** A buyer without script and without a wallet, from an address of their own. */
+function buyerOf(invoice: Body) {
+  const path = new URL(String(invoice.checkout_url)).pathname
+  const from = { 'x-forwarded-for': `203.0.113.${++buyers}` }
+  const get = async (below: string) => (await fetch(app.baseUrl + path + below, { headers: from })).text()
+  const post = (below: string, form: { [name: string]: string }) =>
+    fetch(app.baseUrl + path + below, {
+      method: 'POST',
+      body: new URLSearchParams(form),
+      redirect: 'manual',
+      headers: from,
+    })
+  /** Asks for offers, takes the sandbox's, and stands before its card page. */
+  const begin = async (): Promise<string> => {
+    expect((await post('/card', { place: 'DE' })).status).toBe(303)
+    const purchase = /name="purchase" value="(card_[0-9a-z]{26})"/.exec(await get('/card'))?.[1] ?? ''
+    const leaving = await post('/card/leave', { purchase })
+    expect(await leaving.text()).toContain(`content="0;url=./test?purchase=${purchase}"`)
+    return purchase
+  }
+  const pay = async (purchase: string, number: string) => await post('/card/test', { purchase, number })
+  return { get, post, begin, pay }
+}
+let buyers = 0
+
+test('a test card buys USDC on Base, which the chain shows and which pays the invoice; pressed twice it buys once', async () => {
+  const invoice = await invoiceIn('USDC_BASE')
+  const buyer = buyerOf(invoice)
+  expect(await buyer.get('')).toContain('id="by-card"')
+  const purchase = await buyer.begin()
+  expect(await buyer.get('')).toContain('Waiting for Paylink Sandbox')
+  const presses = await Promise.all([1, 2, 3].map(() => buyer.pay(purchase, TEST_CARDS.approved)))
+  expect(presses.map(({ status }) => status)).toEqual([303, 303, 303])
+  const paid = await untilStatus(invoice.id, 'paid')
+  expect(paid.payments).toMatchObject([{ asset: 'USDC_BASE', amount: '25', status: 'confirmed' }])
+  expect(await buyer.get('')).toContain('Payment complete')
+}, 60_000)
+
+test('declined and abandoned test cards pay nothing, and another number pays after them', async () => {
+  const invoice = await invoiceIn('USDC_BASE')
+  const buyer = buyerOf(invoice)
+  const purchase = await buyer.begin()
+  expect((await buyer.pay(purchase, '4111111111111111')).status).toBe(400)
+  expect(await (await buyer.pay(purchase, TEST_CARDS.declined)).text()).toContain('The card was declined')
+  expect(await buyer.get('')).toContain('did not go through')
+  expect((await buyer.pay(purchase, TEST_CARDS.abandoned)).status).toBe(303)
+  expect((await app.api('GET', `/api/v1/invoices/${invoice.id}`)).body).toMatchObject({
+    status: 'awaiting_payment',
+    payments: [],
+  })
+  await buyer.pay(purchase, TEST_CARDS.under)
+  await untilStatus(invoice.id, 'partially_paid')
+  expect(await buyer.get('')).toContain('Send 15 USDC more')
+  const rest = await buyer.begin()
+  expect((await buyer.pay(rest, TEST_CARDS.slow)).status).toBe(303)
+  expect(await buyer.get('')).toContain('is about to send')
+  await untilStatus(invoice.id, 'paid')
+}, 90_000)
+
+test('a card buys USDC on Base for an invoice in another coin, unless the buyer picked that coin', async () => {
+  const make = async () =>
+    (
+      await app.api('POST', '/api/v1/invoices', {
+        usd_amount: '25.00',
+        asset: 'ETH',
+        allow_asset_selection: true,
+      })
+    ).body as Body
+  const assetOf = async ({ id }: Body) =>
+    ((await app.api('GET', `/api/v1/invoices/${id}`)).body as Body).asset
+  const usual = await make()
+  await buyerOf(usual).begin()
+  expect(await assetOf(usual)).toBe('USDC_BASE')
+  const chosen = await make()
+  const buyer = buyerOf(chosen)
+  await buyer.post('/switch', { asset: 'ETH_BASE' })
+  const purchase = await buyer.begin()
+  expect(await assetOf(chosen)).toBe('ETH_BASE')
+  await buyer.pay(purchase, TEST_CARDS.approved)
+  expect((await untilStatus(chosen.id, 'paid')).payments).toMatchObject([{ asset: 'ETH_BASE' }])
 }, 60_000)

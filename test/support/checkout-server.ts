@@ -60,9 +60,16 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       token: string,
       invoice: Invoice,
       merchantName = 'Blue Heron Books',
-      can: Partial<Pick<ShownInvoice, 'otherCoins' | 'reopenable'>> = {},
+      can: Partial<Pick<ShownInvoice, 'otherCoins' | 'reopenable' | 'card'>> = {},
     ): string {
-      shown.set(token, { invoice, merchantName, otherCoins: [], reopenable: false, ...can })
+      shown.set(token, {
+        invoice,
+        merchantName,
+        otherCoins: [],
+        reopenable: false,
+        card: { asset: null, waiting: null },
+        ...can,
+      })
       checkout.streams.invoiceChanged(invoice.id)
       return `${url}/i/${token}`
     },

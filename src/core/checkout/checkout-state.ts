@@ -1,4 +1,5 @@
 import { type AssetId, networkOf, type PaymentAsset } from '../assets.ts'
+import type { CardWaiting } from '../card/card-purchase.ts'
 import { countOf } from '../finality.ts'
 import type { NetworkFacts } from '../invoice/render.ts'
 import {
@@ -84,13 +85,21 @@ export type CheckoutView = {
   readonly payments: readonly CheckoutPayment[]
   /** What was read of the chain before the page said that nothing came; null where it does not say so. */
   readonly expiryReading: ChainReading | null
+  /** The card purchase that the buyer went away for; null where the page does not wait for one. */
+  readonly card: CardWaiting | null
 }
 
 /** The whole content of an invoice's page at `nowMs`, from the facts alone. */
-export function checkoutView(invoice: Invoice, nowMs: number, networkFacts: NetworkFacts): CheckoutView {
+export function checkoutView(
+  invoice: Invoice,
+  nowMs: number,
+  networkFacts: NetworkFacts,
+  card: CardWaiting | null = null,
+): CheckoutView {
   const amounts = amountsOf(invoice)
   const state = stateOf(invoice, nowMs)
   const isOpen = nowMs <= invoice.expiresAtMs
+  const payable = isOpen && (state === 'awaiting' || state === 'underpaid')
   const content: Omit<CheckoutView, 'version'> = {
     state,
     livemode: invoice.livemode,
@@ -104,7 +113,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, networkFacts: Netw
     confirmed: amounts.confirmed,
     remaining: amounts.remaining,
     excess: state === 'overpaid' ? amounts.confirmed - invoice.amount : 0n,
-    payable: isOpen && (state === 'awaiting' || state === 'underpaid'),
+    payable,
     deadlineMs: invoice.expiresAtMs,
     createdAtMs: invoice.createdAtMs,
     paidAtMs: state === 'paid' || state === 'overpaid' ? invoice.paidAtMs : null,
@@ -122,6 +131,7 @@ export function checkoutView(invoice: Invoice, nowMs: number, networkFacts: Netw
       reviewReason: isUnderReview(payment) ? payment.reviewReason : null,
     })),
     expiryReading: state === 'expired' ? invoice.expiryReading : null,
+    card: payable ? card : null,
   }
   return { version: fingerprint(content), ...content }
 }

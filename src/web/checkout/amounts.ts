@@ -1,4 +1,5 @@
 import { COINS, type PaymentAsset } from '../../core/assets.ts'
+import type { FiatAmount } from '../../core/card/onramp-provider.ts'
 import { formatCoinAmount, formatUsd } from '../../core/money.ts'
 import type { Language } from './language.ts'
 
@@ -22,6 +23,20 @@ export function usd(language: Language, cents: bigint): string {
 export function usdPrice(language: Language, usdPerUnit: string): string {
   const format = currencyFormat(language, usdPerUnit.startsWith('0.') ? 6 : 2)
   return isolated(language, format.format(decimal(usdPerUnit)))
+}
+
+const FIAT_FORMATS = new Map<string, Intl.NumberFormat>()
+
+/** An amount of any currency as a provider wrote it, in the language's own notation. */
+export function fiat(language: Language, { amount, currency }: FiatAmount): string {
+  const key = `${language.tag} ${currency}`
+  let format = FIAT_FORMATS.get(key)
+  if (format === undefined) {
+    const locale = language.direction === 'rtl' ? 'en' : language.locale
+    format = new Intl.NumberFormat(locale, { style: 'currency', currency })
+    FIAT_FORMATS.set(key, format)
+  }
+  return isolated(language, format.format(decimal(amount)))
 }
 
 /** `14:05 UTC`, with the day where it may not be today's. The script puts the buyer's own time in its place. */

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { compress } from 'hono/compress'
 import { serveEmbed } from '../embed/serve-embed.ts'
 import { NO_BRANDING } from './branding.ts'
+import { serveCardPages } from './card-pages.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
 import { contentSecurityPolicy, SECURITY_HEADERS } from './content-security.ts'
 import { serveInvoicePages } from './invoice-pages.ts'
@@ -31,13 +32,21 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
     if (!c.res.headers.has('content-security-policy'))
       c.res.headers.set('content-security-policy', plainPolicy)
   })
-  for (const path of ['/i/:token', '/i/:token/state', '/i/:token/receipt', '/l/:slug', '/embed.js'])
+  for (const path of [
+    '/i/:token',
+    '/i/:token/state',
+    '/i/:token/receipt',
+    '/i/:token/card',
+    '/l/:slug',
+    '/embed.js',
+  ])
     app.use(path, compress())
   app.on('POST', ['/i/*', '/l/*'], async (c, next) => {
     if (deps.maySendForm(c.req.raw.headers)) return next()
     return plainPage(c, 'busy', 429)
   })
   serveInvoicePages(app, deps, streams)
+  if (deps.card !== undefined) serveCardPages(app, deps, deps.card)
   servePaymentPages(app, deps)
   serveLogos(app, deps)
   serveEmbed(app)

@@ -1,5 +1,8 @@
 import type { Clock } from '../../clock.ts'
 import type { AssetId } from '../../core/assets.ts'
+import type { CardPurchase, CardWaiting } from '../../core/card/card-purchase.ts'
+import type { CardProviderId } from '../../core/card/onramp-provider.ts'
+import type { TestCardOutcome } from '../../core/card/test-cards.ts'
 import type { CoinFault, CoinOffer } from '../../core/checkout/coin-offers.ts'
 import type { NetworkFacts } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
@@ -16,6 +19,8 @@ export type CheckoutFacts = {
   /** Empty where the coin cannot be changed. */
   readonly otherCoins: readonly CoinOffer[]
   readonly reopenable: boolean
+  /** What a card would buy, null where nothing; and the purchase that the buyer went away for. */
+  readonly card: { readonly asset: AssetId | null; readonly waiting: CardWaiting | null }
 }
 
 /** What a payment link's URL opens. */
@@ -44,6 +49,32 @@ export type PaymentPageQuery = {
 type MadeInvoice = { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
 type AssetRefused = { readonly kind: 'asset_unavailable'; readonly reason: CoinFault | 'asset_not_accepted' }
 type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
+type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
+
+/** Buying the invoice's coin by card, at a provider. */
+export type CardDesk = {
+  sells(asset: AssetId, livemode: boolean): boolean
+  /** Asks the providers for offers; a press that repeats another asks nobody. `path` leads back to the page. */
+  ask(
+    request: OwnInvoice & { readonly place: string; readonly headers: Headers; readonly path: string },
+  ): Promise<{ readonly kind: 'asked' | 'closed' | 'too_often' | 'not_found' }>
+  /** Reads only. */
+  offers(invoice: OwnInvoice): Promise<readonly CardPurchase[]>
+  leave(
+    purchase: OwnPurchase,
+  ): Promise<
+    | { readonly kind: 'left'; readonly provider: CardProviderId; readonly url: string }
+    | { readonly kind: 'over' }
+  >
+  /** The sandbox's card page: present in test mode, where a sandbox chain can send the coins. */
+  readonly test?: {
+    read(purchase: OwnPurchase): Promise<CardPurchase | null>
+    /** Once for each purchase, however often it is pressed. */
+    play(
+      purchase: OwnPurchase & { readonly outcome: TestCardOutcome },
+    ): Promise<'played' | 'failed' | 'not_found'>
+  }
+}
 
 export type CheckoutDeps = {
   readonly clock: Clock
@@ -53,7 +84,11 @@ export type CheckoutDeps = {
   /** Reads only: opening a payment link makes nothing. */
   readonly readPaymentPage: (query: PaymentPageQuery) => Promise<PaymentPageFacts>
   readonly continueCheckout: (
-    query: PaymentPageQuery & { readonly visit?: string | undefined; readonly asset: AssetId },
+    query: PaymentPageQuery & {
+      readonly visit?: string | undefined
+      readonly asset: AssetId
+      readonly picked?: boolean
+    },
   ) => Promise<MadeInvoice | AssetRefused | { readonly kind: 'neutral' | 'bad_amount' | 'no_visit' }>
   /** Whom a request is counted under. */
   readonly callerOf: (headers: Headers) => string
@@ -62,7 +97,7 @@ export type CheckoutDeps = {
   /** Random words for one rendering of a payment link's page: so many presses of it make one invoice. */
   readonly newVisit: () => string
   readonly switchAsset: (
-    change: OwnInvoice & { readonly asset: AssetId },
+    change: OwnInvoice & { readonly asset: AssetId; readonly picked?: boolean },
   ) => Promise<
     | AssetRefused
     | { readonly kind: 'switched' | 'unchanged' | 'not_allowed' | 'paid_already' | 'closed' | 'not_found' }
@@ -76,6 +111,8 @@ export type CheckoutDeps = {
   readonly readBranding: (merchantId: string) => Promise<Branding>
   /** A merchant's logo by its digest; null where that is not, or no longer, theirs. */
   readonly readLogo: (merchantId: string, digest: string) => Promise<Uint8Array<ArrayBuffer> | null>
+  /** Present where somebody sells coins for cards. */
+  readonly card?: CardDesk
   /** Present where test invoices can be paid on sandbox chains. */
   readonly sandbox?: {
     /** Whether invoices in this asset can be paid there; the panel stands on no other. */

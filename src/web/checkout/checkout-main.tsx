@@ -1,15 +1,17 @@
 import { ASSETS } from '../../core/assets.ts'
-import { coin, deadlineStyle, usd, usdPrice, utcTime } from './amounts.ts'
+import { coin, usd, usdPrice } from './amounts.ts'
+import { CardFailed, CardWaitingBody, CardWay } from './card-parts.tsx'
 import type { CheckoutPage } from './checkout-page.ts'
 import { CoinCards } from './coin-cards.tsx'
+import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
-import { fill, fillParts } from './language.ts'
+import { fill } from './language.ts'
 import { CopyFields, ScanBox } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
 import { WhyExpired } from './why-expired.tsx'
-import { milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
+import { isWaitingForCard, milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
 
 /**
  * The part of the page that changes. The script puts a new one in its place whole, so that the page with script
@@ -17,6 +19,7 @@ import { milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
  */
 export function CheckoutMain({ page }: { page: CheckoutPage }) {
   const { view } = page
+  const isPayable = view.payable && !isWaitingForCard(page)
   return (
     <main
       id="checkout"
@@ -25,15 +28,20 @@ export function CheckoutMain({ page }: { page: CheckoutPage }) {
       data-milestone={milestoneOf(view)}
       data-deadline={view.payable ? String(view.deadlineMs) : ''}
     >
-      <div class={view.payable ? 'card wide' : 'card'}>
+      <div class={isPayable ? 'card wide' : 'card'}>
         <Shop page={page} />
         <Steps page={page} />
         <NoticeBox page={page} />
-        {view.payable ? <PayableBody page={page} /> : <SettledBody page={page} />}
+        <Body page={page} />
       </div>
       {page.sandbox && <TestPanel page={page} />}
     </main>
   )
+}
+
+function Body({ page }: { page: CheckoutPage }) {
+  if (isWaitingForCard(page)) return <CardWaitingBody page={page} />
+  return page.view.payable ? <PayableBody page={page} /> : <SettledBody page={page} />
 }
 
 function Steps({ page }: { page: CheckoutPage }) {
@@ -82,6 +90,8 @@ function PayableBody({ page }: { page: CheckoutPage }) {
         <Progress page={page} />
         <Deadline page={page} />
         <Rate page={page} />
+        <CardFailed page={page} />
+        <CardWay page={page} />
       </section>
       <ScanBox page={page} />
       <section class="details">
@@ -101,26 +111,6 @@ function Price({ page: { view, language } }: { page: CheckoutPage }) {
     <p class="price">
       {language.messages.total}: {dollars}
       {coin(view.asset, view.amount)}
-    </p>
-  )
-}
-
-function Deadline({ page: { view, language } }: { page: CheckoutPage }) {
-  const { messages } = language
-  const style = deadlineStyle(view.createdAtMs, view.deadlineMs)
-  const time = (
-    <time dateTime={new Date(view.deadlineMs).toISOString()} data-style={style}>
-      {utcTime(language, view.deadlineMs, style)}
-    </time>
-  )
-  const message = view.usdCents === null ? messages.pay_by : messages.locked_until
-  return (
-    <p class="deadline" id="deadline">
-      <Icon name="clock" />
-      <span>{fillParts(message, { time })}</span>
-      <span class="countdown scripted" role="timer">
-        {fillParts(messages.time_left, { time: <span id="countdown">–:––</span> })}
-      </span>
     </p>
   )
 }

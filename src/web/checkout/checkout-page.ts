@@ -1,3 +1,5 @@
+import type { AssetId } from '../../core/assets.ts'
+import type { CardPurchase } from '../../core/card/card-purchase.ts'
 import type { CheckoutView } from '../../core/checkout/checkout-state.ts'
 import type { CoinOffer } from '../../core/checkout/coin-offers.ts'
 import type { Branding } from './branding.ts'
@@ -10,6 +12,10 @@ export type Notice =
   | 'open_coin_failed'
   | 'open_choose'
   | 'reopen_refused'
+  | 'card_lapsed'
+  | 'card_choose'
+  | 'sandbox_card_wrong'
+  | 'sandbox_card_refused'
 
 /** What every page of a merchant's is drawn from. */
 export type ShopPage = PageLanguage & {
@@ -33,7 +39,21 @@ export type CheckoutPage = ShopPage & {
   readonly watching: boolean
   /** The sandbox can pay this invoice: the page shows its panel. */
   readonly sandbox: boolean
+  /** What a card would buy for it; null where that way is not offered. */
+  readonly cardAsset: AssetId | null
+  /** The buyer came back from a card provider and asked for the other ways to pay. */
+  readonly payOther: boolean
 }
+
+/** All that the page with the card providers' offers is drawn from. */
+export type CardPage = CheckoutPage & {
+  readonly offers: readonly CardPurchase[]
+  /** The place that was asked for last; empty where none was. */
+  readonly place: string
+}
+
+/** The sandbox's card page. */
+export type TestCardPage = CheckoutPage & { readonly purchase: CardPurchase }
 
 /** All that the page of a payment link or a checkout session is drawn from. */
 export type OpenPage = ShopPage & {
@@ -51,4 +71,6 @@ export type OpenPage = ShopPage & {
   readonly durationMinutes: number
   readonly chosen: string | null
   readonly coins: readonly CoinOffer[]
+  /** There is a button for whoever pays by card. */
+  readonly byCard: boolean
 }

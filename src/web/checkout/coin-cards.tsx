@@ -13,8 +13,7 @@ export function CoinCards(props: {
 }) {
   const { page, coins, legend } = props
   const { messages } = page.language
-  const usable = coins.filter(({ available }) => available)
-  const chosen = usable.find(({ asset }) => asset === props.chosen) ?? usable[0]
+  const chosen = chosenCoin(coins, props.chosen)
   return (
     <fieldset class="coins">
       <legend>{legend}</legend>
@@ -47,6 +46,12 @@ export function CoinCards(props: {
       })}
     </fieldset>
   )
+}
+
+/** The card that is chosen when the page is drawn: the wanted coin, or the first that can be used. */
+export function chosenCoin(coins: readonly CoinOffer[], wanted: string | null): CoinOffer | undefined {
+  const usable = coins.filter(({ available }) => available)
+  return usable.find(({ asset }) => asset === wanted) ?? usable[0]
 }
 
 function reasonOf({ language: { messages } }: ShopPage, reason: CoinFault | null): string {

@@ -120,10 +120,13 @@ type DocumentParts = {
   title: string
   body: unknown
   reload: 'never' | 'without_script' | 'always'
+  /** What an `http-equiv="refresh"` does, where it is not the usual reload. */
+  refresh?: string | undefined
 }
 
-function documentOf({ language, branding, title, body, reload }: DocumentParts): string {
-  const refresh = <meta http-equiv="refresh" content={String(RELOAD_SECONDS)} />
+export function documentOf(parts: DocumentParts): string {
+  const { language, branding, title, body, reload } = parts
+  const refresh = <meta http-equiv="refresh" content={parts.refresh ?? String(RELOAD_SECONDS)} />
   const ownStyle = brandStyle(branding)
   const page = (
     <html lang={language.tag} dir={language.direction}>

@@ -20,7 +20,8 @@ export function serveInvoicePages(app: Hono, deps: CheckoutDeps, streams: LiveSt
     const found = await findCheckout(deps, c.req.param('token'))
     if (found === null) return missing(c)
     const watching = c.req.query('watch') === '1'
-    return answerPage(c, deps, { ...pageOf(deps, found, languageOf(c)), watching })
+    const payOther = c.req.query('pay') === 'other'
+    return answerPage(c, deps, { ...pageOf(deps, found, languageOf(c)), watching, payOther })
   })
   app.get('/i/:token/state', async (c) => {
     const found = await findCheckout(deps, c.req.param('token'))
@@ -98,7 +99,7 @@ async function switchCoin(c: Context, deps: CheckoutDeps, found: FoundCheckout):
   const fields = await formFields(c, ['asset'])
   const asset = ASSET_IDS.find((id) => id === fields?.asset)
   if (fields === null || asset === undefined) return refused(c)
-  const switched = await deps.switchAsset({ ...ownOf(found), asset })
+  const switched = await deps.switchAsset({ ...ownOf(found), asset, picked: true })
   switch (switched.kind) {
     case 'switched':
     case 'unchanged':
@@ -128,7 +129,7 @@ async function reopen(c: Context, deps: CheckoutDeps, found: FoundCheckout): Pro
   }
 }
 
-const ownOf = ({ invoice: { merchantId, livemode, id: invoiceId } }: FoundCheckout) => ({
+export const ownOf = ({ invoice: { merchantId, livemode, id: invoiceId } }: FoundCheckout) => ({
   tenant: { merchantId, livemode },
   invoiceId,
 })

@@ -20,10 +20,10 @@ export async function findCheckout(deps: CheckoutDeps, token: string): Promise<F
 }
 
 export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageLanguage): CheckoutPage {
-  const { invoice, merchantName, branding, token, otherCoins, reopenable } = found
+  const { invoice, merchantName, branding, token, otherCoins, reopenable, card } = found
   return {
     ...language,
-    view: checkoutView(invoice, deps.clock().getTime(), found.networkFacts),
+    view: checkoutView(invoice, deps.clock().getTime(), found.networkFacts, card.waiting),
     invoiceId: invoice.id,
     merchantName,
     branding,
@@ -33,6 +33,8 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     watching: false,
     notice: null,
     sandbox: isPayable(deps, found),
+    cardAsset: deps.card === undefined ? null : card.asset,
+    payOther: false,
   }
 }
 

@@ -1,6 +1,6 @@
 import { deadlineStyle, duration, usd, utcTime } from './amounts.ts'
 import type { OpenPage } from './checkout-page.ts'
-import { CoinCards } from './coin-cards.tsx'
+import { CoinCards, chosenCoin } from './coin-cards.tsx'
 import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
 import { NoticeBox, Shop } from './shop.tsx'
@@ -40,6 +40,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
                 <button type="submit" class="button" id="continue">
                   {messages.open_continue}
                 </button>
+                <ByCard page={page} />
               </>
             ) : (
               <p class="notice" role="status">
@@ -51,6 +52,22 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
         </section>
       </div>
     </main>
+  )
+}
+
+/** What was chosen when the page was drawn goes along: a coin that the buyer left alone is no choice of theirs. */
+function ByCard({ page: { language, byCard, coins, chosen } }: { page: OpenPage }) {
+  const shown = chosenCoin(coins, chosen)
+  return (
+    <>
+      {shown !== undefined && <input type="hidden" name="shown" value={shown.asset} />}
+      {byCard && (
+        <button type="submit" class="button second" id="by-card" name="by" value="card">
+          <Icon name="card" />
+          {language.messages.card_action}
+        </button>
+      )}
+    </>
   )
 }
 

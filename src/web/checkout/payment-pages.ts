@@ -1,6 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import { ASSET_IDS } from '../../core/assets.ts'
+import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
+import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
 import type { CheckoutDeps, PaymentPageFacts, PaymentPageQuery } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'
@@ -28,17 +29,31 @@ export function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
   const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
   app.post('/l/:slug', limit, async (c) => {
     if (!isOwnForm(c)) return refused(c)
-    const fields = await formFields(c, ['checkout_token', 'usd', 'visit', 'asset'])
+    const fields = await formFields(c, ['checkout_token', 'usd', 'visit', 'asset', 'shown', 'by'])
     if (fields === null || isTooLong(fields.checkout_token) || isTooLong(fields.usd)) return refused(c)
     const { visit } = fields
     const query = { slug: c.req.param('slug'), checkoutToken: fields.checkout_token, usd: fields.usd }
-    const asset = ASSET_IDS.find((id) => id === fields.asset)
-    if (asset === undefined) return openAgain(c, deps, query, 'open_choose', 400)
-    const continued = await deps.continueCheckout({ ...query, visit, asset })
-    return continued.kind === 'asset_unavailable'
-      ? openAgain(c, deps, query, 'open_coin_failed', 503)
-      : answerOther(c, deps, continued)
+    const chosen = ASSET_IDS.find((id) => id === fields.asset)
+    if (chosen === undefined) return openAgain(c, deps, query, 'open_choose', 400)
+    const picked = fields.shown !== undefined && fields.shown !== chosen
+    const byCard = fields.by === 'card' && deps.card !== undefined
+    const asset = byCard && !picked ? await assetForCard(deps, query, chosen) : chosen
+    const continued = await deps.continueCheckout({ ...query, visit, asset, picked })
+    if (continued.kind === 'asset_unavailable') return openAgain(c, deps, query, 'open_coin_failed', 503)
+    if (continued.kind === 'invoice' && byCard)
+      return c.redirect(`../i/${deps.tokenOf(continued)}/card${languageOf(c).langQuery}`, 303)
+    return answerOther(c, deps, continued)
   })
+}
+
+/** A card buys USDC on Base where nothing else was picked and it can be had. */
+async function assetForCard(deps: CheckoutDeps, query: PaymentPageQuery, chosen: AssetId): Promise<AssetId> {
+  const facts = await deps.readPaymentPage(query)
+  if (facts.kind !== 'open') return chosen
+  const usual = facts.coins.find(({ asset, available }) => asset === CARD_DEFAULT_ASSET && available)
+  return usual !== undefined && deps.card?.sells(usual.asset, facts.tenant.livemode) === true
+    ? usual.asset
+    : chosen
 }
 
 const isTooLong = (value: string | undefined): boolean => (value ?? '').length > VALUE_LENGTH_MAX
@@ -95,6 +110,9 @@ async function answerOpen(
     usd: query.usd,
     visit: deps.newVisit(),
     chosen: facts.defaultAsset,
+    byCard: facts.coins.some(
+      ({ asset, available }) => available && deps.card?.sells(asset, facts.tenant.livemode) === true,
+    ),
   }
   return c.html(renderOpenDocument(page, deps.clock().getTime()), outcome.status, {
     'content-security-policy': contentSecurityPolicy(branding),

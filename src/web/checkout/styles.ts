@@ -79,6 +79,16 @@ h1.long { font-size: clamp(1.125rem, 5vw, 1.75rem); }
 .switch summary::before { content: '+'; inline-size: 1.25rem; color: var(--quiet); }
 .switch[open] summary::before { content: '–'; }
 .switch p { font-size: .9375rem; color: var(--quiet); }
+.by-card { margin-block-start: 1rem; }
+.input { display: grid; gap: .375rem; margin-block-start: 1.25rem; font-weight: 600; }
+.input select, .input input { inline-size: 100%; min-inline-size: 0; min-block-size: 3rem; padding: .5rem .75rem; border: 1px solid var(--quiet); border-radius: .75rem; background: var(--card); color: var(--ink); font: inherit; font-weight: 400; }
+.open h2 { margin-block-start: 1.5rem; }
+.offers { display: grid; gap: .75rem; margin-block-start: 1.25rem; }
+.offer { padding: .875rem 1rem; border: 1px solid var(--line); border-radius: .75rem; }
+.offer.closed { border-style: dashed; background: var(--well); }
+.offer h2 { margin: 0; }
+.offer p { color: var(--quiet); font-size: .9375rem; overflow-wrap: anywhere; }
+.links > a:not(.button) { display: grid; place-items: center; min-block-size: 2.75rem; color: inherit; }
 .choices .button { margin-block-start: .75rem; font-size: .9375rem; }
 .links { display: grid; gap: .75rem; margin-block-start: 1.25rem; }
 .keep { margin-block-start: 1rem; font-size: .875rem; color: var(--quiet); text-align: start; }

@@ -1,4 +1,5 @@
 import { ASSETS, COINS, networkOf } from '../../core/assets.ts'
+import { CARD_PROVIDER_NAMES } from '../../core/card/onramp-provider.ts'
 import type { CheckoutState, CheckoutView } from '../../core/checkout/checkout-state.ts'
 import { coin, usd } from './amounts.ts'
 import type { CheckoutPage } from './checkout-page.ts'
@@ -15,6 +16,7 @@ export type Words = {
 
 /** What the page says in its state. */
 export function wordsOf(page: CheckoutPage): Words {
+  if (isWaitingForCard(page)) return cardWords(page)
   const { view, merchantName: merchant, language } = page
   const { messages } = language
   const network = ASSETS[view.asset].networkName
@@ -87,6 +89,24 @@ export function wordsOf(page: CheckoutPage): Words {
   }
 }
 
+/** Whether the page speaks of a card provider first: the buyer went there, and the provider has not said no. */
+export const isWaitingForCard = ({ view, payOther }: Pick<CheckoutPage, 'view' | 'payOther'>): boolean =>
+  view.card !== null && view.card.news !== 'failed' && !payOther
+
+function cardWords({ view, merchantName: merchant, language: { messages } }: CheckoutPage): Words {
+  if (view.card === null) throw new Error('the page waits for no card')
+  const provider = CARD_PROVIDER_NAMES[view.card.provider]
+  const { symbol, networkName: network } = ASSETS[view.card.asset]
+  const leads = {
+    none: fill(messages.card_waiting_lead, { provider, symbol, merchant }),
+    pending: fill(messages.card_pending_lead, { provider, symbol }),
+    completed: fill(messages.card_completed_lead, { provider, network }),
+    failed: fill(messages.card_declined, { provider }),
+  }
+  const heading = fill(messages.card_waiting_heading, { provider })
+  return { heading, lead: leads[view.card.news ?? 'none'], icon: 'clock', tone: 'waiting' }
+}
+
 function underpaidWords(page: CheckoutPage): Words {
   const { view, merchantName: merchant } = page
   const { messages } = page.language
@@ -153,7 +173,7 @@ export const TITLE_NAME_MAX = 60
 export function titleOf(page: CheckoutPage): string {
   const { messages } = page.language
   const merchant = page.merchantName.slice(0, TITLE_NAME_MAX)
-  if (page.view.state === 'awaiting') return fill(messages.title_pay, { merchant })
+  if (page.view.state === 'awaiting' && !isWaitingForCard(page)) return fill(messages.title_pay, { merchant })
   return fill(messages.title_state, { state: wordsOf(page).heading, merchant })
 }
 
@@ -176,7 +196,8 @@ export function stepsDone(state: CheckoutState): number | null {
 
 /** Changes exactly when there is something new to announce; a further confirmation is none. */
 export function milestoneOf(view: CheckoutView): string {
-  return `${view.state} ${view.received} ${networkOf(view.asset, view.livemode)}`
+  const card = view.card === null ? '' : ` ${view.card.provider} ${view.card.news}`
+  return `${view.state} ${view.received} ${networkOf(view.asset, view.livemode)}${card}`
 }
 
 function unreachable(state: never): never {

@@ -1,0 +1,102 @@
+import type { AssetId } from '../assets.ts'
+import type { Invoice } from '../invoice/types.ts'
+import type { CardAnswer, CardProviderId } from './onramp-provider.ts'
+
+/** What a provider told of a purchase. It changes words on the page, and nothing else. */
+export const CARD_NEWS = ['pending', 'completed', 'failed'] as const
+export type CardNews = (typeof CARD_NEWS)[number]
+
+export type CardPurchase = {
+  readonly id: string
+  readonly invoiceId: string
+  readonly provider: CardProviderId
+  readonly asset: AssetId
+  /** Base units that were asked for. */
+  readonly amount: bigint
+  readonly address: string
+  readonly place: string
+  /** Null while the provider is being asked. */
+  readonly answer: CardAnswer | null
+  readonly createdAtMs: number
+  readonly freshUntilMs: number
+  readonly leftAtMs: number | null
+  readonly news: CardNews | null
+}
+
+/** The coin that a card buys where the buyer has not chosen another. */
+export const CARD_DEFAULT_ASSET: AssetId = 'USDC_BASE'
+
+/** How long after leaving the page speaks of the provider first; a card purchase takes minutes, now and then more. */
+const WAITING_SHOWN_MS = 60 * 60_000
+/** A second press within so long is the same press: it gets the same session. */
+const SAME_PRESS_MS = 20_000
+
+/**
+ * What a card buys for an invoice: USDC on Base, unless the buyer first picked another coin that is sold; the
+ * invoice's own coin where USDC cannot be had. Null where nothing of it is sold.
+ */
+export function cardAsset(
+  invoice: Pick<Invoice, 'asset'>,
+  facts: {
+    /** The buyer chose the invoice's coin. */
+    readonly picked: boolean
+    /** Coins that the invoice can be switched to now. */
+    readonly others: readonly AssetId[]
+    readonly sells: (asset: AssetId) => boolean
+  },
+): AssetId | null {
+  const own = facts.sells(invoice.asset) ? invoice.asset : null
+  if (facts.picked && own !== null) return own
+  const reachable = [invoice.asset, ...facts.others].includes(CARD_DEFAULT_ASSET)
+  return reachable && facts.sells(CARD_DEFAULT_ASSET) ? CARD_DEFAULT_ASSET : own
+}
+
+/** Whether what was asked before still answers the same question at `nowMs`. */
+export function stillStands(
+  purchase: CardPurchase,
+  order: Pick<CardPurchase, 'asset' | 'amount' | 'address' | 'place'>,
+  nowMs: number,
+): boolean {
+  return (
+    purchase.asset === order.asset &&
+    purchase.amount === order.amount &&
+    purchase.address === order.address &&
+    purchase.place === order.place &&
+    isOpenOffer(purchase, nowMs)
+  )
+}
+
+/** Whether a purchase can be shown and left for. A session's page opens once: whoever comes back needs a new one. */
+export function isOpenOffer(purchase: CardPurchase, nowMs: number): boolean {
+  const { freshUntilMs, leftAtMs } = purchase
+  return nowMs < freshUntilMs && (leftAtMs === null || nowMs - leftAtMs < SAME_PRESS_MS)
+}
+
+/** What a page says of a purchase that the buyer went away for. */
+export type CardWaiting = {
+  readonly provider: CardProviderId
+  readonly news: CardNews | null
+  readonly asset: AssetId
+}
+
+/** The purchase that the page has to speak of at `nowMs`: the last one left for, until money comes or an hour is over. */
+export function cardWaiting(
+  purchase: CardPurchase | null,
+  invoice: Pick<Invoice, 'payments'>,
+  nowMs: number,
+): CardWaiting | null {
+  const leftAtMs = purchase?.leftAtMs ?? null
+  if (purchase === null || leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return null
+  // Nodes tell times in whole seconds.
+  const cameSince = invoice.payments.some(({ firstSeenMs }) => firstSeenMs >= leftAtMs - 1_000)
+  return cameSince ? null : { provider: purchase.provider, news: purchase.news, asset: purchase.asset }
+}
+
+const RANKS: { readonly [news in CardNews]: number } = { pending: 1, failed: 2, completed: 3 }
+
+/**
+ * The news that `news` of the same transaction may follow. Providers tell things twice and out of order; what
+ * ended stays ended.
+ */
+export const newsBefore = (news: CardNews): readonly CardNews[] =>
+  CARD_NEWS.filter((known) => RANKS[news] > RANKS[known])

@@ -1,0 +1,183 @@
+import type { Clock } from '../clock.ts'
+import { type CardPurchase, stillStands } from '../core/card/card-purchase.ts'
+import type { CardAnswer, CardOrder, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
+import { amountsOf, wasSettled } from '../core/invoice/status.ts'
+import type { Invoice } from '../core/invoice/types.ts'
+import type { Pool } from '../db/pool.ts'
+import {
+  answerCardPurchase,
+  countCardPurchases,
+  insertCardPurchase,
+  listCardPurchases,
+  lockCardPurchases,
+} from '../db/queries/card-purchases.ts'
+import { loadInvoice } from '../db/queries/invoices.ts'
+import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+import { cardUrlContext } from '../secrets/card-url.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+
+/** Longer than any provider is waited for: past it the question was lost with its process, and may be asked again. */
+const ASKING_MS_MAX = 15_000
+/** A refusal holds for so long, and what failed is not tried again sooner. */
+const REFUSAL_MS = 60_000
+const FAILURE_MS = 5_000
+/** Each question costs a provider a session: an invoice's page may not be used to flood one. */
+const PURCHASES_PER_INVOICE_MAX = 60
+/** More than there are providers, so that each one's last purchase is among them. */
+const RECENT_PURCHASES = 12
+
+export type AskCardOffersDeps = {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly log: { warn(details: object, message: string): void }
+  readonly providers: readonly OnrampProvider[]
+}
+
+export type AskedCardOffers = { readonly kind: 'asked' | 'closed' | 'too_often' | 'not_found' }
+
+type Question = {
+  readonly provider: OnrampProvider
+  readonly purchase: Omit<CardPurchase, 'answer' | 'leftAtMs' | 'news'>
+  readonly usdCents: bigint | null
+}
+
+/**
+ * Asks every provider that sells the invoice's coin for a session over what is still to pay. What was asked for
+ * just now is not asked again, also by a second press that comes while the first one's question is under way: it
+ * is written down before it is sent, and no transaction is open meanwhile.
+ */
+export async function askCardOffers(
+  deps: AskCardOffersDeps,
+  input: { readonly tenant: Tenant; readonly invoiceId: string } & Pick<
+    CardOrder,
+    'place' | 'clientAddress' | 'returnUrl'
+  >,
+): Promise<AskedCardOffers> {
+  const { tenant } = input
+  const questions = await withTransaction(deps.pool, tenant, (tx) => writeQuestions(deps, tx, input))
+  if (!Array.isArray(questions)) return questions
+  const { clientAddress, returnUrl } = input
+  const answers = await Promise.all(
+    questions.map(async ({ provider, purchase, usdCents }) => {
+      const { id: reference, asset, amount, address, place } = purchase
+      const order = { reference, asset, amount, usdCents, address, place, clientAddress, returnUrl }
+      return { purchase, answer: await ask(deps, provider, order) }
+    }),
+  )
+  if (answers.length > 0) {
+    await withTransaction(deps.pool, tenant, async (tx) => {
+      for (const { purchase, answer } of answers) await writeAnswer(deps, tx, tenant, purchase.id, answer)
+    })
+  }
+  return { kind: 'asked' }
+}
+
+async function writeQuestions(
+  deps: AskCardOffersDeps,
+  tx: Tx,
+  input: { readonly tenant: Tenant; readonly invoiceId: string; readonly place: string },
+): Promise<Question[] | Exclude<AskedCardOffers, { kind: 'asked' }>> {
+  const { tenant, invoiceId, place } = input
+  await lockCardPurchases(tx, tenant, invoiceId)
+  const stored = await loadInvoice(tx, tenant, invoiceId)
+  if (stored === null) return { kind: 'not_found' }
+  const { invoice } = stored
+  const now = deps.clock()
+  const amount = amountsOf(invoice).remaining
+  const isOpen =
+    invoice.cancelledAtMs === null && !wasSettled(invoice) && now.getTime() <= invoice.expiresAtMs
+  if (!isOpen || amount === 0n) return { kind: 'closed' }
+  const { asset, address } = invoice
+  const order = { asset, amount, address, place }
+  const recent = await listCardPurchases(tx, tenant, invoiceId, RECENT_PURCHASES)
+  const open = deps.providers.filter(
+    (provider) =>
+      provider.livemode === tenant.livemode &&
+      provider.sells(asset) &&
+      !recent.some((one) => one.provider === provider.id && stillStands(one, order, now.getTime())),
+  )
+  const count = await countCardPurchases(tx, tenant, invoiceId)
+  if (count + open.length > PURCHASES_PER_INVOICE_MAX) return { kind: 'too_often' }
+  const questions = open.map((provider): Question => {
+    const createdAtMs = now.getTime()
+    const times = { createdAtMs, freshUntilMs: createdAtMs + ASKING_MS_MAX }
+    const purchase = { id: newId('cardPurchase', now), invoiceId, provider: provider.id, ...order, ...times }
+    return { provider, purchase, usdCents: usdCentsOf(invoice, amount) }
+  })
+  for (const { purchase } of questions) await insertCardPurchase(tx, tenant, purchase)
+  return questions
+}
+
+/** What part of the invoice's dollars an amount is, rounded up. */
+function usdCentsOf(invoice: Invoice, amount: bigint): bigint | null {
+  if (invoice.usdCents === null) return null
+  return (invoice.usdCents * amount + invoice.amount - 1n) / invoice.amount
+}
+
+/** One provider's fault is not another's: whatever it throws is an answer that failed. */
+async function ask(
+  deps: AskCardOffersDeps,
+  provider: OnrampProvider,
+  order: CardOrder,
+): Promise<ProviderAnswer> {
+  const answer = await provider
+    .begin(order)
+    .catch((cause: unknown): ProviderAnswer => ({ kind: 'failed', reason: 'a fault of ours', cause }))
+  if (answer.kind === 'failed') {
+    const { reason, cause } = answer
+    deps.log.warn(
+      {
+        provider: provider.id,
+        purchase: order.reference,
+        reason,
+        ...(cause === undefined ? {} : { err: cause }),
+      },
+      'a card provider made no offer',
+    )
+  }
+  return answer
+}
+
+async function writeAnswer(
+  deps: AskCardOffersDeps,
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  answered: ProviderAnswer,
+): Promise<void> {
+  const nowMs = deps.clock().getTime()
+  const sealedUrl =
+    answered.kind === 'offered'
+      ? deps.keyring.seal(Buffer.from(answered.url), cardUrlContext(tenant.merchantId, id))
+      : null
+  const freshUntil = new Date(nowMs + standsForMs(answered))
+  // False only where the question lapsed and was answered otherwise; that answer stands.
+  await answerCardPurchase(tx, tenant, { id, answer: shownAnswer(answered), sealedUrl, freshUntil })
+}
+
+function standsForMs(answered: ProviderAnswer): number {
+  switch (answered.kind) {
+    case 'offered':
+      return answered.usableSeconds * 1_000
+    case 'refused':
+      return REFUSAL_MS
+    case 'failed':
+      return FAILURE_MS
+  }
+}
+
+function shownAnswer(answered: ProviderAnswer): CardAnswer {
+  switch (answered.kind) {
+    case 'offered': {
+      const { kind, quote, minimum, amount } = answered
+      return { kind, quote, minimum, amount }
+    }
+    case 'refused':
+      return answered
+    case 'failed':
+      return { kind: 'failed' }
+  }
+}

@@ -1,0 +1,60 @@
+import type { Clock } from '../clock.ts'
+import type { CardNews } from '../core/card/card-purchase.ts'
+import type { CardProviderId } from '../core/card/onramp-provider.ts'
+import type { Pool } from '../db/pool.ts'
+import { findCardPurchaseOwner, loadCardPurchase, setCardNews } from '../db/queries/card-purchases.ts'
+import { withTransaction } from '../db/transaction.ts'
+
+/** What a provider says of a purchase. */
+export type ToldCardNews = {
+  readonly provider: CardProviderId
+  readonly purchaseId: string
+  /** The provider's own name of the buyer's try. */
+  readonly transaction: string
+  readonly news: CardNews
+  /** Where it says that the coins go; null where it does not say. */
+  readonly address: string | null
+}
+
+export type RecordedCardNews = {
+  /** `old`: it says nothing beyond what is known. `foreign`: another provider's purchase, or another address. */
+  readonly kind: 'recorded' | 'old' | 'unknown' | 'foreign'
+}
+
+/**
+ * Writes down what a provider says, for the page's words. Nothing is credited: the invoice, its payments and the
+ * ledger are not touched.
+ */
+export async function recordCardNews(
+  deps: {
+    readonly pool: Pool
+    readonly clock: Clock
+    readonly notifier: { invoiceChanged(invoiceId: string): void }
+  },
+  told: ToldCardNews,
+): Promise<RecordedCardNews> {
+  const tenant = await findCardPurchaseOwner(deps.pool, told.purchaseId)
+  if (tenant === null) return { kind: 'unknown' }
+  const { purchase, isNew } = await withTransaction(deps.pool, tenant, async (tx) => {
+    const purchase = await loadCardPurchase(tx, tenant, told.purchaseId)
+    if (purchase === null || !isOf(purchase, told)) return { purchase: null, isNew: false }
+    const { purchaseId: id, news, transaction } = told
+    return { purchase, isNew: await setCardNews(tx, tenant, { id, news, transaction, now: deps.clock() }) }
+  })
+  if (purchase === null) return { kind: 'foreign' }
+  if (!isNew) return { kind: 'old' }
+  deps.notifier.invoiceChanged(purchase.invoiceId)
+  return { kind: 'recorded' }
+}
+
+/** Hexadecimal addresses are written in either case. */
+function isOf(
+  purchase: { readonly provider: CardProviderId; readonly address: string },
+  told: Pick<ToldCardNews, 'provider' | 'address'>,
+): boolean {
+  const isThere =
+    told.address === null ||
+    told.address === purchase.address ||
+    (purchase.address.startsWith('0x') && told.address.toLowerCase() === purchase.address.toLowerCase())
+  return purchase.provider === told.provider && isThere
+}

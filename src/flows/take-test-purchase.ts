@@ -1,0 +1,44 @@
+import type { Clock } from '../clock.ts'
+import type { CardNews, CardPurchase } from '../core/card/card-purchase.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadCardPurchase, takeTestPurchase } from '../db/queries/card-purchases.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+
+/**
+ * A card was typed on the sandbox's card page: writes what that page says of it from now on. `first` for one press
+ * alone, which then sends the coins. Null where the invoice has no such purchase.
+ */
+export async function takeTestCardPurchase(
+  deps: {
+    readonly pool: Pool
+    readonly clock: Clock
+    readonly notifier: { invoiceChanged(invoiceId: string): void }
+  },
+  input: {
+    readonly tenant: Tenant
+    readonly invoiceId: string
+    readonly purchaseId: string
+    readonly news: CardNews
+  },
+): Promise<{ readonly purchase: CardPurchase; readonly first: boolean } | null> {
+  const { tenant, invoiceId, purchaseId: id, news } = input
+  const taken = await withTransaction(deps.pool, tenant, async (tx) => {
+    const purchase = await loadCardPurchase(tx, tenant, id)
+    if (purchase === null || purchase.invoiceId !== invoiceId || purchase.provider !== 'sandbox') return null
+    return { purchase, first: await takeTestPurchase(tx, tenant, { id, news, now: deps.clock() }) }
+  })
+  if (taken?.first === true) deps.notifier.invoiceChanged(invoiceId)
+  return taken
+}
+
+/** The purchase that the sandbox's card page is about; null where the invoice has no such one. */
+export async function readTestCardPurchase(
+  deps: { readonly pool: Pool },
+  input: { readonly tenant: Tenant; readonly invoiceId: string; readonly purchaseId: string },
+): Promise<CardPurchase | null> {
+  const { tenant, invoiceId, purchaseId } = input
+  if (tenant.livemode) return null
+  const purchase = await withTransaction(deps.pool, tenant, (tx) => loadCardPurchase(tx, tenant, purchaseId))
+  const isIts = purchase?.invoiceId === invoiceId && purchase.provider === 'sandbox'
+  return isIts && purchase.leftAtMs !== null ? purchase : null
+}

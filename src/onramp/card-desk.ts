@@ -1,0 +1,95 @@
+import type { Clock } from '../clock.ts'
+import type { AssetId } from '../core/assets.ts'
+import type { OnrampProvider } from '../core/card/onramp-provider.ts'
+import type { TestCardOutcome } from '../core/card/test-cards.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Tenant } from '../db/transaction.ts'
+import { askCardOffers } from '../flows/ask-card-offers.ts'
+import { leaveForCardProvider } from '../flows/leave-for-card.ts'
+import { readCardOffers } from '../flows/read-card-offers.ts'
+import { recordCardNews } from '../flows/record-card-news.ts'
+import { readTestCardPurchase, takeTestCardPurchase } from '../flows/take-test-purchase.ts'
+import type { Log } from '../log.ts'
+import type { SandboxControl } from '../sandbox/sandbox-control.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+
+const SLOW_MS = 10_000
+const UNDER_PERCENT = 40n
+/** The sandbox's transaction of a purchase: there is one. */
+const SANDBOX_TRANSACTION = 'sandbox'
+
+type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
+type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
+
+export type CardDeskDeps = {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly log: Log
+  readonly notifier: { invoiceChanged(invoiceId: string): void }
+  /** Origin of the site, to which providers send buyers back. */
+  readonly baseUrl: string
+  readonly providers: readonly OnrampProvider[]
+  /** What the sandbox's card page sends coins with; null where no sandbox chain runs. */
+  readonly sandbox: Pick<SandboxControl, 'sendCoins'> | null
+  /** The buyer's public address by the request's headers; null where it is none. */
+  readonly publicAddressOf: (headers: Headers) => string | null
+}
+
+/** The card providers as the buyers' pages use them. */
+export function createCardDesk(deps: CardDeskDeps) {
+  const { sandbox } = deps
+  return {
+    sells: (asset: AssetId, livemode: boolean): boolean =>
+      deps.providers.some((provider) => provider.livemode === livemode && provider.sells(asset)),
+    ask: (
+      request: OwnInvoice & { readonly place: string; readonly headers: Headers; readonly path: string },
+    ) => {
+      const { headers, path, ...asked } = request
+      const clientAddress = deps.publicAddressOf(headers)
+      return askCardOffers(deps, { ...asked, clientAddress, returnUrl: deps.baseUrl + path })
+    },
+    offers: (invoice: OwnInvoice) => readCardOffers(deps, invoice),
+    leave: (purchase: OwnPurchase) => leaveForCardProvider(deps, purchase),
+    ...(sandbox === null
+      ? {}
+      : {
+          test: {
+            read: (purchase: OwnPurchase) => readTestCardPurchase(deps, purchase),
+            play: (card: OwnPurchase & { readonly outcome: TestCardOutcome }) =>
+              playTestCard(deps, sandbox, card),
+          },
+        }),
+  }
+}
+
+/** Does what a card of that number would lead to. Coins are sent by one press of a page alone. */
+async function playTestCard(
+  deps: CardDeskDeps,
+  sandbox: Pick<SandboxControl, 'sendCoins'>,
+  { outcome, ...own }: OwnPurchase & { readonly outcome: TestCardOutcome },
+): Promise<'played' | 'failed' | 'not_found'> {
+  if (outcome === 'abandoned')
+    return (await readTestCardPurchase(deps, own)) === null ? 'not_found' : 'played'
+  const news = outcome === 'declined' ? 'failed' : 'pending'
+  const taken = await takeTestCardPurchase(deps, { ...own, news })
+  if (taken === null) return 'not_found'
+  if (outcome === 'declined' || !taken.first) return 'played'
+  const { asset, address, amount } = taken.purchase
+  const isSent = await sandbox.sendCoins({
+    asset,
+    address,
+    amount: outcome === 'under' ? (amount * UNDER_PERCENT + 99n) / 100n : amount,
+    afterMs: outcome === 'slow' ? SLOW_MS : 0,
+  })
+  if (isSent && outcome === 'slow') return 'played'
+  await recordCardNews(deps, {
+    provider: 'sandbox',
+    purchaseId: own.purchaseId,
+    transaction: SANDBOX_TRANSACTION,
+    news: isSent ? 'completed' : 'failed',
+    address,
+  })
+  return isSent ? 'played' : 'failed'
+}

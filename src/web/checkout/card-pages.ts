@@ -1,0 +1,166 @@
+import type { Context, Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { testCardOutcome } from '../../core/card/test-cards.ts'
+import { renderCardDocument, renderLeaveDocument, renderTestCardDocument } from './card-documents.tsx'
+import type { CardDesk, CheckoutDeps } from './checkout-deps.ts'
+import type { Notice } from './checkout-page.ts'
+import { contentSecurityPolicy } from './content-security.ts'
+import { ownOf } from './invoice-pages.ts'
+import { type FoundCheckout, findCheckout, pageOf } from './invoice-snapshots.ts'
+import { formFields, isOwnForm, languageOf } from './page-request.ts'
+import { isPlace } from './places.ts'
+import { missing, plainPage, refused } from './plain-pages.ts'
+
+const FORM_BYTES_MAX = 1_024
+const PURCHASE_ID = /^card_[0-9a-hjkmnp-tv-z]{26}$/
+
+type Answer = (c: Context, found: FoundCheckout) => Promise<Response> | Response
+
+/**
+ * Paying by card, under the invoice's own token. Looking makes nothing: offers are asked for by a form, and another
+ * leaves for the provider. Whatever a provider sends the buyer back with is not looked at.
+ */
+export function serveCardPages(app: Hono, deps: CheckoutDeps, desk: CardDesk): void {
+  const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
+  const route = (method: 'get' | 'post', path: string, answer: Answer): void => {
+    app.on(method.toUpperCase(), path, limit, async (c) => {
+      const found = await findCheckout(deps, c.req.param('token') ?? '')
+      if (found === null) return missing(c)
+      if (method === 'post' && !isOwnForm(c)) return refused(c)
+      return answer(c, found)
+    })
+  }
+  route('get', '/i/:token/card', (c, found) => showOffers(c, deps, desk, found))
+  route('post', '/i/:token/card', (c, found) => askOffers(c, deps, desk, found))
+  route('post', '/i/:token/card/leave', (c, found) => leave(c, deps, desk, found))
+  route('get', '/i/:token/card/test', (c, found) => showTestCard(c, deps, desk, found))
+  route('post', '/i/:token/card/test', (c, found) => playTestCard(c, deps, desk, found))
+}
+
+/** Nothing is bought for an invoice that is not to be paid now: its own page says how it stands. */
+const isOpen = (deps: CheckoutDeps, found: FoundCheckout, c: Context): boolean =>
+  pageOf(deps, found, languageOf(c)).view.payable && found.card.asset !== null
+
+async function showOffers(
+  c: Context,
+  deps: CheckoutDeps,
+  desk: CardDesk,
+  found: FoundCheckout,
+  again: { readonly notice: Notice; readonly status: 400 | 409 | 503 } | null = null,
+): Promise<Response> {
+  if (!isOpen(deps, found, c)) return toInvoice(c, found, '../')
+  const offers = await desk.offers(ownOf(found))
+  const asked = { offers, place: offers[0]?.place ?? '' }
+  const notice = again?.notice ?? (c.req.query('over') === '1' ? 'card_lapsed' : null)
+  const page = { ...pageOf(deps, found, languageOf(c)), ...asked, notice }
+  const isAsking = offers.some(({ answer }) => answer === null)
+  const html = renderCardDocument(page, deps.clock().getTime(), isAsking)
+  return c.html(html, again?.status ?? 200, policyOf(found))
+}
+
+async function askOffers(
+  c: Context,
+  deps: CheckoutDeps,
+  desk: CardDesk,
+  found: FoundCheckout,
+): Promise<Response> {
+  const fields = await formFields(c, ['place'])
+  if (fields === null) return refused(c)
+  const { place } = fields
+  if (!isPlace(place)) return showOffers(c, deps, desk, found, { notice: 'card_choose', status: 400 })
+  const { asset } = found.card
+  if (!isOpen(deps, found, c) || asset === null) return toInvoice(c, found, '../')
+  if (asset !== found.invoice.asset) {
+    const switched = await deps.switchAsset({ ...ownOf(found), asset })
+    if (switched.kind !== 'switched' && switched.kind !== 'unchanged')
+      return showOffers(c, deps, desk, found, { notice: 'open_coin_failed', status: 503 })
+  }
+  const path = `/i/${found.token}${languageOf(c).langQuery}`
+  const asked = await desk.ask({ ...ownOf(found), place, headers: c.req.raw.headers, path })
+  switch (asked.kind) {
+    case 'asked':
+      return c.redirect(`./card${languageOf(c).langQuery}`, 303)
+    case 'closed':
+      return toInvoice(c, found, '../')
+    case 'too_often':
+      return plainPage(c, 'busy', 429)
+    case 'not_found':
+      return missing(c)
+  }
+}
+
+async function leave(
+  c: Context,
+  deps: CheckoutDeps,
+  desk: CardDesk,
+  found: FoundCheckout,
+): Promise<Response> {
+  const purchaseId = await purchaseOf(c)
+  if (purchaseId === null) return refused(c)
+  if (!isOpen(deps, found, c)) return toInvoice(c, found, '../../')
+  const left = await desk.leave({ ...ownOf(found), purchaseId })
+  if (left.kind === 'over') return c.redirect(`../card${withQuery(c, 'over', '1')}`, 303)
+  const html = renderLeaveDocument(pageOf(deps, found, languageOf(c)), left.provider, left.url)
+  return c.html(html, 200, policyOf(found))
+}
+
+/** The purchase that a form names; null where the form is none of ours. */
+async function purchaseOf(c: Context): Promise<string | null> {
+  const fields = await formFields(c, ['purchase'])
+  return PURCHASE_ID.test(fields?.purchase ?? '') ? (fields?.purchase ?? null) : null
+}
+
+async function showTestCard(
+  c: Context,
+  deps: CheckoutDeps,
+  desk: CardDesk,
+  found: FoundCheckout,
+  again: { readonly purchaseId: string; readonly notice: Notice } | null = null,
+): Promise<Response> {
+  const purchaseId = again?.purchaseId ?? c.req.query('purchase') ?? ''
+  if (desk.test === undefined || !PURCHASE_ID.test(purchaseId)) return missing(c)
+  const purchase = await desk.test.read({ ...ownOf(found), purchaseId })
+  if (purchase === null) return missing(c)
+  const notice = again?.notice ?? null
+  const html = renderTestCardDocument({ ...pageOf(deps, found, languageOf(c)), purchase, notice })
+  return c.html(html, notice === null ? 200 : notice === 'sandbox_failed' ? 503 : 400, policyOf(found))
+}
+
+/** What a provider would do with this card: the coins are sent on the sandbox chain, and found there like any. */
+async function playTestCard(
+  c: Context,
+  deps: CheckoutDeps,
+  desk: CardDesk,
+  found: FoundCheckout,
+): Promise<Response> {
+  const fields = await formFields(c, ['purchase', 'number'])
+  const purchaseId = fields?.purchase ?? ''
+  if (desk.test === undefined || fields === null || !PURCHASE_ID.test(purchaseId)) return refused(c)
+  const outcome = testCardOutcome(fields.number ?? '')
+  if (outcome === null)
+    return showTestCard(c, deps, desk, found, { purchaseId, notice: 'sandbox_card_wrong' })
+  switch (await desk.test.play({ ...ownOf(found), purchaseId, outcome })) {
+    case 'failed':
+      return showTestCard(c, deps, desk, found, { purchaseId, notice: 'sandbox_failed' })
+    case 'not_found':
+      return missing(c)
+    case 'played':
+      // A declined card can be tried again with another, on the same page; the invoice's own tells of it too.
+      return outcome === 'declined'
+        ? showTestCard(c, deps, desk, found, { purchaseId, notice: 'sandbox_card_refused' })
+        : toInvoice(c, found, '../../')
+  }
+}
+
+const toInvoice = (c: Context, found: FoundCheckout, up: '../' | '../../'): Response =>
+  c.redirect(`${up}${found.token}${languageOf(c).langQuery}`, 303)
+
+function withQuery(c: Context, name: string, value: string): string {
+  const query = new URLSearchParams(languageOf(c).langQuery)
+  query.set(name, value)
+  return `?${query}`
+}
+
+const policyOf = ({ branding }: FoundCheckout) => ({
+  'content-security-policy': contentSecurityPolicy(branding),
+})

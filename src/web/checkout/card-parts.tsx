@@ -1,0 +1,66 @@
+import { ASSETS } from '../../core/assets.ts'
+import { CARD_PROVIDER_NAMES } from '../../core/card/onramp-provider.ts'
+import type { CheckoutPage } from './checkout-page.ts'
+import { Deadline } from './deadline.tsx'
+import { Icon } from './icons.tsx'
+import { fill } from './language.ts'
+import { wordsOf } from './words.ts'
+
+/** The way to the card providers, where there is one. */
+export function CardWay({ page }: { page: CheckoutPage }) {
+  if (page.cardAsset === null) return null
+  const { messages } = page.language
+  return (
+    <div class="by-card">
+      <a class="button second" id="by-card" href={`./${page.token}/card${page.langQuery}`}>
+        <Icon name="card" />
+        {messages.card_action}
+      </a>
+      <p class="rate">{fill(messages.card_hint, { symbol: ASSETS[page.cardAsset].symbol })}</p>
+    </div>
+  )
+}
+
+/** A provider said that the card did not go through. */
+export function CardFailed({ page: { view, language } }: { page: CheckoutPage }) {
+  if (view.card?.news !== 'failed') return null
+  const provider = CARD_PROVIDER_NAMES[view.card.provider]
+  return (
+    <p class="notice" id="card-declined">
+      <Icon name="alert" />
+      <span>{fill(language.messages.card_declined, { provider })}</span>
+    </p>
+  )
+}
+
+/** The buyer is with a provider, or was: only the chain says that they have paid. */
+export function CardWaitingBody({ page }: { page: CheckoutPage }) {
+  const words = wordsOf(page)
+  const { messages } = page.language
+  const otherQuery = new URLSearchParams(page.langQuery)
+  otherQuery.set('pay', 'other')
+  return (
+    <section class={`outcome ${words.tone}`} id="card-waiting">
+      <span class="badge" aria-hidden="true">
+        <Icon name={words.icon} />
+      </span>
+      <div id="announce">
+        <h1 id="heading" tabindex={-1}>
+          {words.heading}
+        </h1>
+        <p class="lead">{words.lead}</p>
+      </div>
+      <Deadline page={page} />
+      <p class="links">
+        {page.cardAsset !== null && (
+          <a class="button second" id="card-again" href={`./${page.token}/card${page.langQuery}`}>
+            {messages.card_again}
+          </a>
+        )}
+        <a class="button second" id="pay-other" href={`./${page.token}?${otherQuery}`}>
+          {messages.card_other}
+        </a>
+      </p>
+    </section>
+  )
+}
