@@ -4,7 +4,6 @@ import { openPool } from '../../src/db/pool.ts'
 import { startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
-  countRows,
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
@@ -12,6 +11,7 @@ import {
   fillBacklog,
   letTimePass,
   testKeyring,
+  untilDelivered,
 } from '../support/webhook-fixtures.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
 
@@ -55,15 +55,7 @@ test('a database that cuts every connection again and again costs no event and n
     await eventually(() => receiver.events.length > before, `deliveries go on after cut ${cut}`)
   }
   const fresh = await emitEvent(database, tenant)
-  // However many are left: they become fewer until there are none.
-  for (let left = await countRows(database, 'delivery'); left > 0; ) {
-    const before = left
-    await eventually(async () => {
-      await letTimePass(database, 20)
-      left = await countRows(database, 'delivery')
-      return left < before
-    }, `more is delivered while ${before} are left`)
-  }
+  await untilDelivered(database, () => letTimePass(database, 20))
   await worker.stop()
   await receiver.close()
   const received = new Set(receiver.events.map((event) => event.headers['paylink-event-id']))

@@ -99,6 +99,21 @@ export async function eventually(condition: () => Promise<boolean> | boolean, wh
   }
 }
 
+/** Waits until no delivery is left, for as long as they become fewer; `betweenLooks` may let leases lapse. */
+export async function untilDelivered(
+  database: TestDatabase,
+  betweenLooks: () => Promise<unknown> = async () => {},
+): Promise<void> {
+  for (let left = await countRows(database, 'delivery'); left > 0; ) {
+    const before = left
+    await eventually(async () => {
+      await betweenLooks()
+      left = await countRows(database, 'delivery')
+      return left < before
+    }, `more is delivered while ${before} are left`)
+  }
+}
+
 export type AttemptRow = {
   event_id: string
   endpoint_id: string
