@@ -1,9 +1,14 @@
+import { encodeEvmAddress } from './chain/evm/address.ts'
+import { EvmPayoutCarrier } from './chain/evm/payout-carrier.ts'
 import { isEsploraUrl } from './chain/utxo/open-provider.ts'
 import { PayoutCarrier } from './chain/utxo/payout-carrier.ts'
 import { RpcClient } from './chain/utxo/rpc-client.ts'
-import { type ChainNode, isUtxoNode, type UtxoNode } from './chain-nodes.ts'
+import { type ChainNode, type EvmChainNode, isEvmNode, isUtxoNode, type UtxoNode } from './chain-nodes.ts'
 import type { Clock } from './clock.ts'
+import { evmTokensOf } from './core/chain/evm-parameters.ts'
 import type { Pool } from './db/pool.ts'
+import type { Log } from './log.ts'
+import { EvmCarriage } from './watcher/evm-carriage.ts'
 import type { PayoutCarriage } from './watcher/payout-carriage.ts'
 import { UtxoCarriage } from './watcher/utxo-carriage.ts'
 
@@ -13,11 +18,33 @@ export type OpenCarriage = {
   close(): Promise<void>
 }
 
-type Deps = { readonly pool: Pool; readonly clock: Clock }
+type Deps = { readonly pool: Pool; readonly clock: Clock; readonly log: Log }
+
+/** Pause between two looks at a public chain while something is on its way. */
+const LOOK_EVERY_MS = 5_000
+/** What a sandbox chain gives the hot wallet for gas: an ether. */
+const TOP_UP = 10n ** 18n
 
 /** What carries payouts on a node's network; null where nothing can. */
 export function openCarriage(node: ChainNode, deps: Deps): OpenCarriage | null {
-  return isUtxoNode(node) ? openUtxoCarriage(node, deps) : null
+  if (isUtxoNode(node)) return openUtxoCarriage(node, deps)
+  return isEvmNode(node) ? openEvmCarriage(node, deps) : null
+}
+
+function openEvmCarriage(node: EvmChainNode, deps: Deps): OpenCarriage {
+  const { network, chain: name, livemode, rpcUrl: url, rpcSetting: setting, sandbox } = node
+  const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
+  const chain = new EvmPayoutCarrier({ url, setting, chain: name, livemode, token })
+  const topUp =
+    sandbox === null
+      ? null
+      : async (address: Uint8Array) => {
+          const payment = await sandbox.levers.signPayment('ETH_BASE', encodeEvmAddress(address), TOP_UP)
+          await sandbox.levers.send(payment)
+        }
+  const lookEveryMs = sandbox === null ? LOOK_EVERY_MS : 0
+  const carriage = new EvmCarriage({ ...deps, network, chain, token, lookEveryMs, topUp })
+  return { carriage, close: () => chain.close() }
 }
 
 /** Payouts go by the RPC of a node; an Esplora server cannot be asked whether an output is spent. */

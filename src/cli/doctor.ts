@@ -7,6 +7,7 @@ import type { Finding } from '../doctor/finding.ts'
 import { fault } from '../doctor/finding.ts'
 import { inspectAddresses } from '../doctor/inspect-addresses.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
+import { inspectHotWallets } from '../doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectPrices } from '../doctor/inspect-prices.ts'
 import { inspectSetup } from '../doctor/inspect-setup.ts'
@@ -50,6 +51,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       ...(await inspectDatabase(config, pool)),
       ...(await inspectAddresses(config, pool)),
       ...(await inspectNetworks(pool, nodes, systemClock)),
+      ...(await inspectHotWallets(pool)),
     ]
   } catch (error) {
     return [

@@ -12,6 +12,7 @@ export const ID_PREFIXES = {
   attempt: 'att',
   payout: 'po',
   payoutDestination: 'dst',
+  sweep: 'swp',
   merchant: 'mer',
   member: 'mem',
   apiKey: 'key',

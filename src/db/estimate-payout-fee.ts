@@ -1,7 +1,10 @@
 import { ASSETS, type AssetId, networkOf } from '../core/assets.ts'
+import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../core/payout/gas.ts'
 import { PAYOUT_OUTPUT_MIN } from '../core/payout/payout-limits.ts'
 import { feeFor, INPUTS_MAX, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
+import { loadHotWallet } from './queries/hot-wallets.ts'
 import { listSpendableCoins, loadNetworkFee } from './queries/payout-coins.ts'
+import { listSweepable, loadSweptCredit, sumUnsignedPayouts } from './queries/sweeps.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
 /** What a network takes is known for this long; a network that is followed tells it every minute. */
@@ -17,6 +20,7 @@ export function estimatePayoutFee(tx: Tx, tenant: Tenant, wanted: Wanted): Promi
     case 'litecoin':
       return estimateOverCoins(tx, tenant, wanted)
     case 'evm':
+      return estimateFromHotWallet(tx, tenant, wanted)
     case 'solana':
       return Promise.resolve(null)
   }
@@ -37,4 +41,36 @@ async function estimateOverCoins(
   if (selection !== null) return selection.fee
   // Some coins are on their way back from another payout: all that are left, and one of those.
   return feeFor(vbytesOf(Math.min(coins.length + 1, INPUTS_MAX), true), fee.rate)
+}
+
+/**
+ * On a chain of accounts: the payout's own transaction, and a sweep of each address whose deposits are needed beside
+ * what is in the hot wallet. A token takes nothing from the amount, for its gas is paid in another coin. Null also where
+ * addresses hold so little that none is worth its sweep.
+ */
+async function estimateFromHotWallet(
+  tx: Tx,
+  tenant: Tenant,
+  { asset, amount, now }: Wanted,
+): Promise<bigint | null> {
+  const network = networkOf(asset, tenant.livemode)
+  const wallet = await loadHotWallet(tx, network)
+  if (wallet === null || now.getTime() - wallet.updatedAt.getTime() > FEE_KNOWN_MS) return null
+  if (asset === 'USDC_BASE') return wallet.token === null ? null : 0n
+  const cost = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+  const of = { network, asset }
+  const credit = await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' })
+  let missing = amount + (await sumUnsignedPayouts(tx, tenant, { ...of, before: null })) - credit
+  let transactions = 1n
+  let crumbs = 0n
+  for (const found of await listSweepable(tx, tenant, of)) {
+    if (missing <= 0n) break
+    if (found.amount <= cost) crumbs += found.amount
+    else {
+      missing -= found.amount
+      transactions += 1n
+    }
+  }
+  // Where the rest is not in the merchant's balance either, the ledger says so.
+  return missing > 0n && missing <= crumbs ? null : cost * transactions
 }

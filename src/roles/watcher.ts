@@ -8,6 +8,7 @@ import { countShortfalls } from '../db/queries/ledger.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { endWatch } from '../db/queries/network-watch.ts'
 import { listOpenPrograms } from '../db/queries/watched-programs.ts'
+import { readGasStanding } from '../db/read-gas-standing.ts'
 import { openCarriage } from '../open-carriage.ts'
 import { openProviders } from '../open-providers.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
@@ -45,6 +46,16 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
         label: network,
         value: status === 'ok' && reason !== null ? 1 : 0,
       })),
+  )
+  metrics.gauge(
+    'paylink_hot_wallet_low',
+    '1 where a hot wallet has too little ether for the gas of USDC payouts, so that they wait',
+    async () => {
+      const standings = await Promise.all(networks.map((network) => readGasStanding(pool, network)))
+      return standings.flatMap((each) =>
+        each === null ? [] : [{ label: each.network, value: each.isLow && each.isNeeded ? 1 : 0 }],
+      )
+    },
   )
   metrics.gauge('paylink_network_has_addresses', '1 where a deposit address is ready', async () => {
     const ready = await findNetworksWithAddresses(pool)
@@ -93,7 +104,7 @@ function payoutFollowers(context: RoleContext & { readonly notifier: Notifier })
   const { clock, log, nodes, notifier, poolOf } = context
   const pool = poolOf('watcher')
   return nodes.flatMap((node) => {
-    const opened = openCarriage(node, { pool, clock })
+    const opened = openCarriage(node, { pool, clock, log })
     if (opened === null) return []
     const { carriage, close } = opened
     return [{ close, follower: { network: node.network, carriage, pool, clock, log, notifier } }]

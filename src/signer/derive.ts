@@ -70,7 +70,7 @@ export async function openAccountsOf(words: string): Promise<{
   readonly derived: AccountKey[]
   readonly issued: IssuedAccount[]
   readonly issuer: SolanaIssuer
-  /** With their private keys, for payouts of the chains made like Bitcoin. */
+  /** With their private keys, for payouts. */
   readonly spenders: ReadonlyMap<Keyspace, HDKey>
 }> {
   const seed = await mnemonicToSeed(words)
@@ -88,8 +88,7 @@ export async function openAccountsOf(words: string): Promise<{
     const derived = ACCOUNT_PATHS.map(({ keyspace, path }): AccountKey => {
       const node = deriveNode(seed, path)
       const xpub = node.publicExtendedKey
-      if (/^(?:bitcoin|litecoin)-/.test(keyspace)) spenders.set(keyspace, node)
-      else node.wipePrivateData()
+      spenders.set(keyspace, node)
       return { keyspace, path, xpub, batchKey: null }
     })
     return { derived, issued, issuer, spenders }

@@ -1,6 +1,7 @@
 import { open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { ID_PREFIXES } from '../core/ids.ts'
 import { readPrivateFile } from './private-file.ts'
 import { SignerRefused } from './refused.ts'
 
@@ -10,6 +11,7 @@ const outpoint = z.strictObject({ txid: hex, output_index: z.int().nonnegative()
 
 /** What every signature says, whatever the chain. */
 const common = {
+  /** Of the payout, or of the sweep for its sake. */
   payout_id: z.string(),
   number: z.int().positive(),
   network: z.string(),
@@ -31,7 +33,21 @@ const utxoLine = z.strictObject({
 /** A signature over coins (Bitcoin, Litecoin). */
 export type UtxoEntry = z.infer<typeof utxoLine>
 
-const lineSchema = z.union([utxoLine])
+const evmLine = z.strictObject({
+  ...common,
+  txid: z.string().regex(/^0x[0-9a-f]{64}$/),
+  /** The account that sends, 20 bytes. */
+  sender: z.string().regex(/^[0-9a-f]{40}$/),
+  nonce: z.int().nonnegative(),
+  gas: units,
+  /** Wei for a unit of gas (EIP-1559). */
+  max_fee: units,
+  tip: units,
+})
+/** A signature of an account (Ethereum, Base). */
+export type EvmEntry = z.infer<typeof evmLine>
+
+const lineSchema = z.union([utxoLine, evmLine])
 
 /** One signature: written, and on the disk, before anybody else learns of the transaction. */
 export type JournalEntry = z.infer<typeof lineSchema>
@@ -42,10 +58,23 @@ export const isUtxoEntry = (entry: JournalEntry): entry is UtxoEntry => 'inputs'
 export const outpointClaim = (coin: { readonly txid: string; readonly outputIndex: number }): string =>
   `${coin.txid}:${coin.outputIndex}`
 
+export const isEvmEntry = (entry: JournalEntry): entry is EvmEntry => 'nonce' in entry
+
+/** The name of what a transaction with this nonce uses up. */
+export const nonceClaim = (of: {
+  readonly network: string
+  /** 20 bytes, hex. */
+  readonly sender: string
+  readonly nonce: number
+}): string => `${of.network}:${of.sender}:${of.nonce}`
+
 /** What a transaction uses up: of two that share one of these, only one can happen. */
 function claimsOf(entry: JournalEntry): readonly string[] {
+  if (isEvmEntry(entry)) return [nonceClaim(entry)]
   return entry.inputs.map((input) => outpointClaim({ txid: input.txid, outputIndex: input.output_index }))
 }
+
+const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)
 
 const OWNER_ONLY = 0o600
 const journalPath = (folder: string): string => join(folder, 'payouts.jsonl')
@@ -129,11 +158,12 @@ export class PayoutJournal {
 
   #remember(entry: JournalEntry): void {
     const entries = this.#byPayout.get(entry.payout_id) ?? []
-    if (entries.length === 0) this.#firstSignedAt.push(entry.signed_at)
+    if (entries.length === 0 && isPayoutId(entry.payout_id)) this.#firstSignedAt.push(entry.signed_at)
     this.#byPayout.set(entry.payout_id, [...entries, entry])
     for (const claim of claimsOf(entry)) {
       this.#spenders.set(claim, (this.#spenders.get(claim) ?? new Set()).add(entry.payout_id))
     }
+    if (!isUtxoEntry(entry)) return
     const next = (entry.change?.change_index ?? -1) + 1
     if (next > this.nextChangeIndex(entry.network)) this.#nextChange.set(entry.network, next)
   }

@@ -22,6 +22,8 @@ import {
 import { listPayoutsUnderWay } from '../db/queries/payouts.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
+import { complain } from './complain.ts'
+import { EVM_PAYOUTS } from './evm-payouts.ts'
 import type { JournalEntry, PayoutJournal } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
 import { UTXO_PAYOUTS } from './utxo-payouts.ts'
@@ -31,6 +33,7 @@ import { approvalKeyOf, isSameDigest, verifyApproval } from './verify-approval.t
 const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
   bitcoin: UTXO_PAYOUTS,
   litecoin: UTXO_PAYOUTS,
+  evm: EVM_PAYOUTS,
 }
 
 const PAGE = 50
@@ -45,7 +48,7 @@ export type PayoutSigner = {
   readonly log: Log
   readonly folder: string
   readonly journal: PayoutJournal
-  /** Accounts of the chains made like Bitcoin, with their private keys. */
+  /** Accounts below which keys are derived without hardening, with their private keys. */
   readonly accounts: ReadonlyMap<Keyspace, HDKey>
   /** Payouts of which an alarm was raised. */
   readonly told: Set<string>
@@ -63,7 +66,6 @@ export async function signPayouts(signer: PayoutSigner): Promise<void> {
   const key = await approvalKeyOf(signer.folder, await loadApprovalKey(signer.pool))
   if (key === null) return
   for (const { network, kind } of networksOfKinds()) {
-    await kind.prepare?.(signer, network)
     let after = ''
     for (let seen = 0; seen < TURN_MAX; seen += PAGE) {
       const page = await listPayoutsUnderWay(signer.pool, network, { after, limit: PAGE })
@@ -99,18 +101,6 @@ async function attempt(signer: PayoutSigner, task: Task): Promise<void> {
     if (!isConstraintViolation(error)) throw error
     complain(signer, task.payout, 'a payout contradicts what the database holds', error)
   }
-}
-
-/** An alarm, once for each payout as long as this signer runs. */
-export function complain(
-  { told, log }: PayoutSigner,
-  { id }: { readonly id: string },
-  message: string,
-  err?: unknown,
-): void {
-  if (told.has(id)) return
-  told.add(id)
-  log.error({ payoutId: id, err }, message)
 }
 
 async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
@@ -151,11 +141,13 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
   await signer.reached?.('after_commit')
 }
 
-function signFirst(signer: PayoutSigner, { payout, kind }: Task, digest: Buffer): Promise<Signed> | Signed {
-  if (signer.journal.signedSince(signer.clock().getTime() - HOUR_MS) < SIGNED_PER_HOUR_MAX)
-    return kind.signFirst(signer, { payout, digest })
-  complain(signer, payout, 'as many payouts were signed as an hour may have; this one waits')
-  return WAITS
+async function signFirst(signer: PayoutSigner, { payout, kind }: Task, digest: Buffer): Promise<Signed> {
+  if (signer.journal.signedSince(signer.clock().getTime() - HOUR_MS) >= SIGNED_PER_HOUR_MAX) {
+    complain(signer, payout, 'as many payouts were signed as an hour may have; this one waits')
+    return WAITS
+  }
+  const before = (await kind.prepare?.(signer, { payout, digest })) ?? 'ready'
+  return before === 'ready' ? kind.signFirst(signer, { payout, digest }) : before
 }
 
 async function refuse({ pool, clock }: PayoutSigner, payout: Payout, code: string): Promise<void> {

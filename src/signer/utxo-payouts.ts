@@ -152,7 +152,7 @@ function entryOf(
 }
 
 async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<void> {
-  if (!isUtxoEntry(entry)) throw new Error('what was signed spends no coins')
+  if (!isUtxoEntry(entry)) throw new Error(`what was signed for ${entry.payout_id} spends no coins`)
   const { payout_id: payoutId, network, change } = entry
   const inputs = entry.inputs.map((input) => ({ txid: input.txid, outputIndex: input.output_index }))
   await insertPayoutInputs(tx, tenant, { payoutId, network, inputs })

@@ -43,7 +43,7 @@ export class PayoutCourier {
     const { carriage } = this.#parts
     await carriage.keepTerms()
     const { signed, unsigned } = await this.#load()
-    if (unsigned.length > 0) await carriage.prepare?.(unsigned)
+    await carriage.prepare?.(unsigned)
     if (signed.length === 0) return
     const standings = await carriage.look(signed)
     for (const one of signed) {

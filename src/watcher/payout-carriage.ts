@@ -22,7 +22,7 @@ export type Standing =
 export type PayoutCarriage = {
   /** Keeps in the database what requests and the signer have to know of the network; called at every look. */
   keepTerms(): Promise<void>
-  /** What has to happen on the chain before approved payouts can be signed. */
+  /** What has to happen on the chain before approved payouts can be signed, and what is under way of that. */
   prepare?(unsigned: readonly Payout[]): Promise<void>
   /** Where payouts stand, by payout id. */
   look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>>

@@ -30,7 +30,7 @@ beforeAll(async () => {
   await world.money.mine(1)
   await courier.pass()
   const { decidePayout } = await import('../../src/flows/decide-payout.ts')
-  const { keyring } = await import('../support/payout-world.ts')
+  const { keyring } = await import('../support/payout-steps.ts')
   const deps = { pool: world.database.pools.api, clock: () => world.now, keyring }
   await decidePayout(deps, {
     tenant,

@@ -1,9 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Transaction } from '@scure/btc-signer'
-import pino from 'pino'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { outputScriptOf } from '../../src/chain/utxo/output-script.ts'
 import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
@@ -11,25 +7,13 @@ import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { utxoParametersOf } from '../../src/core/chain/utxo-parameters.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
-import { readPaymentRules } from '../../src/core/payment-rules.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import { insertLedgerTransfer, loadBalances } from '../../src/db/queries/ledger.ts'
 import { listSpendableCoins } from '../../src/db/queries/payout-coins.ts'
-import { loadPayout } from '../../src/db/queries/payouts.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
-import { decidePayout } from '../../src/flows/decide-payout.ts'
-import { requestPayout } from '../../src/flows/request-payout.ts'
-import { newId } from '../../src/new-id.ts'
-import { openKeyring } from '../../src/secrets/keyring.ts'
-import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
-import { PayoutJournal } from '../../src/signer/payout-journal.ts'
-import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { type PayoutChain, UtxoCarriage } from '../../src/watcher/utxo-carriage.ts'
-import { createTestDatabase, type TestDatabase } from './database.ts'
+import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
-
-export const keyring = openKeyring(Buffer.alloc(32, 9))
 
 /** The chain on which a world's money is: its own wallet pays, and its blocks come when asked for. */
 export type MoneyChain = {
@@ -40,46 +24,20 @@ export type MoneyChain = {
   mine(blocks: number): Promise<unknown>
 }
 
-/** A database, a signer's folder and seed, a chain with money, and no processes: a test takes each turn itself. */
-export class PayoutWorld {
-  readonly database: TestDatabase
+/** A chain with money, beside what every payout needs. */
+export class PayoutWorld extends PayoutSteps {
   readonly money: MoneyChain
   readonly rpc: RpcClient
-  readonly folder: string
-  readonly logged: string[] = []
-  /** The time that signer and courier go by. */
-  now = new Date('2026-11-21T12:00:00.000Z')
-  readonly #accounts: Awaited<ReturnType<typeof openAccountsOf>>
 
-  private constructor(parts: {
-    database: TestDatabase
-    money: MoneyChain
-    folder: string
-    accounts: Awaited<ReturnType<typeof openAccountsOf>>
-  }) {
-    this.database = parts.database
-    this.money = parts.money
-    this.folder = parts.folder
-    this.rpc = new RpcClient(parts.money.rpcUrl, 'the test')
-    this.#accounts = parts.accounts
+  private constructor(parts: PayoutParts, money: MoneyChain) {
+    super(parts)
+    this.money = money
+    this.rpc = new RpcClient(money.rpcUrl, 'the test')
   }
 
   static async open(money: MoneyChain): Promise<PayoutWorld> {
-    const database = await createTestDatabase()
-    const folder = await mkdtemp(join(tmpdir(), 'paylink-payouts-'))
-    const accounts = await openAccountsOf(wordsOf(randomBytes(32)))
-    const world = new PayoutWorld({ database, money, folder, accounts })
-    for (const { keyspace, path, xpub } of accounts.derived) {
-      await database.owner.query(
-        'insert into account_key (keyspace, xpub, path, created_at) values ($1, $2, $3, now())',
-        [keyspace, xpub, path],
-      )
-    }
-    await database.owner.query(
-      `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
-       values ($1, 'regtest', 0, '', 0, 'ok', now())`,
-      [world.network],
-    )
+    const world = new PayoutWorld(await PayoutSteps.openParts(), money)
+    await world.knowNetwork(world.network)
     await world.courier().pass()
     return world
   }
@@ -100,8 +58,7 @@ export class PayoutWorld {
 
   async close(): Promise<void> {
     await this.rpc.close()
-    await rm(this.folder, { recursive: true, force: true })
-    await this.database.drop()
+    await this.closeParts()
   }
 
   /** A merchant with final deposits of these amounts, one transaction each, in one block. */
@@ -147,7 +104,8 @@ export class PayoutWorld {
     for (const { invoiceId, address } of opened) {
       const script = outputScriptOf(address, this.money.chain, this.parameters)?.script ?? []
       const output = scripts.indexOf(Buffer.from(script).toString('hex'))
-      await this.#record(tenant, { invoiceId, txid: transaction.id, output, amount })
+      const place = { network: this.network, asset: this.asset, txid: transaction.id, output }
+      await this.record(tenant, { ...place, invoiceId, amount })
     }
   }
 
@@ -157,7 +115,7 @@ export class PayoutWorld {
       'select next_index + 1 as next from account_key where keyspace = $1',
       [this.network],
     )
-    const xpub = this.#accounts.derived.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
+    const xpub = this.accounts.derived.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
     const program = Buffer.from(receivePrograms(xpub)(rows[0]?.next ?? 0))
     const address = encodeAddress(this.parameters.hrp, program)
     const changes = { asset: this.asset, amount, address }
@@ -176,89 +134,20 @@ export class PayoutWorld {
     await owner.query('update network_state set height = $2 where network = $1', [this.network, height])
   }
 
-  async #record(
-    tenant: Tenant,
-    deposit: { invoiceId: string; txid: string; output: number; amount: bigint },
-  ): Promise<void> {
-    const { invoiceId, txid, output, amount } = deposit
-    const id = newId('payment', this.now)
-    await withTransaction(this.database.owner, tenant, async (tx) => {
-      await tx.query(
-        `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount, status,
-           first_seen_at, detected_at, confirmed_at, confirmations_required, late, dust, announced_confirming,
-           announced_review, ledger_bucket, ledger_postings)
-         values ($1, $2, false, $3, $4, $5, $6, $7, $8, 'confirmed', now(), now(), now(), 1, false, false, true, false,
-           'available', 1)`,
-        [tenant.merchantId, id, invoiceId, this.network, txid, output, this.asset, amount],
-      )
-      await insertLedgerTransfer(tx, tenant, {
-        id: `dep:${this.network}:${txid}:${output}:1`,
-        kind: 'deposit',
-        invoiceId,
-        paymentId: id,
-        asset: this.asset,
-        from: 'chain',
-        to: 'available',
-        amount,
-        usdCents: null,
-        createdAt: this.now,
-      })
-    })
-  }
-
   /** A new address that nobody else is paid at. */
   newAddress = (): string => encodeAddress(this.parameters.hrp, randomBytes(20))
 
   /** Asks for a payout to an address of its own. */
   async request(tenant: Tenant, amount: string, address = this.newAddress()): Promise<Payout> {
-    const destinationId = newId('payoutDestination', this.now)
-    await this.database.owner.query(
-      `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
-       values ($1, $2, false, $3, $4, 'x', 'x', $5, $5)`,
-      [tenant.merchantId, destinationId, this.asset, address, this.now],
-    )
-    const requested = await withTransaction(this.database.pools.api, tenant, (tx) =>
-      requestPayout(tx, {
-        tenant,
-        destinationId,
-        amount,
-        asset: null,
-        by: 'key_a',
-        rules: readPaymentRules({}),
-        requestId: 'req_test',
-        now: this.now,
-      }),
-    )
+    const requested = await this.ask(tenant, { asset: this.asset, amount, address })
     if (requested.kind !== 'requested') throw new Error(requested.kind)
     return requested.payout
-  }
-
-  async approve(tenant: Tenant, payoutId: string): Promise<void> {
-    const deps = { pool: this.database.pools.api, clock: () => this.now, keyring }
-    const decision = { tenant, payoutId, decision: 'approve', by: 'key_b', requestId: 'req_test' } as const
-    const decided = await decidePayout(deps, decision)
-    if (decided.kind !== 'decided') throw new Error(decided.kind)
   }
 
   async payout(tenant: Tenant, amount: string, address?: string): Promise<Payout> {
     const payout = await this.request(tenant, amount, address)
     await this.approve(tenant, payout.id)
     return payout
-  }
-
-  /** One turn of a signer that was just started on the folder. */
-  async sign(changes: Partial<PayoutSigner> = {}): Promise<void> {
-    const journal = await PayoutJournal.open(this.folder)
-    await signPayouts({
-      pool: this.database.pools.signer,
-      clock: () => this.now,
-      log: pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) }),
-      folder: this.folder,
-      journal,
-      accounts: this.#accounts.spenders,
-      told: new Set(),
-      ...changes,
-    })
   }
 
   /** A courier that was just started. */
@@ -269,22 +158,9 @@ export class PayoutWorld {
     return new PayoutCourier({
       ...at,
       carriage: new UtxoCarriage({ ...at, asset, chain }),
-      log: pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) }),
+      log: this.log,
       notifier: { deliveriesWaiting: () => {} },
     })
-  }
-
-  async load(tenant: Tenant, payoutId: string): Promise<Payout> {
-    const stored = await withTransaction(this.database.owner, tenant, (tx) =>
-      loadPayout(tx, tenant, payoutId),
-    )
-    if (stored === null) throw new Error('no such payout')
-    return stored.payout
-  }
-
-  async balances(tenant: Tenant): Promise<{ readonly [account: string]: bigint }> {
-    const rows = await withTransaction(this.database.owner, tenant, (tx) => loadBalances(tx, tenant))
-    return Object.fromEntries(rows.map(({ account, balance }) => [account, balance]))
   }
 
   /** What all coins that the merchant can spend are worth, as the chain itself says. */
@@ -312,14 +188,6 @@ export class PayoutWorld {
       }
     }
     return amounts
-  }
-
-  async eventsOf(payoutId: string): Promise<string[]> {
-    const { rows } = await this.database.owner.query<{ event_type: string }>(
-      'select event_type from event where resource_id = $1 order by sequence',
-      [payoutId],
-    )
-    return rows.map((row) => row.event_type.replace('payout.', ''))
   }
 }
 

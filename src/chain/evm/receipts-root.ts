@@ -1,12 +1,9 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import type { EvmLog, EvmReceipt } from './evm-answers.ts'
-
-/** Yellow Paper, appendix B. */
-type Rlp = Uint8Array | readonly Rlp[]
+import { encodeRlp, integer, type Rlp } from './rlp.ts'
 
 const LEGACY_TYPE = 0
-const SHORT_MAX = 55
 /** A node of a trie shorter than this stands in its parent, and not its hash (Yellow Paper, appendix D). */
 const INLINE_BYTES = 32
 
@@ -89,25 +86,3 @@ function hexPrefix(nibbles: readonly number[], isLeaf: boolean): Uint8Array {
 }
 
 const nibblesOf = (bytes: Uint8Array): number[] => [...bytes].flatMap((byte) => [byte >>> 4, byte & 15])
-
-/** Big-endian without leading zeros; zero is empty. */
-function integer(value: bigint): Uint8Array {
-  if (value === 0n) return new Uint8Array()
-  const digits = value.toString(16)
-  return hexToBytes(digits.length % 2 === 0 ? digits : `0${digits}`)
-}
-
-function encodeRlp(item: Rlp): Uint8Array {
-  if (item instanceof Uint8Array) {
-    if (item.length === 1 && (item[0] ?? 0) < 0x80) return item
-    return concatBytes(lengthPrefix(item.length, 0x80), item)
-  }
-  const body = concatBytes(...item.map(encodeRlp))
-  return concatBytes(lengthPrefix(body.length, 0xc0), body)
-}
-
-function lengthPrefix(length: number, offset: number): Uint8Array {
-  if (length <= SHORT_MAX) return new Uint8Array([offset + length])
-  const digits = integer(BigInt(length))
-  return concatBytes(new Uint8Array([offset + SHORT_MAX + digits.length]), digits)
-}

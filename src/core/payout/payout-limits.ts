@@ -1,4 +1,4 @@
-import type { AssetId } from '../assets.ts'
+import { ASSETS, type AssetId } from '../assets.ts'
 
 /** Live money may go to a new destination after this time, so that whoever took over a sign-in has to wait. */
 export const COOL_OFF_MS = 24 * 3_600_000
@@ -7,8 +7,17 @@ export const LIMIT_WINDOW_MS = 24 * 3_600_000
 /** The fee may become so many times what was shown, where the network fills up meanwhile; never over half the amount. */
 const FEE_GROWTH = 3n
 
-/** Assets that payouts are made in, and the smallest output each network relays (P2WPKH at the default dust fee, with room). */
-export const PAYOUT_OUTPUT_MIN: { readonly [asset in AssetId]?: bigint } = { BTC: 546n, LTC: 5_460n }
+/**
+ * Assets that payouts are made in, and the smallest payment that is one: on chains of coins the smallest output that is
+ * relayed (P2WPKH at the default dust fee, with room), on chains of accounts what is more than dust here.
+ */
+export const PAYOUT_OUTPUT_MIN: { readonly [asset in AssetId]?: bigint } = {
+  BTC: 546n,
+  LTC: 5_460n,
+  ETH: ASSETS.ETH.dustBelow,
+  ETH_BASE: ASSETS.ETH_BASE.dustBelow,
+  USDC_BASE: ASSETS.USDC_BASE.dustBelow,
+}
 
 export type PayoutPlan =
   | { readonly kind: 'planned'; readonly networkFee: bigint; readonly networkFeeMax: bigint }

@@ -1,0 +1,65 @@
+/** What a network of accounts takes now, wei. */
+export type GasMarket = {
+  /** Of the newest block (EIP-1559). */
+  readonly baseFee: bigint
+  /** What block producers want above it. */
+  readonly tip: bigint
+  /** Base: what a transaction pays at most for its place on Ethereum; 0 elsewhere. */
+  readonly l1Fee: bigint
+}
+
+/** The two fee fields of a transaction, wei for a unit of gas. */
+export type GasPrice = { readonly maxFee: bigint; readonly tip: bigint }
+
+/** A plain transfer of the native coin to an address without code (Yellow Paper, G_transaction). */
+export const TRANSFER_GAS = 21_000n
+/** A transfer of USDC takes 65,000 at most, and so much with room. What is left over is not paid. */
+export const TOKEN_TRANSFER_GAS = 120_000n
+/** A transfer of USDC by signature, which takes some 100,000. */
+export const TOKEN_SWEEP_GAS = 180_000n
+/** A destination with code may take so much and no more. */
+export const DESTINATION_GAS_MAX = 200_000n
+/** No price above this is believed or paid. */
+export const MAX_FEE_MAX = 1_000_000_000_000n
+/** Pools take the place of a waiting transaction for a tenth more in both fields; an eighth is a tenth with room. */
+const BUMP_PARTS = 8n
+
+const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+
+/** A price that stays good while the base fee grows by half, which takes four full blocks at least (EIP-1559: an eighth each). */
+export function gasPriceOf({ baseFee, tip }: GasMarket): GasPrice {
+  const maxFee = lower((baseFee * 3n) / 2n + tip, MAX_FEE_MAX)
+  return { maxFee, tip: lower(tip, maxFee) }
+}
+
+/** What a transaction takes at most. */
+export const gasCostOf = (gas: bigint, price: GasPrice, { l1Fee }: Pick<GasMarket, 'l1Fee'>): bigint =>
+  gas * price.maxFee + l1Fee
+
+/** The least price that takes the place of a transaction at `last`; more where the market wants more. */
+export function replacingPrice(last: GasPrice, market: GasMarket): GasPrice {
+  const wanted = gasPriceOf(market)
+  const grown = (fee: bigint): bigint => fee + (fee + BUMP_PARTS - 1n) / BUMP_PARTS
+  return { maxFee: higher(grown(last.maxFee), wanted.maxFee), tip: higher(grown(last.tip), wanted.tip) }
+}
+
+/**
+ * The price, or as much of it as `costMax` pays for; null where that is less than `least`, wei for a unit of gas.
+ */
+export function affordablePrice(
+  price: GasPrice,
+  gas: bigint,
+  terms: { readonly costMax: bigint; readonly l1Fee: bigint; readonly least: bigint },
+): GasPrice | null {
+  const affordable = terms.costMax > terms.l1Fee ? (terms.costMax - terms.l1Fee) / gas : 0n
+  const maxFee = lower(price.maxFee, affordable)
+  return maxFee < terms.least ? null : { maxFee, tip: lower(price.tip, maxFee) }
+}
+
+/** So many sweeps of a token and payouts of it a hot wallet should be able to pay for. */
+const RESERVE_GAS = 20n * (TOKEN_SWEEP_GAS + TOKEN_TRANSFER_GAS)
+
+/** Whether a hot wallet's own ether, wei, is nearly used up. */
+export const isLowOnGas = (own: bigint, market: GasMarket): boolean =>
+  own < gasCostOf(RESERVE_GAS, gasPriceOf(market), market)

@@ -1,0 +1,57 @@
+import type { Network } from '../../core/assets.ts'
+import type { Queryable } from '../pool.ts'
+import type { Tenant, Tx } from '../transaction.ts'
+
+/** Nonces of an account from `from` on that belong to a payout or a sweep. Served by the primary key. */
+export async function listTakenNonces(
+  db: Queryable,
+  of: { readonly network: Network; readonly sender: Uint8Array; readonly from: number },
+): Promise<Set<number>> {
+  const { rows } = await db.query<{ nonce: number }>(
+    'select nonce from account_nonce where network = $1 and sender = $2 and nonce >= $3',
+    [of.network, Buffer.from(of.sender), of.from],
+  )
+  return new Set(rows.map(({ nonce }) => nonce))
+}
+
+/** Gives a nonce to a payout or sweep. The same again changes nothing; a nonce of another's is an error. */
+export async function insertAccountNonce(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  taken: {
+    readonly network: string
+    readonly sender: Buffer
+    readonly nonce: number
+    readonly intentId: string
+  },
+): Promise<void> {
+  await tx.query(
+    `insert into account_nonce (network, sender, nonce, merchant_id, livemode, intent_id)
+     select $1, $2, $3, $4, $5, $6 where not exists (
+       select from account_nonce where network = $1 and sender = $2 and nonce = $3 and intent_id = $6)`,
+    [taken.network, taken.sender, taken.nonce, merchantId, livemode, taken.intentId],
+  )
+}
+
+/** The account and nonce of a payout or sweep; null where nothing was signed for it. Served by account_nonce_by_intent. */
+export async function loadIntentNonce(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  intentId: string,
+): Promise<{ readonly sender: Buffer; readonly nonce: number } | null> {
+  const { rows } = await db.query<{ sender: Buffer; nonce: number }>(
+    'select sender, nonce from account_nonce where merchant_id = $1 and intent_id = $2 and livemode = $3',
+    [merchantId, intentId, livemode],
+  )
+  return rows[0] ?? null
+}
+
+/** Which of these payouts and sweeps the database knows, and not as failed. By primary keys. */
+export async function listLiveIntents(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from payout where id = any($1) and status <> 'failed'
+     union all select id from sweep where id = any($1) and status <> 'failed'`,
+    [ids],
+  )
+  return new Set(rows.map(({ id }) => id))
+}

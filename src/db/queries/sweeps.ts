@@ -1,0 +1,255 @@
+import type { AssetId, Network } from '../../core/assets.ts'
+import { keyspaceOfNetwork } from '../../core/assets.ts'
+import type { Queryable } from '../pool.ts'
+import type { Tenant, Tx } from '../transaction.ts'
+
+/** Money on its way from a deposit address to the hot wallet. */
+export type Sweep = {
+  readonly merchantId: string
+  readonly livemode: boolean
+  readonly id: string
+  /** For whose sake; it pays what the sweep takes. */
+  readonly payoutId: string
+  readonly network: Network
+  readonly asset: AssetId
+  /** 20 bytes, of the key `account/0/keyIndex`. */
+  readonly address: Buffer
+  readonly keyIndex: number
+  /** What its deposits are worth. Native coin pays its own fee out of it. */
+  readonly amount: bigint
+  /** Of the deposit address, where it sends by itself; null where the hot wallet fetches a token. */
+  readonly nonce: number | null
+  readonly status: 'planned' | 'done' | 'failed'
+  /** What it took of the amount; null while it is in no block. */
+  readonly cost: bigint | null
+}
+
+export type SweepTransaction = {
+  readonly number: number
+  readonly txid: string
+  readonly raw: Buffer
+  readonly cost: bigint
+}
+
+/** Deposits of one address that may be swept together. */
+export type SweepableAddress = {
+  readonly address: Buffer
+  readonly keyIndex: number
+  readonly amount: bigint
+  readonly transferIds: readonly string[]
+}
+
+const COLUMNS = `merchant_id as "merchantId", livemode, id, payout_id as "payoutId", network, asset, address,
+  key_index as "keyIndex", amount, nonce, status, cost`
+
+/** More addresses than one payout is ever swept from; the largest come first. */
+const ADDRESSES_MAX = 500
+
+/**
+ * The addresses whose final deposits of an asset stand in the merchant's available balance and were not swept, largest
+ * first; an address that is being swept comes after that. Served by transfer's and sweep_transfer's keys.
+ */
+export async function listSweepable(
+  db: Queryable,
+  tenant: Tenant,
+  of: { readonly network: Network; readonly asset: AssetId },
+): Promise<SweepableAddress[]> {
+  const { rows } = await db.query<SweepableAddress>(
+    `select d.program as address, d.idx as "keyIndex", sum(t.amount) as amount, array_agg(t.id order by t.id) as "transferIds"
+     from transfer t join deposit_address d
+       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $5
+     where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.asset = $4 and t.status = 'confirmed'
+       and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
+       and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id)
+       and not exists (select from sweep w where w.merchant_id = t.merchant_id and w.network = t.network
+         and w.asset = t.asset and w.address = d.program and w.status = 'planned')
+     group by d.program, d.idx order by sum(t.amount) desc, d.idx limit ${ADDRESSES_MAX}`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset, keyspaceOfNetwork(of.network)],
+  )
+  return rows
+}
+
+/** Writes a planned sweep with its deposits. A deposit of another sweep's is an error. */
+export async function insertSweep(
+  tx: Tx,
+  sweep: Omit<Sweep, 'status' | 'cost'> & { readonly transferIds: readonly string[]; readonly now: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into sweep (merchant_id, id, livemode, payout_id, network, asset, address, key_index, amount, nonce, status,
+       created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'planned', $11)`,
+    [
+      sweep.merchantId,
+      sweep.id,
+      sweep.livemode,
+      sweep.payoutId,
+      sweep.network,
+      sweep.asset,
+      sweep.address,
+      sweep.keyIndex,
+      sweep.amount,
+      sweep.nonce,
+      sweep.now,
+    ],
+  )
+  await tx.query(
+    `insert into sweep_transfer (merchant_id, transfer_id, livemode, sweep_id)
+     select $1, unnest($4::text[]), $2, $3`,
+    [sweep.merchantId, sweep.livemode, sweep.id, sweep.transferIds],
+  )
+}
+
+/** Sweeps that are in no block, and whose payout failed meanwhile, go on for another one's sake. Served by sweep_by_asset. */
+export async function adoptSweeps(
+  db: Queryable,
+  tenant: Tenant,
+  of: { readonly network: Network; readonly asset: AssetId; readonly payoutId: string },
+): Promise<void> {
+  await db.query(
+    `update sweep s set payout_id = $5 from payout p
+     where s.merchant_id = $1 and s.livemode = $2 and s.network = $3 and s.asset = $4 and s.status = 'planned'
+       and p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset, of.payoutId],
+  )
+}
+
+/** The sweeps for a payout's sake, oldest first. Served by sweep_by_payout. */
+export async function listSweepsOf(db: Queryable, tenant: Tenant, payoutId: string): Promise<Sweep[]> {
+  const { rows } = await db.query<Sweep>(
+    `select ${COLUMNS} from sweep where merchant_id = $1 and payout_id = $2 and livemode = $3 order by id`,
+    [tenant.merchantId, payoutId, tenant.livemode],
+  )
+  return rows
+}
+
+/** Sweeps of a network that are not final yet, oldest first. Served by sweep_under_way. */
+export async function listSweepsUnderWay(db: Queryable, network: Network, limit: number): Promise<Sweep[]> {
+  const { rows } = await db.query<Sweep>(
+    `select ${COLUMNS} from sweep where network = $1 and final_at is null order by id limit $2`,
+    [network, limit],
+  )
+  return rows
+}
+
+/** A sweep's signed transactions, oldest first. Served by the primary key. */
+export async function listSweepTransactions(
+  db: Queryable,
+  tenant: Tenant,
+  sweepId: string,
+): Promise<SweepTransaction[]> {
+  const { rows } = await db.query<SweepTransaction>(
+    `select number, txid, raw, cost from sweep_transaction
+     where merchant_id = $1 and sweep_id = $2 and livemode = $3 order by number`,
+    [tenant.merchantId, sweepId, tenant.livemode],
+  )
+  return rows
+}
+
+/** Keeps a signed transaction of a sweep. Writing the same one again changes nothing. */
+export async function insertSweepTransaction(
+  tx: Tx,
+  sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id' | 'network'>,
+  signed: SweepTransaction & { readonly now: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into sweep_transaction (merchant_id, sweep_id, number, livemode, network, txid, raw, cost, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (merchant_id, sweep_id, number) do nothing`,
+    [
+      sweep.merchantId,
+      sweep.id,
+      signed.number,
+      sweep.livemode,
+      sweep.network,
+      signed.txid,
+      signed.raw,
+      signed.cost,
+      signed.now,
+    ],
+  )
+}
+
+/** What became of a sweep. Facts are absolute; a final sweep changes no more. False where nothing changed. By primary key. */
+export async function updateSweep(
+  db: Queryable,
+  sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id'>,
+  fact: {
+    readonly status: Sweep['status']
+    readonly carrier: { readonly txid: string; readonly cost: bigint } | null
+    readonly finalAt: Date | null
+  },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update sweep set status = $4, txid = $5, cost = $6, final_at = $7
+     where merchant_id = $1 and id = $2 and livemode = $3 and final_at is null
+       and (status, txid, cost, final_at) is distinct from ($4, $5, $6::numeric, $7::timestamptz)`,
+    [
+      sweep.merchantId,
+      sweep.id,
+      sweep.livemode,
+      fact.status,
+      fact.carrier?.txid ?? null,
+      fact.carrier?.cost ?? null,
+      fact.finalAt,
+    ],
+  )
+  return rowCount === 1
+}
+
+/**
+ * What of a merchant's money is in the hot wallet and no payout's: what was swept, without all payouts that were signed and
+ * did not fail. `planned` counts sweeps that are still to come as well. Served by sweep_by_asset and payout_transaction's key.
+ */
+export async function loadSweptCredit(
+  db: Queryable,
+  tenant: Tenant,
+  of: { readonly network: Network; readonly asset: AssetId; readonly counts: 'done' | 'planned' },
+): Promise<bigint> {
+  const { rows } = await db.query<{ credit: bigint }>(
+    `select (select coalesce(sum(amount), 0) from sweep where network = $3 and asset = $4 and merchant_id = $1
+         and livemode = $2 and (status = 'done' or ($5 and status = 'planned')))
+       - (select coalesce(sum(p.amount), 0) from payout p
+          where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.asset = $4 and p.status <> 'failed'
+            and exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id))
+       as credit`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset, of.counts === 'planned'],
+  )
+  return rows[0]?.credit ?? 0n
+}
+
+/** What open payouts of an asset that nothing was signed for are to take of that, but for one's own. Served by payout_by_mode. */
+export async function sumUnsignedPayouts(
+  db: Queryable,
+  tenant: Tenant,
+  of: { readonly network: Network; readonly asset: AssetId; readonly before: string | null },
+): Promise<bigint> {
+  const { rows } = await db.query<{ total: bigint }>(
+    `select coalesce(sum(p.amount), 0) as total from payout p
+     where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.asset = $4
+       and p.status in ('requested', 'approved') and ($5::text is null or (p.status = 'approved' and p.id < $5))
+       and not exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset, of.before],
+  )
+  return rows[0]?.total ?? 0n
+}
+
+/** How much gas a payout's destination takes, 0 where it takes no payment; null where nobody has asked yet. By primary key. */
+export async function loadPayoutGas(db: Queryable, tenant: Tenant, payoutId: string): Promise<bigint | null> {
+  const { rows } = await db.query<{ gas: number }>(
+    'select gas from payout_gas where merchant_id = $1 and payout_id = $2 and livemode = $3',
+    [tenant.merchantId, payoutId, tenant.livemode],
+  )
+  const row = rows[0]
+  return row === undefined ? null : BigInt(row.gas)
+}
+
+/** Keeps how much gas a payout's destination takes; the first word stays. */
+export async function insertPayoutGas(
+  tx: Tx,
+  tenant: Tenant,
+  found: { readonly payoutId: string; readonly gas: bigint },
+): Promise<void> {
+  await tx.query(
+    'insert into payout_gas (merchant_id, payout_id, livemode, gas) values ($1, $2, $3, $4) on conflict do nothing',
+    [tenant.merchantId, found.payoutId, tenant.livemode, found.gas],
+  )
+}

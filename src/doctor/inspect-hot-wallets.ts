@@ -1,0 +1,22 @@
+import { encodeEvmAddress } from '../chain/evm/address.ts'
+import { ASSETS } from '../core/assets.ts'
+import { formatCoinAmount } from '../core/money.ts'
+import type { Pool } from '../db/pool.ts'
+import { GAS_PAID, type GasStanding, readGasStanding } from '../db/read-gas-standing.ts'
+import { type Finding, fault, notice, ok } from './finding.ts'
+
+/** The hot wallets that pay gas for USDC: where they are, and whether they have enough ether for it. */
+export async function inspectHotWallets(pool: Pool): Promise<Finding[]> {
+  const standings = await Promise.all(GAS_PAID.map(({ network }) => readGasStanding(pool, network)))
+  return standings.flatMap((standing) => (standing === null ? [] : [findingOf(standing)]))
+}
+
+function findingOf({ network, address, own, isLow, isNeeded }: GasStanding): Finding {
+  const held = own > 0n ? own : 0n
+  const wallet = `${network}: the hot wallet ${encodeEvmAddress(address)} has ${formatCoinAmount(held, ASSETS.ETH_BASE.decimals)} ETH for gas`
+  if (!isLow) return ok(wallet)
+  const mend = `send it ether on ${network}`
+  return isNeeded
+    ? fault(`${wallet}, which is too little: payouts in USDC wait; ${mend}`)
+    : notice(`${wallet}; before a payout in USDC, ${mend}`)
+}

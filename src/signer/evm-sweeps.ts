@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto'
+import {
+  affordablePrice,
+  type GasPrice,
+  gasCostOf,
+  gasPriceOf,
+  replacingPrice,
+  TOKEN_SWEEP_GAS,
+  TRANSFER_GAS,
+} from '../core/payout/gas.ts'
+import type { Payout } from '../core/payout/payout.ts'
+import { insertAccountNonce } from '../db/queries/account-nonces.ts'
+import { insertSweepTransaction, listSweepTransactions, type Sweep } from '../db/queries/sweeps.ts'
+import { withTransaction } from '../db/transaction.ts'
+import { complain } from './complain.ts'
+import {
+  coversGas,
+  type EvmTerms,
+  evmEntryOf,
+  isReplacementDue,
+  nextHotNonce,
+  priceOfEntry,
+} from './evm-terms.ts'
+import { type EvmEntry, isEvmEntry } from './payout-journal.ts'
+import { depositAddress, signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
+import type { PayoutSigner } from './sign-payouts.ts'
+import { isSameDigest } from './verify-approval.ts'
+
+type Task = { readonly payout: Payout; readonly sweeps: readonly Sweep[]; readonly terms: EvmTerms }
+
+/**
+ * Signs the sweeps for an approved payout's sake that are in no block yet: each moves deposits of that merchant to the hot
+ * wallet of the same seed and nowhere else. False where what was approved as the highest fee does not pay for one.
+ */
+export async function signSweeps(signer: PayoutSigner, task: Task): Promise<boolean> {
+  let isAffordable = true
+  for (const sweep of task.sweeps) {
+    if (sweep.status !== 'planned') continue
+    if (!(await signOne(signer, task, sweep))) isAffordable = false
+  }
+  return isAffordable
+}
+
+/** What a sweep's signatures are bound to: whatever else is signed under its id conflicts with what was. */
+const digestOf = (sweep: Sweep): Buffer =>
+  createHash('sha256')
+    .update(
+      [
+        'paylink sweep 1',
+        `merchant ${sweep.merchantId}`,
+        `mode ${sweep.livemode ? 'live' : 'test'}`,
+        `sweep ${sweep.id}`,
+        `asset ${sweep.asset}`,
+        `network ${sweep.network}`,
+        `address ${sweep.address.toString('hex')}`,
+        `amount ${sweep.amount}`,
+        `nonce ${sweep.nonce ?? 'none'}`,
+      ].join('\n'),
+    )
+    .digest()
+
+async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<boolean> {
+  const { journal, pool } = signer
+  const { payout, terms } = task
+  const signed = journal.entriesOf(sweep.id).filter(isEvmEntry)
+  const digest = digestOf(sweep)
+  const isSame =
+    signed.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest)) &&
+    sweep.asset === payout.asset &&
+    sweep.network === payout.network &&
+    (sweep.nonce === null) === (payout.asset === 'USDC_BASE') &&
+    sweep.address.equals(depositAddress(terms.account, sweep.keyIndex))
+  if (!isSame) {
+    complain(signer, sweep, 'a sweep is not what it was, or none of the payout’s, and is not signed')
+    return true
+  }
+  const tenant = { merchantId: sweep.merchantId, livemode: sweep.livemode }
+  const stored = await listSweepTransactions(pool, tenant, sweep.id)
+  if (stored.length < signed.length) {
+    for (const entry of signed.slice(stored.length)) await publish(signer, sweep, entry)
+    return true
+  }
+  const last = signed.at(-1)
+  if (last !== undefined && !isReplacementDue(last, signer.clock().getTime())) return true
+  const made = await build(signer, task, sweep, { last, digest })
+  if (made === 'too_dear') return last !== undefined
+  if (made === 'waits') return true
+  await signer.reached?.('before_journal')
+  await journal.append(made)
+  await signer.reached?.('after_journal')
+  await publish(signer, sweep, made)
+  await signer.reached?.('after_commit')
+  return true
+}
+
+type Signature = { readonly last: EvmEntry | undefined; readonly digest: Buffer }
+
+/** Signs a sweep, or signs it again with the same nonce for a higher fee. */
+function build(
+  signer: PayoutSigner,
+  task: Task,
+  sweep: Sweep,
+  signature: Signature,
+): Promise<EvmEntry | 'waits' | 'too_dear'> {
+  const { nonce } = sweep
+  return nonce === null
+    ? buildTokenSweep(signer, task.terms, sweep, signature)
+    : Promise.resolve(buildNativeSweep(signer, task, { ...sweep, nonce }, signature))
+}
+
+const wantedPrice = ({ wallet }: EvmTerms, last: EvmEntry | undefined): GasPrice =>
+  last === undefined ? gasPriceOf(wallet) : replacingPrice(priceOfEntry(last), wallet)
+
+/** Native coin pays for itself, out of what was approved as the payout's highest fee. */
+function buildNativeSweep(
+  signer: PayoutSigner,
+  { payout, sweeps, terms }: Task,
+  sweep: Sweep & { readonly nonce: number },
+  { last, digest }: Signature,
+): EvmEntry | 'too_dear' {
+  const { wallet, chainId, account, network } = terms
+  const each = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+  // The other sweeps and the payout itself have to be paid for as well.
+  const others = sweeps.filter(({ id }) => id !== sweep.id)
+  const kept = others.reduce((sum, other) => sum + (other.cost ?? lastCostOf(signer, other) ?? each), each)
+  const costMax = payout.networkFeeMax - kept
+  const least =
+    last === undefined
+      ? wallet.baseFee
+      : replacingPrice(priceOfEntry(last), { ...wallet, baseFee: 0n, tip: 0n }).maxFee
+  const limits = { costMax, l1Fee: wallet.l1Fee, least }
+  const price = affordablePrice(wantedPrice(terms, last), TRANSFER_GAS, limits)
+  const cost = price === null ? 0n : gasCostOf(TRANSFER_GAS, price, wallet)
+  if (price === null || cost >= sweep.amount) return 'too_dear'
+  const { nonce, keyIndex } = sweep
+  const built = signSweep(account, keyIndex, {
+    chainId,
+    nonce: BigInt(nonce),
+    gas: TRANSFER_GAS,
+    maxFeePerGas: price.maxFee,
+    maxPriorityFeePerGas: price.tip,
+    value: sweep.amount - cost,
+  })
+  const intent = { intentId: sweep.id, number: (last?.number ?? 0) + 1, network, digest }
+  const how = {
+    sender: sweep.address,
+    nonce,
+    gas: TRANSFER_GAS,
+    price,
+    networkFee: cost,
+    height: wallet.height,
+  }
+  return evmEntryOf({ ...intent, ...how, built, nowMs: signer.clock().getTime() })
+}
+
+function lastCostOf({ journal }: PayoutSigner, { id }: Sweep): bigint | null {
+  const last = journal.entriesOf(id).at(-1)
+  return last === undefined ? null : BigInt(last.network_fee)
+}
+
+/** A token is fetched by the hot wallet, whose own ether pays for it. */
+async function buildTokenSweep(
+  signer: PayoutSigner,
+  terms: EvmTerms,
+  sweep: Sweep,
+  { last, digest }: Signature,
+): Promise<EvmEntry | 'waits'> {
+  const { wallet, chainId, account, network, token, hot } = terms
+  const place = last === undefined ? await nextHotNonce(signer, terms) : { nonce: last.nonce, waiting: 0 }
+  // Of what waits only the hot wallet's next transaction is replaced.
+  if (token === null || place === null || (last !== undefined && wallet.nonce !== last.nonce)) return 'waits'
+  const price = wantedPrice(terms, last)
+  const gas = TOKEN_SWEEP_GAS
+  if (!(await coversGas(signer, terms, { gas, price, waiting: place.waiting }))) return 'waits'
+  const call = { id: sweep.id, index: sweep.keyIndex, value: sweep.amount }
+  const built = signFromHotWallet(account, {
+    chainId,
+    nonce: BigInt(place.nonce),
+    gas,
+    maxFeePerGas: price.maxFee,
+    maxPriorityFeePerGas: price.tip,
+    to: token.contract,
+    value: 0n,
+    data: tokenSweepCall(account, call, token),
+  })
+  const intent = { intentId: sweep.id, number: (last?.number ?? 0) + 1, network, digest }
+  const how = { sender: hot, nonce: place.nonce, gas, price, networkFee: 0n, height: wallet.height }
+  return evmEntryOf({ ...intent, ...how, built, nowMs: signer.clock().getTime() })
+}
+
+async function publish({ pool, clock }: PayoutSigner, sweep: Sweep, entry: EvmEntry): Promise<void> {
+  const tenant = { merchantId: sweep.merchantId, livemode: sweep.livemode }
+  const { number, txid, network, nonce } = entry
+  const transaction = { number, txid, raw: Buffer.from(entry.raw, 'hex'), cost: BigInt(entry.network_fee) }
+  await withTransaction(pool, tenant, async (tx) => {
+    await insertSweepTransaction(tx, sweep, { ...transaction, now: clock() })
+    const sender = Buffer.from(entry.sender, 'hex')
+    await insertAccountNonce(tx, tenant, { network, sender, nonce, intentId: sweep.id })
+  })
+}

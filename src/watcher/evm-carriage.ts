@@ -1,0 +1,167 @@
+import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
+import { parseEvmAddress } from '../chain/evm/address.ts'
+import { hotWalletOf } from '../chain/evm/hot-wallet.ts'
+import type { EvmReceiptFound, EvmStanding } from '../chain/evm/payout-carrier.ts'
+import type { Clock } from '../clock.ts'
+import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
+import type { EvmToken } from '../core/chain/evm-parameters.ts'
+import { netAmountOf, type Payout } from '../core/payout/payout.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadAccountKey } from '../db/queries/account-keys.ts'
+import { loadIntentNonce } from '../db/queries/account-nonces.ts'
+import { type HotWallet, saveHotWallet } from '../db/queries/hot-wallets.ts'
+import type { PayoutTransaction } from '../db/queries/payout-transactions.ts'
+import { insertPayoutGas, listSweepsOf, loadPayoutGas } from '../db/queries/sweeps.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+import type { Log } from '../log.ts'
+import { EvmSweeps } from './evm-sweeps.ts'
+import { GasAlarm } from './gas-alarm.ts'
+import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
+
+/** A chain of accounts, as payouts see it; see chain/evm/payout-carrier. */
+export type EvmPayoutChain = {
+  standingOf(account: Uint8Array): Promise<EvmStanding>
+  nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
+  balanceOf(account: Uint8Array): Promise<bigint>
+  tokenBalanceOf(account: Uint8Array): Promise<bigint>
+  finalizedHeight(): Promise<number | null>
+  receiptOf(txid: string): Promise<EvmReceiptFound | null>
+  gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
+}
+
+export type EvmCarriageParts = {
+  readonly network: Network
+  readonly chain: EvmPayoutChain
+  /** The token that payouts are made in; null where there is none. */
+  readonly token: EvmToken | null
+  /** Pause between two looks at the chain while something is on its way, milliseconds. */
+  readonly lookEveryMs: number
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  /** On a sandbox chain, what gives the hot wallet ether for gas. */
+  readonly topUp: ((address: Uint8Array) => Promise<void>) | null
+}
+
+/** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
+const IDLE_LOOK_MS = 60_000
+
+/** Payouts on a chain of accounts (Ethereum, Base), and the sweeps for their sake. */
+export class EvmCarriage implements PayoutCarriage {
+  readonly #parts: EvmCarriageParts
+  readonly #sweeps: EvmSweeps
+  readonly #alarm: GasAlarm
+  #hot: Uint8Array | null = null
+  #wallet: HotWallet | null = null
+  #readAtMs = Number.NEGATIVE_INFINITY
+  #lookedAtMs = Number.NEGATIVE_INFINITY
+  #isBusy = false
+
+  constructor(parts: EvmCarriageParts) {
+    this.#parts = parts
+    this.#sweeps = new EvmSweeps(parts)
+    this.#alarm = new GasAlarm(parts)
+  }
+
+  async keepTerms(): Promise<void> {
+    const { lookEveryMs, clock } = this.#parts
+    const everyMs = this.#isBusy ? lookEveryMs : IDLE_LOOK_MS
+    if (clock().getTime() - this.#readAtMs >= everyMs) await this.#read()
+  }
+
+  async #read(): Promise<void> {
+    const { chain, pool, network, clock, token } = this.#parts
+    const hot = await this.#hotWallet()
+    if (hot === null) return
+    const now = clock()
+    const standing = await chain.standingOf(hot)
+    const contract = Buffer.from(token?.contract.slice(2) ?? '', 'hex')
+    const held = standing.token === null ? null : { ...standing.token, contract }
+    this.#wallet = { ...standing, network, address: Buffer.from(hot), token: held }
+    await saveHotWallet(pool, this.#wallet, now)
+    this.#readAtMs = now.getTime()
+    await this.#alarm.look()
+  }
+
+  /** Null until the signer has published its account. */
+  async #hotWallet(): Promise<Uint8Array | null> {
+    if (this.#hot !== null) return this.#hot
+    const { pool, network } = this.#parts
+    const account = await loadAccountKey(pool, keyspaceOfNetwork(network))
+    if (account?.xpub == null) return null
+    this.#hot = hotWalletOf(account.xpub)
+    return this.#hot
+  }
+
+  async prepare(unsigned: readonly Payout[]): Promise<void> {
+    const wasBusy = this.#isBusy
+    const isSweeping = await this.#sweeps.follow()
+    this.#isBusy = unsigned.length > 0 || isSweeping
+    // What is planned now goes by the prices of now.
+    if (this.#isBusy && !wasBusy) await this.#read()
+    if (this.#wallet === null) return
+    for (const payout of unsigned) {
+      if (payout.status !== 'approved') continue
+      await this.#sweeps.plan(payout, this.#wallet)
+      await this.#askGas(payout, this.#wallet)
+    }
+  }
+
+  /** Asks once, when all is swept, how much gas the destination takes. */
+  async #askGas(payout: Payout, { address }: HotWallet): Promise<void> {
+    const { chain, pool } = this.#parts
+    const tenant = tenantOf(payout)
+    const to = parseEvmAddress(payout.destination)
+    if (payout.asset === 'USDC_BASE' || to === null) return
+    if ((await loadPayoutGas(pool, tenant, payout.id)) !== null) return
+    const sweeps = await listSweepsOf(pool, tenant, payout.id)
+    if (sweeps.some(({ status }) => status !== 'done')) return
+    const gas = await chain.gasOf({ from: address, to, value: netAmountOf(payout) })
+    await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
+  }
+
+  async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
+    const { chain, clock, lookEveryMs } = this.#parts
+    const nowMs = clock().getTime()
+    const standings = new Map<string, Standing>()
+    this.#isBusy ||= followed.some(({ payout }) => payout.status !== 'confirmed')
+    if (nowMs - this.#lookedAtMs < lookEveryMs) return standings
+    this.#lookedAtMs = nowMs
+    const finalized = await chain.finalizedHeight()
+    for (const { payout, transactions } of followed)
+      standings.set(payout.id, await this.#standingOf(transactions, finalized))
+    return standings
+  }
+
+  async #standingOf(transactions: readonly PayoutTransaction[], finalized: number | null): Promise<Standing> {
+    for (const transaction of [...transactions].reverse()) {
+      const receipt = await this.#parts.chain.receiptOf(transaction.txid)
+      if (receipt === null) continue
+      const isFinal = finalized !== null && receipt.height <= finalized
+      // It took its nonce and its gas, and paid nobody.
+      if (isFinal && !receipt.succeeded) return { kind: 'dead', code: 'reverted' }
+      return { kind: 'in_block', transaction, isFinal }
+    }
+    return { kind: 'absent' }
+  }
+
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+    return this.#parts.chain.broadcast(raw)
+  }
+
+  /**
+   * Dead is a payout only when a final block has its nonce and none of its transactions: then no block will ever have
+   * one.
+   */
+  async judgeRefused({ payout, transactions }: Followed) {
+    const { chain, pool } = this.#parts
+    const place = await loadIntentNonce(pool, tenantOf(payout), payout.id)
+    if (place === null || (await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return null
+    // Asked after the nonce: what was in the final block then, is in it now.
+    for (const { txid } of transactions) if ((await chain.receiptOf(txid)) !== null) return null
+    return { code: 'nonce_used_elsewhere', unspent: [] }
+  }
+}
+
+const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })

@@ -1,0 +1,160 @@
+import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../core/payout/gas.ts'
+import type { Payout } from '../core/payout/payout.ts'
+import { isConstraintViolation } from '../db/constraint-violation.ts'
+import { loadIntentNonce } from '../db/queries/account-nonces.ts'
+import type { HotWallet } from '../db/queries/hot-wallets.ts'
+import {
+  adoptSweeps,
+  insertSweep,
+  listSweepable,
+  listSweepsUnderWay,
+  listSweepTransactions,
+  loadSweptCredit,
+  type Sweep,
+  type SweepableAddress,
+  type SweepTransaction,
+  sumUnsignedPayouts,
+  updateSweep,
+} from '../db/queries/sweeps.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+import type { EvmCarriageParts } from './evm-carriage.ts'
+
+/** Sweeps of one network looked after in one look. */
+const SWEEPS_MAX = 1_000
+
+const tenantOf = ({ merchantId, livemode }: { merchantId: string; livemode: boolean }): Tenant => ({
+  merchantId,
+  livemode,
+})
+
+/** Plans what has to be swept for approved payouts, and follows it on the chain. Any number of processes may. */
+export class EvmSweeps {
+  readonly #parts: EvmCarriageParts
+  readonly #complained = new Set<string>()
+  #followedAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: EvmCarriageParts) {
+    this.#parts = parts
+  }
+
+  /** Looks after all sweeps that are not final; whether there are any that are in no block. */
+  async follow(): Promise<boolean> {
+    const { chain, pool, network, clock, lookEveryMs } = this.#parts
+    const sweeps = await listSweepsUnderWay(pool, network, SWEEPS_MAX)
+    const nowMs = clock().getTime()
+    if (sweeps.length === 0) return false
+    if (nowMs - this.#followedAtMs >= lookEveryMs) {
+      this.#followedAtMs = nowMs
+      const finalized = await chain.finalizedHeight()
+      for (const sweep of sweeps) await this.#followOne(sweep, finalized)
+    }
+    return sweeps.some(({ status }) => status === 'planned')
+  }
+
+  async #followOne(sweep: Sweep, finalized: number | null): Promise<void> {
+    const { pool, chain } = this.#parts
+    const transactions = await listSweepTransactions(pool, tenantOf(sweep), sweep.id)
+    if (transactions.length === 0) return
+    for (const transaction of [...transactions].reverse()) {
+      const receipt = await chain.receiptOf(transaction.txid)
+      if (receipt === null) continue
+      const isFinal = finalized !== null && receipt.height <= finalized
+      return this.#tell(sweep, { carrier: transaction, succeeded: receipt.succeeded, isFinal })
+    }
+    if (sweep.status === 'done') await this.#tell(sweep, null)
+    await this.#send(sweep, transactions)
+  }
+
+  /** The newest pays the most; an older one is offered only where the node does not take the newer. */
+  async #send(sweep: Sweep, transactions: readonly SweepTransaction[]): Promise<void> {
+    const { chain, pool, clock } = this.#parts
+    let reason = ''
+    for (const { raw } of [...transactions].reverse()) {
+      const verdict = await chain.broadcast(raw)
+      if (verdict.kind === 'known') return
+      if (verdict.kind === 'refused') reason = verdict.reason
+    }
+    this.#complain(sweep.id, reason)
+    const place = await loadIntentNonce(pool, tenantOf(sweep), sweep.id)
+    if (place === null || (await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return
+    for (const { txid } of transactions) if ((await chain.receiptOf(txid)) !== null) return
+    // A final block has its nonce and none of its transactions: somebody else has the key.
+    await updateSweep(pool, sweep, { status: 'failed', carrier: null, finalAt: clock() })
+    this.#parts.log.error({ sweepId: sweep.id }, 'a sweep failed: its nonce was used elsewhere')
+  }
+
+  /** Null: it is in no block any more. */
+  async #tell(
+    sweep: Sweep,
+    found: {
+      readonly carrier: SweepTransaction
+      readonly succeeded: boolean
+      readonly isFinal: boolean
+    } | null,
+  ): Promise<void> {
+    const { pool, clock, log } = this.#parts
+    if (found === null) {
+      await updateSweep(pool, sweep, { status: 'planned', carrier: null, finalAt: null })
+      return
+    }
+    const finalAt = found.isFinal ? clock() : null
+    if (found.succeeded) {
+      await updateSweep(pool, sweep, { status: 'done', carrier: found.carrier, finalAt })
+      return
+    }
+    // Until it is final a reorganisation may let it succeed.
+    if (!found.isFinal) return
+    await updateSweep(pool, sweep, { status: 'failed', carrier: null, finalAt })
+    log.error({ sweepId: sweep.id, txid: found.carrier.txid }, 'a sweep failed: the chain reverted it')
+  }
+
+  /** Plans sweeps until what was swept, or will be, covers the payout beside those before it. */
+  async plan(payout: Payout, wallet: HotWallet): Promise<void> {
+    const { pool, network } = this.#parts
+    const { asset } = payout
+    const tenant = tenantOf(payout)
+    const of = { network, asset }
+    await adoptSweeps(pool, tenant, { ...of, payoutId: payout.id })
+    const credit = await loadSweptCredit(pool, tenant, { ...of, counts: 'planned' })
+    const before = await sumUnsignedPayouts(pool, tenant, { ...of, before: payout.id })
+    let missing = payout.amount + before - credit
+    if (missing <= 0n) return
+    const isToken = asset === 'USDC_BASE'
+    const cost = isToken ? 0n : gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+    for (const found of await listSweepable(pool, tenant, of)) {
+      if (missing <= 0n) return
+      if (found.amount > cost && (await this.#planOne(payout, found, isToken))) missing -= found.amount
+    }
+  }
+
+  async #planOne(payout: Payout, found: SweepableAddress, isToken: boolean): Promise<boolean> {
+    const { chain, pool, network, clock } = this.#parts
+    const { address, keyIndex, amount, transferIds } = found
+    const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
+    if (held < amount) {
+      this.#complain(payout.id, `0x${address.toString('hex')} holds less than its deposits`)
+      return false
+    }
+    const nonce = isToken ? null : await chain.nonceOf(address, 'latest')
+    const now = clock()
+    const { merchantId, livemode, asset, id: payoutId } = payout
+    const id = newId('sweep', now)
+    const sweep = { merchantId, livemode, id, payoutId, network, asset, address, keyIndex, amount, nonce }
+    try {
+      await withTransaction(pool, tenantOf(payout), (tx) => insertSweep(tx, { ...sweep, transferIds, now }))
+      return true
+    } catch (error) {
+      // Another process has just planned it.
+      if (isConstraintViolation(error)) return false
+      throw error
+    }
+  }
+
+  #complain(about: string, reason: string): void {
+    const key = `${about} ${reason}`
+    if (this.#complained.has(key)) return
+    this.#complained.add(key)
+    this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
+  }
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { formatCoinAmount } from '../../src/core/money.ts'
+import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+
+const ETHER = 10n ** 18n
+const USDC = 1_000_000n
+
+let base: EvmPayoutWorld
+let ethereum: EvmPayoutWorld
+beforeAll(async () => {
+  ;[base, ethereum] = await Promise.all([EvmPayoutWorld.open('base'), EvmPayoutWorld.open('ethereum')])
+}, 60_000)
+afterAll(async () => {
+  await base?.close()
+  await ethereum?.close()
+})
+
+test.each(['ETH', 'ETH_BASE'] as const)(
+  'what three buyers paid in %s is swept into the hot wallet and paid out whole, once, at no more than the approved fee',
+  async (asset) => {
+    const world = asset === 'ETH' ? ethereum : base
+    const tenant = await world.openShop(asset, [ETHER, ETHER / 2n, ETHER / 4n])
+    const payout = await world.payout(tenant, asset, '1.75')
+    expect(payout.networkFee).toBeGreaterThan(0n)
+    const done = await world.until(tenant, payout.id, 'confirmed')
+    expect(done.networkFee).toBeLessThanOrEqual(payout.networkFeeMax)
+    expect(await world.holds(asset, payout.destination)).toBe(payout.amount - done.networkFee)
+    expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+    const signed = await world.signedFor(payout.id)
+    expect(signed.payout).toEqual([done.txid])
+    expect(signed.sweeps).toHaveLength(3)
+    // What the fee did not use up stays in the hot wallet.
+    expect(await world.holds(asset, world.hot)).toBeGreaterThan(0n)
+  },
+)
+
+test('USDC is fetched from deposit addresses that hold no ether, and paid out whole; the hot wallet pays the gas', async () => {
+  await base.fuelHotWallet()
+  const ether = await base.holds('ETH_BASE', base.hot)
+  const tenant = await base.openShop('USDC_BASE', [30n * USDC, 20n * USDC])
+  const payout = await base.payout(tenant, 'USDC_BASE', '45')
+  expect(payout.networkFee).toBe(0n)
+  const done = await base.until(tenant, payout.id, 'confirmed')
+  expect(done.networkFee).toBe(0n)
+  expect(await base.holds('USDC_BASE', payout.destination)).toBe(45n * USDC)
+  expect(await base.holds('USDC_BASE', base.hot)).toBe(5n * USDC)
+  expect(await base.holds('ETH_BASE', base.hot)).toBeLessThan(ether)
+  expect(await base.balances(tenant)).toMatchObject({ available: 5n * USDC, reserved: 0n })
+  // The rest is there already: nothing is swept for the next one.
+  const next = await base.payout(tenant, 'USDC_BASE', formatCoinAmount(5n * USDC, 6))
+  await base.until(tenant, next.id, 'confirmed')
+  expect((await base.signedFor(next.id)).sweeps).toEqual([])
+  expect(await base.holds('USDC_BASE', base.hot)).toBe(0n)
+})

@@ -1,0 +1,176 @@
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { contractCall } from '../../src/chain/evm/contract-call.ts'
+import { hotWalletOf } from '../../src/chain/evm/hot-wallet.ts'
+import { EvmPayoutCarrier } from '../../src/chain/evm/payout-carrier.ts'
+import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
+import { ASSETS } from '../../src/core/assets.ts'
+import { evmTokensOf } from '../../src/core/chain/evm-parameters.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import { TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
+import { EvmCarriage, type EvmPayoutChain } from '../../src/watcher/evm-carriage.ts'
+import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
+import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
+import { seedInvoice, seedMerchant } from './seed.ts'
+
+export type EvmAsset = 'ETH' | 'ETH_BASE' | 'USDC_BASE'
+
+/** What the holder of the test token begins with. */
+const TOKEN_SUPPLY = 10n ** 15n
+
+/** An anvil with a token like USDC, beside what every payout needs. */
+export class EvmPayoutWorld extends PayoutSteps {
+  readonly anvil: Anvil
+  readonly chain: 'ethereum' | 'base'
+  /** Address of the token's contract; null on Ethereum. */
+  readonly token: string | null
+  readonly #holder: string
+  readonly #carrier: EvmPayoutCarrier
+  readonly #programs: (index: number) => Uint8Array
+  readonly hot: Uint8Array
+
+  private constructor(
+    parts: PayoutParts,
+    of: { anvil: Anvil; chain: 'ethereum' | 'base'; token: string | null; holder: string },
+  ) {
+    super(parts)
+    this.anvil = of.anvil
+    this.chain = of.chain
+    this.token = of.token
+    this.#holder = of.holder
+    const account = parts.accounts.derived.find(({ keyspace }) => keyspace === 'evm-test')
+    this.#programs = receiveEvmPrograms(account?.xpub ?? '')
+    this.hot = hotWalletOf(account?.xpub ?? '')
+    const at = { url: of.anvil.url, setting: 'the test', chain: of.chain, livemode: false }
+    this.#carrier = new EvmPayoutCarrier({ ...at, token: this.#tokenParameters() })
+  }
+
+  static async open(chain: 'ethereum' | 'base'): Promise<EvmPayoutWorld> {
+    const anvil = await startAnvil()
+    const holder = (await anvil.rpc<string[]>('eth_accounts')).at(-1) ?? ''
+    const token = chain === 'base' ? await anvil.deploy(tokenCode(holder)) : null
+    const world = new EvmPayoutWorld(await PayoutSteps.openParts(), { anvil, chain, token, holder })
+    await world.knowNetwork(world.network)
+    await world.courier().pass()
+    return world
+  }
+
+  get network() {
+    return `${this.chain}-test` as const
+  }
+
+  async close(): Promise<void> {
+    await this.#carrier.close()
+    await this.anvil.remove()
+    await this.closeParts()
+  }
+
+  #tokenParameters() {
+    return evmTokensOf(this.network, this.token).find(({ asset }) => asset === 'USDC_BASE') ?? null
+  }
+
+  /** A merchant with final deposits of these amounts, each at an address of its own. */
+  async openShop(asset: EvmAsset, amounts: readonly bigint[]): Promise<Tenant> {
+    const tenant = await seedMerchant(this.database)
+    for (const amount of amounts) await this.deposit(tenant, asset, amount)
+    return tenant
+  }
+
+  /** The deposit address that was paid, 20 bytes. */
+  async deposit(tenant: Tenant, asset: EvmAsset, amount: bigint): Promise<Uint8Array> {
+    const { rows } = await this.database.owner.query<{ next: number }>(
+      `select next_index + 1 as next from account_key where keyspace = 'evm-test'`,
+    )
+    const program = Buffer.from(this.#programs(rows[0]?.next ?? 0))
+    const address = encodeEvmAddress(program)
+    const { id: invoiceId } = await seedInvoice(this.database, tenant, { asset, amount, address }, program)
+    const txid = await this.pay(asset, address, amount)
+    await this.anvil.mine(1)
+    const place = { network: this.network, asset, txid, output: asset === 'USDC_BASE' ? 1 : 0 }
+    await this.record(tenant, { ...place, invoiceId, amount })
+    return program
+  }
+
+  pay(asset: EvmAsset, address: string, amount: bigint): Promise<string> {
+    if (asset !== 'USDC_BASE') return this.anvil.send({ to: address, value: amount })
+    const data = contractCall('transfer(address,uint256)', Buffer.from(address.slice(2), 'hex'), amount)
+    const call = { from: this.#holder, to: this.token, data: `0x${Buffer.from(data).toString('hex')}` }
+    return this.anvil.rpc('eth_sendTransaction', [call])
+  }
+
+  /** Ether for the gas that the hot wallet pays for others. */
+  async fuelHotWallet(wei = 10n ** 18n): Promise<void> {
+    await this.pay('ETH_BASE', encodeEvmAddress(this.hot), wei)
+    await this.anvil.mine(1)
+  }
+
+  async request(tenant: Tenant, asset: EvmAsset, amount: string, address?: string): Promise<Payout> {
+    const to = address ?? encodeEvmAddress(newEvmAddress().program)
+    const requested = await this.ask(tenant, { asset, amount, address: to })
+    if (requested.kind !== 'requested') throw new Error(requested.kind)
+    return requested.payout
+  }
+
+  async payout(tenant: Tenant, asset: EvmAsset, amount: string, address?: string): Promise<Payout> {
+    const payout = await this.request(tenant, asset, amount, address)
+    await this.approve(tenant, payout.id)
+    return payout
+  }
+
+  /** A courier that was just started. */
+  courier(wrap: (chain: EvmPayoutChain) => EvmPayoutChain = (chain) => chain): PayoutCourier {
+    const { network, log } = this
+    const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
+    const chain = wrap(this.#carrier)
+    return new PayoutCourier({
+      ...at,
+      carriage: new EvmCarriage({
+        ...at,
+        chain,
+        token: this.#tokenParameters(),
+        lookEveryMs: 0,
+        topUp: null,
+      }),
+      notifier: { deliveriesWaiting: () => {} },
+    })
+  }
+
+  /** Everybody takes their turns, with a block in between, until the payout stands so. */
+  async until(tenant: Tenant, payoutId: string, status: Payout['status'], turns = 12): Promise<Payout> {
+    for (let turn = 0; turn < turns; turn++) {
+      await this.courier().pass()
+      await this.sign()
+      await this.courier().pass()
+      const payout = await this.load(tenant, payoutId)
+      if (payout.status === status) return payout
+      await this.anvil.mine(1)
+    }
+    throw new Error(`the payout is ${(await this.load(tenant, payoutId)).status}: ${this.logged.join('')}`)
+  }
+
+  /** What an address holds of an asset on the chain. */
+  holds(asset: EvmAsset, address: Uint8Array | string): Promise<bigint> {
+    const program = typeof address === 'string' ? Buffer.from(address.slice(2), 'hex') : address
+    return ASSETS[asset].id === 'USDC_BASE'
+      ? this.#carrier.tokenBalanceOf(program)
+      : this.#carrier.balanceOf(program)
+  }
+
+  /** Numbers of the signed transactions of a payout or of the sweeps for its sake. */
+  async signedFor(payoutId: string): Promise<{ payout: string[]; sweeps: string[] }> {
+    const { rows } = await this.database.owner.query<{ txid: string; swept: boolean }>(
+      `select txid, false as swept from payout_transaction where payout_id = $1
+       union all select t.txid, true from sweep_transaction t join sweep s on s.id = t.sweep_id where s.payout_id = $1`,
+      [payoutId],
+    )
+    const of = (swept: boolean) => rows.filter((row) => row.swept === swept).map(({ txid }) => txid)
+    return { payout: of(false), sweeps: of(true) }
+  }
+}
+
+/** What creates the test USDC with one holder (Solidity's ABI: a list's place, the amount, its length, the list). */
+function tokenCode(holder: string): string {
+  const words = [64n, TOKEN_SUPPLY, 1n, BigInt(holder)].map((word) => hex(word).slice(2).padStart(64, '0'))
+  return `${TEST_USDC_BYTECODE}${words.join('')}`
+}

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import type { AssetId, Network } from '../../src/core/assets.ts'
+import { readPaymentRules } from '../../src/core/payment-rules.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
+import { insertLedgerTransfer, loadBalances } from '../../src/db/queries/ledger.ts'
+import { loadPayout } from '../../src/db/queries/payouts.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { decidePayout } from '../../src/flows/decide-payout.ts'
+import { type PayoutRequested, requestPayout } from '../../src/flows/request-payout.ts'
+import { newId } from '../../src/new-id.ts'
+import { openKeyring } from '../../src/secrets/keyring.ts'
+import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
+import { PayoutJournal } from '../../src/signer/payout-journal.ts'
+import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+
+export const keyring = openKeyring(Buffer.alloc(32, 9))
+
+type Accounts = Awaited<ReturnType<typeof openAccountsOf>>
+export type PayoutParts = {
+  readonly database: TestDatabase
+  readonly folder: string
+  readonly accounts: Accounts
+}
+
+/** A database and a signer's folder and seed, and no processes: a test takes each turn itself, on whatever chain. */
+export class PayoutSteps {
+  readonly database: TestDatabase
+  readonly folder: string
+  readonly accounts: Accounts
+  readonly logged: string[] = []
+  /** The time that signer and courier go by. */
+  now = new Date('2026-11-21T12:00:00.000Z')
+
+  constructor(parts: PayoutParts) {
+    this.database = parts.database
+    this.folder = parts.folder
+    this.accounts = parts.accounts
+  }
+
+  /** A database that knows the accounts of a new seed. */
+  static async openParts(): Promise<PayoutParts> {
+    const database = await createTestDatabase()
+    const folder = await mkdtemp(join(tmpdir(), 'paylink-payouts-'))
+    const accounts = await openAccountsOf(wordsOf(randomBytes(32)))
+    for (const { keyspace, path, xpub } of accounts.derived) {
+      await database.owner.query(
+        'insert into account_key (keyspace, xpub, path, created_at) values ($1, $2, $3, now())',
+        [keyspace, xpub, path],
+      )
+    }
+    return { database, folder, accounts }
+  }
+
+  async closeParts(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true })
+    await this.database.drop()
+  }
+
+  get log() {
+    return pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) })
+  }
+
+  async knowNetwork(network: Network): Promise<void> {
+    await this.database.owner.query(
+      `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
+       values ($1, 'regtest', 0, '', 0, 'ok', now())`,
+      [network],
+    )
+  }
+
+  /** Books a final deposit as the watcher does. */
+  async record(
+    tenant: Tenant,
+    deposit: {
+      invoiceId: string
+      network: Network
+      asset: AssetId
+      txid: string
+      output: number
+      amount: bigint
+    },
+  ): Promise<void> {
+    const { invoiceId, network, asset, txid, output, amount } = deposit
+    const id = newId('payment', this.now)
+    await withTransaction(this.database.owner, tenant, async (tx) => {
+      await tx.query(
+        `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount, status,
+           first_seen_at, detected_at, confirmed_at, confirmations_required, late, dust, announced_confirming,
+           announced_review, ledger_bucket, ledger_postings)
+         values ($1, $2, false, $3, $4, $5, $6, $7, $8, 'confirmed', now(), now(), now(), 1, false, false, true, false,
+           'available', 1)`,
+        [tenant.merchantId, id, invoiceId, network, txid, output, asset, amount],
+      )
+      await insertLedgerTransfer(tx, tenant, {
+        id: `dep:${network}:${txid}:${output}:${invoiceId}:1`,
+        kind: 'deposit',
+        invoiceId,
+        paymentId: id,
+        asset,
+        from: 'chain',
+        to: 'available',
+        amount,
+        usdCents: null,
+        createdAt: this.now,
+      })
+    })
+  }
+
+  /** What comes of asking for a payout to an address. */
+  async ask(
+    tenant: Tenant,
+    wanted: { readonly asset: AssetId; readonly amount: string; readonly address: string },
+  ): Promise<PayoutRequested> {
+    const destinationId = newId('payoutDestination', this.now)
+    await this.database.owner.query(
+      `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+       values ($1, $2, false, $3, $4, 'x', 'x', $5, $5)`,
+      [tenant.merchantId, destinationId, wanted.asset, wanted.address, this.now],
+    )
+    return withTransaction(this.database.pools.api, tenant, (tx) =>
+      requestPayout(tx, {
+        tenant,
+        destinationId,
+        amount: wanted.amount,
+        asset: null,
+        by: 'key_a',
+        rules: readPaymentRules({}),
+        requestId: 'req_test',
+        now: this.now,
+      }),
+    )
+  }
+
+  async approve(tenant: Tenant, payoutId: string): Promise<void> {
+    const deps = { pool: this.database.pools.api, clock: () => this.now, keyring }
+    const decision = { tenant, payoutId, decision: 'approve', by: 'key_b', requestId: 'req_test' } as const
+    const decided = await decidePayout(deps, decision)
+    if (decided.kind !== 'decided') throw new Error(decided.kind)
+  }
+
+  /** One turn of a signer that was just started on the folder. */
+  async sign(changes: Partial<PayoutSigner> = {}): Promise<void> {
+    const journal = await PayoutJournal.open(this.folder)
+    await signPayouts({
+      pool: this.database.pools.signer,
+      clock: () => this.now,
+      log: this.log,
+      folder: this.folder,
+      journal,
+      accounts: this.accounts.spenders,
+      told: new Set(),
+      ...changes,
+    })
+  }
+
+  async load(tenant: Tenant, payoutId: string): Promise<Payout> {
+    const stored = await withTransaction(this.database.owner, tenant, (tx) =>
+      loadPayout(tx, tenant, payoutId),
+    )
+    if (stored === null) throw new Error('no such payout')
+    return stored.payout
+  }
+
+  async balances(tenant: Tenant): Promise<{ readonly [account: string]: bigint }> {
+    const rows = await withTransaction(this.database.owner, tenant, (tx) => loadBalances(tx, tenant))
+    return Object.fromEntries(rows.map(({ account, balance }) => [account, balance]))
+  }
+
+  async eventsOf(payoutId: string): Promise<string[]> {
+    const { rows } = await this.database.owner.query<{ event_type: string }>(
+      'select event_type from event where resource_id = $1 order by sequence',
+      [payoutId],
+    )
+    return rows.map((row) => row.event_type.replace('payout.', ''))
+  }
+}
