@@ -21,7 +21,7 @@ type Language = {
 }
 
 /** Debian's Python, for which Debian has psycopg2: another one on the PATH would not find it. */
-const PYTHON = '/usr/bin/python3'
+export const PYTHON = '/usr/bin/python3'
 
 const LANGUAGES = {
   node: {
@@ -94,18 +94,26 @@ export async function startExample(
     throw new Error(`the ${language} receiver cannot run on this machine: ${install}`, { cause: error })
   })
   const port = givenPort ?? (await freePort())
-  const [program, ...args] = command(port)
+  const variables = { ...env, DATABASE_URL: shop.databaseUrl, WEBHOOK_SECRETS: secrets.join(',') }
+  return {
+    url: `http://127.0.0.1:${port}/webhooks`,
+    port,
+    ...(await startServer(command(port), port, variables)),
+  }
+}
+
+/** Starts a program that listens on the port, and waits until it answers 404 where it has nothing. */
+export async function startServer(
+  command: readonly [string, ...string[]],
+  port: number,
+  env: { readonly [name: string]: string },
+): Promise<{ log(): string; stop(): Promise<void> }> {
+  const [program, ...args] = command
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: PHP's server has workers, which must end with it.
     detached: true,
-    env: {
-      PATH: process.env.PATH,
-      ...env,
-      PORT: String(port),
-      DATABASE_URL: shop.databaseUrl,
-      WEBHOOK_SECRETS: secrets.join(','),
-    },
+    env: { PATH: process.env.PATH, ...env, PORT: String(port) },
   })
   let log = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -114,10 +122,10 @@ export async function startExample(
     })
   }
   await until(READY_MS_MAX, () => {
-    if (child.exitCode !== null) throw new Error(`the ${language} receiver ended:\n${log}`)
+    if (child.exitCode !== null) throw new Error(`${program} ${args.join(' ')} ended:\n${log}`)
     return answers(port)
   })
-  return { url: `http://127.0.0.1:${port}/webhooks`, port, log: () => log, stop: () => stopGroup(child) }
+  return { log: () => log, stop: () => stopGroup(child) }
 }
 
 function answers(port: number): Promise<boolean> {

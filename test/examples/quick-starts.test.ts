@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../src/free-port.ts'
+import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { PYTHON, startServer } from './example-receiver.ts'
+
+/** Each quick-start as its guide tells it: an order, a checkout, a payment on the sandbox chain, an event, an order that is paid. */
+
+const run = promisify(execFile)
+const FOLDER = new URL('../../examples/quick-start/', import.meta.url).pathname
+const HANDLERS = new URL('serve-route-handlers.mjs', import.meta.url).pathname
+const PAID_MS_MAX = 30_000
+
+const SHOPS: { readonly [name: string]: (port: number) => readonly [string, ...string[]] } = {
+  express: () => [process.execPath, `${FOLDER}express/shop.mjs`],
+  nextjs: () => [process.execPath, HANDLERS, `${FOLDER}nextjs`],
+  php: (port) => ['php', '-S', `127.0.0.1:${port}`, `${FOLDER}php/shop.php`],
+  python: () => [PYTHON, `${FOLDER}python/shop.py`],
+}
+type Order = { reference: string; usd_amount: string; status: string; invoice_id: string }
+
+let place: Awaited<ReturnType<typeof makeDataDir>>
+let app: App
+let ordersRoot: string
+beforeAll(async () => {
+  await run('php', ['--version']).catch((cause: unknown) => {
+    throw new Error('this machine has no PHP: apt-get install php-cli', { cause })
+  })
+  ordersRoot = await mkdtemp(join(tmpdir(), 'paylink-orders-'))
+  place = await makeDataDir()
+  app = await startApp({ ...place, env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
+})
+afterAll(async () => {
+  await app?.stop()
+  await place?.remove()
+  await rm(ordersRoot, { recursive: true, force: true })
+})
+
+/** Starts a shop whose endpoint Paylink has verified. */
+async function openShop(name: string, command: (port: number) => readonly [string, ...string[]]) {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const orders = await mkdtemp(join(ordersRoot, `${name}-`))
+  const made = await app.api('POST', '/api/v1/webhook-endpoints', {
+    url: `${url}/webhooks`,
+    subscribed_events: ['*'],
+  })
+  const { id, secret } = made.body as { id: string; secret: string }
+  const server = await startServer(command(port), port, {
+    PAYLINK_URL: app.baseUrl,
+    PAYLINK_API_KEY: app.apiKey,
+    PAYLINK_WEBHOOK_SECRET: secret,
+    ORDERS_DIR: orders,
+    PHP_CLI_SERVER_WORKERS: '4',
+    PYTHONDONTWRITEBYTECODE: '1',
+  })
+  const verified = await app.api('POST', `/api/v1/webhook-endpoints/${id}/verify`)
+  expect(verified.body).toMatchObject({ status: 'enabled' })
+  const order = async (): Promise<Order> => {
+    const [file, ...others] = (await readdir(orders)).filter((one) => one.endsWith('.json'))
+    if (file === undefined || others.length > 0) throw new Error('there is not one order')
+    return JSON.parse(await readFile(join(orders, file), 'utf8'))
+  }
+  const close = async () => {
+    await server.stop()
+    await app.api('POST', `/api/v1/webhook-endpoints/${id}/disable`)
+  }
+  return { ...server, url, order, close }
+}
+
+describe.each(Object.entries(SHOPS))('the quick-start in %s', (name, command) => {
+  test('sells: an order leads to a checkout, and its payment to a paid order', async () => {
+    const shop = await openShop(name, command)
+    const answer = await fetch(`${shop.url}/buy`, { method: 'POST', redirect: 'manual' })
+    expect(answer.status).toBe(303)
+    const checkout = await fetch(answer.headers.get('location') ?? '')
+    expect(await checkout.text()).toContain('12.50')
+    const order = await shop.order()
+    expect(order).toMatchObject({ status: 'open', usd_amount: '12.50' })
+    const invoice = await app.api('GET', `/api/v1/invoices/${order.invoice_id}`)
+    expect(invoice.body).toMatchObject({ external_reference: order.reference, usd_amount: '12.50' })
+
+    // Whoever knocks without a signature moves nothing.
+    const forged = JSON.stringify({
+      schema_version: 1,
+      event_type: 'invoice.paid',
+      data: { id: order.invoice_id },
+    })
+    const headers = { 'content-type': 'application/json', 'paylink-signature': `t=1,v1=${'0'.repeat(64)}` }
+    expect((await fetch(`${shop.url}/webhooks`, { method: 'POST', headers, body: forged })).status).toBe(400)
+    expect((await shop.order()).status).toBe('open')
+
+    await app.api('POST', `/api/v1/test/invoices/${order.invoice_id}/pay`, { scenario: 'exact' })
+    await until(PAID_MS_MAX, async () => (await shop.order()).status === 'paid')
+    await until(PAID_MS_MAX, () => shop.log().includes(`${order.reference} is paid: ship it`))
+    await shop.close()
+  })
+})
