@@ -18,10 +18,22 @@ export function withTransaction<Result>(
   tenant: Tenant,
   work: (tx: Tx) => Promise<Result>,
 ): Promise<Result> {
-  if (!MERCHANT_ID.test(tenant.merchantId)) throw new Error('a transaction was opened for no merchant')
+  return runTransaction(pool, beginFor(tenant), work, { together: isGuarded(pool) })
+}
+
+/** The same, but nothing of what `work` wrote stays: what a request would come to, by the very statements that make it. */
+export function withTrialTransaction<Result>(
+  pool: Pool,
+  tenant: Tenant,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
+  return runTransaction(pool, beginFor(tenant), work, { together: isGuarded(pool), end: 'rollback' })
+}
+
+function beginFor({ merchantId, livemode }: Tenant): string {
+  if (!MERCHANT_ID.test(merchantId)) throw new Error('a transaction was opened for no merchant')
   // set_config(…, true) ends with the transaction; a plain SET would leak to the connection's next user.
-  const begin = `begin; select set_config('paylink.merchant_id', '${tenant.merchantId}', true), set_config('paylink.livemode', '${tenant.livemode ? 'true' : 'false'}', true)`
-  return runTransaction(pool, begin, work, isGuarded(pool))
+  return `begin; select set_config('paylink.merchant_id', '${merchantId}', true), set_config('paylink.livemode', '${livemode ? 'true' : 'false'}', true)`
 }
 
 /** A transaction over what no tenant owns: network state, address pool, account keys, lanes of deliveries. */
@@ -46,7 +58,7 @@ async function runTransaction<Result>(
   pool: Pool,
   begin: string,
   work: (tx: Tx) => Promise<Result>,
-  together = false,
+  { together = false, end = 'commit' }: { together?: boolean; end?: 'commit' | 'rollback' } = {},
 ): Promise<Result> {
   const client = await pool.connect()
   let broken: Error | undefined
@@ -59,9 +71,10 @@ async function runTransaction<Result>(
     const result = await work(asTransaction(client))
     const failure = await begun
     if (failure !== null) throw failure.error
-    const { command } = await client.query('commit')
+    const { command } = await client.query(end)
     // PostgreSQL answers so, and with no error, where a statement failed and `work` went on all the same.
-    if (command !== 'COMMIT') throw new Error('a transaction was rolled back: one of its statements failed')
+    if (command !== end.toUpperCase())
+      throw new Error('a transaction was rolled back: one of its statements failed')
     return result
   } catch (error) {
     broken = (await rollback(client)) ?? outdated(error)

@@ -14,8 +14,8 @@ import { newId } from '../new-id.ts'
 export type PayoutRequest = {
   readonly tenant: Tenant
   readonly destinationId: string
-  /** Canonical decimal in coins. */
-  readonly amount: string
+  /** Canonical decimal in coins; null: all that is available. */
+  readonly amount: string | null
   readonly asset: AssetId | null
   /** API key or person. */
   readonly by: string
@@ -45,7 +45,11 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   const destination = await loadPayoutDestination(tx, tenant, request.destinationId, { share: true })
   if (destination === null) return { kind: 'not_found' }
   const { asset } = destination
-  const amount = parseCoinAmount(request.amount, ASSETS[asset].decimals)
+  const amount =
+    request.amount === null
+      ? await loadBalance(tx, tenant, asset, 'available')
+      : parseCoinAmount(request.amount, ASSETS[asset].decimals)
+  if (request.amount === null && amount === 0n) return { kind: 'not_covered' }
   const invalid = refuseFields(request, asset, amount)
   if (invalid !== null || amount === null) return invalid ?? { kind: 'unavailable' }
   if (destination.usableAt > now) return { kind: 'not_usable' }

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
+import { ASSETS, type AssetId } from '../core/assets.ts'
+import { formatCoinAmount } from '../core/money.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { renderPayout } from '../core/payout/render.ts'
 import type { PayoutDestination } from '../db/queries/payout-destinations.ts'
 import type { PayoutDecided } from '../flows/decide-payout.ts'
+import type { PayoutRequested } from '../flows/request-payout.ts'
 import { ApiProblem } from './problem.ts'
 import type { RouteDeps } from './route.ts'
 
@@ -36,6 +39,56 @@ export function decidedPayoutView(deps: RouteDeps, decided: PayoutDecided): Retu
       throw new ApiProblem('destination_not_usable')
     case 'decided':
       return tellPayout(deps, decided)
+  }
+}
+
+/** The payout that was asked for, or the problem that says why there is none. */
+export function payoutOf(requested: PayoutRequested): Payout {
+  switch (requested.kind) {
+    case 'requested':
+      return requested.payout
+    case 'not_found':
+      throw new ApiProblem('not_found', { param: 'destination_id' })
+    case 'invalid':
+      throw new ApiProblem('parameter_invalid', requested)
+    case 'too_small':
+      throw new ApiProblem('payout_too_small', {
+        param: 'amount',
+        message: `At the network's fees of the moment a payout must be at least ${coins(requested)}.`,
+      })
+    case 'leaves_crumbs':
+      throw new ApiProblem('payout_too_small', {
+        param: 'amount',
+        message: `What it leaves of the balance could not be sent by itself: pay out all of it, or leave at least ${coins(requested)}.`,
+      })
+    case 'not_usable':
+      throw new ApiProblem('destination_not_usable', { param: 'destination_id' })
+    case 'not_covered':
+      throw new ApiProblem('balance_insufficient', { param: 'amount' })
+    case 'over_limit':
+      throw new ApiProblem('payout_limit_exceeded', { param: 'amount' })
+    case 'unavailable':
+      throw new ApiProblem('payout_unavailable')
+  }
+}
+
+const coins = ({ asset, minimum }: { asset: AssetId; minimum: bigint }): string =>
+  `${formatCoinAmount(minimum, ASSETS[asset].decimals)} ${ASSETS[asset].symbol}`
+
+/** What a payout would come to, of one that was tried and not made. */
+export function payoutQuoteViewOf(payout: Payout) {
+  const { livemode, asset, amount, network_fee, net_amount, destination_id, destination } =
+    renderPayout(payout)
+  return {
+    object: 'payout_quote' as const,
+    livemode,
+    asset,
+    amount,
+    network_fee,
+    network_fee_max: formatCoinAmount(payout.networkFeeMax, ASSETS[asset].decimals),
+    net_amount,
+    destination_id,
+    destination,
   }
 }
 

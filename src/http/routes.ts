@@ -39,6 +39,7 @@ import { listRequestLogsRoute } from './routes/list-request-logs.ts'
 import { listWebhookEndpointsRoute } from './routes/list-webhook-endpoints.ts'
 import { payTestInvoiceRoute } from './routes/pay-test-invoice.ts'
 import { queueEventRoute } from './routes/queue-event.ts'
+import { quotePayoutRoute } from './routes/quote-payout.ts'
 import { recoverEventsRoute } from './routes/recover-events.ts'
 import { rejectPayoutRoute } from './routes/reject-payout.ts'
 import { resolveInvoiceRoute } from './routes/resolve-invoice.ts'
@@ -100,6 +101,7 @@ export const ROUTES: readonly Route[] = [
   createPayoutDestinationRoute,
   listPayoutDestinationsRoute,
   deletePayoutDestinationRoute,
+  quotePayoutRoute,
   createPayoutRoute,
   listPayoutsRoute,
   getPayoutRoute,

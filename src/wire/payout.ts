@@ -89,6 +89,26 @@ export const payoutView = z
   })
   .meta({ id: 'Payout' })
 export const payoutList = listOf(payoutView)
+
+/** `GET /payout-destinations/:id/quote`. */
+export const payoutQuoteQuery = z.strictObject({
+  amount: coinAmount
+    .meta({ description: 'What would leave your balance, in coins. Absent: all that is available.' })
+    .optional(),
+})
+export const payoutQuoteView = z
+  .object({
+    object: z.literal('payout_quote'),
+    livemode: z.boolean(),
+    asset: assetName,
+    amount: amountView.meta({ description: 'What would leave the available balance.' }),
+    network_fee: amountView.meta({ description: 'Taken from the amount: an estimate of this moment.' }),
+    network_fee_max: amountView.meta({ description: 'What the fee may become at most.' }),
+    net_amount: amountView.meta({ description: 'What would reach the destination.' }),
+    destination_id: idView('dst'),
+    destination: z.string().meta({ description: 'The whole address.' }),
+  })
+  .meta({ id: 'PayoutQuote' })
 export const listPayoutsQuery = z
   .strictObject({
     ...listParameters('po'),

@@ -11,9 +11,10 @@ import {
   PASSWORD,
   signIn,
   startDashboard,
+  stepUp,
+  turnOnSecondFactor,
   type Visitor,
 } from '../support/dashboard.ts'
-import { codeOf } from '../support/people.ts'
 
 const BUDGET_BYTES = 200_000
 /** A revoked key is dead within a second; the asking takes a little more. */
@@ -201,17 +202,8 @@ describe('a shop in test mode', () => {
 test('live keys ask for a second factor, and the request goes on after it; sign-in asks for it too', async () => {
   const one = await dashboard.signUp('Cy Owner')
   const { page, open } = one
-  await open('/settings/security')
-  await press(page, 'Set it up')
-  await page.getByLabel('Your password').fill(PASSWORD)
-  await press(page, 'Continue')
-  const secret = (await page.locator('.copy-field code').textContent()) ?? ''
-  await page.getByLabel('The six digits that it shows').fill(await codeOf(secret))
-  await press(page, 'Turn it on')
-  await heading(page, 'Keep your backup codes')
-  const backupCodes = await page.locator('.codes code').allTextContents()
+  const backupCodes = await turnOnSecondFactor(one)
   expect(backupCodes.length).toBeGreaterThan(5)
-  await press(page, 'I have kept them')
   await page.getByRole('button', { name: 'Sign out' }).click()
   await open('/sign-in?next=%2Fdevelopers%2Fkeys%3Fmode%3Dlive')
   await page.getByLabel('E-mail').fill(emailOf('Cy Owner'))
@@ -227,10 +219,7 @@ test('live keys ask for a second factor, and the request goes on after it; sign-
   await page.getByRole('button', { name: 'New key' }).first().click()
   await page.getByLabel('Name').fill('Live server')
   await press(page, 'Make the key')
-  await heading(page, 'Confirm that it is you')
-  await press(page, 'Use a backup code')
-  await page.getByLabel('One of your backup codes').fill(backupCodes[1] ?? '')
-  await press(page, 'Confirm')
+  await stepUp(one, backupCodes[1])
   await expect.poll(() => page.locator('.copy-field code').textContent()).toMatch(/^sk_live_/)
   await one.context.close()
 })

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { until } from '../support/app.ts'
-import { type Dashboard, PASSWORD, startDashboard, type Visitor } from '../support/dashboard.ts'
+import { askFromPage, type Dashboard, PASSWORD, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { overflow } from '../support/page-checks.ts'
+import { randomLitecoinAddress } from '../support/resources.ts'
 
 /** What stored text can try in a page (security rows 21 and 22): each would call `alert` or change `window.hit`. */
 const PAYLOADS = [
@@ -22,25 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => dashboard?.close())
 
-/** A request of the page itself, with its cookie. */
-function ask(
-  method: string,
-  path: string,
-  body?: object,
-): Promise<{ status: number; body: { id: string; status: string; data: { id: string }[] } }> {
-  return shop.page.evaluate(
-    async ({ method, path, body }) => {
-      const response = await fetch(path, {
-        method,
-        ...(body === undefined
-          ? {}
-          : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-      })
-      return { status: response.status, body: await response.json() }
-    },
-    { method, path, body },
-  )
-}
+const ask = (method: string, path: string, body?: object) => askFromPage(shop, method, path, body)
 
 async function make(path: string, body: object) {
   const made = await ask('POST', path, body)
@@ -86,6 +69,12 @@ test('text that would be code is text on every page, at 360 pixels without scrol
     async () => (await ask('GET', `${api}/invoices/${invoice.id}`)).body.status === 'partially_paid',
   )
   await make(`${api}/invoices/${invoice.id}/resolve`, { resolution: 'accept', note: ALL })
+  const destination = await make(`${api}/payout-destinations`, {
+    asset: 'LTC',
+    address: randomLitecoinAddress('regtest'),
+    name,
+  })
+  const payout = await make(`${api}/payouts`, { destination_id: destination.id, amount: '0.01' })
   const event = (await ask('GET', `${api}/events?resource_id=${invoice.id}`)).body.data[0]?.id ?? ''
 
   for (const path of [
@@ -97,6 +86,9 @@ test('text that would be code is text on every page, at 360 pixels without scrol
     '/links',
     `/links/${link.id}`,
     '/balances',
+    '/payouts',
+    '/payouts/destinations',
+    `/payouts/${payout.id}`,
     '/developers/keys',
     '/developers/webhooks',
     `/developers/webhooks/${endpoint.id}`,

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
-import { saveNetworkFee } from '../../src/db/queries/payout-coins.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/new-id.ts'
 import { payoutView } from '../../src/wire/payout.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { creditLitecoin } from '../support/payout-money.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 
 const LTC = 100_000_000n
@@ -19,25 +17,8 @@ const post = (path: string, body?: object, headers = {}) =>
   api.call('POST', path, { key: shop.testKey, headers, ...(body === undefined ? {} : { body }) })
 const get = (path: string) => api.call('GET', path, { key: shop.testKey })
 
-async function credit(units: bigint, livemode = false): Promise<void> {
-  const tenant: Tenant = { merchantId: shop.id, livemode }
-  await withTransaction(api.database.owner, tenant, async (tx) => {
-    await insertLedgerTransfer(tx, tenant, {
-      id: `dep:test:${newId('payment', api.time.now)}`,
-      kind: 'deposit',
-      invoiceId: null,
-      paymentId: null,
-      asset: 'LTC',
-      from: 'chain',
-      to: 'available',
-      amount: units,
-      usdCents: null,
-      createdAt: api.time.now,
-    })
-    const network = livemode ? 'litecoin-live' : 'litecoin-test'
-    await saveNetworkFee(tx, network, { rate: 2_000n, now: api.time.now })
-  })
-}
+const credit = (units: bigint, livemode = false): Promise<void> =>
+  creditLitecoin(api.database.owner, { merchantId: shop.id, livemode }, { units, now: api.time.now })
 
 /** A shop with so much money and a destination. */
 async function openShop(units: bigint): Promise<string> {
@@ -287,4 +268,49 @@ test('the statement shows what was set aside and what came back, with its payout
     ['payout', 'available', '-0.4', '0.6', body.id],
     ['deposit', 'available', '1', '1', null],
   ])
+})
+
+describe('a quote', () => {
+  const quote = (id: string, search = '') => get(`/payout-destinations/${id}/quote${search}`)
+
+  test('tells fee and net amount exactly as the payout that is then asked for, and sets nothing aside', async () => {
+    const destination_id = await openShop(LTC)
+    const told = await quote(destination_id, '?amount=0.4')
+    expect([told.status, told.body.destination_id]).toEqual([200, destination_id])
+    expect(await balance()).toEqual({ available: '1', reserved: '0' })
+    expect((await get('/payouts')).body.data).toEqual([])
+    expect((await get('/events?event_type=payout.requested')).body.data).toEqual([])
+    const made = await post('/payouts', { destination_id, amount: '0.4' })
+    for (const field of ['asset', 'amount', 'network_fee', 'net_amount', 'destination', 'destination_id']) {
+      expect([field, told.body[field]]).toEqual([field, made.body[field]])
+    }
+    const [fee, max] = [Number(told.body.network_fee), Number(told.body.network_fee_max)]
+    expect(max / fee).toBeCloseTo(3, 6)
+  })
+
+  test('without an amount is of everything that is available, and of nothing where nothing is', async () => {
+    const destination_id = await openShop(LTC)
+    await post('/payouts', { destination_id, amount: '0.25' })
+    expect((await quote(destination_id)).body).toMatchObject({ amount: '0.75' })
+    await post('/payouts', { destination_id, amount: '0.75' })
+    const none = await quote(destination_id)
+    expect([none.status, none.body.error.code]).toEqual([409, 'balance_insufficient'])
+  })
+
+  test('refuses what asking would refuse, with the same code', async () => {
+    const destination_id = await openShop(LTC)
+    for (const amount of ['2', '0.00000001', '0.99999999', '0', '0.123456789']) {
+      const [told, asked] = [
+        await quote(destination_id, `?amount=${amount}`),
+        await post('/payouts', { destination_id, amount }),
+      ]
+      expect(told.status).toBeGreaterThanOrEqual(400)
+      expect([amount, told.status, told.body.error.code]).toEqual([
+        amount,
+        asked.status,
+        asked.body.error.code,
+      ])
+    }
+    expect((await get('/payouts')).body.data).toEqual([])
+  })
 })

@@ -1,14 +1,16 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type App, makeDataDir, startApp, until } from './app.ts'
 import { launchBrowser } from './browser.ts'
-import { createTestDatabase } from './database.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 import { complaintsOf } from './page-checks.ts'
+import { codeOf } from './people.ts'
 
 export const PASSWORD = 'correct horse battery'
 
 export type Dashboard = {
   readonly app: App
   readonly browser: Browser
+  readonly database: TestDatabase
   /** The demo shop's owner, as the start printed it. */
   readonly owner: Login
   /** Where the dashboard stands. */
@@ -56,6 +58,7 @@ export async function startDashboard(env: { readonly [name: string]: string } = 
   return {
     app,
     browser,
+    database,
     owner: { email, password },
     url,
     visitor,
@@ -114,4 +117,49 @@ export async function letterLink(dashboard: Dashboard, email: string, page: stri
       .at(-1)
   await until(LETTER_MS_MAX, () => found() !== undefined)
   return `/${found()}`
+}
+
+/** Turns on an authenticator app under Settings; what it returns are the backup codes. */
+export async function turnOnSecondFactor({ page, open }: Visitor): Promise<readonly string[]> {
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+  await open('/settings/security')
+  await press('Set it up')
+  await page.getByLabel('Your password').fill(PASSWORD)
+  await press('Continue')
+  const secret = (await page.locator('.copy-field code').textContent()) ?? ''
+  await page.getByLabel('The six digits that it shows').fill(await codeOf(secret))
+  await press('Turn it on')
+  await page.getByRole('heading', { name: 'Keep your backup codes' }).waitFor()
+  const backupCodes = await page.locator('.codes code').allTextContents()
+  await press('I have kept them')
+  return backupCodes
+}
+
+/** Answers the window that asks for a second factor with one of the backup codes. */
+export async function stepUp({ page }: Visitor, backupCode: string | undefined): Promise<void> {
+  await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor()
+  await page.getByRole('button', { name: 'Use a backup code' }).click()
+  await page.getByLabel('One of your backup codes').fill(backupCode ?? '')
+  await page.getByRole('button', { name: 'Confirm', exact: true }).click()
+}
+
+type Asked = {
+  status: number
+  body: { id: string; status: string; data: { id: string; status?: string }[] }
+}
+
+/** A request of the page itself, with its cookie, in test mode. */
+export function askFromPage({ page }: Visitor, method: string, path: string, body?: object): Promise<Asked> {
+  return page.evaluate(
+    async ({ method, path, body }) => {
+      const response = await fetch(path, {
+        method,
+        ...(body === undefined
+          ? {}
+          : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      })
+      return { status: response.status, body: await response.json() }
+    },
+    { method, path, body },
+  )
 }

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { readPaymentRules } from '../../src/core/payment-rules.ts'
-import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
-import { saveNetworkFee } from '../../src/db/queries/payout-coins.ts'
 import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { requestPayout } from '../../src/flows/request-payout.ts'
 import { newId } from '../../src/new-id.ts'
 import type { TestApi } from './api.ts'
+import { creditLitecoin } from './payout-money.ts'
 import { seedInvoice } from './seed.ts'
 
 export type ResourceKind =
@@ -76,22 +75,8 @@ async function seedPayout(
       new Date('2026-11-01T00:00:00Z'),
     ],
   )
+  await creditLitecoin(api.database.owner, tenant, { units: LTC, now })
   const payout = await withTransaction(api.database.owner, tenant, async (tx) => {
-    await insertLedgerTransfer(tx, tenant, {
-      id: `dep:seed:${payoutDestination}`,
-      kind: 'deposit',
-      invoiceId: null,
-      paymentId: null,
-      asset: 'LTC',
-      from: 'chain',
-      to: 'available',
-      amount: LTC,
-      usdCents: null,
-      createdAt: now,
-    })
-    // The dashboard's tests go by the real clock.
-    const at = new Date(Math.max(now.getTime(), Date.now()))
-    await saveNetworkFee(tx, tenant.livemode ? 'litecoin-live' : 'litecoin-test', { rate: 2_000n, now: at })
     const requested = await requestPayout(tx, {
       tenant,
       destinationId: payoutDestination,

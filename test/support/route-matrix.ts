@@ -44,6 +44,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   listPayoutDestinations: {},
   // Deleted by the first who may.
   deletePayoutDestination: { resource: 'payoutDestination', reached: [204, 404] },
+  quotePayout: { resource: 'payoutDestination' },
   createPayout: {
     body: (own) => ({ destination_id: own.payoutDestination, amount: '0.01' }),
   },

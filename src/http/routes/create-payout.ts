@@ -1,9 +1,7 @@
-import { ASSETS } from '../../core/assets.ts'
-import { formatCoinAmount } from '../../core/money.ts'
 import { renderPayout } from '../../core/payout/render.ts'
 import { requestPayout } from '../../flows/request-payout.ts'
 import { createPayoutBody, payoutView } from '../../wire/payout.ts'
-import { ApiProblem } from '../problem.ts'
+import { payoutOf } from '../payout-view.ts'
 import { defineRoute } from '../route.ts'
 
 export const createPayoutRoute = defineRoute({
@@ -40,39 +38,12 @@ export const createPayoutRoute = defineRoute({
       requestId,
       now: deps.clock(),
     })
-    switch (requested.kind) {
-      case 'requested':
-        return {
-          view: renderPayout(requested.payout),
-          afterCommit: () => {
-            if (requested.deliveries > 0) deps.notifier.deliveriesWaiting()
-          },
-        }
-      case 'not_found':
-        throw new ApiProblem('not_found', { param: 'destination_id' })
-      case 'invalid':
-        throw new ApiProblem('parameter_invalid', requested)
-      case 'too_small':
-        throw new ApiProblem('payout_too_small', {
-          param: 'amount',
-          message: `At the network's fees of the moment a payout must be at least ${coins(requested)}.`,
-        })
-      case 'leaves_crumbs':
-        throw new ApiProblem('payout_too_small', {
-          param: 'amount',
-          message: `What it leaves of the balance could not be sent by itself: pay out all of it, or leave at least ${coins(requested)}.`,
-        })
-      case 'not_usable':
-        throw new ApiProblem('destination_not_usable', { param: 'destination_id' })
-      case 'not_covered':
-        throw new ApiProblem('balance_insufficient', { param: 'amount' })
-      case 'over_limit':
-        throw new ApiProblem('payout_limit_exceeded', { param: 'amount' })
-      case 'unavailable':
-        throw new ApiProblem('payout_unavailable')
+    const payout = payoutOf(requested)
+    return {
+      view: renderPayout(payout),
+      afterCommit: () => {
+        if (requested.kind === 'requested' && requested.deliveries > 0) deps.notifier.deliveriesWaiting()
+      },
     }
   },
 })
-
-const coins = ({ asset, minimum }: { asset: keyof typeof ASSETS; minimum: bigint }): string =>
-  `${formatCoinAmount(minimum, ASSETS[asset].decimals)} ${ASSETS[asset].symbol}`

@@ -183,6 +183,22 @@ const balances = createRoute({
   validateSearch: words('asset', ...POSITION),
   component: lazyRouteComponent(() => import('./pages/balances.tsx'), 'BalancesPage'),
 })
+const payouts = createRoute({
+  getParentRoute: () => inside,
+  path: 'payouts',
+  validateSearch: words('status', 'asset', ...POSITION),
+  component: lazyRouteComponent(() => import('./pages/payouts.tsx'), 'PayoutsPage'),
+})
+const payout = createRoute({
+  getParentRoute: () => inside,
+  path: 'payouts/$id',
+  component: lazyRouteComponent(() => import('./pages/payout.tsx'), 'PayoutPage'),
+})
+const destinations = createRoute({
+  getParentRoute: () => inside,
+  path: 'payouts/destinations',
+  component: lazyRouteComponent(() => import('./pages/destinations.tsx'), 'DestinationsPage'),
+})
 const coins = createRoute({
   getParentRoute: () => inside,
   path: 'settings/coins',
@@ -231,6 +247,9 @@ const routeTree = root.addChildren([
     links,
     link,
     balances,
+    payouts,
+    payout,
+    destinations,
     keys,
     webhooks,
     webhook,

@@ -15,6 +15,8 @@ import type {
   PaylinkEvent,
   PaymentLink,
   PaymentRules,
+  Payout,
+  PayoutDestination,
   Rate,
   RequestLog,
   Statistics,
@@ -52,6 +54,11 @@ export const ratesOf = (mode: Mode) => read<List<Rate>>(mode, '/rates', {}, SLOW
 export const balancesOf = (mode: Mode) => read<List<Balance>>(mode, '/balances')
 export const balanceEntriesOf = (mode: Mode, query: Query = {}) =>
   read<List<BalanceEntry>>(mode, '/balances/entries', query)
+export const payoutsOf = (mode: Mode, query: Query = {}) => read<List<Payout>>(mode, '/payouts', query)
+export const payoutOf = (mode: Mode, id: string) => readOne<Payout>(mode, `/payouts/${id}`)
+/** All of them: a mode has at most a hundred. */
+export const destinationsOf = (mode: Mode) =>
+  read<List<PayoutDestination>>(mode, '/payout-destinations', { limit: '100' }, SLOW_MS)
 export const linksOf = (mode: Mode, query: Query = {}) =>
   read<List<PaymentLink>>(mode, '/payment-links', query)
 export const linkOf = (mode: Mode, id: string) => readOne<PaymentLink>(mode, `/payment-links/${id}`)

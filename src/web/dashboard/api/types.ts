@@ -29,6 +29,13 @@ import type {
   paymentLinkView,
   updatePaymentLinkBody,
 } from '../../../wire/payment-link.ts'
+import type {
+  createPayoutBody,
+  createPayoutDestinationBody,
+  payoutDestinationView,
+  payoutQuoteView,
+  payoutView,
+} from '../../../wire/payout.ts'
 import type { payTestInvoiceBody, testPaymentView } from '../../../wire/test-payment.ts'
 import type {
   createdWebhookEndpointView,
@@ -50,6 +57,12 @@ export type Asset = z.output<typeof assetView>
 export type Rate = z.output<typeof rateView>
 export type Balance = z.output<typeof balanceView>
 export type BalanceEntry = z.output<typeof balanceEntryView>
+export type Payout = z.output<typeof payoutView>
+export type PayoutStatus = Payout['status']
+export type CreatePayout = z.input<typeof createPayoutBody>
+export type PayoutQuote = z.output<typeof payoutQuoteView>
+export type PayoutDestination = z.output<typeof payoutDestinationView>
+export type CreatePayoutDestination = z.input<typeof createPayoutDestinationBody>
 export type PaymentLink = z.output<typeof paymentLinkView>
 export type CreatePaymentLink = z.input<typeof createPaymentLinkBody>
 export type UpdatePaymentLink = z.input<typeof updatePaymentLinkBody>

@@ -13,6 +13,7 @@ export const NAVIGATION = [
       { to: '/attention', label: 'Needs attention', icon: 'attention' },
       { to: '/links', label: 'Payment links', icon: 'links' },
       { to: '/balances', label: 'Balances', icon: 'balances' },
+      { to: '/payouts', label: 'Payouts', icon: 'payout' },
     ],
   },
   {

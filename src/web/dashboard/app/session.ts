@@ -16,6 +16,8 @@ export type Account = {
   readonly role: Role
   /** Whether they may change keys, rules and people. */
   readonly isManager: boolean
+  /** Whether they may change anything at all. */
+  readonly mayWrite: boolean
 }
 
 /** Who is signed in, for which shop, as what. Only below the signed-in part of the pages. */
@@ -26,5 +28,12 @@ export function useAccount(): Account {
   if (session === null) throw new Error('nobody is signed in')
   const role = members.find((member) => member.userId === session.user.id)?.role ?? 'viewer'
   const isManager = role === 'owner' || role === 'admin'
-  return { person: session.user, sessionId: session.session.id, merchantId, role, isManager }
+  return {
+    person: session.user,
+    sessionId: session.session.id,
+    merchantId,
+    role,
+    isManager,
+    mayWrite: role !== 'viewer',
+  }
 }

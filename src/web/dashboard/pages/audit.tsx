@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { membersQuery } from '../api/people.ts'
 import { auditEntriesOf } from '../api/reads.ts'
 import type { AuditEntry } from '../api/types.ts'
+import { useActorNames } from '../app/actors.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
@@ -24,9 +24,7 @@ export function AuditPage() {
   const { merchantId } = useAccount()
   const position = route.useSearch()
   const entries = useQuery(auditEntriesOf(mode, pageQuery(position)))
-  const members = useQuery(membersQuery(merchantId))
-  const nameOf = (actor: string): string =>
-    members.data?.find(({ userId }) => userId === actor)?.user.name ?? actor
+  const nameOf = useActorNames()
   const columns: readonly Column<AuditEntry>[] = [
     { title: 'No.', cell: ({ number }) => number },
     { title: 'Who', cell: ({ actor }) => <span className="break">{nameOf(actor)}</span> },

@@ -5,7 +5,8 @@ import type { BalanceEntry } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
-import { COIN_NAMES, COINS, coinName, coins, usd } from '../parts/money.ts'
+import { CoinFilter } from '../parts/filter.tsx'
+import { coinName, coins, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -20,7 +21,15 @@ export function BalancesPage() {
   const navigate = route.useNavigate()
   const entries = useQuery(balanceEntriesOf(mode, { asset: search.asset, ...pageQuery(search) }))
   return (
-    <Page title="Balances" lead="What is yours in each coin, and every entry that made it so.">
+    <Page
+      title="Balances"
+      lead="What is yours in each coin, and every entry that made it so."
+      actions={
+        <Link className="button plain" to="/payouts">
+          Pay it out
+        </Link>
+      }
+    >
       <div className="stack large">
         <Standings />
         <Card
@@ -36,22 +45,12 @@ export function BalancesPage() {
         >
           <div className="stack">
             <search className="filters">
-              <select
-                className="input"
-                aria-label="Coin"
-                value={search.asset ?? ''}
-                onChange={(event) => {
-                  const asset = event.target.value === '' ? undefined : event.target.value
+              <CoinFilter
+                value={search.asset}
+                onChoose={(asset) =>
                   void navigate({ search: (old) => ({ ...old, asset, after: undefined, before: undefined }) })
-                }}
-              >
-                <option value="">Every coin</option>
-                {COIN_NAMES.map((coin) => (
-                  <option key={coin} value={coin}>
-                    {COINS[coin].name}
-                  </option>
-                ))}
-              </select>
+                }
+              />
             </search>
             <DataTable
               caption="Entries, newest first"
@@ -125,16 +124,31 @@ const COLUMNS: readonly Column<BalanceEntry>[] = [
   {
     title: 'By',
     wide: true,
-    cell: ({ invoice_id, type }) =>
-      invoice_id === null ? (
-        type
-      ) : (
+    cell: ({ invoice_id, payout_id, type }) =>
+      invoice_id !== null ? (
         <Link to="/invoices/$id" params={{ id: invoice_id }}>
-          …{invoice_id.slice(-8)}
+          {typeWords(type)} …{invoice_id.slice(-8)}
         </Link>
+      ) : payout_id !== null ? (
+        <Link to="/payouts/$id" params={{ id: payout_id }}>
+          {typeWords(type)} …{payout_id.slice(-8)}
+        </Link>
+      ) : (
+        typeWords(type)
       ),
   },
 ]
+
+/** What moves a balance, in a shopkeeper's words; more kinds may come. */
+const TYPES: { readonly [type: string]: string } = {
+  deposit: 'Payment',
+  deposit_void: 'Payment taken back',
+  payout: 'Payout',
+  payout_return: 'Payout came back',
+  payout_sent: 'Payout sent',
+  network_fee: 'Network fee',
+}
+const typeWords = (type: string): string => TYPES[type] ?? type.replaceAll('_', ' ')
 
 const CSV_COLUMNS: readonly CsvColumn<BalanceEntry>[] = [
   ['id', ({ id }) => id],

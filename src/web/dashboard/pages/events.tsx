@@ -4,6 +4,7 @@ import { eventsOf } from '../api/reads.ts'
 import type { PaylinkEvent } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { EVENT_TYPES, eventWords } from '../parts/event-words.ts'
+import { Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -24,22 +25,15 @@ export function EventsPage() {
       lead="Everything your webhooks were told, word for word. Kept, so that nothing is ever lost."
     >
       <search className="filters">
-        <select
-          className="input"
-          aria-label="Kind of event"
-          value={search.type ?? ''}
-          onChange={(event) => {
-            const type = event.target.value === '' ? undefined : event.target.value
+        <Filter
+          label="Kind of event"
+          all="Every kind"
+          value={search.type}
+          options={EVENT_TYPES.map((type) => [type, type])}
+          onChoose={(type) =>
             void navigate({ search: (old) => ({ ...old, type, after: undefined, before: undefined }) })
-          }}
-        >
-          <option value="">Every kind</option>
-          {EVENT_TYPES.map((type) => (
-            <option key={type} value={type}>
-              {type}
-            </option>
-          ))}
-        </select>
+          }
+        />
         {search.resource === undefined ? null : (
           <Link
             className="button plain"

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { balancesOf, invoicesOf } from '../api/reads.ts'
+import { balancesOf, invoicesOf, payoutsOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
 import { coins, usd } from '../parts/money.ts'
+import { Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
@@ -24,6 +25,7 @@ export function HomePage() {
       lead={mode === 'test' ? 'Try everything here: test coins, test keys, test webhooks.' : undefined}
     >
       <div className="stack large">
+        <PayoutsWaiting />
         <Checklist />
         <HomeFigures />
         {held.length === 0 ? null : (
@@ -45,6 +47,23 @@ export function HomePage() {
         </Card>
       </div>
     </Page>
+  )
+}
+
+/** Money out waits for a person: the one thing here that nobody else does. */
+function PayoutsWaiting() {
+  const mode = useMode()
+  const waiting = useQuery(payoutsOf(mode, { status: 'requested', limit: '1' }))
+  if (waiting.data === undefined || waiting.data.data.length === 0) return null
+  return (
+    <Note kind="warn">
+      <p>
+        Money is set aside for a payout that nobody approved yet.{' '}
+        <Link to="/payouts" search={{ status: 'requested' }}>
+          Look at it
+        </Link>
+      </p>
+    </Note>
   )
 }
 

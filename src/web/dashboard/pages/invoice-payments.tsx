@@ -1,9 +1,9 @@
 import type { Invoice, Payment } from '../api/types.ts'
 import { Badge, PAYMENT_WORDS } from '../parts/badge.tsx'
-import { CopyButton } from '../parts/copy.tsx'
-import { coins, explorerUrl } from '../parts/money.ts'
+import { coins } from '../parts/money.ts'
 import { Card } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
+import { Txid } from '../parts/txid.tsx'
 
 /** What came, and how final it is. */
 export function Payments({ invoice }: { invoice: Invoice }) {
@@ -26,19 +26,7 @@ export function Payments({ invoice }: { invoice: Invoice }) {
                 </span>
               </div>
               <p className="quiet">{finalityWords(payment)}</p>
-              <div className="txid">
-                <code>{payment.txid}</code>
-                <CopyButton text={payment.txid} />
-                {livemode ? (
-                  <a
-                    href={explorerUrl(payment.asset, payment.txid)}
-                    target="_blank"
-                    rel="noopener noreferrer"
-                  >
-                    Explorer
-                  </a>
-                ) : null}
-              </div>
+              <Txid txid={payment.txid} asset={payment.asset} livemode={livemode} />
             </li>
           ))}
         </ul>

@@ -1,6 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import type { Invoice, PaylinkEvent } from '../api/types.ts'
-import { eventWords } from '../parts/event-words.ts'
+import { EventSteps } from '../parts/event-steps.tsx'
 import { Time } from '../parts/time.tsx'
 
 /** The invoice's events, newest first; each is what webhooks were told. */
@@ -13,14 +12,7 @@ export function Timeline({ invoice, events }: { invoice: Invoice; events: readon
           <Time at={invoice.cancelled_at} />
         </li>
       )}
-      {events.map((event) => (
-        <li key={event.id}>
-          <Link to="/developers/events/$id" params={{ id: event.id }}>
-            {eventWords(event.event_type)}
-          </Link>
-          <Time at={event.created_at} />
-        </li>
-      ))}
+      <EventSteps events={events} />
       {events.some(({ event_type }) => event_type === 'invoice.created') ? null : (
         <li>
           <strong>Made</strong>

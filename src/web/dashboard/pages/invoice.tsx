@@ -8,10 +8,11 @@ import { useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import { CopyField, Snippet } from '../parts/copy.tsx'
+import { CopyField } from '../parts/copy.tsx'
 import { coins, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
+import { RawCard } from '../parts/raw.tsx'
 import { Bones } from '../parts/table.tsx'
 import { TestPayCard } from '../parts/test-pay.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
@@ -57,12 +58,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
           </Card>
           <Payments invoice={invoice} />
           {mode === 'test' && OPEN.has(invoice.status) ? <TestPayCard invoice={invoice} /> : null}
-          <Card title="Everything the API tells of it">
-            <details>
-              <summary>Raw JSON</summary>
-              <Snippet label={`GET /api/v1/invoices/${invoice.id}`} code={JSON.stringify(invoice, null, 2)} />
-            </details>
-          </Card>
+          <RawCard path={`/invoices/${invoice.id}`} resource={invoice} />
         </div>
         <div className="stack large">
           <Card title="What happened">

@@ -8,8 +8,9 @@ import { STATUS_WORDS, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
+import { CoinFilter, Filter } from '../parts/filter.tsx'
 import { Icon } from '../parts/icons.tsx'
-import { COIN_NAMES, COINS, coins, usd } from '../parts/money.ts'
+import { coins, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -17,6 +18,9 @@ import { Time } from '../parts/time.tsx'
 import { NewInvoiceDialog } from './new-invoice.tsx'
 
 const route = getRouteApi('/inside/invoices')
+const STATUS_OPTIONS = (Object.keys(STATUS_WORDS) as InvoiceStatus[]).map(
+  (status) => [status, STATUS_WORDS[status].words] as const,
+)
 type Search = ReturnType<typeof route.useSearch>
 
 /** The filters of the address as the API takes them. A day means the whole of it, in UTC. */
@@ -94,32 +98,14 @@ function Filters({ search }: { search: Search }) {
           }}
         />
       </form>
-      <select
-        className="input"
-        aria-label="Status"
-        value={search.status ?? ''}
-        onChange={(event) => void apply({ status: orNothing(event.target.value) })}
-      >
-        <option value="">Every status</option>
-        {(Object.keys(STATUS_WORDS) as InvoiceStatus[]).map((status) => (
-          <option key={status} value={status}>
-            {STATUS_WORDS[status].words}
-          </option>
-        ))}
-      </select>
-      <select
-        className="input"
-        aria-label="Coin"
-        value={search.asset ?? ''}
-        onChange={(event) => void apply({ asset: orNothing(event.target.value) })}
-      >
-        <option value="">Every coin</option>
-        {COIN_NAMES.map((coin) => (
-          <option key={coin} value={coin}>
-            {COINS[coin].name}
-          </option>
-        ))}
-      </select>
+      <Filter
+        label="Status"
+        all="Every status"
+        value={search.status}
+        options={STATUS_OPTIONS}
+        onChoose={(status) => void apply({ status })}
+      />
+      <CoinFilter value={search.asset} onChoose={(asset) => void apply({ asset })} />
       <input
         className="input"
         type="date"

@@ -5,6 +5,7 @@ import type { RequestLog } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
+import { Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -28,18 +29,15 @@ export function LogsPage() {
       lead="What your servers asked in the last 30 days. Bodies and keys are not kept."
     >
       <search className="filters">
-        <select
-          className="input"
-          aria-label="Outcome"
-          value={search.outcome ?? ''}
-          onChange={(event) => {
-            const outcome = event.target.value === '' ? undefined : event.target.value
+        <Filter
+          label="Outcome"
+          all="Every request"
+          value={search.outcome}
+          options={[['failed', 'Only refused or failed']]}
+          onChoose={(outcome) =>
             void navigate({ search: (old) => ({ ...old, outcome, after: undefined, before: undefined }) })
-          }}
-        >
-          <option value="">Every request</option>
-          <option value="failed">Only refused or failed</option>
-        </select>
+          }
+        />
       </search>
       <DataTable
         caption="Requests, newest first"

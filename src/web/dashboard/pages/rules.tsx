@@ -36,12 +36,14 @@ export function RulesPage() {
 const WORDS = ['safe', 'finalized'] as const
 type Tier = number | (typeof WORDS)[number]
 type Tiers = [Tier, Tier, Tier]
+type Amounts = { readonly [coin: string]: string }
 type Form = {
   readonly minutes: number
   readonly under: PaymentRules['tolerance_under']
   readonly over: PaymentRules['tolerance_over']
   readonly reopen: boolean
-  readonly minimums: { readonly [coin: string]: string }
+  readonly minimums: Amounts
+  readonly limits: Amounts
   readonly tiers: { readonly [coin: string]: Tiers }
 }
 
@@ -51,17 +53,21 @@ const formOf = (rules: PaymentRules): Form => ({
   over: rules.tolerance_over,
   reopen: rules.reopen_expired,
   minimums: rules.minimums,
+  limits: rules.payout_daily_limits,
   tiers: rules.confirmations,
 })
 
-function bodyOf({ minutes, under, over, reopen, minimums, tiers }: Form): UpdatePaymentRules {
-  const filled = Object.entries(minimums).filter(([, amount]) => amount !== '')
+const filled = (amounts: Amounts) =>
+  Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== ''))
+
+function bodyOf({ minutes, under, over, reopen, minimums, limits, tiers }: Form): UpdatePaymentRules {
   return {
     ...(isWindow(minutes) ? { window_minutes: minutes } : {}),
     tolerance_under: under,
     tolerance_over: over,
     reopen_expired: reopen,
-    minimums: Object.fromEntries(filled),
+    minimums: filled(minimums),
+    payout_daily_limits: filled(limits),
     confirmations: tiers,
   }
 }
@@ -126,25 +132,22 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
           </div>
         </Card>
         <TierCard tiers={form.tiers} onChange={(tiers) => change({ tiers })} />
-        <Card title="Smallest amounts">
-          <p className="quiet">
-            Raise a coin's smallest invoice, where network fees eat small ones. Empty: the coin's own.
-          </p>
-          <div className="grid-two">
-            {COIN_NAMES.map((coin) => (
-              <Field
-                key={coin}
-                label={`${COINS[coin].name}, in ${COINS[coin].symbol}`}
-                inputMode="decimal"
-                value={form.minimums[coin] ?? ''}
-                onChange={(event) =>
-                  change({ minimums: { ...form.minimums, [coin]: event.target.value.trim() } })
-                }
-                fault={faultOf(save.error, `minimums.${coin}`)}
-              />
-            ))}
-          </div>
-        </Card>
+        <AmountsCard
+          title="Smallest amounts"
+          lead="Raise a coin's smallest invoice, where network fees eat small ones. Empty: the coin's own."
+          field="minimums"
+          amounts={form.minimums}
+          error={save.error}
+          onChange={(minimums) => change({ minimums })}
+        />
+        <AmountsCard
+          title="Most that can be paid out in a day"
+          lead="What payouts of 24 hours may come to, so that a mistake or a thief takes so much and no more. Empty: no limit."
+          field="payout_daily_limits"
+          amounts={form.limits}
+          error={save.error}
+          onChange={(limits) => change({ limits })}
+        />
         <ProblemNote error={save.error} />
         {isManager ? (
           <div className="actions">
@@ -157,6 +160,42 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
         )}
       </fieldset>
     </form>
+  )
+}
+
+/** An amount for each coin; empty where the merchant has none of their own. */
+function AmountsCard({
+  title,
+  lead,
+  field,
+  amounts,
+  error,
+  onChange,
+}: {
+  title: string
+  lead: string
+  field: 'minimums' | 'payout_daily_limits'
+  amounts: Amounts
+  error: unknown
+  onChange: (amounts: Amounts) => void
+}) {
+  return (
+    <Card title={title}>
+      <p className="quiet">{lead}</p>
+      <fieldset className="grid-two plain">
+        <legend className="unseen">{title}</legend>
+        {COIN_NAMES.map((coin) => (
+          <Field
+            key={coin}
+            label={`${COINS[coin].name}, in ${COINS[coin].symbol}`}
+            inputMode="decimal"
+            value={amounts[coin] ?? ''}
+            onChange={(event) => onChange({ ...amounts, [coin]: event.target.value.trim() })}
+            fault={faultOf(error, `${field}.${coin}`)}
+          />
+        ))}
+      </fieldset>
+    </Card>
   )
 }
 

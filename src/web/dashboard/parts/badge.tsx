@@ -1,4 +1,4 @@
-import type { InvoiceStatus, Payment } from '../api/types.ts'
+import type { InvoiceStatus, Payment, PayoutStatus } from '../api/types.ts'
 
 type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
 
@@ -30,4 +30,25 @@ export const PAYMENT_WORDS: { readonly [status in Payment['status']]: { words: s
   confirmed: { words: 'Final', tone: 'good' },
   replaced: { words: 'Replaced', tone: 'bad' },
   reorged: { words: 'Left the chain', tone: 'bad' },
+}
+
+/** Every state of a payout; `next` says what it waits for. */
+export const PAYOUT_WORDS: {
+  readonly [status in PayoutStatus]: { words: string; tone: Tone; next: string }
+} = {
+  requested: { words: 'Waits for approval', tone: 'warn', next: 'Nothing is sent before it is approved.' },
+  approved: { words: 'Approved', tone: 'busy', next: 'It is being signed, and sent as soon as it is.' },
+  submitted: { words: 'Sent', tone: 'busy', next: 'It is on the network and waits for its confirmations.' },
+  confirmed: { words: 'Arrived', tone: 'good', next: 'It is final.' },
+  rejected: {
+    words: 'Rejected',
+    tone: 'quiet',
+    next: 'Nothing was sent. The money is back in your balance.',
+  },
+  failed: { words: 'Failed', tone: 'bad', next: 'The money is back in your balance.' },
+}
+
+export function PayoutBadge({ status }: { status: PayoutStatus }) {
+  const { words, tone } = PAYOUT_WORDS[status]
+  return <Badge tone={tone}>{words}</Badge>
 }

@@ -1,0 +1,47 @@
+import { payoutDestinationExists } from '../../db/queries/payout-destinations.ts'
+import { withTrialTransaction } from '../../db/transaction.ts'
+import { requestPayout } from '../../flows/request-payout.ts'
+import { payoutQuoteQuery, payoutQuoteView } from '../../wire/payout.ts'
+import { payoutOf, payoutQuoteViewOf } from '../payout-view.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+export const quotePayoutRoute = defineRoute({
+  method: 'get',
+  path: '/payout-destinations/:id/quote',
+  operationId: 'quotePayout',
+  tag: 'Payouts',
+  summary: 'See what a payout would come to',
+  description:
+    'Fee and what will arrive, at the fees of the moment, or the problem that asking for this payout would answer with. Nothing is asked for and nothing is set aside.',
+  scope: 'payouts:read',
+  query: payoutQuoteQuery,
+  success: { status: 200, description: 'What the payout would come to.', schema: payoutQuoteView },
+  problems: [
+    'payout_too_small',
+    'balance_insufficient',
+    'destination_not_usable',
+    'payout_limit_exceeded',
+    'payout_unavailable',
+  ],
+  exists: payoutDestinationExists,
+
+  handler: async (deps, { tenant, id, query, callerId, requestId }) => {
+    const rules = await deps.rulesOf(tenant)
+    const tried = await withTrialTransaction(deps.pool, tenant, (tx) =>
+      requestPayout(tx, {
+        tenant,
+        destinationId: id,
+        amount: query.amount ?? null,
+        asset: null,
+        by: callerId,
+        rules,
+        requestId,
+        now: deps.clock(),
+      }),
+    )
+    // Here the destination is the path's.
+    if (tried.kind === 'not_found') throw new ApiProblem('not_found')
+    return payoutQuoteViewOf(payoutOf(tried))
+  },
+})

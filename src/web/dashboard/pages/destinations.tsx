@@ -1,0 +1,212 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { destinationsOf } from '../api/reads.ts'
+import type { AssetName, CreatePayoutDestination, PayoutDestination } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useAccount, useMode } from '../app/session.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { Confirm } from '../parts/confirm.tsx'
+import { CopyField } from '../parts/copy.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field, Select } from '../parts/field.tsx'
+import { COIN_OPTIONS } from '../parts/filter.tsx'
+import { COINS } from '../parts/money.ts'
+import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
+import { Page } from '../parts/page.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { momentWords, Time } from '../parts/time.tsx'
+
+/** The addresses that payouts may go to. */
+export function DestinationsPage() {
+  const mode = useMode()
+  const { isManager, mayWrite } = useAccount()
+  const mayChange = mode === 'live' ? isManager : mayWrite
+  const destinations = useQuery(destinationsOf(mode))
+  const [isAdding, setIsAdding] = useState(false)
+  const [looking, setLooking] = useState<PayoutDestination | null>(null)
+  const [ending, setEnding] = useState<PayoutDestination | null>(null)
+  const remove = useChange<string, null>((id) => ({ method: 'DELETE', path: `/payout-destinations/${id}` }), {
+    done: 'The destination is off the list.',
+  })
+  const addButton = mayChange ? (
+    <Button look="primary" icon="plus" onClick={() => setIsAdding(true)}>
+      Allow an address
+    </Button>
+  ) : undefined
+  return (
+    <Page
+      title="Payout destinations"
+      lead="Payouts go to these addresses and to no other."
+      actions={addButton}
+    >
+      <DataTable
+        caption="Payout destinations, newest first"
+        columns={columnsOf({ onLook: setLooking, onRemove: mayChange ? setEnding : null })}
+        read={destinations}
+        empty={
+          <Empty title="No destinations yet">
+            <p>
+              Allow the address of your own wallet, your exchange or your bank's exchange.
+              {mode === 'live' ? ' It can be used a day later.' : ''}
+            </p>
+            {addButton ?? <p>Ask an owner or admin to allow one.</p>}
+          </Empty>
+        }
+      />
+      {isAdding ? <AddDialog onClose={() => setIsAdding(false)} /> : null}
+      {looking === null ? null : <Fingerprint destination={looking} onClose={() => setLooking(null)} />}
+      {ending === null ? null : (
+        <Confirm
+          title={`Remove ${ending.name}?`}
+          action="Remove it"
+          danger
+          onConfirm={() => remove.mutateAsync(ending.id)}
+          onClose={() => setEnding(null)}
+        >
+          <p>
+            No payout to it can be asked for or approved any more. What is approved already goes on.
+            {mode === 'live' ? ' Should you allow it again, it waits a day again.' : ''}
+          </p>
+        </Confirm>
+      )}
+    </Page>
+  )
+}
+
+const columnsOf = ({
+  onLook,
+  onRemove,
+}: {
+  onLook: (destination: PayoutDestination) => void
+  onRemove: ((destination: PayoutDestination) => void) | null
+}): readonly Column<PayoutDestination>[] => [
+  { title: 'Name', cell: ({ name }) => <strong className="break">{name}</strong> },
+  { title: 'Coin', wide: true, cell: ({ asset }) => COINS[asset].name },
+  { title: 'Address', wide: true, cell: ({ address }) => <code className="break">{address}</code> },
+  {
+    title: 'Can be used',
+    cell: ({ usable_at }) =>
+      Date.parse(usable_at) <= Date.now() ? (
+        <Badge tone="good">Now</Badge>
+      ) : (
+        <Badge tone="warn">{`From ${momentWords(usable_at)}`}</Badge>
+      ),
+  },
+  { title: 'Allowed', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: 'Change',
+    align: 'end',
+    cell: (destination) => (
+      <span className="actions end">
+        <Button onClick={() => onLook(destination)} aria-label={`Check ${destination.name}`}>
+          Check
+        </Button>
+        {onRemove === null ? null : (
+          <Button
+            look="danger"
+            onClick={() => onRemove(destination)}
+            aria-label={`Remove ${destination.name}`}
+          >
+            Remove
+          </Button>
+        )}
+      </span>
+    ),
+  },
+]
+
+function AddDialog({ onClose }: { onClose: () => void }) {
+  const mode = useMode()
+  const [form, setForm] = useState({ asset: 'BTC', address: '', name: '' })
+  const set = (field: 'asset' | 'address' | 'name') => (event: { target: { value: string } }) =>
+    setForm((old) => ({ ...old, [field]: event.target.value }))
+  const add = useChange<CreatePayoutDestination, PayoutDestination>(
+    (body) => ({ path: '/payout-destinations', body }),
+    {
+      done: ({ usable_at }) =>
+        Date.parse(usable_at) <= Date.now()
+          ? 'The address is on the list.'
+          : `The address is on the list. It can be used from ${momentWords(usable_at)}.`,
+      onDone: onClose,
+    },
+  )
+  const { asset, address, name } = form
+  const fault = faultOf(add.error, 'address') ?? faultOf(add.error, 'name')
+  return (
+    <Dialog title="Allow an address" onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          add.mutate({ asset: asset as AssetName, address: address.trim(), name: name.trim() })
+        }}
+      >
+        <Select label="Coin" value={asset} onChange={set('asset')}>
+          {COIN_OPTIONS.map(([coin, words]) => (
+            <option key={coin} value={coin}>
+              {words}
+            </option>
+          ))}
+        </Select>
+        <Field
+          label="Address"
+          hint="Copy it from your wallet, then compare all of it, not the two ends alone."
+          required
+          maxLength={120}
+          spellCheck={false}
+          autoComplete="off"
+          value={address}
+          onChange={set('address')}
+          fault={faultOf(add.error, 'address')}
+        />
+        <Field
+          label="Name"
+          hint="What it is to you, such as Treasury."
+          required
+          maxLength={120}
+          value={name}
+          onChange={set('name')}
+          fault={faultOf(add.error, 'name')}
+        />
+        {mode === 'live' ? (
+          <Note>
+            <p>
+              It can be used a day after you allow it. Whoever took over a sign-in has to wait that long, and
+              you see it before.
+            </p>
+          </Note>
+        ) : null}
+        {fault === null ? <ProblemNote error={add.error} /> : null}
+        <div className="actions end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={add.isPending}>
+            Allow it
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** What to compare with a note on paper. */
+function Fingerprint({ destination, onClose }: { destination: PayoutDestination; onClose: () => void }) {
+  const { name, asset, address, digest, created_at } = destination
+  return (
+    <Dialog title={name} onClose={onClose}>
+      <div className="stack">
+        <CopyField label={`${COINS[asset].name} address`} text={address} />
+        <CopyField label="Fingerprint" text={digest} />
+        <p className="quiet">
+          The fingerprint is made of coin, mode and address (SHA-256). Keep it on paper: as long as it is the
+          same, nobody has put another address in this one's place. Allowed <Time at={created_at} />.
+        </p>
+        <div className="actions end">
+          <Button look="primary" onClick={onClose}>
+            Done
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,171 @@
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { askApi } from '../api/ask.ts'
+import { balancesOf, destinationsOf } from '../api/reads.ts'
+import type { CreatePayout, Payout, PayoutDestination, PayoutQuote } from '../api/types.ts'
+import { useChange } from '../app/changes.ts'
+import { useMode } from '../app/session.ts'
+import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field, Select } from '../parts/field.tsx'
+import { COINS, coins } from '../parts/money.ts'
+import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
+import { Facts } from '../parts/page.tsx'
+import { Bones } from '../parts/table.tsx'
+import { momentWords } from '../parts/time.tsx'
+
+/** Asks for a payout in two steps: where to and how much; then what leaves, what the network takes, what arrives. */
+export function NewPayoutDialog({ onClose }: { onClose: () => void }) {
+  const mode = useMode()
+  const destinations = useQuery(destinationsOf(mode))
+  const [form, setForm] = useState({ destinationId: '', amount: '' })
+  const [quote, setQuote] = useState<PayoutQuote | null>(null)
+  return (
+    <Dialog title={quote === null ? 'New payout' : 'Is this right?'} onClose={onClose}>
+      {destinations.data === undefined ? (
+        destinations.error === null ? (
+          <Bones lines={3} />
+        ) : (
+          <ProblemNote error={destinations.error} />
+        )
+      ) : quote === null ? (
+        <AskForm
+          destinations={destinations.data.data}
+          form={form}
+          onForm={setForm}
+          onQuote={setQuote}
+          onClose={onClose}
+        />
+      ) : (
+        <Review quote={quote} onBack={() => setQuote(null)} />
+      )}
+    </Dialog>
+  )
+}
+
+type Form = { readonly destinationId: string; readonly amount: string }
+
+function AskForm({
+  destinations,
+  form,
+  onForm,
+  onQuote,
+  onClose,
+}: {
+  destinations: readonly PayoutDestination[]
+  form: Form
+  onForm: (form: Form) => void
+  onQuote: (quote: PayoutQuote) => void
+  onClose: () => void
+}) {
+  const mode = useMode()
+  const balances = useQuery(balancesOf(mode))
+  const usable = destinations.filter(isUsable)
+  const chosen = usable.find(({ id }) => id === form.destinationId) ?? usable[0]
+  const look = useMutation({
+    mutationFn: ({ id, amount }: { id: string; amount: string | undefined }) =>
+      askApi<PayoutQuote>(mode, 'GET', `/payout-destinations/${id}/quote`, { query: { amount } }),
+    onSuccess: onQuote,
+  })
+  if (chosen === undefined) return <NoDestination destinations={destinations} />
+  const { symbol } = COINS[chosen.asset]
+  const available = balances.data?.data.find(({ asset }) => asset === chosen.asset)?.available
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+        look.mutate({ id: chosen.id, amount: form.amount.trim() })
+      }}
+    >
+      <Select
+        label="Where to"
+        value={chosen.id}
+        onChange={(event) => onForm({ ...form, destinationId: event.target.value })}
+        hint={<span className="break mono">{chosen.address}</span>}
+      >
+        {destinations.map((one) => (
+          <option key={one.id} value={one.id} disabled={!isUsable(one)}>
+            {`${one.name}, ${COINS[one.asset].name}${isUsable(one) ? '' : ` (from ${momentWords(one.usable_at)})`}`}
+          </option>
+        ))}
+      </Select>
+      <Field
+        label={`Amount in ${symbol}`}
+        inputMode="decimal"
+        required
+        value={form.amount}
+        onChange={(event) => onForm({ ...form, amount: event.target.value })}
+        hint={
+          available === undefined
+            ? undefined
+            : `You have ${coins(available, chosen.asset)} available. The network's fee is taken from the amount.`
+        }
+        fault={faultOf(look.error, 'amount')}
+      />
+      {faultOf(look.error, 'amount') === null ? <ProblemNote error={look.error} /> : null}
+      <div className="actions end">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button busy={look.isPending} onClick={() => look.mutate({ id: chosen.id, amount: undefined })}>
+          Everything
+        </Button>
+        <Button type="submit" look="primary" busy={look.isPending}>
+          Continue
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+const isUsable = ({ usable_at }: PayoutDestination): boolean => Date.parse(usable_at) <= Date.now()
+
+function NoDestination({ destinations }: { destinations: readonly PayoutDestination[] }) {
+  const first = destinations.map(({ usable_at }) => usable_at).sort()[0]
+  return (
+    <div className="stack">
+      <p>
+        {first === undefined
+          ? 'Payouts go to allowed addresses only, and there is none yet.'
+          : `Your destinations are still in their waiting time. The first can be used from ${momentWords(first)}.`}
+      </p>
+      <Link className="button primary" to="/payouts/destinations">
+        Go to the destinations
+      </Link>
+    </div>
+  )
+}
+
+function Review({ quote, onBack }: { quote: PayoutQuote; onBack: () => void }) {
+  const navigate = useNavigate()
+  const { asset, amount, network_fee, network_fee_max, net_amount, destination, destination_id } = quote
+  const ask = useChange<CreatePayout, Payout>((body) => ({ path: '/payouts', body }), {
+    done: 'The payout waits for approval.',
+    onDone: ({ id }) => void navigate({ to: '/payouts/$id', params: { id } }),
+  })
+  return (
+    <div className="stack">
+      <Facts
+        facts={[
+          ['Leaves your balance', <strong key="amount">{coins(amount, asset)}</strong>],
+          ['The network takes about', coins(network_fee, asset)],
+          ['Arrives, about', <strong key="net">{coins(net_amount, asset)}</strong>],
+          ['At this address', <code key="to">{destination}</code>],
+        ]}
+      />
+      <Note>
+        <p>
+          The fee is that of the moment. Should the network fill up, it may rise to{' '}
+          {coins(network_fee_max, asset)}, never more. Nothing is sent before the payout is approved.
+        </p>
+      </Note>
+      <ProblemNote error={ask.error} />
+      <div className="actions end">
+        <Button onClick={onBack}>Back</Button>
+        <Button look="primary" busy={ask.isPending} onClick={() => ask.mutate({ destination_id, amount })}>
+          Ask for this payout
+        </Button>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,116 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { membersQuery } from '../api/people.ts'
+import type { Payout, PayoutDestination } from '../api/types.ts'
+import { useActorNames } from '../app/actors.ts'
+import { useChange } from '../app/changes.ts'
+import { useAccount } from '../app/session.ts'
+import { Button } from '../parts/button.tsx'
+import { Confirm } from '../parts/confirm.tsx'
+import { COINS, coins } from '../parts/money.ts'
+import { Note } from '../parts/note.tsx'
+import { Card, Facts } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+
+/** Yes or no to a payout that waits: all that is decided about stands here whole. */
+export function PayoutDecision({
+  payout,
+  destination,
+}: {
+  payout: Payout
+  destination: PayoutDestination | undefined
+}) {
+  const nameOf = useActorNames()
+  const [asked, setAsked] = useState<'approve' | 'reject' | null>(null)
+  const approve = useDecision(payout, 'approve', 'Approved. It is sent as soon as it is signed.')
+  const reject = useDecision(payout, 'reject', 'Rejected. The money is back in your balance.')
+  const mayNot = useWhyNot(payout)
+  if (payout.status !== 'requested') return null
+  const { asset, amount, network_fee, net_amount } = payout
+  const facts = [
+    ['Asked for by', nameOf(payout.requested_by)],
+    ['Leaves your balance', coins(amount, asset)],
+    ['The network takes about', coins(network_fee, asset)],
+    ['Arrives, about', coins(net_amount, asset)],
+    [`To this ${COINS[asset].name} address`, <code key="to">{payout.destination}</code>],
+    [
+      'On your list',
+      destination === undefined ? 'No longer' : <Time key="since" at={destination.created_at} />,
+    ],
+  ] as const
+  return (
+    <Card title="Approve this payout?">
+      <div className="stack">
+        <Facts facts={facts} />
+        <WhatApprovalMeans />
+        {mayNot.approve === null ? null : <Note kind="warn">{mayNot.approve}</Note>}
+        <div className="actions">
+          {mayNot.approve === null ? (
+            <Button look="primary" onClick={() => setAsked('approve')}>
+              Approve
+            </Button>
+          ) : null}
+          {mayNot.reject ? null : (
+            <Button look="danger" onClick={() => setAsked('reject')}>
+              Reject
+            </Button>
+          )}
+        </div>
+      </div>
+      {asked === 'approve' ? (
+        <Confirm
+          title={`Send ${coins(amount, asset)}?`}
+          action="Approve and send"
+          onConfirm={() => approve.mutateAsync()}
+          onClose={() => setAsked(null)}
+        >
+          <p>Compare the whole address once more. What is sent cannot be called back.</p>
+          <p>
+            <code className="break">{payout.destination}</code>
+          </p>
+        </Confirm>
+      ) : null}
+      {asked === 'reject' ? (
+        <Confirm
+          title="Reject this payout?"
+          action="Reject it"
+          danger
+          onConfirm={() => reject.mutateAsync()}
+          onClose={() => setAsked(null)}
+        >
+          <p>Nothing is sent, and {coins(amount, asset)} are back in your balance at once.</p>
+        </Confirm>
+      ) : null}
+    </Card>
+  )
+}
+
+const useDecision = (payout: Payout, decision: 'approve' | 'reject', done: string) =>
+  useChange<void, Payout>(() => ({ path: `/payouts/${payout.id}/${decision}` }), { done })
+
+const WhatApprovalMeans = () => (
+  <details>
+    <summary>What your approval is bound to</summary>
+    <p className="quiet">
+      To exactly this payout: this coin and amount, this whole address, and a fee of three times the one shown
+      at most, never over half of the amount. Paylink writes that down as one fingerprint and seals it. The
+      signer, a program apart that holds the keys, compares the fingerprint before it signs: should anybody
+      change a single letter afterwards, even in the database itself, nothing is sent, the payout fails, and
+      the money comes back.
+    </p>
+  </details>
+)
+
+/** Why this person cannot decide, as the server would refuse it. */
+function useWhyNot(payout: Payout): { approve: string | null; reject: boolean } {
+  const { person, merchantId, isManager, mayWrite } = useAccount()
+  const members = useQuery(membersQuery(merchantId))
+  if (!mayWrite || (payout.livemode && !isManager)) {
+    return { approve: 'An owner or admin of this shop decides about it.', reject: true }
+  }
+  const managers = (members.data ?? []).filter(({ role }) => role === 'owner' || role === 'admin').length
+  if (payout.requested_by === person.id && managers > 1) {
+    return { approve: 'You asked for it: another owner or admin of this shop approves it.', reject: false }
+  }
+  return { approve: null, reject: false }
+}

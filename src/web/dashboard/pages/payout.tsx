@@ -1,0 +1,142 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { destinationsOf, eventsOf, payoutOf } from '../api/reads.ts'
+import type { Payout, PayoutDestination } from '../api/types.ts'
+import { useActorNames } from '../app/actors.ts'
+import { useMode } from '../app/session.ts'
+import { PAYOUT_WORDS, PayoutBadge } from '../parts/badge.tsx'
+import { CopyField } from '../parts/copy.tsx'
+import { EventSteps } from '../parts/event-steps.tsx'
+import { COINS, coins } from '../parts/money.ts'
+import { Note, ProblemNote } from '../parts/note.tsx'
+import { Card, Facts, Page } from '../parts/page.tsx'
+import { RawCard } from '../parts/raw.tsx'
+import { Bones } from '../parts/table.tsx'
+import { momentWords, Time } from '../parts/time.tsx'
+import { Txid } from '../parts/txid.tsx'
+import { PayoutDecision } from './payout-decision.tsx'
+
+const route = getRouteApi('/inside/payouts/$id')
+
+export function PayoutPage() {
+  const { id } = route.useParams()
+  const mode = useMode()
+  const read = useQuery(payoutOf(mode, id))
+  if (read.data === undefined) {
+    return (
+      <Page title="Payout">
+        {read.error === null ? <Bones lines={6} /> : <ProblemNote error={read.error} />}
+      </Page>
+    )
+  }
+  return <Shown payout={read.data} />
+}
+
+function Shown({ payout }: { payout: Payout }) {
+  const mode = useMode()
+  const events = useQuery(eventsOf(mode, { resource_id: payout.id, limit: '20' }))
+  const destinations = useQuery(destinationsOf(mode))
+  const { id, asset, amount, network_fee, net_amount, status, txid, failure_code } = payout
+  const destination = destinations.data?.data.find((one) => one.id === payout.destination_id)
+  const isEstimate = status === 'requested' || status === 'approved'
+  return (
+    <Page
+      title={`${coins(amount, asset)}${destination === undefined ? '' : ` to ${destination.name}`}`}
+      lead={
+        <>
+          <PayoutBadge status={status} /> {PAYOUT_WORDS[status].next}
+        </>
+      }
+    >
+      <div className="columns">
+        <div className="stack large">
+          {failure_code === null ? null : (
+            <Note kind="bad">
+              <p>{FAILURES[failure_code] ?? `It failed: ${failure_code}.`}</p>
+            </Note>
+          )}
+          <PayoutDecision payout={payout} destination={destination} />
+          <Card title="Amount">
+            <Facts
+              facts={[
+                ['Left your balance', coins(amount, asset)],
+                [isEstimate ? 'The network takes about' : 'The network took', coins(network_fee, asset)],
+                [
+                  isEstimate ? 'Arrives, about' : 'Arrives',
+                  <strong key="net">{coins(net_amount, asset)}</strong>,
+                ],
+              ]}
+            />
+          </Card>
+          <Where payout={payout} destination={destination} />
+          {txid === null ? null : (
+            <Card title="Transaction">
+              <Txid txid={txid} asset={asset} livemode={payout.livemode} />
+            </Card>
+          )}
+          <RawCard path={`/payouts/${id}`} resource={payout} />
+        </div>
+        <div className="stack large">
+          <Card title="What happened">
+            <ol className="timeline">
+              <EventSteps events={events.data?.data ?? []} />
+            </ol>
+          </Card>
+          <Card title="Details">
+            <Details payout={payout} />
+          </Card>
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+function Where({ payout, destination }: { payout: Payout; destination: PayoutDestination | undefined }) {
+  return (
+    <Card title="Where it goes">
+      <div className="stack">
+        <CopyField label={`${COINS[payout.asset].name} address`} text={payout.destination} />
+        <p className="quiet">
+          {destination === undefined ? (
+            'This address is not on your list of destinations any more.'
+          ) : (
+            <>
+              {destination.name}, on your list since <Time at={destination.created_at} />.{' '}
+              <Link to="/payouts/destinations">All destinations</Link>
+            </>
+          )}
+        </p>
+      </div>
+    </Card>
+  )
+}
+
+function Details({ payout }: { payout: Payout }) {
+  const nameOf = useActorNames()
+  const { id, requested_by, approved_by, created_at, approved_at, submitted_at, confirmed_at } = payout
+  const moment = (name: string, at: string | null) => (at === null ? [] : [[name, momentWords(at)] as const])
+  return (
+    <Facts
+      facts={[
+        ['Id', <code key="id">{id}</code>],
+        ['Asked for by', nameOf(requested_by)],
+        ...(approved_by === null ? [] : [['Approved by', nameOf(approved_by)] as const]),
+        ...moment('Asked for', created_at),
+        ...moment('Approved', approved_at),
+        ...moment('Sent', submitted_at),
+        ...moment('Final', confirmed_at),
+      ]}
+    />
+  )
+}
+
+/** Why a payout failed and what to do, by the code that the API gives. */
+const FAILURES: { readonly [code: string]: string } = {
+  approval_invalid:
+    'What stands in the database is not what was approved: somebody changed it. Nobody was paid. Find out who before you ask again.',
+  already_signed_otherwise: 'Something else was signed under this id before. Nobody was paid by this one.',
+  destination_invalid: 'The address is none of this network. Nobody was paid.',
+  fee_above_limit: 'The network asks for more than the highest fee that was approved. Ask for it again.',
+  input_spent_elsewhere:
+    'Coins of this installation were spent by a transaction that it did not make: somebody else has its keys. Tell whoever runs this server at once.',
+}

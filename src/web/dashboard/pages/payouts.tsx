@@ -1,0 +1,129 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { destinationsOf, payoutsOf } from '../api/reads.ts'
+import type { Payout, PayoutStatus } from '../api/types.ts'
+import { useAccount, useMode } from '../app/session.ts'
+import { PAYOUT_WORDS, PayoutBadge } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
+import { CoinFilter, Filter } from '../parts/filter.tsx'
+import { coins } from '../parts/money.ts'
+import { Page } from '../parts/page.tsx'
+import { Pager, pageQuery } from '../parts/pager.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+import { NewPayoutDialog } from './new-payout.tsx'
+
+const route = getRouteApi('/inside/payouts')
+const STATUS_OPTIONS = (Object.keys(PAYOUT_WORDS) as PayoutStatus[]).map(
+  (status) => [status, PAYOUT_WORDS[status].words] as const,
+)
+
+/** Money on its way out, and what became of it. */
+export function PayoutsPage() {
+  const mode = useMode()
+  const { mayWrite } = useAccount()
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const [isAsking, setIsAsking] = useState(false)
+  const { status, asset } = search
+  const payouts = useQuery(payoutsOf(mode, { status, asset, ...pageQuery(search) }))
+  const destinations = useQuery(destinationsOf(mode))
+  const nameOf = ({ destination, destination_id }: Payout): string =>
+    destinations.data?.data.find(({ id }) => id === destination_id)?.name ?? `…${destination.slice(-8)}`
+  const choose = (change: Partial<typeof search>) =>
+    void navigate({ search: (old) => ({ ...old, ...change, after: undefined, before: undefined }) })
+  return (
+    <Page
+      title="Payouts"
+      lead="Your money, sent on to addresses that you allowed before."
+      actions={
+        <>
+          <CsvButton name="payouts" path="/payouts" query={{ status, asset }} columns={CSV_COLUMNS} />
+          <Link className="button plain" to="/payouts/destinations">
+            Destinations
+          </Link>
+          {mayWrite ? (
+            <Button look="primary" icon="plus" onClick={() => setIsAsking(true)}>
+              New payout
+            </Button>
+          ) : null}
+        </>
+      }
+    >
+      <search className="filters">
+        <Filter
+          label="State"
+          all="Every state"
+          value={status}
+          options={STATUS_OPTIONS}
+          onChoose={(chosen) => choose({ status: chosen })}
+        />
+        <CoinFilter value={asset} onChoose={(chosen) => choose({ asset: chosen })} />
+      </search>
+      <DataTable
+        caption="Payouts, newest first"
+        columns={columnsOf(nameOf)}
+        read={payouts}
+        empty={status === undefined && asset === undefined ? <NothingYet /> : <NothingFound />}
+      />
+      <Pager list={payouts.data} position={search} />
+      {isAsking ? <NewPayoutDialog onClose={() => setIsAsking(false)} /> : null}
+    </Page>
+  )
+}
+
+const NothingYet = () => (
+  <Empty title="No payouts yet">
+    <p>
+      First allow the address that your money may go to. Then ask for a payout; an owner or admin approves it,
+      and it is sent.
+    </p>
+    <Link className="button primary" to="/payouts/destinations">
+      Go to the destinations
+    </Link>
+  </Empty>
+)
+
+const NothingFound = () => (
+  <Empty title="Nothing matches">
+    <p>No payout is in this state, in this coin.</p>
+    <Link className="button plain" to="/payouts" search={(old) => ({ mode: old.mode })}>
+      Show all payouts
+    </Link>
+  </Empty>
+)
+
+const columnsOf = (nameOf: (payout: Payout) => string): readonly Column<Payout>[] => [
+  {
+    title: 'Payout',
+    cell: ({ id, amount, asset }) => (
+      <Link to="/payouts/$id" params={{ id }} className="row-link" preload="intent">
+        {coins(amount, asset)}
+      </Link>
+    ),
+  },
+  { title: 'To', cell: (payout) => <span className="break">{nameOf(payout)}</span> },
+  { title: 'State', cell: ({ status }) => <PayoutBadge status={status} /> },
+  { title: 'Fee', align: 'end', wide: true, cell: ({ network_fee, asset }) => coins(network_fee, asset) },
+  { title: 'Arrives', align: 'end', wide: true, cell: ({ net_amount, asset }) => coins(net_amount, asset) },
+  { title: 'Asked for', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+const CSV_COLUMNS: readonly CsvColumn<Payout>[] = [
+  ['id', ({ id }) => id],
+  ['status', ({ status }) => status],
+  ['asset', ({ asset }) => asset],
+  ['amount', ({ amount }) => amount],
+  ['network_fee', ({ network_fee }) => network_fee],
+  ['net_amount', ({ net_amount }) => net_amount],
+  ['destination', ({ destination }) => destination],
+  ['requested_by', ({ requested_by }) => requested_by],
+  ['approved_by', ({ approved_by }) => approved_by],
+  ['txid', ({ txid }) => txid],
+  ['failure_code', ({ failure_code }) => failure_code],
+  ['created_at', ({ created_at }) => created_at],
+  ['confirmed_at', ({ confirmed_at }) => confirmed_at],
+]

@@ -1,0 +1,41 @@
+import { COIN_NAMES, COINS } from './money.ts'
+
+/** One filter of a list. What was chosen stands in the page's address; undefined is everything. */
+export function Filter({
+  label,
+  all,
+  value,
+  options,
+  onChoose,
+}: {
+  label: string
+  all: string
+  value: string | undefined
+  options: readonly (readonly [value: string, words: string])[]
+  onChoose: (value: string | undefined) => void
+}) {
+  return (
+    <select
+      className="input"
+      aria-label={label}
+      value={value ?? ''}
+      onChange={(event) => onChoose(event.target.value === '' ? undefined : event.target.value)}
+    >
+      <option value="">{all}</option>
+      {options.map(([option, words]) => (
+        <option key={option} value={option}>
+          {words}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+export const COIN_OPTIONS = COIN_NAMES.map((coin) => [coin, COINS[coin].name] as const)
+
+export function CoinFilter(props: {
+  value: string | undefined
+  onChoose: (value: string | undefined) => void
+}) {
+  return <Filter label="Coin" all="Every coin" options={COIN_OPTIONS} {...props} />
+}

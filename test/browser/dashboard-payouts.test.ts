@@ -1,0 +1,211 @@
+import { readFile } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../src/new-id.ts'
+import { until } from '../support/app.ts'
+import {
+  askFromPage,
+  type Dashboard,
+  emailOf,
+  startDashboard,
+  stepUp,
+  turnOnSecondFactor,
+  type Visitor,
+} from '../support/dashboard.ts'
+import { creditLitecoin } from '../support/payout-money.ts'
+import { randomLitecoinAddress } from '../support/resources.ts'
+
+const PAID_MS_MAX = 30_000
+const ARRIVED_MS_MAX = 60_000
+const LTC = 100_000_000n
+
+let dashboard: Dashboard
+beforeAll(async () => {
+  dashboard = await startDashboard()
+})
+afterAll(() => dashboard?.close())
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor()
+
+async function allow(page: Page, address: string, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'Allow an address' }).first().click()
+  await page.getByLabel('Coin').selectOption('LTC')
+  await page.getByLabel('Address', { exact: true }).fill(address)
+  await page.getByLabel('Name', { exact: true }).fill(name)
+  await press(page, 'Allow it')
+}
+
+/** An invoice of the visitor's shop, paid on the sandbox chain. */
+async function earn(visitor: Visitor): Promise<void> {
+  const made = await askFromPage(visitor, 'POST', '/api/v1/invoices', { usd_amount: '50', asset: 'LTC' })
+  const path = `/api/v1/invoices/${made.body.id}`
+  await askFromPage(visitor, 'POST', `/api/v1/test/invoices/${made.body.id}/pay`, { scenario: 'exact' })
+  await until(PAID_MS_MAX, async () => (await askFromPage(visitor, 'GET', path)).body.status === 'paid')
+}
+
+const merchantOf = async (visitor: Visitor): Promise<string> =>
+  (await askFromPage(visitor, 'GET', '/api/v1/merchant')).body.id
+
+test('one owner alone allows an address, sees what arrives, asks, approves; it arrives, and the statement says so', async () => {
+  const shop = await dashboard.signUp('Pia Alone')
+  const { page, open, complaints } = shop
+  await earn(shop)
+  await open('/payouts/destinations')
+  const address = randomLitecoinAddress('regtest')
+  await allow(page, `${address.slice(0, -1)}b`, 'Treasury')
+  await page.getByRole('alert').first().waitFor()
+  await page.getByLabel('Address', { exact: true }).fill(address)
+  await press(page, 'Allow it')
+  await page.getByText('The address is on the list.').waitFor()
+  await press(page, 'Check Treasury')
+  await expect
+    .poll(() => page.locator('.copy-field code').allTextContents())
+    .toEqual([address, expect.stringMatching(/^[0-9a-f]{64}$/)])
+  await press(page, 'Done')
+  complaints.length = 0
+
+  await open('/payouts')
+  await press(page, 'New payout')
+  await page.getByText('available. The network').waitFor()
+  await press(page, 'Everything')
+  await heading(page, 'Is this right?')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(address).waitFor()
+  const arrives =
+    (await dialog.locator('.facts div', { hasText: 'Arrives' }).locator('dd').textContent()) ?? ''
+  await press(page, 'Ask for this payout')
+  await heading(page, 'Approve this payout?')
+  await page.getByText('What your approval is bound to').click()
+  await page.getByText('should anybody change a single letter').waitFor()
+  await page.getByText(arrives).first().waitFor()
+  await open('/')
+  await page.getByText('a payout that nobody approved yet').waitFor()
+  await page.getByRole('link', { name: 'Look at it' }).click()
+  await page.getByRole('link', { name: /LTC$/ }).click()
+  await press(page, 'Approve')
+  await press(page, 'Approve and send')
+  await page.locator('.badge', { hasText: 'Arrived' }).waitFor({ timeout: ARRIVED_MS_MAX })
+  await page.getByText('Payout final').waitFor()
+
+  await open('/balances')
+  await page
+    .getByRole('link', { name: /^Payout sent/ })
+    .first()
+    .waitFor()
+  const [saved] = await Promise.all([page.waitForEvent('download'), press(page, 'CSV')])
+  const rows = (await readFile(await saved.path(), 'utf8')).trim().split('\r\n')
+  const columns = rows[0]?.split(',') ?? []
+  const entries = rows
+    .slice(1)
+    .map((row) => Object.fromEntries(row.split(',').map((cell, at) => [columns[at], cell])))
+  const available = entries.filter(({ account }) => account === 'available')
+  expect(available.map(({ type }) => type)).toEqual(['payout', 'deposit'])
+  expect(available[0]).toMatchObject({ balance_after: '0', payout_id: expect.stringMatching(/^po_/) })
+  expect(complaints).toEqual([])
+  await shop.context.close()
+})
+
+test('in live mode who asks cannot approve; another manager does, with a second factor; nobody else is offered it', async () => {
+  const asker = await dashboard.signUp('Ana Asker')
+  const approver = await dashboard.signUp('Ben Approver')
+  const merchantId = await merchantOf(asker)
+  const askerCodes = await turnOnSecondFactor(asker)
+  const approverCodes = await turnOnSecondFactor(approver)
+  await join(approver, 'Ben Approver', merchantId, 'admin')
+  await dashboard.forgetSecondFactors()
+
+  const { page, open } = asker
+  const address = randomLitecoinAddress('main')
+  await open('/payouts/destinations?mode=live')
+  await allow(page, address, 'Cold wallet')
+  await stepUp(asker, askerCodes[0])
+  await page.locator('.badge', { hasText: /^From / }).waitFor()
+  const { owner } = dashboard.database
+  await creditLitecoin(owner, { merchantId, livemode: true }, { units: LTC, now: new Date() })
+  await open('/payouts?mode=live')
+  await press(page, 'New payout')
+  await page.getByText('still in their waiting time').waitFor()
+  // As if the day were over.
+  await owner.query(`update payout_destination set usable_at = created_at where merchant_id = $1`, [
+    merchantId,
+  ])
+  await open('/payouts?mode=live')
+  await press(page, 'New payout')
+  await page.getByLabel('Amount in LTC').fill('0.5')
+  await press(page, 'Continue')
+  await press(page, 'Ask for this payout')
+  await page.getByText('You asked for it: another owner or admin of this shop approves it.').waitFor()
+  expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+  const path = new URL(page.url()).pathname.replace('/dashboard', '')
+
+  const viewer = await dashboard.signUp('Vic Viewer')
+  await join(viewer, 'Vic Viewer', merchantId, 'viewer')
+  await viewer.open(`${path}?mode=live`)
+  await viewer.page.getByText('An owner or admin of this shop decides about it.').waitFor()
+  expect(await viewer.page.getByRole('button', { name: /^(Approve|Reject)$/ }).count()).toBe(0)
+  await viewer.open('/payouts/destinations?mode=live')
+  await viewer.page.getByText('Cold wallet').waitFor()
+  expect(await viewer.page.getByRole('button', { name: /Allow|Remove/ }).count()).toBe(0)
+
+  await approver.open(`${path}?mode=live`)
+  await approver.page.getByText('Ana Asker', { exact: true }).first().waitFor()
+  await press(approver.page, 'Approve')
+  await approver.page.getByRole('dialog').getByText(address).waitFor()
+  await press(approver.page, 'Approve and send')
+  await stepUp(approver, approverCodes[0])
+  await approver.page.locator('.badge', { hasText: 'Approved' }).waitFor()
+  const { rows } = await owner.query(
+    'select status, requested_by, approved_by from payout where merchant_id = $1',
+    [merchantId],
+  )
+  expect(rows).toMatchObject([{ status: 'approved' }])
+  expect(rows[0]?.requested_by).not.toBe(rows[0]?.approved_by)
+
+  await Promise.all([asker, approver, viewer].map(({ context }) => context.close()))
+})
+
+/** Makes a person one of a shop's, as an accepted invitation does, and the shop the one that they see. */
+async function join(visitor: Visitor, name: string, merchantId: string, role: string): Promise<void> {
+  const { owner } = dashboard.database
+  const { rows } = await owner.query<{ id: string }>('select id from person where email = $1', [
+    emailOf(name),
+  ])
+  await owner.query(
+    `insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $3, $4, now())`,
+    [newId('member', new Date()), merchantId, rows[0]?.id, role],
+  )
+  await askFromPage(visitor, 'POST', '/api/auth/organization/set-active', { organizationId: merchantId })
+}
+
+test('a rejected payout gives its money back, and a removed destination takes no more', async () => {
+  const shop = await dashboard.signUp('Rob Rejecter')
+  const { page, open } = shop
+  const merchantId = await merchantOf(shop)
+  await creditLitecoin(
+    dashboard.database.owner,
+    { merchantId, livemode: false },
+    { units: LTC, now: new Date() },
+  )
+  await open('/payouts/destinations')
+  await allow(page, randomLitecoinAddress('regtest'), 'Wallet')
+  await page.getByText('The address is on the list.').waitFor()
+  await open('/payouts')
+  await press(page, 'New payout')
+  await page.getByLabel('Amount in LTC').fill('2')
+  await press(page, 'Continue')
+  await page.getByRole('alert').first().waitFor()
+  await page.getByLabel('Amount in LTC').fill('1')
+  await press(page, 'Continue')
+  await press(page, 'Ask for this payout')
+  await press(page, 'Reject')
+  await press(page, 'Reject it')
+  await page.locator('.badge', { hasText: 'Rejected' }).waitFor()
+  await open('/balances')
+  await page.getByText('1 LTC').first().waitFor()
+  await open('/payouts/destinations')
+  await press(page, 'Remove Wallet')
+  await press(page, 'Remove it')
+  await heading(page, 'No destinations yet')
+  await shop.context.close()
+})
