@@ -1,3 +1,5 @@
+import { isAPIError } from 'better-auth/api'
+import type { Pool } from '../db/pool.ts'
 import type { People } from './open-people.ts'
 
 /** A person's sign-in, as its cookie tells. */
@@ -11,10 +13,16 @@ export type SignIn = {
   readonly secondFactorAtMs: number | null
 }
 
-/** Whose cookie this is; null where it is nobody's, or has ended. */
-export async function findSignIn(people: People, headers: Headers): Promise<SignIn | null> {
+/** Whose cookie this is; null where it is nobody's, or has ended. Throws what the database threw where it is away. */
+export async function findSignIn(people: People, pool: Pool, headers: Headers): Promise<SignIn | null> {
   // A sign-in is renewed where the answer can carry the renewed cookie too: at the library's own /get-session.
-  const found = await people.api.getSession({ headers, query: { disableRefresh: true } })
+  const read = () => people.api.getSession({ headers, query: { disableRefresh: true } })
+  const found = await read().catch(async (error: unknown) => {
+    // The library keeps to itself what the database told it; asked by us, the database tells it again, or is back.
+    if (!isAPIError(error)) throw error
+    await pool.query('select')
+    return read()
+  })
   if (found === null) return null
   const { user, session } = found
   return {

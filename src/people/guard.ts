@@ -7,10 +7,12 @@ import type { Pool } from '../db/pool.ts'
 import {
   forgetGuesses,
   forgetSecondFactors,
+  isKnownPlace,
   presentCode,
   setSecondFactorAt,
   takeGuess,
 } from '../db/queries/people.ts'
+import { clientBlockOf } from '../http/client-address.ts'
 import {
   CODE_PATHS,
   MANAGER_MAKING_PATHS,
@@ -53,40 +55,58 @@ export function guardHooks(deps: GuardDeps) {
   }
 }
 
-const passwordSubject = (email: string): string =>
-  `password/${createHash('sha256').update(email.normalize('NFKC').trim().toLowerCase()).digest('hex')}`
 const codeSubject = (userId: string): string => `second_factor/${userId}`
+
+/**
+ * Under what a guess at a password is counted. Guesses from wherever this person never signed in share one count,
+ * however many addresses they come from; each address where they did has one of its own: so nobody's wrong passwords
+ * keep the person out where they usually are.
+ */
+const passwordSubject = (email: string, from: string): string =>
+  `password/${createHash('sha256').update(canonicalEmail(email)).digest('hex')}/${from}`
+const canonicalEmail = (email: string): string => email.normalize('NFKC').trim().toLowerCase()
+const ELSEWHERE = 'elsewhere'
+/** Who holds a cookie guesses under a count of its own: a stolen one must not end the owner's way in either. */
+const SIGNED_IN = 'signed_in'
 
 /**
  * Whose password the request would tell, where it holds one: at sign-in the address it names; afterwards the one
  * signed in, since a stolen cookie could try passwords there without end.
  */
-async function passwordGuessed(ctx: Context): Promise<string | null> {
+async function passwordGuessed({ pool }: GuardDeps, ctx: Context): Promise<string | null> {
   const { email, password, currentPassword } = ctx.body ?? {}
   if (ctx.path === '/sign-up/email') return null
-  if (ctx.path === '/sign-in/email') return typeof email === 'string' ? passwordSubject(email) : null
+  if (ctx.path === '/sign-in/email') {
+    if (typeof email !== 'string') return null
+    const place = clientBlockOf(ctx.headers ?? new Headers())
+    const isKnown = await isKnownPlace(pool, { email: canonicalEmail(email), place })
+    return passwordSubject(email, isKnown ? place : ELSEWHERE)
+  }
   if (password === undefined && currentPassword === undefined) return null
-  if (ctx.path === '/sign-up/email') return null
   const session = await getSessionFromCtx(ctx)
   if (session === null) throw nobody()
-  return passwordSubject(session.user.email)
+  return passwordSubject(session.user.email, SIGNED_IN)
 }
 
-async function countPasswordGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
-  const subject = await passwordGuessed(ctx)
+/** Whoever chose a new password by the letter is let in with it, whatever others tried meanwhile. */
+export const forgetGuessesElsewhere = (pool: Pool, email: string): Promise<void> =>
+  forgetGuesses(pool, passwordSubject(email, ELSEWHERE))
+
+async function countPasswordGuess(deps: GuardDeps, ctx: Context): Promise<void> {
+  const subject = await passwordGuessed(deps, ctx)
   if (subject === null) return
-  const isCounted = await takeGuess(pool, {
+  const isCounted = await takeGuess(deps.pool, {
     subject,
     max: PASSWORD_GUESSES_MAX,
     windowSeconds: GUESS_WINDOW_SECONDS,
-    now: clock(),
+    now: deps.clock(),
   })
   if (!isCounted) throw tooManyGuesses()
 }
 
-async function forgetPasswordGuesses({ pool }: GuardDeps, ctx: Context): Promise<void> {
-  const subject = await passwordGuessed(ctx)
-  if (subject !== null) await forgetGuesses(pool, subject)
+async function forgetPasswordGuesses(deps: GuardDeps, ctx: Context): Promise<void> {
+  const subject = await passwordGuessed(deps, ctx)
+  if (subject !== null) await forgetGuesses(deps.pool, subject)
 }
 
 async function countCodeGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {

@@ -7,12 +7,12 @@ import { defaultAc, defaultRoles } from 'better-auth/plugins/organization/access
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { isNewPlace } from '../db/queries/notices.ts'
-import { findFirstMerchant, findMemberRole, findPersonToTell } from '../db/queries/people.ts'
-import { CLIENT_ADDRESS_HEADER } from '../http/client-address.ts'
+import { findFirstMerchant, findMemberRole, findPersonToTell, noteKnownPlace } from '../db/queries/people.ts'
+import { blockOf, CLIENT_ADDRESS_HEADER, UNKNOWN_BLOCK } from '../http/client-address.ts'
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
 import { signInLetter } from '../notices/letters.ts'
-import { guardHooks } from './guard.ts'
+import { forgetGuessesElsewhere, guardHooks } from './guard.ts'
 import { hashPassword } from './hash-password.ts'
 import { invitationMail, resetMail, verificationMail } from './letters.ts'
 import { AUTH_PREFIX } from './paths.ts'
@@ -36,6 +36,8 @@ const INVITATION_SECONDS = 7 * 24 * 3_600
 const PASSWORD_LENGTH_MIN = 10
 const PASSWORD_LENGTH_MAX = 128
 const MEMBERS_MAX = 100
+/** Where nobody signed in for this long, is a strange place again. */
+const PLACE_KEEP_DAYS = 180
 
 export type PeopleDeps = {
   readonly pool: Pool
@@ -94,6 +96,7 @@ export function openPeople(deps: PeopleDeps) {
         verify: ({ hash: stored, password }) => verify(stored, password),
       },
       sendResetPassword: ({ user, token }) => mail.send(resetMail(baseUrl, user, token)),
+      onPasswordReset: ({ user }) => forgetGuessesElsewhere(pool, user.email),
     },
     emailVerification: {
       sendOnSignUp: true,
@@ -130,7 +133,10 @@ export function openPeople(deps: PeopleDeps) {
               data: { ...session, activeOrganizationId: await findFirstMerchant(pool, session.userId) },
             }
           },
-          after: (session) => tellNewPlace(deps, session),
+          after: async (session) => {
+            await notePlace(deps, session)
+            await tellNewPlace(deps, session)
+          },
         },
       },
     },
@@ -166,6 +172,17 @@ export function openPeople(deps: PeopleDeps) {
       }),
     ],
   })
+}
+
+/** Where a person has signed in, others' wrong passwords do not count against them. */
+async function notePlace(
+  { pool, clock }: PeopleDeps,
+  { userId, ipAddress }: { userId: string; ipAddress?: string | null | undefined },
+): Promise<void> {
+  const place = blockOf(ipAddress ?? '')
+  if (place !== UNKNOWN_BLOCK) {
+    await noteKnownPlace(pool, { userId, place, keepDays: PLACE_KEEP_DAYS, now: clock() })
+  }
 }
 
 /** A letter to the person about a sign-in from a browser and address that none before it had. */

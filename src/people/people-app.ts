@@ -1,8 +1,9 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { DatabaseError } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
+import { isDatabaseAway } from '../db/database-away.ts'
 import type { Pool } from '../db/pool.ts'
 import { openShop } from '../flows/open-shop.ts'
 import type { Log } from '../log.ts'
@@ -13,6 +14,7 @@ import { SERVED_REQUESTS } from './request-shapes.ts'
 import { withTeamAudit } from './team-audit.ts'
 
 const BODY_BYTES_MAX = 16 * 1_024
+const RETRY_AFTER_SECONDS = '1'
 const NO_STORE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
 /**
@@ -38,7 +40,7 @@ export function createPeopleApp(options: {
     return next()
   })
   app.post(`${AUTH_PREFIX}/open-shop`, async (c) => {
-    const signIn = await findSignIn(people, c.req.raw.headers)
+    const signIn = await findSignIn(people, options.pool, c.req.raw.headers)
     if (signIn === null) return c.json(problem('SIGN_IN'), 401, NO_STORE)
     const input = shopShape.safeParse(await c.req.json().catch(() => null))
     if (!input.success) return c.json(problem('NAME_INVALID'), 400, NO_STORE)
@@ -52,26 +54,53 @@ export function createPeopleApp(options: {
     if (shape === undefined) return c.json(problem('NOT_FOUND'), 404, NO_STORE)
     const given = shape.safeParse(c.req.method === 'GET' ? c.req.query() : await readJson(c.req.raw))
     if (!given.success) return c.json(problem('REQUEST_INVALID'), 400, NO_STORE)
-    try {
-      const ask = () => people.handler(requestOf(c.req.raw, baseUrl + c.req.path, given.data))
-      const response = await withTeamAudit(
-        options,
-        { path, body: given.data, headers: c.req.raw.headers },
-        ask,
-      )
-      for (const [name, value] of Object.entries(NO_STORE)) response.headers.set(name, value)
-      return response
-    } catch (error) {
-      // Of two that do the same at once, or undo each other, the database lets one.
-      if (error instanceof DatabaseError && CONFLICTS.has(error.code ?? '')) {
-        return c.json(problem('CONFLICT'), 409, NO_STORE)
-      }
-      options.log.error({ err: error, path }, 'a request of the sign-in failed')
-      return c.json(problem('FAILED'), 500, NO_STORE)
-    }
+    const { headers } = c.req.raw
+    const ask = () => people.handler(requestOf(c.req.raw, baseUrl + c.req.path, given.data))
+    const response = await withTeamAudit(options, { path, body: given.data, headers }, ask)
+    if (await isMistaken(options, response, headers)) return unavailable(c)
+    for (const [name, value] of Object.entries(NO_STORE)) response.headers.set(name, value)
+    return response
   })
   app.all('*', (c) => c.json(problem('NOT_FOUND'), 404, NO_STORE))
+  app.onError((error, c) => {
+    // Of two that do the same at once, or undo each other, the database lets one.
+    if (error instanceof DatabaseError && CONFLICTS.has(error.code ?? '')) {
+      return c.json(problem('CONFLICT'), 409, NO_STORE)
+    }
+    const { path } = c.req
+    if (isDatabaseAway(error)) {
+      options.log.warn({ err: error, path }, 'the database could not serve a request of the sign-in')
+      return unavailable(c)
+    }
+    options.log.error({ err: error, path }, 'a request of the sign-in failed')
+    return c.json(problem('FAILED'), 500, NO_STORE)
+  })
   return app
+}
+
+const unavailable = (c: Context): Response =>
+  c.json(problem('UNAVAILABLE'), 503, { ...NO_STORE, 'retry-after': RETRY_AFTER_SECONDS })
+
+/**
+ * Whether the library took somebody for nobody, as it does while the database is away. Throws what the database
+ * says where it still is.
+ */
+async function isMistaken(
+  { people, pool }: { people: People; pool: Pool },
+  response: Response,
+  headers: Headers,
+): Promise<boolean> {
+  const saysNobody = response.status >= 500 || (response.status === 401 && NOBODY.has(await codeOf(response)))
+  if (!saysNobody || !headers.has('cookie')) return false
+  return (await findSignIn(people, pool, headers)) !== null
+}
+
+/** The codes by which an endpoint that wants a sign-in says that there is none. */
+const NOBODY = new Set(['UNAUTHORIZED', 'SIGN_IN'])
+
+async function codeOf(response: Response): Promise<string> {
+  const text = await response.clone().text()
+  return /"code":"([A-Z_]+)"/.exec(text)?.[1] ?? 'UNAUTHORIZED'
 }
 
 /** unique_violation and check_violation. */
@@ -121,6 +150,7 @@ const MESSAGES = {
   NOT_FOUND: 'There is nothing here.',
   REQUEST_INVALID: 'Something in this request is missing, too long or not known here.',
   CONFLICT: 'Somebody changed this at the same moment. Look again, then repeat it.',
+  UNAVAILABLE: 'Paylink cannot answer just now. Try again in a moment.',
   FAILED: 'Something went wrong here. Try again; if it stays, look into the log.',
   JSON_ONLY: 'Send JSON.',
   CROSS_ORIGIN: 'This works from the dashboard itself only.',

@@ -25,7 +25,7 @@ export async function withTeamAudit(
   ask: () => Promise<Response>,
 ): Promise<Response> {
   if (!ACTIONS.has(asked.path)) return ask()
-  const signIn = await findSignIn(deps.people, asked.headers)
+  const signIn = await findSignIn(deps.people, deps.pool, asked.headers)
   const act = signIn === null ? null : await teamAct(deps.pool, asked, signIn)
   if (signIn === null || act === null) return ask()
   const tenant = { merchantId: act.merchantId, livemode: true }

@@ -30,6 +30,6 @@ export function openPeopleRole(deps: {
       owns: (path) => path.startsWith(`${AUTH_PREFIX}/`),
       fetch: (request) => app.fetch(request),
     },
-    findSignIn: (headers) => findSignIn(people, headers),
+    findSignIn: (headers) => findSignIn(people, pool, headers),
   }
 }

@@ -1,9 +1,12 @@
 import { mkdir } from 'node:fs/promises'
 import { AxeBuilder } from '@axe-core/playwright'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../support/app.ts'
 import { type Dashboard, signIn, startDashboard, type Visitor } from '../support/dashboard.ts'
+import { DIALOGS } from '../support/dashboard-dialogs.ts'
 import { overflow } from '../support/page-checks.ts'
+import { randomLitecoinAddress } from '../support/resources.ts'
 
 const SCREENSHOTS = new URL('../../test-output/screenshots/dashboard/', import.meta.url).pathname
 const PAID_MS_MAX = 30_000
@@ -20,7 +23,7 @@ const SHOWN_LAYOUTS = process.env.LONG === '1' ? LAYOUTS : LAYOUTS.slice(0, 2)
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 let dashboard: Dashboard
-const ids = { paid: '', short: '', link: '', endpoint: '', event: '' }
+const ids = { paid: '', short: '', open: '', link: '', endpoint: '', event: '', payout: '' }
 beforeAll(async () => {
   await mkdir(SCREENSHOTS, { recursive: true })
   dashboard = await startDashboard({ WEBHOOK_ALLOW_PRIVATE: '1' })
@@ -63,6 +66,13 @@ async function fillShop(): Promise<void> {
     PAID_MS_MAX,
     async () => (await statusOf(ids.paid)) === 'paid' && (await statusOf(ids.short)) === 'partially_paid',
   )
+  ids.open = (await invoice('order-1005')).id
+  const destination = await make('/payout-destinations', {
+    asset: 'LTC',
+    address: randomLitecoinAddress('regtest'),
+    name: 'Treasury',
+  })
+  ids.payout = (await make('/payouts', { destination_id: destination.id, amount: '0.1' })).id
   ids.event = (await make(`/events?resource_id=${ids.paid}`)).data[0]?.id ?? ''
 }
 
@@ -86,6 +96,11 @@ const INSIDE: { readonly [name: string]: () => string } = {
   links: () => '/links',
   link: () => `/links/${ids.link}`,
   balances: () => '/balances',
+  payouts: () => '/payouts',
+  'payouts-none': () => '/payouts?status=failed',
+  payout: () => `/payouts/${ids.payout}`,
+  destinations: () => '/payouts/destinations',
+  'destinations-live': () => '/payouts/destinations?mode=live',
   keys: () => '/developers/keys',
   webhooks: () => '/developers/webhooks',
   webhook: () => `/developers/webhooks/${ids.endpoint}`,
@@ -100,6 +115,38 @@ const INSIDE: { readonly [name: string]: () => string } = {
   security: () => '/settings/security',
   audit: () => '/settings/audit',
 }
+
+async function axeFaults(axe: AxeBuilder): Promise<string[]> {
+  const { violations } = await axe.withTags(AXE_TAGS).analyze()
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+  )
+}
+
+/** What has focus after each press of Tab, until it comes round; anything outside of the window is named. */
+async function walkByTab(page: Page): Promise<{ reached: number; outside: string[] }> {
+  const reached = new Set<string>()
+  const outside: string[] = []
+  const count = await page.locator('dialog').last().locator(FOCUSABLE).count()
+  for (let press = 0; press < count + 2; press++) {
+    await page.keyboard.press('Tab')
+    const [place, name] = await page.evaluate(() => {
+      const { activeElement } = document
+      const dialogs = [...document.querySelectorAll('dialog')]
+      const at = activeElement === null ? -1 : [...document.querySelectorAll('*')].indexOf(activeElement)
+      // From the last one the browser goes round by its own address bar.
+      if (activeElement === document.body) return ['browser', '']
+      return [dialogs.at(-1)?.contains(activeElement) ? 'dialog' : 'page', String(at)]
+    })
+    if (place === 'dialog') reached.add(name ?? '')
+    if (place === 'page') outside.push(name ?? '')
+  }
+  return { reached: reached.size, outside }
+}
+
+/** Of radio buttons of one name Tab stops at one. */
+const FOCUSABLE =
+  'a[href], button:not([disabled]), input:not([type=radio]), input[type=radio]:checked, select, summary, [tabindex="0"]'
 
 describe.each(SHOWN_LAYOUTS)('in $name', (layout) => {
   let visitor: Visitor
@@ -116,10 +163,7 @@ describe.each(SHOWN_LAYOUTS)('in $name', (layout) => {
     await page.screenshot({ path: `${SCREENSHOTS}${name}-${layout.name}.png`, fullPage: true })
     expect(await page.locator('h1').count()).toBe(1)
     expect(await overflow(page)).toBe(0)
-    const { violations } = await new AxeBuilder({ page }).withTags(AXE_TAGS).analyze()
-    expect(
-      violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`),
-    ).toEqual([])
+    expect(await axeFaults(new AxeBuilder({ page }))).toEqual([])
     // A browser logs an answer that is no success; the page of what does not exist asks for one.
     expect(complaints.filter((line) => !(name === 'invoice-unknown' && /404/.test(line)))).toEqual([])
   }
@@ -131,4 +175,35 @@ describe.each(SHOWN_LAYOUTS)('in $name', (layout) => {
   test.each(Object.keys(INSIDE))('the page %s is whole, clean and accessible', async (name) => {
     await check(name, INSIDE[name]?.() ?? '')
   })
+
+  const shown = layout.name === 'dark-360' || process.env.LONG === '1' ? Object.entries(DIALOGS) : []
+  const dialogs = shown.filter(([, { widthMax = layout.width }]) => layout.width <= widthMax)
+  test.each(dialogs)(
+    'the window %s is accessible, keeps the keyboard inside, and gives focus back',
+    async (name, { path, before, trigger, title, advance, returnsTo }) => {
+      const { page } = visitor
+      await visitor.open(path(ids))
+      await before?.(page)
+      const button = page.getByRole('button', { name: trigger, exact: true }).first()
+      await button.focus()
+      await page.keyboard.press('Enter')
+      await advance?.(page, dashboard.owner.password)
+      const dialog = page.getByRole('dialog', { name: title }).last()
+      await dialog.getByRole('heading', { name: title }).waitFor()
+      await dialog.locator('.bone').first().waitFor({ state: 'detached' })
+      await page.screenshot({ path: `${SCREENSHOTS}dialog-${name}-${layout.name}.png` })
+      expect(await overflow(page)).toBe(0)
+      expect(await dialog.evaluate((element) => element.contains(document.activeElement))).toBe(true)
+      expect(await axeFaults(new AxeBuilder({ page }).include('dialog'))).toEqual([])
+      const { reached, outside } = await walkByTab(page)
+      expect(outside).toEqual([])
+      // A window that is longer than the screen can be reached itself, to scroll it.
+      expect(reached).toBeGreaterThanOrEqual(await dialog.locator(FOCUSABLE).count())
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      const again =
+        returnsTo === undefined ? button : page.getByRole('button', { name: returnsTo, exact: true })
+      expect(await again.evaluate((element) => element === document.activeElement)).toBe(true)
+    },
+  )
 })

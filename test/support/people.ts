@@ -1,4 +1,5 @@
 import { createOTP } from '@better-auth/utils/otp'
+import type { Pool } from '../../src/db/pool.ts'
 import { createApiApp } from '../../src/http/app.ts'
 import { CLIENT_ADDRESS_HEADER } from '../../src/http/client-address.ts'
 import type { Letter } from '../../src/mail/mail.ts'
@@ -36,8 +37,8 @@ export type TestPeople = {
 }
 
 /** Sign-in and the API together on one database, as one server serves them. */
-export async function createTestPeople(): Promise<TestPeople> {
-  const api = await createTestApi()
+export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<TestPeople> {
+  const api = await createTestApi(changes)
   const letters: Letter[] = []
   const { pool, log } = api.deps
   const clock = () => new Date()
@@ -50,7 +51,7 @@ export async function createTestPeople(): Promise<TestPeople> {
     mail: { send: async (letter) => void letters.push(letter) },
   })
   const auth = createPeopleApp({ people, pool, clock, log, baseUrl: BASE_URL })
-  const app = createApiApp({ ...api.deps, clock, findSignIn: (headers) => findSignIn(people, headers) })
+  const app = createApiApp({ ...api.deps, clock, findSignIn: (headers) => findSignIn(people, pool, headers) })
   const fetch = (request: Request) =>
     new URL(request.url).pathname.startsWith('/api/auth/') ? auth.fetch(request) : app.fetch(request)
   let browsers = 0

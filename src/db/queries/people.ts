@@ -120,6 +120,29 @@ export async function forgetGuesses(db: Queryable, subject: string): Promise<voi
   await db.query(`delete from secret_guess where subject = $1`, [subject])
 }
 
+/** Whether a person with this address, in lower case, signed in from there before. By primary keys. */
+export async function isKnownPlace(db: Queryable, input: { email: string; place: string }): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from person_place where place = $2 and user_id = (select id from person where email = $1)`,
+    [input.email, input.place],
+  )
+  return rowCount === 1
+}
+
+/** Notes from where a person signed in, and forgets where they did not for `keepDays`. By primary key. */
+export async function noteKnownPlace(
+  db: Queryable,
+  input: { userId: string; place: string; keepDays: number; now: Date },
+): Promise<void> {
+  await db.query(
+    `with forgotten as (
+       delete from person_place where user_id = $1 and seen_at < $4::timestamptz - make_interval(days => $3))
+     insert into person_place (user_id, place, seen_at) values ($1, $2, $4)
+     on conflict (user_id, place) do update set seen_at = excluded.seen_at`,
+    [input.userId, input.place, input.keepDays, input.now],
+  )
+}
+
 /**
  * Notes that a code was presented; false where it was before. Codes are forgotten after `keepSeconds`, which
  * is longer than any code is valid.

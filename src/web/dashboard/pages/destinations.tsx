@@ -81,7 +81,7 @@ const columnsOf = ({
   onLook: (destination: PayoutDestination) => void
   onRemove: ((destination: PayoutDestination) => void) | null
 }): readonly Column<PayoutDestination>[] => [
-  { title: 'Name', cell: ({ name }) => <strong className="break">{name}</strong> },
+  { title: 'Name', cell: ({ name }) => <strong className="name">{name}</strong> },
   { title: 'Coin', wide: true, cell: ({ asset }) => COINS[asset].name },
   { title: 'Address', wide: true, cell: ({ address }) => <code className="break">{address}</code> },
   {

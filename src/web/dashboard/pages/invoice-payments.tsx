@@ -11,7 +11,9 @@ export function Payments({ invoice }: { invoice: Invoice }) {
   return (
     <Card title="Payments">
       {payments.length === 0 ? (
-        <p className="quiet">Nothing has come yet to {address}.</p>
+        <p className="quiet">
+          Nothing has come yet to <code className="break">{address}</code>.
+        </p>
       ) : (
         <ul className="payments">
           {payments.map((payment) => (

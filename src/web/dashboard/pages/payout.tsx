@@ -36,9 +36,8 @@ function Shown({ payout }: { payout: Payout }) {
   const mode = useMode()
   const events = useQuery(eventsOf(mode, { resource_id: payout.id, limit: '20' }))
   const destinations = useQuery(destinationsOf(mode))
-  const { id, asset, amount, network_fee, net_amount, status, txid, failure_code } = payout
+  const { id, asset, amount, status, txid, failure_code } = payout
   const destination = destinations.data?.data.find((one) => one.id === payout.destination_id)
-  const isEstimate = status === 'requested' || status === 'approved'
   return (
     <Page
       title={`${coins(amount, asset)}${destination === undefined ? '' : ` to ${destination.name}`}`}
@@ -56,18 +55,7 @@ function Shown({ payout }: { payout: Payout }) {
             </Note>
           )}
           <PayoutDecision payout={payout} destination={destination} />
-          <Card title="Amount">
-            <Facts
-              facts={[
-                ['Left your balance', coins(amount, asset)],
-                [isEstimate ? 'The network takes about' : 'The network took', coins(network_fee, asset)],
-                [
-                  isEstimate ? 'Arrives, about' : 'Arrives',
-                  <strong key="net">{coins(net_amount, asset)}</strong>,
-                ],
-              ]}
-            />
-          </Card>
+          {status === 'requested' ? null : <Amount payout={payout} />}
           <Where payout={payout} destination={destination} />
           {txid === null ? null : (
             <Card title="Transaction">
@@ -88,6 +76,22 @@ function Shown({ payout }: { payout: Payout }) {
         </div>
       </div>
     </Page>
+  )
+}
+
+function Amount({ payout }: { payout: Payout }) {
+  const { status, asset, amount, network_fee, net_amount } = payout
+  const isEstimate = status === 'approved'
+  return (
+    <Card title="Amount">
+      <Facts
+        facts={[
+          ['Left your balance', coins(amount, asset)],
+          [isEstimate ? 'The network takes about' : 'The network took', coins(network_fee, asset)],
+          [isEstimate ? 'Arrives, about' : 'Arrives', <strong key="net">{coins(net_amount, asset)}</strong>],
+        ]}
+      />
+    </Card>
   )
 }
 

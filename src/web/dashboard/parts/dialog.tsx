@@ -1,5 +1,8 @@
-import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { type ReactNode, useEffect, useId, useLayoutEffect, useRef } from 'react'
 import { Icon } from './icons.tsx'
+
+/** Where typing begins; a window without fields begins at its button to close it. */
+const FIRST_FIELD = '.dialog-body :is(input, select, textarea)'
 
 /**
  * A window over the page: the browser's own modal dialog, which keeps focus inside, makes the rest inert, ends with
@@ -17,12 +20,20 @@ export function Dialog({
   kind?: 'window' | 'drawer'
 }) {
   const ref = useRef<HTMLDialogElement>(null)
+  const heading = useRef<HTMLHeadingElement>(null)
   const titleId = useId()
-  useEffect(() => {
+  // Before the page is changed back: a dialog that left it gives focus back to nobody.
+  useLayoutEffect(() => {
     const dialog = ref.current
     dialog?.showModal()
+    dialog?.querySelector<HTMLElement>(FIRST_FIELD)?.focus()
     return () => dialog?.close()
   }, [])
+  // A next step took away what had focus.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the title tells that there is another step.
+  useEffect(() => {
+    if (ref.current?.contains(document.activeElement) === false) heading.current?.focus()
+  }, [title])
   return (
     <dialog
       ref={ref}
@@ -34,7 +45,9 @@ export function Dialog({
       }}
     >
       <header className="dialog-head">
-        <h2 id={titleId}>{title}</h2>
+        <h2 id={titleId} ref={heading} tabIndex={-1}>
+          {title}
+        </h2>
         <button type="button" className="button quiet square" aria-label="Close" onClick={onClose}>
           <Icon name="close" />
         </button>

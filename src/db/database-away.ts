@@ -1,0 +1,29 @@
+/**
+ * PostgreSQL's and the network's codes for "not now": the connection is refused or lost, the server stops, has no
+ * connection left, or ended the statement to resolve a deadlock or a timeout. Repeating the request is right.
+ */
+const TRANSIENT_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ETIMEDOUT',
+  'EPIPE',
+  '08000',
+  '08003',
+  '08006',
+  '40001',
+  '40P01',
+  '53300',
+  '55P03',
+  '57014',
+  '57P01',
+  '57P02',
+  '57P03',
+])
+/** Messages of `pg` for conditions that it gives no code. */
+const TRANSIENT_MESSAGES = ['timeout exceeded when trying to connect', 'Connection terminated']
+
+/** Whether an error says that the database cannot be asked now, and soon may be; not that a statement is wrong. */
+export function isDatabaseAway(error: Error): boolean {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return TRANSIENT_CODES.has(code) || TRANSIENT_MESSAGES.some((message) => error.message.startsWith(message))
+}
