@@ -147,6 +147,7 @@ describe('calls', () => {
       client.payouts.reject(`po_${UNKNOWN}`),
       client.payoutDestinations.create({ asset: 'LTC', address: 'nowhere', name: 'Nowhere' }),
       client.payoutDestinations.list().page(),
+      client.payoutDestinations.quote(`dst_${UNKNOWN}`, { amount: '1' }),
       client.payoutDestinations.remove(`dst_${UNKNOWN}`),
       client.market.assets().page(),
       client.market.rates().page(),

@@ -384,6 +384,23 @@ export type PayoutDestination = {
   readonly created_at: string
 }
 
+export type PayoutQuote = {
+  readonly object: 'payout_quote'
+  readonly livemode: boolean
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  /** What would leave the available balance. */
+  readonly amount: string
+  /** Taken from the amount: an estimate of this moment. */
+  readonly network_fee: string
+  /** What the fee may become at most. */
+  readonly network_fee_max: string
+  /** What would reach the destination. */
+  readonly net_amount: string
+  readonly destination_id: string
+  /** The whole address. */
+  readonly destination: string
+}
+
 export type QueueEvent = {
   /** A verified, enabled endpoint of the same mode. */
   readonly endpoint_id: string
@@ -906,6 +923,17 @@ export type Operations = {
     readonly query: undefined
     readonly body: QueueEvent
     readonly answer: QueuedDelivery
+    readonly item: undefined
+  }
+  /** See what a payout would come to */
+  readonly quotePayout: {
+    readonly id: string
+    readonly query: {
+      /** What would leave your balance, in coins. Absent: all that is available. */
+      readonly amount?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: PayoutQuote
     readonly item: undefined
   }
   /** Send the events that await recovery to an endpoint */

@@ -172,6 +172,9 @@ const payoutDestinations = (api: Api) => ({
     api.call('createPayoutDestination', { body }, options),
   list: (query?: Query<'listPayoutDestinations'>, options?: RequestOptions) =>
     api.list('listPayoutDestinations', { query: query ?? {} }, options),
+  /** What a payout to it would come to; without an amount, of all that is available. */
+  quote: (id: string, query?: Query<'quotePayout'>, options?: RequestOptions) =>
+    api.call('quotePayout', { id, query: query ?? {} }, options),
   remove: (id: string, options?: RequestOptions) => api.call('deletePayoutDestination', { id }, options),
 })
 

@@ -35,6 +35,7 @@ export const OPERATIONS = {
   listWebhookEndpoints: ['GET', '/webhook-endpoints', false],
   payTestInvoice: ['POST', '/test/invoices/:id/pay', false],
   queueEvent: ['POST', '/events/:id/queue', true],
+  quotePayout: ['GET', '/payout-destinations/:id/quote', false],
   recoverEvents: ['POST', '/events/recover', true],
   rejectPayout: ['POST', '/payouts/:id/reject', false],
   resolveInvoice: ['POST', '/invoices/:id/resolve', false],
