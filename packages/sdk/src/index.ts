@@ -22,6 +22,7 @@ export type {
   PaymentLink,
   Payout,
   PayoutDestination,
+  PayoutQuote,
   PayTestInvoice,
   QueuedDelivery,
   QueueEvent,
