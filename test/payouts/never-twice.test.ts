@@ -8,9 +8,11 @@ import { PayoutWorld } from '../support/payout-world.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
 
-const RUNS = Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? 1_000 : 100))
+const RUNS = Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? 1_000 : 40))
 const FIRST_SEED = Number(process.env.PAYOUT_SEED ?? 20_261_121)
 const STEPS_MAX = 14
+/** A look of a courier at two payouts makes about so many calls. */
+const CALLS_MAX = 8
 const LTC = 100_000_000n
 
 let money: Awaited<ReturnType<typeof startSandboxMoney>>
@@ -49,21 +51,26 @@ const signerTurn = (random: Random) => {
   )
 }
 
-/** A look of a courier whose calls may die before or after they did what they do, or be answered wrongly. */
+/** A look of a courier that may die before or after any of its calls, or be answered wrongly. */
 function courierTurn(random: Random): Promise<void> {
   const fault = random.pick(['none', 'none', 'before', 'after', 'unknown', 'not found'] as const)
-  const dies = (calls: number) => calls === random.below(3)
+  const fatalCall = 1 + random.below(CALLS_MAX)
   let calls = 0
+  const call = async <Result>(name: string, ask: () => Promise<Result>): Promise<Result> => {
+    calls += 1
+    const isFatal = calls === fatalCall
+    if (fault === 'before' && isFatal) throw new Crash(`before ${name}`)
+    const answer = await ask()
+    if (fault === 'after' && isFatal) throw new Crash(`after ${name}`)
+    return answer
+  }
   const wrap = (chain: PayoutChain): PayoutChain => ({
-    feeRate: () => chain.feeRate(),
-    tipHeight: () => chain.tipHeight(),
-    isUnspent: (txid, index) => chain.isUnspent(txid, index),
-    find: (sought) => chain.find(sought),
+    feeRate: () => call('the fee', () => chain.feeRate()),
+    tipHeight: () => call('the height', () => chain.tipHeight()),
+    isUnspent: (txid, index) => call('a coin', () => chain.isUnspent(txid, index)),
+    find: (sought) => call('a search', () => chain.find(sought)),
     broadcast: async (raw) => {
-      calls += 1
-      if (fault === 'before' && dies(calls)) throw new Crash('before it was sent')
-      const verdict = await chain.broadcast(raw)
-      if (fault === 'after' && dies(calls)) throw new Crash('after it was sent')
+      const verdict = await call('a broadcast', () => chain.broadcast(raw))
       // A node that took it and says that it did not.
       if (fault === 'unknown') return { kind: 'refused', reason: 'txn-mempool-conflict' }
       return fault === 'not found' ? { kind: 'lacks_inputs' } : verdict
