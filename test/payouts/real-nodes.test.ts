@@ -1,11 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { formatCoinAmount } from '../../src/core/money.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
 import type { PayoutChain } from '../../src/watcher/utxo-carriage.ts'
-import { startNode, type TestNode } from '../support/litecoind.ts'
+import { startNode, type TestNode, until } from '../support/litecoind.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
+import { seededRandom } from '../support/random.ts'
 
 const COIN = 100_000_000n
 const MANY = 500
+const KILLS = process.env.LONG === '1' ? 60 : 3
+/** A turn of both takes about so long. */
+const KILLED_WITHIN_MS = 400
+const SEED = 20_261_121
 /** The promise is three seconds; a machine that runs other tests beside gets five times that. */
 const SIGNED_MS_MAX = 15_000
 
@@ -129,6 +136,41 @@ describe.each(['bitcoin', 'litecoin'] as const)('on a real node of %s', (chain) 
     expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
     expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
   })
+
+  test(
+    `${KILLS} kills of the process that signs and sends, at any moment: each payout is one transaction on the chain, and ledger, coins and chain agree`,
+    async () => {
+      const random = seededRandom(SEED)
+      const coins = Array.from({ length: KILLS + 1 }, () => COIN / 2n)
+      const tenant = await world.openShop(coins)
+      const height = Number(await world.rpc.callRaw('getblockcount', []))
+      const payouts: Payout[] = []
+      for (let kill = 0; kill < KILLS; kill++) {
+        payouts.push(await world.payout(tenant, '0.3'))
+        const killed = await world.startProcess()
+        await sleep(random.below(KILLED_WITHIN_MS))
+        await killed.kill()
+        if (random.chance(0.5)) await node.mine(1)
+      }
+      const last = await world.startProcess()
+      const isDone = async () => {
+        await node.mine(1)
+        const now = await Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
+        return now.every(({ status }) => status === 'confirmed')
+      }
+      await until(isDone, { what: 'every payout is confirmed', timeoutMs: 60_000 })
+      await last.kill()
+      for (const { id, destination, amount } of payouts) {
+        const { networkFee } = await world.load(tenant, id)
+        expect(await world.paidTo(destination, height)).toEqual([amount - networkFee])
+        expect(await world.eventsOf(id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
+      }
+      const { available, reserved } = await world.balances(tenant)
+      expect(reserved).toBe(0n)
+      expect(await world.coinsOnChain(tenant)).toBe(available)
+    },
+    60_000 + KILLS * 10_000,
+  )
 
   test(`${MANY} coins are built and signed in one transaction in time, and the node takes it`, async () => {
     const tenant = await world.openShop([])

@@ -24,6 +24,8 @@ type Accounts = Awaited<ReturnType<typeof openAccountsOf>>
 export type PayoutParts = {
   readonly database: TestDatabase
   readonly folder: string
+  /** Of the signer. */
+  readonly seed: Buffer
   readonly accounts: Accounts
 }
 
@@ -31,6 +33,7 @@ export type PayoutParts = {
 export class PayoutSteps {
   readonly database: TestDatabase
   readonly folder: string
+  readonly seed: Buffer
   readonly accounts: Accounts
   readonly logged: string[] = []
   /** The time that signer and courier go by. */
@@ -39,6 +42,7 @@ export class PayoutSteps {
   constructor(parts: PayoutParts) {
     this.database = parts.database
     this.folder = parts.folder
+    this.seed = parts.seed
     this.accounts = parts.accounts
   }
 
@@ -46,14 +50,15 @@ export class PayoutSteps {
   static async openParts(): Promise<PayoutParts> {
     const database = await createTestDatabase()
     const folder = await mkdtemp(join(tmpdir(), 'paylink-payouts-'))
-    const accounts = await openAccountsOf(wordsOf(randomBytes(32)))
+    const seed = randomBytes(32)
+    const accounts = await openAccountsOf(wordsOf(seed))
     for (const { keyspace, path, xpub } of accounts.derived) {
       await database.owner.query(
         'insert into account_key (keyspace, xpub, path, created_at) values ($1, $2, $3, now())',
         [keyspace, xpub, path],
       )
     }
-    return { database, folder, accounts }
+    return { database, folder, seed, accounts }
   }
 
   async closeParts(): Promise<void> {

@@ -1,0 +1,47 @@
+/**
+ * A signer and a courier in a process of their own, out of the build that `npm test` makes first. The one argument is
+ * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex. Says so after each turn of
+ * both, and goes on until it is killed.
+ */
+const order = JSON.parse(process.argv[2])
+const load = (path) => import(new URL(`../../dist/${path}`, import.meta.url))
+const [derive, { PayoutJournal }, { signPayouts }, { openPool }, { createLogger }] = await Promise.all([
+  load('signer/derive.js'),
+  load('signer/payout-journal.js'),
+  load('signer/sign-payouts.js'),
+  load('db/pool.js'),
+  load('log.js'),
+])
+const [{ RpcClient }, { PayoutCarrier }, { UtxoCarriage }, { PayoutCourier }] = await Promise.all([
+  load('chain/utxo/rpc-client.js'),
+  load('chain/utxo/payout-carrier.js'),
+  load('watcher/utxo-carriage.js'),
+  load('watcher/follow-payouts.js'),
+])
+const poolOf = (connectionString) =>
+  openPool({ connectionString, applicationName: 'paylink-killed', max: 3, onError: () => {} })
+const clock = () => new Date(order.now)
+const log = createLogger('silent')
+const accounts = await derive.openAccountsOf(derive.wordsOf(Buffer.from(order.seed, 'hex')))
+const signer = {
+  pool: poolOf(order.signerUrl),
+  clock,
+  log,
+  folder: order.folder,
+  journal: await PayoutJournal.open(order.folder),
+  accounts: accounts.spenders,
+  told: new Set(),
+}
+const at = { network: order.network, pool: poolOf(order.watcherUrl), clock }
+const chain = new PayoutCarrier(new RpcClient(order.rpcUrl, 'the test'), false)
+const courier = new PayoutCourier({
+  ...at,
+  carriage: new UtxoCarriage({ ...at, asset: order.asset, chain }),
+  log,
+  notifier: { deliveriesWaiting: () => {} },
+})
+process.stdout.write('begins\n')
+for (;;) {
+  await signPayouts(signer)
+  await courier.pass()
+}
