@@ -32,6 +32,8 @@ export type Config = {
   readonly signerKeyFile: string | null
   /** File with the public keys by which the addresses that the signer signed are known: it writes it, and who serves them reads it. */
   readonly addressKeysFile: string
+  /** What the operator keeps of every payment that becomes available to a merchant, in basis points. */
+  readonly serviceFeeBps: number
   /** `smtp://user:password@host:port`; null: letters are written to the log. */
   readonly smtpUrl: string | null
   /** Where the role `sandbox` serves the sandbox chains of all; null: whatever asks them serves them on this machine. */
@@ -60,6 +62,8 @@ export class ConfigError extends Error {
 const RPC_URLS_MAX = 5
 const PORT_MAX = 65_535
 const RATE_LIMIT_MAX = 100_000
+/** A tenth of each payment: more is a slip of the pen. */
+const SERVICE_FEE_BPS_MAX = 1_000
 const MODES = ['live', 'test'] as const
 
 const port = z
@@ -72,6 +76,11 @@ const rateLimit = z
   .regex(/^[1-9][0-9]{0,5}$/)
   .transform(Number)
   .refine((value) => value <= RATE_LIMIT_MAX)
+const basisPoints = z
+  .string()
+  .regex(/^(0|[1-9][0-9]{0,4})$/)
+  .transform(Number)
+  .refine((value) => value <= SERVICE_FEE_BPS_MAX)
 const urlOf = (...protocols: string[]) =>
   z
     .string()
@@ -147,6 +156,7 @@ const VARIABLES = {
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
   ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
   SANDBOX_HOST: must('a host name such as sandbox', z.string().regex(/^[0-9A-Za-z.-]{1,253}$/)),
+  SERVICE_FEE_BPS: must(`basis points, a whole number from 0 to ${SERVICE_FEE_BPS_MAX}`, basisPoints),
   SMTP_URL: must('a URL such as smtps://user:password@mail.example.com', urlOf('smtp:', 'smtps:')),
 }
 type VariableName = keyof typeof VARIABLES
@@ -185,6 +195,7 @@ export function loadConfig(env: Environment): Config {
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
+    serviceFeeBps: read(env, 'SERVICE_FEE_BPS') ?? 0,
     smtpUrl: read(env, 'SMTP_URL') ?? null,
     sandboxHost: read(env, 'SANDBOX_HOST') ?? null,
     sandbox,

@@ -6,10 +6,14 @@ import { type ChainNode, isUtxoNode } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import {
+  type BlockWithTransfers,
+  type BookedCoin,
   type Finding,
   firstDepositAt,
-  listDepositPrograms,
+  listBlocksWithTransfers,
+  listBookedCoins,
   listTransfersInBlocks,
+  streamDepositPrograms,
   type TransferOnChain,
 } from '../db/queries/audit.ts'
 import type { NetworkState } from '../db/queries/network-state.ts'
@@ -22,8 +26,12 @@ export const BLOCKS_READ_MAX = 500
 /** What the database says of a network's chain, at the moment of the audit. */
 export type ChainRecord = {
   readonly state: NetworkState | null
-  readonly programs: readonly Buffer[]
+  readonly watched: ProgramSet
+  /** All that hold a transfer of ours. */
+  readonly blocks: readonly BlockWithTransfers[]
+  /** Of the newest blocks alone. */
   readonly transfers: readonly TransferOnChain[]
+  readonly coins: readonly BookedCoin[]
   /** When the first address was given out: nothing of ours is on chain before. */
   readonly since: Date | null
 }
@@ -34,11 +42,20 @@ export async function readChainRecord(
   node: ChainNode,
   state: NetworkState | null,
 ): Promise<ChainRecord> {
-  const keyspace = keyspaceOfNetwork(node.network)
+  const { network } = node
+  const keyspace = keyspaceOfNetwork(network)
+  const height = state?.height ?? 0
+  const watched = new ProgramSet()
+  const isUtxo = isUtxoNode(node)
+  if (isUtxo) for await (const programs of streamDepositPrograms(tx, keyspace)) watched.add(programs)
   return {
     state,
-    programs: await listDepositPrograms(tx, keyspace),
-    transfers: await listTransfersInBlocks(tx, node.network, state?.height ?? 0),
+    watched,
+    blocks: await listBlocksWithTransfers(tx, network, height),
+    transfers: isUtxo
+      ? await listTransfersInBlocks(tx, network, { from: height - BLOCKS_READ_MAX + 1, to: height })
+      : [],
+    coins: isUtxo ? await listBookedCoins(tx, network) : [],
     since: await firstDepositAt(tx, keyspace),
   }
 }
@@ -54,15 +71,13 @@ export type ChainAudit =
  * above the checkpoint are the watcher's to read and not ours to judge.
  */
 export async function auditChain(node: ChainNode, record: ChainRecord): Promise<ChainAudit> {
-  const { state, transfers } = record
+  const { state, transfers, watched } = record
   if (!isUtxoNode(node)) {
     return auditPlaces(node, record)
   }
   if (state === null || state.height === null || state.hash === null) {
     return { kind: 'not_checked', reason: 'the watcher has not read this network yet' }
   }
-  const watched = new ProgramSet()
-  watched.add(record.programs)
   const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
   const chain = provider.blocks
   try {
@@ -75,7 +90,7 @@ export async function auditChain(node: ChainNode, record: ChainRecord): Promise<
     const from = Math.max(1, state.height - BLOCKS_READ_MAX + 1)
     const newest = await readNewest(chain, { from, to: state.height, since: record.since })
     const findings = [
-      ...(await misplaced(chain, transfers)),
+      ...(await misplaced(chain, record.blocks)),
       ...unrecorded(node, transfers, newest.outputs),
       ...invented(transfers, newest),
     ]
@@ -89,7 +104,7 @@ export async function auditChain(node: ChainNode, record: ChainRecord): Promise<
 }
 
 /** Whether every transfer stands in a block of the node's chain. What else its blocks hold is the second reading's. */
-async function auditPlaces(node: ChainNode, { state, transfers }: ChainRecord): Promise<ChainAudit> {
+async function auditPlaces(node: ChainNode, { state, blocks }: ChainRecord): Promise<ChainAudit> {
   const provider = openProviderOf(
     node,
     { url: node.rpcUrl, zmqUrl: null, watched: watchedOf(node) },
@@ -105,7 +120,7 @@ async function auditPlaces(node: ChainNode, { state, transfers }: ChainRecord): 
         reason: 'the watcher and the node are not on the same block: run it again',
       }
     }
-    return { kind: 'checked', blocksRead: 0, findings: await misplaced(chain, transfers) }
+    return { kind: 'checked', blocksRead: 0, findings: await misplaced(chain, blocks) }
   } catch (error) {
     if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
     return { kind: 'not_checked', reason: error.message }
@@ -138,16 +153,17 @@ async function readNewest(
 
 async function misplaced(
   chain: Pick<BlockSource, 'hashAt'>,
-  recorded: readonly TransferOnChain[],
+  blocks: readonly BlockWithTransfers[],
 ): Promise<Finding[]> {
   const findings: Finding[] = []
-  const hashes = new Map<number, string>()
-  for (const transfer of recorded) {
-    const known = hashes.get(transfer.height) ?? (await chain.hashAt(transfer.height))
-    hashes.set(transfer.height, known)
-    if (known === transfer.hash) continue
-    const detail = `stands in block ${transfer.hash}, which is not on the node's chain`
-    findings.push({ merchantId: transfer.merchantId, subject: transfer.id, detail })
+  for (const { height, hash, transfers, merchantId, id } of blocks) {
+    if ((await chain.hashAt(height)) === hash) continue
+    const others = transfers === 1 ? '' : `, as ${transfers - 1} more do`
+    findings.push({
+      merchantId,
+      subject: id,
+      detail: `stands in block ${hash}${others}, which is not on the node's chain`,
+    })
   }
   return findings
 }

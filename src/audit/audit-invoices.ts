@@ -1,6 +1,11 @@
 import { bucketOf, deriveStatus, wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { type AuditedInvoiceRow, type Finding, listInvoicesForAudit } from '../db/queries/audit.ts'
+import {
+  type AuditedInvoiceRow,
+  countInvoices,
+  type Finding,
+  listInvoicesForAudit,
+} from '../db/queries/audit.ts'
 import { invoiceFromRow } from '../db/queries/invoices.ts'
 import { loadPaymentsOf } from '../db/queries/transfers.ts'
 import type { Tx } from '../db/transaction.ts'
@@ -8,12 +13,20 @@ import type { Tx } from '../db/transaction.ts'
 const PAGE = 500
 
 /** Every invoice by the core's own rules: what is stored is what the facts give. */
-export async function auditInvoices(tx: Tx, limit: number): Promise<Finding[]> {
+export async function auditInvoices(
+  tx: Tx,
+  limit: number,
+  onProgress: (share: number) => void = () => {},
+): Promise<Finding[]> {
   const findings: Finding[] = []
+  const total = await countInvoices(tx)
+  let seen = 0
   let after = { merchantId: '', id: '' }
   while (findings.length < limit) {
     const rows = await listInvoicesForAudit(tx, after, PAGE)
     for (const group of byTenant(rows)) findings.push(...(await auditGroup(tx, group)))
+    seen += rows.length
+    onProgress(total === 0 ? 1 : Math.min(1, seen / total))
     const last = rows.at(-1)
     if (last === undefined || rows.length < PAGE) break
     after = { merchantId: last.merchant_id, id: last.id }

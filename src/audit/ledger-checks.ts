@@ -94,6 +94,26 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
           or count(*) filter (where e.account = t.ledger_bucket and e.total = t.amount) <> 1 end`,
   },
   {
+    name: 'service_fee_is_as_agreed',
+    rule: 'the operator keeps of every available payment what its invoice says, and of nothing else',
+    sql: `select t.merchant_id, t.id as subject,
+        coalesce(f.total, 0) || ' is kept and ' || f.agreed || ' was agreed' as detail
+      from invoice i join transfer t on t.merchant_id = i.merchant_id and t.invoice_id = i.id
+      cross join lateral (
+        select sum(e.amount) as total,
+          case when t.ledger_bucket = 'available' then div(t.amount * i.service_fee_bps, 10000) else 0 end as agreed
+        from generate_series(1, t.ledger_postings) number
+        join ledger_entry e on e.merchant_id = t.merchant_id and e.account = 'fees' and e.asset = t.asset
+          and e.transfer_id = ${POSTING_PREFIX} || number || ':fee'
+      ) f
+      where i.service_fee_bps > 0 and coalesce(f.total, 0) <> f.agreed
+      union all
+      select l.merchant_id, l.id, 'is kept and nothing was agreed' from ledger_transfer l
+      where l.kind in ('service_fee', 'service_fee_return') and not exists (
+        select from invoice i where i.merchant_id = l.merchant_id and i.id = l.invoice_id and i.service_fee_bps > 0
+          and i.livemode = l.livemode)`,
+  },
+  {
     name: 'posting_has_its_transfer',
     rule: 'every posting of a deposit stands for a transfer',
     sql: `select l.merchant_id, l.id as subject, 'no transfer of this name is known' as detail from ledger_transfer l

@@ -1,9 +1,10 @@
 import { type ChainNode, isUtxoNode } from '../chain-nodes.ts'
 import type { Pool } from '../db/pool.ts'
-import { type Finding, findDisagreements, readOneMoment } from '../db/queries/audit.ts'
+import { type Finding, findDisagreements, listBookedCoins, readOneMoment } from '../db/queries/audit.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
-import { auditChain, type ChainRecord, readChainRecord } from './audit-chain.ts'
+import { auditChain, type ChainAudit, type ChainRecord, readChainRecord } from './audit-chain.ts'
+import { auditCoins } from './audit-coins.ts'
 import { auditInvoices } from './audit-invoices.ts'
 import { EVENT_CHECKS } from './event-checks.ts'
 import { INVOICE_CHECKS } from './invoice-checks.ts'
@@ -21,40 +22,74 @@ export type CheckResult = {
   readonly notChecked: string | null
 }
 
-/** Every promise of the service against what is stored and what the chains say, all at one moment. */
-export async function runAudit(pool: Pool, nodes: readonly ChainNode[]): Promise<CheckResult[]> {
+/** How far an audit has come: parts done, of how many, and which is looked at. */
+export type AuditProgress = (done: number, total: number, note: string) => void
+
+/** Checks that are one query each. */
+const QUERY_CHECKS = [...LEDGER_CHECKS, ...PAYOUT_CHECKS, ...INVOICE_CHECKS, ...EVENT_CHECKS]
+/** Every invoice by the core's rules takes about as long as so many queries. */
+const INVOICES_WEIGHT = 20
+
+/** How many parts an audit has for its progress. */
+export const auditParts = (nodes: readonly ChainNode[]): number =>
+  QUERY_CHECKS.length + INVOICES_WEIGHT + nodes.length
+
+/**
+ * Every promise of the service against what is stored and what the chains say, all at one moment.
+ */
+export async function runAudit(
+  pool: Pool,
+  nodes: readonly ChainNode[],
+  onProgress: AuditProgress = () => {},
+  /** Told which of the database's processes works, for who wants to end it; null once none does. */
+  onBackend: (pid: number | null) => void = () => {},
+): Promise<CheckResult[]> {
+  const total = auditParts(nodes)
+  const tell = (done: number, note: string) => onProgress(done, total, note)
   const { results, records } = await withSystemTransaction(pool, async (tx) => {
-    await readOneMoment(tx)
-    return { results: await checkDatabase(tx), records: await readChains(tx, nodes) }
+    onBackend(await readOneMoment(tx))
+    return { results: await checkDatabase(tx, tell), records: await readChains(tx, nodes) }
   })
-  for (const { node, record } of records) {
-    const audit = await auditChain(node, record)
-    results.push({
-      name: `chain_${node.network}`,
-      rule: isUtxoNode(node)
-        ? `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`
-        : `every transfer stands on the chain of ${node.network}`,
-      findings: audit.kind === 'checked' ? audit.findings.slice(0, FINDINGS_MAX) : [],
-      notChecked: audit.kind === 'checked' ? null : audit.reason,
-    })
+  onBackend(null)
+  for (const [index, { node, record }] of records.entries()) {
+    tell(total - nodes.length + index, `chain of ${node.network}`)
+    results.push(
+      chainResult(
+        `chain_${node.network}`,
+        isUtxoNode(node)
+          ? `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`
+          : `every transfer stands on the chain of ${node.network}`,
+        await auditChain(node, record),
+      ),
+    )
+    if (!isUtxoNode(node)) continue
+    const rule = `every coin of a balance is unspent on the chain of ${node.network}`
+    const audit = await auditCoins(node, record.coins, () => listBookedCoins(pool, node.network))
+    results.push(chainResult(`coins_${node.network}`, rule, audit))
   }
+  tell(total, 'done')
   return results
 }
 
-async function checkDatabase(tx: Tx): Promise<CheckResult[]> {
+const chainResult = (name: string, rule: string, audit: ChainAudit): CheckResult => ({
+  name,
+  rule,
+  findings: audit.kind === 'checked' ? audit.findings.slice(0, FINDINGS_MAX) : [],
+  notChecked: audit.kind === 'checked' ? null : audit.reason,
+})
+
+async function checkDatabase(tx: Tx, tell: (done: number, note: string) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = []
-  for (const { name, rule, sql } of [
-    ...LEDGER_CHECKS,
-    ...PAYOUT_CHECKS,
-    ...INVOICE_CHECKS,
-    ...EVENT_CHECKS,
-  ]) {
+  for (const { name, rule, sql } of QUERY_CHECKS) {
+    tell(results.length, rule)
     results.push({ name, rule, findings: await findDisagreements(tx, sql, FINDINGS_MAX), notChecked: null })
   }
+  const tellInvoices = (share: number) =>
+    tell(QUERY_CHECKS.length + INVOICES_WEIGHT * share, 'every invoice by its facts')
   results.push({
     name: 'invoice_follows_its_facts',
     rule: "every invoice's status and every transfer's bucket are what the facts give",
-    findings: await auditInvoices(tx, FINDINGS_MAX),
+    findings: await auditInvoices(tx, FINDINGS_MAX, tellInvoices),
     notChecked: null,
   })
   return results

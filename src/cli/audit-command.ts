@@ -1,17 +1,31 @@
-import { type CheckResult, runAudit } from '../audit/run-audit.ts'
+import { auditParts, type CheckResult, runAudit } from '../audit/run-audit.ts'
+import { summarise } from '../audit/summarise.ts'
 import { configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
+import { finishAuditRun } from '../db/queries/audit-runs.ts'
 import { createLogger } from '../log.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
+import { createProgress, type ProgressStream } from './progress-bar.ts'
 
 /** `paylink audit`: exit code 1 and a list where anything disagrees. */
-export async function auditCommand(options: { json: boolean }, output: Output): Promise<number> {
+export async function auditCommand(
+  options: { json: boolean },
+  output: Output,
+  stream: ProgressStream = process.stderr,
+): Promise<number> {
   const results = await withOwnerPool(async (pool, config) => {
     const log = createLogger('error', 'stderr')
     const sandboxes = await openSandboxNodes(config, { clock: systemClock, log })
+    const nodes = [...configuredNodes(config), ...sandboxes]
+    const progress = createProgress(stream, auditParts(nodes))
     try {
-      return await runAudit(pool, [...configuredNodes(config), ...sandboxes])
+      const startedAt = systemClock()
+      const found = await runAudit(pool, nodes, (done, _total, note) => progress.update(done, note))
+      // The public page and the figures tell of this one, too.
+      await finishAuditRun(pool, startedAt, systemClock(), summarise(found))
+      return found
     } finally {
+      progress.end()
       for (const { sandbox } of sandboxes) await sandbox?.stop()
     }
   })

@@ -6,6 +6,8 @@ import { hasCode, StartRefused } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import { createNotifier } from '../db/notify.ts'
 import type { OpenDatabase } from '../db/open-database.ts'
+import { loadLastAuditRun } from '../db/queries/audit-runs.ts'
+import { createAuditPart } from '../http/audit-page.tsx'
 import { createDashboardPart } from '../http/dashboard-files.ts'
 import { createHealthApp } from '../http/health.ts'
 import { createNetworkBoard } from '../http/network-board.ts'
@@ -15,6 +17,7 @@ import type { Log } from '../log.ts'
 import { createMetrics, serveMetrics } from '../metrics.ts'
 import { openInstallationKeyring } from '../open-keyring.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
+import { keepPrices } from '../rates/keep-prices.ts'
 import { createPriceBook } from '../rates/price-book.ts'
 import { openApi } from '../roles/api.ts'
 import { openCheckout } from '../roles/checkout.ts'
@@ -129,6 +132,8 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   stops.add('the prices', () => prices.stop())
   // Nobody waits for an exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
   prices.start().catch(context.onFatal)
+  const priceKeeper = keepPrices({ pool, prices, clock, log })
+  stops.add('the kept prices', () => priceKeeper.stop())
   const networks = createNetworkBoard(pool, undefined, evmIdentitiesOf(context.nodes))
   const issuedAddresses = createIssuedAddresses({ keysPath: config.addressKeysFile, log })
   metrics.gauge(
@@ -144,6 +149,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       fetch: (request) => health.fetch(request),
     },
   ]
+  parts.push(createAuditPart({ loadLastAudit: () => loadLastAuditRun(pool), log }))
   let endStreams = () => {}
   if (roles.has('checkout')) {
     const deps = {
@@ -158,6 +164,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       baseUrl: config.baseUrl,
       sandbox,
       issuedAddresses,
+      serviceFeeBps: config.serviceFeeBps,
     }
     const checkout = openCheckout(deps)
     stops.add('the checkout', () => checkout.stop())
@@ -172,7 +179,9 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     const recorder = createRequestRecorder({ pool, log })
     stops.add('the request log', () => recorder.stop())
     const shared = { pool, clock, log, keyring, prices, networks, notifier, findSignIn, recorder }
-    parts.push(openApi({ ...shared, baseUrl, rateLimits, webhookAllowPrivate, sandbox, issuedAddresses }))
+    const { serviceFeeBps } = config
+    const own = { baseUrl, rateLimits, webhookAllowPrivate, sandbox, issuedAddresses, serviceFeeBps }
+    parts.push(openApi({ ...shared, ...own }))
   }
   const server = await listenOrRefuse({ config, parts, log, metrics })
   stops.add('the site', () => server.stop(endStreams))

@@ -1,7 +1,7 @@
 import { eventBody } from '../core/event/envelope.ts'
 import { type NetworkFacts, renderInvoice } from '../core/invoice/render.ts'
 import type { Invoice, InvoiceAdvance, Payment } from '../core/invoice/types.ts'
-import { depositTransfer } from '../core/ledger/deposit.ts'
+import { depositTransfers } from '../core/ledger/deposit.ts'
 import { newId } from '../new-id.ts'
 import { postTransfers, type Shortfall } from './post-transfers.ts'
 import { insertEvent } from './queries/events.ts'
@@ -41,8 +41,12 @@ export async function commitAdvance(
   const ids = idsInOrder(advance, context.now)
   for (const effect of advance.effects) {
     if (effect.kind === 'posting') {
-      const transfer = { ...depositTransfer(advance.next, effect), createdAt: context.now }
-      const missing = await postTransfers(tx, tenant, [transfer])
+      const transfers = depositTransfers(advance.next, effect)
+      const missing = await postTransfers(
+        tx,
+        tenant,
+        transfers.map((transfer) => ({ ...transfer, createdAt: context.now })),
+      )
       if (missing !== null) shortfalls.push(missing)
       continue
     }

@@ -30,6 +30,8 @@ export async function commitNewInvoice(
     details: NewInvoiceDetails
     networkFacts: NetworkFacts
     issuedAddresses: IssuedAddressCheck
+    /** What the operator keeps, in basis points. */
+    serviceFeeBps: number
     /** Of the API request that asks for it; null where a buyer does. */
     requestId: string | null
   },
@@ -55,6 +57,7 @@ export async function commitNewInvoice(
     livemode: tenant.livemode,
     id: newId('invoice', now),
     address: claimed.address,
+    serviceFeeBps: input.serviceFeeBps,
   }
   const event = invoiceEvent('invoice.created', invoice, 1, {
     now,

@@ -3,9 +3,9 @@ import { type PayoutTransfer, payoutTransfers, reserveTransferId } from '../core
 import { type Payout, type PayoutAdvance, REQUEST_EFFECTS } from '../core/payout/payout.ts'
 import { renderPayout } from '../core/payout/render.ts'
 import { newId } from '../new-id.ts'
-import { postTransfers } from './post-transfers.ts'
+import { postCoveredTransfer, postTransfers } from './post-transfers.ts'
 import { insertEvent } from './queries/events.ts'
-import { insertCoveredTransfer, loadLedgerEntry } from './queries/ledger.ts'
+import { loadLedgerEntry } from './queries/ledger.ts'
 import {
   insertPayout,
   type StoredPayout,
@@ -27,7 +27,7 @@ export async function commitNewPayout(
 ): Promise<{ kind: 'written'; deliveries: number } | { kind: 'not_covered' }> {
   const tenant = tenantOf(payout)
   for (const transfer of payoutTransfers(payout, 'reserve', payout.amount)) {
-    const isCovered = await insertCoveredTransfer(tx, tenant, ledgerTransfer(payout, transfer, context.now))
+    const isCovered = await postCoveredTransfer(tx, tenant, ledgerTransfer(payout, transfer, context.now))
     if (!isCovered) return { kind: 'not_covered' }
   }
   await insertPayout(tx, payout, 1)

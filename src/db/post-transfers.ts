@@ -1,15 +1,22 @@
 import type { PaymentAsset } from '../core/assets.ts'
 import { coverMoves } from '../core/ledger/shortfall.ts'
-import { insertLedgerTransfer, type LedgerTransfer, loadStanding } from './queries/ledger.ts'
+import { withValues } from '../core/ledger/value.ts'
+import { loadAssetPrice } from './queries/asset-prices.ts'
+import {
+  insertCoveredTransfer,
+  insertLedgerTransfer,
+  type LedgerTransfer,
+  loadStanding,
+} from './queries/ledger.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
 /** Money that had been paid out before the chain took back the deposit it came from, base units. */
 export type Shortfall = { readonly asset: PaymentAsset; readonly amount: bigint }
 
 /**
- * Writes the ledger transfers of one event, all of one asset, in their order. Where they take more than is available, a
- * transfer from the shortfall comes before them; where they leave something while there is one, it is repaid first.
- * Gives what became missing; null where nothing did.
+ * Writes the ledger transfers of one event, all of one asset, in their order, with what they are worth. Where they take
+ * more than is available, a transfer from the shortfall comes before them; where they leave something while there is one,
+ * it is repaid first. Gives what became missing; null where nothing did.
  */
 export async function postTransfers(
   tx: Tx,
@@ -18,10 +25,32 @@ export async function postTransfers(
 ): Promise<Shortfall | null> {
   const [first] = transfers
   if (first === undefined) return null
-  if (!transfers.some(({ from, to }) => from === 'available' || to === 'available')) {
-    await insertAll(tx, tenant, transfers)
-    return null
-  }
+  const { asset } = first
+  const movesAvailable = transfers.some(({ from, to }) => from === 'available' || to === 'available')
+  const covered = movesAvailable ? await withCover(tx, tenant, first, transfers) : transfers
+  const valued = await valuedNow(tx, tenant, asset, covered)
+  // Sent together: the connection keeps their order.
+  await Promise.all(valued.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
+  const missing = valued.find(({ kind }) => kind === 'shortfall')
+  return missing === undefined ? null : { asset, amount: missing.amount }
+}
+
+/** One transfer, where the account has as much: false, and nothing written, where it has less. */
+export async function postCoveredTransfer(
+  tx: Tx,
+  tenant: Tenant,
+  transfer: LedgerTransfer,
+): Promise<boolean> {
+  const [valued = transfer] = await valuedNow(tx, tenant, transfer.asset, [transfer])
+  return insertCoveredTransfer(tx, tenant, valued)
+}
+
+async function withCover(
+  tx: Tx,
+  tenant: Tenant,
+  first: LedgerTransfer,
+  transfers: readonly LedgerTransfer[],
+): Promise<LedgerTransfer[]> {
   const { covered, repaid } = coverMoves(transfers, await loadStanding(tx, tenant, first.asset))
   const group = [...transfers]
   const aside = { ...first, usdCents: null }
@@ -35,11 +64,15 @@ export async function postTransfers(
     const kind = 'shortfall_repaid'
     group.push({ ...aside, id, kind, from: 'available', to: 'shortfall', amount: repaid })
   }
-  await insertAll(tx, tenant, group)
-  return covered > 0n ? { asset: first.asset, amount: covered } : null
+  return group
 }
 
-/** Sent together: the connection keeps their order. */
-async function insertAll(tx: Tx, tenant: Tenant, transfers: readonly LedgerTransfer[]): Promise<void> {
-  await Promise.all(transfers.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
+async function valuedNow(
+  tx: Tx,
+  tenant: Tenant,
+  asset: PaymentAsset,
+  transfers: readonly LedgerTransfer[],
+): Promise<LedgerTransfer[]> {
+  const isKnown = transfers.some(({ usdCents }) => usdCents !== null)
+  return withValues(transfers, isKnown ? null : await loadAssetPrice(tx, asset, tenant.livemode))
 }

@@ -32,6 +32,7 @@ export type ContinueCheckoutDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly issuedAddresses: IssuedAddressCheck
+  readonly serviceFeeBps: number
   readonly keyring: Keyring
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   readonly notifier: { deliveriesWaiting(): void }
@@ -182,7 +183,7 @@ const linkDetails = (link: PaymentLink): NewInvoiceDetails => ({
 })
 
 async function makeInvoice(
-  { issuedAddresses }: Pick<ContinueCheckoutDeps, 'issuedAddresses'>,
+  { issuedAddresses, serviceFeeBps }: Pick<ContinueCheckoutDeps, 'issuedAddresses' | 'serviceFeeBps'>,
   tx: Tx,
   {
     tenant,
@@ -215,6 +216,7 @@ async function makeInvoice(
     details,
     networkFacts,
     issuedAddresses,
+    serviceFeeBps,
     requestId: null,
   })
   if (made.kind === 'no_address') return unavailable('asset_unavailable')

@@ -14,6 +14,7 @@ export type ReopenInvoiceDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly issuedAddresses: IssuedAddressCheck
+  readonly serviceFeeBps: number
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   readonly notifier: { deliveriesWaiting(): void }
 }
@@ -66,6 +67,7 @@ export async function reopenInvoice(
       details: detailsOf(invoice),
       networkFacts: market.networkFacts,
       issuedAddresses: deps.issuedAddresses,
+      serviceFeeBps: deps.serviceFeeBps,
       requestId: null,
     })
     if (made.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }

@@ -62,7 +62,9 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   const written = await commitNewPayout(tx, payout, { now, requestId: request.requestId })
   if (written.kind === 'not_covered') return written
   // From here on the merchant's turn in the ledger is held: nobody else asks for a payout or books one meanwhile.
-  const left = await loadBalance(tx, tenant, asset, 'available')
+  // What stands for the operator's fees is in the same coins.
+  const left =
+    (await loadBalance(tx, tenant, asset, 'available')) + (await loadBalance(tx, tenant, asset, 'fees'))
   if (left !== 0n && left < outputMin) return { kind: 'leaves_crumbs', asset, minimum: outputMin }
   const limit = rules.payoutDailyLimits[asset]
   const since = new Date(now.getTime() - LIMIT_WINDOW_MS)

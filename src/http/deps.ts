@@ -23,6 +23,8 @@ export type ApiDeps = {
   readonly networks: NetworkBoard
   /** Who gives out an address asks whether it is the signer's. */
   readonly issuedAddresses: IssuedAddressCheck
+  /** What the operator keeps of payments to invoices made now, in basis points. */
+  readonly serviceFeeBps: number
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   readonly rateLimits: RateLimits
   /** Present where a sandbox chain runs. */

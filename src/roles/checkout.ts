@@ -65,6 +65,7 @@ export type CheckoutRoleDeps = {
   issuedAddresses: IssuedAddressCheck
   /** Who sells coins for cards in live mode; test mode has the sandbox's own card page. */
   onramps?: readonly OnrampProvider[]
+  serviceFeeBps: number
   formsPerSecond?: number
 }
 

@@ -1,14 +1,17 @@
+import { keepAuditing } from '../audit/keep-auditing.ts'
 import { type ChainNode, evmIdentitiesOf } from '../chain-nodes.ts'
 import { CHAINS, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
 import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
 import { countRefusedBatches } from '../db/queries/address-batches.ts'
+import { type AuditRun, loadLastAuditRun } from '../db/queries/audit-runs.ts'
 import { countShortfalls } from '../db/queries/ledger.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { endWatch } from '../db/queries/network-watch.ts'
 import { listOpenPrograms } from '../db/queries/watched-programs.ts'
 import { readGasStanding } from '../db/read-gas-standing.ts'
+import type { GaugeValue } from '../metrics.ts'
 import { openCarriage } from '../open-carriage.ts'
 import { openProviders } from '../open-providers.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
@@ -77,9 +80,20 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
     'Batches of addresses in the database that the signer did not sign',
     async () => [{ value: await countRefusedBatches(pool) }],
   )
+  const audits = keepAuditing({ pool, nodes, clock, log })
+  metrics.gauge('paylink_audit_last_run_seconds', 'When the last audit ended, in Unix seconds', async () =>
+    figureOf(await loadLastAuditRun(pool), ({ finishedAt }) => finishedAt.getTime() / 1_000),
+  )
+  metrics.gauge('paylink_audit_discrepancies', 'What the last audit found', async () =>
+    figureOf(await loadLastAuditRun(pool), ({ discrepancies }) => discrepancies),
+  )
+  metrics.gauge('paylink_audit_not_checked', 'What the last audit could not check', async () =>
+    figureOf(await loadLastAuditRun(pool), ({ notChecked }) => notChecked),
+  )
   return {
     stop: async () => {
       await ended
+      await audits.stop()
       const carried = payouts.stop()
       // Calls that wait for a node's answer end with the connections.
       await Promise.all(carriers.map(({ close }) => close()))
@@ -89,6 +103,10 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
     },
   }
 }
+
+/** No figure before there was an audit. */
+const figureOf = (run: AuditRun | null, read: (run: AuditRun) => number): GaugeValue[] =>
+  run === null ? [] : [{ value: read(run) }]
 
 /** A network that was configured once and is no longer must not hold back the addresses of others. */
 async function endWatchOfOthers(pool: Pool, followed: readonly Network[]): Promise<void> {

@@ -91,12 +91,13 @@ export const balanceEntryView = z
       .string()
       .nullable()
       .meta({
-        description: "The amount in US dollars at the invoice's rate; null where there was none.",
+        description:
+          "What the amount was worth in US dollars at the time: at the invoice's rate where it came by one, else at the price of the moment; null where no price had ever been known.",
         examples: ['-49.99'],
       }),
     type: z.string().meta({
       description:
-        'What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come.',
+        'What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `service_fee`, what the operator keeps, and `service_fee_return`, such a fee given back; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come.',
     }),
     invoice_id: idView('inv').nullable(),
     payment_id: idView('pay').nullable(),

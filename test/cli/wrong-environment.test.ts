@@ -62,6 +62,8 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['TEST_DOGECOIN_RPC_URL', 'https://a.example'],
   ['TEST_LITECOIN_ZMQ_URL', 'tcp://127.0.0.1:28332'],
   ['TEST_LITECOIN_ZMQ_URL', 'http://127.0.0.1', { TEST_LITECOIN_RPC_URL: 'http://127.0.0.1:19443' }],
+  ['SERVICE_FEE_BPS', '1001'],
+  ['SERVICE_FEE_BPS', '1.5'],
   ['LIVE_SOLANA_ZMQ_URL', 'tcp://127.0.0.1:1'],
 ]
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/new-id.ts'
+import { keepPricesOnce } from '../../src/rates/keep-prices.ts'
 import { payoutView } from '../../src/wire/payout.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { creditLitecoin } from '../support/payout-money.ts'
@@ -249,9 +250,14 @@ test('who asked does not approve where somebody else could, nor through a key th
   expect([approved.status, approved.body.approved_by]).toEqual([200, third.id])
 })
 
-test('the statement shows what was set aside and what came back, with its payout', async () => {
+test('the statement shows what was set aside and what came back, with its payout and what it was worth then', async () => {
+  await keepPricesOnce(api.deps)
   const destination_id = await openShop(LTC)
   const { body } = await post('/payouts', { destination_id, amount: '0.4' })
+  const { rowCount } = await api.database.owner.query(
+    `update asset_price set price = price * 2 where asset = 'LTC' and not livemode`,
+  )
+  expect(rowCount).toBe(1)
   await post(`/payouts/${body.id}/reject`)
   const { data } = (await get('/balances/entries')).body
   const told = data.map((one: { [field: string]: string }) => [
@@ -259,14 +265,15 @@ test('the statement shows what was set aside and what came back, with its payout
     one.account,
     one.amount,
     one.balance_after,
+    one.usd_value,
     one.payout_id,
   ])
   expect(told).toEqual([
-    ['payout_return', 'available', '0.4', '1', body.id],
-    ['payout_return', 'reserved', '-0.4', '0', body.id],
-    ['payout', 'reserved', '0.4', '0.4', body.id],
-    ['payout', 'available', '-0.4', '0.6', body.id],
-    ['deposit', 'available', '1', '1', null],
+    ['payout_return', 'available', '0.4', '1', '67.49', body.id],
+    ['payout_return', 'reserved', '-0.4', '0', '-67.49', body.id],
+    ['payout', 'reserved', '0.4', '0.4', '33.74', body.id],
+    ['payout', 'available', '-0.4', '0.6', '-33.74', body.id],
+    ['deposit', 'available', '1', '1', null, null],
   ])
 })
 

@@ -81,6 +81,7 @@ export async function createTestApi(changes: Partial<ApiDeps> = {}): Promise<Tes
     prices: fixedPrices(unpriced, clock),
     baseUrl: BASE_URL,
     // The pools hold none that only the signer derives, but for tests that bring a check of their own.
+    serviceFeeBps: 0,
     issuedAddresses: { isIssued: async () => false },
     networks: createNetworkBoard(database.pools.api, time.elapsedMs),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },

@@ -18,6 +18,7 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
     rate: { usdPerUnit: '121.24666667', quotedAt: '2026-11-21T13:05:00.000Z', sources: [] },
     toleranceUnder: 0n,
     toleranceOver: 0n,
+    serviceFeeBps: 0,
     confirmations: { LTC: 6 },
     allowAssetSelection: false,
     customerEmail: null,

@@ -20,6 +20,7 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
     },
     toleranceUnder: 0n,
     toleranceOver: 0n,
+    serviceFeeBps: 0,
     confirmations: { LTC: 2, BTC: 1 },
     allowAssetSelection: false,
     customerEmail: null,

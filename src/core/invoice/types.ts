@@ -108,6 +108,8 @@ export type Invoice = {
   /** Base units by which the confirmed sum may fall short of, or exceed, `amount` and still be `paid`. */
   readonly toleranceUnder: bigint
   readonly toleranceOver: bigint
+  /** What the operator keeps of every payment that becomes available, in basis points, fixed when the invoice was made. */
+  readonly serviceFeeBps: number
   readonly confirmations: ConfirmationsByAsset
   readonly allowAssetSelection: boolean
   readonly customerEmail: string | null

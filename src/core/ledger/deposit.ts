@@ -3,13 +3,34 @@ import type { Invoice, InvoiceEffect, LedgerBucket, Payment } from '../invoice/t
 import { parsePrice, usdValueOf } from '../money.ts'
 
 /**
- * `chain` is the outside world: what was received stands there as a negative balance. `shortfall` is what was paid out
- * of deposits that the chain took back afterwards, at or below zero.
+ * `chain` is the outside world: what was received stands there as a negative balance. `fees` is what the operator keeps.
+ * `shortfall` is what was paid out of deposits that the chain took back afterwards, at or below zero.
  */
-export type LedgerAccount = 'chain' | 'pending' | 'suspense' | 'available' | 'reserved' | 'shortfall'
+export type LedgerAccount = 'chain' | 'fees' | 'pending' | 'suspense' | 'available' | 'reserved' | 'shortfall'
 
-/** The ledger transfer that moves a deposit from one bucket to another; its id makes posting it twice impossible. */
-export function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kind: 'posting' }>) {
+const BASIS_POINTS = 10_000n
+
+/** What the operator keeps of so many base units, rounded down: the merchant has the advantage of it. */
+export const serviceFeeOf = (amount: bigint, serviceFeeBps: number): bigint =>
+  (amount * BigInt(serviceFeeBps)) / BASIS_POINTS
+
+/**
+ * The ledger transfers that move a deposit from one bucket to another; their ids make posting them twice impossible. The
+ * service fee is one of its own, after what makes the deposit available, and given back before what takes it away.
+ */
+export function depositTransfers(invoice: Invoice, posting: Extract<InvoiceEffect, { kind: 'posting' }>) {
+  const deposit = depositTransfer(invoice, posting)
+  const amount = serviceFeeOf(deposit.amount, invoice.serviceFeeBps)
+  if (amount === 0n) return [deposit]
+  const fee = { ...deposit, id: `${deposit.id}:fee`, amount, usdCents: null }
+  if (posting.to === 'available')
+    return [deposit, { ...fee, kind: 'service_fee', from: 'available', to: 'fees' } as const]
+  if (posting.from === 'available')
+    return [{ ...fee, kind: 'service_fee_return', from: 'fees', to: 'available' } as const, deposit]
+  return [deposit]
+}
+
+function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kind: 'posting' }>) {
   const { payment } = posting
   return {
     id: `${depositName(invoice, payment)}:${posting.number}`,

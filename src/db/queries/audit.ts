@@ -10,9 +10,26 @@ export type Finding = {
   readonly detail: string
 }
 
-/** Every query of one audit sees the same moment, so that a running service cannot make it disagree with itself. */
-export async function readOneMoment(tx: Tx): Promise<void> {
+/** A check over all that a large shop ever had takes longer than any other statement may. */
+const CHECK_MINUTES_MAX = 10
+
+/** Every query of one audit sees the same moment, so that a running service cannot make it disagree with itself. Gives the database's process that works. */
+export async function readOneMoment(tx: Tx): Promise<number> {
   await tx.query('set transaction isolation level repeatable read, read only')
+  await tx.query(`set local statement_timeout = '${CHECK_MINUTES_MAX}min'`)
+  const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return rows[0]?.pid ?? 0
+}
+
+/** Ends the statement that a process of the database works at: one of the same role. */
+export async function cancelStatement(db: Queryable, pid: number): Promise<void> {
+  await db.query('select pg_cancel_backend($1)', [pid])
+}
+
+/** For a progress bar. */
+export async function countInvoices(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>('select count(*)::int as count from invoice')
+  return rows[0]?.count ?? 0
 }
 
 /** Runs one check: a query that selects merchant_id, subject and detail of everything that disagrees. */
@@ -49,11 +66,11 @@ export type TransferOnChain = {
   readonly hash: string
 }
 
-/** Every transfer of the chain that a network is which stands in a block up to `height`. Served by transfer_by_height. */
+/** Every transfer of the chain that a network is which stands in one of its blocks `from` to `to`. Served by transfer_by_height. */
 export async function listTransfersInBlocks(
   db: Queryable,
   network: Network,
-  height: number,
+  { from, to }: { readonly from: number; readonly to: number },
 ): Promise<TransferOnChain[]> {
   const { rows } = await db.query<{
     merchant_id: string
@@ -65,9 +82,8 @@ export async function listTransfersInBlocks(
     block_hash: string
   }>(
     `select merchant_id, id, txid, output_index, amount, block_height, block_hash from transfer
-     where network = $1 and block_height is not null and block_height <= $2
-       and left_on_chain is null order by block_height`,
-    [network, height],
+     where network = $1 and block_height between $2 and $3 and left_on_chain is null order by block_height`,
+    [network, from, to],
   )
   return rows.map((row) => ({
     merchantId: row.merchant_id,
@@ -80,13 +96,82 @@ export async function listTransfersInBlocks(
   }))
 }
 
-/** The programs of every address that was given to an invoice in a keyspace. */
-export async function listDepositPrograms(db: Queryable, keyspace: string): Promise<Buffer[]> {
-  const { rows } = await db.query<{ program: Buffer }>(
-    'select program from deposit_address where keyspace = $1',
-    [keyspace],
+/** A block that holds transfers, and one of them. */
+export type BlockWithTransfers = {
+  readonly height: number
+  readonly hash: string
+  readonly transfers: number
+  readonly merchantId: string
+  readonly id: string
+}
+
+/** The blocks up to `height` in which transfers of a network are recorded. Served by transfer_by_height. */
+export async function listBlocksWithTransfers(
+  db: Queryable,
+  network: Network,
+  height: number,
+): Promise<BlockWithTransfers[]> {
+  const { rows } = await db.query<BlockWithTransfers>(
+    `select block_height as height, block_hash as hash, count(*)::int as transfers,
+       (array_agg(merchant_id order by id))[1] as "merchantId", min(id) as id
+     from transfer
+     where network = $1 and block_height is not null and block_height <= $2 and left_on_chain is null
+     group by block_height, block_hash order by block_height`,
+    [network, height],
   )
-  return rows.map((row) => row.program)
+  return rows
+}
+
+const PROGRAMS_PAGE = 10_000
+
+/** The programs of every address that was given to an invoice in a keyspace, page by page. Served by deposit_address_by_program. */
+export async function* streamDepositPrograms(db: Queryable, keyspace: string): AsyncGenerator<Buffer[]> {
+  let after = Buffer.alloc(0)
+  for (;;) {
+    const { rows } = await db.query<{ program: Buffer }>(
+      'select program from deposit_address where keyspace = $1 and program > $2 order by program limit $3',
+      [keyspace, after, PROGRAMS_PAGE],
+    )
+    const last = rows.at(-1)
+    if (last === undefined) return
+    after = Buffer.from(last.program)
+    yield rows.map((row) => row.program)
+    if (rows.length < PROGRAMS_PAGE) return
+  }
+}
+
+/** A coin that the books say is ours to spend. */
+export type BookedCoin = {
+  readonly merchantId: string
+  readonly txid: string
+  readonly outputIndex: number
+  readonly amount: bigint
+}
+
+/** Coins looked up on a chain in one audit, the largest ones. */
+const COINS_MAX = 2_000
+
+/**
+ * The largest coins of a network that stand in a balance and that no payout spends: final deposits, and change of
+ * confirmed payouts.
+ */
+export async function listBookedCoins(db: Queryable, network: Network): Promise<BookedCoin[]> {
+  const { rows } = await db.query<BookedCoin>(
+    `select merchant_id as "merchantId", txid, output_index as "outputIndex", amount from (
+       select merchant_id, network, txid, output_index, amount from transfer
+       where network = $1 and status = 'confirmed' and ledger_bucket = 'available' and left_on_chain is null
+         and amount > 0
+       union all
+       select c.merchant_id, c.network, c.txid, c.output_index, c.amount
+       from payout_change c join payout p
+         on p.merchant_id = c.merchant_id and p.id = c.payout_id and p.status = 'confirmed' and p.txid = c.txid
+       where c.network = $1) coin
+     where not exists (select from payout_input i where i.merchant_id = coin.merchant_id
+       and i.network = coin.network and i.txid = coin.txid and i.output_index = coin.output_index)
+     order by amount desc, txid, output_index limit ${COINS_MAX}`,
+    [network],
+  )
+  return rows
 }
 
 /** When the first address of a keyspace was given out: nothing of ours is on chain before. */

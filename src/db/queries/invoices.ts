@@ -17,6 +17,7 @@ export type InvoiceRow = {
   rate: RateEvidence | null
   tolerance_under: bigint
   tolerance_over: bigint
+  service_fee_bps: number
   confirmations: Invoice['confirmations']
   allow_asset_selection: boolean
   customer_email: string | null
@@ -41,7 +42,7 @@ export type InvoiceRow = {
 
 /** The columns of `InvoiceRow`. */
 export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, amount_source, rate, tolerance_under, tolerance_over,
-  confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
+  service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
   payment_link_id, metadata, reopened_from, address, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
   accepted_at, reorg_dismissed, announced, event_count`
 
@@ -93,9 +94,9 @@ export async function insertInvoice(
        insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate,
          tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
          external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
-         address, created_at, expires_at, announced, event_count)
+         address, created_at, expires_at, announced, event_count, service_fee_bps)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $28))
+         $22, $23, $24, $28, $29))
      insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
      values ($1, $25, $26, $3, $2, $27, $21, $22)`,
     [
@@ -127,6 +128,7 @@ export async function insertInvoice(
       deposit.idx,
       deposit.program,
       eventCount,
+      invoice.serviceFeeBps,
     ],
   )
 }
@@ -286,6 +288,7 @@ export function invoiceFromRow(row: InvoiceRow, payments: readonly Payment[]): I
     rate: row.rate,
     toleranceUnder: row.tolerance_under,
     toleranceOver: row.tolerance_over,
+    serviceFeeBps: row.service_fee_bps,
     confirmations: row.confirmations,
     allowAssetSelection: row.allow_asset_selection,
     customerEmail: row.customer_email,

@@ -152,7 +152,7 @@ export async function countShortfalls(
 
 export type LedgerEntryRow = {
   readonly position: number
-  readonly account: Exclude<LedgerAccount, 'chain'>
+  readonly account: Exclude<LedgerAccount, 'chain' | 'fees'>
   readonly asset: PaymentAsset
   /** What came in, or, negative, went out. */
   readonly amount: bigint
@@ -166,7 +166,7 @@ export type LedgerEntryRow = {
 }
 
 /**
- * A page of a merchant's statement in one mode, newest first: the entries of every account but the outside's. Served
+ * A page of a merchant's statement in one mode, newest first: the entries of every account but the outside's and the fees'. Served
  * by ledger_entry_in_order, or by ledger_entry_by_asset.
  */
 export async function listLedgerEntries(

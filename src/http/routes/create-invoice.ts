@@ -62,6 +62,7 @@ export const createInvoiceRoute = defineRoute({
       },
       networkFacts: networks.networkFacts,
       issuedAddresses: deps.issuedAddresses,
+      serviceFeeBps: deps.serviceFeeBps,
       requestId,
     })
     if (created.kind === 'no_address') throw new ApiProblem('asset_unavailable', { param: 'asset' })

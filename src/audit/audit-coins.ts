@@ -1,0 +1,50 @@
+import { ChainUnavailable } from '../chain/adapter.ts'
+import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
+import { PayoutCarrier } from '../chain/utxo/payout-carrier.ts'
+import { RpcClient } from '../chain/utxo/rpc-client.ts'
+import type { ChainNode } from '../chain-nodes.ts'
+import { isUtxoNode } from '../chain-nodes.ts'
+import type { BookedCoin, Finding } from '../db/queries/audit.ts'
+import type { ChainAudit } from './audit-chain.ts'
+
+/**
+ * The coins that the books say a merchant has, against the chain's own set of unspent outputs. `stillBooked` gives what
+ * the books say now: a coin that was paid out, or taken back by the chain, meanwhile is no discrepancy.
+ */
+export async function auditCoins(
+  node: ChainNode,
+  coins: readonly BookedCoin[],
+  stillBooked: () => Promise<readonly BookedCoin[]>,
+): Promise<ChainAudit> {
+  const url = isUtxoNode(node)
+    ? [node.rpcUrl, ...node.furtherUrls].find((one) => !isEsploraUrl(one))
+    : undefined
+  if (url === undefined)
+    return { kind: 'not_checked', reason: 'no node is connected that knows what is unspent' }
+  const rpc = new RpcClient(url, node.rpcSetting)
+  try {
+    const carrier = new PayoutCarrier(rpc, node.livemode)
+    const missing: BookedCoin[] = []
+    for (const coin of coins) {
+      if (!(await carrier.isUnspent(coin.txid, coin.outputIndex))) missing.push(coin)
+    }
+    const booked = missing.length === 0 ? new Set() : new Set((await stillBooked()).map(nameOf))
+    const findings = missing
+      .filter((coin) => booked.has(nameOf(coin)))
+      .map(
+        (coin): Finding => ({
+          merchantId: coin.merchantId,
+          subject: `${node.network} ${nameOf(coin)}`,
+          detail: `${coin.amount} stand in the books, and no unspent output on the chain`,
+        }),
+      )
+    return { kind: 'checked', blocksRead: 0, findings }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error
+    return { kind: 'not_checked', reason: error.message }
+  } finally {
+    await rpc.close()
+  }
+}
+
+const nameOf = ({ txid, outputIndex }: BookedCoin): string => `${txid}:${outputIndex}`

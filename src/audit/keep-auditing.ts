@@ -1,0 +1,109 @@
+import type { ChainNode } from '../chain-nodes.ts'
+import type { Clock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import { cancelStatement } from '../db/queries/audit.ts'
+import { beginAuditRun, finishAuditRun } from '../db/queries/audit-runs.ts'
+import { withSystemTransaction } from '../db/transaction.ts'
+import { type CheckResult, runAudit } from './run-audit.ts'
+import { summarise } from './summarise.ts'
+
+/** How often the service audits itself, whichever of its processes does. */
+const EVERY_MINUTES = 360
+/** How often it looks whether it is time, and how long after the start first. */
+const LOOK_INTERVAL_MS = 60_000
+
+export type KeptAuditDeps = {
+  readonly pool: Pool
+  readonly nodes: readonly ChainNode[]
+  readonly clock: Clock
+  readonly log: {
+    error(fields: object, message: string): void
+    warn(fields: object, message: string): void
+    info(fields: object, message: string): void
+  }
+}
+
+/** The service stops, and the audit with it. */
+class AuditEnded extends Error {
+  override name = 'AuditEnded'
+}
+
+/** Audits where it is time, and keeps and tells the result; null where it is not, or another process does. */
+export async function auditWhenDue(
+  deps: KeptAuditDeps,
+  everyMinutes = EVERY_MINUTES,
+  stop: AbortSignal = new AbortController().signal,
+): Promise<readonly CheckResult[] | null> {
+  const { pool, clock, log } = deps
+  const startedAt = clock()
+  if (!(await withSystemTransaction(pool, (tx) => beginAuditRun(tx, startedAt, everyMinutes)))) return null
+  const results = await auditUntil(deps, stop)
+  const run = summarise(results)
+  await finishAuditRun(pool, startedAt, clock(), run)
+  for (const { name, rule, findings } of results) {
+    if (findings.length === 0) continue
+    log.error(
+      { check: name, findings: findings.slice(0, FINDINGS_LOGGED) },
+      `the audit found that not ${rule}`,
+    )
+  }
+  const { checks, discrepancies, notChecked } = run
+  log.info({ checks, discrepancies, notChecked }, 'the books were audited')
+  return results
+}
+
+/** Ends within a moment of the stop: the statement that the database works at is cancelled. */
+async function auditUntil(
+  { pool, nodes, log }: KeptAuditDeps,
+  stop: AbortSignal,
+): Promise<readonly CheckResult[]> {
+  let backend: number | null = null
+  const cancel = (): void => {
+    if (backend === null) return
+    cancelStatement(pool, backend).catch((error: unknown) =>
+      log.warn({ err: error }, 'the audit could not be ended at once'),
+    )
+  }
+  const requireService = (): void => {
+    if (stop.aborted) throw new AuditEnded('the service stops')
+  }
+  stop.addEventListener('abort', cancel)
+  try {
+    return await runAudit(pool, nodes, requireService, (pid) => {
+      backend = pid
+    })
+  } finally {
+    stop.removeEventListener('abort', cancel)
+  }
+}
+
+/** What is logged of one check; `paylink audit` lists more. */
+const FINDINGS_LOGGED = 5
+
+/** Does so until it is stopped. */
+export function keepAuditing(deps: KeptAuditDeps): { stop(): Promise<void> } {
+  let timer: NodeJS.Timeout | undefined
+  const stopping = new AbortController()
+  let running: Promise<void> = Promise.resolve()
+  const next = (): void => {
+    if (stopping.signal.aborted) return
+    timer = setTimeout(() => {
+      running = auditWhenDue(deps, EVERY_MINUTES, stopping.signal).then(
+        () => next(),
+        (error: unknown) => {
+          if (!stopping.signal.aborted)
+            deps.log.warn({ err: error }, 'the audit could not be run; it is tried again')
+          next()
+        },
+      )
+    }, LOOK_INTERVAL_MS)
+  }
+  next()
+  return {
+    stop: async () => {
+      stopping.abort()
+      clearTimeout(timer)
+      await running
+    },
+  }
+}

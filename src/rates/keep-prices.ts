@@ -1,0 +1,55 @@
+import type { Clock } from '../clock.ts'
+import { type AssetId, isAssetId, PAYMENT_ASSET_IDS, type PaymentAsset } from '../core/assets.ts'
+import type { Pool } from '../db/pool.ts'
+import { saveAssetPrices } from '../db/queries/asset-prices.ts'
+import type { PriceBook } from './price-book.ts'
+
+type KeptPricesDeps = {
+  readonly pool: Pool
+  readonly prices: Pick<PriceBook, 'quote'>
+  readonly clock: Clock
+}
+
+/** As often as the exchanges are asked. */
+const KEEP_INTERVAL_MS = 15_000
+
+/** Writes down every price that is trustworthy now, for whoever posts to the ledger and asks no exchange. */
+export async function keepPricesOnce({ pool, prices, clock }: KeptPricesDeps): Promise<void> {
+  const known = [true, false].flatMap((livemode) =>
+    PAYMENT_ASSET_IDS.flatMap((asset) => {
+      const quote = prices.quote(pricedAs(asset), livemode)
+      return quote.kind === 'quote' ? [{ asset, livemode, price: quote.price }] : []
+    }),
+  )
+  if (known.length > 0) await saveAssetPrices(pool, known, clock())
+}
+
+/** A token of ours on another network is worth the same. */
+const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? asset : 'USDC_BASE')
+
+/** Does so again and again until it is stopped. */
+export function keepPrices(
+  deps: KeptPricesDeps & { readonly log: { warn(fields: object, message: string): void } },
+): { stop(): Promise<void> } {
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const round = async (): Promise<void> => {
+    try {
+      await keepPricesOnce(deps)
+    } catch (error) {
+      deps.log.warn({ err: error }, 'prices could not be kept; the next round tries again')
+    }
+    if (!stopped) timer = setTimeout(next, KEEP_INTERVAL_MS)
+  }
+  let running = round()
+  function next(): void {
+    running = round()
+  }
+  return {
+    stop: async () => {
+      stopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}

@@ -1,0 +1,125 @@
+import pino from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { auditWhenDue } from '../../src/audit/keep-auditing.ts'
+import { auditParts, runAudit } from '../../src/audit/run-audit.ts'
+import { loadLastAuditRun } from '../../src/db/queries/audit-runs.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { createAuditPart } from '../../src/http/audit-page.tsx'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { inBlock } from '../support/invoice.ts'
+import { until } from '../support/litecoind.ts'
+import { seedInvoice, seedMerchant } from '../support/seed.ts'
+
+const MINUTE_MS = 60_000
+let database: TestDatabase
+const logged: string[] = []
+const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) })
+let now = new Date('2026-11-21T12:00:00.000Z')
+const depsOf = () => ({ pool: database.pools.watcher, nodes: [], clock: () => now, log })
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+const part = () => createAuditPart({ loadLastAudit: () => loadLastAuditRun(database.pools.api), log })
+const read = async (path: string, method = 'GET') =>
+  part().fetch(new Request(`https://pay.example.com${path}`, { method }))
+
+test('before the first audit the public page says that there was none', async () => {
+  const page = await (await read('/audit')).text()
+  expect(page).toContain('have not been audited yet')
+  expect(await (await read('/audit.json')).json()).toMatchObject({ last_run_at: null, discrepancies: null })
+})
+
+test('of processes that look at once one audits; the next audit comes when it is time, or when one died', async () => {
+  const looks = await Promise.all(Array.from({ length: 5 }, () => auditWhenDue(depsOf(), 60)))
+  expect(looks.filter((results) => results !== null)).toHaveLength(1)
+  expect(await loadLastAuditRun(database.pools.api)).toMatchObject({ startedAt: now, discrepancies: 0 })
+  now = new Date(now.getTime() + 59 * MINUTE_MS)
+  expect(await auditWhenDue(depsOf(), 60)).toBeNull()
+  now = new Date(now.getTime() + 2 * MINUTE_MS)
+  await database.owner.query('insert into audit_run (started_at) values ($1)', [now])
+  expect(await auditWhenDue(depsOf(), 360)).toBeNull()
+  now = new Date(now.getTime() + 61 * MINUTE_MS)
+  expect(await auditWhenDue(depsOf(), 360)).toBeNull()
+  now = new Date(now.getTime() + 300 * MINUTE_MS)
+  expect(await auditWhenDue(depsOf(), 360)).not.toBeNull()
+})
+
+test('what the service finds by its own role is what the owner finds, and the page, the log and the figures tell how many', async () => {
+  const tenant = await seedMerchant(database)
+  const invoice = await seedInvoice(database, tenant)
+  await recordTransfers(
+    { pool: database.pools.watcher, clock: () => now },
+    { tenant, invoiceId: invoice.id, facts: [inBlock('a1', 100_000_000n, 2)], tipHeight: 101 },
+  )
+  await database.owner.query(`update transfer set ledger_postings = 5 where invoice_id = $1`, [invoice.id])
+  await database.owner.query(`update invoice set status = 'expired' where id = $1`, [invoice.id])
+  now = new Date(now.getTime() + 24 * 60 * MINUTE_MS)
+  const own = await auditWhenDue(depsOf())
+  const owners = await runAudit(database.owner, [])
+  const summary = (results: typeof owners | typeof own) =>
+    results?.map(({ name, findings }) => [name, findings.length])
+  expect(summary(own)).toEqual(summary(owners))
+  const found = owners.reduce((sum, { findings }) => sum + findings.length, 0)
+  expect(found).toBeGreaterThanOrEqual(2)
+  const told = await (await read('/audit')).text()
+  expect(told).toContain(`${found} discrepancies were found`)
+  expect(told).not.toContain(tenant.merchantId)
+  expect(await (await read('/audit.json')).json()).toEqual({
+    object: 'audit',
+    last_run_at: now.toISOString(),
+    checks: owners.length,
+    not_checked: 0,
+    discrepancies: found,
+  })
+  expect(logged.join('\n')).toContain('invoice_follows_its_facts')
+})
+
+test('the page takes GET alone, runs nothing and loads nothing', async () => {
+  const answer = await read('/audit', 'POST')
+  expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  const policy = (await read('/audit')).headers.get('content-security-policy') ?? ''
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).not.toContain('unsafe')
+})
+
+test('progress grows to the end and names what is looked at', async () => {
+  const steps: number[] = []
+  await runAudit(database.owner, [], (done, total, note) => {
+    expect(total).toBe(auditParts([]))
+    expect(note).not.toBe('')
+    steps.push(done)
+  })
+  expect(steps).toEqual([...steps].sort((one, other) => one - other))
+  expect(steps.at(-1)).toBe(auditParts([]))
+})
+
+test('an audit that is at work when the service stops ends at once', async () => {
+  const blocker = await database.owner.connect()
+  const stopping = new AbortController()
+  try {
+    await blocker.query('begin; lock table event in access exclusive mode')
+    now = new Date(now.getTime() + 24 * 60 * MINUTE_MS)
+    const audit = auditWhenDue(depsOf(), 360, stopping.signal).then(
+      () => 'finished',
+      () => 'ended',
+    )
+    await until(
+      async () => {
+        const { rows } = await database.owner.query(
+          `select from pg_locks where not granted and relation = 'event'::regclass
+             and database = (select oid from pg_database where datname = current_database())`,
+        )
+        return rows.length > 0
+      },
+      { what: 'the audit waits for the table' },
+    )
+    stopping.abort()
+    expect(await audit).toBe('ended')
+  } finally {
+    await blocker.query('rollback')
+    blocker.release()
+  }
+})
