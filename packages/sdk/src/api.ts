@@ -72,9 +72,9 @@ export type BalanceEntry = {
   readonly amount: string
   /** What stood in that account right after it. */
   readonly balance_after: string
-  /** The amount in US dollars at the invoice's rate; null where there was none. */
+  /** What the amount was worth in US dollars at the time: at the invoice's rate where it came by one, else at the price of the moment; null where no price had ever been known. */
   readonly usd_value: string | null
-  /** What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come. */
+  /** What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `service_fee`, what the operator keeps, and `service_fee_return`, such a fee given back; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come. */
   readonly type: string
   readonly invoice_id: string | null
   readonly payment_id: string | null
