@@ -57,6 +57,7 @@ export type ChainNode = {
 export type UtxoNode = ChainNode & { readonly chain: UtxoChain }
 /** A node of a chain made like Ethereum. */
 export type EvmChainNode = ChainNode & { readonly chain: EvmChain }
+export type SolanaChainNode = ChainNode & { readonly chain: 'solana' }
 
 export const isUtxoNode = (node: ChainNode): node is UtxoNode =>
   UTXO_CHAINS.some((chain) => chain === node.chain)
@@ -64,7 +65,7 @@ export const isUtxoNode = (node: ChainNode): node is UtxoNode =>
 export const isEvmNode = (node: ChainNode): node is EvmChainNode =>
   EVM_CHAINS.some((chain) => chain === node.chain)
 
-export const isSolanaNode = (node: ChainNode): boolean => node.chain === 'solana'
+export const isSolanaNode = (node: ChainNode): node is SolanaChainNode => node.chain === 'solana'
 
 export const rpcSettingOf = (network: Network): string => {
   const [chain = '', mode = ''] = network.split('-')

@@ -144,7 +144,7 @@ export interface BlockHistory {
   hashAt(height: number): Promise<string | null>
   /** Whether this block is on the source's best chain. */
   isOnChain(block: { readonly height: number; readonly hash: string }): Promise<boolean>
-  /** So many blocks from this height on. */
+  /** So many blocks from this height on; of a chain whose heights have gaps, the blocks at so many heights. */
   readFrom(height: number, count: number): Promise<ScannedBlock[]>
 }
 

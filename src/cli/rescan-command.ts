@@ -1,8 +1,10 @@
-import { type BlockHistory, ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
+import { type BlockHistory, type ChainAdapter, ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
 import { receiveEvmPrograms } from '../chain/evm/receive-programs.ts'
-import { ProgramSet } from '../chain/program-set.ts'
+import type { ProgramSet } from '../chain/program-set.ts'
+import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
+import { WatchedOwners } from '../chain/solana/watched-owners.ts'
 import { encodeAddress } from '../chain/utxo/address.ts'
 import { historyOf } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
@@ -11,8 +13,10 @@ import {
   configuredNodes,
   type EvmChainNode,
   isEvmNode,
+  isSolanaNode,
   isUtxoNode,
   openSandboxNodes,
+  type SolanaChainNode,
   type UtxoNode,
 } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
@@ -26,6 +30,7 @@ import { loadAccountKey } from '../db/queries/account-keys.ts'
 import { loadNetworkState } from '../db/queries/network-state.ts'
 import { listMissingIndexes, listOpenPrograms, streamPrograms } from '../db/queries/watched-programs.ts'
 import { createLogger } from '../log.ts'
+import { watchedOf } from '../open-providers.ts'
 import { type RescanReport, requireSameChain, rescanBlocks } from '../watcher/rescan.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { createProgress, type ProgressStream } from './progress-bar.ts'
@@ -61,6 +66,11 @@ export async function rescanCommand(
     throw new UsageError(`--ahead must be at most ${AHEAD_MAX}`)
   return withOwnerPool(async (pool, config) =>
     withNode(config, given.network, async (node) => {
+      if (isSolanaNode(node) && range.ahead !== null) {
+        throw new UsageError(
+          '--ahead is not for Solana: its addresses can be derived by the signer alone. Leave it out',
+        )
+      }
       const { report, end } = await rescan(pool, node, range, stream)
       if (report === null) {
         output.problem(end)
@@ -83,7 +93,7 @@ async function withNode(
   const isConfigured = configured.some((node) => node.network === network)
   const sandboxes = isConfigured ? [] : await openSandboxNodes(config, { clock: systemClock, log })
   const nodes = [...configured, ...sandboxes].flatMap((node): ReadNode[] =>
-    isUtxoNode(node) || isEvmNode(node) ? [node] : [],
+    isUtxoNode(node) || isEvmNode(node) || isSolanaNode(node) ? [node] : [],
   )
   try {
     const node = nodes.find((each) => each.network === network)
@@ -97,7 +107,7 @@ async function withNode(
 }
 
 /** A node whose blocks can be read again one by one. */
-type ReadNode = UtxoNode | EvmChainNode
+type ReadNode = UtxoNode | EvmChainNode | SolanaChainNode
 
 type Source = {
   readonly blocks: BlockHistory
@@ -105,7 +115,13 @@ type Source = {
   close(): Promise<void>
 }
 
-async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet): Promise<Source> {
+async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | WatchedOwners): Promise<Source> {
+  if (isSolanaNode(node) || watched instanceof WatchedOwners) {
+    if (!(watched instanceof WatchedOwners)) throw new Error('Solana is matched by its owners')
+    const { livemode, rpcUrl, rpcSetting } = node
+    const adapter = new SolanaAdapter({ livemode, rpcUrl, rpcSetting, watched, clock: systemClock })
+    return connected(adapter, [])
+  }
   if (isUtxoNode(node)) {
     const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
     const asset = node.chain === 'bitcoin' ? 'BTC' : 'LTC'
@@ -116,13 +132,21 @@ async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet): Prom
   const openPrograms = (at: Date) => listOpenPrograms(pool, { network, keyspace, now: at })
   const options = { chain, livemode, url, setting, usdcContract, watched, openPrograms }
   const adapter = new EvmAdapter({ ...options, clock: systemClock })
+  return connected(adapter, adapter.tokens.assets)
+}
+
+/** An adapter whose node is of the right chain. */
+async function connected(
+  adapter: ChainAdapter & BlockHistory,
+  readTwice: readonly PaymentAsset[],
+): Promise<Source> {
   try {
     await adapter.connect()
   } catch (error) {
     await adapter.close()
     throw error
   }
-  return { blocks: adapter, readTwice: adapter.tokens.assets, close: () => adapter.close() }
+  return { blocks: adapter, readTwice, close: () => adapter.close() }
 }
 
 type Range = { readonly from: number; readonly to: number | null; readonly ahead: number | null }
@@ -150,7 +174,7 @@ async function rescan(
     }
   }
   const keyspace = keyspaceOfNetwork(node.network)
-  const watched = new ProgramSet()
+  const watched = watchedOf(node)
   for await (const { programs } of streamPrograms(pool, keyspace, -1)) watched.add(programs)
   const unknown = range.ahead === null ? [] : await unknownPrograms(pool, keyspace, range.ahead)
   watched.add(unknown.map(({ program }) => program))
@@ -174,7 +198,7 @@ async function rescan(
       to,
       checkpoint,
       // A chain's own word is the watcher's to hear.
-      mustAgree: node.furtherUrls.length > 0 || isEvmNode(node),
+      mustAgree: node.furtherUrls.length > 0 || !isUtxoNode(node),
       strangers,
       notifier,
       onBatch: ({ height, recorded }) => {

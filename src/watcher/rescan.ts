@@ -73,7 +73,8 @@ export async function rescanBlocks(options: RescanOptions): Promise<RescanReport
   for (let from = options.from; from <= options.to; from += BLOCKS_PER_BATCH) {
     const to = Math.min(options.to, from + BLOCKS_PER_BATCH - 1)
     const blocks = await readLinked(options.blocks, { from, to, below })
-    below = blocks.at(-1)?.block.hash ?? null
+    // A range of slots may hold no block.
+    below = blocks.at(-1)?.block.hash ?? below
     const { transfers, recorded } = await recordBatch(options, blocks)
     report = {
       blocks: report.blocks + blocks.length,

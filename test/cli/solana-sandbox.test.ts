@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { complaintsOf } from '../support/page-checks.ts'
+import { readQr } from '../support/read-qr.ts'
 
 const PAID_AT_KILL = 6
+const PAID_MS_MAX = 30_000
 const STORY_OF_A_PAYMENT = [
   'invoice.created',
   'invoice.payment_detected',
@@ -33,6 +37,29 @@ test('a test payment in SOL is told step by step and paid, and partial ones come
   expect(await eventsOf(exact.id)).toEqual(STORY_OF_A_PAYMENT)
   await untilStatus(parts.id, 'paid')
   expect(await eventsOf(parts.id)).toContain('invoice.partially_paid')
+}, 90_000)
+
+test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and is paid from the sandbox panel', async () => {
+  const invoice = await create('SOL')
+  const browser = await launchBrowser()
+  try {
+    const page = await browser.newPage()
+    const complaints = complaintsOf(page)
+    await page.goto(String(invoice.checkout_url))
+    const heading = () => page.locator('h1').textContent()
+    expect(await heading()).toBe(`Send ${invoice.amount} SOL`)
+    const link = `solana:${invoice.address}?amount=${invoice.amount}`
+    expect(await page.locator('#open-wallet').getAttribute('href')).toBe(link)
+    expect(await readQr(page, '.qr-payment')).toBe(link)
+    await page.locator('label[for=qr-address]').click()
+    expect(await readQr(page, '.qr-address')).toBe(invoice.address)
+    await page.locator('#sandbox-exact').click()
+    await expect.poll(heading, { timeout: PAID_MS_MAX }).toBe('Payment complete')
+    expect(complaints).toEqual([])
+  } finally {
+    await browser.close()
+  }
+  expect(await untilStatus(invoice.id, 'paid')).toMatchObject({ amount_confirmed: invoice.amount })
 }, 90_000)
 
 test('a replaced payment leaves the invoice open', async () => {

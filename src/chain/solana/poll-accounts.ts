@@ -69,6 +69,11 @@ export class AccountPolling {
     this.#at = null
   }
 
+  /** Whether the balance of any of these owners was not looked at since the checkpoint. */
+  hasUnseen(open: readonly string[]): boolean {
+    return open.some((owner) => !this.#known.has(owner))
+  }
+
   /** See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TooManySignatures`. */
   async read(checkpoint: BlockRef, open: readonly string[], maxBlocks: number): Promise<ChainUpdate | null> {
     const { chain } = this.#parts
@@ -79,7 +84,7 @@ export class AccountPolling {
       readings.length === 0
         ? await this.#parts.rpc.slot('confirmed')
         : readings.reduce((lowest, each) => Math.min(lowest, each.slot), Number.MAX_SAFE_INTEGER)
-    if (slot <= checkpoint.height) return null
+    if (slot < checkpoint.height) return null
     const ancestor = (await chain.holds(checkpoint)) ? checkpoint : await chain.commonAncestor(checkpoint)
     // Another fork may have other differences under the same names.
     if (ancestor.hash !== checkpoint.hash) this.#touched.clear()
@@ -90,7 +95,8 @@ export class AccountPolling {
     const update = await this.#update(ancestor, tip, touches, maxBlocks)
     const through = update.blocks.at(-1)?.block.height ?? ancestor.height
     for (const account of looked) this.#firstTold.set(account, this.#firstTold.get(account) ?? through)
-    return update
+    const isNews = tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
+    return isNews ? update : null
   }
 
   async #update(

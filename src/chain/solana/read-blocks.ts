@@ -1,4 +1,10 @@
-import { type BlockRef, ChainUnavailable, type ChainUpdate, type ScannedBlock } from '../adapter.ts'
+import {
+  type BlockRef,
+  ChainHalted,
+  ChainUnavailable,
+  type ChainUpdate,
+  type ScannedBlock,
+} from '../adapter.ts'
 import { findTransfers } from './find-transfers.ts'
 import { refOf, type SlotChain } from './slot-chain.ts'
 import type { BlockWithAccounts } from './solana-answers.ts'
@@ -36,6 +42,50 @@ export async function readBlocks(
   const branch = await readFrom(parts, ancestor, tipSlot, REORG_BLOCKS_MAX)
   if (branch === null) throw new ChainUnavailable('the node gives blocks that do not follow one another')
   return withTip(parts, ancestor, branch, tipSlot)
+}
+
+/**
+ * The blocks in a range of slots, told once more: each stands on the one before, and the block above the range stands
+ * on the last of them, so that a list which leaves one out is found out. Throws `ChainHalted` where the node no longer
+ * has the range, since it would list nothing there.
+ */
+export async function readSlots(parts: ReadParts, first: number, count: number): Promise<ScannedBlock[]> {
+  const { rpc, watched } = parts
+  const kept = await rpc.firstAvailableBlock()
+  if (kept > first) {
+    throw new ChainHalted(
+      `the node has no blocks below slot ${kept}: read again with a node that has, or begin at --from ${kept}`,
+    )
+  }
+  const tipSlot = await rpc.slot('confirmed')
+  const end = first + count - 1
+  const listed = await listSlots(rpc, first, tipSlot, end)
+  const slots = listed.filter((slot) => slot <= end)
+  const blocks: ScannedBlock[] = []
+  let below: number | null = null
+  for (let at = 0; at < slots.length; at += BLOCKS_IN_FLIGHT) {
+    const batch = slots.slice(at, at + BLOCKS_IN_FLIGHT)
+    const read = await Promise.all(batch.map((slot) => blockIn(rpc, slot)))
+    for (const [index, block] of read.entries()) {
+      const slot = batch[index] ?? 0
+      requireBelow(block.parentSlot, below, first)
+      blocks.push({
+        block: refOf(slot, block),
+        parentHash: block.previousBlockhash,
+        transfers: block.transactions.flatMap((each) => findTransfers(each, watched)),
+      })
+      below = slot
+    }
+  }
+  const above = listed.find((slot) => slot > end)
+  if (above !== undefined) requireBelow((await parts.chain.reference(above)).head.parentSlot, below, first)
+  return blocks
+}
+
+/** Refuses a list that passed over the block on which another one stands. */
+function requireBelow(parentSlot: number, below: number | null, first: number): void {
+  if (below === null ? parentSlot < first : parentSlot === below) return
+  throw new ChainUnavailable('the node gives blocks that do not follow one another')
 }
 
 async function withTip(
@@ -76,15 +126,15 @@ async function readFrom(
   return blocks
 }
 
-/** Slots with a block from `start` on, `start` among them; a range without any other is widened. */
-async function listSlots(rpc: SolanaRpc, start: number, tipSlot: number): Promise<number[]> {
+/** Slots with a block from `start` on; a range without one above `through` is widened, as far as the tip. */
+async function listSlots(rpc: SolanaRpc, start: number, tipSlot: number, through = start): Promise<number[]> {
   for (let range = RANGE_SLOTS; ; range *= 10) {
     const end = Math.min(tipSlot, start + Math.min(range, RANGE_SLOTS_MAX))
     const slots = await rpc.blocks(start, end)
     if (slots.some((slot, index) => slot < start || slot > end || slot <= (slots[index - 1] ?? -1))) {
       throw new ChainUnavailable('the node lists blocks that were not asked for')
     }
-    if (slots.length > 1 || end === tipSlot || range >= RANGE_SLOTS_MAX) return slots
+    if ((slots.at(-1) ?? 0) > through || end === tipSlot || range >= RANGE_SLOTS_MAX) return slots
   }
 }
 

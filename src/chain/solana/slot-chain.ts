@@ -26,10 +26,11 @@ export class SlotChain {
     return this.#trail
   }
 
-  /** Blocks that were read, above what they stand on. */
+  /** Blocks that were read; those at or below what the others stand on were told late, and lead nowhere new. */
   remember(ancestor: BlockRef, blocks: readonly BlockRef[]): void {
     const below = this.#trail.filter(({ height }) => height < ancestor.height)
-    this.#trail = [...below, ancestor, ...blocks].slice(-TRAIL_MAX)
+    const above = blocks.filter(({ height }) => height > ancestor.height)
+    this.#trail = [...below, ancestor, ...above].slice(-TRAIL_MAX)
   }
 
   forget(): void {

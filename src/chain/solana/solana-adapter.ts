@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { Network } from '../../core/assets.ts'
 import type { MarkHeights } from '../../core/finality.ts'
 import {
+  type BlockHistory,
   type BlockRef,
   ChainHalted,
   type ChainProvider,
@@ -9,9 +10,10 @@ import {
   type ChainUpdate,
   type MempoolReading,
   type NetworkHealth,
+  type ScannedBlock,
 } from '../adapter.ts'
 import { AccountPolling, TooManySignatures } from './poll-accounts.ts'
-import { readBlocks } from './read-blocks.ts'
+import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
 import { TransactionFate } from './transaction-fate.ts'
@@ -31,8 +33,9 @@ const OWN_CLUSTER = 'localnet'
  * calls a second as a provider's middle plan allows. Measured, see docs/figures.md.
  */
 export const POLL_ACCOUNTS_UP_TO = 2_000
-/** How often the open checkouts are counted. */
-const OPEN_INTERVAL_MS = 500
+/** Open checkouts are listed anew after so many times as long as listing them took, so that it costs a small share of the time. */
+const OPEN_INTERVAL_TIMES = 10
+const OPEN_INTERVAL_MS_MAX = 500
 /** A public cluster makes a block every 400 ms: one whose newest is older than this has left the node behind, or stands. */
 const STALE_MS = 120_000
 const PROBE_INTERVAL_MS = 400
@@ -59,7 +62,7 @@ export type SolanaAdapterOptions = {
  * Solana through one node's RPC. A block's height is its slot. Reads at `confirmed`; `finalized` is the mark that
  * decides. Two ways of watching, each from the same checkpoints: every block, or the accounts of open checkouts.
  */
-export class SolanaAdapter implements ChainProvider {
+export class SolanaAdapter implements ChainProvider, BlockHistory {
   readonly network: Network
   readonly watched: WatchedOwners
   readonly rpc: SolanaRpc
@@ -70,10 +73,8 @@ export class SolanaAdapter implements ChainProvider {
   #cluster: string | null = null
   /** Where the last reading came to. */
   #position: BlockRef | null = null
-  #open: { readonly atMs: number; readonly owners: readonly string[] } = {
-    atMs: Number.NEGATIVE_INFINITY,
-    owners: [],
-  }
+  /** Open checkouts, and when by `performance.now()` they are listed anew. */
+  #open: { readonly untilMs: number; readonly owners: readonly string[] } = { untilMs: 0, owners: [] }
 
   constructor(options: SolanaAdapterOptions) {
     this.network = `solana-${options.livemode ? 'live' : 'test'}`
@@ -111,6 +112,15 @@ export class SolanaAdapter implements ChainProvider {
 
   hashAt(slot: number): Promise<string | null> {
     return this.#chain.hashAt(slot)
+  }
+
+  isOnChain(block: { readonly height: number; readonly hash: string }): Promise<boolean> {
+    return this.knows(block)
+  }
+
+  /** The blocks in so many slots from this one on; slots without a block have none. */
+  readFrom(slot: number, count: number): Promise<ScannedBlock[]> {
+    return readSlots({ rpc: this.rpc, chain: this.#chain, watched: this.watched }, slot, count)
   }
 
   async tip(): Promise<BlockRef> {
@@ -188,7 +198,10 @@ export class SolanaAdapter implements ChainProvider {
     const open = await this.#openOwners(checkpoint)
     const way = this.#options.way ?? (open.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks')
     const tipSlot = await this.rpc.slot('confirmed')
-    if (!(await this.#chain.isAhead(tipSlot, checkpoint))) return null
+    const isAhead = await this.#chain.isAhead(tipSlot, checkpoint)
+    // A chain at rest makes no block from which to notice what was paid before its checkout was seen to be open.
+    const isUnseen = tipSlot === checkpoint.height && way === 'accounts' && this.#polling.hasUnseen(open)
+    if (!isAhead && !isUnseen) return null
     if (way === 'accounts') {
       try {
         return await this.#polling.read(checkpoint, open, maxBlocks)
@@ -197,6 +210,7 @@ export class SolanaAdapter implements ChainProvider {
         if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null
         // Somebody names one address in thousands of transactions: blocks cost the same whatever is in them.
         if (!(error instanceof TooManySignatures)) throw error
+        if (!isAhead) return null
       }
     }
     this.#polling.forget()
@@ -209,14 +223,16 @@ export class SolanaAdapter implements ChainProvider {
   }
 
   async #openOwners({ timeMs }: BlockRef): Promise<readonly string[]> {
-    const { openPrograms, clock } = this.#options
+    const { openPrograms } = this.#options
     if (openPrograms === undefined) return [...this.watched]
-    const nowMs = clock().getTime()
-    if (Math.abs(nowMs - this.#open.atMs) >= OPEN_INTERVAL_MS) {
-      const owners = new Set((await openPrograms(new Date(timeMs))).map(ownerOf))
-      this.#open = { atMs: nowMs, owners: [...owners].filter((owner) => this.watched.has(owner)) }
-    }
-    return this.#open.owners
+    const beganMs = performance.now()
+    if (beganMs < this.#open.untilMs) return this.#open.owners
+    const owners = new Set((await openPrograms(new Date(timeMs))).map(ownerOf))
+    const endedMs = performance.now()
+    const pauseMs = Math.min(OPEN_INTERVAL_MS_MAX, (endedMs - beganMs) * OPEN_INTERVAL_TIMES)
+    const watched = [...owners].filter((owner) => this.watched.has(owner))
+    this.#open = { untilMs: endedMs + pauseMs, owners: watched }
+    return watched
   }
 
   #requireFresh(tip: BlockRef): void {
