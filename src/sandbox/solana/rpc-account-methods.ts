@@ -117,10 +117,11 @@ function epochOf(node: SolanaNode, block: { slot: number; height: number }) {
  * transactions since, which are few.
  */
 function lamportsAt(node: SolanaNode, owner: Address, slot: number): bigint {
-  for (const placed of node.chain.mentioning(owner)) {
-    if (placed.slot <= slot) continue
-    return placed.pre[placed.accounts.findIndex(({ pubkey }) => pubkey === owner)] ?? 0n
-  }
+  const named = node.chain.mentioning(owner)
+  // The last that is not above the slot; the next one shows what was there before it.
+  const first = named.findLastIndex((placed) => placed.slot <= slot) + 1
+  const above = named[first]
+  if (above !== undefined) return above.pre[above.accounts.findIndex(({ pubkey }) => pubkey === owner)] ?? 0n
   return node.chain.machine.balance(owner)
 }
 

@@ -23,13 +23,15 @@ export class TransactionIndex {
     }
   }
 
+  /** What is taken back is among the newest: it is looked for from the end, however much an address was named before. */
   remove(placed: PlacedTransaction): void {
     const { signature } = placed.transaction
     this.#bySignature.delete(signature)
     for (const pubkey of new Set(placed.accounts.map((account) => account.pubkey))) {
-      const rest = this.mentioning(pubkey).filter((each) => each.transaction.signature !== signature)
-      if (rest.length === 0) this.#byAddress.delete(pubkey)
-      else this.#byAddress.set(pubkey, rest)
+      const list = this.#byAddress.get(pubkey) ?? []
+      const index = list.findLastIndex((each) => each.transaction.signature === signature)
+      if (index >= 0) list.splice(index, 1)
+      if (list.length === 0) this.#byAddress.delete(pubkey)
     }
   }
 }
