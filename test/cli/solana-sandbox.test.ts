@@ -2,11 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
 import { launchBrowser } from '../support/browser.ts'
+import { until } from '../support/litecoind.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 import { readQr } from '../support/read-qr.ts'
 
 const PAID_AT_KILL = 6
 const PAID_MS_MAX = 30_000
+const ADDRESSES_MS_MAX = 30_000
 const STORY_OF_A_PAYMENT = [
   'invoice.created',
   'invoice.payment_detected',
@@ -19,13 +21,15 @@ let app: App
 beforeAll(async () => {
   place = await makeDataDir()
   app = await startApp(place)
+  // The signer issues its addresses a moment after the start.
+  await until(() => isAvailable('SOL'), { what: 'SOL can be sold', timeoutMs: ADDRESSES_MS_MAX })
 }, 90_000)
 afterAll(async () => {
   await app.stop()
   await place.remove()
 })
 
-const { create, eventsOf, untilStatus, pay } = invoicesOf(() => app)
+const { create, eventsOf, isAvailable, untilStatus, pay } = invoicesOf(() => app)
 
 test('a test payment in SOL is told step by step and paid, and partial ones come together', async () => {
   const exact = await create('SOL')
@@ -43,7 +47,7 @@ test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and i
   const invoice = await create('SOL')
   const browser = await launchBrowser()
   try {
-    const page = await browser.newPage()
+    const page = await (await browser.newContext()).newPage()
     const complaints = complaintsOf(page)
     await page.goto(String(invoice.checkout_url))
     const heading = () => page.locator('h1').textContent()

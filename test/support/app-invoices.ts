@@ -14,6 +14,11 @@ export function invoicesOf(app: () => App) {
       expect(made.status).toBe(201)
       return made.body as Body
     },
+    isAvailable: async (asset: string): Promise<boolean> => {
+      const { body } = await app().api('GET', '/api/v1/assets')
+      const { data } = body as { data: { asset: string; available: boolean }[] }
+      return data.some((each) => each.asset === asset && each.available)
+    },
     /** The invoice's types of events, oldest first. */
     eventsOf: async (id: unknown): Promise<string[]> => {
       const { body } = await app().api('GET', '/api/v1/events?limit=100')
