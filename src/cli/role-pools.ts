@@ -12,16 +12,25 @@ const CONNECTIONS_MAX: { readonly [role in DatabaseRole]: number } = {
   signer: 3,
 }
 
+export type RolePools = {
+  readonly poolOf: (role: DatabaseRole) => Pool
+  /** How many callers wait for a connection of each role. */
+  waiting(): { role: DatabaseRole; count: number }[]
+}
+
 /** A process's connections, one pool for each database role, opened when first asked for and closed after all roles. */
-export function createRolePools(urls: RoleUrls, log: Log, stops: StopList): (role: DatabaseRole) => Pool {
+export function createRolePools(urls: RoleUrls, log: Log, stops: StopList): RolePools {
   const pools = new Map<DatabaseRole, Pool>()
   stops.add('the connections', async () => {
     await Promise.all([...pools.values()].map((pool) => pool.end()))
   })
-  return (role) => {
-    const pool = pools.get(role) ?? openRolePool(role, urls[role], log)
-    pools.set(role, pool)
-    return pool
+  return {
+    poolOf: (role) => {
+      const pool = pools.get(role) ?? openRolePool(role, urls[role], log)
+      pools.set(role, pool)
+      return pool
+    },
+    waiting: () => [...pools].map(([role, pool]) => ({ role, count: pool.waitingCount })),
   }
 }
 

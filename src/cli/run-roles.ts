@@ -75,9 +75,13 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
 async function openContext(options: RunOptions, stops: StopList): Promise<RoleContext> {
   const { config, database, log, onFatal } = options
   const clock = systemClock
-  const poolOf = createRolePools(database.roleUrls, log, stops)
+  const { poolOf, waiting } = createRolePools(database.roleUrls, log, stops)
+  const metrics = createMetrics(log)
+  metrics.gauge('paylink_database_waiting', 'Callers that wait for a database connection', async () =>
+    waiting().map(({ role, count }) => ({ label: role, value: count })),
+  )
   const nodes = await openNodes(options, clock, stops)
-  return { config, clock, log, metrics: createMetrics(log), urls: database.roleUrls, poolOf, nodes, onFatal }
+  return { config, clock, log, metrics, urls: database.roleUrls, poolOf, nodes, onFatal }
 }
 
 /** Every role that asks a chain serves the sandbox chains too, where no other process does. */
@@ -134,6 +138,12 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   prices.start().catch(context.onFatal)
   const priceKeeper = keepPrices({ pool, prices, clock, log })
   stops.add('the kept prices', () => priceKeeper.stop())
+  metrics.gauge(
+    'paylink_price_ok',
+    '1 where exchanges agree on a price of an asset, so that it can be invoiced',
+    async () =>
+      prices.report().map(({ asset, status }) => ({ label: asset, value: status === 'ok' ? 1 : 0 })),
+  )
   const networks = createNetworkBoard(pool, undefined, evmIdentitiesOf(context.nodes))
   const issuedAddresses = createIssuedAddresses({ keysPath: config.addressKeysFile, log })
   metrics.gauge(

@@ -11,7 +11,7 @@ import { StopList } from './stop-list.ts'
 export async function runSigner({ config, database, log, onFatal }: RunOptions): Promise<StopList> {
   const stops = new StopList(log)
   try {
-    const poolOf = createRolePools(database.roleUrls, log, stops)
+    const { poolOf } = createRolePools(database.roleUrls, log, stops)
     const signer = await startSignerRole({ config, clock: systemClock, log, poolOf, onFatal })
     stops.add('the signer', () => signer.stop())
     return stops

@@ -48,7 +48,8 @@ async function readiness(deps: HealthDeps) {
     const version = await readMigrationVersion(deps.pool)
     const networks = await loadNetworkStates(deps.pool)
     return {
-      status: version === deps.migration ? 'ready' : 'not_ready',
+      // Migrations come first in an upgrade: until their turn comes, processes of the release before go on serving.
+      status: version >= deps.migration ? 'ready' : 'not_ready',
       database: version === deps.migration ? 'ok' : migrationProblem(version, deps.migration),
       networks: Object.fromEntries(networks.map((state) => [state.network, networkReport(state)])),
       prices,

@@ -9,6 +9,7 @@ import {
   listAccountKeys,
   readIndexMarks,
 } from '../db/queries/account-keys.ts'
+import { SIGNER_LOCK_KEY } from '../db/queries/signer-lock.ts'
 import type { Log } from '../log.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { type AccountKey, type IssuedAccount, openAccountsOf, wordsOf } from './derive.ts'
@@ -43,8 +44,6 @@ export type Signer = {
   stop(): Promise<void>
 }
 
-/** Any constant will do, other than the migrations' own. */
-const SIGNER_LOCK_KEY = 7_295_465_302
 /** The journal is at most this far behind what the database gave out. */
 const INTERVAL_MS = 1_000
 const FOLDER_OWNER_ONLY = 0o700

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { readRootFile } from '../support/root-file.ts'
 
 /** The sandbox as a person starts it: the built program, its own database, all roles. */
 
@@ -62,6 +63,33 @@ test('health, readiness and figures are served, the figures on their own port', 
   expect(metrics).toContain('paylink_network_ok{name="litecoin-test"} 1')
   expect(metrics).toContain('paylink_http_request_seconds_count')
   expect((await fetch(`${app.baseUrl}/metrics`)).status).toBe(404)
+})
+
+test('every figure that alerts, dashboard and guides name is served', async () => {
+  const files = [
+    'deploy/prometheus/alerts.yaml',
+    'deploy/grafana/paylink.json',
+    'docs/operating.md',
+    'docs/operating-webhooks.md',
+  ]
+  const named = await Promise.all(
+    files.map(async (path) => (await readRootFile(path)).match(/\bpaylink_[a-z0-9_]+\b/g) ?? []),
+  )
+  const names = new Set(named.flat().filter((name) => !/^paylink_(api|watcher|delivery|signer)$/.test(name)))
+  expect(names.size).toBeGreaterThan(15)
+  const text = await (await fetch(`${app.operatorUrl}/metrics`)).text()
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
+    type === 'histogram' ? ['_bucket', '_count', '_sum'].map((part) => name + part).concat(name) : [name],
+  )
+  expect([...names].filter((name) => !types.includes(name))).toEqual([])
+  // Those that are there only once something happened: an attempt, an audit, a hot wallet that was read.
+  const later = /^paylink_(delivery_attempts_total|audit_\w+|hot_wallet_low|http_request_seconds)$/
+  const shown = new Set(text.split('\n').map((line) => /^[a-z0-9_]+/.exec(line)?.[0]))
+  expect([...names].filter((name) => !later.test(name) && !shown.has(name))).toEqual([])
+  expect(text).toContain('paylink_signer_active 1\n')
+  expect(
+    Number(/paylink_network_read_age_seconds\{name="litecoin-test"\} (\S+)/.exec(text)?.[1]),
+  ).toBeLessThan(60)
 })
 
 test('two merchants and their keys are made by commands while it runs, and see nothing of each other', async () => {

@@ -1,10 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import { z } from 'zod'
-
-const ROOT = new URL('../../', import.meta.url)
-
-export const readRootFile = (path: string): Promise<string> => readFile(new URL(path, ROOT), 'utf8')
+import { readRootFile } from '../support/root-file.ts'
 
 const serviceShape = z.looseObject({
   image: z.string().optional(),

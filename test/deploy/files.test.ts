@@ -5,8 +5,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { validate } from 'dockerfile-utils'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
 import { loadConfig } from '../../src/config.ts'
-import { type ComposeService, parseEnvFile, readCompose, readRootFile } from './compose-file.ts'
+import { readRootFile } from '../support/root-file.ts'
+import { type ComposeService, parseEnvFile, readCompose } from './compose-file.ts'
 
 /** Image, compose file and units, held to rules without Docker. compose.test.ts runs what they say. */
 
@@ -27,6 +30,29 @@ async function withEnv<Result>(
     await rm(folder, { recursive: true })
   }
 }
+
+const scrapeShape = z.looseObject({
+  scrape_configs: z.array(
+    z.looseObject({
+      dns_sd_configs: z.array(z.looseObject({ names: z.array(z.string()), port: z.number() })),
+    }),
+  ),
+})
+const alertsShape = z.object({
+  groups: z.array(
+    z.looseObject({
+      rules: z.array(
+        z.strictObject({
+          alert: z.string(),
+          expr: z.string(),
+          for: z.string().optional(),
+          labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
+          annotations: z.strictObject({ summary: z.string() }),
+        }),
+      ),
+    }),
+  ),
+})
 
 const isOurs = (service: ComposeService) => service.image === 'paylink'
 
@@ -187,6 +213,24 @@ test('the proxy asks exactly the API processes of compose.yaml', async () => {
   expect(upstreams).toEqual(apis.map((name) => `${name}:3000`))
 })
 
+test('Prometheus asks every process of compose.yaml that serves figures, and every alert has its advice', async () => {
+  const [scrape, alerts, guide, { services }] = await Promise.all([
+    readRootFile('deploy/prometheus/prometheus.yaml').then((text) => scrapeShape.parse(parse(text))),
+    readRootFile('deploy/prometheus/alerts.yaml').then((text) => alertsShape.parse(parse(text))),
+    readRootFile('docs/monitoring.md'),
+    withEnv((env) => readCompose(env)),
+  ])
+  const asked = scrape.scrape_configs.flatMap(({ dns_sd_configs }) => dns_sd_configs)
+  const serving = Object.keys(services).filter(
+    (name) => services[name]?.environment.OPERATOR_PORT !== undefined,
+  )
+  expect(asked.flatMap(({ names }) => names).sort()).toEqual(serving.sort())
+  for (const { port } of asked) expect(services.watcher?.environment.OPERATOR_PORT).toBe(String(port))
+  const rules = alerts.groups.flatMap((group) => group.rules)
+  expect(rules.length).toBeGreaterThan(10)
+  expect(rules.filter(({ alert }) => !guide.includes(`\`${alert}\``))).toEqual([])
+})
+
 test('systemd accepts the units and finds next to nothing that they could lose', {
   timeout: 60_000,
 }, async () => {
@@ -203,7 +247,10 @@ test('systemd accepts the units and finds next to nothing that they could lose',
       await writeFile(join(folder, name.replace('@.', '@2.')), unit)
       await writeFile(join(folder, name.replace('@.', '@3002.')), unit)
     }
-    const { stderr } = await systemdAnalyze(['verify', '--man=no', join(folder, 'paylink.target')], folder)
+    const { stderr } = await systemdAnalyze(
+      ['verify', '--man=no', ...(await readdir(folder)).map((name) => join(folder, name))],
+      folder,
+    )
     expect(stderr).toBe('')
     for (const name of names.filter((each) => each.endsWith('.service'))) {
       const { stdout } = await systemdAnalyze(

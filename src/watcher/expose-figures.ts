@@ -1,0 +1,107 @@
+import type { Clock } from '../clock.ts'
+import type { Network } from '../core/assets.ts'
+import type { Pool } from '../db/pool.ts'
+import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
+import { countRefusedBatches } from '../db/queries/address-batches.ts'
+import { type AuditRun, loadLastAuditRun } from '../db/queries/audit-runs.ts'
+import { countShortfalls } from '../db/queries/ledger.ts'
+import { loadNetworkStates } from '../db/queries/network-state.ts'
+import { isSignerActive } from '../db/queries/signer-lock.ts'
+import { readGasStanding } from '../db/read-gas-standing.ts'
+import type { GaugeValue, Metrics } from '../metrics.ts'
+
+type Sources = {
+  readonly metrics: Metrics
+  readonly pool: Pool
+  readonly networks: readonly Network[]
+  readonly clock: Clock
+}
+
+/** The watcher's figures: all but one are of the whole installation, and any watcher tells them. */
+export function exposeFigures(sources: Sources): void {
+  exposeNetworks(sources)
+  exposeMoney(sources)
+  exposeAudits(sources)
+}
+
+function exposeNetworks({ metrics, pool, networks, clock }: Sources): void {
+  metrics.gauge('paylink_network_height', 'Last block whose consequences are committed', async () =>
+    (await loadNetworkStates(pool)).map(({ network, height }) => ({ label: network, value: height ?? 0 })),
+  )
+  metrics.gauge('paylink_network_ok', '1 where a network is followed without a fault', async () =>
+    (await loadNetworkStates(pool)).map(({ network, status }) => ({
+      label: network,
+      value: status === 'ok' ? 1 : 0,
+    })),
+  )
+  metrics.gauge(
+    'paylink_network_impaired',
+    '1 where a network is followed and one of its providers is away, so that payments may wait',
+    async () =>
+      (await loadNetworkStates(pool)).map(({ network, status, reason }) => ({
+        label: network,
+        value: status === 'ok' && reason !== null ? 1 : 0,
+      })),
+  )
+  metrics.gauge(
+    'paylink_network_read_age_seconds',
+    'Time since tip and mempool of a network were last read in full, by whichever process follows it',
+    async () =>
+      (await loadNetworkStates(pool)).flatMap(({ network, readAt }) =>
+        readAt === null ? [] : [{ label: network, value: (clock().getTime() - readAt.getTime()) / 1_000 }],
+      ),
+  )
+  metrics.gauge('paylink_network_has_addresses', '1 where a deposit address is ready', async () => {
+    const ready = await findNetworksWithAddresses(pool)
+    return networks.map((network) => ({ label: network, value: ready.has(network) ? 1 : 0 }))
+  })
+}
+
+/** Of wallets, balances and the signer, which serves no figures of its own. */
+function exposeMoney({ metrics, pool, networks }: Sources): void {
+  metrics.gauge(
+    'paylink_hot_wallet_low',
+    '1 where a hot wallet has too little ether for the gas of USDC payouts, so that they wait',
+    async () => {
+      const standings = await Promise.all(networks.map((network) => readGasStanding(pool, network)))
+      return standings.flatMap((each) =>
+        each === null ? [] : [{ label: each.network, value: each.isLow && each.isNeeded ? 1 : 0 }],
+      )
+    },
+  )
+  metrics.gauge('paylink_signer_active', '1 while a signer holds its lock, in any process', async () => [
+    { value: (await isSignerActive(pool)) ? 1 : 0 },
+  ])
+  metrics.gauge(
+    'paylink_balances_short',
+    'Balances in which something is missing that was paid out before the chain took it back',
+    async () => {
+      const { live, test } = await countShortfalls(pool)
+      return [
+        { label: 'live', value: live },
+        { label: 'test', value: test },
+      ]
+    },
+  )
+  metrics.gauge(
+    'paylink_address_batches_refused',
+    'Batches of addresses in the database that the signer did not sign',
+    async () => [{ value: await countRefusedBatches(pool) }],
+  )
+}
+
+function exposeAudits({ metrics, pool }: Sources): void {
+  metrics.gauge('paylink_audit_last_run_seconds', 'When the last audit ended, in Unix seconds', async () =>
+    figureOf(await loadLastAuditRun(pool), ({ finishedAt }) => finishedAt.getTime() / 1_000),
+  )
+  metrics.gauge('paylink_audit_discrepancies', 'What the last audit found', async () =>
+    figureOf(await loadLastAuditRun(pool), ({ discrepancies }) => discrepancies),
+  )
+  metrics.gauge('paylink_audit_not_checked', 'What the last audit could not check', async () =>
+    figureOf(await loadLastAuditRun(pool), ({ notChecked }) => notChecked),
+  )
+}
+
+/** No figure before there was an audit. */
+const figureOf = (run: AuditRun | null, read: (run: AuditRun) => number): GaugeValue[] =>
+  run === null ? [] : [{ value: read(run) }]
