@@ -1,0 +1,318 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ChainUnavailable } from '../../src/chain/adapter.ts'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { inspectHotWallets } from '../../src/doctor/inspect-hot-wallets.ts'
+import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
+import type { EvmPayoutChain } from '../../src/watcher/evm-carriage.ts'
+import { hex } from '../support/anvil.ts'
+import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+
+const ETHER = 10n ** 18n
+const USDC = 1_000_000n
+
+let world: EvmPayoutWorld
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+}, 60_000)
+afterAll(() => world?.close())
+
+/** A chain's methods, to be spread into another. */
+const bound = (chain: EvmPayoutChain): EvmPayoutChain => ({
+  standingOf: (account) => chain.standingOf(account),
+  nonceOf: (account, at) => chain.nonceOf(account, at),
+  balanceOf: (account) => chain.balanceOf(account),
+  tokenBalanceOf: (account) => chain.tokenBalanceOf(account),
+  finalizedHeight: () => chain.finalizedHeight(),
+  receiptOf: (txid) => chain.receiptOf(txid),
+  gasOf: (payment) => chain.gasOf(payment),
+  broadcast: (raw) => chain.broadcast(raw),
+})
+
+/** Sweeps are in their blocks, and the payout is signed and with the node. */
+const submit = (tenant: Parameters<EvmPayoutWorld['until']>[0], id: string) =>
+  world.until(tenant, id, 'submitted')
+
+/** A payout of ether that was just swept for: the next signature is the payout's own. */
+async function sweptPayout(amount = ETHER) {
+  const tenant = await world.openShop('ETH_BASE', [amount])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.courier().pass()
+  await world.sign()
+  await world.courier().pass()
+  await world.anvil.mine(1)
+  await world.courier().pass()
+  return { tenant, payout }
+}
+
+test('a hot wallet low on gas is an alarm for the operator, and payouts in USDC wait until it has some', async () => {
+  const tenant = await world.openShop('USDC_BASE', [10n * USDC])
+  const payout = await world.payout(tenant, 'USDC_BASE', '10')
+  for (let turn = 0; turn < 3; turn++) {
+    await world.courier().pass()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  expect(await world.signedFor(payout.id)).toEqual({ payout: [], sweeps: [] })
+  expect(world.logged.some((line) => line.includes('low on gas'))).toBe(true)
+  const address = encodeEvmAddress(world.hot)
+  expect(await inspectHotWallets(world.database.owner)).toMatchObject([
+    { kind: 'fault', text: expect.stringContaining(address) },
+  ])
+  await world.fuelHotWallet()
+  await world.until(tenant, payout.id, 'confirmed')
+  expect(await inspectHotWallets(world.database.owner)).toMatchObject([{ kind: 'ok' }])
+  expect(await world.holds('USDC_BASE', payout.destination)).toBe(10n * USDC)
+})
+
+test('ether of merchants in the hot wallet pays no gas for anybody’s USDC', async () => {
+  const { owner } = world.database
+  const { tenant, payout } = await sweptPayout()
+  const shop = await world.openShop('USDC_BASE', [10n * USDC])
+  const waiting = await world.payout(shop, 'USDC_BASE', '10')
+  // All ether of the wallet but what was swept for the merchant is gone.
+  const { rows } = await owner.query<{ arrived: bigint }>(
+    'select amount - cost as arrived from sweep where payout_id = $1',
+    [payout.id],
+  )
+  const before = await world.holds('ETH_BASE', world.hot)
+  await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), hex(rows[0]?.arrived ?? 0n)])
+  await owner.query(`update payout set status = 'requested' where id = $1`, [payout.id])
+  await world.courier().pass()
+  await world.sign()
+  expect(await world.signedFor(waiting.id)).toEqual({ payout: [], sweeps: [] })
+  await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), hex(before)])
+  await owner.query(`update payout set status = 'approved' where id = $1`, [payout.id])
+  await world.until(shop, waiting.id, 'confirmed')
+  await world.until(tenant, payout.id, 'confirmed')
+})
+
+test('what waits too long is signed again under its nonce for a higher fee, within what was approved, and paid once', async () => {
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  await world.courier().pass()
+  const first = await world.load(tenant, payout.id)
+  expect(first.status).toBe('submitted')
+  const { baseFeePerGas } = await world.anvil.rpc<{ baseFeePerGas: string }>('eth_getBlockByNumber', [
+    'latest',
+    false,
+  ])
+  await world.anvil.rpc('anvil_setNextBlockBaseFeePerGas', [
+    hex((BigInt(baseFeePerGas) * 21n) / 10n + 10n ** 9n),
+  ])
+  await world.anvil.mine(1)
+  await world.sign()
+  expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
+  world.now = new Date(world.now.getTime() + 4 * 60_000)
+  await world.courier().pass()
+  await world.sign()
+  await world.sign()
+  await world.courier().pass()
+  const second = await world.load(tenant, payout.id)
+  expect(second.txid).not.toBe(first.txid)
+  expect(second.networkFee).toBeGreaterThan(first.networkFee)
+  expect(second.networkFee).toBeLessThanOrEqual(payout.networkFeeMax)
+  const done = await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
+  expect((await world.signedFor(payout.id)).payout).toHaveLength(2)
+})
+
+test('a payout whose network takes more than was approved waits, and after a day fails with its money back', async () => {
+  const { tenant, payout } = await sweptPayout()
+  const { owner } = world.database
+  await owner.query('update hot_wallet set base_fee = $1', [payout.networkFeeMax])
+  await world.sign()
+  expect((await world.signedFor(payout.id)).payout).toEqual([])
+  world.now = new Date(world.now.getTime() + 25 * 3_600_000)
+  await owner.query('update hot_wallet set updated_at = $1', [world.now])
+  await world.sign()
+  await world.courier().pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'fee_above_limit',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+  // What was swept for it is there for the next one.
+  const next = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, next.id, 'confirmed')
+  expect((await world.signedFor(next.id)).sweeps).toEqual([])
+})
+
+test.each(['took it and answered an error', 'took it and did not answer', 'answered and did not take it'])(
+  'a node that %s is asked again with the same bytes, and the payout is paid once',
+  async (fault) => {
+    const { tenant, payout } = await sweptPayout()
+    await world.sign()
+    const courier = world.courier((chain) => ({
+      ...bound(chain),
+      broadcast: async (raw) => {
+        if (fault === 'answered and did not take it') return { kind: 'known' }
+        await chain.broadcast(raw)
+        if (fault === 'took it and did not answer') throw new ChainUnavailable('a timeout')
+        return { kind: 'refused', reason: 'internal error' }
+      },
+    }))
+    await courier.pass().catch((error: unknown) => {
+      if (!(error instanceof ChainUnavailable)) throw error
+    })
+    const done = await world.until(tenant, payout.id, 'confirmed')
+    expect(await world.signedFor(payout.id)).toMatchObject({ payout: [done.txid] })
+    expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
+  },
+)
+
+class Crash extends Error {}
+
+test.each(['before_journal', 'after_journal', 'after_commit'] as const)(
+  'a signer that dies %s of a sweep and of its payout leaves one sweep and one payout, with the bytes that it journaled',
+  async (dies: SigningPoint) => {
+    const tenant = await world.openShop('USDC_BASE', [10n * USDC])
+    const payout = await world.payout(tenant, 'USDC_BASE', '10')
+    const reached = async (point: SigningPoint) => {
+      if (point === dies) throw new Crash(point)
+    }
+    for (let step = 0; step < 2; step++) {
+      await world.courier().pass()
+      await world.sign({ reached }).catch((error: unknown) => {
+        if (!(error instanceof Crash)) throw error
+      })
+      await world.sign()
+      await world.courier().pass()
+      await world.anvil.mine(1)
+    }
+    const done = await world.until(tenant, payout.id, 'confirmed')
+    expect(await world.signedFor(payout.id)).toEqual({ payout: [done.txid], sweeps: [expect.any(String)] })
+    expect(await world.holds('USDC_BASE', payout.destination)).toBe(10n * USDC)
+  },
+)
+
+test('a payout, and a sweep, that a reorganisation took out of their blocks go in again by the same bytes, once', async () => {
+  const { tenant, payout } = await sweptPayout()
+  const { sweeps } = await world.signedFor(payout.id)
+  await world.anvil.reorganise(1, (txid) => sweeps.includes(txid))
+  await world.courier().pass()
+  const submitted = await submit(tenant, payout.id)
+  await world.anvil.mine(1)
+  await world.courier().pass()
+  await world.anvil.reorganise(1, (txid) => txid === submitted.txid)
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
+  const done = await world.until(tenant, payout.id, 'confirmed')
+  expect(done.txid).toBe(submitted.txid)
+  expect(await world.signedFor(payout.id)).toEqual({ payout: [done.txid], sweeps })
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
+  expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
+})
+
+test('a payout that was changed after its approval is neither swept for nor paid, and its money serves the next', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  const thief = '0x000000000000000000000000000000000000dEaD'
+  await world.database.owner.query('update payout set destination = $2 where id = $1', [payout.id, thief])
+  await world.courier().pass()
+  await world.sign()
+  await world.courier().pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'approval_invalid',
+  })
+  expect(await world.signedFor(payout.id)).toEqual({ payout: [], sweeps: [] })
+  expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+  const next = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, next.id, 'confirmed')
+})
+
+test('under an id that something else was signed for nothing is signed, whoever approved it', async () => {
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  const { owner } = world.database
+  await owner.query('delete from account_nonce where intent_id = $1', [payout.id])
+  for (const table of ['payout_transaction', 'payout_approval'])
+    await owner.query(`delete from ${table} where payout_id = $1`, [payout.id])
+  await owner.query(
+    `update payout set status = 'requested', amount = amount - 1, event_count = 1 where id = $1`,
+    [payout.id],
+  )
+  await owner.query(
+    'delete from event_awaiting where event_id in (select id from event where resource_id = $1 and sequence > 1)',
+    [payout.id],
+  )
+  await owner.query('delete from event where resource_id = $1 and sequence > 1', [payout.id])
+  await world.approve(tenant, payout.id)
+  await world.sign()
+  await world.courier().pass()
+  expect((await world.signedFor(payout.id)).payout).toEqual([])
+  const { rows } = await owner.query('select status, failure_code from payout where id = $1', [payout.id])
+  expect(rows[0]).toEqual({ status: 'failed', failure_code: 'already_signed_otherwise' })
+})
+
+test('a sweep that was changed after it was signed is not signed again', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '2')
+  await world.courier().pass()
+  await world.sign()
+  await world.database.owner.query('update sweep set amount = amount * 2 where payout_id = $1', [payout.id])
+  world.now = new Date(world.now.getTime() + 4 * 60_000)
+  await world.courier().pass()
+  await world.sign()
+  expect((await world.signedFor(payout.id)).sweeps).toHaveLength(2)
+  expect(world.logged.some((line) => line.includes('a sweep is not what it was'))).toBe(true)
+  await world.database.owner.query('update sweep set amount = amount / 2 where payout_id = $1', [payout.id])
+  await world.until(tenant, payout.id, 'confirmed')
+})
+
+test('a payout whose nonce somebody else used is dead once that is final, and its money comes back', async () => {
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  const from = encodeEvmAddress(world.hot)
+  await world.anvil.rpc('anvil_impersonateAccount', [from])
+  await world.anvil.rpc('eth_sendTransaction', [{ from, to: from, value: '0x0' }])
+  await world.anvil.mine(1)
+  await world.courier().pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  await world.anvil.mine(2)
+  await world.courier().pass()
+  await world.courier().pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'nonce_used_elsewhere',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
+})
+
+test('a payout that the database forgot holds no nonce back, and of the two that have it one happens', async () => {
+  const { payout: forgotten } = await sweptPayout()
+  await world.sign()
+  const { owner } = world.database
+  const { rows } = await owner.query<{ raw: Buffer }>(
+    'select raw from payout_transaction where payout_id = $1',
+    [forgotten.id],
+  )
+  // As in a backup from before it was asked for, but for the ledger, which nobody may cut.
+  await owner.query('delete from account_nonce where intent_id = $1', [forgotten.id])
+  await owner.query(
+    'delete from sweep_transaction where sweep_id in (select id from sweep where payout_id = $1)',
+    [forgotten.id],
+  )
+  await owner.query(
+    'delete from sweep_transfer where sweep_id in (select id from sweep where payout_id = $1)',
+    [forgotten.id],
+  )
+  for (const table of ['sweep', 'payout_gas', 'payout_transaction', 'payout_approval'])
+    await owner.query(`delete from ${table} where payout_id = $1`, [forgotten.id])
+  await owner.query('delete from payout where id = $1', [forgotten.id])
+  const { tenant, payout: next } = await sweptPayout()
+  await world.until(tenant, next.id, 'confirmed')
+  await expect(
+    world.anvil.rpc('eth_sendRawTransaction', [`0x${rows[0]?.raw.toString('hex')}`]),
+  ).rejects.toThrow(/nonce too low/)
+  expect(await world.holds('ETH_BASE', forgotten.destination)).toBe(0n)
+})
+
+test('a contract that takes no ether is no destination: the payout fails and its money comes back', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1', world.token ?? '')
+  await world.until(tenant, payout.id, 'failed')
+  expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'destination_refuses' })
+  expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+})
