@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { newEvmAddress } from '../support/anvil.ts'
 import { type App, makeDataDir, startApp, until } from '../support/app.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 
@@ -24,8 +26,9 @@ async function ask(method: string, path: string, body?: object): Promise<Json> {
   return answer.body
 }
 
-const litecoin = async (): Promise<Json> =>
-  (await ask('GET', '/balances')).data.find((one: Json) => one.asset === 'LTC')
+const balanceOf = async (asset: string): Promise<Json> =>
+  (await ask('GET', '/balances')).data.find((one: Json) => one.asset === asset)
+const litecoin = (): Promise<Json> => balanceOf('LTC')
 
 test('what two buyers paid on the sandbox chain is paid out over the API, by the signer’s own process, until it is confirmed', async () => {
   const before = Number((await litecoin()).available)
@@ -56,6 +59,31 @@ test('what two buyers paid on the sandbox chain is paid out over the API, by the
     'payout.confirmed',
   ])
   expect(data[0].data).toEqual(confirmed)
+}, 240_000)
+
+test('ether on Ethereum and Base, and USDC, are swept and paid out over the API; the sandbox gives the hot wallet its gas', async () => {
+  const assets = ['ETH', 'ETH_BASE', 'USDC_BASE']
+  for (const asset of assets) {
+    const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset })
+    await ask('POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
+    await until(90_000, async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid')
+  }
+  const payouts = new Map<string, string>()
+  for (const asset of assets) {
+    const { available } = await balanceOf(asset)
+    const address = encodeEvmAddress(newEvmAddress().program)
+    const destination = await ask('POST', '/payout-destinations', { asset, address, name: 'Treasury' })
+    const { id } = await ask('POST', '/payouts', { destination_id: destination.id, amount: available })
+    await ask('POST', `/payouts/${id}/approve`)
+    payouts.set(asset, id)
+  }
+  for (const [asset, id] of payouts) {
+    await until(90_000, async () => (await ask('GET', `/payouts/${id}`)).status === 'confirmed')
+    const confirmed = await ask('GET', `/payouts/${id}`)
+    expect(confirmed.txid).toMatch(/^0x[0-9a-f]{64}$/)
+    expect(Number(confirmed.network_fee) > 0).toBe(asset !== 'USDC_BASE')
+    expect(await balanceOf(asset)).toMatchObject({ available: '0', reserved: '0' })
+  }
 }, 240_000)
 
 test('a payout is paid once, however often the whole program is killed between its approval and its confirmation', async () => {
