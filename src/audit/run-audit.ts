@@ -10,6 +10,7 @@ import { EVENT_CHECKS } from './event-checks.ts'
 import { INVOICE_CHECKS } from './invoice-checks.ts'
 import { LEDGER_CHECKS } from './ledger-checks.ts'
 import { PAYOUT_CHECKS } from './payout-checks.ts'
+import { SWEEP_CHECKS } from './sweep-checks.ts'
 
 /** What is listed of one check; more of the same says nothing new. */
 const FINDINGS_MAX = 100
@@ -26,7 +27,7 @@ export type CheckResult = {
 export type AuditProgress = (done: number, total: number, note: string) => void
 
 /** Checks that are one query each. */
-const QUERY_CHECKS = [...LEDGER_CHECKS, ...PAYOUT_CHECKS, ...INVOICE_CHECKS, ...EVENT_CHECKS]
+const QUERY_CHECKS = [...LEDGER_CHECKS, ...PAYOUT_CHECKS, ...SWEEP_CHECKS, ...INVOICE_CHECKS, ...EVENT_CHECKS]
 /** Every invoice by the core's rules takes about as long as so many queries. */
 const INVOICES_WEIGHT = 20
 

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PAYOUT_CHECKS } from '../../src/audit/payout-checks.ts'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
 
@@ -52,4 +55,46 @@ test('USDC is fetched from deposit addresses that hold no ether, and paid out wh
   await base.until(tenant, next.id, 'confirmed')
   expect((await base.signedFor(next.id)).sweeps).toEqual([])
   expect(await base.holds('USDC_BASE', base.hot)).toBe(0n)
+})
+
+const ours = new Set([...PAYOUT_CHECKS, ...SWEEP_CHECKS].map(({ name }) => name))
+async function broken(): Promise<string[]> {
+  const results = await runAudit(base.database.owner, [])
+  return results.filter(({ name, findings }) => ours.has(name) && findings.length > 0).map(({ name }) => name)
+}
+
+test('payouts and their sweeps leave nothing for the audit to find', async () => {
+  expect(await broken()).toEqual([])
+})
+
+/** What is broken, and how it is mended again. */
+const BREAKS: readonly (readonly [string, string, string])[] = [
+  [
+    'sweep_takes_own_deposits',
+    'update sweep set key_index = key_index + 9999',
+    'update sweep set key_index = key_index - 9999',
+  ],
+  [
+    'sweep_is_carried_once',
+    `update sweep_transaction set txid = txid || 'x'`,
+    'update sweep_transaction set txid = left(txid, -1)',
+  ],
+  ['swept_covers_payouts', 'update payout set amount = amount * 2', 'update payout set amount = amount / 2'],
+  [
+    'nonce_has_its_signature',
+    `update account_nonce set intent_id = intent_id || 'x'`,
+    'update account_nonce set intent_id = left(intent_id, -1)',
+  ],
+  [
+    'hot_wallet_covers_merchants',
+    'update sweep set amount = amount * 1000000',
+    'update sweep set amount = amount / 1000000',
+  ],
+]
+
+test.each(BREAKS)('%s finds what breaks it', async (name, breakIt, mendIt) => {
+  await base.database.owner.query(breakIt)
+  expect(await broken()).toContain(name)
+  await base.database.owner.query(mendIt)
+  expect(await broken()).toEqual([])
 })

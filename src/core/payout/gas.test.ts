@@ -1,0 +1,40 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { affordablePrice, gasCostOf, gasPriceOf, MAX_FEE_MAX, replacingPrice } from './gas.ts'
+
+const wei = fc.bigInt({ min: 0n, max: 10n ** 13n })
+const market = fc.record({ baseFee: wei, tip: wei, l1Fee: wei })
+
+test('a price covers the base fee, its tip is part of it, and it is never above what is believed', () => {
+  fc.assert(
+    fc.property(market, (now) => {
+      const price = gasPriceOf(now)
+      expect(price.tip).toBeLessThanOrEqual(price.maxFee)
+      expect(price.maxFee).toBeLessThanOrEqual(MAX_FEE_MAX)
+      if (price.maxFee < MAX_FEE_MAX) expect(price.maxFee).toBeGreaterThanOrEqual(now.baseFee)
+    }),
+  )
+})
+
+test('what takes the place of a waiting transaction pays a tenth more at least in both fields', () => {
+  fc.assert(
+    fc.property(market, market, (before, now) => {
+      const last = gasPriceOf(before)
+      const next = replacingPrice(last, now)
+      expect(next.maxFee * 10n).toBeGreaterThanOrEqual(last.maxFee * 11n)
+      expect(next.tip * 10n).toBeGreaterThanOrEqual(last.tip * 11n)
+    }),
+  )
+})
+
+test('an affordable price never costs more than may be spent, and is none where that is too little', () => {
+  fc.assert(
+    fc.property(market, wei, wei, (now, costMax, least) => {
+      const price = affordablePrice(gasPriceOf(now), 21_000n, { costMax, l1Fee: now.l1Fee, least })
+      if (price === null) return
+      expect(price.maxFee).toBeGreaterThanOrEqual(least)
+      expect(price.tip).toBeLessThanOrEqual(price.maxFee)
+      if (price.maxFee > 0n) expect(gasCostOf(21_000n, price, now)).toBeLessThanOrEqual(costMax)
+    }),
+  )
+})
