@@ -3,9 +3,8 @@ import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { inspectHotWallets } from '../../src/doctor/inspect-hot-wallets.ts'
 import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
-import type { EvmPayoutChain } from '../../src/watcher/evm-carriage.ts'
 import { hex } from '../support/anvil.ts'
-import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 
 const ETHER = 10n ** 18n
 const USDC = 1_000_000n
@@ -15,18 +14,6 @@ beforeAll(async () => {
   world = await EvmPayoutWorld.open('base')
 }, 60_000)
 afterAll(() => world?.close())
-
-/** A chain's methods, to be spread into another. */
-const bound = (chain: EvmPayoutChain): EvmPayoutChain => ({
-  standingOf: (account) => chain.standingOf(account),
-  nonceOf: (account, at) => chain.nonceOf(account, at),
-  balanceOf: (account) => chain.balanceOf(account),
-  tokenBalanceOf: (account) => chain.tokenBalanceOf(account),
-  finalizedHeight: () => chain.finalizedHeight(),
-  receiptOf: (txid) => chain.receiptOf(txid),
-  gasOf: (payment) => chain.gasOf(payment),
-  broadcast: (raw) => chain.broadcast(raw),
-})
 
 /** Sweeps are in their blocks, and the payout is signed and with the node. */
 const submit = (tenant: Parameters<EvmPayoutWorld['until']>[0], id: string) =>
@@ -144,7 +131,7 @@ test.each(['took it and answered an error', 'took it and did not answer', 'answe
     const { tenant, payout } = await sweptPayout()
     await world.sign()
     const courier = world.courier((chain) => ({
-      ...bound(chain),
+      ...boundChain(chain),
       broadcast: async (raw) => {
         if (fault === 'answered and did not take it') return { kind: 'known' }
         await chain.broadcast(raw)

@@ -174,3 +174,15 @@ function tokenCode(holder: string): string {
   const words = [64n, TOKEN_SUPPLY, 1n, BigInt(holder)].map((word) => hex(word).slice(2).padStart(64, '0'))
   return `${TEST_USDC_BYTECODE}${words.join('')}`
 }
+
+/** A chain's methods, to be spread into another. */
+export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
+  standingOf: (account) => chain.standingOf(account),
+  nonceOf: (account, at) => chain.nonceOf(account, at),
+  balanceOf: (account) => chain.balanceOf(account),
+  tokenBalanceOf: (account) => chain.tokenBalanceOf(account),
+  finalizedHeight: () => chain.finalizedHeight(),
+  receiptOf: (txid) => chain.receiptOf(txid),
+  gasOf: (payment) => chain.gasOf(payment),
+  broadcast: (raw) => chain.broadcast(raw),
+})

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
+import { ChainUnavailable } from '../../src/chain/adapter.ts'
+import { ASSETS } from '../../src/core/assets.ts'
+import { formatCoinAmount } from '../../src/core/money.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
+import { hex } from '../support/anvil.ts'
+import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { type Random, seededRandom } from '../support/random.ts'
+
+const RUNS = Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? 300 : 6))
+const FIRST_SEED = Number(process.env.PAYOUT_SEED ?? 20_261_121)
+const STEPS_MAX = 16
+const SETTLE_ROUNDS_MAX = 30
+
+let world: EvmPayoutWorld
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+  await world.fuelHotWallet(100n * 10n ** 18n)
+}, 60_000)
+afterAll(() => world?.close())
+
+/** The process is gone: nothing after this line of it happens. */
+class Crash extends Error {}
+
+async function unlessCrashed(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof Crash || error instanceof ChainUnavailable)) throw error
+  }
+}
+
+const SIGNING_POINTS: readonly SigningPoint[] = ['before_journal', 'after_journal', 'after_commit']
+
+/** A turn of a signer that may die at one of its steps; the next turn is another process's. */
+function signerTurn(random: Random): Promise<void> {
+  const dies = random.chance(0.6) ? random.pick(SIGNING_POINTS) : null
+  const reached = async (point: SigningPoint) => {
+    if (point === dies && random.chance(0.5)) throw new Crash(point)
+  }
+  return unlessCrashed(() => world.sign({ reached }))
+}
+
+/** A look of a courier whose calls may die before or after they did what they do, or be answered wrongly. */
+function courierTurn(random: Random): Promise<void> {
+  const fault = random.pick(['none', 'none', 'before', 'after', 'error', 'timeout', 'lie'] as const)
+  const courier = world.courier((chain) => ({
+    ...boundChain(chain),
+    broadcast: async (raw) => {
+      const strikes = random.chance(0.5)
+      if (strikes && fault === 'before') throw new Crash('before it was sent')
+      if (strikes && fault === 'lie') return { kind: 'known' }
+      const verdict = await chain.broadcast(raw)
+      if (strikes && fault === 'after') throw new Crash('after it was sent')
+      if (strikes && fault === 'timeout') throw new ChainUnavailable('a timeout')
+      return strikes && fault === 'error' ? { kind: 'refused', reason: 'internal error' } : verdict
+    },
+  }))
+  return unlessCrashed(() => courier.pass())
+}
+
+/** What happens in one step of a history. */
+async function step(random: Random, payouts: readonly Payout[]): Promise<void> {
+  const what = random.below(12)
+  if (what < 4) return signerTurn(random)
+  if (what < 8) return courierTurn(random)
+  if (what === 8) return world.anvil.mine(1)
+  if (what === 9) {
+    const losesAll = random.chance(0.5)
+    return world.anvil.reorganise(1 + random.below(2), () => losesAll)
+  }
+  if (what === 10) return forget(random.pick(payouts), random)
+  world.now = new Date(world.now.getTime() + random.below(8) * 60_000)
+  await world.anvil.rpc('anvil_setNextBlockBaseFeePerGas', [hex(BigInt(random.below(3) * 10 ** 9 + 10 ** 8))])
+}
+
+/** The database is set back to before this payout, and maybe its sweeps, were signed. */
+async function forget(payout: Payout, random: Random): Promise<void> {
+  const { owner } = world.database
+  const { rowCount } = await owner.query(
+    `update payout set status = 'approved', txid = null, submitted_at = null, network_fee = $2, event_count = 2
+     where id = $1 and status in ('approved', 'submitted')`,
+    [payout.id, payout.networkFee],
+  )
+  if (rowCount === 0) return
+  await owner.query('delete from account_nonce where intent_id = $1', [payout.id])
+  for (const table of ['payout_transaction', 'payout_gas'])
+    await owner.query(`delete from ${table} where payout_id = $1`, [payout.id])
+  await owner.query(
+    'delete from event_awaiting where event_id in (select id from event where resource_id = $1 and sequence > 2)',
+    [payout.id],
+  )
+  await owner.query('delete from event where resource_id = $1 and sequence > 2', [payout.id])
+  if (random.chance(0.5)) return
+  const { rows } = await owner.query<{ id: string }>(
+    `update sweep set status = 'planned', txid = null, cost = null, final_at = null where payout_id = $1 returning id`,
+    [payout.id],
+  )
+  const swept = rows.map(({ id }) => id)
+  await owner.query('delete from sweep_transaction where sweep_id = any($1)', [swept])
+  await owner.query('delete from account_nonce where intent_id = any($1)', [swept])
+}
+
+/** Everybody comes back and does their work until nothing is left to do. */
+async function settle(tenant: Tenant, payouts: readonly Payout[]): Promise<Payout[]> {
+  let now: Payout[] = []
+  for (let round = 0; round < SETTLE_ROUNDS_MAX; round++) {
+    await world.courier().pass()
+    await world.sign()
+    await world.courier().pass()
+    await world.anvil.mine(1)
+    // What the base fee has left behind is replaced in time.
+    world.now = new Date(world.now.getTime() + 60_000)
+    now = await Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
+    if (now.every(({ status }) => status === 'confirmed')) break
+  }
+  await world.courier().pass()
+  return now
+}
+
+const sweepChecks = new Set(SWEEP_CHECKS.map(({ name }) => name))
+
+test(
+  `${RUNS} histories of crashes at every step, wrong answers, reorganisations and databases set back on a chain of accounts: every payout is paid exactly once, and the audit finds nothing (seeds from ${FIRST_SEED})`,
+  async () => {
+    for (let run = 0; run < RUNS; run++) {
+      const seed = FIRST_SEED + run
+      const about = `seed ${seed}`
+      const random = seededRandom(seed)
+      // What was confirmed in an earlier history is no longer looked after.
+      world.now = new Date(world.now.getTime() + 25 * 3_600_000)
+      await world.anvil.rpc('anvil_setNextBlockBaseFeePerGas', [hex(10n ** 9n)])
+      const asset = random.pick(['ETH_BASE', 'USDC_BASE'] as const)
+      const unit = 10n ** BigInt(ASSETS[asset].decimals)
+      const amounts = Array.from({ length: 1 + random.below(3) }, () => unit / BigInt(1 + random.below(5)))
+      const tenant = await world.openShop(asset, amounts)
+      // Deep enough that no history here takes the deposits away.
+      await world.anvil.mine(3)
+      await world.courier().pass()
+      const total = amounts.reduce((sum, amount) => sum + amount, 0n)
+      const payouts: Payout[] = []
+      for (const amount of random.chance(0.5) ? [total / 2n] : [total / 3n, total / 4n])
+        payouts.push(await world.payout(tenant, asset, formatCoinAmount(amount, ASSETS[asset].decimals)))
+      for (let count = 0; count < STEPS_MAX; count++) await step(random, payouts)
+      const done = await settle(tenant, payouts)
+      for (const payout of done) {
+        expect(payout.status, `${about}: ${world.logged.slice(-8).join('')}`).toBe('confirmed')
+        expect(await world.holds(asset, payout.destination), about).toBe(payout.amount - payout.networkFee)
+        expect(payout.networkFee, about).toBeLessThanOrEqual(payout.networkFeeMax)
+        expect(await world.eventsOf(payout.id), about).toEqual([
+          'requested',
+          'approved',
+          'submitted',
+          'confirmed',
+        ])
+      }
+      const paid = done.reduce((sum, { amount }) => sum + amount, 0n)
+      expect(await world.balances(tenant), about).toMatchObject({ available: total - paid, reserved: 0n })
+      const audit = await runAudit(world.database.owner, [])
+      expect(
+        audit.filter(({ name, findings }) => sweepChecks.has(name) && findings.length > 0),
+        about,
+      ).toEqual([])
+    }
+  },
+  RUNS * 60_000,
+)
