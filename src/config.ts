@@ -1,7 +1,10 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { readOnramps } from './config-onramps.ts'
+import { ConfigError, type Environment, httpUrl, must, origin, urlOf } from './config-values.ts'
 import { CHAINS, type Chain, type Network } from './core/assets.ts'
 import type { DatabaseRole } from './db/roles.ts'
+import type { OnrampConfig } from './onramp/open-onramps.ts'
 
 /** How the program is set up. Read once, at start, from the environment; nothing else reads `process.env`. */
 export type Config = {
@@ -34,6 +37,8 @@ export type Config = {
   readonly addressKeysFile: string
   /** What the operator keeps of every payment that becomes available to a merchant, in basis points. */
   readonly serviceFeeBps: number
+  /** Who sells coins for cards in live mode. */
+  readonly onramps: OnrampConfig
   /** `smtp://user:password@host:port`; null: letters are written to the log. */
   readonly smtpUrl: string | null
   /** Where the role `sandbox` serves the sandbox chains of all; null: whatever asks them serves them on this machine. */
@@ -53,11 +58,6 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export const PRICE_SOURCE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
 export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
-
-/** The environment is wrong. The message is one line that names the variable and the mend. */
-export class ConfigError extends Error {
-  override name = 'ConfigError'
-}
 
 const RPC_URLS_MAX = 5
 const PORT_MAX = 65_535
@@ -81,11 +81,6 @@ const basisPoints = z
   .regex(/^(0|[1-9][0-9]{0,4})$/)
   .transform(Number)
   .refine((value) => value <= SERVICE_FEE_BPS_MAX)
-const urlOf = (...protocols: string[]) =>
-  z
-    .string()
-    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), { abort: true })
-const httpUrl = urlOf('http:', 'https:')
 const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
 /** Up to so many URLs; `esplora+https:` names an Esplora server where the chain's own node speaks plain http. */
 const rpcUrls = (...protocols: string[]) =>
@@ -100,25 +95,11 @@ const rpcUrls = (...protocols: string[]) =>
     )
 const nodeUrls = rpcUrls('http:', 'https:')
 const nodeOrEsploraUrls = rpcUrls('http:', 'https:', 'esplora+http:', 'esplora+https:')
-const origin = httpUrl
-  .transform((text) => new URL(text))
-  .refine((url) => url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '')
-  .transform((url) => url.origin)
 const secretKey = z.string().transform(parseKey).pipe(z.instanceof(Uint8Array))
 const priceSources = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.array(z.enum(PRICE_SOURCE_NAMES)).refine((names) => new Set(names).size === names.length))
-
-/** How a variable is read, and what it must be, as the message of a refusal says it. */
-const must =
-  <Value>(expectation: string, schema: z.ZodType<Value>) =>
-  (name: string, text: string): Value => {
-    const result = schema.safeParse(text)
-    // The value is not repeated: it may be a secret.
-    if (!result.success) throw new ConfigError(`${name} must be ${expectation}`)
-    return result.data
-  }
 
 const contractAddress = must(
   'an address such as 0x0123… with 40 hexadecimal digits',
@@ -162,8 +143,6 @@ const VARIABLES = {
 type VariableName = keyof typeof VARIABLES
 type ValueOf<Name extends VariableName> = ReturnType<(typeof VARIABLES)[Name]>
 
-export type Environment = { readonly [name: string]: string | undefined }
-
 /** The configuration that an environment describes. Throws `ConfigError` on the first wrong value. */
 export function loadConfig(env: Environment): Config {
   const port = read(env, 'PORT') ?? 3_000
@@ -196,6 +175,7 @@ export function loadConfig(env: Environment): Config {
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
     serviceFeeBps: read(env, 'SERVICE_FEE_BPS') ?? 0,
+    onramps: readOnramps(env),
     smtpUrl: read(env, 'SMTP_URL') ?? null,
     sandboxHost: read(env, 'SANDBOX_HOST') ?? null,
     sandbox,

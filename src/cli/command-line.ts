@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config-values.ts'
 import { StartRefused } from '../data-dir.ts'
 import { describeError } from '../log.ts'
 import type { BrandArguments } from './brand-merchant.ts'

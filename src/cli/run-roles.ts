@@ -15,6 +15,7 @@ import { createRequestRecorder } from '../http/request-recorder.ts'
 import { type HttpPart, startHttpServer } from '../http/server.ts'
 import type { Log } from '../log.ts'
 import { createMetrics, serveMetrics } from '../metrics.ts'
+import { openOnramps } from '../onramp/open-onramps.ts'
 import { openInstallationKeyring } from '../open-keyring.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { keepPrices } from '../rates/keep-prices.ts'
@@ -162,6 +163,8 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   parts.push(createAuditPart({ loadLastAudit: () => loadLastAuditRun(pool), log }))
   let endStreams = () => {}
   if (roles.has('checkout')) {
+    const onramps = openOnramps(config.onramps, { clock })
+    stops.add('the card providers', () => onramps.close())
     const deps = {
       pool,
       clock,
@@ -175,6 +178,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       sandbox,
       issuedAddresses,
       serviceFeeBps: config.serviceFeeBps,
+      onramps,
     }
     const checkout = openCheckout(deps)
     stops.add('the checkout', () => checkout.stop())

@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { CHAINS, type Network } from '../core/assets.ts'
-import type { OnrampProvider } from '../core/card/onramp-provider.ts'
 import { parseColour } from '../core/checkout/brand-colours.ts'
 import { listenFor, type Notifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
@@ -14,12 +13,14 @@ import { switchAsset } from '../flows/switch-asset.ts'
 import { clientBlockOf, publicAddressOf } from '../http/client-address.ts'
 import { createMarketReader } from '../http/market.ts'
 import type { NetworkBoard, NetworkView } from '../http/network-board.ts'
+import { createOnrampWebhookPart } from '../http/onramp-webhooks.ts'
 import { createRateLimiter } from '../http/rate-limit.ts'
 import { createReceiptPart } from '../http/receipts.ts'
 import type { HttpPart } from '../http/server.ts'
 import { createShortCache } from '../http/short-cache.ts'
 import type { Log } from '../log.ts'
 import { createCardDesk } from '../onramp/card-desk.ts'
+import type { Onramps } from '../onramp/open-onramps.ts'
 import { createSandboxOnramp } from '../onramp/sandbox-onramp.ts'
 import { randomBase62 } from '../random-base62.ts'
 import type { PriceBook } from '../rates/price-book.ts'
@@ -64,8 +65,8 @@ export type CheckoutRoleDeps = {
   sandbox: SandboxControl | null
   issuedAddresses: IssuedAddressCheck
   /** Who sells coins for cards in live mode; test mode has the sandbox's own card page. */
-  onramps?: readonly OnrampProvider[]
   serviceFeeBps: number
+  onramps?: Pick<Onramps, 'providers' | 'webhooks'>
   formsPerSecond?: number
 }
 
@@ -107,6 +108,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     parts: [
       // Before the pages, which own every other path of a token.
       createReceiptPart(deps),
+      createOnrampWebhookPart(deps, deps.onramps?.webhooks ?? new Map()),
       { name: 'checkout', owns: isBuyersPath, fetch: (request) => app.fetch(request) },
     ],
     endStreams: () => streams.close(),
@@ -148,9 +150,9 @@ function brandingFrom(pool: Pool): Pick<CheckoutDeps, 'readBranding' | 'readLogo
 
 /** The configured providers, and in test mode the sandbox's own where its chains run. */
 function cardDeskOf(deps: CheckoutRoleDeps) {
-  const { sandbox, onramps = [] } = deps
+  const { sandbox, onramps } = deps
   const own = sandbox === null ? [] : [createSandboxOnramp((asset) => sandbox.serves(asset, false))]
-  return createCardDesk({ ...deps, providers: [...onramps, ...own], publicAddressOf })
+  return createCardDesk({ ...deps, providers: [...(onramps?.providers ?? []), ...own], publicAddressOf })
 }
 
 /** The sandbox as the test panel uses it: what cannot be paid is an error. */

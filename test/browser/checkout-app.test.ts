@@ -1,6 +1,8 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { LANGUAGES } from '../../src/web/checkout/language.ts'
 import { TEST_SCENARIOS as SCENARIOS } from '../../src/wire/test-payment.ts'
+import { CARD_OFFERS } from '../support/card-offers.ts'
 import { final, INVOICES_BY_PAGE, litecoinInvoice } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
 
@@ -58,6 +60,30 @@ describe('a checkout page’s answer', () => {
       expect(script).not.toContain('//')
       expect(gzipSync(script).length).toBeGreaterThan(500)
       expect(gzipSync(script).length).toBeLessThan(SCRIPT_BYTES_MAX)
+    }
+  })
+
+  test('stays within its bytes while it offers a card, in every language', async () => {
+    await server.close()
+    server = await startCheckoutServer({
+      sandbox: { serves: () => true, payInvoice },
+      card: {
+        sells: () => true,
+        ask: async () => ({ kind: 'asked' }),
+        offers: async () => CARD_OFFERS,
+        leave: async () => ({ kind: 'over' }),
+        test: { read: async () => CARD_OFFERS[0] ?? null, play: async () => 'played' },
+      },
+    })
+    const can = { card: { asset: 'LTC', waiting: null } } as const
+    const url = server.show('t', INVOICES_BY_PAGE.awaiting, 'Blue Heron Books', can)
+    for (const { tag } of LANGUAGES) {
+      for (const path of ['', '/card', `/card/test?purchase=${CARD_OFFERS[0]?.id}`]) {
+        const answer = await fetch(`${url}${path}${path.includes('?') ? '&' : '?'}lang=${tag}`)
+        const html = await answer.text()
+        expect(html, path).toMatch(/id="(by-card|offer-moonpay|test-card-form)"/)
+        expect(gzipSync(html).length, `${path} ${tag}`).toBeLessThan(PAGE_BYTES_MAX)
+      }
     }
   })
 

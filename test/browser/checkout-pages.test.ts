@@ -8,6 +8,7 @@ import type { CoinOffer } from '../../src/core/checkout/coin-offers.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { CheckoutFacts, PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
 import { launchBrowser } from '../support/browser.ts'
+import { CARD_MINIMUM, CARD_OFFER, CARD_OFFERS } from '../support/card-offers.ts'
 import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
 import { complaintsOf, lowContrast, overflow, smallTargets, unnamed } from '../support/page-checks.ts'
@@ -77,42 +78,15 @@ const LOGO = { path: `/logo/mer_x/${'a'.repeat(32)}.webp`, width: 200, height: 7
 
 const CARD = { asset: 'LTC', waiting: null } as const
 const BUYER_AWAY = { provider: 'coinbase', asset: 'LTC', news: null } as const
-const PURCHASE: CardPurchase = {
-  id: 'card_01jd8x5v7k0000000000000003',
-  invoiceId: 'inv_card',
-  provider: 'coinbase',
-  asset: 'LTC',
-  amount: 41_230_000n,
-  address: awaiting.address,
-  place: 'US-CA',
-  answer: {
-    kind: 'offered',
-    quote: { total: { amount: '52.63', currency: 'USD' }, fees: { amount: '2.64', currency: 'USD' } },
-    minimum: { amount: '5.00', currency: 'USD' },
-    amount: 41_230_000n,
-  },
-  createdAtMs: NOW_MS,
-  freshUntilMs: NOW_MS + 240_000,
-  leftAtMs: null,
-  news: null,
-}
-const MINIMUM = { amount: '20.00', currency: 'EUR' }
 /** The offers of each page, by the invoice that its name makes. */
 const OFFERS: { [invoiceId: string]: readonly CardPurchase[] } = {
-  inv_card_offers: [
-    PURCHASE,
-    {
-      ...PURCHASE,
-      provider: 'moonpay',
-      answer: { kind: 'offered', quote: null, minimum: MINIMUM, amount: 41_230_000n },
-    },
-  ],
+  inv_card_offers: CARD_OFFERS,
   inv_card_refused: [
-    { ...PURCHASE, answer: { kind: 'refused', reason: 'below_minimum', minimum: MINIMUM } },
-    { ...PURCHASE, provider: 'moonpay', answer: { kind: 'refused', reason: 'region', minimum: null } },
-    { ...PURCHASE, provider: 'sandbox', answer: { kind: 'failed' } },
+    { ...CARD_OFFER, answer: { kind: 'refused', reason: 'below_minimum', minimum: CARD_MINIMUM } },
+    { ...CARD_OFFER, provider: 'moonpay', answer: { kind: 'refused', reason: 'region', minimum: null } },
+    { ...CARD_OFFER, provider: 'sandbox', answer: { kind: 'failed' } },
   ],
-  inv_card_asking: [{ ...PURCHASE, answer: null }],
+  inv_card_asking: [{ ...CARD_OFFER, answer: null }],
 }
 const showCard = (name: string, waiting: CheckoutFacts['card']['waiting'] = null): string =>
   server.show(name, { ...awaiting, id: `inv_${name}` }, 'Blue Heron Books', { card: { ...CARD, waiting } })
@@ -154,7 +128,7 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
   card_sent: (name) => showCard(name, { ...BUYER_AWAY, provider: 'moonpay', news: 'completed' }),
   card_declined: (name) => showCard(name, { ...BUYER_AWAY, news: 'failed' }),
   card_other: (name) => `${showCard(name, BUYER_AWAY)}?pay=other`,
-  card_test: (name) => `${showCard(name)}/card/test?purchase=${PURCHASE.id}`,
+  card_test: (name) => `${showCard(name)}/card/test?purchase=${CARD_OFFER.id}`,
   receipt: () => `${server.show('receipt', { ...paid, id: 'inv_receipt' })}/receipt`,
   receipt_overpaid: () => `${server.show('receipt2', { ...overpaid, id: 'inv_receipt2' })}/receipt`,
 }
@@ -187,7 +161,7 @@ beforeAll(async () => {
       ask: async () => ({ kind: 'asked' }),
       offers: async ({ invoiceId }) => OFFERS[invoiceId] ?? [],
       leave: async () => ({ kind: 'over' }),
-      test: { read: async () => PURCHASE, play: async () => 'played' },
+      test: { read: async () => CARD_OFFER, play: async () => 'played' },
     },
   })
   browser = await launchBrowser()

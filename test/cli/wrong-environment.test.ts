@@ -4,7 +4,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ConfigError, loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config.ts'
+import { ConfigError } from '../../src/config-values.ts'
 import { freePort } from '../../src/free-port.ts'
 import { runProgram } from '../support/app.ts'
 
@@ -48,6 +49,14 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['PRICE_KRAKEN_URL', 'x'],
   ['PRICE_BITSTAMP_URL', 'tcp://1.2.3.4'],
   ['WEBHOOK_ALLOW_PRIVATE', 'yes'],
+  ['COINBASE_ONRAMP_KEY_ID', 'organizations/1/apiKeys/2'],
+  ['COINBASE_ONRAMP_KEY_SECRET', 'short', { COINBASE_ONRAMP_KEY_ID: 'key' }],
+  ['COINBASE_ONRAMP_KEY_SECRET', randomBytes(32).toString('base64'), { COINBASE_ONRAMP_KEY_ID: 'key' }],
+  ['COINBASE_ONRAMP_URL', 'https://api.example.com/platform'],
+  ['MOONPAY_API_KEY', 'pk_test_heron', { MOONPAY_SECRET_KEY: 'sk_live_heron' }],
+  ['MOONPAY_SECRET_KEY', 'pk_live_heron', { MOONPAY_API_KEY: 'pk_live_heron' }],
+  ['MOONPAY_SECRET_KEY', 'sk_live_heron'],
+  ['MOONPAY_WEBHOOK_KEY', 'two words'],
   ['RATE_LIMIT_LIVE', '0'],
   ['RATE_LIMIT_TEST', '1.5'],
   ['RATE_LIMIT_TEST', '1000000'],

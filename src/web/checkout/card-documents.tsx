@@ -13,12 +13,11 @@ import { TITLE_NAME_MAX } from './words.ts'
 const ASKING_RELOAD_SECONDS = 2
 
 /** The providers' offers. While one is still being asked the page looks again by itself. */
-export function renderCardDocument(page: CardPage, nowMs: number, isAsking: boolean): string {
+export function renderCardDocument(page: CardPage, isAsking: boolean): string {
   const { messages } = page.language
   return shopDocument(page, {
     state: messages.card_action,
     main: <CardMain page={page} />,
-    nowMs,
     ...(isAsking ? { refresh: String(ASKING_RELOAD_SECONDS) } : {}),
   })
 }
@@ -39,19 +38,11 @@ export function renderTestCardDocument(page: TestCardPage): string {
   return shopDocument(page, { state: messages.sandbox_card_heading, main: <TestCardMain page={page} /> })
 }
 
-function shopDocument(
-  page: CheckoutPage,
-  parts: { state: string; main: unknown; nowMs?: number; refresh?: string },
-): string {
+function shopDocument(page: CheckoutPage, parts: { state: string; main: unknown; refresh?: string }): string {
   const { language, branding, merchantName } = page
   const { messages } = language
   const body = (
-    <body
-      data-server-time={String(parts.nowMs ?? 0)}
-      data-warning-five=""
-      data-warning-one=""
-      data-locale={language.locale}
-    >
+    <body data-locale={language.locale}>
       {!page.view.livemode && <p class="banner">{messages.test_banner}</p>}
       {parts.main}
       <footer>

@@ -18,13 +18,13 @@ export function CardMain({ page }: { page: CardPage }) {
   const amount = asset === view.asset ? coin(asset, view.remaining) : ASSETS[asset].symbol
   const network = ASSETS[asset].networkName
   return (
-    <main id="checkout" data-deadline={String(view.deadlineMs)}>
+    <main id="checkout">
       <div class="card">
         <Shop page={page} />
         <section class="open">
           <h1 id="heading">{messages.card_action}</h1>
           <p class="lead">{fill(messages.card_lead, { amount, network, merchant })}</p>
-          <Deadline page={page} />
+          <Deadline page={page} still />
           <NoticeBox page={page} />
           <Offers page={page} />
           <form method="post" action={`./card${page.langQuery}`} id="card-form">

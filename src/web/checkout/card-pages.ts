@@ -54,7 +54,7 @@ async function showOffers(
   const notice = again?.notice ?? (c.req.query('over') === '1' ? 'card_lapsed' : null)
   const page = { ...pageOf(deps, found, languageOf(c)), ...asked, notice }
   const isAsking = offers.some(({ answer }) => answer === null)
-  const html = renderCardDocument(page, deps.clock().getTime(), isAsking)
+  const html = renderCardDocument(page, isAsking)
   return c.html(html, again?.status ?? 200, policyOf(found))
 }
 

@@ -3,8 +3,14 @@ import type { CheckoutPage } from './checkout-page.ts'
 import { Icon } from './icons.tsx'
 import { fillParts } from './language.ts'
 
-/** Until when the price holds; the script counts down beside it. */
-export function Deadline({ page: { view, language } }: { page: CheckoutPage }) {
+/** Until when the price holds; the script counts down beside it, but for a page that stands still. */
+export function Deadline({
+  page: { view, language },
+  still = false,
+}: {
+  page: CheckoutPage
+  still?: boolean
+}) {
   const { messages } = language
   const style = deadlineStyle(view.createdAtMs, view.deadlineMs)
   const time = (
@@ -17,9 +23,11 @@ export function Deadline({ page: { view, language } }: { page: CheckoutPage }) {
     <p class="deadline" id="deadline">
       <Icon name="clock" />
       <span>{fillParts(message, { time })}</span>
-      <span class="countdown scripted" role="timer">
-        {fillParts(messages.time_left, { time: <span id="countdown">–:––</span> })}
-      </span>
+      {!still && (
+        <span class="countdown scripted" role="timer">
+          {fillParts(messages.time_left, { time: <span id="countdown">–:––</span> })}
+        </span>
+      )}
     </p>
   )
 }

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+/** The environment is wrong. The message is one line that names the variable and the mend. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+/** A URL with one of these protocols. */
+export const urlOf = (...protocols: string[]) =>
+  z
+    .string()
+    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), { abort: true })
+export const httpUrl = urlOf('http:', 'https:')
+/** What stands before a path: `https://pay.example.com`. */
+export const origin = httpUrl
+  .transform((text) => new URL(text))
+  .refine((url) => url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '')
+  .transform((url) => url.origin)
+
+/** How a variable is read, and what it must be, as the message of a refusal says it. */
+export const must =
+  <Value>(expectation: string, schema: z.ZodType<Value>) =>
+  (name: string, text: string): Value => {
+    const result = schema.safeParse(text)
+    // The value is not repeated: it may be a secret.
+    if (!result.success) throw new ConfigError(`${name} must be ${expectation}`)
+    return result.data
+  }

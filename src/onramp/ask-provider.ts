@@ -1,0 +1,67 @@
+import { Agent, type Dispatcher, request } from 'undici'
+
+/** A whole answer, headers and body: a buyer waits for it. */
+export const ASK_DEADLINE_MS = 6_000
+const CONNECT_TIMEOUT_MS = 3_000
+const CONNECTIONS_PER_PROVIDER = 6
+
+/** What came back, understood no further than as JSON. */
+export type Asked =
+  | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
+  | { readonly kind: 'failed'; readonly reason: string; readonly cause?: unknown }
+
+export type Question = {
+  readonly method: 'GET' | 'POST'
+  readonly url: URL
+  readonly headers?: { readonly [name: string]: string }
+  readonly body?: string
+  /** The largest answer that is read. */
+  readonly bytesMax: number
+  readonly deadlineMs: number
+}
+
+export const openProviderConnections = (): Agent =>
+  new Agent({
+    connections: CONNECTIONS_PER_PROVIDER,
+    pipelining: 1,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+  })
+
+/** Asks a card provider once. A redirect is not followed. Never throws for what the outside does. */
+export async function askProvider(dispatcher: Dispatcher, question: Question): Promise<Asked> {
+  const { method, url, headers = {}, body, bytesMax, deadlineMs } = question
+  try {
+    const response = await request(url, {
+      dispatcher,
+      method,
+      signal: AbortSignal.timeout(deadlineMs),
+      headers: { accept: 'application/json', 'user-agent': 'paylink', ...headers },
+      ...(body === undefined ? {} : { body }),
+    })
+    // A body that is given up emits an error of its own; what matters of it was told by then.
+    response.body.on('error', () => {})
+    const text = await readCapped(response.body, bytesMax)
+    if (text === null) return { kind: 'failed', reason: `more than ${bytesMax} bytes` }
+    return { kind: 'answer', status: response.statusCode, body: JSON.parse(text) }
+  } catch (cause) {
+    return { kind: 'failed', reason: reasonOf(cause), cause }
+  }
+}
+
+async function readCapped(body: Dispatcher.ResponseData['body'], bytesMax: number): Promise<string | null> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body) {
+    if (!(chunk instanceof Uint8Array)) throw new Error('a body of no bytes')
+    length += chunk.length
+    if (length > bytesMax) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof SyntaxError) return 'not JSON'
+  if (cause instanceof Error && cause.name === 'TimeoutError') return 'too slow'
+  return 'no connection, or one that broke'
+}

@@ -1,0 +1,210 @@
+import type { KeyObject } from 'node:crypto'
+import type { Dispatcher } from 'undici'
+import type { Clock } from '../clock.ts'
+import { ASSETS, type AssetId } from '../core/assets.ts'
+import { fiatOf, fiatOfCents, parseFiat } from '../core/card/fiat.ts'
+import type { CardOrder, CardRefusal, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
+import { parsePlace } from '../core/card/places.ts'
+import { formatCoinAmount } from '../core/money.ts'
+import { ASK_DEADLINE_MS, type Asked, askProvider } from './ask-provider.ts'
+import { type CoinbaseOptions, errorSchema, optionsSchema, sessionSchema } from './coinbase-answers.ts'
+import { coinbaseJwt } from './coinbase-jwt.ts'
+import { createKeptAnswers } from './kept-answers.ts'
+
+export type CoinbaseSettings = {
+  readonly keyId: string
+  readonly keySecret: KeyObject
+  /** `https://api.cdp.coinbase.com`: sessions. */
+  readonly apiUrl: string
+  /** `https://api.developer.coinbase.com`: what is sold where. */
+  readonly optionsUrl: string
+}
+
+type Deps = {
+  readonly clock: Clock
+  readonly dispatcher: Dispatcher
+  readonly deadlineMs?: number
+}
+
+const ANSWER_BYTES_MAX = 64 * 1024
+/** Some hundred coins with their networks. */
+const OPTIONS_BYTES_MAX = 4 * 1024 * 1024
+/** Limits and places change seldom. */
+const OPTIONS_KEPT_MS = 10 * 60_000
+/** A session's token lives five minutes; the buyer needs some of them to read the offer. */
+const USABLE_SECONDS = 240
+const CARD = 'CARD'
+
+/** Coinbase's names of the coins. */
+const SOLD: { readonly [asset in AssetId]: { readonly currency: string; readonly network: string } } = {
+  BTC: { currency: 'BTC', network: 'bitcoin' },
+  LTC: { currency: 'LTC', network: 'litecoin' },
+  ETH: { currency: 'ETH', network: 'ethereum' },
+  ETH_BASE: { currency: 'ETH', network: 'base' },
+  USDC_BASE: { currency: 'USDC', network: 'base' },
+  SOL: { currency: 'SOL', network: 'solana' },
+}
+
+/** The hosted onramp of Coinbase's Developer Platform: one session for each purchase, with its quote. */
+export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): OnrampProvider {
+  const options = createKeptAnswers<CoinbaseOptions>({ clock: deps.clock, keptMs: OPTIONS_KEPT_MS })
+  const ask = (method: 'GET' | 'POST', url: URL, bytesMax: number, body?: object) =>
+    askSigned(settings, deps, { method, url, bytesMax, ...(body === undefined ? {} : { body }) })
+  return {
+    id: 'coinbase',
+    livemode: true,
+    sells: () => true,
+    begin: async (order) => {
+      const place = parsePlace(order.place)
+      if (place === null) return refused('region')
+      const offered = await options.get(order.place, async () => {
+        const url = new URL('/onramp/v1/buy/options', settings.optionsUrl)
+        url.searchParams.set('country', place.country)
+        if (place.state !== null) url.searchParams.set('subdivision', place.state)
+        return readOptions(await ask('GET', url, OPTIONS_BYTES_MAX))
+      })
+      if (offered.kind !== 'kept') return offered.answer
+      const terms = termsOf(offered.value, order)
+      if (terms.kind !== 'terms') return terms
+      const body = { ...sessionRequest(order, place), paymentCurrency: terms.currency }
+      const url = new URL('/platform/v2/onramp/sessions', settings.apiUrl)
+      return readSession(await ask('POST', url, ANSWER_BYTES_MAX, body), order, terms, url.protocol)
+    },
+  }
+}
+
+async function askSigned(
+  settings: CoinbaseSettings,
+  deps: Deps,
+  question: {
+    readonly method: 'GET' | 'POST'
+    readonly url: URL
+    readonly bytesMax: number
+    readonly body?: object
+  },
+): Promise<Asked> {
+  const { body, ...rest } = question
+  const key = { id: settings.keyId, secret: settings.keySecret }
+  const token = await coinbaseJwt(key, question, deps.clock().getTime())
+  return askProvider(deps.dispatcher, {
+    ...rest,
+    deadlineMs: deps.deadlineMs ?? ASK_DEADLINE_MS,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+}
+
+const refused = (reason: CardRefusal): ProviderAnswer => ({ kind: 'refused', reason, minimum: null })
+const failed = (reason: string, cause?: unknown): ProviderAnswer => ({ kind: 'failed', reason, cause })
+
+type KeptOrAnswer<Value> =
+  | { readonly kind: 'kept'; readonly value: Value }
+  | { readonly kind: 'not_kept'; readonly answer: ProviderAnswer }
+const notKept = (answer: ProviderAnswer) => ({ kind: 'not_kept', answer }) as const
+
+function readOptions(asked: Asked): KeptOrAnswer<CoinbaseOptions> {
+  if (asked.kind === 'failed') return notKept(failed(asked.reason, asked.cause))
+  // A place that it does not know is one that it does not serve.
+  if (asked.status === 400 || asked.status === 404) return notKept(refused('region'))
+  if (asked.status !== 200) return notKept(errorOf(asked))
+  const options = optionsSchema.safeParse(asked.body)
+  return options.success
+    ? { kind: 'kept', value: options.data }
+    : notKept(failed('its options cannot be understood', options.error))
+}
+
+type Terms = { readonly kind: 'terms'; readonly currency: string; readonly minimum: bigint }
+
+/** Whether a card buys this there: the coin, the currency to pay in, and its limits. */
+function termsOf(options: CoinbaseOptions, { asset, usdCents }: CardOrder): Terms | ProviderAnswer {
+  const { currency, network } = SOLD[asset]
+  const isSold = options.purchase_currencies.some(
+    ({ symbol, networks }) => symbol === currency && networks.some(({ name }) => name === network),
+  )
+  if (!isSold) return refused(options.purchase_currencies.length === 0 ? 'region' : 'not_offered')
+  const byCard = options.payment_currencies.flatMap(({ id, limits }) =>
+    limits.filter((limit) => limit.id === CARD).map(({ min, max }) => ({ id, min, max })),
+  )
+  const paid = byCard.find(({ id }) => id === 'USD') ?? byCard[0]
+  if (paid === undefined) return refused('region')
+  const minimum = parseFiat(paid.min) ?? 0n
+  const maximum = parseFiat(paid.max) ?? 0n
+  // Limits in another currency cannot be compared with dollars; the session's own answer decides there.
+  if (usdCents !== null && paid.id === 'USD') {
+    const value = fiatOfCents(usdCents)
+    if (value < minimum)
+      return { kind: 'refused', reason: 'below_minimum', minimum: fiatOf(minimum, paid.id) }
+    if (value > maximum) return refused('above_maximum')
+  }
+  return { kind: 'terms', currency: paid.id, minimum }
+}
+
+function sessionRequest(order: CardOrder, place: { country: string; state: string | null }) {
+  const { asset, amount, address, clientAddress } = order
+  return {
+    purchaseCurrency: SOLD[asset].currency,
+    destinationNetwork: SOLD[asset].network,
+    destinationAddress: address,
+    purchaseAmount: formatCoinAmount(amount, ASSETS[asset].decimals),
+    paymentMethod: CARD,
+    country: place.country,
+    ...(place.state === null ? {} : { subdivision: place.state }),
+    redirectUrl: order.returnUrl,
+    ...(clientAddress === null ? {} : { clientIp: clientAddress }),
+    partnerUserRef: order.reference,
+  }
+}
+
+function readSession(asked: Asked, order: CardOrder, terms: Terms, protocol: string): ProviderAnswer {
+  if (asked.kind === 'failed') return failed(asked.reason, asked.cause)
+  if (asked.status !== 201) return errorOf(asked)
+  const parsed = sessionSchema.safeParse(asked.body)
+  if (!parsed.success) return failed('its session cannot be understood', parsed.error)
+  const { session, quote } = parsed.data
+  const url = new URL(session.onrampUrl)
+  if (url.protocol !== 'https:' && url.protocol !== protocol) return failed('its page is not on https')
+  const { asset, amount } = order
+  if (quote !== undefined) {
+    const { currency, network } = SOLD[asset]
+    const bought = parseFiat(quote.purchaseAmount)
+    const asked8 = parseFiat(formatCoinAmount(amount, ASSETS[asset].decimals))
+    const isOurs = quote.purchaseCurrency === currency && quote.destinationNetwork === network
+    if (!isOurs || bought === null || asked8 === null || bought < asked8)
+      return failed('its quote is over something else than was asked for')
+  }
+  return {
+    kind: 'offered',
+    quote: quote === undefined ? null : quoteOf(quote),
+    minimum: terms.minimum === 0n ? null : fiatOf(terms.minimum, terms.currency),
+    amount,
+    url: url.href,
+    usableSeconds: USABLE_SECONDS,
+  }
+}
+
+function quoteOf(quote: { paymentTotal: string; paymentSubtotal: string; paymentCurrency: string }) {
+  const total = parseFiat(quote.paymentTotal) ?? 0n
+  const subtotal = parseFiat(quote.paymentSubtotal) ?? 0n
+  const fees = total > subtotal ? total - subtotal : 0n
+  const { paymentCurrency } = quote
+  return { total: fiatOf(total, paymentCurrency), fees: fiatOf(fees, paymentCurrency) }
+}
+
+const REFUSALS: { readonly [errorType: string]: CardRefusal } = {
+  guest_region_forbidden: 'region',
+  network_not_tradable: 'not_offered',
+  guest_transaction_limit: 'above_maximum',
+  guest_transaction_count: 'not_offered',
+}
+
+/** `{errorType, errorMessage}`: what the buyer can do nothing about is told to the operator alone. */
+function errorOf({ status, body }: Extract<Asked, { kind: 'answer' }>): ProviderAnswer {
+  const error = errorSchema.safeParse(body)
+  const type = error.success ? error.data.errorType : 'an error without a type'
+  const reason = REFUSALS[type]
+  if (reason !== undefined) return refused(reason)
+  return failed(`HTTP status ${status}, ${type}`)
+}

@@ -1,0 +1,240 @@
+import { createHmac } from 'node:crypto'
+import type { Dispatcher } from 'undici'
+import { z } from 'zod'
+import type { Clock } from '../clock.ts'
+import { ASSETS, type AssetId } from '../core/assets.ts'
+import { fiatOf, parseFiat } from '../core/card/fiat.ts'
+import type { CardOrder, CardRefusal, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
+import { parsePlace } from '../core/card/places.ts'
+import { formatCoinAmount } from '../core/money.ts'
+import { ASK_DEADLINE_MS, type Asked, askProvider } from './ask-provider.ts'
+import { createKeptAnswers, type Kept } from './kept-answers.ts'
+
+export type MoonpaySettings = {
+  /** `pk_live_…` */
+  readonly apiKey: string
+  /** `sk_live_…`, which signs the widget's URL. */
+  readonly secretKey: string
+  /** `https://api.moonpay.com` */
+  readonly apiUrl: string
+  /** `https://buy.moonpay.com` */
+  readonly widgetUrl: string
+}
+
+type Deps = { readonly clock: Clock; readonly dispatcher: Dispatcher; readonly deadlineMs?: number }
+
+const ANSWER_BYTES_MAX = 64 * 1024
+/** Hundreds of currencies, and countries with their documents. */
+const LIST_BYTES_MAX = 8 * 1024 * 1024
+const LIST_KEPT_MS = 60 * 60_000
+/** The URL itself does not end; its price does. */
+const USABLE_SECONDS = 240
+const CURRENCY = 'usd'
+
+/** MoonPay's codes of the coins. */
+const CODES: { readonly [asset in AssetId]: string } = {
+  BTC: 'btc',
+  LTC: 'ltc',
+  ETH: 'eth',
+  ETH_BASE: 'eth_base',
+  USDC_BASE: 'usdc_base',
+  SOL: 'sol',
+}
+
+/** JSON numbers, for comparing limits and showing prices: never what is credited. */
+const amount = z.number().nonnegative().transform(decimalOf).pipe(z.string())
+const currencySchema = z.object({
+  code: z.string(),
+  type: z.string(),
+  precision: z.number().int().min(0).max(18),
+  isSuspended: z.boolean().optional(),
+  supportsLiveMode: z.boolean().optional(),
+  isSupportedInUS: z.boolean().optional(),
+  notAllowedCountries: z.array(z.string()).optional(),
+  notAllowedUSStates: z.array(z.string()).optional(),
+})
+type Currency = z.output<typeof currencySchema>
+/** Fiat money stands in the same list and has other fields. */
+const currenciesSchema = z.array(z.unknown()).transform((entries) =>
+  entries.flatMap((entry) => {
+    const parsed = currencySchema.safeParse(entry)
+    return parsed.success ? [parsed.data] : []
+  }),
+)
+const countriesSchema = z.array(
+  z.object({
+    alpha2: z.string(),
+    isBuyAllowed: z.boolean(),
+    states: z.array(z.object({ code: z.string(), isBuyAllowed: z.boolean() })).optional(),
+  }),
+)
+type Countries = z.output<typeof countriesSchema>
+const limitsSchema = z.object({
+  quoteCurrency: z.object({ minBuyAmount: amount, maxBuyAmount: amount.nullish() }),
+  baseCurrency: z.object({ code: z.literal(CURRENCY), minBuyAmount: amount }),
+})
+const quoteSchema = z.object({
+  totalAmount: amount,
+  feeAmount: amount,
+  extraFeeAmount: amount,
+  networkFeeAmount: amount,
+})
+
+/** MoonPay's widget on its own page, with a signed URL. Its lists say where and what it sells, its quote for how much. */
+export function createMoonpayOnramp(settings: MoonpaySettings, deps: Deps): OnrampProvider {
+  const kept = { clock: deps.clock, keptMs: LIST_KEPT_MS }
+  const currencies = createKeptAnswers<readonly Currency[]>(kept)
+  const countries = createKeptAnswers<Countries>(kept)
+  const ask = (path: string, query: { readonly [name: string]: string }, bytesMax = ANSWER_BYTES_MAX) => {
+    const url = new URL(path, settings.apiUrl)
+    for (const [name, value] of Object.entries({ apiKey: settings.apiKey, ...query }))
+      url.searchParams.set(name, value)
+    const deadlineMs = deps.deadlineMs ?? ASK_DEADLINE_MS
+    return askProvider(deps.dispatcher, { method: 'GET', url, bytesMax, deadlineMs })
+  }
+  const list =
+    <Value>(path: string, schema: z.ZodType<Value>) =>
+    async () =>
+      readList(await ask(path, {}, LIST_BYTES_MAX), schema)
+  return {
+    id: 'moonpay',
+    livemode: true,
+    sells: () => true,
+    begin: async (order) => {
+      const [known, places] = await Promise.all([
+        currencies.get('all', list('/v3/currencies', currenciesSchema)),
+        countries.get('all', list('/v3/countries', countriesSchema)),
+      ])
+      if (known.kind !== 'kept') return known.answer
+      if (places.kind !== 'kept') return places.answer
+      const code = CODES[order.asset]
+      const currency = known.value.find((one) => one.code === code && one.type === 'crypto')
+      const refusal = refusalOf(currency, places.value, order.place)
+      if (refusal !== null || currency === undefined) return refused(refusal ?? 'not_offered')
+      const units = roundedUp(order, currency.precision)
+      const quoteCurrencyAmount = formatCoinAmount(units, ASSETS[order.asset].decimals)
+      const card = {
+        baseCurrencyCode: CURRENCY,
+        paymentMethod: 'credit_debit_card',
+        areFeesIncluded: 'false',
+      }
+      const [limits, quote] = await Promise.all([
+        ask(`/v3/currencies/${code}/limits`, card),
+        ask(`/v3/currencies/${code}/buy_quote`, { ...card, quoteCurrencyAmount }),
+      ])
+      const url = widgetUrl(settings, order, { currencyCode: code, quoteCurrencyAmount })
+      return offerOf({ limits, quote, amount: units, quoteCurrencyAmount, url })
+    },
+  }
+}
+
+const refused = (reason: CardRefusal): ProviderAnswer => ({ kind: 'refused', reason, minimum: null })
+const failed = (reason: string, cause?: unknown): ProviderAnswer => ({ kind: 'failed', reason, cause })
+
+function readList<Value>(asked: Asked, schema: z.ZodType<Value>): Kept<Value> {
+  if (asked.kind === 'failed') return { kind: 'not_kept', answer: failed(asked.reason, asked.cause) }
+  if (asked.status !== 200) return { kind: 'not_kept', answer: errorOf(asked) }
+  const parsed = schema.safeParse(asked.body)
+  return parsed.success
+    ? { kind: 'kept', value: parsed.data }
+    : { kind: 'not_kept', answer: failed('its lists cannot be understood', parsed.error) }
+}
+
+/** Why it does not sell this there; null where it does. */
+function refusalOf(currency: Currency | undefined, countries: Countries, text: string): CardRefusal | null {
+  const place = parsePlace(text)
+  const country = countries.find(({ alpha2 }) => alpha2 === place?.country)
+  if (place === null || country === undefined || !country.isBuyAllowed) return 'region'
+  const state = country.states?.find(({ code }) => code === place.state)
+  if (state !== undefined && !state.isBuyAllowed) return 'region'
+  if (currency === undefined || currency.isSuspended === true || currency.supportsLiveMode === false)
+    return 'not_offered'
+  if (currency.notAllowedCountries?.includes(place.country) === true) return 'region'
+  if (place.state === null) return null
+  const isBarred =
+    currency.isSupportedInUS === false || currency.notAllowedUSStates?.includes(place.state) === true
+  return isBarred ? 'region' : null
+}
+
+/** It sells no finer than its own precision: more than was asked for, never less. */
+function roundedUp({ asset, amount: units }: CardOrder, precision: number): bigint {
+  const step = 10n ** BigInt(Math.max(0, ASSETS[asset].decimals - precision))
+  return ((units + step - 1n) / step) * step
+}
+
+function offerOf(answers: {
+  readonly limits: Asked
+  readonly quote: Asked
+  readonly amount: bigint
+  readonly quoteCurrencyAmount: string
+  readonly url: string
+}): ProviderAnswer {
+  const { limits, quote } = answers
+  if (limits.kind === 'failed') return failed(limits.reason, limits.cause)
+  if (limits.status !== 200) return errorOf(limits)
+  const limit = limitsSchema.safeParse(limits.body)
+  if (!limit.success) return failed('its limits cannot be understood', limit.error)
+  const { quoteCurrency, baseCurrency } = limit.data
+  const minimum = fiatOf(parseFiat(baseCurrency.minBuyAmount) ?? 0n, 'USD')
+  const bought = parseFiat(answers.quoteCurrencyAmount) ?? 0n
+  // The quote of an amount that is out of bounds is an error of its own, which says less.
+  if (bought < (parseFiat(quoteCurrency.minBuyAmount) ?? 0n))
+    return { kind: 'refused', reason: 'below_minimum', minimum }
+  const most = parseFiat(quoteCurrency.maxBuyAmount ?? '')
+  if (most !== null && bought > most) return refused('above_maximum')
+  if (quote.kind === 'failed') return failed(quote.reason, quote.cause)
+  if (quote.status !== 200) return errorOf(quote)
+  const price = quoteSchema.safeParse(quote.body)
+  if (!price.success) return failed('its quote cannot be understood', price.error)
+  const { totalAmount, feeAmount, extraFeeAmount, networkFeeAmount } = price.data
+  const fees = [feeAmount, extraFeeAmount, networkFeeAmount].reduce(
+    (sum, text) => sum + (parseFiat(text) ?? 0n),
+    0n,
+  )
+  return {
+    kind: 'offered',
+    quote: { total: fiatOf(parseFiat(totalAmount) ?? 0n, 'USD'), fees: fiatOf(fees, 'USD') },
+    minimum,
+    amount: answers.amount,
+    url: answers.url,
+    usableSeconds: USABLE_SECONDS,
+  }
+}
+
+/**
+ * The widget's URL, signed over its query as it is sent, question mark included: base64 of HMAC-SHA-256 under the
+ * secret key. A wallet's address may be given in a signed URL alone.
+ */
+function widgetUrl(
+  { apiKey, secretKey, widgetUrl }: MoonpaySettings,
+  order: CardOrder,
+  bought: { readonly currencyCode: string; readonly quoteCurrencyAmount: string },
+): string {
+  const url = new URL(widgetUrl)
+  const query = {
+    apiKey,
+    currencyCode: bought.currencyCode,
+    walletAddress: order.address,
+    baseCurrencyCode: CURRENCY,
+    quoteCurrencyAmount: bought.quoteCurrencyAmount,
+    lockAmount: 'true',
+    externalTransactionId: order.reference,
+    redirectURL: order.returnUrl,
+  }
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  const signature = createHmac('sha256', secretKey).update(url.search).digest('base64')
+  return `${url.href}&signature=${encodeURIComponent(signature)}`
+}
+
+/** `{message, type}`: what the buyer can do nothing about is told to the operator alone. */
+const errorBody = z.object({ type: z.string().max(100) })
+function errorOf({ status, body }: Extract<Asked, { kind: 'answer' }>): ProviderAnswer {
+  const error = errorBody.safeParse(body)
+  return failed(`HTTP status ${status}, ${error.success ? error.data.type : 'an error without a type'}`)
+}
+
+/** A JSON number as a plain decimal; JavaScript writes the very small and the very large with exponents. */
+function decimalOf(value: number): string {
+  const text = String(value)
+  return /e/i.test(text) ? value.toFixed(18).replace(/\.?0+$/, '') : text
+}

@@ -1,0 +1,56 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
+import type { CardNews } from '../core/card/card-purchase.ts'
+import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
+
+const HEADER = 'moonpay-signature-v2'
+/** `t=1492774577,s=<lower-case hex>`, nothing else and nothing twice. */
+const SIGNATURE = /^t=([0-9]{1,12}),s=([0-9a-f]{64})$/
+
+const eventSchema = z.object({
+  type: z.string(),
+  data: z.object({
+    id: z.string().min(1).max(200),
+    status: z.string(),
+    walletAddress: z.string().nullish(),
+    externalTransactionId: z.string().nullish(),
+  }),
+})
+
+const TYPES: readonly string[] = ['transaction_created', 'transaction_updated', 'transaction_failed']
+/** While it waits for the buyer there is nothing to tell them. */
+const NEWS: { readonly [status: string]: CardNews } = {
+  pending: 'pending',
+  completed: 'completed',
+  failed: 'failed',
+}
+
+/** A webhook of MoonPay's: HMAC-SHA-256 of `t.body` under the webhook key; what it says, and of which purchase. */
+export function readMoonpayWebhook(
+  key: string,
+  request: { readonly headers: Headers; readonly body: Uint8Array },
+  nowMs: number,
+): ReadWebhook {
+  const [, t, given] = SIGNATURE.exec(request.headers.get(HEADER) ?? '') ?? []
+  if (t === undefined || given === undefined) return { kind: 'rejected', reason: 'no signature' }
+  if (!isFresh(t, nowMs)) return { kind: 'rejected', reason: 'a signature of another time' }
+  const expected = createHmac('sha256', key).update(`${t}.`).update(request.body).digest()
+  if (!timingSafeEqual(expected, Buffer.from(given, 'hex')))
+    return { kind: 'rejected', reason: 'a wrong signature' }
+  const body = jsonOf(request.body)
+  const event = eventSchema.safeParse(body)
+  if (!event.success || !TYPES.includes(event.data.type)) return { kind: 'ignored' }
+  const { id, status, walletAddress, externalTransactionId } = event.data.data
+  const news = NEWS[status]
+  if (news === undefined || typeof externalTransactionId !== 'string') return { kind: 'ignored' }
+  return {
+    kind: 'told',
+    news: {
+      provider: 'moonpay',
+      purchaseId: externalTransactionId,
+      transaction: id,
+      news,
+      address: walletAddress ?? null,
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import type { Clock } from '../clock.ts'
+import type { OnrampProvider } from '../core/card/onramp-provider.ts'
+import { openProviderConnections } from './ask-provider.ts'
+import { type CoinbaseSettings, createCoinbaseOnramp } from './coinbase-onramp.ts'
+import { readCoinbaseWebhook } from './coinbase-webhook.ts'
+import { createMoonpayOnramp, type MoonpaySettings } from './moonpay-onramp.ts'
+import { readMoonpayWebhook } from './moonpay-webhook.ts'
+import type { WebhookReader } from './webhook-reading.ts'
+
+/** The card providers that are configured, each null where its keys are absent. */
+export type OnrampConfig = {
+  readonly coinbase: (CoinbaseSettings & { readonly webhookSecret: string | null }) | null
+  readonly moonpay: (MoonpaySettings & { readonly webhookKey: string | null }) | null
+}
+
+export type Onramps = {
+  readonly providers: readonly OnrampProvider[]
+  /** How the webhooks of each are read, by its name in the path. */
+  readonly webhooks: ReadonlyMap<string, WebhookReader>
+  close(): Promise<void>
+}
+
+/** Opens the configured providers. Nobody is asked anything before a buyer asks. */
+export function openOnramps(
+  { coinbase, moonpay }: OnrampConfig,
+  deps: { readonly clock: Clock; readonly deadlineMs?: number },
+): Onramps {
+  const dispatcher = openProviderConnections()
+  const shared = { ...deps, dispatcher }
+  const webhooks = new Map<string, WebhookReader>()
+  const { webhookSecret = null } = coinbase ?? {}
+  if (webhookSecret !== null)
+    webhooks.set('coinbase', (request, nowMs) => readCoinbaseWebhook(webhookSecret, request, nowMs))
+  const { webhookKey = null } = moonpay ?? {}
+  if (webhookKey !== null)
+    webhooks.set('moonpay', (request, nowMs) => readMoonpayWebhook(webhookKey, request, nowMs))
+  return {
+    providers: [
+      ...(coinbase === null ? [] : [createCoinbaseOnramp(coinbase, shared)]),
+      ...(moonpay === null ? [] : [createMoonpayOnramp(moonpay, shared)]),
+    ],
+    webhooks,
+    close: () => dispatcher.close(),
+  }
+}
