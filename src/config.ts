@@ -29,6 +29,8 @@ export type Config = {
   readonly priceSources: readonly PriceSourceName[]
   readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
   readonly webhookAllowPrivate: boolean
+  /** Translations of older services' APIs that are served; none unless named. */
+  readonly compatApis: readonly CompatApiName[]
   /** Requests a second per key. */
   readonly rateLimits: { readonly live: number; readonly test: number }
   /** File with the 32 bytes that encrypt the signer's seed; null: made once and kept in `dataDir`. */
@@ -55,6 +57,10 @@ export type NetworkConfig = {
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** Older services whose APIs can be translated: docs/coming-from-elsewhere.md. */
+export const COMPAT_API_NAMES = ['btcpay', 'coinbase_commerce'] as const
+export type CompatApiName = (typeof COMPAT_API_NAMES)[number]
 
 export const PRICE_SOURCE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
 export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
@@ -96,10 +102,14 @@ const rpcUrls = (...protocols: string[]) =>
 const nodeUrls = rpcUrls('http:', 'https:')
 const nodeOrEsploraUrls = rpcUrls('http:', 'https:', 'esplora+http:', 'esplora+https:')
 const secretKey = z.string().transform(parseKey).pipe(z.instanceof(Uint8Array))
-const priceSources = z
-  .string()
-  .transform((text) => text.split(',').map((part) => part.trim()))
-  .pipe(z.array(z.enum(PRICE_SOURCE_NAMES)).refine((names) => new Set(names).size === names.length))
+/** A list of names, each once. */
+const namesOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .pipe(z.array(z.enum(names)).refine((given) => new Set(given).size === given.length))
+const priceSources = namesOf(PRICE_SOURCE_NAMES)
+const compatApis = namesOf(COMPAT_API_NAMES)
 
 const contractAddress = must(
   'an address such as 0x0123… with 40 hexadecimal digits',
@@ -132,6 +142,7 @@ const VARIABLES = {
     '1 or 0',
     z.enum(['0', '1']).transform((text) => text === '1'),
   ),
+  COMPAT_APIS: must(`a comma-separated list of ${COMPAT_API_NAMES.join(', ')}, each once`, compatApis),
   RATE_LIMIT_LIVE: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
@@ -171,6 +182,7 @@ export function loadConfig(env: Environment): Config {
       bitstamp: read(env, 'PRICE_BITSTAMP_URL') ?? null,
     },
     webhookAllowPrivate: read(env, 'WEBHOOK_ALLOW_PRIVATE') ?? false,
+    compatApis: read(env, 'COMPAT_APIS') ?? [],
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),

@@ -22,6 +22,7 @@ import { keepPrices } from '../rates/keep-prices.ts'
 import { createPriceBook } from '../rates/price-book.ts'
 import { openApi } from '../roles/api.ts'
 import { openCheckout } from '../roles/checkout.ts'
+import { openCompat } from '../roles/compat.ts'
 import { startDeliveryRole } from '../roles/delivery.ts'
 import { openPeopleRole } from '../roles/people.ts'
 import type { RoleContext, RoleName } from '../roles/role.ts'
@@ -195,7 +196,9 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     const shared = { pool, clock, log, keyring, prices, networks, notifier, findSignIn, recorder }
     const { serviceFeeBps } = config
     const own = { baseUrl, rateLimits, webhookAllowPrivate, sandbox, issuedAddresses, serviceFeeBps }
-    parts.push(openApi({ ...shared, ...own }))
+    const api = openApi({ ...shared, ...own })
+    // Before the API, which owns every path that is left.
+    parts.push(...openCompat(shared, config.compatApis, api), api)
   }
   const server = await listenOrRefuse({ config, parts, log, metrics })
   stops.add('the site', () => server.stop(endStreams))

@@ -57,6 +57,8 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['MOONPAY_SECRET_KEY', 'pk_live_heron', { MOONPAY_API_KEY: 'pk_live_heron' }],
   ['MOONPAY_SECRET_KEY', 'sk_live_heron'],
   ['MOONPAY_WEBHOOK_KEY', 'two words'],
+  ['COMPAT_APIS', 'paypal'],
+  ['COMPAT_APIS', 'btcpay,btcpay'],
   ['RATE_LIMIT_LIVE', '0'],
   ['RATE_LIMIT_TEST', '1.5'],
   ['RATE_LIMIT_TEST', '1000000'],

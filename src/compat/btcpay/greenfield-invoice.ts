@@ -1,0 +1,133 @@
+import { type Invoice, isCovered, isObject, type Metadata, tickerOf, unixSeconds } from '../invoice-facts.ts'
+import { CHECKOUT_KEY } from './asked-invoice.ts'
+
+/** Payments count for ten minutes after the deadline; later ones wait for the merchant. */
+const MONITORING_MINUTES = 10
+
+type Standing = {
+  readonly status: 'New' | 'Processing' | 'Expired' | 'Invalid' | 'Settled'
+  readonly additionalStatus: 'None' | 'PaidLate' | 'PaidPartial' | 'Marked' | 'PaidOver'
+}
+
+/** Our one status as Greenfield's two. `now` tells whether what was paid in part can still be completed there. */
+export function standingOf(invoice: Invoice, now: Date): Standing {
+  switch (invoice.status) {
+    case 'awaiting_payment':
+      return { status: 'New', additionalStatus: 'None' }
+    case 'payment_detected':
+    case 'confirming':
+      return isCovered(invoice)
+        ? { status: 'Processing', additionalStatus: 'None' }
+        : { status: 'New', additionalStatus: 'PaidPartial' }
+    case 'partially_paid':
+      return {
+        status: Date.parse(invoice.expires_at) > now.getTime() ? 'New' : 'Expired',
+        additionalStatus: 'PaidPartial',
+      }
+    case 'paid':
+      return { status: 'Settled', additionalStatus: 'None' }
+    case 'overpaid':
+      return { status: 'Settled', additionalStatus: 'PaidOver' }
+    case 'expired':
+      return { status: 'Expired', additionalStatus: 'None' }
+    case 'cancelled':
+      return { status: 'Invalid', additionalStatus: 'Marked' }
+    case 'manual_review':
+      return reviewStanding(invoice)
+    default:
+      return invoice.status satisfies never
+  }
+}
+
+/** Money that a person must decide on: late money never settles there either, and value that left its block may return. */
+function reviewStanding(invoice: Invoice): Standing {
+  if (invoice.review_reason === 'reorged') return { status: 'Processing', additionalStatus: 'None' }
+  if (invoice.review_reason === 'cancelled') return { status: 'Invalid', additionalStatus: 'PaidLate' }
+  return { status: 'Expired', additionalStatus: 'PaidLate' }
+}
+
+/** The shop's own metadata, without what the translation keeps beside it. */
+export function ownMetadata(invoice: Pick<Invoice, 'metadata'>): Metadata {
+  const { [CHECKOUT_KEY]: _, ...own } = invoice.metadata ?? {}
+  return own
+}
+
+/** An invoice as Greenfield's `InvoiceData`. */
+export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
+  const kept = invoice.metadata?.[CHECKOUT_KEY]
+  const checkout = isObject(kept) ? kept : {}
+  const [created, expires] = [unixSeconds(invoice.created_at), unixSeconds(invoice.expires_at)]
+  return {
+    id: invoice.id,
+    storeId,
+    amount: invoice.usd_amount ?? invoice.amount,
+    currency: invoice.usd_amount === null ? tickerOf(invoice.asset) : 'USD',
+    type: 'Standard',
+    checkoutLink: invoice.checkout_url,
+    createdTime: created,
+    expirationTime: expires,
+    monitoringExpiration: expires + MONITORING_MINUTES * 60,
+    ...standingOf(invoice, now),
+    availableStatusesForManualMarking: markable(invoice),
+    archived: false,
+    metadata: ownMetadata(invoice),
+    checkout: {
+      redirectURL: checkout.redirectURL ?? null,
+      redirectAutomatically: checkout.redirectAutomatically ?? false,
+      defaultPaymentMethod: methodOf(invoice),
+      paymentMethods: [methodOf(invoice)],
+      expirationMinutes: Math.round((expires - created) / 60),
+      monitoringMinutes: MONITORING_MINUTES,
+      speedPolicy: 'MediumSpeed',
+      paymentTolerance: 0,
+      defaultLanguage: checkout.defaultLanguage ?? null,
+    },
+  }
+}
+
+const methodOf = ({ asset }: Pick<Invoice, 'asset'>): string => `${tickerOf(asset)}-CHAIN`
+
+/** What `POST …/status` would do something with. */
+function markable({ status }: Invoice): string[] {
+  if (status === 'awaiting_payment' || status === 'expired') return ['Invalid']
+  return ['partially_paid', 'overpaid', 'manual_review'].includes(status) ? ['Settled'] : []
+}
+
+const PAYMENT_STATUS = {
+  detected: 'Processing',
+  confirming: 'Processing',
+  confirmed: 'Settled',
+  replaced: 'Invalid',
+  reorged: 'Invalid',
+} as const
+
+/** The coin that the invoice stands in now, with what has come, as Greenfield's one payment method. */
+export function paymentMethods(invoice: Invoice) {
+  const method = methodOf(invoice)
+  return [
+    {
+      paymentMethodId: method,
+      // The name of the same field in older versions of Greenfield.
+      paymentMethod: method,
+      currency: tickerOf(invoice.asset),
+      cryptoCode: tickerOf(invoice.asset),
+      destination: invoice.address,
+      paymentLink: invoice.payment_uri,
+      rate: invoice.rate?.usd_per_unit ?? '1',
+      paymentMethodPaid: invoice.amount_detected,
+      totalPaid: invoice.amount_detected,
+      due: invoice.amount_remaining,
+      amount: invoice.amount,
+      networkFee: '0',
+      activated: true,
+      payments: invoice.payments.map((payment) => ({
+        id: `${payment.txid}-${payment.output_index}`,
+        receivedDate: unixSeconds(payment.detected_at),
+        value: payment.amount,
+        fee: '0',
+        status: PAYMENT_STATUS[payment.status],
+        destination: invoice.address,
+      })),
+    },
+  ]
+}

@@ -1,0 +1,141 @@
+import {
+  emailOf,
+  type Invoice,
+  isObject,
+  type Metadata,
+  referenceOf,
+  tickerOf,
+  usdOf,
+} from '../invoice-facts.ts'
+
+/** Where an invoice of ours keeps what a charge wants to read again; never shown as the shop's own metadata. */
+export const CHARGE_KEY = 'coinbase_commerce_charge'
+
+const NAME_LENGTH_MAX = 100
+const DESCRIPTION_LENGTH_MAX = 200
+
+export type Asked =
+  | { readonly kind: 'asked'; readonly body: Metadata }
+  | { readonly kind: 'refused'; readonly message: string }
+
+/** The body of `POST /charges` as that of our `POST /invoices`. */
+export function askedCharge(fields: Metadata): Asked {
+  const { name, description, pricing_type: pricing, local_price: price } = fields
+  const isShort = (text: unknown, max: number) =>
+    typeof text === 'string' && text !== '' && [...text].length <= max
+  if (!isShort(name, NAME_LENGTH_MAX)) return refused(`name must have 1 to ${NAME_LENGTH_MAX} characters`)
+  if (description !== undefined && !isShort(description, DESCRIPTION_LENGTH_MAX))
+    return refused(`description must have 1 to ${DESCRIPTION_LENGTH_MAX} characters`)
+  if (pricing !== 'fixed_price') return refused('pricing_type must be fixed_price: no_price is not covered')
+  if (!isObject(price) || price.currency !== 'USD') return refused('local_price.currency must be USD')
+  const usd = usdOf(price.amount)
+  if (usd === null) return refused('local_price.amount must be dollars, such as "49.99"')
+  const metadata = isObject(fields.metadata) ? fields.metadata : {}
+  const { redirect_url, cancel_url } = fields
+  return {
+    kind: 'asked',
+    body: {
+      usd_amount: usd,
+      allow_asset_selection: true,
+      external_reference: referenceOf(metadata.order_id ?? metadata.orderId),
+      customer_email: emailOf(metadata.customer_email ?? metadata.email),
+      metadata: { ...metadata, [CHARGE_KEY]: { name, description, redirect_url, cancel_url } },
+    },
+  }
+}
+
+const refused = (message: string): Asked => ({ kind: 'refused', message })
+
+type TimelineEntry = { readonly time: string; readonly status: string; readonly context?: string }
+
+/** Networks by the names that charges give them; both that have Ether are told apart. */
+const NETWORK_NAMES: { readonly [asset in Invoice['payments'][number]['asset']]: string } = {
+  BTC: 'bitcoin',
+  LTC: 'litecoin',
+  ETH: 'ethereum',
+  ETH_BASE: 'base',
+  USDC_BASE: 'base',
+  USDC_ETHEREUM: 'ethereum',
+  SOL: 'solana',
+}
+
+/** An invoice as a charge. Its code is its id. */
+export function chargeOf(invoice: Invoice) {
+  const { [CHARGE_KEY]: kept, ...metadata } = invoice.metadata ?? {}
+  const charge = isObject(kept) ? kept : {}
+  const network = NETWORK_NAMES[invoice.asset]
+  const local = invoice.usd_amount === null ? null : { amount: invoice.usd_amount, currency: 'USD' }
+  return {
+    id: invoice.id,
+    code: invoice.id,
+    resource: 'charge',
+    name: charge.name ?? '',
+    description: charge.description ?? '',
+    hosted_url: invoice.checkout_url,
+    created_at: invoice.created_at,
+    expires_at: invoice.expires_at,
+    ...(invoice.paid_at === null ? {} : { confirmed_at: invoice.paid_at }),
+    timeline: timelineOf(invoice),
+    metadata,
+    pricing_type: 'fixed_price',
+    pricing: { local, [network]: { amount: invoice.amount, currency: tickerOf(invoice.asset) } },
+    addresses: { [network]: invoice.address },
+    payments: invoice.payments.map((payment) => ({
+      network: NETWORK_NAMES[payment.asset],
+      transaction_id: payment.txid,
+      status: payment.status === 'confirmed' ? 'CONFIRMED' : PAYMENT_STATUS[payment.status],
+      detected_at: payment.detected_at,
+      value: {
+        crypto: {
+          amount: payment.amount,
+          currency: payment.asset === 'USDC_ETHEREUM' ? 'USDC' : tickerOf(payment.asset),
+        },
+      },
+      block: { confirmations: payment.confirmations, confirmations_required: payment.confirmations_required },
+    })),
+    redirect_url: charge.redirect_url ?? null,
+    cancel_url: charge.cancel_url ?? null,
+  }
+}
+
+const PAYMENT_STATUS = {
+  detected: 'PENDING',
+  confirming: 'PENDING',
+  replaced: 'FAILED',
+  reorged: 'FAILED',
+} as const
+
+/** What has happened, in order; the last entry is where the charge stands. */
+function timelineOf(invoice: Invoice): TimelineEntry[] {
+  const entries: TimelineEntry[] = [{ time: invoice.created_at, status: 'NEW' }]
+  const [first] = invoice.payments
+  if (first !== undefined) entries.push({ time: first.detected_at, status: 'PENDING' })
+  const last = lastEntry(invoice)
+  return last === null ? entries : [...entries, last]
+}
+
+function lastEntry(invoice: Invoice): TimelineEntry | null {
+  const newest = invoice.payments.at(-1)
+  const at = newest?.confirmed_at ?? newest?.detected_at ?? invoice.expires_at
+  const unresolved = (context: string): TimelineEntry => ({ time: at, status: 'UNRESOLVED', context })
+  switch (invoice.status) {
+    case 'awaiting_payment':
+    case 'payment_detected':
+    case 'confirming':
+      return null
+    case 'paid':
+      return { time: invoice.paid_at ?? at, status: 'COMPLETED' }
+    case 'partially_paid':
+      return unresolved('UNDERPAID')
+    case 'overpaid':
+      return unresolved('OVERPAID')
+    case 'expired':
+      return { time: invoice.expires_at, status: 'EXPIRED' }
+    case 'cancelled':
+      return { time: invoice.cancelled_at ?? at, status: 'CANCELED' }
+    case 'manual_review':
+      return unresolved(invoice.review_reason === 'late' ? 'DELAYED' : 'OTHER')
+    default:
+      return invoice.status satisfies never
+  }
+}

@@ -1,0 +1,92 @@
+import type { z } from 'zod'
+
+/** What our own API said of a request that it refused. */
+export class Refused extends Error {
+  override name = 'Refused'
+  readonly status: number
+  readonly code: string
+  readonly param: string | null
+  readonly retryAfter: string | null
+
+  constructor(
+    status: number,
+    error: { code: string; message: string; param?: string | null },
+    retryAfter: string | null = null,
+  ) {
+    super(error.message)
+    this.status = status
+    this.code = error.code
+    this.param = error.param ?? null
+    this.retryAfter = retryAfter
+  }
+}
+
+/** Whose key it is. */
+export type KeyHolder = {
+  readonly merchantId: string
+  readonly name: string
+  readonly livemode: boolean
+  readonly scopes: ReadonlySet<string>
+}
+
+export type OwnApiDeps = {
+  /** Our own API, in this process. */
+  ask(request: Request): Response | Promise<Response>
+  /** Null for what is no key of ours. */
+  holderOf(key: string): Promise<KeyHolder | null>
+}
+
+export type OwnApi = ReturnType<typeof createOwnApi>
+
+type Call = {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Below `/api/v1`. */
+  readonly path: string
+  readonly query?: { readonly [name: string]: string | undefined }
+  readonly body?: object
+  readonly idempotencyKey?: string | undefined
+}
+
+/** Never looked up: the API in this process answers whatever the name. */
+const ORIGIN = 'http://paylink'
+
+/**
+ * Our own API for one caller's key: what a translation does, it does by these calls alone, so that rights, limits and
+ * records are those of any other client.
+ */
+export function createOwnApi(deps: OwnApiDeps, key: string | null) {
+  const call = async <View>(asked: Call, schema: z.ZodType<View>): Promise<View> =>
+    schema.parse(await answerOf(deps, key, asked))
+  const holder = async (): Promise<KeyHolder> => {
+    const found = key === null ? null : await deps.holderOf(key)
+    if (found === null)
+      throw new Refused(401, { code: 'api_key_invalid', message: 'The API key is unknown.' })
+    return found
+  }
+  return { call, holder }
+}
+
+async function answerOf(deps: OwnApiDeps, key: string | null, asked: Call): Promise<unknown> {
+  const url = new URL(`/api/v1${asked.path}`, ORIGIN)
+  for (const [name, value] of Object.entries(asked.query ?? {})) {
+    if (value !== undefined) url.searchParams.set(name, value)
+  }
+  const headers = new Headers()
+  if (key !== null) headers.set('authorization', `Bearer ${key}`)
+  if (asked.idempotencyKey !== undefined) headers.set('idempotency-key', asked.idempotencyKey)
+  if (asked.body !== undefined) headers.set('content-type', 'application/json')
+  const body = asked.body === undefined ? null : JSON.stringify(asked.body)
+  const answer = await deps.ask(new Request(url, { method: asked.method, headers, body }))
+  const fields: unknown = answer.status === 204 ? undefined : await answer.json()
+  if (answer.ok) return fields
+  const { error } = fields as { error: { code: string; message: string; param: string | null } }
+  throw new Refused(answer.status, error, answer.headers.get('retry-after'))
+}
+
+/** Ids of ours; anything else in a path would lead to another route. */
+const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
+
+export function ownId(id: string): string {
+  if (ID.test(id)) return id
+  throw new Refused(404, { code: 'not_found', message: 'Nothing was found under this id.' })
+}

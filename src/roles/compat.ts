@@ -1,0 +1,44 @@
+import { createBtcpayApp } from '../compat/btcpay/btcpay-app.ts'
+import { createCommerceApp } from '../compat/coinbase-commerce/commerce-app.ts'
+import type { KeyHolder } from '../compat/own-api.ts'
+import type { CompatApiName } from '../config.ts'
+import { loadMerchantName } from '../db/queries/merchants.ts'
+import { withTransaction } from '../db/transaction.ts'
+import { createAuthenticate } from '../http/credentials.ts'
+import type { ApiDeps } from '../http/deps.ts'
+import { ApiProblem } from '../http/problem.ts'
+import type { HttpPart } from '../http/server.ts'
+
+const APPS = { btcpay: createBtcpayApp, coinbase_commerce: createCommerceApp } as const
+const PATHS: { readonly [name in CompatApiName]: string } = {
+  btcpay: '/compat/btcpay',
+  coinbase_commerce: '/compat/coinbase-commerce',
+}
+
+/** The translations that are switched on, each a client of our own API in this process. */
+export function openCompat(
+  deps: Pick<ApiDeps, 'pool' | 'clock' | 'log'>,
+  names: readonly CompatApiName[],
+  api: HttpPart,
+): HttpPart[] {
+  const authenticate = createAuthenticate(deps.pool, () => performance.now())
+  const holderOf = async (key: string): Promise<KeyHolder | null> => {
+    const credential = await authenticate(`Bearer ${key}`).catch((error: unknown) => {
+      if (error instanceof ApiProblem && error.code === 'api_key_invalid') return null
+      throw error
+    })
+    if (credential === null) return null
+    const { tenant, scopes } = credential
+    const name = await withTransaction(deps.pool, tenant, (tx) => loadMerchantName(tx, tenant.merchantId))
+    return { ...tenant, scopes, name: name ?? '' }
+  }
+  return names.map((name) => {
+    const path = PATHS[name]
+    const app = APPS[name]({ ...deps, ask: (request) => api.fetch(request), holderOf }, path)
+    return {
+      name: `compat_${name}`,
+      owns: (asked) => asked.startsWith(`${path}/`),
+      fetch: (request) => app.fetch(request),
+    }
+  })
+}

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { standingOf } from '../../src/compat/btcpay/greenfield-invoice.ts'
+import { chargeOf } from '../../src/compat/coinbase-commerce/charge.ts'
+import type { Invoice } from '../../src/compat/invoice-facts.ts'
+import { coinsOf, usdOf } from '../../src/compat/invoice-facts.ts'
+import { INVOICE_STATUS_NAMES, invoiceView } from '../../src/wire/invoice.ts'
+import { eventExamples } from '../support/event-examples.ts'
+
+/** Our states by the words of others, each of them, as docs/coming-from-elsewhere.md has it. */
+
+const EXAMPLE = eventExamples().get('invoice.paid') as { data: object }
+const invoiceWith = (changes: Partial<Invoice>): Invoice => ({
+  ...invoiceView.parse({ ...EXAMPLE.data, checkout_url: 'https://pay.example.com/i/x' }),
+  review_reason: null,
+  ...changes,
+})
+const words = (changes: Partial<Invoice>, now = '2026-11-21T12:30:00.000Z') => {
+  const invoice = invoiceWith(changes)
+  const { status, additionalStatus } = standingOf(invoice, new Date(now))
+  const last = chargeOf(invoice).timeline.at(-1)
+  return [
+    `${status} ${additionalStatus}`,
+    last?.context === undefined ? last?.status : `${last.status} ${last.context}`,
+  ]
+}
+
+test('every state has its words in both', () => {
+  const review = (review_reason: Invoice['review_reason']) =>
+    words({ status: 'manual_review', review_reason })
+  const [short, covered] = [{ amount_remaining: '0.1' }, { amount_remaining: '0' }]
+  expect(words({ status: 'awaiting_payment', payments: [] })).toEqual(['New None', 'NEW'])
+  expect(words({ status: 'payment_detected', ...short })).toEqual(['New PaidPartial', 'PENDING'])
+  expect(words({ status: 'payment_detected', ...covered })).toEqual(['Processing None', 'PENDING'])
+  expect(words({ status: 'confirming', ...covered })).toEqual(['Processing None', 'PENDING'])
+  expect(words({ status: 'partially_paid', ...short })).toEqual(['New PaidPartial', 'UNRESOLVED UNDERPAID'])
+  expect(words({ status: 'partially_paid', ...short }, '2026-11-21T14:00:00.000Z')[0]).toBe(
+    'Expired PaidPartial',
+  )
+  expect(words({ status: 'paid' })).toEqual(['Settled None', 'COMPLETED'])
+  expect(words({ status: 'overpaid' })).toEqual(['Settled PaidOver', 'UNRESOLVED OVERPAID'])
+  expect(words({ status: 'expired', payments: [] })).toEqual(['Expired None', 'EXPIRED'])
+  expect(words({ status: 'cancelled', payments: [] })).toEqual(['Invalid Marked', 'CANCELED'])
+  expect(review('late')).toEqual(['Expired PaidLate', 'UNRESOLVED DELAYED'])
+  expect(review('reorged')).toEqual(['Processing None', 'UNRESOLVED OTHER'])
+  expect(review('cancelled')).toEqual(['Invalid PaidLate', 'UNRESOLVED OTHER'])
+  for (const status of INVOICE_STATUS_NAMES) expect(words({ status })).not.toContain(undefined)
+})
+
+test('only what is paid, or paid too much, is ever called settled or completed', () => {
+  for (const status of INVOICE_STATUS_NAMES) {
+    for (const review_reason of [
+      null,
+      'wrong_asset',
+      'late',
+      'cancelled',
+      'after_settlement',
+      'reorged',
+    ] as const) {
+      const [btcpay, commerce] = words({ status, review_reason })
+      expect(btcpay?.startsWith('Settled')).toBe(status === 'paid' || status === 'overpaid')
+      expect(commerce === 'COMPLETED').toBe(status === 'paid')
+    }
+  }
+})
+
+test('amounts keep their value to the last digit, and anything unclear is none', () => {
+  expect(['10', '10.5', '10.50', '10.5000', '007', 12.5, 7].map(usdOf)).toEqual([
+    '10.00',
+    '10.50',
+    '10.50',
+    '10.50',
+    '7.00',
+    '12.50',
+    '7.00',
+  ])
+  expect(['0.05000000', '1', '1.0', '100', 0.5, '21.00000001'].map(coinsOf)).toEqual([
+    '0.05',
+    '1',
+    '1',
+    '100',
+    '0.5',
+    '21.00000001',
+  ])
+  for (const wrong of [
+    '',
+    '-1',
+    '1e3',
+    '1,5',
+    '10.005',
+    ' 1',
+    '0x1',
+    null,
+    undefined,
+    {},
+    Number.NaN,
+    1e-7,
+  ]) {
+    expect(usdOf(wrong)).toBeNull()
+  }
+  for (const wrong of ['', '-1', '1e3', '1,5', ' 1', null, undefined, {}, 1e-7, 1e21])
+    expect(coinsOf(wrong)).toBeNull()
+})

@@ -1,0 +1,353 @@
+import { createRequire } from 'node:module'
+import btcpay from 'btcpay-greenfield-node-client'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { storePaymentRules } from '../../src/db/queries/payment-rules.ts'
+import { withTransaction } from '../../src/db/transaction.ts'
+import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
+import { openCompat } from '../../src/roles/compat.ts'
+import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { freePort } from '../support/postgres-server.ts'
+import { recordPayment } from './record-payment.ts'
+
+/** Shops of two older services, with those services' own clients, moved here by nothing but another URL and key. */
+
+const { InvoicesService, StoresService, ServerInfoService, ApiKeysService, HealthService, OpenAPI } = btcpay
+// It brings no types.
+const commerce = createRequire(import.meta.url)('coinbase-commerce-node')
+
+let api: TestApi
+let merchant: TestMerchant
+let server: HttpServer
+let url: string
+beforeAll(async () => {
+  api = await createTestApi()
+  merchant = await addShop()
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  const own = { name: 'api', owns: () => true, fetch: (request: Request) => api.app.fetch(request) }
+  const parts = [...openCompat(api.deps, ['btcpay', 'coinbase_commerce'], own), own]
+  server = await startHttpServer({ host: '127.0.0.1', port, parts, log: api.deps.log })
+})
+afterAll(async () => {
+  await server.stop(() => {})
+  await api.drop()
+})
+
+/** A shop whose invoices begin in Litecoin, the coin that these tests have addresses of. */
+async function addShop(): Promise<TestMerchant> {
+  const shop = await api.addMerchant()
+  const tenant = { merchantId: shop.id, livemode: false }
+  const rules = { document: { default_asset: 'LTC' }, now: api.time.now }
+  await withTransaction(api.deps.pool, tenant, (tx) => storePaymentRules(tx, tenant, rules))
+  return shop
+}
+
+const read = async (id: string) => (await api.call('GET', `/invoices/${id}`, { key: merchant.testKey })).body
+/** Everything an invoice can meet, by what a chain tells of it. */
+const pay = (id: string, state: 'seen' | 'final', share: bigint = 100n) =>
+  recordPayment(api, merchant, id, state, share)
+
+/** What a call of the client fails with. */
+const failureOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => {
+      throw new Error('it succeeded')
+    },
+    (error: unknown) => error,
+  )
+
+test('nothing is translated unless it is named', async () => {
+  const own = { name: 'api', owns: () => true, fetch: (request: Request) => api.app.fetch(request) }
+  expect(openCompat(api.deps, [], own)).toEqual([])
+  expect(loadConfig({}).compatApis).toEqual([])
+  const [btcpayAlone, ...others] = openCompat(api.deps, ['btcpay'], own)
+  expect(others).toEqual([])
+  const owned = [
+    '/compat/btcpay/api/v1/health',
+    '/compat/coinbase-commerce/charges',
+    '/api/v1/invoices',
+    '/compat/btcpayx',
+  ]
+  expect(owned.map((path) => btcpayAlone?.owns(path))).toEqual([true, false, false, false])
+})
+
+describe('a shop that speaks BTCPay’s Greenfield API', () => {
+  beforeEach(() => {
+    OpenAPI.BASE = `${url}/compat/btcpay`
+    OpenAPI.TOKEN = merchant.testKey
+  })
+  const create = (requestBody: object) =>
+    InvoicesService.invoicesCreateInvoice({ storeId: merchant.id, requestBody }) as Promise<{
+      id: string
+      [field: string]: unknown
+    }>
+  const get = (invoiceId: string) => InvoicesService.invoicesGetInvoice({ storeId: merchant.id, invoiceId })
+  const order = { amount: '12.5', currency: 'USD', checkout: { paymentMethods: ['LTC', 'BTC'] } }
+
+  test('creates an invoice that is one of ours, with its order number, mail and metadata', async () => {
+    const metadata = { orderId: 'wc-1001', buyerEmail: 'buyer@example.com', itemDesc: 'Tea', physical: false }
+    const redirectURL = 'https://shop.example/thanks'
+    const made = await create({ ...order, metadata, checkout: { ...order.checkout, redirectURL } })
+    expect(made).toMatchObject({
+      storeId: merchant.id,
+      amount: '12.50',
+      currency: 'USD',
+      type: 'Standard',
+      status: 'New',
+      additionalStatus: 'None',
+      metadata,
+      checkout: { redirectURL, expirationMinutes: 60 },
+    })
+    const own = await read(made.id)
+    expect(own).toMatchObject({
+      usd_amount: '12.50',
+      asset: 'LTC',
+      allow_asset_selection: true,
+      external_reference: 'wc-1001',
+      customer_email: 'buyer@example.com',
+      checkout_url: made.checkoutLink,
+      metadata,
+    })
+    expect(made.createdTime).toBe(Date.parse(own.created_at) / 1_000)
+    expect(made.expirationTime).toBe(Date.parse(own.expires_at) / 1_000)
+    expect(await get(made.id)).toEqual(made)
+    const found = await fetch(`${OpenAPI.BASE}/api/v1/stores/${merchant.id}/invoices?orderId=wc-1001`, {
+      headers: { authorization: `token ${merchant.testKey}` },
+    })
+    expect(await found.json()).toEqual([made])
+    const all = await InvoicesService.invoicesGetInvoices({ storeId: merchant.id })
+    expect((all as { id: string }[]).map(({ id }) => id)).toContain(made.id)
+  })
+
+  test('creates one in coins, and one whose amount is a number', async () => {
+    const coins = await create({ amount: '0.05000000', currency: 'LTC' })
+    expect(coins).toMatchObject({ amount: '0.05', currency: 'LTC' })
+    expect(await read(coins.id)).toMatchObject({ asset: 'LTC', amount: '0.05', usd_amount: null })
+    expect(await create({ ...order, amount: 7 })).toMatchObject({ amount: '7.00' })
+  })
+
+  test('reads each state by the names that it knows', async () => {
+    const stands = async (id: string) => {
+      const { status, additionalStatus } = await get(id)
+      return `${status} ${additionalStatus}`
+    }
+    const paid = await create(order)
+    await pay(paid.id, 'seen')
+    expect(await stands(paid.id)).toBe('Processing None')
+    await pay(paid.id, 'final')
+    expect(await stands(paid.id)).toBe('Settled None')
+    const short = await create(order)
+    await pay(short.id, 'seen', 40n)
+    expect(await stands(short.id)).toBe('New PaidPartial')
+    await pay(short.id, 'final', 40n)
+    expect(await stands(short.id)).toBe('New PaidPartial')
+    const over = await create(order)
+    await pay(over.id, 'final', 160n)
+    expect(await stands(over.id)).toBe('Settled PaidOver')
+  })
+
+  test('reads what has come, in the coin that it came in', async () => {
+    const made = await create(order)
+    await pay(made.id, 'seen', 40n)
+    const own = await read(made.id)
+    const [method, ...others] = await InvoicesService.invoicesGetInvoicePaymentMethods({
+      storeId: merchant.id,
+      invoiceId: made.id,
+    })
+    expect(others).toEqual([])
+    expect(method).toMatchObject({
+      paymentMethod: 'LTC-CHAIN',
+      destination: own.address,
+      paymentLink: own.payment_uri,
+      rate: '84.37',
+      amount: own.amount,
+      totalPaid: own.amount_detected,
+      due: own.amount_remaining,
+      payments: [{ value: own.amount_detected, status: 'Processing' }],
+    })
+  })
+
+  test('marks an invoice invalid, which cancels it, and accepts what was short', async () => {
+    const mark = (invoiceId: string, status: string) =>
+      fetch(`${OpenAPI.BASE}/api/v1/stores/${merchant.id}/invoices/${invoiceId}/status`, {
+        method: 'POST',
+        headers: { authorization: `token ${merchant.testKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ status }),
+      })
+    const open = await create(order)
+    expect(await (await mark(open.id, 'Invalid')).json()).toMatchObject({
+      status: 'Invalid',
+      additionalStatus: 'Marked',
+    })
+    expect((await mark(open.id, 'Settled')).status).toBe(409)
+    const short = await create(order)
+    await pay(short.id, 'final', 40n)
+    expect(await (await mark(short.id, 'Settled')).json()).toMatchObject({ status: 'Settled' })
+    expect(await read(short.id)).toMatchObject({ status: 'paid' })
+    expect(await (await mark(short.id, 'Nonsense')).json()).toEqual([
+      expect.objectContaining({ path: 'status' }),
+    ])
+  })
+
+  test('finds its store, its rights and a server that is up', async () => {
+    const store = await StoresService.storesGetStore({ storeId: merchant.id })
+    expect(store).toMatchObject({ id: merchant.id, name: 'Shop' })
+    expect(await StoresService.storesGetStores()).toEqual([store])
+    const { permissions } = await ApiKeysService.getApiKeysService()
+    expect(permissions).toContain(`btcpay.store.cancreateinvoice:${merchant.id}`)
+    expect(await ServerInfoService.serverInfoGetServerInfo()).toMatchObject({
+      fullySynched: true,
+      syncStatus: [],
+    })
+    expect(await HealthService.healthGetHealth()).toEqual({ synchronized: true })
+  })
+
+  test('is told what was wrong in the form that it reads', async () => {
+    for (const [wrong, path] of [
+      [{ ...order, amount: 'much' }, 'amount'],
+      [{ currency: 'USD' }, 'amount'],
+      [{ ...order, currency: 'EUR' }, 'currency'],
+      [{ ...order, amount: '0.10' }, 'amount'],
+      [{ ...order, checkout: { paymentMethods: ['BTC-LightningNetwork'] } }, 'checkout.paymentMethods'],
+    ] as const) {
+      expect(await failureOf(create(wrong))).toMatchObject({
+        status: 422,
+        body: [expect.objectContaining({ path })],
+      })
+    }
+    expect(await failureOf(get('inv_01jd0w5f3e8gqv7n5k2m9x4c6t'))).toMatchObject({
+      status: 404,
+      body: { code: 'not-found' },
+    })
+    expect(await failureOf(get('../../payouts'))).toMatchObject({ status: 404 })
+    const listed = await fetch(`${OpenAPI.BASE}/api/v1/stores/${merchant.id}/invoices?status=Settled`, {
+      headers: { authorization: `token ${merchant.testKey}` },
+    })
+    expect({ status: listed.status, body: await listed.json() }).toEqual({
+      status: 422,
+      body: [{ path: 'status', message: 'This filter is not covered.' }],
+    })
+    const other = await api.addMerchant()
+    expect(await failureOf(StoresService.storesGetStore({ storeId: other.id }))).toMatchObject({
+      status: 404,
+    })
+    OpenAPI.TOKEN = 'sk_test_nonsense'
+    expect(await failureOf(create(order))).toMatchObject({ status: 401 })
+    OpenAPI.TOKEN = (await api.addKey(merchant.id, false, ['invoices:read'])).key
+    expect(await failureOf(create(order))).toMatchObject({ status: 403, body: { code: 'scope-missing' } })
+  })
+
+  test('sees nothing of another shop', async () => {
+    const other = await api.addMerchant()
+    const made = await create(order)
+    OpenAPI.TOKEN = other.testKey
+    expect(await failureOf(get(made.id))).toMatchObject({ status: 404, body: { code: 'store-not-found' } })
+    const invoice = InvoicesService.invoicesGetInvoice({ storeId: other.id, invoiceId: made.id })
+    expect(await failureOf(invoice)).toMatchObject({ status: 404, body: { code: 'not-found' } })
+  })
+})
+
+describe('a shop that speaks Coinbase Commerce’s API', () => {
+  const { Charge } = commerce.resources
+  const { errors } = commerce
+  beforeEach(() => {
+    commerce.Client.init(merchant.testKey, `${url}/compat/coinbase-commerce/`, undefined, 20_000)
+  })
+  const order = {
+    name: 'Tea',
+    description: 'A tin of it',
+    pricing_type: 'fixed_price',
+    local_price: { amount: '12.50', currency: 'USD' },
+    metadata: { order_id: 'cc-1001', email: 'buyer@example.com' },
+    redirect_url: 'https://shop.example/thanks',
+  }
+  const lastOf = (charge: { timeline: { status: string; context?: string }[] }) => {
+    const { status, context } = charge.timeline.at(-1) ?? {}
+    return context === undefined ? status : `${status} ${context}`
+  }
+
+  test('creates a charge that is one of our invoices, and finds it again', async () => {
+    const charge = await Charge.create(order)
+    const own = await read(charge.id)
+    expect(own).toMatchObject({
+      usd_amount: '12.50',
+      allow_asset_selection: true,
+      external_reference: 'cc-1001',
+      customer_email: 'buyer@example.com',
+    })
+    expect(charge).toMatchObject({
+      code: own.id,
+      name: 'Tea',
+      description: 'A tin of it',
+      hosted_url: own.checkout_url,
+      pricing: { local: { amount: '12.50', currency: 'USD' } },
+      metadata: order.metadata,
+      redirect_url: order.redirect_url,
+      payments: [],
+    })
+    expect(lastOf(charge)).toBe('NEW')
+    expect(JSON.parse(JSON.stringify(await Charge.retrieve(charge.code)))).toEqual(
+      JSON.parse(JSON.stringify(charge)),
+    )
+  })
+
+  test('reads each state by its timeline', async () => {
+    const stands = async (state: 'seen' | 'final' | null, share?: bigint) => {
+      const { id } = await Charge.create(order)
+      if (state !== null) await pay(id, state, share)
+      return lastOf(await Charge.retrieve(id))
+    }
+    expect(await stands(null)).toBe('NEW')
+    expect(await stands('seen')).toBe('PENDING')
+    expect(await stands('final')).toBe('COMPLETED')
+    expect(await stands('final', 40n)).toBe('UNRESOLVED UNDERPAID')
+    expect(await stands('final', 160n)).toBe('UNRESOLVED OVERPAID')
+  })
+
+  test('lists all charges through its own paging', async () => {
+    const other = await addShop()
+    commerce.Client.init(other.testKey, `${url}/compat/coinbase-commerce/`, undefined, 20_000)
+    const made: string[] = []
+    for (let number = 0; number < 5; number += 1) {
+      made.push((await Charge.create(order)).id)
+      api.time.advance(1)
+    }
+    const all: { id: string }[] = await Charge.all({ limit: 2 })
+    expect(all.map(({ id }) => id)).toEqual([...made].reverse())
+  })
+
+  test('cancels and resolves', async () => {
+    const ask = async (path: string) => {
+      const answer = await fetch(`${url}/compat/coinbase-commerce/charges/${path}`, {
+        method: 'POST',
+        headers: { 'x-cc-api-key': merchant.testKey },
+      })
+      return { status: answer.status, body: await answer.json() }
+    }
+    const open = await Charge.create(order)
+    expect(lastOf((await ask(`${open.code}/cancel`)).body.data)).toBe('CANCELED')
+    expect(await ask(`${open.code}/cancel`)).toMatchObject({
+      status: 409,
+      body: { error: { type: 'invalid_request' } },
+    })
+    const short = await Charge.create(order)
+    await pay(short.id, 'final', 40n)
+    expect(lastOf((await ask(`${short.code}/resolve`)).body.data)).toBe('COMPLETED')
+  })
+
+  test('is told what was wrong by the errors that it knows', async () => {
+    for (const wrong of [
+      { ...order, pricing_type: 'no_price' },
+      { ...order, local_price: { amount: '10', currency: 'EUR' } },
+      { ...order, local_price: { amount: '-1', currency: 'USD' } },
+      { ...order, name: '' },
+    ]) {
+      expect(await failureOf(Charge.create(wrong))).toBeInstanceOf(errors.ValidationError)
+    }
+    expect(await failureOf(Charge.retrieve('ABCDEFGH'))).toBeInstanceOf(errors.ResourceNotFoundError)
+    expect(await failureOf(commerce.resources.Checkout.list({}))).toBeInstanceOf(errors.ResourceNotFoundError)
+    commerce.Client.init('sk_test_nonsense', `${url}/compat/coinbase-commerce/`, undefined, 20_000)
+    expect(await failureOf(Charge.create(order))).toBeInstanceOf(errors.AuthenticationError)
+  })
+})
