@@ -125,11 +125,13 @@ export class EvmCarriage implements PayoutCarriage {
     const { chain, clock, lookEveryMs } = this.#parts
     const nowMs = clock().getTime()
     const standings = new Map<string, Standing>()
-    this.#isBusy ||= followed.some(({ payout }) => payout.status !== 'confirmed')
-    if (nowMs - this.#lookedAtMs < lookEveryMs) return standings
+    // What the chain itself has called final is not looked after any more.
+    const open = followed.filter(({ payout }) => payout.status !== 'confirmed')
+    this.#isBusy ||= open.length > 0
+    if (open.length === 0 || nowMs - this.#lookedAtMs < lookEveryMs) return standings
     this.#lookedAtMs = nowMs
     const finalized = await chain.finalizedHeight()
-    for (const { payout, transactions } of followed)
+    for (const { payout, transactions } of open)
       standings.set(payout.id, await this.#standingOf(transactions, finalized))
     return standings
   }

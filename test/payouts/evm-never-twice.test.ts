@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
@@ -9,6 +10,7 @@ import type { Tenant } from '../../src/db/transaction.ts'
 import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
 import { hex } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { until } from '../support/litecoind.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 
 const RUNS = Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? 300 : 6))
@@ -122,6 +124,9 @@ async function settle(tenant: Tenant, payouts: readonly Payout[]): Promise<Payou
   return now
 }
 
+const KILLS = process.env.LONG === '1' ? 100 : 4
+const KILLED_WITHIN_MS = 400
+
 const sweepChecks = new Set(SWEEP_CHECKS.map(({ name }) => name))
 
 test(
@@ -169,3 +174,47 @@ test(
   },
   RUNS * 60_000,
 )
+
+test(
+  `${KILLS} kills of the process that signs and sends, at any moment: each payout of ether and of USDC is paid once`,
+  async () => {
+    const random = seededRandom(FIRST_SEED)
+    const assets = ['ETH_BASE', 'USDC_BASE'] as const
+    const shops = {
+      ETH_BASE: await world.openShop('ETH_BASE', []),
+      USDC_BASE: await world.openShop('USDC_BASE', []),
+    }
+    await world.courier().pass()
+    const payouts: Payout[] = []
+    for (let kill = 0; kill < KILLS; kill++) {
+      for (const asset of assets) {
+        await world.deposit(shops[asset], asset, 10n ** BigInt(ASSETS[asset].decimals))
+        payouts.push(await world.payout(shops[asset], asset, '0.8'))
+      }
+      const killed = await world.startProcess()
+      await sleep(random.below(KILLED_WITHIN_MS))
+      await killed.kill()
+      if (random.chance(0.5)) await world.anvil.mine(1)
+    }
+    const last = await world.startProcess()
+    const isDone = async () => {
+      await world.anvil.mine(1)
+      const now = await Promise.all(payouts.map(load))
+      return now.every(({ status }) => status === 'confirmed')
+    }
+    await until(isDone, { what: 'every payout is confirmed', timeoutMs: 120_000 })
+    await last.kill()
+    for (const { asset, destination, amount, networkFee, id } of await Promise.all(payouts.map(load))) {
+      expect(await world.holds(asset === 'USDC_BASE' ? asset : 'ETH_BASE', destination)).toBe(
+        amount - networkFee,
+      )
+      expect(await world.eventsOf(id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
+    }
+    const audit = await runAudit(world.database.owner, [])
+    expect(audit.filter(({ name, findings }) => sweepChecks.has(name) && findings.length > 0)).toEqual([])
+  },
+  120_000 + KILLS * 10_000,
+)
+
+const load = ({ merchantId, livemode, id }: Payout): Promise<Payout> =>
+  world.load({ merchantId, livemode }, id)

@@ -136,6 +136,13 @@ export class EvmPayoutWorld extends PayoutSteps {
     })
   }
 
+  /** See `startPayoutProcess`. */
+  startProcess(): Promise<{ kill(): Promise<void> }> {
+    const token = this.token === null ? {} : { token: this.token }
+    const at = { network: this.network, asset: 'ETH_BASE', rpcUrl: this.anvil.url } as const
+    return this.startPayoutProcess({ ...at, ...token })
+  }
+
   /** Everybody takes their turns, with a block in between, until the payout stands so. */
   async until(tenant: Tenant, payoutId: string, status: Payout['status'], turns = 12): Promise<Payout> {
     for (let turn = 0; turn < turns; turn++) {

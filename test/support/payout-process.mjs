@@ -1,7 +1,7 @@
 /**
  * A signer and a courier in a process of their own, out of the build that `npm test` makes first. The one argument is
- * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex. Says so after each turn of
- * both, and goes on until it is killed.
+ * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex, and on a chain of accounts
+ * `token`, the contract of its USDC. Says when it begins, and goes on until it is killed.
  */
 const order = JSON.parse(process.argv[2])
 const load = (path) => import(new URL(`../../dist/${path}`, import.meta.url))
@@ -12,12 +12,7 @@ const [derive, { PayoutJournal }, { signPayouts }, { openPool }, { createLogger 
   load('db/pool.js'),
   load('log.js'),
 ])
-const [{ RpcClient }, { PayoutCarrier }, { UtxoCarriage }, { PayoutCourier }] = await Promise.all([
-  load('chain/utxo/rpc-client.js'),
-  load('chain/utxo/payout-carrier.js'),
-  load('watcher/utxo-carriage.js'),
-  load('watcher/follow-payouts.js'),
-])
+const { PayoutCourier } = await load('watcher/follow-payouts.js')
 const poolOf = (connectionString) =>
   openPool({ connectionString, applicationName: 'paylink-killed', max: 3, onError: () => {} })
 const clock = () => new Date(order.now)
@@ -33,13 +28,35 @@ const signer = {
   told: new Set(),
 }
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock }
-const chain = new PayoutCarrier(new RpcClient(order.rpcUrl, 'the test'), false)
+const openCarriage = order.token === undefined ? openCoins : openAccounts
 const courier = new PayoutCourier({
   ...at,
-  carriage: new UtxoCarriage({ ...at, asset: order.asset, chain }),
+  carriage: await openCarriage(),
   log,
   notifier: { deliveriesWaiting: () => {} },
 })
+
+async function openCoins() {
+  const [{ RpcClient }, { PayoutCarrier }, { UtxoCarriage }] = await Promise.all([
+    load('chain/utxo/rpc-client.js'),
+    load('chain/utxo/payout-carrier.js'),
+    load('watcher/utxo-carriage.js'),
+  ])
+  const chain = new PayoutCarrier(new RpcClient(order.rpcUrl, 'the test'), false)
+  return new UtxoCarriage({ ...at, asset: order.asset, chain })
+}
+
+async function openAccounts() {
+  const [{ EvmPayoutCarrier }, { EvmCarriage }] = await Promise.all([
+    load('chain/evm/payout-carrier.js'),
+    load('watcher/evm-carriage.js'),
+  ])
+  const token = { asset: 'USDC_BASE', contract: order.token.toLowerCase(), decimals: 6 }
+  const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', livemode: false }
+  const chain = new EvmPayoutCarrier({ ...node, token })
+  return new EvmCarriage({ ...at, chain, token, lookEveryMs: 0, topUp: null, log })
+}
+
 process.stdout.write('begins\n')
 for (;;) {
   await signPayouts(signer)

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,6 +18,9 @@ import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { PayoutJournal } from '../../src/signer/payout-journal.ts'
 import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { until } from './litecoind.ts'
+
+const PAYOUT_PROGRAM = new URL('./payout-process.mjs', import.meta.url).pathname
 
 export const keyring = openKeyring(Buffer.alloc(32, 9))
 
@@ -182,5 +186,47 @@ export class PayoutSteps {
       [payoutId],
     )
     return rows.map((row) => row.event_type.replace('payout.', ''))
+  }
+
+  /** A signer and a courier in a process of their own, at work when this returns; `kill` ends it as a power cut would. */
+  async startPayoutProcess(at: {
+    readonly network: Network
+    readonly asset: AssetId
+    readonly rpcUrl: string
+    /** On a chain of accounts: the contract of its USDC. */
+    readonly token?: string
+  }): Promise<{ kill(): Promise<void> }> {
+    const order = {
+      ...at,
+      signerUrl: this.database.urls.signer,
+      watcherUrl: this.database.urls.watcher,
+      folder: this.folder,
+      seed: this.seed.toString('hex'),
+      now: this.now.toISOString(),
+    }
+    const child = spawn(process.execPath, [PAYOUT_PROGRAM, JSON.stringify(order)], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let told = ''
+    const collect = (chunk: Buffer) => {
+      told += chunk.toString('utf8')
+    }
+    child.stdout.on('data', collect)
+    child.stderr.on('data', collect)
+    await until(
+      () => {
+        if (child.exitCode !== null) throw new Error(`the process ended by itself: ${told}`)
+        return told.includes('begins')
+      },
+      { what: 'the process begins' },
+    )
+    return {
+      kill: async () => {
+        if (child.exitCode !== null) throw new Error(`the process ended by itself: ${told}`)
+        const ended = new Promise((resolve) => child.once('exit', resolve))
+        child.kill('SIGKILL')
+        await ended
+      },
+    }
   }
 }

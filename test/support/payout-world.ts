@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { Transaction } from '@scure/btc-signer'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
@@ -13,11 +12,8 @@ import { listSpendableCoins } from '../../src/db/queries/payout-coins.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { type PayoutChain, UtxoCarriage } from '../../src/watcher/utxo-carriage.ts'
-import { until } from './litecoind.ts'
 import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
-
-const PAYOUT_PROGRAM = new URL('./payout-process.mjs', import.meta.url).pathname
 
 /** The chain on which a world's money is: its own wallet pays, and its blocks come when asked for. */
 export type MoneyChain = {
@@ -168,41 +164,8 @@ export class PayoutWorld extends PayoutSteps {
   }
 
   /** A signer and a courier in a process of their own, at work when this returns; `kill` ends it as a power cut would. */
-  async startProcess(): Promise<{ kill(): Promise<void> }> {
-    const order = {
-      network: this.network,
-      asset: this.asset,
-      rpcUrl: this.money.rpcUrl,
-      signerUrl: this.database.urls.signer,
-      watcherUrl: this.database.urls.watcher,
-      folder: this.folder,
-      seed: this.seed.toString('hex'),
-      now: this.now.toISOString(),
-    }
-    const child = spawn(process.execPath, [PAYOUT_PROGRAM, JSON.stringify(order)], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let told = ''
-    const collect = (chunk: Buffer) => {
-      told += chunk.toString('utf8')
-    }
-    child.stdout.on('data', collect)
-    child.stderr.on('data', collect)
-    await until(
-      () => {
-        if (child.exitCode !== null) throw new Error(`the process ended by itself: ${told}`)
-        return told.includes('begins')
-      },
-      { what: 'the process begins' },
-    )
-    return {
-      kill: async () => {
-        if (child.exitCode !== null) throw new Error(`the process ended by itself: ${told}`)
-        const ended = new Promise((resolve) => child.once('exit', resolve))
-        child.kill('SIGKILL')
-        await ended
-      },
-    }
+  startProcess(): Promise<{ kill(): Promise<void> }> {
+    return this.startPayoutProcess({ network: this.network, asset: this.asset, rpcUrl: this.money.rpcUrl })
   }
 
   /** What all coins that the merchant can spend are worth, as the chain itself says. */
