@@ -12,7 +12,9 @@ import {
   firstDepositAt,
   listBlocksWithTransfers,
   listBookedCoins,
+  listSpentCoins,
   listTransfersInBlocks,
+  type SpentCoin,
   streamDepositPrograms,
   type TransferOnChain,
 } from '../db/queries/audit.ts'
@@ -32,6 +34,7 @@ export type ChainRecord = {
   /** Of the newest blocks alone. */
   readonly transfers: readonly TransferOnChain[]
   readonly coins: readonly BookedCoin[]
+  readonly spent: readonly SpentCoin[]
   /** When the first address was given out: nothing of ours is on chain before. */
   readonly since: Date | null
 }
@@ -56,6 +59,7 @@ export async function readChainRecord(
       ? await listTransfersInBlocks(tx, network, { from: height - BLOCKS_READ_MAX + 1, to: height })
       : [],
     coins: isUtxo ? await listBookedCoins(tx, network) : [],
+    spent: isUtxo ? await listSpentCoins(tx, network) : [],
     since: await firstDepositAt(tx, keyspace),
   }
 }

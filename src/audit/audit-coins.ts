@@ -5,15 +5,16 @@ import { RpcClient } from '../chain/utxo/rpc-client.ts'
 import type { ChainNode } from '../chain-nodes.ts'
 import { isUtxoNode } from '../chain-nodes.ts'
 import type { BookedCoin, Finding } from '../db/queries/audit.ts'
-import type { ChainAudit } from './audit-chain.ts'
+import type { ChainAudit, ChainRecord } from './audit-chain.ts'
 
 /**
- * The coins that the books say a merchant has, against the chain's own set of unspent outputs. `stillBooked` gives what
- * the books say now: a coin that was paid out, or taken back by the chain, meanwhile is no discrepancy.
+ * The coins that the books say a merchant has, and those that its confirmed payouts spent, against the chain's own set of
+ * unspent outputs. `stillBooked` gives what the books say now: a coin that was paid out, or taken back by the chain,
+ * meanwhile is no discrepancy.
  */
 export async function auditCoins(
   node: ChainNode,
-  coins: readonly BookedCoin[],
+  { coins, spent }: Pick<ChainRecord, 'coins' | 'spent'>,
   stillBooked: () => Promise<readonly BookedCoin[]>,
 ): Promise<ChainAudit> {
   const url = isUtxoNode(node)
@@ -38,6 +39,11 @@ export async function auditCoins(
           detail: `${coin.amount} stand in the books, and no unspent output on the chain`,
         }),
       )
+    for (const { merchantId, txid, outputIndex, payoutId } of spent) {
+      if (!(await carrier.isUnspent(txid, outputIndex))) continue
+      const detail = `is confirmed, and the chain still has ${txid}:${outputIndex}, which it spends`
+      findings.push({ merchantId, subject: payoutId, detail })
+    }
     return { kind: 'checked', blocksRead: 0, findings }
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error
@@ -47,4 +53,5 @@ export async function auditCoins(
   }
 }
 
-const nameOf = ({ txid, outputIndex }: BookedCoin): string => `${txid}:${outputIndex}`
+const nameOf = ({ txid, outputIndex }: Pick<BookedCoin, 'txid' | 'outputIndex'>): string =>
+  `${txid}:${outputIndex}`

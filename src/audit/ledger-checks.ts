@@ -62,17 +62,15 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
       from ledger_transfer l
       where l.kind in ('shortfall', 'shortfall_repaid') and not exists (
         select from ledger_transfer t where t.merchant_id = l.merchant_id and t.livemode = l.livemode
-          and t.id = regexp_replace(l.id, ':(shortfall|repaid)$', '') and t.transaction_id = l.transaction_id)`,
+          and t.id = regexp_replace(l.id, ':(shortfall|repaid)$', '') and t.transaction_id = l.transaction_id and t.id <> l.id)`,
   },
   {
     name: 'transfer_has_its_postings',
     rule: 'every transfer has as many postings as it says, numbered from 1',
     sql: `select t.merchant_id, t.id as subject,
         'has ' || t.ledger_postings || ' postings and the ledger ' || count(l.id) as detail
-      from transfer t left join lateral (
-        select l.id from generate_series(1, t.ledger_postings + 1) number
-        join ledger_transfer l on l.merchant_id = t.merchant_id and l.id = ${POSTING_PREFIX} || number
-      ) l on true
+      from transfer t cross join lateral generate_series(1, t.ledger_postings + 1) number
+      left join ledger_transfer l on l.merchant_id = t.merchant_id and l.id = ${POSTING_PREFIX} || number
       group by t.merchant_id, t.id, t.ledger_postings having count(l.id) <> t.ledger_postings`,
   },
   {
@@ -81,12 +79,12 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
     sql: `select t.merchant_id, t.id as subject,
         'belongs into ' || t.ledger_bucket || ' and the ledger has ' ||
           coalesce(string_agg(e.total || ' in ' || e.account, ', '), 'nothing') as detail
-      from transfer t left join lateral (
-        select e.account, sum(e.amount) as total from generate_series(1, t.ledger_postings) number
-        join ledger_entry e on e.merchant_id = t.merchant_id and e.transfer_id = ${POSTING_PREFIX} || number
-          and e.asset = t.asset
-        group by e.account having sum(e.amount) <> 0
-      ) e on true
+      from transfer t left join (
+        select l.merchant_id, l.payment_id, e.asset, e.account, sum(e.amount) as total
+        from ledger_transfer l join ledger_entry e on e.merchant_id = l.merchant_id and e.transfer_id = l.id
+        where l.kind in ('deposit', 'deposit_void')
+        group by l.merchant_id, l.payment_id, e.asset, e.account having sum(e.amount) <> 0
+      ) e on e.merchant_id = t.merchant_id and e.payment_id = t.id and e.asset = t.asset
       group by t.merchant_id, t.id, t.ledger_bucket, t.amount
       having case when t.ledger_bucket = 'none' or t.amount = 0 then count(e.account) <> 0
         else count(e.account) <> 2
@@ -96,17 +94,19 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
   {
     name: 'service_fee_is_as_agreed',
     rule: 'the operator keeps of every available payment what its invoice says, and of nothing else',
-    sql: `select t.merchant_id, t.id as subject,
-        coalesce(f.total, 0) || ' is kept and ' || f.agreed || ' was agreed' as detail
-      from invoice i join transfer t on t.merchant_id = i.merchant_id and t.invoice_id = i.id
-      cross join lateral (
-        select sum(e.amount) as total,
+    sql: `select t.merchant_id, t.id as subject, coalesce(f.total, 0) || ' is kept and ' || t.agreed || ' was agreed' as detail
+      from (
+        select t.merchant_id, t.id, t.asset,
           case when t.ledger_bucket = 'available' then div(t.amount * i.service_fee_bps, 10000) else 0 end as agreed
-        from generate_series(1, t.ledger_postings) number
-        join ledger_entry e on e.merchant_id = t.merchant_id and e.account = 'fees' and e.asset = t.asset
-          and e.transfer_id = ${POSTING_PREFIX} || number || ':fee'
-      ) f
-      where i.service_fee_bps > 0 and coalesce(f.total, 0) <> f.agreed
+        from invoice i join transfer t on t.merchant_id = i.merchant_id and t.invoice_id = i.id
+        where i.service_fee_bps > 0
+      ) t left join (
+        select l.merchant_id, l.payment_id, e.asset, sum(e.amount) as total
+        from ledger_transfer l join ledger_entry e on e.merchant_id = l.merchant_id and e.transfer_id = l.id
+        where l.kind in ('service_fee', 'service_fee_return') and e.account = 'fees'
+        group by l.merchant_id, l.payment_id, e.asset
+      ) f on f.merchant_id = t.merchant_id and f.payment_id = t.id and f.asset = t.asset
+      where coalesce(f.total, 0) <> t.agreed
       union all
       select l.merchant_id, l.id, 'is kept and nothing was agreed' from ledger_transfer l
       where l.kind in ('service_fee', 'service_fee_return') and not exists (

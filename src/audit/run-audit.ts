@@ -64,8 +64,8 @@ export async function runAudit(
       ),
     )
     if (!isUtxoNode(node)) continue
-    const rule = `every coin of a balance is unspent on the chain of ${node.network}`
-    const audit = await auditCoins(node, record.coins, () => listBookedCoins(pool, node.network))
+    const rule = `every coin of a balance is unspent on the chain of ${node.network}, and none that a confirmed payout spent`
+    const audit = await auditCoins(node, record, () => listBookedCoins(pool, node.network))
     results.push(chainResult(`coins_${node.network}`, rule, audit))
   }
   tell(total, 'done')

@@ -127,6 +127,32 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     'transfer_stands_in_its_bucket',
     `update ledger_entry set amount = amount * 2`,
   ],
+  [
+    'the operator kept nothing of what was agreed',
+    'service_fee_is_as_agreed',
+    `update invoice set service_fee_bps = 100`,
+  ],
+  [
+    'the operator kept what nobody agreed to',
+    'service_fee_is_as_agreed',
+    `update ledger_transfer set kind = 'service_fee' where id like '%:1'`,
+  ],
+  [
+    'something is available while something is missing',
+    'shortfall_is_repaid_first',
+    `insert into ledger_balance select merchant_id, livemode, asset, 'shortfall', -1 from ledger_balance
+       where account = 'available'`,
+  ],
+  [
+    'a shortfall was booked for nothing',
+    'shortfall_has_its_cause',
+    `update ledger_transfer set kind = 'shortfall' where id like '%:2'`,
+  ],
+  [
+    'the coins of a merchant are worth a unit less than the ledger says',
+    'coins_are_the_balances',
+    `update transfer set amount = amount - 1`,
+  ],
   ['the transfer behind a posting is gone', 'posting_has_its_transfer', `delete from transfer`],
   [
     'a transfer says it is somewhere else than its facts',

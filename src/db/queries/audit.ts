@@ -12,11 +12,14 @@ export type Finding = {
 
 /** A check over all that a large shop ever had takes longer than any other statement may. */
 const CHECK_MINUTES_MAX = 10
+/** So that what is compared is sorted and hashed in memory, and not on disk. */
+const WORK_MEMORY = '64MB'
 
 /** Every query of one audit sees the same moment, so that a running service cannot make it disagree with itself. Gives the database's process that works. */
 export async function readOneMoment(tx: Tx): Promise<number> {
   await tx.query('set transaction isolation level repeatable read, read only')
   await tx.query(`set local statement_timeout = '${CHECK_MINUTES_MAX}min'`)
+  await tx.query(`set local work_mem = '${WORK_MEMORY}'`)
   const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
   return rows[0]?.pid ?? 0
 }
@@ -169,6 +172,23 @@ export async function listBookedCoins(db: Queryable, network: Network): Promise<
      where not exists (select from payout_input i where i.merchant_id = coin.merchant_id
        and i.network = coin.network and i.txid = coin.txid and i.output_index = coin.output_index)
      order by amount desc, txid, output_index limit ${COINS_MAX}`,
+    [network],
+  )
+  return rows
+}
+
+/** A coin that a confirmed payout spent. */
+export type SpentCoin = Pick<BookedCoin, 'merchantId' | 'txid' | 'outputIndex'> & {
+  readonly payoutId: string
+}
+
+/** Coins that the newest confirmed payouts of a network spent, as the books say. Served by payout_lately_confirmed. */
+export async function listSpentCoins(db: Queryable, network: Network): Promise<SpentCoin[]> {
+  const { rows } = await db.query<SpentCoin>(
+    `select i.merchant_id as "merchantId", i.txid, i.output_index as "outputIndex", p.id as "payoutId"
+     from payout p join payout_input i on i.merchant_id = p.merchant_id and i.payout_id = p.id and i.network = p.network
+     where p.network = $1 and p.status = 'confirmed'
+     order by p.confirmed_at desc, i.txid, i.output_index limit ${COINS_MAX}`,
     [network],
   )
   return rows
