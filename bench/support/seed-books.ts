@@ -90,9 +90,10 @@ const STATEMENTS: readonly ((invoices: number) => string)[] = [
     count,
   ) => `insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, created_at)
     select merchant, 'evt_' || lpad((4 * n + sequence)::text, 26, '0'), false, type, invoice, sequence,
-      convert_to(jsonb_build_object('id', 'evt_' || lpad((4 * n + sequence)::text, 26, '0'), 'schema_version', 1,
-        'event_type', type, 'merchant_id', merchant, 'resource_id', invoice, 'livemode', false, 'sequence', sequence,
-        'data', jsonb_build_object('id', invoice, 'filler', repeat('x', 1100)))::text, 'UTF8'), at
+      convert_to('{"id":"evt_' || lpad((4 * n + sequence)::text, 26, '0') || '","schema_version":1,"event_type":"' || type ||
+        '","merchant_id":"' || merchant || '","resource_id":"' || invoice ||
+        '","livemode":false,"created_at":"2026-11-01T00:00:00.000Z","sequence":' || sequence ||
+        ',"request_id":null,"data":{"id":"' || invoice || '","filler":"' || repeat('x', 1100) || '"}}', 'UTF8'), at
     from ${NUMBERED(count)}, ${EVENTS}`,
   () => `insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
     select merchant_id, id, livemode, 'no_endpoint', created_at from event`,

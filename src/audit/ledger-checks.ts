@@ -1,6 +1,6 @@
 import type { AuditCheck } from './audit-check.ts'
 
-/** Ledger transfers of a payment, as core/ledger/deposit names them: `dep:<network>:<txid>:<index>[:<invoice>]:<number>`. */
+/** How core/ledger/deposit names the ledger transfers of a payment t, before their number. */
 const POSTING_PREFIX = `'dep:' || t.network || ':' || t.txid || ':' || t.output_index || ':' ||
   case when t.network ~ '^(bitcoin|litecoin)-' then '' else t.invoice_id || ':' end`
 
@@ -68,10 +68,15 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
     name: 'transfer_has_its_postings',
     rule: 'every transfer has as many postings as it says, numbered from 1',
     sql: `select t.merchant_id, t.id as subject,
-        'has ' || t.ledger_postings || ' postings and the ledger ' || count(l.id) as detail
-      from transfer t cross join lateral generate_series(1, t.ledger_postings + 1) number
-      left join ledger_transfer l on l.merchant_id = t.merchant_id and l.id = ${POSTING_PREFIX} || number
-      group by t.merchant_id, t.id, t.ledger_postings having count(l.id) <> t.ledger_postings`,
+        'has ' || t.ledger_postings || ' postings and the ledger ' || coalesce(l.postings, 0) as detail
+      from transfer t left join (
+        select merchant_id, payment_id, count(number) as postings, min(number) as first, max(number) as last
+        from (select merchant_id, payment_id, substring(id from ':([0-9]+)$')::int as number from ledger_transfer
+          where kind in ('deposit', 'deposit_void')) posting
+        group by merchant_id, payment_id
+      ) l on l.merchant_id = t.merchant_id and l.payment_id = t.id
+      where coalesce(l.postings, 0) <> t.ledger_postings
+        or t.ledger_postings > 0 and (l.first <> 1 or l.last <> t.ledger_postings)`,
   },
   {
     name: 'transfer_stands_in_its_bucket',
@@ -118,8 +123,8 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
     rule: 'every posting of a deposit stands for a transfer',
     sql: `select l.merchant_id, l.id as subject, 'no transfer of this name is known' as detail from ledger_transfer l
       where l.kind in ('deposit', 'deposit_void') and not exists (
-        select from transfer t where t.merchant_id = l.merchant_id and t.network = split_part(l.id, ':', 2)
-          and t.txid = split_part(l.id, ':', 3) and t.output_index::text = split_part(l.id, ':', 4)
-          and t.livemode = l.livemode and t.invoice_id = l.invoice_id)`,
+        select from transfer t where t.merchant_id = l.merchant_id and t.id = l.payment_id
+          and t.livemode = l.livemode and t.invoice_id = l.invoice_id
+          and l.id ~ ':[0-9]+$' and ${POSTING_PREFIX} = regexp_replace(l.id, '[0-9]+$', ''))`,
   },
 ]
