@@ -31,6 +31,8 @@ export type Config = {
   readonly webhookAllowPrivate: boolean
   /** Translations of older services' APIs that are served; none unless named. */
   readonly compatApis: readonly CompatApiName[]
+  /** HTTP clients may pay invoices in USDC by x402; the hot wallet pays the gas. */
+  readonly x402: boolean
   /** Requests a second per key. */
   readonly rateLimits: { readonly live: number; readonly test: number }
   /** File with the 32 bytes that encrypt the signer's seed; null: made once and kept in `dataDir`. */
@@ -116,6 +118,11 @@ const contractAddress = must(
   z.string().regex(/^0x[0-9a-fA-F]{40}$/),
 )
 
+const flag = must(
+  '1 or 0',
+  z.enum(['0', '1']).transform((text) => text === '1'),
+)
+
 const VARIABLES = {
   DATABASE_URL: must('a PostgreSQL URL such as postgresql://user:password@host:5432/paylink', postgresUrl),
   API_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
@@ -138,10 +145,8 @@ const VARIABLES = {
   PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
   PRICE_KRAKEN_URL: must('an http or https URL', httpUrl),
   PRICE_BITSTAMP_URL: must('an http or https URL', httpUrl),
-  WEBHOOK_ALLOW_PRIVATE: must(
-    '1 or 0',
-    z.enum(['0', '1']).transform((text) => text === '1'),
-  ),
+  WEBHOOK_ALLOW_PRIVATE: flag,
+  X402: flag,
   COMPAT_APIS: must(`a comma-separated list of ${COMPAT_API_NAMES.join(', ')}, each once`, compatApis),
   RATE_LIMIT_LIVE: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
@@ -183,6 +188,7 @@ export function loadConfig(env: Environment): Config {
     },
     webhookAllowPrivate: read(env, 'WEBHOOK_ALLOW_PRIVATE') ?? false,
     compatApis: read(env, 'COMPAT_APIS') ?? [],
+    x402: read(env, 'X402') ?? false,
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),

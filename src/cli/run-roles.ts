@@ -180,6 +180,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
       issuedAddresses,
       serviceFeeBps: config.serviceFeeBps,
       onramps,
+      x402: config.x402,
     }
     const checkout = openCheckout(deps)
     stops.add('the checkout', () => checkout.stop())

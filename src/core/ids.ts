@@ -13,6 +13,7 @@ export const ID_PREFIXES = {
   payout: 'po',
   payoutDestination: 'dst',
   sweep: 'swp',
+  x402Authorization: 'xau',
   merchant: 'mer',
   member: 'mem',
   apiKey: 'key',

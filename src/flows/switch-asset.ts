@@ -8,6 +8,7 @@ import type { Pool } from '../db/pool.ts'
 import { markAssetPicked } from '../db/queries/card-purchases.ts'
 import { addDepositAddress, findDepositAddress } from '../db/queries/deposit-addresses.ts'
 import { loadInvoice, updateInvoiceTerms } from '../db/queries/invoices.ts'
+import { findLiveX402Authorization } from '../db/queries/x402-authorizations.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 
 export type SwitchAssetDeps = {
@@ -46,6 +47,8 @@ export async function switchAsset(
     const now = deps.clock()
     const planned = planSwitch(stored.invoice, asset, market, now.getTime())
     if (planned.kind !== 'switch') return planned
+    // A payment that was signed for this coin is on its way.
+    if ((await findLiveX402Authorization(tx, tenant, invoiceId)) !== null) return { kind: 'paid_already' }
     const address = await addressFor(tx, deps.issuedAddresses, tenant, invoiceId, planned.plan, now)
     if (address === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     await updateInvoiceTerms(tx, tenant, { ...planned.next, address })

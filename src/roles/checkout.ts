@@ -18,6 +18,7 @@ import { createRateLimiter } from '../http/rate-limit.ts'
 import { createReceiptPart } from '../http/receipts.ts'
 import type { HttpPart } from '../http/server.ts'
 import { createShortCache } from '../http/short-cache.ts'
+import { createX402Part } from '../http/x402.ts'
 import type { Log } from '../log.ts'
 import { createCardDesk } from '../onramp/card-desk.ts'
 import type { Onramps } from '../onramp/open-onramps.ts'
@@ -67,6 +68,8 @@ export type CheckoutRoleDeps = {
   /** Who sells coins for cards in live mode; test mode has the sandbox's own card page. */
   serviceFeeBps: number
   onramps?: Pick<Onramps, 'providers' | 'webhooks'>
+  /** HTTP clients may pay by x402. */
+  x402?: boolean
   formsPerSecond?: number
 }
 
@@ -74,6 +77,7 @@ export type CheckoutRoleDeps = {
 export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const rate = deps.formsPerSecond ?? FORMS_PER_SECOND
   const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())
+  const maySend = (headers: Headers): boolean => forms.take(clientBlockOf(headers), true).allowed
   const card = cardDeskOf(deps)
   const flowDeps = { ...deps, marketOf: createMarketReader(deps), sellsForCards: card.sells }
   const { app, streams } = createCheckoutApp({
@@ -82,7 +86,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     readCheckout: (token) => readCheckout(flowDeps, token),
     readPaymentPage: (query) => readPaymentPage(flowDeps, query),
     callerOf: clientBlockOf,
-    maySendForm: (headers) => forms.take(clientBlockOf(headers), true).allowed,
+    maySendForm: maySend,
     newVisit: () => randomBase62(VISIT_LENGTH),
     continueCheckout: (request) => continueCheckout(flowDeps, request),
     switchAsset: (change) => switchAsset(flowDeps, change),
@@ -109,6 +113,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
       // Before the pages, which own every other path of a token.
       createReceiptPart(deps),
       createOnrampWebhookPart(deps, deps.onramps?.webhooks ?? new Map()),
+      ...(deps.x402 === true ? [createX402Part({ ...deps, maySend })] : []),
       { name: 'checkout', owns: isBuyersPath, fetch: (request) => app.fetch(request) },
     ],
     endStreams: () => streams.close(),

@@ -1,6 +1,6 @@
 import type { Log } from '../log.ts'
 
-/** An alarm, once for each payout or sweep as long as this signer runs. */
+/** An alarm, once for each payout, sweep or x402 authorization as long as this signer runs. */
 export function complain(
   { told, log }: { readonly told: Set<string>; readonly log: Log },
   { id }: { readonly id: string },

@@ -31,9 +31,11 @@ export type EvmTerms = {
  * What a network of accounts takes now and how the hot wallet stands, as the watcher read it; null while that is not known
  * or too old. Which chain and which token contract are right is not the database's to say.
  */
-export async function readEvmTerms(signer: PayoutSigner, payout: Payout): Promise<EvmTerms | null> {
-  const { network, livemode } = payout
-  const { chain } = ASSETS[payout.asset]
+export async function readEvmTerms(
+  signer: PayoutSigner,
+  { network, livemode, asset }: Pick<Payout, 'network' | 'livemode' | 'asset'>,
+): Promise<EvmTerms | null> {
+  const { chain } = ASSETS[asset]
   const account = signer.accounts.get(livemode ? 'evm-live' : 'evm-test')
   const wallet = await loadHotWallet(signer.pool, network)
   if ((chain !== 'ethereum' && chain !== 'base') || account === undefined || wallet === null) return null

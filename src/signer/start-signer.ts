@@ -20,6 +20,7 @@ import { PayoutJournal } from './payout-journal.ts'
 import { SignerRefused } from './refused.ts'
 import { createSeed, openSeed } from './seed-file.ts'
 import { type PayoutSigner, signPayouts } from './sign-payouts.ts'
+import { signX402 } from './sign-x402.ts'
 import { issueAddresses, type SolanaIssuer } from './solana-addresses.ts'
 
 export type SignerOptions = {
@@ -103,7 +104,10 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
     }
     try {
       await issue(state)
-      if (state.payouts !== null) await signPayouts(state.payouts)
+      if (state.payouts !== null) {
+        await signPayouts(state.payouts)
+        await signX402(state.payouts)
+      }
       await keepJournal(state)
       await pause(state)
       // The lock is the session's: a query on it is what tells that it is still held.

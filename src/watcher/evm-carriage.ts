@@ -15,6 +15,7 @@ import { insertPayoutGas, listSweepsOf, loadPayoutGas } from '../db/queries/swee
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
+import { EvmX402 } from './evm-x402.ts'
 import { GasAlarm } from './gas-alarm.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 
@@ -27,6 +28,7 @@ export type EvmPayoutChain = {
   finalizedHeight(): Promise<number | null>
   receiptOf(txid: string): Promise<EvmReceiptFound | null>
   gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
+  failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
 }
 
@@ -47,10 +49,11 @@ export type EvmCarriageParts = {
 /** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
 const IDLE_LOOK_MS = 60_000
 
-/** Payouts on a chain of accounts (Ethereum, Base), and the sweeps for their sake. */
+/** Payouts on a chain of accounts (Ethereum, Base), the sweeps for their sake, and what payers signed for us to carry. */
 export class EvmCarriage implements PayoutCarriage {
   readonly #parts: EvmCarriageParts
   readonly #sweeps: EvmSweeps
+  readonly #x402: EvmX402
   readonly #alarm: GasAlarm
   #hot: Uint8Array | null = null
   #wallet: HotWallet | null = null
@@ -61,6 +64,7 @@ export class EvmCarriage implements PayoutCarriage {
   constructor(parts: EvmCarriageParts) {
     this.#parts = parts
     this.#sweeps = new EvmSweeps(parts)
+    this.#x402 = new EvmX402(parts)
     this.#alarm = new GasAlarm(parts)
   }
 
@@ -97,7 +101,8 @@ export class EvmCarriage implements PayoutCarriage {
   async prepare(unsigned: readonly Payout[]): Promise<void> {
     const wasBusy = this.#isBusy
     const isSweeping = await this.#sweeps.follow()
-    this.#isBusy = unsigned.length > 0 || isSweeping
+    const isSettling = await this.#x402.follow(this.#hot)
+    this.#isBusy = unsigned.length > 0 || isSweeping || isSettling
     // What is planned now goes by the prices of now.
     if (this.#isBusy && !wasBusy) await this.#read()
     if (this.#wallet === null) return

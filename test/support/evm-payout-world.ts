@@ -5,6 +5,7 @@ import { EvmPayoutCarrier } from '../../src/chain/evm/payout-carrier.ts'
 import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
 import { ASSETS } from '../../src/core/assets.ts'
 import { evmTokensOf } from '../../src/core/chain/evm-parameters.ts'
+import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
@@ -79,17 +80,22 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   /** The deposit address that was paid, 20 bytes. */
   async deposit(tenant: Tenant, asset: EvmAsset, amount: bigint): Promise<Uint8Array> {
-    const { rows } = await this.database.owner.query<{ next: number }>(
-      `select next_index + 1 as next from account_key where keyspace = 'evm-test'`,
-    )
-    const program = Buffer.from(this.#programs(rows[0]?.next ?? 0))
-    const address = encodeEvmAddress(program)
-    const { id: invoiceId } = await seedInvoice(this.database, tenant, { asset, amount, address }, program)
+    const { program, address, id: invoiceId } = await this.openInvoice(tenant, { asset, amount })
     const txid = await this.pay(asset, address, amount)
     await this.anvil.mine(1)
     const place = { network: this.network, asset, txid, output: asset === 'USDC_BASE' ? 1 : 0 }
     await this.record(tenant, { ...place, invoiceId, amount })
     return program
+  }
+
+  /** An invoice that nobody has paid, at the next address of the account. */
+  async openInvoice(tenant: Tenant, terms: Partial<Invoice>): Promise<Invoice & { program: Uint8Array }> {
+    const { rows } = await this.database.owner.query<{ next: number }>(
+      `select next_index + 1 as next from account_key where keyspace = 'evm-test'`,
+    )
+    const program = Buffer.from(this.#programs(rows[0]?.next ?? 0))
+    const address = encodeEvmAddress(program)
+    return { ...(await seedInvoice(this.database, tenant, { ...terms, address }, program)), program }
   }
 
   pay(asset: EvmAsset, address: string, amount: bigint): Promise<string> {
@@ -176,8 +182,8 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 }
 
-/** What creates the test USDC with one holder (Solidity's ABI: a list's place, the amount, its length, the list). */
-function tokenCode(holder: string): string {
+/** What creates the test USDC (EIP-20 and EIP-3009) with one holder (Solidity's ABI: a list's place, the amount, its length, the list). */
+export function tokenCode(holder: string): string {
   const words = [64n, TOKEN_SUPPLY, 1n, BigInt(holder)].map((word) => hex(word).slice(2).padStart(64, '0'))
   return `${TEST_USDC_BYTECODE}${words.join('')}`
 }
@@ -191,5 +197,6 @@ export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
   finalizedHeight: () => chain.finalizedHeight(),
   receiptOf: (txid) => chain.receiptOf(txid),
   gasOf: (payment) => chain.gasOf(payment),
+  failureOf: (call) => chain.failureOf(call),
   broadcast: (raw) => chain.broadcast(raw),
 })

@@ -154,8 +154,13 @@ export class PayoutSteps {
 
   /** One turn of a signer that was just started on the folder. */
   async sign(changes: Partial<PayoutSigner> = {}): Promise<void> {
+    await signPayouts(await this.signer(changes))
+  }
+
+  /** A signer that was just started on the folder. */
+  async signer(changes: Partial<PayoutSigner> = {}): Promise<PayoutSigner> {
     const journal = await PayoutJournal.open(this.folder)
-    await signPayouts({
+    return {
       pool: this.database.pools.signer,
       clock: () => this.now,
       log: this.log,
@@ -164,7 +169,7 @@ export class PayoutSteps {
       accounts: this.accounts.spenders,
       told: new Set(),
       ...changes,
-    })
+    }
   }
 
   async load(tenant: Tenant, payoutId: string): Promise<Payout> {

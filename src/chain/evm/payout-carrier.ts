@@ -152,6 +152,21 @@ export class EvmPayoutCarrier {
     }
   }
 
+  /** Why the token's contract would revert this call of an account, in its own words; null where it would not. */
+  async failureOf(call: { readonly from: Uint8Array; readonly data: Uint8Array }): Promise<string | null> {
+    if (this.#token === null) throw this.#noToken()
+    const { contract: to } = this.#token
+    try {
+      const asked = { from: textOf(call.from), to, data: `0x${bytesToHex(call.data)}` }
+      await this.#node.rpc.call('eth_call', [asked, 'latest'], bytes)
+      return null
+    } catch (error) {
+      if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_WORDS.test(error.message))
+        return error.message
+      throw error
+    }
+  }
+
   async broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
     try {
       await this.#node.rpc.call('eth_sendRawTransaction', [`0x${bytesToHex(raw)}`], hash)

@@ -1,0 +1,98 @@
+import { isLive } from '../invoice/status.ts'
+import type { Invoice } from '../invoice/types.ts'
+
+/** x402 version 2 (specs/x402-specification-v2.md of the protocol's own repository). */
+export const X402_VERSION = 2
+
+/** How an invoice may be paid through x402's scheme `exact` on a chain of accounts: an EIP-3009 authorization. */
+export type X402Terms = {
+  /** CAIP-2, `eip155:8453`. */
+  readonly network: string
+  /** Of the token's contract, and whom it pays: 0x and 40 digits. */
+  readonly asset: string
+  readonly payTo: string
+  /** Base units of the token. */
+  readonly amount: bigint
+  /** Words of the token's EIP-712 domain. */
+  readonly name: string
+  readonly version: string
+}
+
+/** An EIP-3009 transfer that its holder signed. Addresses and nonce are hex in small letters with 0x, times Unix seconds. */
+export type PayerAuthorization = {
+  readonly from: string
+  readonly to: string
+  readonly value: bigint
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  readonly nonce: string
+}
+
+/** What the payer says that it accepted of what was offered. */
+export type AcceptedTerms = {
+  readonly scheme: string
+  readonly network: string
+  readonly asset: string
+  readonly payTo: string
+  readonly amount: string
+}
+
+/** The protocol's own words (§9 of its specification). */
+export type X402Refusal =
+  | 'invalid_payment_requirements'
+  | 'invalid_exact_evm_payload_recipient_mismatch'
+  | 'invalid_exact_evm_payload_authorization_value'
+  | 'invalid_exact_evm_payload_authorization_valid_after'
+  | 'invalid_exact_evm_payload_authorization_valid_before'
+  | 'invalid_exact_evm_payload_signature'
+
+/** The client makes its authorization good for so long. */
+export const X402_TIMEOUT_SECONDS = 300
+/** What has less time left than this may be too late in a block, and cost gas for nothing. */
+export const SETTLE_SECONDS_MIN = 30n
+
+/** What a client is offered (§5.1). */
+export const paymentRequirements = (terms: X402Terms) => ({
+  scheme: 'exact' as const,
+  network: terms.network,
+  amount: terms.amount.toString(),
+  asset: terms.asset,
+  payTo: terms.payTo,
+  maxTimeoutSeconds: X402_TIMEOUT_SECONDS,
+  extra: { name: terms.name, version: terms.version },
+})
+
+/** Whether an invoice can be paid through x402 now: it asks for USDC on Base, and nothing has come to it yet. */
+export function isPayableByAuthorization(invoice: Invoice, nowMs: number): boolean {
+  const isOpen = invoice.cancelledAtMs === null && invoice.expiredAtMs === null && invoice.paidAtMs === null
+  const isPaidAlready = invoice.payments.some((payment) => !payment.dust && isLive(payment))
+  return invoice.asset === 'USDC_BASE' && isOpen && !isPaidAlready && nowMs < invoice.expiresAtMs
+}
+
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+
+/**
+ * Why an authorization does not pay this invoice, by everything but its signature and the chain; null where it does. The
+ * amount must be exact: more would be owed back, and less is no payment of this invoice.
+ */
+export function judgeAuthorization(
+  authorization: PayerAuthorization,
+  accepted: AcceptedTerms,
+  { terms, nowMs }: { readonly terms: X402Terms; readonly nowMs: number },
+): X402Refusal | null {
+  const isOurs =
+    accepted.scheme === 'exact' &&
+    accepted.network === terms.network &&
+    isSame(accepted.asset, terms.asset) &&
+    isSame(accepted.payTo, terms.payTo) &&
+    accepted.amount === terms.amount.toString()
+  if (!isOurs) return 'invalid_payment_requirements'
+  if (!isSame(authorization.to, terms.payTo)) return 'invalid_exact_evm_payload_recipient_mismatch'
+  if (authorization.value !== terms.amount) return 'invalid_exact_evm_payload_authorization_value'
+  const now = BigInt(Math.floor(nowMs / 1_000))
+  // The contract compares with the block's time, and neither end is within.
+  if (authorization.validAfter >= now) return 'invalid_exact_evm_payload_authorization_valid_after'
+  if (authorization.validBefore < now + SETTLE_SECONDS_MIN)
+    return 'invalid_exact_evm_payload_authorization_valid_before'
+  return null
+}

@@ -1,0 +1,192 @@
+import type { Network } from '../../core/assets.ts'
+import { keyspaceOfNetwork } from '../../core/assets.ts'
+import type { Queryable } from '../pool.ts'
+import type { Tenant, Tx } from '../transaction.ts'
+
+/** A signed transfer that was handed in to pay an invoice. */
+export type X402Authorization = {
+  readonly merchantId: string
+  readonly livemode: boolean
+  readonly id: string
+  readonly invoiceId: string
+  readonly network: Network
+  /** 20 bytes each; the recipient's key is `account/0/keyIndex`. */
+  readonly payer: Buffer
+  readonly recipient: Buffer
+  readonly keyIndex: number
+  readonly value: bigint
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  /** 32 bytes. */
+  readonly nonce: Buffer
+  /** 65 bytes. */
+  readonly signature: Buffer
+  readonly status: 'waiting' | 'checked' | 'settled' | 'refused'
+  /** Why it was refused; null where it was not. */
+  readonly reason: string | null
+  /** In a block; null while it is in none. */
+  readonly txid: string | null
+}
+
+export type X402Transaction = { readonly number: number; readonly txid: string; readonly raw: Buffer }
+
+const COLUMNS = `merchant_id as "merchantId", livemode, id, invoice_id as "invoiceId", network, payer, recipient,
+  key_index as "keyIndex", value, valid_after as "validAfter", valid_before as "validBefore", nonce, signature, status,
+  reason, txid`
+
+/** Keeps a handed-in authorization; its recipient must be an address of the invoice, else nothing is written and false told. */
+export async function insertX402Authorization(
+  tx: Tx,
+  tenant: Tenant,
+  given: Omit<
+    X402Authorization,
+    'merchantId' | 'livemode' | 'keyIndex' | 'status' | 'reason' | 'txid' | 'validAfter' | 'validBefore'
+  > & { readonly validAfter: bigint; readonly validBefore: bigint; readonly now: Date },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into x402_authorization (merchant_id, id, livemode, invoice_id, network, payer, recipient, key_index, value,
+       valid_after, valid_before, nonce, signature, status, created_at)
+     select $1, $2, $3, $4, $5, $6, $7, d.idx, $8, $9, $10, $11, $12, 'waiting', $13
+     from deposit_address d where d.merchant_id = $1 and d.invoice_id = $4 and d.keyspace = $14 and d.program = $7`,
+    [
+      tenant.merchantId,
+      given.id,
+      tenant.livemode,
+      given.invoiceId,
+      given.network,
+      given.payer,
+      given.recipient,
+      given.value,
+      given.validAfter,
+      given.validBefore,
+      given.nonce,
+      given.signature,
+      given.now,
+      keyspaceOfNetwork(given.network),
+    ],
+  )
+  return rowCount === 1
+}
+
+/** The one that a payer gave this nonce. Served by x402_authorization_by_nonce. */
+export async function findX402Authorization(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  of: { readonly invoiceId: string; readonly payer: Buffer; readonly nonce: Buffer },
+): Promise<X402Authorization | null> {
+  const { rows } = await tx.query<X402Authorization>(
+    `select ${COLUMNS} from x402_authorization
+     where merchant_id = $1 and invoice_id = $2 and payer = $3 and nonce = $4 and livemode = $5`,
+    [merchantId, of.invoiceId, of.payer, of.nonce, livemode],
+  )
+  return rows[0] ?? null
+}
+
+/** The one that pays an invoice, or is about to; null where there is none. Served by x402_authorization_one. */
+export async function findLiveX402Authorization(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  invoiceId: string,
+): Promise<X402Authorization | null> {
+  const { rows } = await tx.query<X402Authorization>(
+    `select ${COLUMNS} from x402_authorization
+     where merchant_id = $1 and invoice_id = $2 and livemode = $3 and status <> 'refused'`,
+    [merchantId, invoiceId, livemode],
+  )
+  return rows[0] ?? null
+}
+
+/** How many were ever handed in for an invoice. Served by x402_authorization_by_nonce. */
+export async function countX402Authorizations(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  invoiceId: string,
+): Promise<number> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::int as count from x402_authorization
+     where merchant_id = $1 and invoice_id = $2 and livemode = $3`,
+    [merchantId, invoiceId, livemode],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** By primary key. */
+export async function loadX402Authorization(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  id: string,
+): Promise<X402Authorization | null> {
+  const { rows } = await db.query<X402Authorization>(
+    `select ${COLUMNS} from x402_authorization where merchant_id = $1 and id = $2 and livemode = $3`,
+    [merchantId, id, livemode],
+  )
+  return rows[0] ?? null
+}
+
+/** Those of a network that somebody still looks after, oldest first. Served by x402_authorization_under_way. */
+export async function listX402UnderWay(
+  db: Queryable,
+  network: Network,
+  limit: number,
+): Promise<X402Authorization[]> {
+  const { rows } = await db.query<X402Authorization>(
+    `select ${COLUMNS} from x402_authorization where network = $1 and done_at is null order by id limit $2`,
+    [network, limit],
+  )
+  return rows
+}
+
+/** What became of one, unless it has moved on meanwhile; whether it was so. By primary key. */
+export async function updateX402Authorization(
+  db: Queryable,
+  { merchantId, id, status: before }: X402Authorization,
+  to: {
+    readonly status: X402Authorization['status']
+    readonly reason: string | null
+    readonly txid: string | null
+    readonly doneAt: Date | null
+  },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update x402_authorization set status = $4, reason = $5, txid = $6, done_at = $7
+     where merchant_id = $1 and id = $2 and status = $3 and done_at is null`,
+    [merchantId, id, before, to.status, to.reason, to.txid, to.doneAt],
+  )
+  return rowCount === 1
+}
+
+/** Signed transactions, oldest first. By primary key. */
+export async function listX402Transactions(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  authorizationId: string,
+): Promise<X402Transaction[]> {
+  const { rows } = await db.query<X402Transaction>(
+    `select number, txid, raw from x402_transaction
+     where merchant_id = $1 and authorization_id = $2 and livemode = $3 order by number`,
+    [merchantId, authorizationId, livemode],
+  )
+  return rows
+}
+
+/** How many transactions of a network were signed since then. Served by x402_transaction_by_time. */
+export async function countX402Transactions(db: Queryable, network: Network, since: Date): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*)::int as count from x402_transaction where network = $1 and created_at > $2',
+    [network, since],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** Writes a signed transaction; the same again changes nothing. */
+export async function insertX402Transaction(
+  tx: Tx,
+  { merchantId, livemode, id, network }: X402Authorization,
+  signed: X402Transaction & { readonly now: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into x402_transaction (merchant_id, authorization_id, number, livemode, network, txid, raw, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
+    [merchantId, id, signed.number, livemode, network, signed.txid, signed.raw, signed.now],
+  )
+}

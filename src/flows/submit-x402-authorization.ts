@@ -1,0 +1,78 @@
+import type { Clock } from '../clock.ts'
+import { networkOf } from '../core/assets.ts'
+import { isPayableByAuthorization, type PayerAuthorization } from '../core/x402/judge-authorization.ts'
+import type { Pool } from '../db/pool.ts'
+import { loadInvoice } from '../db/queries/invoices.ts'
+import {
+  countX402Authorizations,
+  findLiveX402Authorization,
+  findX402Authorization,
+  insertX402Authorization,
+  loadX402Authorization,
+  type X402Authorization,
+} from '../db/queries/x402-authorizations.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+
+export type SubmitX402Deps = {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
+export type X402Submitted =
+  | { readonly kind: 'accepted' | 'known'; readonly authorization: X402Authorization }
+  /** Another one pays the invoice already. */
+  | { readonly kind: 'busy' }
+  /** So many have failed that no more are tried. */
+  | { readonly kind: 'exhausted' }
+  /** Nothing can pay it any more, or it asks for something else by now. */
+  | { readonly kind: 'not_payable' }
+  /** It has too little time left, and was not handed in before. */
+  | { readonly kind: 'late' }
+
+/** Authorizations tried for one invoice: each may cost the hot wallet gas. */
+export const ATTEMPTS_MAX = 20
+
+const bytesOf = (hex: string): Buffer => Buffer.from(hex.slice(2), 'hex')
+
+/**
+ * Keeps a signed transfer, whose signature and terms were checked, before anybody acts on it. The invoice's row is locked:
+ * of any number at once one is accepted, and the same one again is known by its payer and nonce.
+ */
+export async function submitX402Authorization(
+  { pool, clock }: SubmitX402Deps,
+  input: {
+    readonly tenant: Tenant
+    readonly invoiceId: string
+    readonly authorization: PayerAuthorization
+    /** 65 bytes, hex with 0x. */
+    readonly signature: string
+    /** Whether it has too little time left to be carried to the chain. */
+    readonly isLate: boolean
+  },
+): Promise<X402Submitted> {
+  const { tenant, invoiceId, authorization } = input
+  const { value, validAfter, validBefore } = authorization
+  const [payer, recipient, nonce] = [authorization.from, authorization.to, authorization.nonce].map(bytesOf)
+  if (payer === undefined || recipient === undefined || nonce === undefined) throw new Error('no bytes')
+  return withTransaction(pool, tenant, async (tx): Promise<X402Submitted> => {
+    const stored = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    const known = await findX402Authorization(tx, tenant, { invoiceId, payer, nonce })
+    if (known !== null) return { kind: 'known', authorization: known }
+    if (input.isLate) return { kind: 'late' }
+    const now = clock()
+    if (stored === null || !isPayableByAuthorization(stored.invoice, now.getTime()))
+      return { kind: 'not_payable' }
+    if (value !== stored.invoice.amount) return { kind: 'not_payable' }
+    if ((await findLiveX402Authorization(tx, tenant, invoiceId)) !== null) return { kind: 'busy' }
+    if ((await countX402Authorizations(tx, tenant, invoiceId)) >= ATTEMPTS_MAX) return { kind: 'exhausted' }
+    const id = newId('x402Authorization', now)
+    const network = networkOf('USDC_BASE', tenant.livemode)
+    const signature = bytesOf(input.signature)
+    const terms = { payer, recipient, value, validAfter, validBefore, nonce, signature }
+    const isOwn = await insertX402Authorization(tx, tenant, { id, invoiceId, network, ...terms, now })
+    const made = isOwn ? await loadX402Authorization(tx, tenant, id) : null
+    return made === null ? { kind: 'not_payable' } : { kind: 'accepted', authorization: made }
+  })
+}

@@ -1,0 +1,135 @@
+import { payerTransferCall } from '../chain/evm/payer-authorization.ts'
+import { isConstraintViolation } from '../db/constraint-violation.ts'
+import { loadIntentNonce } from '../db/queries/account-nonces.ts'
+import {
+  listX402Transactions,
+  listX402UnderWay,
+  updateX402Authorization,
+  type X402Authorization,
+  type X402Transaction,
+} from '../db/queries/x402-authorizations.ts'
+import type { EvmCarriageParts } from './evm-carriage.ts'
+
+/** Authorizations of one network looked after in one look. */
+const LOOK_MAX = 200
+
+const tenantOf = ({ merchantId, livemode }: X402Authorization) => ({ merchantId, livemode })
+
+/**
+ * Tries what payers have signed, and carries to the chain what the signer signed of it. What it writes says how far the
+ * hot wallet's transaction has come; it credits nobody: the invoice is paid by what the watcher finds on the chain.
+ */
+export class EvmX402 {
+  readonly #parts: EvmCarriageParts
+  readonly #complained = new Set<string>()
+  #settledLookedAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: EvmCarriageParts) {
+    this.#parts = parts
+  }
+
+  /** Looks after all that are not final; whether there are any that are in no block. `hot`: the hot wallet, 20 bytes. */
+  async follow(hot: Uint8Array | null): Promise<boolean> {
+    const { pool, network, clock, token, lookEveryMs, chain, log } = this.#parts
+    if (token === null || hot === null) return false
+    const all = await listX402UnderWay(pool, network, LOOK_MAX)
+    if (all.length === 0) return false
+    const nowMs = clock().getTime()
+    const isDue = nowMs - this.#settledLookedAtMs >= lookEveryMs
+    if (isDue) this.#settledLookedAtMs = nowMs
+    const isWaiting = ({ status }: X402Authorization) => status === 'waiting' || status === 'checked'
+    const finalized = await chain.finalizedHeight()
+    for (const authorization of all.filter((each) => isDue || isWaiting(each))) {
+      try {
+        await this.#followOne(authorization, { hot, finalized })
+      } catch (error) {
+        // One whose rows contradict each other must not hold up the others.
+        if (!isConstraintViolation(error)) throw error
+        log.error(
+          { err: error, authorizationId: authorization.id },
+          'an x402 authorization contradicts another',
+        )
+      }
+    }
+    return all.some(isWaiting)
+  }
+
+  async #followOne(
+    authorization: X402Authorization,
+    { hot, finalized }: { readonly hot: Uint8Array; readonly finalized: number | null },
+  ): Promise<void> {
+    const { pool, chain, clock } = this.#parts
+    const transactions = await listX402Transactions(pool, tenantOf(authorization), authorization.id)
+    if (transactions.length === 0) return this.#try(authorization, hot)
+    for (const { txid } of [...transactions].reverse()) {
+      const receipt = await chain.receiptOf(txid)
+      if (receipt === null) continue
+      const doneAt = finalized !== null && receipt.height <= finalized ? clock() : null
+      await updateX402Authorization(pool, authorization, {
+        status: receipt.succeeded ? 'settled' : 'refused',
+        reason: receipt.succeeded ? null : 'invalid_transaction_state',
+        txid: receipt.succeeded ? txid : null,
+        doneAt,
+      })
+      return
+    }
+    await this.#send(authorization, transactions)
+  }
+
+  /** Nothing is signed yet: the node says whether it would go through, so that no gas is spent on what cannot. */
+  async #try(authorization: X402Authorization, hot: Uint8Array): Promise<void> {
+    const { chain, clock, pool } = this.#parts
+    const { payer: from, recipient: to, validBefore, status } = authorization
+    if (validBefore <= BigInt(Math.floor(clock().getTime() / 1_000)))
+      return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before')
+    if (status !== 'waiting') return
+    const failure = await chain.failureOf({
+      from: hot,
+      data: payerTransferCall({ ...authorization, from, to }),
+    })
+    if (failure !== null) return this.#refuse(authorization, reasonOf(failure))
+    await updateX402Authorization(pool, authorization, {
+      status: 'checked',
+      reason: null,
+      txid: null,
+      doneAt: null,
+    })
+  }
+
+  async #refuse(authorization: X402Authorization, reason: string): Promise<void> {
+    const { pool, clock } = this.#parts
+    const refused = { status: 'refused' as const, reason, txid: null, doneAt: clock() }
+    await updateX402Authorization(pool, authorization, refused)
+  }
+
+  /** The newest pays the most; an older one is offered only where the node does not take the newer. */
+  async #send(authorization: X402Authorization, transactions: readonly X402Transaction[]): Promise<void> {
+    const { chain, pool, log } = this.#parts
+    // Its block left the chain.
+    if (authorization.status === 'settled') {
+      const again = { status: 'checked' as const, reason: null, txid: null, doneAt: null }
+      await updateX402Authorization(pool, authorization, again)
+    }
+    let reason = ''
+    for (const { raw } of [...transactions].reverse()) {
+      const verdict = await chain.broadcast(raw)
+      if (verdict.kind === 'known') return
+      if (verdict.kind === 'refused') reason = verdict.reason
+    }
+    if (!this.#complained.has(authorization.id))
+      log.warn({ authorizationId: authorization.id, reason }, 'a node does not take an x402 transaction')
+    this.#complained.add(authorization.id)
+    const place = await loadIntentNonce(pool, tenantOf(authorization), authorization.id)
+    if (place === null || (await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return
+    // Asked after the nonce: what was in the final block then, is in it now.
+    for (const { txid } of transactions) if ((await chain.receiptOf(txid)) !== null) return
+    await this.#refuse({ ...authorization, status: 'checked' }, 'unexpected_settle_error')
+  }
+}
+
+/** The protocol's words for what a token's contract says. */
+function reasonOf(failure: string): string {
+  if (/balance|insufficient/i.test(failure)) return 'insufficient_funds'
+  if (/used or cancel/i.test(failure)) return 'invalid_exact_evm_nonce_already_used'
+  return 'invalid_transaction_state'
+}

@@ -1,0 +1,448 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { ExactEvmScheme } from '@x402/evm'
+import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { payerTransferCall } from '../../src/chain/evm/payer-authorization.ts'
+import type { Invoice } from '../../src/core/invoice/types.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import { ATTEMPTS_MAX } from '../../src/flows/submit-x402-authorization.ts'
+import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
+import { createX402Part } from '../../src/http/x402.ts'
+import { invoiceToken } from '../../src/secrets/checkout-token.ts'
+import type { PayoutSigner, SigningPoint } from '../../src/signer/sign-payouts.ts'
+import { signX402 } from '../../src/signer/sign-x402.ts'
+import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { keyring } from '../support/payout-steps.ts'
+import { freePort } from '../support/postgres-server.ts'
+import { seedMerchant } from '../support/seed.ts'
+import {
+  type Changes,
+  decoded,
+  encoded,
+  newPayer,
+  type Payer,
+  type Requirements,
+  signPayment,
+} from '../support/x402-payer.ts'
+
+const AMOUNT = 25_000_000n
+const HOUR_MS = 3_600_000
+const TURNS_MAX = 40
+const ANSWER_MS_MAX = 30_000
+
+let world: EvmPayoutWorld
+let tenant: Tenant
+let server: HttpServer
+let origin: string
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+  tenant = await seedMerchant(world.database)
+  const port = await freePort()
+  origin = `http://127.0.0.1:${port}`
+  const part = createX402Part({
+    pool: world.database.pools.api,
+    clock: () => new Date(),
+    log: world.log,
+    keyring,
+    baseUrl: origin,
+    maySend: () => true,
+    settleWaitMs: ANSWER_MS_MAX,
+  })
+  server = await startHttpServer({ host: '127.0.0.1', port, parts: [part], log: world.log })
+  await world.fuelHotWallet()
+}, 60_000)
+beforeEach(async () => {
+  world.now = new Date()
+  await world.courier().pass()
+})
+afterAll(async () => {
+  await server?.stop(() => {})
+  await world?.close()
+})
+
+type Opened = { readonly invoice: Invoice & { readonly program: Uint8Array }; readonly url: string }
+
+async function open(changes: Partial<Invoice> = {}): Promise<Opened> {
+  const now = Date.now()
+  const terms = { asset: 'USDC_BASE', amount: AMOUNT, createdAtMs: now, expiresAtMs: now + HOUR_MS } as const
+  const invoice = await world.openInvoice(tenant, { ...terms, ...changes })
+  const token = invoiceToken(keyring, { ...tenant, invoiceId: invoice.id })
+  return { invoice, url: `${origin}/i/${token}/x402` }
+}
+
+/** A payer who holds so much of the token and no ether. */
+async function payerWith(amount: bigint): Promise<Payer> {
+  const payer = newPayer()
+  if (amount > 0n) {
+    await world.pay('USDC_BASE', payer.address, amount)
+    await world.anvil.mine(1)
+  }
+  return payer
+}
+
+async function requirementsOf(url: string): Promise<Requirements> {
+  const response = await fetch(url)
+  expect(response.status).toBe(402)
+  const [accepted] = decoded<{ accepts: Requirements[] }>(response.headers.get('payment-required')).accepts
+  if (accepted === undefined) throw new Error('nothing is accepted')
+  return accepted
+}
+
+const send = (url: string, header: string): Promise<Response> =>
+  fetch(url, { headers: { 'payment-signature': header } })
+
+/** Everybody takes their turns: watcher, signer, watcher, a block. */
+async function turn(changes: Partial<PayoutSigner> = {}): Promise<void> {
+  world.now = new Date()
+  await world.courier().pass()
+  await signX402(await world.signer(changes))
+  await world.courier().pass()
+  await world.anvil.mine(1)
+}
+
+/** Answers, while everybody takes their turns. */
+async function answered<Answer>(asked: Promise<Answer>): Promise<Answer> {
+  let isAnswered = false
+  const done = asked.finally(() => {
+    isAnswered = true
+  })
+  done.catch(() => {})
+  for (let count = 0; count < TURNS_MAX && !isAnswered; count++) {
+    await turn()
+    await pause(20)
+  }
+  return done
+}
+
+const stored = async (of: Opened) =>
+  (
+    await world.database.owner.query<{ status: string; reason: string | null; transactions: number }>(
+      `select a.status, a.reason, (select count(*)::int from x402_transaction t where t.authorization_id = a.id) as transactions
+       from x402_authorization a where a.invoice_id = $1 order by a.id`,
+      [of.invoice.id],
+    )
+  ).rows
+
+const received = (of: Opened) => world.holds('USDC_BASE', of.invoice.program)
+
+const reasonOf = (response: Response): string | undefined =>
+  decoded<{ errorReason?: string }>(response.headers.get('payment-response')).errorReason
+
+test('the public client pays an invoice, its holder without ether, and the same payment sent again pays nothing more', async () => {
+  const opened = await open()
+  const payer = await payerWith(AMOUNT * 2n)
+  let header = ''
+  const recorded: typeof fetch = (input, init) => {
+    const request = new Request(input, init)
+    header = request.headers.get('payment-signature') ?? header
+    return fetch(request)
+  }
+  const pay = wrapFetchWithPaymentFromConfig(recorded, {
+    schemes: [{ network: 'eip155:31337', client: new ExactEvmScheme(payer) }],
+    // By itself it pays no more than a dollar, and in Circle's USDC alone.
+    spendControls: { allowedAssets: true },
+  })
+  const response = await answered(pay(opened.url))
+  expect(response.status).toBe(200)
+  const told = decodePaymentResponseHeader(response.headers.get('payment-response') ?? '')
+  expect(told).toMatchObject({ success: true, network: 'eip155:31337', payer: payer.address })
+  const receipt = await world.anvil.rpc<{ status: string }>('eth_getTransactionReceipt', [told.transaction])
+  expect(receipt.status).toBe('0x1')
+  expect(await received(opened)).toBe(AMOUNT)
+  // Nobody watches the chain here: the answer alone credits nothing.
+  const { rows } = await world.database.owner.query('select status from invoice where id = $1', [
+    opened.invoice.id,
+  ])
+  expect(rows).toEqual([{ status: 'awaiting_payment' }])
+  for (let again = 0; again < 3; again++) {
+    const replay = await send(opened.url, header)
+    expect(replay.status).toBe(200)
+    expect(await replay.json()).toMatchObject({ status: 'settled', transaction: told.transaction })
+  }
+  for (let count = 0; count < 4; count++) await turn()
+  expect(await stored(opened)).toEqual([{ status: 'settled', reason: null, transactions: 1 }])
+  expect(await received(opened)).toBe(AMOUNT)
+  expect(await world.holds('USDC_BASE', payer.address)).toBe(AMOUNT)
+})
+
+test('what is asked for is the invoice’s own amount, address, token and chain', async () => {
+  const { invoice, url } = await open()
+  const response = await fetch(url, { method: 'POST' })
+  expect(response.status).toBe(402)
+  const body = await response.json()
+  expect(body).toEqual(decoded(response.headers.get('payment-required')))
+  expect(body).toEqual({
+    x402Version: 2,
+    error: 'PAYMENT-SIGNATURE header is required',
+    resource: { url, description: 'Payment of an invoice', mimeType: 'application/json' },
+    accepts: [
+      {
+        scheme: 'exact',
+        network: 'eip155:31337',
+        amount: '25000000',
+        asset: expect.stringMatching(new RegExp(`^${world.token}$`, 'i')),
+        payTo: invoice.address,
+        maxTimeoutSeconds: 300,
+        extra: { name: 'USDC', version: '2' },
+      },
+    ],
+    extensions: {},
+  })
+})
+
+const now = (): bigint => BigInt(Math.floor(Date.now() / 1_000))
+const HOSTILE: readonly [string, string, () => Changes][] = [
+  ['another amount', 'invalid_exact_evm_payload_authorization_value', () => ({ value: AMOUNT - 1n })],
+  ['a larger amount', 'invalid_exact_evm_payload_authorization_value', () => ({ value: AMOUNT + 1n })],
+  ['another recipient', 'invalid_exact_evm_payload_recipient_mismatch', () => ({ to: newPayer().address })],
+  [
+    'an authorization that has expired',
+    'invalid_exact_evm_payload_authorization_valid_before',
+    () => ({ validBefore: now() - 1n }),
+  ],
+  [
+    'one that expires too soon',
+    'invalid_exact_evm_payload_authorization_valid_before',
+    () => ({ validBefore: now() + 20n }),
+  ],
+  [
+    'one that is not valid yet',
+    'invalid_exact_evm_payload_authorization_valid_after',
+    () => ({ validAfter: now() + 100n }),
+  ],
+  ['a signature for another chain', 'invalid_exact_evm_payload_signature', () => ({ chainId: 8_453 })],
+  [
+    'a signature for another token',
+    'invalid_exact_evm_payload_signature',
+    () => ({ contract: newPayer().address }),
+  ],
+  ['a signature for another name', 'invalid_exact_evm_payload_signature', () => ({ name: 'USD Coin' })],
+  ['a signature of somebody else', 'invalid_exact_evm_payload_signature', () => ({ signer: newPayer() })],
+  [
+    'terms that were never offered',
+    'invalid_payment_requirements',
+    () => ({ accepted: { amount: '1' }, value: 1n }),
+  ],
+  [
+    'another network',
+    'invalid_payment_requirements',
+    () => ({ accepted: { network: 'eip155:8453' }, chainId: 8_453 }),
+  ],
+  [
+    'another token’s address',
+    'invalid_payment_requirements',
+    () => ({ accepted: { asset: newPayer().address } }),
+  ],
+]
+
+test.each(HOSTILE)(
+  '%s is refused in the protocol’s words, and nothing is kept or signed',
+  async (_what, reason, changes) => {
+    const opened = await open()
+    const payer = newPayer()
+    const { header } = await signPayment(payer, await requirementsOf(opened.url), changes())
+    const response = await send(opened.url, header)
+    expect([response.status, reasonOf(response)]).toEqual([402, reason])
+    expect(decoded<{ error: string }>(response.headers.get('payment-required')).error).toBe(reason)
+    await turn()
+    expect(await stored(opened)).toEqual([])
+    expect(await received(opened)).toBe(0n)
+  },
+)
+
+test('another invoice’s payment pays nothing here', async () => {
+  const [mine, other] = [await open(), await open()]
+  const payer = await payerWith(AMOUNT)
+  const asked = await requirementsOf(other.url)
+  const { header } = await signPayment(payer, asked)
+  expect(reasonOf(await send(mine.url, header))).toBe('invalid_payment_requirements')
+  const { payTo } = await requirementsOf(mine.url)
+  const disguised = await signPayment(payer, asked, { accepted: { payTo } })
+  expect(reasonOf(await send(mine.url, disguised.header))).toBe(
+    'invalid_exact_evm_payload_recipient_mismatch',
+  )
+  expect([await stored(mine), await stored(other)]).toEqual([[], []])
+})
+
+test.each([
+  ['no base64', '%%%%'],
+  ['no JSON', Buffer.from('{').toString('base64')],
+  ['another version', encoded({ x402Version: 1, payload: {} })],
+  ['no payload', encoded({ x402Version: 2, accepted: {} })],
+  ['more than a payment needs', 'A'.repeat(9_000)],
+])('a header with %s is no payment', async (_what, header) => {
+  const { url } = await open()
+  const response = await send(url, header)
+  expect([response.status, await response.json()]).toEqual([400, { error: 'invalid_payload' }])
+})
+
+test('the same payment twenty times at once is carried once, and all are told the same', async () => {
+  const opened = await open()
+  const payer = await payerWith(AMOUNT * 5n)
+  const { header } = await signPayment(payer, await requirementsOf(opened.url))
+  const responses = await answered(Promise.all(Array.from({ length: 20 }, () => send(opened.url, header))))
+  const bodies = await Promise.all(responses.map((response) => response.json()))
+  expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1)
+  expect(bodies[0]).toMatchObject({ status: 'settled', invoice_id: opened.invoice.id })
+  expect(await stored(opened)).toEqual([{ status: 'settled', reason: null, transactions: 1 }])
+  expect(await received(opened)).toBe(AMOUNT)
+})
+
+test('of ten payers at once one pays, and the others keep their money', async () => {
+  const opened = await open()
+  const asked = await requirementsOf(opened.url)
+  const payers: Payer[] = []
+  for (let count = 0; count < 10; count++) payers.push(await payerWith(AMOUNT))
+  const headers = await Promise.all(payers.map(async (payer) => (await signPayment(payer, asked)).header))
+  const responses = await answered(Promise.all(headers.map((header) => send(opened.url, header))))
+  const statuses = responses.map(({ status }) => status).sort()
+  expect(statuses).toEqual([200, ...Array.from({ length: 9 }, () => 409)])
+  expect(await received(opened)).toBe(AMOUNT)
+  const kept = await Promise.all(payers.map(({ address }) => world.holds('USDC_BASE', address)))
+  expect(kept.reduce((sum, held) => sum + held, 0n)).toBe(AMOUNT * 9n)
+})
+
+test('who does not have the money is refused before any gas is spent, and the invoice can be paid by another', async () => {
+  const opened = await open()
+  const asked = await requirementsOf(opened.url)
+  const ether = await world.holds('ETH_BASE', world.hot)
+  const poor = await signPayment(await payerWith(AMOUNT - 1n), asked)
+  const response = await answered(send(opened.url, poor.header))
+  expect([response.status, reasonOf(response)]).toEqual([402, 'insufficient_funds'])
+  expect(await stored(opened)).toMatchObject([{ status: 'refused', transactions: 0 }])
+  expect(await world.holds('ETH_BASE', world.hot)).toBe(ether)
+  const { header } = await signPayment(await payerWith(AMOUNT), asked)
+  expect((await answered(send(opened.url, header))).status).toBe(200)
+  expect(await received(opened)).toBe(AMOUNT)
+})
+
+test('an invoice for which twenty payments have failed takes no more of them', async () => {
+  const opened = await open()
+  const asked = await requirementsOf(opened.url)
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const { header } = await signPayment(newPayer(), asked)
+    expect((await answered(send(opened.url, header))).status).toBe(402)
+  }
+  const { header } = await signPayment(newPayer(), asked)
+  const response = await send(opened.url, header)
+  expect([response.status, await response.json()]).toEqual([409, { error: 'too_many_attempts' }])
+})
+
+/** Carries a payment to the chain from an account of the node’s own. */
+async function carry(payer: Payer, asked: Requirements, signed: Awaited<ReturnType<typeof signPayment>>) {
+  const { payload } = decoded<{ payload: { authorization: { validAfter: string; validBefore: string } } }>(
+    signed.header,
+  )
+  const bytes = (hex: string) => Buffer.from(hex.slice(2), 'hex')
+  const data = payerTransferCall({
+    from: bytes(payer.address),
+    to: bytes(asked.payTo),
+    value: BigInt(asked.amount),
+    validAfter: BigInt(payload.authorization.validAfter),
+    validBefore: BigInt(payload.authorization.validBefore),
+    nonce: bytes(signed.nonce),
+    signature: bytes(signed.signature),
+  })
+  await world.anvil.send({ to: asked.asset, data: `0x${Buffer.from(data).toString('hex')}`, gas: 200_000 })
+  await world.anvil.mine(1)
+}
+
+test('an authorization whose nonce was used on the chain costs no gas', async () => {
+  const opened = await open()
+  const asked = await requirementsOf(opened.url)
+  const payer = await payerWith(AMOUNT * 2n)
+  const signed = await signPayment(payer, asked)
+  await carry(payer, asked, signed)
+  const response = await answered(send(opened.url, signed.header))
+  expect([response.status, reasonOf(response)]).toEqual([402, 'invalid_exact_evm_nonce_already_used'])
+  expect(await stored(opened)).toMatchObject([{ status: 'refused', transactions: 0 }])
+  expect(await received(opened)).toBe(AMOUNT)
+})
+
+test('where another is faster between signature and block, the client is told, and the hot wallet goes on', async () => {
+  const opened = await open()
+  const asked = await requirementsOf(opened.url)
+  const payer = await payerWith(AMOUNT)
+  const signed = await signPayment(payer, asked)
+  const response = send(opened.url, signed.header)
+  while ((await stored(opened)).length === 0) await pause(20)
+  world.now = new Date()
+  await world.courier().pass()
+  await signX402(await world.signer())
+  await carry(payer, asked, signed)
+  const told = await answered(response)
+  expect([told.status, reasonOf(told)]).toEqual([402, 'invalid_transaction_state'])
+  expect(await received(opened)).toBe(AMOUNT)
+  const next = await open()
+  const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(next.url))
+  expect((await answered(send(next.url, header))).status).toBe(200)
+})
+
+test.each<SigningPoint>(['before_journal', 'after_journal', 'after_commit'])(
+  'a signer that dies %s signs nothing twice',
+  async (point) => {
+    const opened = await open()
+    const { header } = await signPayment(await payerWith(AMOUNT * 3n), await requirementsOf(opened.url))
+    const response = send(opened.url, header)
+    while ((await stored(opened)).length === 0) await pause(20)
+    world.now = new Date()
+    await world.courier().pass()
+    const dies = async (reached: SigningPoint) => {
+      if (reached === point) throw new Error('killed')
+    }
+    await expect(signX402(await world.signer({ reached: dies }))).rejects.toThrow('killed')
+    expect((await answered(response)).status).toBe(200)
+    expect(await stored(opened)).toEqual([{ status: 'settled', reason: null, transactions: 1 }])
+    expect(await received(opened)).toBe(AMOUNT)
+  },
+)
+
+test.each([
+  ['recipient', Buffer.alloc(20, 7)],
+  ['value', 1n],
+  ['payer', Buffer.alloc(20, 9)],
+])('whoever writes another %s into the database gets no signature', async (column, value) => {
+  const opened = await open()
+  const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(opened.url))
+  const response = send(opened.url, header)
+  while ((await stored(opened)).length === 0) await pause(20)
+  await world.database.owner.query(
+    `update x402_authorization set ${column} = $2, status = 'checked' where invoice_id = $1`,
+    [opened.invoice.id, value],
+  )
+  for (let count = 0; count < 3; count++) await turn()
+  expect(await stored(opened)).toMatchObject([{ transactions: 0 }])
+  await world.database.owner.query(
+    `update x402_authorization set status = 'refused', reason = 'test', done_at = now() where invoice_id = $1`,
+    [opened.invoice.id],
+  )
+  expect((await response).status).toBe(402)
+})
+
+test('an invoice in another coin, one that has expired, and one that does not exist are not offered', async () => {
+  const ether = await open({ asset: 'ETH_BASE', amount: 10n ** 16n })
+  const late = await open({ expiresAtMs: Date.now() - 1_000 })
+  for (const { url } of [ether, late]) {
+    const response = await fetch(url)
+    expect([response.status, response.headers.get('payment-required')]).toEqual([409, null])
+  }
+  expect((await fetch(`${origin}/i/nothing/x402`)).status).toBe(404)
+  const { header } = await signPayment(newPayer(), await requirementsOf((await open()).url), {
+    to: late.invoice.address,
+  })
+  expect((await send(late.url, header)).status).toBe(402)
+  expect(await stored(late)).toEqual([])
+})
+
+test('a hot wallet without ether, or one that nobody has read for long, offers nothing', async () => {
+  const { url } = await open()
+  await world.database.owner.query('update hot_wallet set balance = 0')
+  expect((await fetch(url)).status).toBe(503)
+  await world.courier().pass()
+  await world.database.owner.query(
+    `update hot_wallet set balance = 1e18, updated_at = now() - interval '6 minutes'`,
+  )
+  expect((await fetch(url)).status).toBe(503)
+  await world.courier().pass()
+  expect((await fetch(url)).status).toBe(402)
+})
