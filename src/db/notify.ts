@@ -81,6 +81,7 @@ export function createNotifier(pool: Pool, onError: (error: Error) => void = () 
 const RECONNECT_MS_MIN = 100
 const RECONNECT_MS_MAX = 5_000
 const CONNECT_TIMEOUT_MS = 5_000
+const KEEP_ALIVE_DELAY_MS = 10_000
 
 export type Listener = {
   /** Resolves when the listener is first connected; listening goes on by itself. */
@@ -130,6 +131,7 @@ export function listenFor(
       application_name: 'paylink-listen',
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     })
     client = next
     const drop = (error: Error): void => {

@@ -11,6 +11,10 @@ export type Queryable = {
 const CONNECT_TIMEOUT_MS = 5_000
 const STATEMENT_TIMEOUT_MS = 30_000
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000
+/** The server ends a statement first, where it is there at all; after this a connection counts as cut off. */
+const ANSWER_MS_MAX = STATEMENT_TIMEOUT_MS + 5_000
+/** An idle connection to a machine that is gone is found out some ten seconds after that. */
+const KEEP_ALIVE_DELAY_MS = 10_000
 
 const TYPE_INT8 = 20
 const TYPE_NUMERIC = 1700
@@ -26,6 +30,8 @@ export function openPool(options: {
   onError: (error: Error) => void
   /** Of a role that row level security shows nothing, and lets write nothing, outside a tenant's transaction. */
   guarded?: boolean
+  /** How long a statement may stay without an answer before its connection is given up; for tests. */
+  answerMsMax?: number
 }): Pool {
   const pool = new pg.Pool({
     connectionString: options.connectionString,
@@ -36,6 +42,9 @@ export function openPool(options: {
     stream: () => new GatheringSocket(),
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: options.answerMsMax ?? ANSWER_MS_MAX,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     types: {
       getTypeParser: (oid: number, format?: string) => {

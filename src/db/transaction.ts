@@ -103,8 +103,11 @@ async function rollback(client: pg.PoolClient): Promise<Error | undefined> {
   }
 }
 
-/** A migration changed what a prepared statement gives, or the statement is gone: a new connection prepares it anew. */
-const OUTDATED_STATEMENT_CODES = ['0A000', '26000']
+/**
+ * A migration changed what a prepared statement gives, or the statement is gone: a new connection prepares it anew. Or
+ * the server became a standby (25006): a new connection finds the primary.
+ */
+const OUTDATED_STATEMENT_CODES = ['0A000', '26000', '25006']
 
 function outdated(error: unknown): Error | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined

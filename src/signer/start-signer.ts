@@ -10,6 +10,7 @@ import {
   readIndexMarks,
 } from '../db/queries/account-keys.ts'
 import { SIGNER_LOCK_KEY } from '../db/queries/signer-lock.ts'
+import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
 import type { Log } from '../log.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { type AccountKey, type IssuedAccount, openAccountsOf, wordsOf } from './derive.ts'
@@ -111,7 +112,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
       await keepJournal(state)
       await pause(state)
       // The lock is the session's: a query on it is what tells that it is still held.
-      await client.query('select 1')
+      await confirmLockSession(client)
     } catch (error) {
       state.options.log.warn({ err: error }, 'the signer cannot go on and stands by')
       state.status = 'standby'
@@ -175,6 +176,7 @@ async function takeLock(pool: Pool): Promise<pg.PoolClient | null> {
   try {
     // The pool listens for errors of idle connections only; this one is held, and the next query tells.
     client.on('error', () => {})
+    await prepareLockSession(client)
     const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
       SIGNER_LOCK_KEY,
     ])

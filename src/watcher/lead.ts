@@ -2,12 +2,17 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { CHAINS, type Network } from '../core/assets.ts'
 import type { Queryable } from '../db/pool.ts'
+import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
 
 /** First key of all advisory locks on networks; the second says which. */
 const LOCK_SPACE = 0x7061_796c
 const RETRY_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
-const QUERY_TIMEOUT_MS = 10_000
+/** An answer that takes longer counts as none: the lead is given up. */
+const QUERY_TIMEOUT_MS = 5_000
+/** How often the server is asked whether the lock is still ours: a connection that was cut off says nothing by itself. */
+const CONFIRM_INTERVAL_MS = 2_000
+const KEEP_ALIVE_DELAY_MS = 5_000
 
 /** The right to follow a network, held by one process at a time. */
 export type Lead = {
@@ -48,31 +53,75 @@ async function attempt(connectionString: string, network: Network, stop: AbortSi
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
   })
   const lost = new AbortController()
   const lose = () => lost.abort()
   client.on('error', lose)
   client.on('end', lose)
-  await client.connect()
+  try {
+    await client.connect()
+    return await waitForLock({ client, network, stop, lost })
+  } catch (error) {
+    lost.abort()
+    throw error
+  } finally {
+    // A connection without the lead is of no use, and one that was cut off never ends in good order.
+    if (lost.signal.aborted) client.connection.stream.destroy()
+  }
+}
+
+async function waitForLock(parts: {
+  client: pg.Client
+  network: Network
+  stop: AbortSignal
+  lost: AbortController
+}): Promise<Lead | null> {
+  const { client, network, stop, lost } = parts
+  await prepareLockSession(client)
   while (!stop.aborted && !lost.signal.aborted) {
     const key = lockKeyOf(network)
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, $2) as taken', [
       ...key,
     ])
-    if (rows[0]?.taken === true)
-      return { lost: lost.signal, connection: client, release: () => release(client, key) }
+    if (rows[0]?.taken === true) {
+      const ended = keepConfirming(client, lost)
+      const free = async () => {
+        await release(client, key, lost)
+        await ended
+      }
+      return { lost: lost.signal, connection: client, release: free }
+    }
     await pauseUnless(stop, RETRY_MS)
   }
-  await client.end()
+  if (!lost.signal.aborted) await client.end()
   return null
 }
 
+/** Gives the lead up as soon as the server that gave it no longer answers. */
+async function keepConfirming(client: pg.Client, lost: AbortController): Promise<void> {
+  while (!lost.signal.aborted) {
+    await pauseUnless(lost.signal, CONFIRM_INTERVAL_MS)
+    if (lost.signal.aborted) return
+    try {
+      await confirmLockSession(client)
+    } catch {
+      // Whatever the reason, nobody can say any more whose the lock is. The next attempt tells what is wrong.
+      lost.abort()
+      client.connection.stream.destroy()
+    }
+  }
+}
+
 /** Unlocks by name: the end of a connection takes the server a moment to see. */
-async function release(client: pg.Client, key: readonly number[]): Promise<void> {
+async function release(client: pg.Client, key: readonly number[], lost: AbortController): Promise<void> {
+  if (lost.signal.aborted) return
   try {
     await client.query('select pg_advisory_unlock($1, $2)', [...key])
-  } finally {
     await client.end()
+  } finally {
+    lost.abort()
+    client.connection.stream.destroy()
   }
 }
 

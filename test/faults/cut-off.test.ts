@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openPool, type Pool } from '../../src/db/pool.ts'
+import { withSystemTransaction } from '../../src/db/transaction.ts'
+import { lockKeyOf, takeLead } from '../../src/watcher/lead.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { eventually } from '../support/webhook-fixtures.ts'
+
+/** A database that is cut off says nothing, and one that was demoted answers as if nothing had happened. */
+
+const NETWORK = 'litecoin-test'
+const TIMEOUT_MS = 120_000
+
+let database: TestDatabase
+let proxy: TcpProxy
+let stopping: AbortController
+const pools: Pool[] = []
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  stopping = new AbortController()
+  proxy = await startTcpProxy(Number(new URL(database.ownerUrl).port))
+})
+afterEach(async () => {
+  stopping.abort()
+  await proxy.close()
+  await Promise.all(pools.splice(0).map((pool) => pool.end()))
+})
+
+const throughProxy = (url: string): string => {
+  const changed = new URL(url)
+  changed.host = `127.0.0.1:${proxy.port}`
+  return changed.toString()
+}
+
+async function lead(url: string) {
+  const taken = await takeLead(url, NETWORK, stopping.signal, () => {})
+  if (taken === null) throw new Error('no lead')
+  return taken
+}
+
+test('a watcher whose database is cut off gives its lead up, and lets go of the connection', async () => {
+  const held = await lead(throughProxy(database.urls.watcher))
+  proxy.cut()
+  await eventually(() => held.lost.aborted, 'the lead is lost')
+  await held.release()
+})
+
+test('a lead that nobody disturbs is kept, and is free as soon as it is given back', async () => {
+  const held = await lead(throughProxy(database.urls.watcher))
+  const asked = async () => {
+    const { rows } = await database.owner.query<{ count: number }>(
+      `select count(*)::int as count from pg_stat_activity
+       where query like 'select pg_is_in_recovery%' and application_name = 'paylink-watcher-litecoin-test'`,
+    )
+    return rows[0]?.count === 1
+  }
+  await eventually(asked, 'the lock is asked for again')
+  expect(held.lost.aborted).toBe(false)
+  await held.release()
+  const { rows } = await database.owner.query<{ free: boolean }>(
+    'select pg_try_advisory_lock($1, $2) as free',
+    [...lockKeyOf(NETWORK)],
+  )
+  expect(rows).toEqual([{ free: true }])
+})
+
+test('a statement that gets no answer fails in bounded time, and the next one goes to a server that answers', async () => {
+  const pool = openPool({
+    connectionString: throughProxy(database.urls.watcher),
+    applicationName: 'paylink-test',
+    max: 1,
+    onError: () => {},
+    answerMsMax: 500,
+  })
+  pools.push(pool)
+  await pool.query('select 1')
+  proxy.cut()
+  await expect(withSystemTransaction(pool, (tx) => tx.query('select 1'))).rejects.toThrow()
+  proxy.aim(Number(new URL(database.ownerUrl).port))
+  expect((await withSystemTransaction(pool, (tx) => tx.query('select 1 as one'))).rows).toEqual([{ one: 1 }])
+})
+
+test('a standby gives no lead, and a connection to a primary that became one is not used again', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const postgres: DebianPostgres = await openDebianPostgres()
+  try {
+    const first = await postgres.initialize('first')
+    const primary = await postgres.start(first)
+    const second = `${postgres.folder}/second`
+    await postgres.program('pg_basebackup', '-d', primary.url('postgres'), '-D', second, '-R', '-c', 'fast')
+    const standby = await postgres.start(second)
+
+    const refusals: unknown[] = []
+    const waiting = takeLead(standby.url('postgres'), NETWORK, stopping.signal, (error) =>
+      refusals.push(error),
+    )
+    await eventually(() => refusals.length > 0, 'the standby is refused')
+    stopping.abort()
+    expect(await waiting).toBeNull()
+    expect(String(refusals[0])).toContain('is a standby')
+
+    // What looked like the primary is a standby now; behind the same address there is a primary again.
+    proxy.aim(standby.port)
+    const pool = openPool({
+      connectionString: `postgresql://postgres@127.0.0.1:${proxy.port}/postgres`,
+      applicationName: 'paylink-test',
+      max: 1,
+      onError: () => {},
+    })
+    pools.push(pool)
+    const write = () =>
+      withSystemTransaction(pool, (tx) => tx.query('create table if not exists written (n int)'))
+    await expect(write()).rejects.toMatchObject({ code: '25006' })
+    proxy.aim(primary.port)
+    await write()
+  } finally {
+    await Promise.all(pools.splice(0).map((pool) => pool.end()))
+    await postgres.remove()
+  }
+})
