@@ -6,6 +6,7 @@ import { openPool } from '../db/pool.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { fault } from '../doctor/finding.ts'
 import { inspectAddresses } from '../doctor/inspect-addresses.ts'
+import { inspectCards } from '../doctor/inspect-cards.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
 import { inspectHotWallets } from '../doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
@@ -29,6 +30,7 @@ export async function doctorCommand(output: Output): Promise<number> {
   tell(await inspectSetup(config))
   tell(await inspectStored(config))
   tell(await inspectPrices(config, systemClock))
+  tell(await inspectCards(config.onramps, systemClock))
   output.line(faults === 0 ? 'All is well.' : `${faults} ${faults === 1 ? 'fault' : 'faults'} to mend.`)
   return faults === 0 ? 0 : 1
 }

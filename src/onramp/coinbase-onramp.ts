@@ -35,6 +35,10 @@ const OPTIONS_KEPT_MS = 10 * 60_000
 const USABLE_SECONDS = 240
 const CARD = 'CARD'
 
+type Place = { readonly country: string; readonly state: string | null }
+/** Where it surely sells, for a question of the operator's. */
+const PROBED_PLACE: Place = { country: 'US', state: 'CA' }
+
 /** Coinbase's names of the coins. */
 const SOLD: { readonly [asset in AssetId]: { readonly currency: string; readonly network: string } } = {
   BTC: { currency: 'BTC', network: 'bitcoin' },
@@ -50,6 +54,12 @@ export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): On
   const options = createKeptAnswers<CoinbaseOptions>({ clock: deps.clock, keptMs: OPTIONS_KEPT_MS })
   const ask = (method: 'GET' | 'POST', url: URL, bytesMax: number, body?: object) =>
     askSigned(settings, deps, { method, url, bytesMax, ...(body === undefined ? {} : { body }) })
+  const askOptions = async (place: Place) => {
+    const url = new URL('/onramp/v1/buy/options', settings.optionsUrl)
+    url.searchParams.set('country', place.country)
+    if (place.state !== null) url.searchParams.set('subdivision', place.state)
+    return readOptions(await ask('GET', url, OPTIONS_BYTES_MAX))
+  }
   return {
     id: 'coinbase',
     livemode: true,
@@ -57,18 +67,18 @@ export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): On
     begin: async (order) => {
       const place = parsePlace(order.place)
       if (place === null) return refused('region')
-      const offered = await options.get(order.place, async () => {
-        const url = new URL('/onramp/v1/buy/options', settings.optionsUrl)
-        url.searchParams.set('country', place.country)
-        if (place.state !== null) url.searchParams.set('subdivision', place.state)
-        return readOptions(await ask('GET', url, OPTIONS_BYTES_MAX))
-      })
+      const offered = await options.get(order.place, () => askOptions(place))
       if (offered.kind !== 'kept') return offered.answer
       const terms = termsOf(offered.value, order)
       if (terms.kind !== 'terms') return terms
       const body = { ...sessionRequest(order, place), paymentCurrency: terms.currency }
       const url = new URL('/platform/v2/onramp/sessions', settings.apiUrl)
       return readSession(await ask('POST', url, ANSWER_BYTES_MAX, body), order, terms, url.protocol)
+    },
+    fault: async () => {
+      const asked = await askOptions(PROBED_PLACE)
+      if (asked.kind === 'kept') return null
+      return asked.answer.kind === 'failed' ? asked.answer.reason : 'it serves nobody'
     },
   }
 }
@@ -142,7 +152,7 @@ function termsOf(options: CoinbaseOptions, { asset, usdCents }: CardOrder): Term
   return { kind: 'terms', currency: paid.id, minimum }
 }
 
-function sessionRequest(order: CardOrder, place: { country: string; state: string | null }) {
+function sessionRequest(order: CardOrder, place: Place) {
   const { asset, amount, address, clientAddress } = order
   return {
     purchaseCurrency: SOLD[asset].currency,

@@ -30,6 +30,11 @@ const LIST_KEPT_MS = 60 * 60_000
 /** The URL itself does not end; its price does. */
 const USABLE_SECONDS = 240
 const CURRENCY = 'usd'
+const CARD_PAYMENT = {
+  baseCurrencyCode: CURRENCY,
+  paymentMethod: 'credit_debit_card',
+  areFeesIncluded: 'false',
+}
 
 /** MoonPay's codes of the coins. */
 const CODES: { readonly [asset in AssetId]: string } = {
@@ -113,23 +118,23 @@ export function createMoonpayOnramp(settings: MoonpaySettings, deps: Deps): Onra
       if (refusal !== null || currency === undefined) return refused(refusal ?? 'not_offered')
       const units = roundedUp(order, currency.precision)
       const quoteCurrencyAmount = formatCoinAmount(units, ASSETS[order.asset].decimals)
-      const card = {
-        baseCurrencyCode: CURRENCY,
-        paymentMethod: 'credit_debit_card',
-        areFeesIncluded: 'false',
-      }
       const [limits, quote] = await Promise.all([
-        ask(`/v3/currencies/${code}/limits`, card),
-        ask(`/v3/currencies/${code}/buy_quote`, { ...card, quoteCurrencyAmount }),
+        ask(`/v3/currencies/${code}/limits`, CARD_PAYMENT),
+        ask(`/v3/currencies/${code}/buy_quote`, { ...CARD_PAYMENT, quoteCurrencyAmount }),
       ])
       const url = widgetUrl(settings, order, { currencyCode: code, quoteCurrencyAmount })
       return offerOf({ limits, quote, amount: units, quoteCurrencyAmount, url })
+    },
+    fault: async () => {
+      const asked = readLimits(await ask(`/v3/currencies/${CODES.USDC_BASE}/limits`, CARD_PAYMENT))
+      return asked.kind === 'failed' ? asked.reason : null
     },
   }
 }
 
 const refused = (reason: CardRefusal): ProviderAnswer => ({ kind: 'refused', reason, minimum: null })
-const failed = (reason: string, cause?: unknown): ProviderAnswer => ({ kind: 'failed', reason, cause })
+type Failed = Extract<ProviderAnswer, { kind: 'failed' }>
+const failed = (reason: string, cause?: unknown): Failed => ({ kind: 'failed', reason, cause })
 
 function readList<Value>(asked: Asked, schema: z.ZodType<Value>): Kept<Value> {
   if (asked.kind === 'failed') return { kind: 'not_kept', answer: failed(asked.reason, asked.cause) }
@@ -162,6 +167,17 @@ function roundedUp({ asset, amount: units }: CardOrder, precision: number): bigi
   return ((units + step - 1n) / step) * step
 }
 
+type Limits = z.output<typeof limitsSchema>
+
+function readLimits(asked: Asked): { readonly kind: 'limits'; readonly limits: Limits } | Failed {
+  if (asked.kind === 'failed') return failed(asked.reason, asked.cause)
+  if (asked.status !== 200) return errorOf(asked)
+  const limits = limitsSchema.safeParse(asked.body)
+  return limits.success
+    ? { kind: 'limits', limits: limits.data }
+    : failed('its limits cannot be understood', limits.error)
+}
+
 function offerOf(answers: {
   readonly limits: Asked
   readonly quote: Asked
@@ -170,11 +186,9 @@ function offerOf(answers: {
   readonly url: string
 }): ProviderAnswer {
   const { limits, quote } = answers
-  if (limits.kind === 'failed') return failed(limits.reason, limits.cause)
-  if (limits.status !== 200) return errorOf(limits)
-  const limit = limitsSchema.safeParse(limits.body)
-  if (!limit.success) return failed('its limits cannot be understood', limit.error)
-  const { quoteCurrency, baseCurrency } = limit.data
+  const read = readLimits(limits)
+  if (read.kind === 'failed') return read
+  const { quoteCurrency, baseCurrency } = read.limits
   const minimum = fiatOf(parseFiat(baseCurrency.minBuyAmount) ?? 0n, 'USD')
   const bought = parseFiat(answers.quoteCurrencyAmount) ?? 0n
   // The quote of an amount that is out of bounds is an error of its own, which says less.
@@ -228,7 +242,7 @@ function widgetUrl(
 
 /** `{message, type}`: what the buyer can do nothing about is told to the operator alone. */
 const errorBody = z.object({ type: z.string().max(100) })
-function errorOf({ status, body }: Extract<Asked, { kind: 'answer' }>): ProviderAnswer {
+function errorOf({ status, body }: Extract<Asked, { kind: 'answer' }>): Failed {
   const error = errorBody.safeParse(body)
   return failed(`HTTP status ${status}, ${error.success ? error.data.type : 'an error without a type'}`)
 }

@@ -12,7 +12,13 @@ const NOT_SERVED = 'AQ'
 
 /** The pretended provider of test mode. Its page is our own, and its coins are those of the sandbox chains. */
 export function createSandboxOnramp(serves: (asset: AssetId) => boolean): OnrampProvider {
-  return { id: 'sandbox', livemode: false, sells: serves, begin: async (order) => answerOf(order) }
+  return {
+    id: 'sandbox',
+    livemode: false,
+    sells: serves,
+    begin: async (order) => answerOf(order),
+    fault: async () => null,
+  }
 }
 
 function answerOf({ reference, amount, usdCents, place, returnUrl }: CardOrder): ProviderAnswer {

@@ -65,8 +65,8 @@ export type CheckoutRoleDeps = {
   baseUrl: string
   sandbox: SandboxControl | null
   issuedAddresses: IssuedAddressCheck
-  /** Who sells coins for cards in live mode; test mode has the sandbox's own card page. */
   serviceFeeBps: number
+  /** Who sells coins for cards in live mode; test mode has the sandbox's own card page. */
   onramps?: Pick<Onramps, 'providers' | 'webhooks'>
   /** HTTP clients may pay by x402. */
   x402?: boolean

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CardOrder, OnrampProvider } from '../../src/core/card/onramp-provider.ts'
+import { inspectCards } from '../../src/doctor/inspect-cards.ts'
 import { parseCoinbaseKey } from '../../src/onramp/coinbase-key.ts'
 import { type Onramps, openOnramps } from '../../src/onramp/open-onramps.ts'
 import {
@@ -280,6 +281,30 @@ test('a session on a page without https, or over less than was asked for, is no 
     coinbase.trouble.set('/platform/v2/onramp/sessions', session(url, amount))
     expect(await provider('coinbase').begin(ORDER), url).toMatchObject({ kind: 'failed' })
   }
+})
+
+test('doctor says of each provider whether it answers, and with which keys it does not', async () => {
+  const keySecret = parseCoinbaseKey(key.secret)
+  const wrongSecret = parseCoinbaseKey(other.secret)
+  if (keySecret === null || wrongSecret === null) throw new Error('no key')
+  const { url: apiUrl } = coinbase
+  const own = { keyId: COINBASE_KEY_ID, keySecret, apiUrl, optionsUrl: apiUrl, webhookSecret: 'secret' }
+  const moon = { ...MOONPAY_KEYS, apiUrl: moonpay.url, widgetUrl: moonpay.url, webhookKey: null }
+  const clock = () => new Date()
+  expect(await inspectCards({ coinbase: own, moonpay: moon }, clock)).toMatchObject([
+    { kind: 'ok', text: 'Cards by Coinbase: answers' },
+    { kind: 'notice' },
+  ])
+  const wrong = {
+    coinbase: { ...own, keySecret: wrongSecret },
+    moonpay: { ...moon, apiKey: 'pk_live_other' },
+  }
+  const findings = await inspectCards(wrong, clock)
+  expect(findings.map(({ kind }) => kind)).toEqual(['fault', 'fault'])
+  expect(findings[0]?.text).toContain('HTTP status 401, unauthorized')
+  expect(findings[1]?.text).toContain('HTTP status 401, UnauthorizedError')
+  expect(coinbase.requests.filter(({ path }) => path.endsWith('/sessions'))).toEqual([])
+  expect(await inspectCards({ coinbase: null, moonpay: null }, clock)).toEqual([])
 })
 
 test('what is no Coinbase key is told before anything starts', () => {

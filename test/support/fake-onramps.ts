@@ -31,6 +31,8 @@ async function startFake(handler: Handler) {
   const hanging = new Set<ServerResponse>()
   const server: Server = createServer(async (incoming, response) => {
     const url = new URL(incoming.url ?? '/', `http://${incoming.headers.host}`)
+    // A browser asks for it by itself.
+    if (url.pathname === '/favicon.ico') return void response.writeHead(204).end()
     const chunks: Uint8Array[] = []
     for await (const chunk of incoming) chunks.push(chunk)
     const body = Buffer.concat(chunks).toString()

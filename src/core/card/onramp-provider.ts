@@ -67,4 +67,6 @@ export type OnrampProvider = {
   sells(asset: AssetId): boolean
   /** Makes a session, or says why there is none. Bounded in time; throws for bugs alone. Never inside a transaction. */
   begin(order: CardOrder): Promise<ProviderAnswer>
+  /** Why it would make no offers, by a question that makes nothing; null where it answers as it should. */
+  fault(): Promise<string | null>
 }

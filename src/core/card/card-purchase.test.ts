@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest'
+import type { AssetId } from '../assets.ts'
+import {
+  CARD_NEWS,
+  type CardPurchase,
+  cardAsset,
+  cardWaiting,
+  isOpenOffer,
+  newsBefore,
+  stillStands,
+} from './card-purchase.ts'
+
+const NOW = 1_000_000_000
+const PURCHASE: CardPurchase = {
+  id: 'card_1',
+  invoiceId: 'inv_1',
+  provider: 'coinbase',
+  asset: 'USDC_BASE',
+  amount: 100n,
+  address: '0xabc',
+  place: 'DE',
+  answer: { kind: 'offered', quote: null, minimum: null, amount: 100n },
+  createdAtMs: NOW,
+  freshUntilMs: NOW + 240_000,
+  leftAtMs: null,
+  news: null,
+}
+
+describe('what a card buys', () => {
+  const all = () => true
+  const asked = (
+    asset: AssetId,
+    picked: boolean,
+    others: AssetId[],
+    sells: (asset: AssetId) => boolean = all,
+  ) => cardAsset({ asset }, { picked, others, sells })
+
+  test('is USDC on Base unless the buyer picked another coin that is sold', () => {
+    expect(asked('LTC', false, ['BTC', 'USDC_BASE'])).toBe('USDC_BASE')
+    expect(asked('USDC_BASE', false, ['LTC'])).toBe('USDC_BASE')
+    expect(asked('LTC', true, ['BTC', 'USDC_BASE'])).toBe('LTC')
+    expect(asked('LTC', true, ['USDC_BASE'], (asset) => asset !== 'LTC')).toBe('USDC_BASE')
+  })
+
+  test('is the invoice’s own coin where USDC cannot be had, and nothing where that is not sold either', () => {
+    expect(asked('LTC', false, [])).toBe('LTC')
+    expect(asked('LTC', false, ['USDC_BASE'], (asset) => asset !== 'USDC_BASE')).toBe('LTC')
+    expect(asked('LTC', false, ['BTC'], (asset) => asset !== 'LTC')).toBeNull()
+    expect(asked('USDC_BASE', true, [], () => false)).toBeNull()
+  })
+})
+
+describe('an answer stands', () => {
+  test('for the very same question, while it is fresh', () => {
+    expect(stillStands(PURCHASE, PURCHASE, NOW)).toBe(true)
+    expect(stillStands(PURCHASE, PURCHASE, PURCHASE.freshUntilMs)).toBe(false)
+    for (const change of [{ asset: 'LTC' }, { amount: 99n }, { address: '0xdef' }, { place: 'FR' }] as const)
+      expect(stillStands(PURCHASE, { ...PURCHASE, ...change }, NOW)).toBe(false)
+  })
+
+  test('after leaving only for the same press, for its page opens once', () => {
+    const left = { ...PURCHASE, leftAtMs: NOW }
+    expect(isOpenOffer(left, NOW + 19_999)).toBe(true)
+    expect(isOpenOffer(left, NOW + 20_000)).toBe(false)
+  })
+})
+
+describe('the page waits for a provider', () => {
+  const left = { ...PURCHASE, leftAtMs: NOW, news: 'pending' } as const
+
+  test('from leaving on, for an hour', () => {
+    expect(cardWaiting(null, { payments: [] }, NOW)).toBeNull()
+    expect(cardWaiting(PURCHASE, { payments: [] }, NOW)).toBeNull()
+    const waiting = { provider: 'coinbase', news: 'pending', asset: 'USDC_BASE' }
+    expect(cardWaiting(left, { payments: [] }, NOW + 3_600_000)).toEqual(waiting)
+    expect(cardWaiting(left, { payments: [] }, NOW + 3_600_001)).toBeNull()
+  })
+})
+
+test('news of one transaction only goes forward, and what ended stays ended', () => {
+  expect(Object.fromEntries(CARD_NEWS.map((news) => [news, newsBefore(news)]))).toEqual({
+    pending: [],
+    failed: ['pending'],
+    completed: ['pending', 'failed'],
+  })
+})
