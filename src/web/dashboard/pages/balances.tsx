@@ -7,10 +7,10 @@ import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter } from '../parts/filter.tsx'
 import { coinName, coins, usd } from '../parts/money.ts'
-import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
-import { Bones, type Column, DataTable, Empty } from '../parts/table.tsx'
+import { Read } from '../parts/read.tsx'
+import { type Column, DataTable, Empty } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/balances')
@@ -76,29 +76,28 @@ export function BalancesPage() {
 function Standings() {
   const mode = useMode()
   const balances = useQuery(balancesOf(mode))
-  if (balances.data === undefined)
-    return balances.error === null ? <Bones lines={2} /> : <ProblemNote error={balances.error} />
   return (
-    <ul className="tiles">
-      {balances.data.data.map(({ asset, available, pending, suspense, reserved, shortfall }) => (
-        <li key={asset}>
-          <span className="quiet">{coinName(asset)}</span>
-          <strong>{coins(available, asset)}</strong>
-          <small className="quiet">
-            {[
-              pending === '0' ? '' : `${pending} on its way`,
-              suspense === '0' ? '' : `${suspense} waits for your decision`,
-              reserved === '0' ? '' : `${reserved} set aside for payouts`,
-              shortfall === '0'
-                ? ''
-                : `${shortfall.slice(1)} missing: a payment was taken back after it was paid out`,
-            ]
-              .filter(Boolean)
-              .join(', ') || 'available'}
-          </small>
-        </li>
-      ))}
-    </ul>
+    <Read read={balances} lines={2}>
+      {({ data }) => (
+        <ul className="tiles">
+          {data.map(({ asset, available, pending, suspense, reserved }) => (
+            <li key={asset}>
+              <span className="quiet">{coinName(asset)}</span>
+              <strong>{coins(available, asset)}</strong>
+              <small className="quiet">
+                {[
+                  pending === '0' ? '' : `${pending} on its way`,
+                  suspense === '0' ? '' : `${suspense} waits for your decision`,
+                  reserved === '0' ? '' : `${reserved} set aside for payouts`,
+                ]
+                  .filter(Boolean)
+                  .join(', ') || 'available'}
+              </small>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Read>
   )
 }
 

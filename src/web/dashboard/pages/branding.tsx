@@ -7,9 +7,10 @@ import { useChange } from '../app/changes.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Checkbox, Field } from '../parts/field.tsx'
-import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
+import { ManagerForm } from '../parts/manager-form.tsx'
+import { faultOf, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Read } from '../parts/read.tsx'
 
 /** What fits into one request, as base64. */
 const LOGO_BYTES_MAX = 44_000
@@ -23,18 +24,14 @@ export function BrandingPage() {
       title="Branding"
       lead="How your buyers' pages look, in both modes. Any colour is made readable in light and dark."
     >
-      {merchant.data === undefined ? (
-        merchant.error === null ? (
-          <Bones lines={5} />
-        ) : (
-          <ProblemNote error={merchant.error} />
-        )
-      ) : (
-        <div className="stack large">
-          <LookForm key={JSON.stringify(merchant.data)} merchant={merchant.data} />
-          <LogoCard merchant={merchant.data} />
-        </div>
-      )}
+      <Read read={merchant} lines={5}>
+        {(known) => (
+          <div className="stack large">
+            <LookForm key={JSON.stringify(known)} merchant={known} />
+            <LogoCard merchant={known} />
+          </div>
+        )}
+      </Read>
     </Page>
   )
 }
@@ -45,56 +42,43 @@ const useSave = () =>
   })
 
 function LookForm({ merchant }: { merchant: Merchant }) {
-  const { isManager } = useAccount()
   const [name, setName] = useState(merchant.brand_name ?? '')
   const [colour, setColour] = useState(merchant.brand_colour)
   const save = useSave()
   return (
     <Card title="Name and colour">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
+      <ManagerForm
+        title="Name and colour"
+        save={save}
+        onSave={() =>
           save.mutate({ brand_name: name.trim() === '' ? null : name.trim(), brand_colour: colour })
-        }}
+        }
       >
-        <fieldset className="stack plain" disabled={!isManager}>
-          <legend className="unseen">Name and colour</legend>
-          <Field
-            label="Name that buyers see"
-            hint={`Empty: ${merchant.name}`}
-            maxLength={120}
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-            fault={faultOf(save.error, 'brand_name')}
-          />
-          <Checkbox
-            label="A colour of your own"
-            checked={colour !== null}
-            onChange={(event) => setColour(event.target.checked ? DEFAULT_COLOUR : null)}
-          />
-          {colour === null ? null : (
-            <div className="colour-row">
-              <input
-                type="color"
-                aria-label="Colour"
-                value={colour}
-                onChange={(event) => setColour(event.target.value)}
-              />
-              <code>{colour}</code>
-            </div>
-          )}
-          <ProblemNote error={save.error} />
-          {isManager ? (
-            <div className="actions">
-              <Button type="submit" look="primary" busy={save.isPending}>
-                Save
-              </Button>
-            </div>
-          ) : (
-            <Note>An owner or admin can change this.</Note>
-          )}
-        </fieldset>
-      </form>
+        <Field
+          label="Name that buyers see"
+          hint={`Empty: ${merchant.name}`}
+          maxLength={120}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          fault={faultOf(save.error, 'brand_name')}
+        />
+        <Checkbox
+          label="A colour of your own"
+          checked={colour !== null}
+          onChange={(event) => setColour(event.target.checked ? DEFAULT_COLOUR : null)}
+        />
+        {colour === null ? null : (
+          <div className="colour-row">
+            <input
+              type="color"
+              aria-label="Colour"
+              value={colour}
+              onChange={(event) => setColour(event.target.value)}
+            />
+            <code>{colour}</code>
+          </div>
+        )}
+      </ManagerForm>
     </Card>
   )
 }

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { assetsOf, paymentRulesOf, ratesOf } from '../api/reads.ts'
-import type { Asset, AssetName, PaymentRules, UpdatePaymentRules } from '../api/types.ts'
-import { useChange } from '../app/changes.ts'
+import type { Asset, AssetName, PaymentRules } from '../api/types.ts'
+import { useSaveRules } from '../app/save-rules.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
@@ -38,10 +38,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
   const accepted = rules.accepted_assets ?? assets.map(({ asset }) => asset)
   const [chosen, setChosen] = useState<ReadonlySet<AssetName>>(new Set(accepted))
   const [first, setFirst] = useState<AssetName | ''>(rules.default_asset ?? '')
-  const save = useChange<UpdatePaymentRules, PaymentRules>(
-    (body) => ({ method: 'PATCH', path: '/payment-rules', body }),
-    { done: 'Saved. New invoices follow it.' },
-  )
+  const save = useSaveRules()
   const toggle = (coin: AssetName) =>
     setChosen((old) => new Set(COIN_NAMES.filter((one) => (one === coin ? !old.has(one) : old.has(one)))))
   const priceOf = (coin: AssetName): string => {

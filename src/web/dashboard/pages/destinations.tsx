@@ -9,10 +9,11 @@ import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { DialogForm } from '../parts/dialog-form.tsx'
 import { Field, Select } from '../parts/field.tsx'
 import { COIN_OPTIONS } from '../parts/filter.tsx'
 import { COINS } from '../parts/money.ts'
-import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
+import { faultOf, Note } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
@@ -132,60 +133,53 @@ function AddDialog({ onClose }: { onClose: () => void }) {
     },
   )
   const { asset, address, name } = form
-  const fault = faultOf(add.error, 'address') ?? faultOf(add.error, 'name')
   return (
-    <Dialog title="Allow an address" onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          add.mutate({ asset: asset as AssetName, address: address.trim(), name: name.trim() })
-        }}
-      >
-        <Select label="Coin" value={asset} onChange={set('asset')}>
-          {COIN_OPTIONS.map(([coin, words]) => (
-            <option key={coin} value={coin}>
-              {words}
-            </option>
-          ))}
-        </Select>
-        <Field
-          label="Address"
-          hint="Copy it from your wallet, then compare all of it, not the two ends alone."
-          required
-          maxLength={120}
-          spellCheck={false}
-          autoComplete="off"
-          value={address}
-          onChange={set('address')}
-          fault={faultOf(add.error, 'address')}
-        />
-        <Field
-          label="Name"
-          hint="What it is to you, such as Treasury."
-          required
-          maxLength={120}
-          value={name}
-          onChange={set('name')}
-          fault={faultOf(add.error, 'name')}
-        />
-        {mode === 'live' ? (
-          <Note>
-            <p>
-              It can be used a day after you allow it. Whoever took over a sign-in has to wait that long, and
-              you see it before.
-            </p>
-          </Note>
-        ) : null}
-        {fault === null ? <ProblemNote error={add.error} /> : null}
-        <div className="actions end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={add.isPending}>
-            Allow it
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <DialogForm
+      title="Allow an address"
+      action="Allow it"
+      change={add}
+      faults={['address', 'name']}
+      onClose={onClose}
+      onSubmit={() => {
+        add.mutate({ asset: asset as AssetName, address: address.trim(), name: name.trim() })
+      }}
+    >
+      <Select label="Coin" value={asset} onChange={set('asset')}>
+        {COIN_OPTIONS.map(([coin, words]) => (
+          <option key={coin} value={coin}>
+            {words}
+          </option>
+        ))}
+      </Select>
+      <Field
+        label="Address"
+        hint="Copy it from your wallet, then compare all of it, not the two ends alone."
+        required
+        maxLength={120}
+        spellCheck={false}
+        autoComplete="off"
+        value={address}
+        onChange={set('address')}
+        fault={faultOf(add.error, 'address')}
+      />
+      <Field
+        label="Name"
+        hint="What it is to you, such as Treasury."
+        required
+        maxLength={120}
+        value={name}
+        onChange={set('name')}
+        fault={faultOf(add.error, 'name')}
+      />
+      {mode === 'live' ? (
+        <Note>
+          <p>
+            It can be used a day after you allow it. Whoever took over a sign-in has to wait that long, and
+            you see it before.
+          </p>
+        </Note>
+      ) : null}
+    </DialogForm>
   )
 }
 

@@ -6,10 +6,10 @@ import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { eventWords } from '../parts/event-words.ts'
-import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { QueueForm } from '../parts/queue-form.tsx'
-import { Bones, type Column, DataTable } from '../parts/table.tsx'
+import { ResourcePage } from '../parts/read.tsx'
+import { type Column, DataTable } from '../parts/table.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/events/$id')
@@ -18,14 +18,11 @@ export function EventPage() {
   const { id } = route.useParams()
   const mode = useMode()
   const read = useQuery(eventOf(mode, id))
-  if (read.data === undefined) {
-    return (
-      <Page title="Event">
-        {read.error === null ? <Bones lines={6} /> : <ProblemNote error={read.error} />}
-      </Page>
-    )
-  }
-  return <Inspector event={read.data} />
+  return (
+    <ResourcePage kind="Event" read={read}>
+      {(event) => <Inspector event={event} />}
+    </ResourcePage>
+  )
 }
 
 function Inspector({ event }: { event: PaylinkEvent }) {
@@ -42,6 +39,10 @@ function Inspector({ event }: { event: PaylinkEvent }) {
                 'Of',
                 resource_id.startsWith('inv_') ? (
                   <Link key="of" to="/invoices/$id" params={{ id: resource_id }}>
+                    {resource_id}
+                  </Link>
+                ) : resource_id.startsWith('po_') ? (
+                  <Link key="of" to="/payouts/$id" params={{ id: resource_id }}>
                     {resource_id}
                   </Link>
                 ) : (

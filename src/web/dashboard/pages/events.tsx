@@ -65,6 +65,7 @@ export function EventsPage() {
 export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
   {
     title: 'Event',
+    long: true,
     cell: ({ id, event_type }) => (
       <Link to="/developers/events/$id" params={{ id }} className="row-link" preload="intent">
         {event_type}
@@ -74,6 +75,7 @@ export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
   { title: 'In words', wide: true, cell: ({ event_type }) => eventWords(event_type) },
   {
     title: 'Of',
+    wide: true,
     cell: ({ resource_id }) => <code className="short">…{resource_id.slice(-8)}</code>,
   },
   { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },

@@ -10,10 +10,9 @@ import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import { coins, usd } from '../parts/money.ts'
-import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
-import { Bones } from '../parts/table.tsx'
+import { ResourcePage } from '../parts/read.tsx'
 import { TestPayCard } from '../parts/test-pay.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
 import { Payments } from './invoice-payments.tsx'
@@ -28,14 +27,11 @@ export function InvoicePage() {
   const { id } = route.useParams()
   const mode = useMode()
   const read = useQuery(invoiceOf(mode, id))
-  if (read.data === undefined) {
-    return (
-      <Page title="Invoice">
-        {read.error === null ? <Bones lines={6} /> : <ProblemNote error={read.error} />}
-      </Page>
-    )
-  }
-  return <Shown invoice={read.data} />
+  return (
+    <ResourcePage kind="Invoice" read={read}>
+      {(invoice) => <Shown invoice={invoice} />}
+    </ResourcePage>
+  )
 }
 
 function Shown({ invoice }: { invoice: Invoice }) {

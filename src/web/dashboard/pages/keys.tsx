@@ -10,9 +10,9 @@ import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Snippet } from '../parts/copy.tsx'
-import { Dialog } from '../parts/dialog.tsx'
+import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field } from '../parts/field.tsx'
-import { faultOf, ProblemNote } from '../parts/note.tsx'
+import { faultOf } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
@@ -138,45 +138,39 @@ function NewKeyDialog({ onClose, onMade }: { onClose: () => void; onMade: (key: 
   const toggle = (scope: Scope) =>
     setScopes((old) => new Set(old.has(scope) ? [...old].filter((one) => one !== scope) : [...old, scope]))
   return (
-    <Dialog title="New API key" onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          make.mutate({ name: name.trim(), scopes: SCOPES.filter((scope) => scopes.has(scope)) })
-        }}
-      >
-        <Field
-          label="Name"
-          hint="Where it will be used, to find it again."
-          required
-          maxLength={120}
-          placeholder="Shop server"
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-          fault={faultOf(make.error, 'name')}
-        />
-        <fieldset>
-          <legend>What it may do</legend>
-          <div className="scopes">
-            {SCOPES.map((scope) => (
-              <Checkbox
-                key={scope}
-                label={scope.replaceAll('_', ' ').replace(':', ', ')}
-                checked={scopes.has(scope)}
-                onChange={() => toggle(scope)}
-              />
-            ))}
-          </div>
-        </fieldset>
-        <ProblemNote error={make.error} />
-        <div className="actions end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={make.isPending}>
-            Make the key
-          </Button>
+    <DialogForm
+      title="New API key"
+      action="Make the key"
+      change={make}
+      faults={['name']}
+      onClose={onClose}
+      onSubmit={() => {
+        make.mutate({ name: name.trim(), scopes: SCOPES.filter((scope) => scopes.has(scope)) })
+      }}
+    >
+      <Field
+        label="Name"
+        hint="Where it will be used, to find it again."
+        required
+        maxLength={120}
+        placeholder="Shop server"
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+        fault={faultOf(make.error, 'name')}
+      />
+      <fieldset>
+        <legend>What it may do</legend>
+        <div className="scopes">
+          {SCOPES.map((scope) => (
+            <Checkbox
+              key={scope}
+              label={scope.replaceAll('_', ' ').replace(':', ', ')}
+              checked={scopes.has(scope)}
+              onChange={() => toggle(scope)}
+            />
+          ))}
         </div>
-      </form>
-    </Dialog>
+      </fieldset>
+    </DialogForm>
   )
 }

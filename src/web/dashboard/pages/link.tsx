@@ -14,7 +14,8 @@ import { COINS, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
-import { Bones, type Column, DataTable } from '../parts/table.tsx'
+import { ResourcePage } from '../parts/read.tsx'
+import { type Column, DataTable } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/links/$id')
@@ -23,14 +24,14 @@ export function LinkPage() {
   const { id } = route.useParams()
   const mode = useMode()
   const read = useQuery(linkOf(mode, id))
-  if (read.data === undefined) {
-    return (
-      <Page title="Payment link">
-        {read.error === null ? <Bones lines={5} /> : <ProblemNote error={read.error} />}
-      </Page>
-    )
-  }
-  const link = read.data
+  return (
+    <ResourcePage kind="Payment link" read={read}>
+      {(link) => <Shown link={link} />}
+    </ResourcePage>
+  )
+}
+
+function Shown({ link }: { link: PaymentLink }) {
   return (
     <Page
       title={link.name}
@@ -95,7 +96,12 @@ function Switch({ link }: { link: PaymentLink }) {
   )
 }
 
-const SESSION_TONES = { active: 'busy', completed: 'good', expired: 'quiet', cancelled: 'quiet' } as const
+const SESSIONS = {
+  active: { words: 'Open', tone: 'busy' },
+  completed: { words: 'Paid', tone: 'good' },
+  expired: { words: 'Expired', tone: 'quiet' },
+  cancelled: { words: 'Cancelled', tone: 'quiet' },
+} as const
 const SESSION_COLUMNS: readonly Column<CheckoutSession>[] = [
   {
     title: 'Order',
@@ -108,7 +114,10 @@ const SESSION_COLUMNS: readonly Column<CheckoutSession>[] = [
         </Link>
       ),
   },
-  { title: 'State', cell: ({ status }) => <Badge tone={SESSION_TONES[status]}>{status}</Badge> },
+  {
+    title: 'State',
+    cell: ({ status }) => <Badge tone={SESSIONS[status].tone}>{SESSIONS[status].words}</Badge>,
+  },
   { title: 'Total', align: 'end', cell: ({ usd_amount }) => usd(usd_amount) },
   { title: 'Until', wide: true, cell: ({ expires_at }) => <Time at={expires_at} /> },
 ]

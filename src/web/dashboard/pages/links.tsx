@@ -8,10 +8,10 @@ import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy.tsx'
-import { Dialog } from '../parts/dialog.tsx'
+import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS, usd } from '../parts/money.ts'
-import { faultOf, ProblemNote } from '../parts/note.tsx'
+import { faultOf } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -96,69 +96,63 @@ function NewLinkDialog({ onClose }: { onClose: () => void }) {
     ...(isWindow(minutes) ? { duration_minutes: minutes } : {}),
   }
   return (
-    <Dialog title="New payment link" onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          make.mutate(body)
-        }}
+    <DialogForm
+      title="New payment link"
+      action="Make the link"
+      change={make}
+      faults={['name', 'usd_amount', 'asset']}
+      onClose={onClose}
+      onSubmit={() => {
+        make.mutate(body)
+      }}
+    >
+      <Field
+        label="What the buyer pays for"
+        required
+        maxLength={120}
+        value={form.name}
+        onChange={set('name')}
+        fault={faultOf(make.error, 'name')}
+      />
+      <Checkbox
+        label="Dynamic amount"
+        hint="Your server gives the total for each order, or the buyer by the address."
+        checked={form.isDynamic}
+        onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
+      />
+      <Field
+        label="Amount in US dollars"
+        inputMode="decimal"
+        placeholder="49.99"
+        pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
+        title="A dollar amount such as 49.99"
+        required={!form.isDynamic}
+        hint={form.isDynamic ? 'Optional: taken where no total is given.' : undefined}
+        value={form.usd}
+        onChange={set('usd')}
+        fault={faultOf(make.error, 'usd_amount')}
+      />
+      <Select
+        label="Coin to begin with"
+        value={form.asset}
+        onChange={set('asset')}
+        fault={faultOf(make.error, 'asset')}
       >
-        <Field
-          label="What the buyer pays for"
-          required
-          maxLength={120}
-          value={form.name}
-          onChange={set('name')}
-          fault={faultOf(make.error, 'name')}
-        />
-        <Checkbox
-          label="Dynamic amount"
-          hint="Your server gives the total for each order, or the buyer by the address."
-          checked={form.isDynamic}
-          onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
-        />
-        <Field
-          label="Amount in US dollars"
-          inputMode="decimal"
-          placeholder="49.99"
-          pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
-          title="A dollar amount such as 49.99"
-          required={!form.isDynamic}
-          hint={form.isDynamic ? 'Optional: taken where no total is given.' : undefined}
-          value={form.usd}
-          onChange={set('usd')}
-          fault={faultOf(make.error, 'usd_amount')}
-        />
-        <Select
-          label="Coin to begin with"
-          value={form.asset}
-          onChange={set('asset')}
-          fault={faultOf(make.error, 'asset')}
-        >
-          <option value="">Your default coin of the moment</option>
-          {COIN_NAMES.map((coin) => (
-            <option key={coin} value={coin}>
-              {COINS[coin].name}
-            </option>
-          ))}
-        </Select>
-        <Select label="Time to pay" value={form.minutes} onChange={set('minutes')}>
-          <option value="">Your default of the moment</option>
-          {WINDOWS.map((window) => (
-            <option key={window} value={window}>
-              {WINDOW_WORDS[window]}
-            </option>
-          ))}
-        </Select>
-        <ProblemNote error={make.error} />
-        <div className="actions end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={make.isPending}>
-            Make the link
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+        <option value="">Your default coin of the moment</option>
+        {COIN_NAMES.map((coin) => (
+          <option key={coin} value={coin}>
+            {COINS[coin].name}
+          </option>
+        ))}
+      </Select>
+      <Select label="Time to pay" value={form.minutes} onChange={set('minutes')}>
+        <option value="">Your default of the moment</option>
+        {WINDOWS.map((window) => (
+          <option key={window} value={window}>
+            {WINDOW_WORDS[window]}
+          </option>
+        ))}
+      </Select>
+    </DialogForm>
   )
 }

@@ -63,6 +63,7 @@ const toneOf = (status: number) => (status < 400 ? 'good' : status < 500 ? 'warn
 const COLUMNS: readonly Column<RequestLog>[] = [
   {
     title: 'Request',
+    long: true,
     cell: ({ method, path }) => (
       <span className="break">
         <strong>{method}</strong> <code>{path}</code>

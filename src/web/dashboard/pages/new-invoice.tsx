@@ -5,10 +5,9 @@ import { assetsOf } from '../api/reads.ts'
 import type { AssetName, CreateInvoice, Invoice } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
-import { Button } from '../parts/button.tsx'
-import { Dialog } from '../parts/dialog.tsx'
+import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
-import { faultOf, ProblemNote } from '../parts/note.tsx'
+import { faultOf } from '../parts/note.tsx'
 
 export function NewInvoiceDialog({ onClose }: { onClose: () => void }) {
   const mode = useMode()
@@ -34,61 +33,55 @@ export function NewInvoiceDialog({ onClose }: { onClose: () => void }) {
     ...(form.email === '' ? {} : { customer_email: form.email.trim() }),
   })
   return (
-    <Dialog title="New invoice" onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          make.mutate(bodyOf(chosen?.asset))
-        }}
-      >
-        <Field
-          label="Amount in US dollars"
-          inputMode="decimal"
-          placeholder="49.99"
-          pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
-          title="A dollar amount such as 49.99"
-          required
-          value={form.usd}
-          onChange={set('usd')}
-          fault={faultOf(make.error, 'usd_amount')}
-        />
-        <Select label="Coin to begin with" value={chosen?.asset ?? ''} onChange={set('asset')}>
-          {available.map(({ asset, name, network }) => (
-            <option key={asset} value={asset}>
-              {name} · {network}
-            </option>
-          ))}
-        </Select>
-        <Checkbox
-          label="The buyer may choose another coin"
-          checked={form.canChoose}
-          onChange={(event) => setForm((old) => ({ ...old, canChoose: event.target.checked }))}
-        />
-        <Field
-          label="Your reference"
-          hint="An order number, for example. Optional."
-          maxLength={255}
-          value={form.reference}
-          onChange={set('reference')}
-        />
-        <Field
-          label="Buyer's e-mail"
-          type="email"
-          hint="Optional."
-          maxLength={254}
-          value={form.email}
-          onChange={set('email')}
-          fault={faultOf(make.error, 'customer_email')}
-        />
-        <ProblemNote error={make.error} />
-        <div className="actions end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={make.isPending}>
-            Make the invoice
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <DialogForm
+      title="New invoice"
+      action="Make the invoice"
+      change={make}
+      faults={['usd_amount', 'customer_email']}
+      onClose={onClose}
+      onSubmit={() => {
+        make.mutate(bodyOf(chosen?.asset))
+      }}
+    >
+      <Field
+        label="Amount in US dollars"
+        inputMode="decimal"
+        placeholder="49.99"
+        pattern="(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?"
+        title="A dollar amount such as 49.99"
+        required
+        value={form.usd}
+        onChange={set('usd')}
+        fault={faultOf(make.error, 'usd_amount')}
+      />
+      <Select label="Coin to begin with" value={chosen?.asset ?? ''} onChange={set('asset')}>
+        {available.map(({ asset, name, network }) => (
+          <option key={asset} value={asset}>
+            {name} · {network}
+          </option>
+        ))}
+      </Select>
+      <Checkbox
+        label="The buyer may choose another coin"
+        checked={form.canChoose}
+        onChange={(event) => setForm((old) => ({ ...old, canChoose: event.target.checked }))}
+      />
+      <Field
+        label="Your reference"
+        hint="An order number, for example. Optional."
+        maxLength={255}
+        value={form.reference}
+        onChange={set('reference')}
+      />
+      <Field
+        label="Buyer's e-mail"
+        type="email"
+        hint="Optional."
+        maxLength={254}
+        value={form.email}
+        onChange={set('email')}
+        fault={faultOf(make.error, 'customer_email')}
+      />
+    </DialogForm>
   )
 }

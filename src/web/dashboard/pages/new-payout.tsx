@@ -12,7 +12,7 @@ import { Field, Select } from '../parts/field.tsx'
 import { COINS, coins } from '../parts/money.ts'
 import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
 import { Facts } from '../parts/page.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Read } from '../parts/read.tsx'
 import { momentWords } from '../parts/time.tsx'
 
 /** Asks for a payout in two steps: where to and how much; then what leaves, what the network takes, what arrives. */
@@ -23,23 +23,15 @@ export function NewPayoutDialog({ onClose }: { onClose: () => void }) {
   const [quote, setQuote] = useState<PayoutQuote | null>(null)
   return (
     <Dialog title={quote === null ? 'New payout' : 'Is this right?'} onClose={onClose}>
-      {destinations.data === undefined ? (
-        destinations.error === null ? (
-          <Bones lines={3} />
-        ) : (
-          <ProblemNote error={destinations.error} />
-        )
-      ) : quote === null ? (
-        <AskForm
-          destinations={destinations.data.data}
-          form={form}
-          onForm={setForm}
-          onQuote={setQuote}
-          onClose={onClose}
-        />
-      ) : (
-        <Review quote={quote} onBack={() => setQuote(null)} />
-      )}
+      <Read read={destinations} lines={3}>
+        {({ data }) =>
+          quote === null ? (
+            <AskForm destinations={data} form={form} onForm={setForm} onQuote={setQuote} onClose={onClose} />
+          ) : (
+            <Review quote={quote} onBack={() => setQuote(null)} />
+          )
+        }
+      </Read>
     </Dialog>
   )
 }

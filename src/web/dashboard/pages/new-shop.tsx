@@ -1,8 +1,8 @@
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { people } from '../api/people.ts'
 import { useEnter } from '../app/enter.ts'
+import { openShop } from '../app/first-steps.ts'
 import { Button } from '../parts/button.tsx'
 import { Door } from '../parts/door.tsx'
 import { Field } from '../parts/field.tsx'
@@ -12,7 +12,7 @@ import { ProblemNote } from '../parts/note.tsx'
 export function NewShopPage() {
   const [name, setName] = useState('')
   const enter = useEnter()
-  const open = useMutation({ mutationFn: () => people.openShop(name.trim()), onSuccess: () => enter() })
+  const open = useMutation({ mutationFn: () => openShop(name.trim()), onSuccess: () => enter() })
   return (
     <Door
       title="Open a shop"

@@ -8,10 +8,10 @@ import { PAYOUT_WORDS, PayoutBadge } from '../parts/badge.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import { EventSteps } from '../parts/event-steps.tsx'
 import { COINS, coins } from '../parts/money.ts'
-import { Note, ProblemNote } from '../parts/note.tsx'
+import { Note } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
-import { Bones } from '../parts/table.tsx'
+import { ResourcePage } from '../parts/read.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
 import { Txid } from '../parts/txid.tsx'
 import { PayoutDecision } from './payout-decision.tsx'
@@ -22,14 +22,11 @@ export function PayoutPage() {
   const { id } = route.useParams()
   const mode = useMode()
   const read = useQuery(payoutOf(mode, id))
-  if (read.data === undefined) {
-    return (
-      <Page title="Payout">
-        {read.error === null ? <Bones lines={6} /> : <ProblemNote error={read.error} />}
-      </Page>
-    )
-  }
-  return <Shown payout={read.data} />
+  return (
+    <ResourcePage kind="Payout" read={read}>
+      {(payout) => <Shown payout={payout} />}
+    </ResourcePage>
+  )
 }
 
 function Shown({ payout }: { payout: Payout }) {

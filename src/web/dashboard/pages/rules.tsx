@@ -2,14 +2,14 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { paymentRulesOf } from '../api/reads.ts'
 import type { AssetName, PaymentRules, UpdatePaymentRules } from '../api/types.ts'
-import { useChange } from '../app/changes.ts'
-import { useAccount, useMode } from '../app/session.ts'
-import { Button } from '../parts/button.tsx'
+import { useSaveRules } from '../app/save-rules.ts'
+import { useMode } from '../app/session.ts'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
+import { ManagerForm } from '../parts/manager-form.tsx'
 import { COIN_NAMES, COINS } from '../parts/money.ts'
-import { faultOf, Note, ProblemNote } from '../parts/note.tsx'
+import { faultOf } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Read } from '../parts/read.tsx'
 import { isWindow, WINDOW_WORDS, WINDOWS } from '../parts/windows.ts'
 
 export function RulesPage() {
@@ -20,15 +20,9 @@ export function RulesPage() {
       title="Payment rules"
       lead="They hold for new invoices. What was made keeps the rules it was made under."
     >
-      {rules.data === undefined ? (
-        rules.error === null ? (
-          <Bones lines={6} />
-        ) : (
-          <ProblemNote error={rules.error} />
-        )
-      ) : (
-        <RulesForm key={JSON.stringify(rules.data)} rules={rules.data} />
-      )}
+      <Read read={rules} lines={6}>
+        {(known) => <RulesForm key={JSON.stringify(known)} rules={known} />}
+      </Read>
     </Page>
   )
 }
@@ -73,93 +67,71 @@ function bodyOf({ minutes, under, over, reopen, minimums, limits, tiers }: Form)
 }
 
 function RulesForm({ rules }: { rules: PaymentRules }) {
-  const { isManager } = useAccount()
   const [form, setForm] = useState(() => formOf(rules))
   const change = (part: Partial<Form>) => setForm((old) => ({ ...old, ...part }))
-  const save = useChange<UpdatePaymentRules, PaymentRules>(
-    (body) => ({ method: 'PATCH', path: '/payment-rules', body }),
-    { done: 'Saved. New invoices follow it.' },
-  )
+  const save = useSaveRules()
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        save.mutate(bodyOf(form))
-      }}
-    >
-      <fieldset className="stack large plain" disabled={!isManager}>
-        <legend className="unseen">Payment rules</legend>
-        <Card title="Time to pay">
-          <div className="stack">
-            <Select
-              label="The coin amount is fixed for"
-              value={form.minutes}
-              onChange={(event) => change({ minutes: Number(event.target.value) })}
-            >
-              {WINDOWS.map((window) => (
-                <option key={window} value={window}>
-                  {WINDOW_WORDS[window]}
-                </option>
-              ))}
-            </Select>
-            <Checkbox
-              label="A buyer may open an expired invoice again, at the price of the moment"
-              checked={form.reopen}
-              onChange={(event) => change({ reopen: event.target.checked })}
-            />
-          </div>
-        </Card>
-        <Card title="A little too little, a little too much">
-          <p className="quiet">
-            Exchanges take fees out of what they send. Within the tolerance an invoice is paid; the smaller of
-            percent and cap counts.
-          </p>
-          <div className="grid-two">
-            <ToleranceFields
-              title="Too little"
-              name="tolerance_under"
-              value={form.under}
-              error={save.error}
-              onChange={(under) => change({ under })}
-            />
-            <ToleranceFields
-              title="Too much"
-              name="tolerance_over"
-              value={form.over}
-              error={save.error}
-              onChange={(over) => change({ over })}
-            />
-          </div>
-        </Card>
-        <TierCard tiers={form.tiers} onChange={(tiers) => change({ tiers })} />
-        <AmountsCard
-          title="Smallest amounts"
-          lead="Raise a coin's smallest invoice, where network fees eat small ones. Empty: the coin's own."
-          field="minimums"
-          amounts={form.minimums}
-          error={save.error}
-          onChange={(minimums) => change({ minimums })}
-        />
-        <AmountsCard
-          title="Most that can be paid out in a day"
-          lead="What payouts of 24 hours may come to, so that a mistake or a thief takes so much and no more. Empty: no limit."
-          field="payout_daily_limits"
-          amounts={form.limits}
-          error={save.error}
-          onChange={(limits) => change({ limits })}
-        />
-        <ProblemNote error={save.error} />
-        {isManager ? (
-          <div className="actions">
-            <Button type="submit" look="primary" busy={save.isPending}>
-              Save
-            </Button>
-          </div>
-        ) : (
-          <Note>An owner or admin can change this.</Note>
-        )}
-      </fieldset>
-    </form>
+    <ManagerForm title="Payment rules" spacing="large" save={save} onSave={() => save.mutate(bodyOf(form))}>
+      <Card title="Time to pay">
+        <div className="stack">
+          <Select
+            label="The coin amount is fixed for"
+            value={form.minutes}
+            onChange={(event) => change({ minutes: Number(event.target.value) })}
+          >
+            {WINDOWS.map((window) => (
+              <option key={window} value={window}>
+                {WINDOW_WORDS[window]}
+              </option>
+            ))}
+          </Select>
+          <Checkbox
+            label="A buyer may open an expired invoice again, at the price of the moment"
+            checked={form.reopen}
+            onChange={(event) => change({ reopen: event.target.checked })}
+          />
+        </div>
+      </Card>
+      <Card title="A little too little, a little too much">
+        <p className="quiet">
+          Exchanges take fees out of what they send. Within the tolerance an invoice is paid; the smaller of
+          percent and cap counts.
+        </p>
+        <div className="grid-two">
+          <ToleranceFields
+            title="Too little"
+            name="tolerance_under"
+            value={form.under}
+            error={save.error}
+            onChange={(under) => change({ under })}
+          />
+          <ToleranceFields
+            title="Too much"
+            name="tolerance_over"
+            value={form.over}
+            error={save.error}
+            onChange={(over) => change({ over })}
+          />
+        </div>
+      </Card>
+      <TierCard tiers={form.tiers} onChange={(tiers) => change({ tiers })} />
+      <AmountsCard
+        title="Smallest amounts"
+        lead="Raise a coin's smallest invoice, where network fees eat small ones. Empty: the coin's own."
+        field="minimums"
+        amounts={form.minimums}
+        error={save.error}
+        onChange={(minimums) => change({ minimums })}
+      />
+      <AmountsCard
+        title="Most that can be paid out in a day"
+        lead="What payouts of 24 hours may come to, so that a mistake or a thief takes so much and no more. Empty: no limit."
+        field="payout_daily_limits"
+        amounts={form.limits}
+        error={save.error}
+        onChange={(limits) => change({ limits })}
+      />
+    </ManagerForm>
   )
 }
 

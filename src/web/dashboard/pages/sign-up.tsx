@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { people } from '../api/people.ts'
 import { useEnter } from '../app/enter.ts'
+import { openShop } from '../app/first-steps.ts'
 import { Button } from '../parts/button.tsx'
 import { Door } from '../parts/door.tsx'
 import { Field } from '../parts/field.tsx'
@@ -23,7 +24,7 @@ export function SignUpPage() {
     mutationFn: async () => {
       const { name, email, password, shop } = form
       await people.signUp({ name: name.trim(), email: email.trim(), password })
-      if (!isInvited) await people.openShop(shop.trim())
+      if (!isInvited) await openShop(shop.trim())
     },
     onSuccess: () => enter(next),
   })

@@ -15,7 +15,7 @@ import { useAccount } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import { Dialog } from '../parts/dialog.tsx'
+import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -161,46 +161,39 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   const [role, setRole] = useState<Role>('member')
   const invite = usePeopleChange(people.invite, { done: 'The invitation is on its way.', onDone: onClose })
   return (
-    <Dialog title="Invite somebody" onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          invite.mutate({ email: email.trim(), role, organizationId: merchantId })
-        }}
-      >
-        <Field
-          label="E-mail"
-          type="email"
-          required
-          maxLength={254}
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-          hint="They get a letter with a link. Without a mail server it stands in this server's log."
-        />
-        <fieldset>
-          <legend>Role</legend>
-          {INVITED_ROLES.map((one) => (
-            <Checkbox
-              key={one}
-              type="radio"
-              name="role"
-              label={ROLES[one].words}
-              hint={ROLES[one].hint}
-              checked={role === one}
-              onChange={() => setRole(one)}
-            />
-          ))}
-        </fieldset>
-        <ProblemNote error={invite.error} />
-        <div className="actions end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={invite.isPending}>
-            Invite
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <DialogForm
+      title="Invite somebody"
+      action="Invite"
+      change={invite}
+      onClose={onClose}
+      onSubmit={() => {
+        invite.mutate({ email: email.trim(), role, organizationId: merchantId })
+      }}
+    >
+      <Field
+        label="E-mail"
+        type="email"
+        required
+        maxLength={254}
+        value={email}
+        onChange={(event) => setEmail(event.target.value)}
+        hint="They get a letter with a link. Without a mail server it stands in this server's log."
+      />
+      <fieldset>
+        <legend>Role</legend>
+        {INVITED_ROLES.map((one) => (
+          <Checkbox
+            key={one}
+            type="radio"
+            name="role"
+            label={ROLES[one].words}
+            hint={ROLES[one].hint}
+            checked={role === one}
+            onChange={() => setRole(one)}
+          />
+        ))}
+      </fieldset>
+    </DialogForm>
   )
 }
 

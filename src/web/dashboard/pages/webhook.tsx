@@ -11,8 +11,8 @@ import { EndpointBadge } from '../parts/endpoint-badge.tsx'
 import { Select } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
+import { ResourcePage } from '../parts/read.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
-import { Bones } from '../parts/table.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/webhooks/$id')
@@ -21,14 +21,14 @@ export function WebhookPage() {
   const { id } = route.useParams()
   const mode = useMode()
   const read = useQuery(endpointOf(mode, id))
-  if (read.data === undefined) {
-    return (
-      <Page title="Webhook endpoint">
-        {read.error === null ? <Bones lines={4} /> : <ProblemNote error={read.error} />}
-      </Page>
-    )
-  }
-  const endpoint = read.data
+  return (
+    <ResourcePage kind="Webhook endpoint" read={read}>
+      {(endpoint) => <Shown endpoint={endpoint} />}
+    </ResourcePage>
+  )
+}
+
+function Shown({ endpoint }: { endpoint: WebhookEndpoint }) {
   return (
     <Page title={endpoint.url} lead={<EndpointBadge endpoint={endpoint} />}>
       <div className="stack large">

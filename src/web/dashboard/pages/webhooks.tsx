@@ -7,11 +7,11 @@ import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Snippet } from '../parts/copy.tsx'
-import { Dialog } from '../parts/dialog.tsx'
+import { DialogForm } from '../parts/dialog-form.tsx'
 import { EndpointBadge, subscriptionWords } from '../parts/endpoint-badge.tsx'
 import { EVENT_TYPES, EVENT_WORDS } from '../parts/event-words.ts'
 import { Checkbox, Field } from '../parts/field.tsx'
-import { faultOf, ProblemNote } from '../parts/note.tsx'
+import { faultOf } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
@@ -74,6 +74,7 @@ export function WebhooksPage() {
 const COLUMNS: readonly Column<WebhookEndpoint>[] = [
   {
     title: 'Address',
+    long: true,
     cell: ({ id, url }) => (
       <Link to="/developers/webhooks/$id" params={{ id }} className="row-link" preload="intent">
         {url}
@@ -109,65 +110,59 @@ function NewEndpointDialog({
   const toggle = (type: string) =>
     setChosen((old) => new Set(old.has(type) ? [...old].filter((one) => one !== type) : [...old, type]))
   return (
-    <Dialog title="Add a webhook endpoint" onClose={onClose}>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          make.mutate({
-            url: url.trim(),
-            subscribed_events: isAll ? ['*'] : EVENT_TYPES.filter((type) => chosen.has(type)),
-          })
-        }}
-      >
-        <Field
-          label="Address of your receiver"
-          type="url"
-          placeholder="https://shop.example/webhooks/paylink"
-          required
-          maxLength={2048}
-          value={url}
-          onChange={(event) => setUrl(event.target.value)}
-          fault={faultOf(make.error, 'url')}
+    <DialogForm
+      title="Add a webhook endpoint"
+      action="Add the endpoint"
+      change={make}
+      faults={['url']}
+      onClose={onClose}
+      onSubmit={() => {
+        make.mutate({
+          url: url.trim(),
+          subscribed_events: isAll ? ['*'] : EVENT_TYPES.filter((type) => chosen.has(type)),
+        })
+      }}
+    >
+      <Field
+        label="Address of your receiver"
+        type="url"
+        placeholder="https://shop.example/webhooks/paylink"
+        required
+        maxLength={2048}
+        value={url}
+        onChange={(event) => setUrl(event.target.value)}
+        fault={faultOf(make.error, 'url')}
+      />
+      <fieldset>
+        <legend>What it hears of</legend>
+        <Checkbox
+          type="radio"
+          name="events"
+          label="Everything"
+          checked={isAll}
+          onChange={() => setIsAll(true)}
         />
-        <fieldset>
-          <legend>What it hears of</legend>
-          <Checkbox
-            type="radio"
-            name="events"
-            label="Everything"
-            checked={isAll}
-            onChange={() => setIsAll(true)}
-          />
-          <Checkbox
-            type="radio"
-            name="events"
-            label="Only some events"
-            checked={!isAll}
-            onChange={() => setIsAll(false)}
-          />
-          {isAll ? null : (
-            <div className="scopes">
-              {EVENT_TYPES.map((type) => (
-                <Checkbox
-                  key={type}
-                  label={type}
-                  hint={EVENT_WORDS[type]}
-                  checked={chosen.has(type)}
-                  onChange={() => toggle(type)}
-                />
-              ))}
-            </div>
-          )}
-        </fieldset>
-        <ProblemNote error={make.error} />
-        <div className="actions end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={make.isPending}>
-            Add the endpoint
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+        <Checkbox
+          type="radio"
+          name="events"
+          label="Only some events"
+          checked={!isAll}
+          onChange={() => setIsAll(false)}
+        />
+        {isAll ? null : (
+          <div className="scopes">
+            {EVENT_TYPES.map((type) => (
+              <Checkbox
+                key={type}
+                label={type}
+                hint={EVENT_WORDS[type]}
+                checked={chosen.has(type)}
+                onChange={() => toggle(type)}
+              />
+            ))}
+          </div>
+        )}
+      </fieldset>
+    </DialogForm>
   )
 }

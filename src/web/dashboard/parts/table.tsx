@@ -8,6 +8,8 @@ export type Column<Item> = {
   readonly align?: 'end'
   /** Left out on a phone, where the row's page tells it. */
   readonly wide?: boolean
+  /** Of text that can break anywhere: on a phone it still gets room to be read. */
+  readonly long?: boolean
 }
 
 type Read<Item> = { data: List<Item> | undefined; error: unknown; isPending: boolean }
@@ -36,9 +38,9 @@ export function DataTable<Item extends { readonly id: string }>({
         <caption className="unseen">{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ title, align, wide }) => (
-              <th key={title} scope="col" className={classOf(align, wide)}>
-                {title}
+            {columns.map((column) => (
+              <th key={column.title} scope="col" className={classOf(column)}>
+                {column.title}
               </th>
             ))}
           </tr>
@@ -47,8 +49,8 @@ export function DataTable<Item extends { readonly id: string }>({
           {read.data === undefined
             ? SKELETON_ROWS.map((row) => (
                 <tr key={row}>
-                  {columns.map(({ title, align, wide }) => (
-                    <td key={title} className={classOf(align, wide)}>
+                  {columns.map((column) => (
+                    <td key={column.title} className={classOf(column)}>
                       <span className="bone" />
                     </td>
                   ))}
@@ -56,9 +58,9 @@ export function DataTable<Item extends { readonly id: string }>({
               ))
             : read.data.data.map((item) => (
                 <tr key={item.id}>
-                  {columns.map(({ title, cell, align, wide }) => (
-                    <td key={title} className={classOf(align, wide)}>
-                      {cell(item)}
+                  {columns.map((column) => (
+                    <td key={column.title} className={classOf(column)}>
+                      {column.cell(item)}
                     </td>
                   ))}
                 </tr>
@@ -69,8 +71,10 @@ export function DataTable<Item extends { readonly id: string }>({
   )
 }
 
-const classOf = (align: 'end' | undefined, wide: boolean | undefined): string | undefined =>
-  [align === 'end' ? 'number' : '', wide === true ? 'wide' : ''].filter(Boolean).join(' ') || undefined
+const classOf = <Item,>({ align, wide, long }: Column<Item>): string | undefined =>
+  [align === 'end' ? 'number' : '', wide === true ? 'wide' : '', long === true ? 'long' : '']
+    .filter(Boolean)
+    .join(' ') || undefined
 
 /** Where nothing is yet: what would be here, and the one thing to do. */
 export function Empty({ title, children }: { title: string; children: ReactNode }) {
