@@ -140,8 +140,10 @@ const ALL_LAYOUTS = [
   { name: 'dark-1440-rtl', colorScheme: 'dark', width: 1440, javaScriptEnabled: true, language: 'ar' },
   { name: 'light-320', colorScheme: 'light', width: 320, javaScriptEnabled: true },
   { name: 'dark-1440', colorScheme: 'dark', width: 1440, javaScriptEnabled: true },
+  { name: 'light-320-zh', colorScheme: 'light', width: 320, javaScriptEnabled: true, language: 'zh' },
+  { name: 'dark-320-ja', colorScheme: 'dark', width: 320, javaScriptEnabled: true, language: 'ja' },
 ] as const
-/** The first four hold every value of every kind; `npm run test:long` draws all six. */
+/** The first four hold every value of every kind; `npm run test:long` draws all eight. */
 const LAYOUTS: readonly Layout[] = process.env.LONG === '1' ? ALL_LAYOUTS : ALL_LAYOUTS.slice(0, 4)
 type Layout = {
   name: string

@@ -267,6 +267,21 @@ test('an owner sees their sign-ins and ends another; its browser is led to the w
   await other.context.close()
 })
 
+test('while nobody can say who is signed in, the page says so, asks nobody to sign in, and goes on by itself', async () => {
+  const one = await dashboard.signUp('Fay Patient')
+  const { page } = one
+  const away = { code: 'UNAVAILABLE', message: 'Paylink cannot answer just now. Try again in a moment.' }
+  const session = '**/api/auth/get-session'
+  await page.route(session, (route) => route.fulfill({ status: 503, json: away }))
+  await page.goto(`${dashboard.url}/dashboard/invoices`)
+  await heading(page, 'This page could not be shown')
+  await page.getByText(away.message).waitFor()
+  expect(page.url()).toContain('/dashboard/invoices')
+  await page.unroute(session)
+  await heading(page, 'Invoices')
+  await one.context.close()
+})
+
 test('a page of ours is shown in no frame, and its files are kept for a year under a name that tells their content', async () => {
   const answer = await fetch(`${dashboard.url}/dashboard/invoices`)
   expect(answer.headers.get('content-security-policy')).toMatch(

@@ -1,4 +1,6 @@
-import { Link } from '@tanstack/react-router'
+import { Link, useRouter } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { Problem } from '../api/ask.ts'
 import { ProblemNote } from '../parts/note.tsx'
 
 export function NotFound() {
@@ -13,8 +15,17 @@ export function NotFound() {
   )
 }
 
-/** A page that broke: what is known of it, and the way on. */
+const AGAIN_MS = 3_000
+
+/** A page that broke: what is known of it, and the way on. What passes by itself is tried again by itself. */
 export function PageFault({ error }: { error: unknown }) {
+  const router = useRouter()
+  const passes = error instanceof Problem && (error.status === 0 || error.status === 503)
+  useEffect(() => {
+    if (!passes) return
+    const timer = setInterval(() => void router.invalidate(), AGAIN_MS)
+    return () => clearInterval(timer)
+  }, [passes, router])
   return (
     <main className="door">
       <h1>This page could not be shown</h1>
