@@ -70,3 +70,24 @@ test.each([
   // The best of the later ones: what else the machine does is no matter here, a bad plan is.
   expect(Math.min(...times.slice(-3))).toBeLessThan(ANSWER_MS_MAX)
 })
+
+test('of very many that begin with a text, most of them long ago, the newest come first, page by page in both directions', async () => {
+  const expected: string[] = []
+  for (let at = ROWS; at > 0 && expected.length < 60; at--) {
+    if (String(at).startsWith('1')) expected.push(`order-${at}`)
+  }
+  type Page = { has_more: boolean; data: { id: string; external_reference: string }[] }
+  const read = async (search: string): Promise<Page> =>
+    (await api.call('GET', `/invoices?q=order-1&limit=20${search}`, { key: merchant.testKey })).body
+  const [found, pages]: [string[], Page[]] = [[], []]
+  for (let after = ''; found.length < expected.length; ) {
+    const page = await read(after)
+    pages.push(page)
+    found.push(...page.data.map(({ external_reference }) => external_reference))
+    after = `&starting_after=${page.data.at(-1)?.id}`
+  }
+  expect(found).toEqual(expected)
+  const back = await read(`&ending_before=${pages[2]?.data[0]?.id}`)
+  expect(back.data).toEqual(pages[1]?.data)
+  expect([back.has_more, pages[0]?.has_more]).toEqual([true, true])
+})

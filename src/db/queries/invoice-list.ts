@@ -31,8 +31,10 @@ export type InvoiceSearch = {
 
 /** The greatest code point: whatever begins with a text sorts, byte by byte, below the text followed by it. */
 const LAST_CHARACTER = '\u{10ffff}'
-/** A search that finds more than this is so common that the newest of its finds are near the top of the list. */
+/** More than this are not named one by one. */
 const RARE_MATCHES_MAX = 10_000
+/** So many of a list are looked through for a text that more begin with. */
+const WALKED_MAX = 20_000
 /** Of each kind that waits for a decision, the newest; nobody decides about more in one sitting. */
 const WAITING_MAX = 1_000
 /** Unix milliseconds that a UUIDv7 can hold. */
@@ -64,6 +66,7 @@ export async function listInvoices(
   where((id) => `id >= ${id}`, firstIdAt(filters.createdAfterMs, 1))
   where((id) => `id < ${id}`, firstIdAt(filters.createdBeforeMs, 0))
   const planned = planByIndexes(tx)
+  let common: InvoiceSearch | null = null
   if (filters.isWaiting === true) {
     const [waiting] = await Promise.all([findWaiting(tx, tenant), planned])
     where((ids) => `id = any(${ids})`, waiting)
@@ -71,16 +74,18 @@ export async function listInvoices(
   if (filters.search !== undefined) {
     const [rare] = await Promise.all([findRareMatches(tx, tenant, filters.search), planned])
     if (rare !== null) where((ids) => `id = any(${ids})`, rare)
-    else conditions.push(commonSearchCondition(filters.search, values))
+    else common = filters.search
   }
   const oldestFirst = filters.endingBefore !== null
-  const [, { rows }] = await Promise.all([
+  const list = {
+    conditions,
+    values,
+    direction: oldestFirst ? 'asc' : 'desc',
+    count: filters.limit + 1,
+  } as const
+  const [, rows] = await Promise.all([
     planned,
-    tx.query<InvoiceRow>(
-      `select ${INVOICE_COLUMNS} from invoice where ${conditions.join(' and ')}
-       order by id ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
-      values,
-    ),
+    common === null ? readList(tx, list) : readCommonMatches(tx, list, common),
   ])
   const page = rows.slice(0, filters.limit)
   if (oldestFirst) page.reverse()
@@ -93,6 +98,68 @@ export async function listInvoices(
     invoices: page.map((row) => invoiceFromRow(row, payments.get(row.id) ?? [])),
     hasMore: rows.length > filters.limit,
   }
+}
+
+type ListQuery = {
+  readonly conditions: readonly string[]
+  /** Merchant and mode first. */
+  readonly values: readonly unknown[]
+  readonly direction: 'asc' | 'desc'
+  readonly count: number
+}
+
+/** The first invoices of a list. On the index of whichever condition is the rarest. */
+async function readList(
+  tx: Tx,
+  { conditions, values, direction, count }: ListQuery,
+): Promise<readonly InvoiceRow[]> {
+  const { rows } = await tx.query<InvoiceRow>(
+    `select ${INVOICE_COLUMNS} from invoice where ${conditions.join(' and ')}
+     order by id ${direction} limit ${count}`,
+    [...values],
+  )
+  return rows
+}
+
+/**
+ * The first invoices of a list among the very many that begin with a text: they are looked for along the list, and
+ * where so many of it hold too few, as with the order numbers of long ago, by the text's own index.
+ */
+async function readCommonMatches(
+  tx: Tx,
+  list: ListQuery,
+  { text }: InvoiceSearch,
+): Promise<readonly InvoiceRow[]> {
+  const { direction, count } = list
+  const [first, last] = [`$${list.values.length + 1}`, `$${list.values.length + 2}`]
+  const values = [...list.values, text, `${text}${LAST_CHARACTER}`]
+  const matches = SEARCHED_COLUMNS.map((column) => begins(column, first, last))
+  const { rows: edges } = await tx.query<{ id: string }>(
+    `select id from invoice where ${list.conditions.join(' and ')}
+     order by id ${direction} offset ${WALKED_MAX} limit 1`,
+    [...list.values],
+  )
+  const edge = edges[0]?.id
+  const conditions = [...list.conditions, `(${matches.join(' or ')})`]
+  const window = edge === undefined ? [] : [`id ${direction === 'asc' ? '<=' : '>='} $${values.length + 1}`]
+  const near = await readList(tx, {
+    ...list,
+    conditions: [...conditions, ...window],
+    values: edge === undefined ? values : [...values, edge],
+  })
+  if (edge === undefined || near.length === count) return near
+  const found = matches.map(
+    (match) => `select id from invoice where ${list.conditions.join(' and ')} and ${match}`,
+  )
+  const { rows } = await tx.query<InvoiceRow>(
+    `with found as materialized (${found.join(' union all ')})
+     select ${INVOICE_COLUMNS} from invoice
+     where merchant_id = $1 and livemode = $2
+       and id in (select id from found group by id order by id ${direction} limit ${count})
+     order by id ${direction}`,
+    values,
+  )
+  return rows
 }
 
 /**
@@ -140,7 +207,7 @@ async function findWaiting(tx: Tx, tenant: Tenant): Promise<string[]> {
 }
 
 /**
- * The invoices that a search finds, or null where they are too many to name. Each branch is a range of one index
+ * The invoices that a search finds, or null where they are too many to name (transactions and addresses never are). Each branch is a range of one index
  * and ends at the limit, so that a text which nothing begins with costs no walk through the whole list.
  */
 async function findRareMatches(tx: Tx, tenant: Tenant, search: InvoiceSearch): Promise<string[] | null> {
@@ -168,13 +235,6 @@ async function findRareMatches(tx: Tx, tenant: Tenant, search: InvoiceSearch): P
     ],
   )
   return rows.length > RARE_MATCHES_MAX ? null : rows.map((row) => row.id)
-}
-
-/** For a text that very many begin with; transactions and addresses are never that common. */
-function commonSearchCondition(search: InvoiceSearch, values: unknown[]): string {
-  values.push(search.text, `${search.text}${LAST_CHARACTER}`)
-  const [text, end] = [`$${values.length - 1}`, `$${values.length}`]
-  return `(${SEARCHED_COLUMNS.map((column) => begins(column, text, end)).join(' or ')})`
 }
 
 const SEARCHED_COLUMNS = ['id', 'external_reference', 'order_reference', 'customer_email'] as const
