@@ -2,7 +2,7 @@ import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { ProgramSet } from '../chain/program-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import { type ChainNode, isUtxoNode } from '../chain-nodes.ts'
+import { type ChainNode, isEvmNode, isUtxoNode } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import {
@@ -10,8 +10,10 @@ import {
   type BookedCoin,
   type Finding,
   firstDepositAt,
+  type HeldDeposits,
   listBlocksWithTransfers,
   listBookedCoins,
+  listHeldDeposits,
   listSpentCoins,
   listTransfersInBlocks,
   type SpentCoin,
@@ -35,6 +37,7 @@ export type ChainRecord = {
   readonly transfers: readonly TransferOnChain[]
   readonly coins: readonly BookedCoin[]
   readonly spent: readonly SpentCoin[]
+  readonly held: readonly HeldDeposits[]
   /** When the first address was given out: nothing of ours is on chain before. */
   readonly since: Date | null
 }
@@ -60,6 +63,7 @@ export async function readChainRecord(
       : [],
     coins: isUtxo ? await listBookedCoins(tx, network) : [],
     spent: isUtxo ? await listSpentCoins(tx, network) : [],
+    held: isEvmNode(node) ? await listHeldDeposits(tx, network) : [],
     since: await firstDepositAt(tx, keyspace),
   }
 }

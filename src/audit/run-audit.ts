@@ -1,8 +1,15 @@
-import { type ChainNode, isUtxoNode } from '../chain-nodes.ts'
+import { type ChainNode, isEvmNode, isUtxoNode } from '../chain-nodes.ts'
 import type { Pool } from '../db/pool.ts'
-import { type Finding, findDisagreements, listBookedCoins, readOneMoment } from '../db/queries/audit.ts'
+import {
+  type Finding,
+  findDisagreements,
+  listBookedCoins,
+  listHeldDeposits,
+  readOneMoment,
+} from '../db/queries/audit.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
+import { auditBalances } from './audit-balances.ts'
 import { auditChain, type ChainAudit, type ChainRecord, readChainRecord } from './audit-chain.ts'
 import { auditCoins } from './audit-coins.ts'
 import { auditInvoices } from './audit-invoices.ts'
@@ -63,6 +70,11 @@ export async function runAudit(
         await auditChain(node, record),
       ),
     )
+    if (isEvmNode(node)) {
+      const rule = `every deposit address on ${node.network} holds what the books say it has`
+      const held = await auditBalances(node, record.held, () => listHeldDeposits(pool, node.network))
+      results.push(chainResult(`balances_${node.network}`, rule, held))
+    }
     if (!isUtxoNode(node)) continue
     const rule = `every coin of a balance is unspent on the chain of ${node.network}, and none that a confirmed payout spent`
     const audit = await auditCoins(node, record, () => listBookedCoins(pool, node.network))

@@ -57,6 +57,44 @@ test('USDC is fetched from deposit addresses that hold no ether, and paid out wh
   expect(await base.holds('USDC_BASE', base.hot)).toBe(0n)
 })
 
+test('the auditor asks the chain what deposit addresses hold, and notices one that holds less than the books say', async () => {
+  const tenant = await base.openShop('USDC_BASE', [7n * USDC])
+  await base.deposit(tenant, 'ETH_BASE', ETHER / 8n)
+  const node = {
+    network: base.network,
+    chain: base.chain,
+    livemode: false,
+    rpcUrl: base.anvil.url,
+    furtherUrls: [],
+    rpcSetting: 'TEST_BASE_RPC_URL',
+    zmqUrl: null,
+    usdcContract: base.token,
+    sandbox: null,
+  }
+  const { owner } = base.database
+  const found = async () => {
+    const results = await runAudit(owner, [node])
+    const balances = results.find(({ name }) => name === 'balances_base-test')
+    expect(balances?.notChecked).toBeNull()
+    return balances?.findings.map(({ detail }) => detail)
+  }
+  expect(await found()).toEqual([])
+  for (const [asset, units] of [
+    ['USDC_BASE', 7n * USDC],
+    ['ETH_BASE', ETHER / 8n],
+  ] as const) {
+    const change = (by: string) =>
+      owner.query(`update transfer set amount = amount ${by} where merchant_id = $1 and asset = $2`, [
+        tenant.merchantId,
+        asset,
+      ])
+    await change('+ 1')
+    expect(await found()).toEqual([`holds ${units} and ${units + 1n} of its deposits stand in the books`])
+    await change('- 1')
+  }
+  expect(await found()).toEqual([])
+})
+
 const ours = new Set([...PAYOUT_CHECKS, ...SWEEP_CHECKS].map(({ name }) => name))
 async function broken(): Promise<string[]> {
   const results = await runAudit(base.database.owner, [])

@@ -1,4 +1,4 @@
-import type { Network } from '../../core/assets.ts'
+import { keyspaceOfNetwork, type Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tx } from '../transaction.ts'
 import { INVOICE_COLUMNS, type InvoiceRow } from './invoices.ts'
@@ -190,6 +190,36 @@ export async function listSpentCoins(db: Queryable, network: Network): Promise<S
      where p.network = $1 and p.status = 'confirmed'
      order by p.confirmed_at desc, i.txid, i.output_index limit ${COINS_MAX}`,
     [network],
+  )
+  return rows
+}
+
+/** What final deposits at one address are worth that nobody has swept. */
+export type HeldDeposits = {
+  readonly merchantId: string
+  readonly asset: 'ETH' | 'ETH_BASE' | 'USDC_BASE'
+  /** 20 bytes. */
+  readonly program: Buffer
+  readonly amount: bigint
+}
+
+/** Addresses looked up on a chain in one audit, those that hold the most. */
+const ADDRESSES_MAX = 500
+
+/** What stands in balances and still lies at deposit addresses of a network of accounts; not where a sweep is on its way. */
+export async function listHeldDeposits(db: Queryable, network: Network): Promise<HeldDeposits[]> {
+  const { rows } = await db.query<HeldDeposits>(
+    `select t.merchant_id as "merchantId", t.asset, d.program, sum(t.amount) as amount
+     from transfer t join deposit_address d
+       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
+     where t.network = $1 and t.asset in ('ETH', 'ETH_BASE', 'USDC_BASE') and t.status = 'confirmed'
+       and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
+       and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id)
+       and not exists (select from sweep s where s.merchant_id = t.merchant_id and s.network = $1
+         and s.address = d.program and s.status = 'planned')
+     group by t.merchant_id, t.asset, d.program
+     order by amount desc, d.program limit ${ADDRESSES_MAX}`,
+    [network, keyspaceOfNetwork(network)],
   )
   return rows
 }
