@@ -49,6 +49,7 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['PRICE_KRAKEN_URL', 'x'],
   ['PRICE_BITSTAMP_URL', 'tcp://1.2.3.4'],
   ['WEBHOOK_ALLOW_PRIVATE', 'yes'],
+  ['X402', 'yes'],
   ['COINBASE_ONRAMP_KEY_ID', 'organizations/1/apiKeys/2'],
   ['COINBASE_ONRAMP_KEY_SECRET', 'short', { COINBASE_ONRAMP_KEY_ID: 'key' }],
   ['COINBASE_ONRAMP_KEY_SECRET', randomBytes(32).toString('base64'), { COINBASE_ONRAMP_KEY_ID: 'key' }],

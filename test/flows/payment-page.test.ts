@@ -391,6 +391,25 @@ test('the buyer switches at the price of the moment within the same window, and 
   expect(rows).toHaveLength(2)
 })
 
+test('no coin is switched while a payment that a program signed is on its way', async () => {
+  const link = await makeLink()
+  const { id: invoiceId } = await continued({ slug: link.slug, asset: 'LTC' })
+  const bytes = (count: number) => Buffer.alloc(count, 1)
+  await api.database.owner.query(
+    `insert into x402_authorization (merchant_id, id, livemode, invoice_id, network, payer, recipient, key_index, value,
+       valid_after, valid_before, nonce, signature, status, created_at)
+     values ($1, $2, false, $3, 'base-test', $4, $4, 0, 1, 0, 1, $5, $6, 'waiting', now())`,
+    [tenant.merchantId, newId('x402Authorization', api.time.now), invoiceId, bytes(20), bytes(32), bytes(65)],
+  )
+  const switched = () => switchAsset(deps, { tenant, invoiceId, asset: 'BTC' })
+  expect(await switched()).toEqual({ kind: 'paid_already' })
+  await api.database.owner.query(
+    `update x402_authorization set status = 'refused', reason = 'insufficient_funds' where invoice_id = $1`,
+    [invoiceId],
+  )
+  expect(await switched()).toEqual({ kind: 'switched' })
+})
+
 test('no coin is switched after a payment, after the deadline, or where the buyer may not choose', async () => {
   const link = await makeLink()
   const made = () => continued({ slug: link.slug, asset: 'LTC' })

@@ -27,6 +27,7 @@ import {
 
 const AMOUNT = 25_000_000n
 const HOUR_MS = 3_600_000
+const MINUTE_MS = 60_000
 const TURNS_MAX = 40
 const ANSWER_MS_MAX = 30_000
 
@@ -319,10 +320,17 @@ test('who does not have the money is refused before any gas is spent, and the in
 test('an invoice for which twenty payments have failed takes no more of them', async () => {
   const opened = await open()
   const asked = await requirementsOf(opened.url)
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const { header } = await signPayment(newPayer(), asked)
-    expect((await answered(send(opened.url, header))).status).toBe(402)
-  }
+  const first = await signPayment(newPayer(), asked)
+  expect((await answered(send(opened.url, first.header))).status).toBe(402)
+  // As many more as it takes, each under a nonce of its own.
+  await world.database.owner.query(
+    `insert into x402_authorization (merchant_id, id, livemode, invoice_id, network, payer, recipient, key_index, value,
+       valid_after, valid_before, nonce, signature, status, reason, created_at, done_at)
+     select merchant_id, id || n, livemode, invoice_id, network, payer, recipient, key_index, value, valid_after,
+       valid_before, sha256(nonce || int4send(n)), signature, status, reason, created_at, done_at
+     from x402_authorization, generate_series(2, $2) n where invoice_id = $1`,
+    [opened.invoice.id, ATTEMPTS_MAX],
+  )
   const { header } = await signPayment(newPayer(), asked)
   const response = await send(opened.url, header)
   expect([response.status, await response.json()]).toEqual([409, { error: 'too_many_attempts' }])
@@ -376,6 +384,82 @@ test('where another is faster between signature and block, the client is told, a
   const next = await open()
   const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(next.url))
   expect((await answered(send(next.url, header))).status).toBe(200)
+})
+
+test('a payment whose block leaves the chain is carried there again, by the same bytes', async () => {
+  const opened = await open()
+  const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(opened.url))
+  const told = await (await answered(send(opened.url, header))).json()
+  const tip = await world.anvil.height()
+  const { blockNumber } = await world.anvil.rpc<{ blockNumber: string }>('eth_getTransactionReceipt', [
+    told.transaction,
+  ])
+  await world.anvil.reorganise(tip - Number(blockNumber) + 1, (txid) => txid === told.transaction)
+  expect(await received(opened)).toBe(0n)
+  for (let count = 0; count < 3; count++) await turn()
+  expect(await received(opened)).toBe(AMOUNT)
+  expect(await stored(opened)).toEqual([{ status: 'settled', reason: null, transactions: 1 }])
+  const replay = await (await send(opened.url, header)).json()
+  expect(replay).toEqual(told)
+})
+
+test('a transaction that waits too long is replaced for a higher fee, and only one of the two happens', async () => {
+  const opened = await open()
+  const { header } = await signPayment(await payerWith(AMOUNT * 3n), await requirementsOf(opened.url))
+  const response = send(opened.url, header)
+  while ((await stored(opened)).length === 0) await pause(20)
+  const sign = async (laterMs: number): Promise<void> => {
+    world.now = new Date(Date.now() + laterMs)
+    await world.courier().pass()
+    await signX402(await world.signer())
+  }
+  await sign(0)
+  expect(await stored(opened)).toMatchObject([{ transactions: 1 }])
+  await sign(2 * MINUTE_MS)
+  expect(await stored(opened)).toMatchObject([{ transactions: 1 }])
+  await sign(4 * MINUTE_MS)
+  expect(await stored(opened)).toMatchObject([{ transactions: 2 }])
+  expect((await answered(response)).status).toBe(200)
+  for (let count = 0; count < 3; count++) await turn()
+  expect(await received(opened)).toBe(AMOUNT)
+  const { rows } = await world.database.owner.query<{ nonces: number; txids: number }>(
+    `select count(distinct n.nonce)::int as nonces, count(distinct t.txid)::int as txids
+     from x402_transaction t join x402_authorization a on a.id = t.authorization_id
+     join account_nonce n on n.intent_id = a.id where a.invoice_id = $1`,
+    [opened.invoice.id],
+  )
+  expect(rows).toEqual([{ nonces: 1, txids: 2 }])
+})
+
+test('payouts, their sweeps and payments of programs share the hot wallet, and each happens once', async () => {
+  const shop = await world.openShop('USDC_BASE', [AMOUNT, AMOUNT])
+  const payout = await world.payout(shop, 'USDC_BASE', '40')
+  const opened = [await open(), await open(), await open()]
+  const headers: string[] = []
+  for (const { url } of opened)
+    headers.push((await signPayment(await payerWith(AMOUNT), await requirementsOf(url))).header)
+  const responses = Promise.all(opened.map(({ url }, index) => send(url, headers[index] ?? '')))
+  const ends: Promise<unknown> = responses.catch(() => {})
+  let isAnswered = false
+  ends.then(() => {
+    isAnswered = true
+  })
+  for (let count = 0; count < TURNS_MAX; count++) {
+    await turn()
+    await world.sign()
+    await pause(20)
+    if (isAnswered && (await world.load(shop, payout.id)).status === 'confirmed') break
+  }
+  expect((await responses).map(({ status }) => status)).toEqual([200, 200, 200])
+  expect((await world.load(shop, payout.id)).status).toBe('confirmed')
+  expect(await world.holds('USDC_BASE', payout.destination)).toBe(40_000_000n)
+  for (const each of opened) expect(await received(each)).toBe(AMOUNT)
+  const { rows } = await world.database.owner.query<{ nonce: number }>(
+    'select nonce from account_nonce where sender = $1 order by nonce',
+    [Buffer.from(world.hot)],
+  )
+  // Without a gap, so that none waits for ever.
+  expect(rows.map(({ nonce }) => nonce)).toEqual(rows.map((_, index) => index))
 })
 
 test.each<SigningPoint>(['before_journal', 'after_journal', 'after_commit'])(
