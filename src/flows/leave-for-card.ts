@@ -1,14 +1,16 @@
 import type { Clock } from '../clock.ts'
 import type { CardProviderId } from '../core/card/onramp-provider.ts'
+import { amountsOf } from '../core/invoice/status.ts'
 import type { Pool } from '../db/pool.ts'
 import { leaveForCard } from '../db/queries/card-purchases.ts'
+import { loadInvoice } from '../db/queries/invoices.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { cardUrlContext } from '../secrets/card-url.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
 export type LeftForCard =
   | { readonly kind: 'left'; readonly provider: CardProviderId; readonly url: string }
-  /** The offer is over, or was never this invoice's. */
+  /** The offer is over, was never this invoice's, or is not what is to pay any more. */
   | { readonly kind: 'over' }
 
 /** The buyer leaves for a provider: written down, so that the page speaks of it, and told where to go. */
@@ -22,9 +24,14 @@ export async function leaveForCardProvider(
   input: { readonly tenant: Tenant; readonly invoiceId: string; readonly purchaseId: string },
 ): Promise<LeftForCard> {
   const { tenant, invoiceId, purchaseId: id } = input
-  const left = await withTransaction(deps.pool, tenant, (tx) =>
-    leaveForCard(tx, tenant, { id, invoiceId, now: deps.clock() }),
-  )
+  const left = await withTransaction(deps.pool, tenant, async (tx) => {
+    // The buyer may have switched coins or paid a part in another window since they asked.
+    const stored = await loadInvoice(tx, tenant, invoiceId)
+    if (stored === null) return null
+    const { asset, address } = stored.invoice
+    const amount = amountsOf(stored.invoice).remaining
+    return leaveForCard(tx, tenant, { id, invoiceId, asset, amount, address, now: deps.clock() })
+  })
   if (left === null) return { kind: 'over' }
   deps.notifier.invoiceChanged(invoiceId)
   const url = deps.keyring.open(left.sealedUrl, cardUrlContext(tenant.merchantId, id)).toString()

@@ -1,31 +1,38 @@
 import type { Clock } from '../clock.ts'
 import { type CardPurchase, isOpenOffer } from '../core/card/card-purchase.ts'
+import { amountsOf } from '../core/invoice/status.ts'
 import type { Pool } from '../db/pool.ts'
 import { listCardPurchases } from '../db/queries/card-purchases.ts'
+import { loadInvoice } from '../db/queries/invoices.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 
 const RECENT_PURCHASES = 12
 
 /**
- * The offers of an invoice that stand now: each provider's last one, for the coin and the place that were asked for
- * last. Reads only.
+ * The offers of an invoice that stand now: each provider's last one over the coin and the amount that are to pay
+ * now, for the place that was asked for last. Reads only.
  */
 export async function readCardOffers(
   deps: { readonly pool: Pool; readonly clock: Clock },
   input: { readonly tenant: Tenant; readonly invoiceId: string },
 ): Promise<readonly CardPurchase[]> {
   const { tenant, invoiceId } = input
-  const recent = await withTransaction(deps.pool, tenant, (tx) =>
-    listCardPurchases(tx, tenant, invoiceId, RECENT_PURCHASES),
+  const { stored, recent } = await withTransaction(deps.pool, tenant, async (tx) => ({
+    stored: await loadInvoice(tx, tenant, invoiceId),
+    recent: await listCardPurchases(tx, tenant, invoiceId, RECENT_PURCHASES),
+  }))
+  if (stored === null) return []
+  const { asset, address } = stored.invoice
+  const amount = amountsOf(stored.invoice).remaining
+  // What was asked for before the coin was switched, or a part was paid, is no offer any more.
+  const fitting = recent.filter(
+    (one) => one.asset === asset && one.address === address && one.amount === amount,
   )
   const nowMs = deps.clock().getTime()
-  const [last] = recent
-  return recent.filter(
+  return fitting.filter(
     (purchase, index) =>
       isOpenOffer(purchase, nowMs) &&
-      purchase.place === last?.place &&
-      purchase.asset === last.asset &&
-      purchase.amount === last.amount &&
-      recent.findIndex(({ provider }) => provider === purchase.provider) === index,
+      purchase.place === fitting[0]?.place &&
+      fitting.findIndex(({ provider }) => provider === purchase.provider) === index,
   )
 }

@@ -173,6 +173,24 @@ test('an offer that is over is not left for, and neither is another invoice’s'
   expect(await get(made.path)).not.toContain('Waiting for')
 })
 
+test('an offer over another coin or amount than is to pay now is neither shown nor left for', async () => {
+  const made = await makeInvoice({ allow_asset_selection: true })
+  await post(`${made.path}/card`, { place: 'DE' })
+  const html = await get(`${made.path}/card`)
+  const [purchase, other] = [purchaseIn(html, 'coinbase'), purchaseIn(html, 'moonpay')]
+  expect((await post(`${made.path}/switch`, { asset: 'LTC' })).status).toBe(303)
+  expect((await post(`${made.path}/card/leave`, { purchase })).status).toBe(303)
+  expect((await post(`${made.path}/card/leave`, { purchase: other })).status).toBe(303)
+  expect(await get(`${made.path}/card`)).not.toContain('id="offer-coinbase"')
+  expect(await get(made.path)).not.toContain('Waiting for')
+  // The buyer picked it: a card buys that one now.
+  await leaveFor(made, 'coinbase', 'DE')
+  expect(JSON.parse(coinbase.requests.at(-1)?.body ?? '')).toMatchObject({
+    purchaseCurrency: 'LTC',
+    destinationNetwork: 'litecoin',
+  })
+})
+
 test('no transaction is open while a provider is asked, and a process that dies meanwhile loses only the question', async () => {
   const made = await makeInvoice()
   coinbase.trouble.set('/platform/v2/onramp/sessions', 'hang')

@@ -154,20 +154,30 @@ export async function answerCardPurchase(
 }
 
 /**
- * Writes that the buyer leaves for the provider, and gives the sealed URL; null where the offer is over, or no
- * offer of this invoice. A press again within the offer's time gives the same one. By primary key.
+ * Writes that the buyer leaves for the provider, and gives the sealed URL; null where the offer is over, is none of
+ * this invoice's, or over another coin or amount than is to pay now. A press again within the offer's time gives the
+ * same one. By primary key.
  */
 export async function leaveForCard(
   tx: Tx,
   tenant: Tenant,
-  leaving: { readonly id: string; readonly invoiceId: string; readonly now: Date },
+  leaving: Pick<CardPurchase, 'id' | 'invoiceId' | 'asset' | 'amount' | 'address'> & { readonly now: Date },
 ): Promise<{ readonly provider: CardProviderId; readonly sealedUrl: Buffer } | null> {
   const { rows } = await tx.query<{ provider: CardProviderId; url: Buffer }>(
     `update card_purchase set left_at = coalesce(left_at, $5)
      where merchant_id = $1 and id = $2 and livemode = $3 and invoice_id = $4 and status = 'offered'
-       and fresh_until > $5 and url is not null
+       and fresh_until > $5 and url is not null and asset = $6 and amount = $7 and address = $8
      returning provider, url`,
-    [tenant.merchantId, leaving.id, tenant.livemode, leaving.invoiceId, leaving.now],
+    [
+      tenant.merchantId,
+      leaving.id,
+      tenant.livemode,
+      leaving.invoiceId,
+      leaving.now,
+      leaving.asset,
+      leaving.amount,
+      leaving.address,
+    ],
   )
   return rows[0] === undefined ? null : { provider: rows[0].provider, sealedUrl: rows[0].url }
 }

@@ -29,6 +29,7 @@ export function renderLeaveDocument(page: CheckoutPage, provider: CardProviderId
     state: fill(page.language.messages.card_leaving, { provider: name }),
     main: <LeaveMain page={page} provider={provider} url={url} />,
     refresh: `0;url=${url}`,
+    isPassing: true,
   })
 }
 
@@ -38,16 +39,21 @@ export function renderTestCardDocument(page: TestCardPage): string {
   return shopDocument(page, { state: messages.sandbox_card_heading, main: <TestCardMain page={page} /> })
 }
 
-function shopDocument(page: CheckoutPage, parts: { state: string; main: unknown; refresh?: string }): string {
+function shopDocument(
+  page: CheckoutPage,
+  parts: { state: string; main: unknown; refresh?: string; isPassing?: boolean },
+): string {
   const { language, branding, merchantName } = page
   const { messages } = language
   const body = (
     <body data-locale={language.locale}>
       {!page.view.livemode && <p class="banner">{messages.test_banner}</p>}
       {parts.main}
-      <footer>
-        <Languages page={page} query={purchaseQuery(page)} />
-      </footer>
+      {parts.isPassing !== true && (
+        <footer>
+          <Languages page={page} query={purchaseQuery(page)} />
+        </footer>
+      )}
       <script>{raw(SCRIPT)}</script>
     </body>
   )

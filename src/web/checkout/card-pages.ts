@@ -50,9 +50,9 @@ async function showOffers(
 ): Promise<Response> {
   if (!isOpen(deps, found, c)) return toInvoice(c, found, '../')
   const offers = await desk.offers(ownOf(found))
-  const asked = { offers, place: offers[0]?.place ?? '' }
   const notice = again?.notice ?? (c.req.query('over') === '1' ? 'card_lapsed' : null)
-  const page = { ...pageOf(deps, found, languageOf(c)), ...asked, notice }
+  const place = offers[0]?.place ?? ''
+  const page = { ...pageOf(deps, found, languageOf(c)), offers, place, notice }
   const isAsking = offers.some(({ answer }) => answer === null)
   const html = renderCardDocument(page, isAsking)
   return c.html(html, again?.status ?? 200, policyOf(found))
