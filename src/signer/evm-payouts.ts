@@ -69,7 +69,9 @@ async function readContent(
   terms: EvmTerms,
 ): Promise<Content | Unsigned> {
   const to = parseEvmAddress(payout.destination)
-  if (to === null) return { kind: 'refused', code: 'destination_invalid' }
+  // What goes to the hot wallet itself would be booked as paid and stay.
+  if (to === null || Buffer.from(to).equals(terms.hot))
+    return { kind: 'refused', code: 'destination_invalid' }
   const tenant = tenantOf(payout)
   const sweeps = await listSweepsOf(signer.pool, tenant, payout.id)
   const swept = sweeps.reduce((sum, { cost }) => sum + (cost ?? 0n), 0n)

@@ -251,11 +251,26 @@ test('no process but the signer’s can write what is signed, and none can chang
   const refused = (role: 'api' | 'watcher' | 'delivery' | 'signer', statement: string) =>
     expect(pools[role].query(statement), `${role}: ${statement}`).rejects.toThrow(/permission denied/)
   for (const role of ['api', 'watcher', 'delivery'] as const) {
-    for (const table of ['payout_transaction', 'payout_input', 'payout_change', 'payout_refusal']) {
+    for (const table of [
+      'payout_transaction',
+      'payout_input',
+      'payout_change',
+      'payout_refusal',
+      'sweep_transaction',
+      'account_nonce',
+    ]) {
       await refused(role, `insert into ${table} default values`)
       await refused(role, `update ${table} set livemode = true`)
     }
   }
+  for (const role of ['api', 'watcher', 'delivery', 'signer'] as const) {
+    await refused(role, 'update sweep set amount = 1')
+    await refused(role, `update sweep set address = ''`)
+    await refused(role, 'delete from sweep_transfer')
+    await refused(role, 'delete from account_nonce')
+  }
+  await refused('api', 'update hot_wallet set nonce = 0')
+  await refused('signer', 'update hot_wallet set nonce = 0')
   for (const role of ['api', 'watcher', 'delivery', 'signer'] as const) {
     await refused(role, 'update payout_approval set livemode = true')
     await refused(role, 'delete from payout_approval')

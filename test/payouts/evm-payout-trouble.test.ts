@@ -3,7 +3,7 @@ import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { inspectHotWallets } from '../../src/doctor/inspect-hot-wallets.ts'
 import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
-import { hex } from '../support/anvil.ts'
+import { hex, newEvmAddress } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 
 const ETHER = 10n ** 18n
@@ -302,4 +302,65 @@ test('a contract that takes no ether is no destination: the payout fails and its
   await world.until(tenant, payout.id, 'failed')
   expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'destination_refuses' })
   expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+})
+
+test('the hot wallet itself is no destination', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1', encodeEvmAddress(world.hot))
+  await world.until(tenant, payout.id, 'failed')
+  expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'destination_invalid' })
+})
+
+test('a contract wallet that needs more gas than an address without code is paid all the same', async () => {
+  const { address, program } = newEvmAddress()
+  // Writes down what it was paid: CALLVALUE, PUSH0, SSTORE.
+  await world.anvil.rpc('anvil_setCode', [address, '0x345f55'])
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1', encodeEvmAddress(program))
+  const done = await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', address)).toBe(payout.amount - done.networkFee)
+  expect(done.networkFee).toBeGreaterThan(payout.networkFee)
+})
+
+test('an address that is paid again after it was swept is swept again', async () => {
+  const tenant = await world.openShop('ETH_BASE', [])
+  const invoice = await world.deposit(tenant, 'ETH_BASE', ETHER)
+  const first = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, first.id, 'confirmed')
+  await world.payInvoice(tenant, { ...invoice, asset: 'ETH_BASE', amount: ETHER })
+  const second = await world.payout(tenant, 'ETH_BASE', '1')
+  const done = await world.until(tenant, second.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', second.destination)).toBe(second.amount - done.networkFee)
+})
+
+test('what a place on Ethereum costs at most is part of the fee on Base, of the payout and of each sweep', async () => {
+  const l1Fee = 10n ** 13n
+  // PUSH32 fee, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN: the same answer to every question.
+  const code = `0x7f${l1Fee.toString(16).padStart(64, '0')}5f5260205ff3`
+  const oracle = '0x420000000000000000000000000000000000000F'
+  await world.anvil.rpc('anvil_setCode', [oracle, code])
+  await world.courier().pass()
+  const shop = await world.openShop('ETH_BASE', [ETHER, ETHER])
+  const payout = await world.payout(shop, 'ETH_BASE', '2')
+  await world.until(shop, payout.id, 'confirmed')
+  const { rows } = await world.database.owner.query<{ cost: bigint }>(
+    'select cost from sweep where payout_id = $1',
+    [payout.id],
+  )
+  expect(rows).toHaveLength(2)
+  for (const { cost } of rows) expect(cost).toBeGreaterThan(l1Fee)
+  expect(payout.networkFee).toBeGreaterThan(3n * l1Fee)
+  await world.anvil.rpc('anvil_setCode', [oracle, '0x'])
+})
+
+test('a chain that is not the mode’s own is signed for by nobody, whatever the database says of it', async () => {
+  const { payout } = await sweptPayout()
+  const { owner } = world.database
+  const { rows } = await owner.query<{ chain_id: number }>('select chain_id from hot_wallet')
+  await owner.query('update hot_wallet set chain_id = 8453')
+  await world.sign()
+  expect((await world.signedFor(payout.id)).payout).toEqual([])
+  await owner.query('update hot_wallet set chain_id = $1', [rows[0]?.chain_id])
+  await world.sign()
+  expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
 })

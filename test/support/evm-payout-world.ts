@@ -78,14 +78,32 @@ export class EvmPayoutWorld extends PayoutSteps {
     return tenant
   }
 
-  /** The deposit address that was paid, 20 bytes. */
-  async deposit(tenant: Tenant, asset: EvmAsset, amount: bigint): Promise<Uint8Array> {
-    const { program, address, id: invoiceId } = await this.openInvoice(tenant, { asset, amount })
+  /** A new invoice with its deposit address, paid once. */
+  async deposit(
+    tenant: Tenant,
+    asset: EvmAsset,
+    amount: bigint,
+  ): Promise<{ readonly invoiceId: string; readonly address: string }> {
+    const { address, id: invoiceId } = await this.openInvoice(tenant, { asset, amount })
+    await this.payInvoice(tenant, { invoiceId, address, asset, amount })
+    return { invoiceId, address }
+  }
+
+  /** A final deposit at the address of an invoice. */
+  async payInvoice(
+    tenant: Tenant,
+    of: {
+      readonly invoiceId: string
+      readonly address: string
+      readonly asset: EvmAsset
+      readonly amount: bigint
+    },
+  ): Promise<void> {
+    const { invoiceId, address, asset, amount } = of
     const txid = await this.pay(asset, address, amount)
     await this.anvil.mine(1)
     const place = { network: this.network, asset, txid, output: asset === 'USDC_BASE' ? 1 : 0 }
     await this.record(tenant, { ...place, invoiceId, amount })
-    return program
   }
 
   /** An invoice that nobody has paid, at the next address of the account. */
