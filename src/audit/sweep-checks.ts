@@ -46,6 +46,8 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
           select from payout_transaction t where t.merchant_id = n.merchant_id and t.payout_id = n.intent_id and t.network = n.network)
         and not exists (
           select from sweep_transaction t where t.merchant_id = n.merchant_id and t.sweep_id = n.intent_id and t.network = n.network)
+        and not exists (
+          select from x402_transaction t where t.merchant_id = n.merchant_id and t.authorization_id = n.intent_id and t.network = n.network)
       union all
       select t.merchant_id, t.sweep_id, 'is signed and has no nonce' from sweep_transaction t where not exists (
         select from account_nonce n where n.merchant_id = t.merchant_id and n.intent_id = t.sweep_id and n.network = t.network)`,

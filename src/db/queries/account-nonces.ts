@@ -46,11 +46,15 @@ export async function loadIntentNonce(
   return rows[0] ?? null
 }
 
-/** Which of these payouts, sweeps and x402 authorizations the database knows, and not as failed. By primary keys. */
+/**
+ * Which of these payouts, sweeps and x402 authorizations the database knows, and neither they nor the payout that a sweep
+ * is for failed. By primary keys.
+ */
 export async function listLiveIntents(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ id: string }>(
     `select id from payout where id = any($1) and status <> 'failed'
-     union all select id from sweep where id = any($1) and status <> 'failed'
+     union all select s.id from sweep s join payout p on p.merchant_id = s.merchant_id and p.id = s.payout_id
+       where s.id = any($1) and s.status <> 'failed' and p.status <> 'failed'
      union all select id from x402_authorization where id = any($1) and status <> 'refused'`,
     [ids],
   )
