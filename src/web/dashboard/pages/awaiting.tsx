@@ -25,7 +25,8 @@ export function AwaitingPage() {
   const events = useQuery(eventsOf(mode, { delivery: 'awaiting', ...pageQuery(position) }))
   const [sending, setSending] = useState<PaylinkEvent | null>(null)
   const columns: readonly Column<PaylinkEvent>[] = [
-    ...EVENT_COLUMNS,
+    // On a phone the button comes before the time.
+    ...EVENT_COLUMNS.map((column) => ({ ...column, wide: column.title !== 'Event' })),
     {
       title: 'Send',
       align: 'end',
