@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { address } from '@solana/kit'
 import { expect, test } from 'vitest'
+import { until } from '../test/support/litecoind.ts'
 import { freePort } from '../test/support/postgres-server.ts'
 import { SolanaPayer } from '../test/support/solana-payer.ts'
 import { EventReceiver } from './support/event-receiver.ts'
@@ -11,6 +12,7 @@ import { startPaylink } from './support/paylink.ts'
 
 const PAYMENTS = 30
 const LAMPORTS_PER_SOL = 9
+const ADDRESSES_MS_MAX = 30_000
 
 test('a payment in SOL is told soon after its signed transaction was sent', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'paylink-latency-'))
@@ -25,10 +27,18 @@ test('a payment in SOL is told soon after its signed transaction was sent', asyn
     const call = await receiver.subscribe(paylink)
     const rpc = JSON.parse(await readFile(join(folder, 'sandbox', 'solana', 'rpc.json'), 'utf8'))
     const payer = await SolanaPayer.fund(`http://sandbox:${rpc.password}@127.0.0.1:${rpc.port}`)
+    const order = { usd_amount: '10.00', asset: 'SOL' }
+    // The signer issues its addresses a moment after the start.
+    const canSell = () =>
+      call('/invoices', order).then(
+        () => true,
+        () => false,
+      )
+    await until(canSell, { what: 'SOL can be sold', timeoutMs: ADDRESSES_MS_MAX })
     const detectedMs: number[] = []
     const paidMs: number[] = []
     for (let round = 0; round < PAYMENTS; round++) {
-      const invoice = await call('/invoices', { usd_amount: '10.00', asset: 'SOL' })
+      const invoice = await call('/invoices', order)
       const id = String(invoice.id)
       await receiver.arrival('invoice.created', id)
       await payer.pay(address(String(invoice.address)), lamportsOf(String(invoice.amount)))

@@ -22,6 +22,7 @@ export const ID_PREFIXES = {
   payment: 'pay',
   balanceEntry: 'ent',
   cardPurchase: 'card',
+  chore: 'cho',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

@@ -2,8 +2,10 @@ import { ASSETS, type AssetId, networkOf } from '../core/assets.ts'
 import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../core/payout/gas.ts'
 import { PAYOUT_OUTPUT_MIN } from '../core/payout/payout-limits.ts'
 import { feeFor, INPUTS_MAX, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
+import { solanaFee } from '../core/payout/solana-fee.ts'
 import { loadHotWallet } from './queries/hot-wallets.ts'
 import { listSpendableCoins, loadNetworkFee } from './queries/payout-coins.ts'
+import { loadSolanaHouse } from './queries/solana-house.ts'
 import { listSweepable, loadSweptCredit, sumUnsignedPayouts } from './queries/sweeps.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
@@ -22,8 +24,31 @@ export function estimatePayoutFee(tx: Tx, tenant: Tenant, wanted: Wanted): Promi
     case 'evm':
       return estimateFromHotWallet(tx, tenant, wanted)
     case 'solana':
-      return Promise.resolve(null)
+      return estimateOnSolana(tx, tenant, wanted)
   }
+}
+
+/** The least that may arrive of a payout, in units of its asset; null where nobody knows. */
+export async function payoutOutputMin(
+  tx: Tx,
+  tenant: Tenant,
+  { asset, now }: Pick<Wanted, 'asset' | 'now'>,
+): Promise<bigint | null> {
+  const fixed = PAYOUT_OUTPUT_MIN[asset]
+  if (fixed !== undefined || ASSETS[asset].keyFamily !== 'solana') return fixed ?? null
+  // Less than this, the chain does not let a new account hold.
+  return (await freshReading(tx, tenant, { asset, now }))?.rentExempt ?? null
+}
+
+async function estimateOnSolana(tx: Tx, tenant: Tenant, wanted: Wanted): Promise<bigint | null> {
+  const reading = await freshReading(tx, tenant, wanted)
+  return reading === null ? null : solanaFee(reading.unitPrice)
+}
+
+async function freshReading(tx: Tx, tenant: Tenant, { asset, now }: Pick<Wanted, 'asset' | 'now'>) {
+  const house = await loadSolanaHouse(tx, networkOf(asset, tenant.livemode))
+  const reading = house?.reading ?? null
+  return reading === null || now.getTime() - reading.readAt.getTime() > FEE_KNOWN_MS ? null : reading
 }
 
 async function estimateOverCoins(

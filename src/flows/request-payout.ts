@@ -2,9 +2,9 @@ import { ASSETS, type AssetId, networkOf } from '../core/assets.ts'
 import { parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
 import type { Payout } from '../core/payout/payout.ts'
-import { LIMIT_WINDOW_MS, PAYOUT_OUTPUT_MIN, planFee } from '../core/payout/payout-limits.ts'
+import { LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
 import { commitNewPayout } from '../db/commit-payout.ts'
-import { estimatePayoutFee } from '../db/estimate-payout-fee.ts'
+import { estimatePayoutFee, payoutOutputMin } from '../db/estimate-payout-fee.ts'
 import { loadBalance } from '../db/queries/ledger.ts'
 import { loadPayoutDestination, type PayoutDestination } from '../db/queries/payout-destinations.ts'
 import { sumRequestedSince } from '../db/queries/payouts.ts'
@@ -54,8 +54,8 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   if (invalid !== null || amount === null) return invalid ?? { kind: 'unavailable' }
   if (destination.usableAt > now) return { kind: 'not_usable' }
   const estimate = await estimatePayoutFee(tx, tenant, { asset, amount, now })
-  const outputMin = PAYOUT_OUTPUT_MIN[asset]
-  if (estimate === null || outputMin === undefined) return { kind: 'unavailable' }
+  const outputMin = await payoutOutputMin(tx, tenant, { asset, now })
+  if (estimate === null || outputMin === null) return { kind: 'unavailable' }
   const plan = planFee(amount, estimate, outputMin)
   if (plan.kind === 'too_small') return { ...plan, asset }
   const payout = newPayout(request, destination, amount, plan)

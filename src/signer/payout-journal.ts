@@ -47,7 +47,15 @@ const evmLine = z.strictObject({
 /** A signature of an account (Ethereum, Base). */
 export type EvmEntry = z.infer<typeof evmLine>
 
-const lineSchema = z.union([utxoLine, evmLine])
+const base58 = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,88}$/)
+const solanaLine = z.strictObject({
+  ...common,
+  txid: base58,
+  /** The durable nonce, and the value of it that the signature is over. */
+  durable_nonce: z.strictObject({ account: base58, value: base58 }),
+})
+
+const lineSchema = z.union([utxoLine, evmLine, solanaLine])
 
 /** One signature: written, and on the disk, before anybody else learns of the transaction. */
 export type JournalEntry = z.infer<typeof lineSchema>
@@ -68,9 +76,16 @@ export const nonceClaim = (of: {
   readonly nonce: number
 }): string => `${of.network}:${of.sender}:${of.nonce}`
 
+/** The name of what a transaction over this value of a durable nonce (Solana) uses up. */
+export const durableNonceClaim = (
+  network: string,
+  nonce: { readonly account: string; readonly value: string },
+): string => `${network}:${nonce.account}:${nonce.value}`
+
 /** What a transaction uses up: of two that share one of these, only one can happen. */
 function claimsOf(entry: JournalEntry): readonly string[] {
   if (isEvmEntry(entry)) return [nonceClaim(entry)]
+  if ('durable_nonce' in entry) return [durableNonceClaim(entry.network, entry.durable_nonce)]
   return entry.inputs.map((input) => outpointClaim({ txid: input.txid, outputIndex: input.output_index }))
 }
 

@@ -1,3 +1,4 @@
+import type { Network } from '../core/assets.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import type { JournalEntry } from './payout-journal.ts'
@@ -25,6 +26,8 @@ export const WAITS: Unsigned = { kind: 'waits' }
  * kind builds and signs the payout's transactions; it writes neither the journal nor, before `publish`, the database.
  */
 export type PayoutKind = {
+  /** What is done on a network at every turn, whether or not there are payouts, and before any was approved. */
+  tend?(signer: PayoutSigner, network: Network): Promise<void>
   /**
    * Signs what has to happen on the chain before the payout can, with a journal and rows of its own; `ready` where nothing
    * is left of that.

@@ -26,6 +26,8 @@ import { complain } from './complain.ts'
 import { EVM_PAYOUTS } from './evm-payouts.ts'
 import type { JournalEntry, PayoutJournal } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
+import type { SolanaIssuer } from './solana-addresses.ts'
+import { SOLANA_PAYOUTS } from './solana-payouts.ts'
 import { UTXO_PAYOUTS } from './utxo-payouts.ts'
 import { approvalKeyOf, isSameDigest, verifyApproval } from './verify-approval.ts'
 
@@ -34,6 +36,7 @@ const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
   bitcoin: UTXO_PAYOUTS,
   litecoin: UTXO_PAYOUTS,
   evm: EVM_PAYOUTS,
+  solana: SOLANA_PAYOUTS,
 }
 
 const PAGE = 50
@@ -50,6 +53,7 @@ export type PayoutSigner = {
   readonly journal: PayoutJournal
   /** Accounts below which keys are derived without hardening, with their private keys. */
   readonly accounts: ReadonlyMap<Keyspace, HDKey>
+  readonly solana: SolanaIssuer
   /** Payouts of which an alarm was raised. */
   readonly told: Set<string>
   /** For tests that stop it in between. */
@@ -64,8 +68,10 @@ export type SigningPoint = 'before_journal' | 'after_journal' | 'after_commit'
  */
 export async function signPayouts(signer: PayoutSigner): Promise<void> {
   const key = await approvalKeyOf(signer.folder, await loadApprovalKey(signer.pool))
-  if (key === null) return
   for (const { network, kind } of networksOfKinds()) {
+    await kind.tend?.(signer, network)
+    // Nothing was ever approved.
+    if (key === null) continue
     let after = ''
     for (let seen = 0; seen < TURN_MAX; seen += PAGE) {
       const page = await listPayoutsUnderWay(signer.pool, network, { after, limit: PAGE })

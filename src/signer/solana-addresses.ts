@@ -14,6 +14,8 @@ export const SOLANA_PATH = "m/44'/501'"
 /** No test address is ever a live one: the accounts of test mode are the upper half. */
 const TEST_ACCOUNTS_FROM = 0x4000_0000
 const ACCOUNTS_MAX = 0x4000_0000
+/** m/44'/501'/0'/branch': deposit addresses are all in branch 0. */
+const HOUSE_BRANCHES = { fee_payer: 1, vault: 2 } as const
 /** Apart from every coin's purpose: what signs batches can never be what holds money. */
 const BATCH_KEY_PATH = "m/7561'/501'"
 
@@ -44,9 +46,23 @@ export class SolanaIssuer {
 
   /** The owner at m/44'/501'/index'/0', as wallets derive it. */
   ownerAt(keyspace: SolanaKeyspace, index: number): Uint8Array {
+    return this.#nodeAt(keyspace, index, 0).publicKeyRaw
+  }
+
+  /** That owner's private key, 32 bytes of the caller's own. */
+  keyAt(keyspace: SolanaKeyspace, index: number): Uint8Array {
+    return Uint8Array.from(this.#nodeAt(keyspace, index, 0).privateKey)
+  }
+
+  /** The private key of an account of the signer's own, 32 bytes of the caller's own: beside the first deposit address. */
+  houseKey(keyspace: SolanaKeyspace, account: keyof typeof HOUSE_BRANCHES): Uint8Array {
+    return Uint8Array.from(this.#nodeAt(keyspace, 0, HOUSE_BRANCHES[account]).privateKey)
+  }
+
+  #nodeAt(keyspace: SolanaKeyspace, index: number, branch: number): HDKey {
     if (index >= ACCOUNTS_MAX) throw new Error(`${keyspace} has no index left`)
     const account = keyspace === 'solana-test' ? TEST_ACCOUNTS_FROM + index : index
-    return this.#coin.derive(`m/${account}'/0'`).publicKeyRaw
+    return this.#coin.derive(`m/${account}'/${branch}'`)
   }
 
   sign(keyspace: SolanaKeyspace, first: number, programs: Uint8Array): Uint8Array {

@@ -226,7 +226,16 @@ async function activate(state: State): Promise<void> {
   state.issuer = issuer
   const { folder } = state
   const payoutJournal = await PayoutJournal.open(folder)
-  state.payouts = { pool, clock, log, folder, journal: payoutJournal, accounts: spenders, told: new Set() }
+  state.payouts = {
+    pool,
+    clock,
+    log,
+    folder,
+    journal: payoutJournal,
+    accounts: spenders,
+    solana: issuer,
+    told: new Set(),
+  }
   state.status = 'active'
   log.info({ at: clock().toISOString() }, 'the signer is active')
 }

@@ -167,6 +167,7 @@ export class PayoutSteps {
       folder: this.folder,
       journal,
       accounts: this.accounts.spenders,
+      solana: this.accounts.issuer,
       told: new Set(),
       ...changes,
     }

@@ -119,4 +119,34 @@ const signatureEntrySchema = z.object({ signature: name, slot: slotSchema, err: 
 export type SignatureEntry = z.output<typeof signatureEntrySchema>
 export const signatureEntriesSchema = z.array(signatureEntrySchema)
 
-export const statusesSchema = z.object({ value: z.array(z.object({ slot: slotSchema }).nullable()) })
+export const statusesSchema = z.object({
+  value: z.array(
+    z
+      .object({
+        slot: slotSchema,
+        err: z.unknown(),
+        confirmationStatus: z.enum(['processed', 'confirmed', 'finalized']).nullish(),
+      })
+      .nullable(),
+  ),
+})
+
+/** Accounts with their bytes. */
+export const accountBytesSchema = z.object({
+  context: z.object({ slot: slotSchema }),
+  value: z.array(
+    z
+      .object({ lamports, owner: name, data: z.tuple([z.string(), z.literal('base64')]) })
+      .transform(({ data: [base64], ...rest }) => ({ ...rest, data: Buffer.from(base64, 'base64') }))
+      .nullable(),
+  ),
+})
+export type AccountBytes = NonNullable<z.output<typeof accountBytesSchema>['value'][number]>
+
+export const latestBlockhashSchema = z.object({
+  value: z.object({ blockhash: name, lastValidBlockHeight: integer }),
+})
+
+export const prioritizationFeesSchema = z.array(z.object({ prioritizationFee: integer }))
+
+export const signatureSchema = name

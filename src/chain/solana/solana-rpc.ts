@@ -1,25 +1,34 @@
 import {
   address,
+  type Base64EncodedWireTransaction,
   createSolanaRpcFromTransport,
   isSolanaError,
+  type RequestAirdropApi,
   type Rpc,
   type RpcTransport,
   type Signature,
+  SOLANA_ERROR__TRANSACTION_ERROR__ALREADY_PROCESSED,
   type SolanaRpcApi,
+  lamports as toLamports,
 } from '@solana/kit'
 import { Pool } from 'undici'
 import type { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
 import { parseLosslessJson } from './lossless-json.ts'
 import {
+  type AccountBytes,
+  accountBytesSchema,
   accountsSchema,
   type BlockHead,
   type BlockWithAccounts,
   blockHeadSchema,
   blockWithAccountsSchema,
   lamportsSchema,
+  latestBlockhashSchema,
+  prioritizationFeesSchema,
   type SignatureEntry,
   signatureEntriesSchema,
+  signatureSchema,
   slotSchema,
   slotsSchema,
   statusesSchema,
@@ -28,6 +37,9 @@ import {
 } from './solana-answers.ts'
 
 export const SOLANA_CODES = {
+  invalidParams: -32_602,
+  preflightFailure: -32_002,
+  signatureVerification: -32_003,
   blockCleanedUp: -32_001,
   blockNotAvailable: -32_004,
   nodeUnhealthy: -32_005,
@@ -58,9 +70,19 @@ export class SolanaCallFailed extends ChainUnavailable {
     super(message, options)
     this.code = code
   }
+
+  /** What was sent is in a block already. */
+  get isAlreadyProcessed(): boolean {
+    const { cause } = this
+    return (
+      isSolanaError(cause) && isSolanaError(cause.cause, SOLANA_ERROR__TRANSACTION_ERROR__ALREADY_PROCESSED)
+    )
+  }
 }
 
 export type Commitment = 'confirmed' | 'finalized'
+
+export type TransactionStatus = { readonly slot: number; readonly failed: boolean; readonly isFinal: boolean }
 
 /**
  * A Solana node's RPC through `@solana/kit`, every answer parsed. Failures are `ChainUnavailable`; an error that the
@@ -69,6 +91,7 @@ export type Commitment = 'confirmed' | 'finalized'
 export class SolanaRpc {
   readonly cost: RpcCost = { calls: 0, bytesSent: 0, bytesReceived: 0 }
   readonly #rpc: Rpc<SolanaRpcApi>
+  readonly #rpcWithAirdrops: Rpc<RequestAirdropApi>
   readonly #pool: Pool
   readonly #path: string
   readonly #headers: { [name: string]: string }
@@ -90,6 +113,7 @@ export class SolanaRpc {
       maxResponseSize: RESPONSE_BYTES_MAX,
     })
     this.#rpc = createSolanaRpcFromTransport(this.#transport as RpcTransport)
+    this.#rpcWithAirdrops = createSolanaRpcFromTransport(this.#transport as RpcTransport)
   }
 
   async genesisHash(): Promise<string> {
@@ -191,21 +215,76 @@ export class SolanaRpc {
 
   /** Of these transactions, which the node finds in any block it has. */
   async known(signatures: readonly string[]): Promise<Set<string>> {
-    const found = new Set<string>()
+    return new Set((await this.statuses(signatures)).keys())
+  }
+
+  /** How those of these transactions stand that the node finds in any block it has. */
+  async statuses(signatures: readonly string[]): Promise<Map<string, TransactionStatus>> {
+    const found = new Map<string, TransactionStatus>()
     for (let at = 0; at < signatures.length; at += STATUSES_PER_CALL) {
       const batch = signatures.slice(at, at + STATUSES_PER_CALL)
       const { value } = await this.#read('getSignatureStatuses', statusesSchema, () =>
         this.#rpc.getSignatureStatuses(batch as Signature[], { searchTransactionHistory: true }).send(),
       )
-      for (const [index, signature] of batch.entries()) if (value[index] != null) found.add(signature)
+      for (const [index, signature] of batch.entries()) {
+        const status = value[index]
+        if (status == null) continue
+        const isFinal = status.confirmationStatus === 'finalized'
+        found.set(signature, { slot: status.slot, failed: status.err != null, isFinal })
+      }
     }
     return found
   }
 
-  /** What an account without data must hold to exist, in lamports. */
-  async rentExemptMinimum(): Promise<bigint> {
+  /** What an account must hold to exist, in lamports: by default one without data. */
+  async rentExemptMinimum(dataBytes = 0): Promise<bigint> {
     return this.#read('getMinimumBalanceForRentExemption', lamportsSchema, () =>
-      this.#rpc.getMinimumBalanceForRentExemption(0n).send(),
+      this.#rpc.getMinimumBalanceForRentExemption(BigInt(dataBytes)).send(),
+    )
+  }
+
+  /** At most 100 accounts as they are at the newest finalized slot; null where one does not exist. */
+  async finalizedAccounts(addresses: readonly string[]): Promise<(AccountBytes | null)[]> {
+    const { value } = await this.#read('getMultipleAccounts', accountBytesSchema, () =>
+      this.#rpc
+        .getMultipleAccounts(
+          addresses.map((each) => address(each)),
+          { commitment: 'finalized', encoding: 'base64' },
+        )
+        .send(),
+    )
+    if (value.length !== addresses.length)
+      throw new ChainUnavailable(`getMultipleAccounts at ${this.#setting} answers for other accounts`)
+    return value
+  }
+
+  async latestBlockhash(): Promise<{ readonly blockhash: string; readonly lastValidHeight: number }> {
+    const { value } = await this.#read('getLatestBlockhash', latestBlockhashSchema, () =>
+      this.#rpc.getLatestBlockhash({ commitment: 'confirmed' }).send(),
+    )
+    return { blockhash: value.blockhash, lastValidHeight: value.lastValidBlockHeight }
+  }
+
+  /** Prices of a compute unit that were paid lately, millionths of a lamport. */
+  async prioritizationFees(): Promise<number[]> {
+    const fees = await this.#read('getRecentPrioritizationFees', prioritizationFeesSchema, () =>
+      this.#rpc.getRecentPrioritizationFees([]).send(),
+    )
+    return fees.map(({ prioritizationFee }) => prioritizationFee)
+  }
+
+  /** Sends signed bytes, with the node's own trial of them before. Throws `SolanaCallFailed` where it refuses. */
+  async sendTransaction(raw: Uint8Array): Promise<void> {
+    const wire = Buffer.from(raw).toString('base64') as Base64EncodedWireTransaction
+    await this.#read('sendTransaction', signatureSchema, () =>
+      this.#rpc.sendTransaction(wire, { encoding: 'base64', preflightCommitment: 'confirmed' }).send(),
+    )
+  }
+
+  /** Coins of a test cluster, which gives them to anybody. */
+  async requestAirdrop(owner: string, amount: bigint): Promise<void> {
+    await this.#read('requestAirdrop', signatureSchema, () =>
+      this.#rpcWithAirdrops.requestAirdrop(address(owner), toLamports(amount)).send(),
     )
   }
 

@@ -56,6 +56,8 @@ export const ACCOUNT_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, R
       return withContext(node.chain.head.slot, LAMPORTS_PER_SIGNATURE * BigInt(count ?? 1))
     },
   ],
+  // Nobody bids for a place in these blocks.
+  ['getRecentPrioritizationFees', () => []],
   [
     'getMinimumBalanceForRentExemption',
     (node, [bytes]) => node.chain.machine.rentExemptMinimum(BigInt(integerOf(bytes))),

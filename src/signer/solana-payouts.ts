@@ -1,0 +1,180 @@
+import { address, isAddress } from '@solana/kit'
+import { type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
+import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../core/payout/solana-fee.ts'
+import {
+  countChoresSigned,
+  listOpenChores,
+  type SolanaChore,
+  saveSignedChore,
+} from '../db/queries/solana-chores.ts'
+import {
+  listSolanaNonces,
+  loadSolanaHouse,
+  type SolanaReading,
+  saveSolanaAccounts,
+  sumSolanaPayouts,
+} from '../db/queries/solana-house.ts'
+import { complain } from './complain.ts'
+import { durableNonceClaim } from './payout-journal.ts'
+import { type PayoutKind, type Signed, type SigningTask, WAITS } from './payout-kind.ts'
+import type { PayoutSigner } from './sign-payouts.ts'
+import type { SolanaKeyspace } from './solana-addresses.ts'
+import {
+  nonceSeed,
+  openHouse,
+  type SolanaHouseKeys,
+  type SolanaSigned,
+  SWEEP_SOURCES_MAX,
+  signerOf,
+  signWithBlockhash,
+  signWithNonce,
+} from './solana-house.ts'
+import { computeBudgetOf, makeNonceOf, transferOf } from './solana-instructions.ts'
+
+/** Chores of a network signed in one turn, and in an hour: whoever writes to the database can burn no more fees than these. */
+const CHORES_PER_TURN = 20
+const CHORES_PER_HOUR = 500
+const HOUR_MS = 3_600_000
+/** More than any account of a nonce must hold, or a vault without data: 0.01 SOL. */
+const RENT_MAX = 10_000_000n
+
+const houses = new WeakMap<PayoutSigner['solana'], Map<Network, SolanaHouseKeys>>()
+
+/** The accounts of a network, derived once in a process. */
+async function houseOf({ solana }: PayoutSigner, network: Network): Promise<SolanaHouseKeys> {
+  const known = houses.get(solana) ?? new Map<Network, SolanaHouseKeys>()
+  houses.set(solana, known)
+  const house = known.get(network) ?? (await openHouse(solana, solanaKeyspace(network)))
+  known.set(network, house)
+  return house
+}
+
+function solanaKeyspace(network: Network): SolanaKeyspace {
+  const keyspace: Keyspace = keyspaceOfNetwork(network)
+  if (keyspace === 'solana-live' || keyspace === 'solana-test') return keyspace
+  throw new Error(`${network} is no network of Solana`)
+}
+
+/** Publishes the network's accounts where the database does not have them, and signs the chores that wait. */
+async function tend(signer: PayoutSigner, network: Network): Promise<void> {
+  const { pool, clock } = signer
+  const keys = await houseOf(signer, network)
+  const [feePayer, vault] = [keys.feePayer.address, keys.vault.address]
+  const house = await loadSolanaHouse(pool, network)
+  const isPublished =
+    house?.feePayer === feePayer &&
+    house.vault === vault &&
+    house.nonceAccounts.join() === keys.nonceAccounts.join()
+  if (!isPublished)
+    await saveSolanaAccounts(pool, network, { feePayer, vault, nonceAccounts: keys.nonceAccounts })
+  const reading = house?.reading ?? null
+  if (reading === null || !isPublished) return
+  const open = await listOpenChores(pool, network, CHORES_PER_TURN)
+  const wanted = open.filter(({ signed }) => signed === null)
+  if (wanted.length === 0) return
+  const since = new Date(clock().getTime() - HOUR_MS)
+  if ((await countChoresSigned(pool, network, since)) >= CHORES_PER_HOUR) {
+    complain(signer, { id: network }, 'as many sweeps were signed as an hour may have; the others wait')
+    return
+  }
+  for (const { chore } of wanted) {
+    const signed = await signChore(signer, { network, keys, chore, reading })
+    if (signed === null) continue
+    const { lastValidHeight } = reading
+    await saveSignedChore(pool, network, chore.id, { ...signed, lastValidHeight, now: clock() })
+  }
+}
+
+/** Moves money between the signer's own accounts only, whatever the chore says. Null where it says too much. */
+async function signChore(
+  signer: PayoutSigner,
+  task: {
+    readonly network: Network
+    readonly keys: SolanaHouseKeys
+    readonly chore: SolanaChore
+    readonly reading: SolanaReading
+  },
+): Promise<SolanaSigned | null> {
+  const { network, keys, chore, reading } = task
+  const { feePayer, vault } = keys
+  if (chore.kind === 'nonce') {
+    const account = keys.nonceAccounts[chore.place]
+    const lamports = reading.nonceRentExempt
+    if (account === undefined || lamports > RENT_MAX || chore.vaultLamports > RENT_MAX) {
+      complain(signer, { id: chore.id }, 'a nonce was asked for that no payout needs, and is not made')
+      return null
+    }
+    const seed = nonceSeed(chore.place)
+    const make = makeNonceOf(feePayer, { account, seed, lamports })
+    const given = chore.vaultLamports === 0n ? [] : [transferOf(feePayer, vault.address, chore.vaultLamports)]
+    return signWithBlockhash(feePayer, [...make, ...given], reading)
+  }
+  if (chore.sources.length === 0 || chore.sources.length > SWEEP_SOURCES_MAX) {
+    complain(signer, { id: chore.id }, 'a sweep was asked for that no transaction can hold')
+    return null
+  }
+  const keyspace = solanaKeyspace(network)
+  const moves = await Promise.all(
+    chore.sources.map(async ({ index, lamports }) => {
+      const source = await signerOf(signer.solana.keyAt(keyspace, index))
+      return transferOf(source, vault.address, lamports)
+    }),
+  )
+  return signWithBlockhash(feePayer, moves, reading)
+}
+
+/**
+ * Out of the vault, over a durable nonce that nothing else was ever signed over: whatever else happens, of all that is
+ * signed over one value of a nonce one transaction alone can happen. The fee payer gets back what the chain takes.
+ */
+async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask): Promise<Signed> {
+  const { pool, journal, clock } = signer
+  const { network, amount, networkFeeMax } = payout
+  const keys = await houseOf(signer, network)
+  const reading = (await loadSolanaHouse(pool, network))?.reading ?? null
+  if (reading === null) return WAITS
+  if (!isAddress(payout.destination)) return { kind: 'refused', code: 'destination_invalid' }
+  const unitPrice = unitPriceWithin(reading.unitPrice, networkFeeMax)
+  if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }
+  // What others were signed for is theirs; a sweep brings the rest.
+  const { signed } = await sumSolanaPayouts(pool, network, reading.readAt)
+  if (reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS
+  const ours: readonly string[] = keys.nonceAccounts
+  const nonce = (await listSolanaNonces(pool, network)).find(
+    (each) =>
+      ours.includes(each.account) && journal.spendersOf(durableNonceClaim(network, each)).length === 0,
+  )
+  if (nonce === undefined) return WAITS
+  const networkFee = solanaFee(unitPrice)
+  const moves = [
+    ...(unitPrice === 0 ? [] : computeBudgetOf(PAYOUT_UNIT_LIMIT, unitPrice)),
+    transferOf(keys.vault, address(payout.destination), amount - networkFee),
+    transferOf(keys.vault, keys.feePayer.address, networkFee),
+  ]
+  const { txid, raw } = await signWithNonce(keys.feePayer, moves, nonce)
+  return {
+    kind: 'signed',
+    entry: {
+      payout_id: payout.id,
+      number: 1,
+      network,
+      digest: digest.toString('hex'),
+      txid,
+      raw: raw.toString('hex'),
+      network_fee: networkFee.toString(),
+      from_height: 0,
+      durable_nonce: { account: nonce.account, value: nonce.value },
+      signed_at: clock().getTime(),
+    },
+  }
+}
+
+/** Payouts on Solana: each over a durable nonce, so that the same bytes are good until they have happened. */
+export const SOLANA_PAYOUTS: PayoutKind = {
+  tend,
+  signFirst,
+  // The same bytes are sent until they are taken.
+  signReplacement: async () => WAITS,
+  // What a signature uses up is its nonce, which the journal alone remembers.
+  publish: async () => {},
+}

@@ -1,0 +1,199 @@
+import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
+import { NONCE_BYTES, nonceOfTransaction, nonceValueOf } from '../chain/solana/durable-nonce.ts'
+import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from '../chain/solana/solana-rpc.ts'
+import type { Clock } from '../clock.ts'
+import type { Network } from '../core/assets.ts'
+import { usualUnitPrice } from '../core/payout/solana-fee.ts'
+import type { Pool } from '../db/pool.ts'
+import { listOpenChores } from '../db/queries/solana-chores.ts'
+import {
+  loadSolanaHouse,
+  type SolanaHouse,
+  type SolanaReading,
+  saveSolanaReading,
+  sumSolanaPayouts,
+} from '../db/queries/solana-house.ts'
+import type { Log } from '../log.ts'
+import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
+import { SolanaChores } from './solana-chores.ts'
+
+/** While nothing is to be paid the accounts are read this often. */
+const IDLE_INTERVAL_MS = 60_000
+/** The fee payer calls for money below this: some thousand payouts. 0.05 SOL. */
+export const FEE_PAYER_LOW = 50_000_000n
+/** What a test cluster is asked for, 5 SOL, and how often at most. */
+const AIRDROP = 5_000_000_000n
+const AIRDROP_INTERVAL_MS = 30_000
+/** Final slots for which no node must know a transaction whose nonce has moved on, before it is given up. */
+const BURIED_SLOTS = 64
+
+export type SolanaCarriageParts = {
+  readonly network: Network
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  /** The node that is followed, and further ones, which must not know what is given up. */
+  readonly rpcs: readonly [SolanaRpc, ...SolanaRpc[]]
+  /** A test cluster that gives coins to anybody. */
+  readonly givesCoins: boolean
+  /** While something is to be paid the accounts are read this often. */
+  readonly busyIntervalMs: number
+}
+
+/**
+ * Payouts on Solana. It reads the signer's accounts for requests and the signer, asks the signer for nonces and sweeps,
+ * and sends what is signed. Payouts are signed over durable nonces: the same bytes are good for as long as it takes.
+ */
+export class SolanaCarriage implements PayoutCarriage {
+  readonly #parts: SolanaCarriageParts
+  readonly #rpc: SolanaRpc
+  readonly #chores: SolanaChores
+  #readAtMs = Number.NEGATIVE_INFINITY
+  #airdropAtMs = Number.NEGATIVE_INFINITY
+  #isLow = false
+  /** Since which final slot the nonce of a payout has moved on without it. */
+  readonly #goneSince = new Map<string, number>()
+
+  constructor(parts: SolanaCarriageParts) {
+    this.#parts = parts
+    this.#rpc = parts.rpcs[0]
+    this.#chores = new SolanaChores({ ...parts, rpc: this.#rpc })
+  }
+
+  async keepTerms(): Promise<void> {
+    const { pool, network, clock, busyIntervalMs } = this.#parts
+    const house = await loadSolanaHouse(pool, network)
+    if (house === null) return
+    const now = clock()
+    const ageMs = now.getTime() - this.#readAtMs
+    if (ageMs >= 0 && ageMs < busyIntervalMs) return
+    const { total } = await sumSolanaPayouts(pool, network, now)
+    const open = await listOpenChores(pool, network, 1)
+    const isIdle = total === 0n && open.length === 0 && !this.#isLow
+    if (isIdle && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
+    const { reading, nonces } = await this.#read(house, now)
+    await saveSolanaReading(pool, network, reading, nonces)
+    this.#readAtMs = now.getTime()
+    await this.#watchFeePayer(house, reading)
+    await this.#chores.carry(house, reading, nonces)
+  }
+
+  async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
+    const txids = followed.flatMap(({ transactions }) => transactions.map(({ txid }) => txid))
+    const statuses = await this.#rpc.statuses(txids)
+    return new Map(
+      followed.map(({ payout, transactions }): [string, Standing] => {
+        const transaction = transactions.find(({ txid }) => statuses.has(txid))
+        const status = transaction === undefined ? undefined : statuses.get(transaction.txid)
+        if (transaction === undefined || status === undefined) return [payout.id, { kind: 'absent' }]
+        this.#goneSince.delete(payout.id)
+        if (!status.failed) return [payout.id, { kind: 'in_block', transaction, isFinal: status.isFinal }]
+        // It moved its nonce on and paid nobody: the same bytes are worth nothing, once that is final.
+        return [payout.id, status.isFinal ? { kind: 'dead', code: 'failed_on_chain' } : { kind: 'unread' }]
+      }),
+    )
+  }
+
+  async broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+    try {
+      await this.#rpc.sendTransaction(raw)
+      return { kind: 'known' }
+    } catch (error) {
+      if (!(error instanceof SolanaCallFailed)) throw error
+      if (error.isAlreadyProcessed) return { kind: 'known' }
+      // What a node says of bytes has one of these codes; anything else says something of the node.
+      if (!REFUSALS.has(error.code)) throw error
+      return { kind: 'refused', reason: error.message }
+    }
+  }
+
+  /**
+   * Dead is a payout only when its nonce has moved on without it on the final chain of every node, and none of them
+   * knows any of its transactions: seen so at every look for as long as a fork could bring it back.
+   */
+  async judgeRefused({
+    payout,
+    transactions,
+  }: Followed): Promise<{ readonly code: string; readonly unspent: readonly [] } | null> {
+    const isGone = await this.#isGone(transactions)
+    if (!isGone) {
+      this.#goneSince.delete(payout.id)
+      return null
+    }
+    const slot = await this.#rpc.slot('finalized')
+    const since = this.#goneSince.get(payout.id) ?? slot
+    this.#goneSince.set(payout.id, since)
+    return slot - since < BURIED_SLOTS ? null : { code: 'nonce_used_elsewhere', unspent: [] }
+  }
+
+  async #isGone(transactions: Followed['transactions']): Promise<boolean> {
+    const nonces = transactions.map(({ raw }) => nonceOfTransaction(raw))
+    const txids = transactions.map(({ txid }) => txid)
+    for (const rpc of this.#parts.rpcs) {
+      const accounts = await rpc.finalizedAccounts(nonces.map(({ account }) => account))
+      const isAlive = nonces.some(({ value }, index) => {
+        const data = accounts[index]?.data
+        // An account that is not there was never made on this node's chain, or not yet.
+        return data === undefined || nonceValueOf(data) === value
+      })
+      if (isAlive || (await rpc.statuses(txids)).size > 0) return false
+    }
+    return true
+  }
+
+  async #read(
+    house: SolanaHouse,
+    readAt: Date,
+  ): Promise<{ reading: SolanaReading; nonces: ReadonlyMap<string, string> }> {
+    const { feePayer, vault, nonceAccounts } = house
+    const [payer, safe, ...accounts] = await this.#rpc.finalizedAccounts([feePayer, vault, ...nonceAccounts])
+    const nonces = new Map<string, string>()
+    for (const [index, account] of nonceAccounts.entries()) {
+      const data = accounts[index]?.data
+      const value = data === undefined ? null : nonceValueOf(data)
+      if (value !== null) nonces.set(account, value)
+    }
+    const [rentExempt, nonceRentExempt, prices, latest] = await Promise.all([
+      this.#rpc.rentExemptMinimum(),
+      this.#rpc.rentExemptMinimum(NONCE_BYTES),
+      this.#rpc.prioritizationFees(),
+      this.#rpc.latestBlockhash(),
+    ])
+    const reading = {
+      feePayerLamports: payer?.lamports ?? 0n,
+      vaultLamports: safe?.lamports ?? 0n,
+      rentExempt,
+      nonceRentExempt,
+      unitPrice: usualUnitPrice(prices),
+      ...latest,
+      readAt,
+    }
+    return { reading, nonces }
+  }
+
+  /** A test cluster fills the fee payer by itself; on any other somebody must. */
+  async #watchFeePayer({ feePayer }: SolanaHouse, { feePayerLamports }: SolanaReading): Promise<void> {
+    const { log, network, clock, givesCoins } = this.#parts
+    const wasLow = this.#isLow
+    this.#isLow = feePayerLamports < FEE_PAYER_LOW
+    if (!this.#isLow) return
+    if (!wasLow) {
+      const lamports = feePayerLamports.toString()
+      const level = givesCoins ? 'info' : 'error'
+      log[level](
+        { network, feePayer, lamports },
+        'the fee payer of payouts in SOL runs low: send SOL to its address, or payouts will wait',
+      )
+    }
+    const nowMs = clock().getTime()
+    if (!givesCoins || nowMs - this.#airdropAtMs < AIRDROP_INTERVAL_MS) return
+    this.#airdropAtMs = nowMs
+    await this.#rpc.requestAirdrop(feePayer, AIRDROP)
+  }
+}
+
+const REFUSALS: ReadonlySet<number> = new Set([
+  SOLANA_CODES.preflightFailure,
+  SOLANA_CODES.signatureVerification,
+  SOLANA_CODES.invalidParams,
+])

@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto'
+import { address, getAddressDecoder } from '@solana/kit'
+import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
+import { loadSolanaHouse, type SolanaHouse } from '../../src/db/queries/solana-house.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import { SolanaCarriage } from '../../src/watcher/solana-carriage.ts'
+import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
+import { seedInvoice, seedMerchant } from './seed.ts'
+import { type DrivenSolana, solanaDriver } from './solana-driver.ts'
+import { lever } from './solana-payer.ts'
+
+const NETWORK = 'solana-test'
+const TURNS_MAX = 40
+
+/** The Solana sandbox, whose blocks come when asked for and are final at once, beside what every payout needs. */
+export class SolanaPayoutWorld extends PayoutSteps {
+  readonly solana: DrivenSolana
+  readonly rpc: SolanaRpc
+
+  private constructor(parts: PayoutParts, solana: DrivenSolana) {
+    super(parts)
+    this.solana = solana
+    this.rpc = new SolanaRpc(solana.url, 'the test')
+  }
+
+  static async open(): Promise<SolanaPayoutWorld> {
+    const solana = await solanaDriver('blocks').start()
+    const world = new SolanaPayoutWorld(await PayoutSteps.openParts(), solana)
+    await world.knowNetwork(NETWORK)
+    await world.sign()
+    return world
+  }
+
+  async close(): Promise<void> {
+    await this.rpc.close()
+    await this.solana.remove()
+    await this.closeParts()
+  }
+
+  /** The signer's own accounts as the database has them. */
+  async house(): Promise<SolanaHouse> {
+    const house = await loadSolanaHouse(this.database.owner, NETWORK)
+    if (house === null) throw new Error('the signer has published nothing')
+    return house
+  }
+
+  /** Gives the fee payer what an operator would, and takes turns until a payout could be signed. */
+  async prepare(lamports = 10n ** 9n): Promise<void> {
+    const { feePayer } = await this.house()
+    await this.solana.pay(feePayer, lamports)
+    await this.solana.mine(1)
+    for (let turn = 0; turn < TURNS_MAX; turn++) {
+      await this.turn()
+      const { rows } = await this.database.owner.query('select from solana_nonce')
+      if (rows.length === (await this.house()).nonceAccounts.length) return
+    }
+    throw new Error(`the nonces were not made: ${this.logged.join('')}`)
+  }
+
+  /** Courier and signer take their turn, and a block comes. */
+  async turn(courier = this.courier()): Promise<void> {
+    await courier.pass()
+    await this.sign()
+    await courier.pass()
+    await this.solana.mine(1)
+    this.now = new Date(this.now.getTime() + 1_000)
+  }
+
+  /** A merchant with final deposits of these amounts, each at an address of its own. */
+  async openShop(amounts: readonly bigint[]): Promise<Tenant> {
+    const tenant = await seedMerchant(this.database)
+    for (const amount of amounts) await this.deposit(tenant, amount)
+    return tenant
+  }
+
+  /** The deposit address that was paid. */
+  async deposit(tenant: Tenant, amount: bigint): Promise<string> {
+    const { rows } = await this.database.owner.query<{ next: number }>(
+      `select coalesce(max(next_index), 0) + 1 as next from account_key where keyspace = 'solana-test'`,
+    )
+    const program = Buffer.from(this.accounts.issuer.ownerAt('solana-test', rows[0]?.next ?? 0))
+    const to = getAddressDecoder().decode(program)
+    const changes = { asset: 'SOL' as const, amount, address: to }
+    const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)
+    const txid = await this.solana.pay(to, amount)
+    await this.solana.mine(1)
+    await this.record(tenant, { network: NETWORK, asset: 'SOL', txid, output: 1, invoiceId, amount })
+    return to
+  }
+
+  newAddress = (): string => getAddressDecoder().decode(randomBytes(32))
+
+  async request(tenant: Tenant, amount: string, to = this.newAddress()): Promise<Payout> {
+    const requested = await this.ask(tenant, { asset: 'SOL', amount, address: to })
+    if (requested.kind !== 'requested') throw new Error(requested.kind)
+    return requested.payout
+  }
+
+  async payout(tenant: Tenant, amount: string, to?: string): Promise<Payout> {
+    const payout = await this.request(tenant, amount, to)
+    await this.approve(tenant, payout.id)
+    return payout
+  }
+
+  /** A carriage that was just started. */
+  carriage(rpc: SolanaRpc = this.rpc): SolanaCarriage {
+    return new SolanaCarriage({
+      network: NETWORK,
+      pool: this.database.pools.watcher,
+      clock: () => this.now,
+      log: this.log,
+      rpcs: [rpc],
+      givesCoins: false,
+      busyIntervalMs: 0,
+    })
+  }
+
+  /** A courier that was just started. */
+  courier(carriage = this.carriage()): PayoutCourier {
+    return new PayoutCourier({
+      network: NETWORK,
+      pool: this.database.pools.watcher,
+      clock: () => this.now,
+      log: this.log,
+      carriage,
+      notifier: { deliveriesWaiting: () => {} },
+    })
+  }
+
+  async until(tenant: Tenant, payoutId: string, status: Payout['status']): Promise<Payout> {
+    for (let turn = 0; turn < TURNS_MAX; turn++) {
+      const payout = await this.load(tenant, payoutId)
+      if (payout.status === status) return payout
+      await this.turn()
+    }
+    throw new Error(`the payout is ${(await this.load(tenant, payoutId)).status}: ${this.logged.join('')}`)
+  }
+
+  async holds(owner: string): Promise<bigint> {
+    return (await this.solana.payer.client.getBalance(address(owner), { commitment: 'confirmed' }).send())
+      .value
+  }
+
+  /** Takes the newest blocks back; what was in them waits no more. */
+  async forgetBlocks(depth: number, txid: string): Promise<void> {
+    await lever(this.solana.url, 'sandbox_reorganise', [depth])
+    void txid
+  }
+
+  async signedOf(payoutId: string): Promise<{ txid: string; raw: Buffer }[]> {
+    const { rows } = await this.database.owner.query<{ txid: string; raw: Buffer }>(
+      'select txid, raw from payout_transaction where payout_id = $1 order by number',
+      [payoutId],
+    )
+    return rows
+  }
+}
