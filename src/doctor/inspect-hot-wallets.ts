@@ -2,6 +2,7 @@ import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { ASSETS } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Pool } from '../db/pool.ts'
+import { FEE_PAYER_NETWORKS, readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
 import { GAS_PAID, type GasStanding, readGasStanding } from '../db/read-gas-standing.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
@@ -9,6 +10,25 @@ import { type Finding, fault, notice, ok } from './finding.ts'
 export async function inspectHotWallets(pool: Pool): Promise<Finding[]> {
   const standings = await Promise.all(GAS_PAID.map(({ network }) => readGasStanding(pool, network)))
   return standings.flatMap((standing) => (standing === null ? [] : [findingOf(standing)]))
+}
+
+/** The fee payers of payouts in SOL: where they are, and whether they have enough. */
+export async function inspectFeePayers(pool: Pool): Promise<Finding[]> {
+  const standings = await Promise.all(
+    FEE_PAYER_NETWORKS.map((network) => readFeePayerStanding(pool, network)),
+  )
+  return standings.flatMap((standing) => {
+    if (standing === null) return []
+    const { network, feePayer, held, isLow, isNeeded } = standing
+    const said = `${network}: the fee payer ${feePayer} has ${formatCoinAmount(held, ASSETS.SOL.decimals)} SOL for fees`
+    if (!isLow) return [ok(said)]
+    const mend = `send it SOL on ${network}`
+    return [
+      isNeeded
+        ? fault(`${said}, which is too little: payouts in SOL wait; ${mend}`)
+        : notice(`${said}; before a payout in SOL, ${mend}`),
+    ]
+  })
 }
 
 function findingOf({ network, address, own, isLow, isNeeded }: GasStanding): Finding {

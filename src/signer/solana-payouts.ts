@@ -4,6 +4,7 @@ import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../core/payout/so
 import {
   countChoresSigned,
   listOpenChores,
+  loadVaultCredit,
   type SolanaChore,
   saveSignedChore,
 } from '../db/queries/solana-chores.ts'
@@ -136,9 +137,11 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   if (!isAddress(payout.destination)) return { kind: 'refused', code: 'destination_invalid' }
   const unitPrice = unitPriceWithin(reading.unitPrice, networkFeeMax)
   if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }
-  // What others were signed for is theirs; a sweep brings the rest.
+  // What was swept for others, or is signed away, is not this one's; a sweep brings what is missing.
+  const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
+  const credit = await loadVaultCredit(pool, tenant, { network, keyspace: keyspaceOfNetwork(network) })
   const { signed } = await sumSolanaPayouts(pool, network, reading.readAt)
-  if (reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS
+  if (credit < amount || reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS
   const ours: readonly string[] = keys.nonceAccounts
   const nonce = (await listSolanaNonces(pool, network)).find(
     (each) =>

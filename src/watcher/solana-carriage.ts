@@ -13,14 +13,13 @@ import {
   saveSolanaReading,
   sumSolanaPayouts,
 } from '../db/queries/solana-house.ts'
+import { readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
 import type { Log } from '../log.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 import { SolanaChores } from './solana-chores.ts'
 
 /** While nothing is to be paid the accounts are read this often. */
 const IDLE_INTERVAL_MS = 60_000
-/** The fee payer calls for money below this: some thousand payouts. 0.05 SOL. */
-export const FEE_PAYER_LOW = 50_000_000n
 /** What a test cluster is asked for, 5 SOL, and how often at most. */
 const AIRDROP = 5_000_000_000n
 const AIRDROP_INTERVAL_MS = 30_000
@@ -51,6 +50,7 @@ export class SolanaCarriage implements PayoutCarriage {
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
   #isLow = false
+  #isTold = false
   /** Since which final slot the nonce of a payout has moved on without it. */
   readonly #goneSince = new Map<string, number>()
 
@@ -69,12 +69,12 @@ export class SolanaCarriage implements PayoutCarriage {
     if (ageMs >= 0 && ageMs < busyIntervalMs) return
     const { total } = await sumSolanaPayouts(pool, network, now)
     const open = await listOpenChores(pool, network, 1)
-    const isIdle = total === 0n && open.length === 0 && !this.#isLow
+    const isIdle = total === 0n && open.length === 0 && !(this.#isLow && this.#parts.givesCoins)
     if (isIdle && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
     const { reading, nonces } = await this.#read(house, now)
     await saveSolanaReading(pool, network, reading, nonces)
     this.#readAtMs = now.getTime()
-    await this.#watchFeePayer(house, reading)
+    await this.#watchFeePayer()
     await this.#chores.carry(house, reading, nonces)
   }
 
@@ -171,22 +171,27 @@ export class SolanaCarriage implements PayoutCarriage {
     return { reading, nonces }
   }
 
-  /** A test cluster fills the fee payer by itself; on any other somebody must. */
-  async #watchFeePayer({ feePayer }: SolanaHouse, { feePayerLamports }: SolanaReading): Promise<void> {
-    const { log, network, clock, givesCoins } = this.#parts
-    const wasLow = this.#isLow
-    this.#isLow = feePayerLamports < FEE_PAYER_LOW
-    if (!this.#isLow) return
-    if (!wasLow) {
-      const lamports = feePayerLamports.toString()
-      const level = givesCoins ? 'info' : 'error'
-      log[level](
-        { network, feePayer, lamports },
-        'the fee payer of payouts in SOL runs low: send SOL to its address, or payouts will wait',
-      )
+  /** A test cluster fills the fee payer by itself; on any other somebody must, where there is SOL to be paid out. */
+  async #watchFeePayer(): Promise<void> {
+    const { pool, log, network, clock, givesCoins } = this.#parts
+    const standing = await readFeePayerStanding(pool, network)
+    this.#isLow = standing?.isLow === true
+    if (standing === null || !standing.isLow) {
+      if (this.#isTold) log.info({ network }, 'the fee payer of payouts in SOL has enough again')
+      this.#isTold = false
+      return
     }
-    const nowMs = clock().getTime()
-    if (!givesCoins || nowMs - this.#airdropAtMs < AIRDROP_INTERVAL_MS) return
+    if (givesCoins) return this.#askForCoins(standing.feePayer, clock().getTime())
+    if (this.#isTold || !standing.isNeeded) return
+    this.#isTold = true
+    log.error(
+      { network, feePayer: standing.feePayer, lamports: standing.held.toString() },
+      'the fee payer of payouts in SOL runs low: they wait until somebody sends SOL to it',
+    )
+  }
+
+  async #askForCoins(feePayer: string, nowMs: number): Promise<void> {
+    if (nowMs - this.#airdropAtMs < AIRDROP_INTERVAL_MS) return
     this.#airdropAtMs = nowMs
     await this.#rpc.requestAirdrop(feePayer, AIRDROP)
   }

@@ -9,11 +9,13 @@ import {
   insertSolanaChore,
   listOpenChores,
   listSweepCandidates,
+  listSweepNeeds,
   type OpenChore,
   type SignedChore,
   type SweepSource,
 } from '../db/queries/solana-chores.ts'
-import { type SolanaHouse, type SolanaReading, sumSolanaPayouts } from '../db/queries/solana-house.ts'
+import type { SolanaHouse, SolanaReading } from '../db/queries/solana-house.ts'
+import type { Tenant } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { newId } from '../new-id.ts'
 
@@ -54,7 +56,7 @@ export class SolanaChores {
     await this.#send(await listOpenChores(pool, network, OPEN_MAX))
     const open = await listOpenChores(pool, network, OPEN_MAX)
     await this.#askForNonces(house, reading, { nonces, open })
-    await this.#askForSweeps(reading, open)
+    await this.#askForSweeps(reading)
   }
 
   /** Sends what is signed, ends what is final, and what was not taken in time. */
@@ -114,29 +116,26 @@ export class SolanaChores {
     )
   }
 
-  /** As much as payouts under way need and the vault does not hold, from the richest addresses, all that lies on each. */
-  async #askForSweeps(reading: SolanaReading, open: readonly OpenChore[]): Promise<void> {
+  /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
+  async #askForSweeps(reading: SolanaReading): Promise<void> {
     const { pool, network, clock } = this.#parts
-    const { total } = await sumSolanaPayouts(pool, network, reading.readAt)
-    const coming = open.reduce(
-      (sum, { chore }) => sum + (chore.kind === 'sweep' ? sumOf(chore.sources) : 0n),
-      0n,
-    )
-    let missing = total - (reading.vaultLamports - reading.rentExempt) - coming
-    if (missing <= 0n) return
-    const sources: SweepSource[] = []
-    for (const source of await this.#ready()) {
-      if (missing <= 0n) break
-      sources.push(source)
-      missing -= source.lamports
-    }
-    const now = clock()
+    const keyspace = keyspaceOfNetwork(network)
     let payable = reading.feePayerLamports - reading.rentExempt
-    for (let at = 0; at < sources.length; at += SOURCES_MAX) {
-      const some = sources.slice(at, at + SOURCES_MAX)
-      payable -= LAMPORTS_PER_SIGNATURE * BigInt(some.length + 1)
-      if (payable < 0n) return
-      await insertSolanaChore(pool, network, { kind: 'sweep', id: newId('chore', now), sources: some }, now)
+    for (const need of await listSweepNeeds(pool, { network, keyspace })) {
+      let { missing } = need
+      const sources: SweepSource[] = []
+      for (const source of await this.#ready(need.tenant)) {
+        if (missing <= 0n) break
+        sources.push(source)
+        missing -= source.lamports
+      }
+      for (let at = 0; at < sources.length; at += SOURCES_MAX) {
+        const some = sources.slice(at, at + SOURCES_MAX)
+        payable -= LAMPORTS_PER_SIGNATURE * BigInt(some.length + 1)
+        if (payable < 0n) return
+        const now = clock()
+        await insertSolanaChore(pool, network, { kind: 'sweep', id: newId('chore', now), sources: some }, now)
+      }
     }
   }
 
@@ -144,10 +143,10 @@ export class SolanaChores {
    * Addresses that hold exactly what the books say. More is a payment that was not recorded yet, and is left alone until
    * it is: an address that was emptied would no longer tell of it.
    */
-  async #ready(): Promise<SweepSource[]> {
+  async #ready(tenant: Tenant): Promise<SweepSource[]> {
     const { pool, network, rpc, log } = this.#parts
-    const keyspace = keyspaceOfNetwork(network)
-    const candidates = await listSweepCandidates(pool, { network, keyspace, limit: CANDIDATES_MAX })
+    const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX }
+    const candidates = await listSweepCandidates(pool, tenant, place)
     if (candidates.length === 0) return []
     const addresses = candidates.map(({ program }) => ownerOf(program))
     const accounts = await rpc.finalizedAccounts(addresses)
@@ -166,6 +165,3 @@ export class SolanaChores {
     })
   }
 }
-
-const sumOf = (sources: readonly SweepSource[]): bigint =>
-  sources.reduce((sum, { lamports }) => sum + lamports, 0n)

@@ -1,14 +1,60 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { nonceOfTransaction } from '../../src/chain/solana/durable-nonce.ts'
+import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { SOLANA_FEE_MIN } from '../../src/core/payout/solana-fee.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import { signerOf, signWithNonce } from '../../src/signer/solana-house.ts'
+import { transferOf } from '../../src/signer/solana-instructions.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { lever } from '../support/solana-payer.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 
 const SOL = 1_000_000_000n
+const HALF = SOL / 2n
+/** A blockhash is good for 150 blocks. */
+const LONG_AFTER = 400
 
 let world: SolanaPayoutWorld
 beforeAll(async () => {
   world = await SolanaPayoutWorld.open()
 }, 60_000)
 afterAll(() => world?.close())
+
+let proxy: RpcProxy | null = null
+afterEach(async () => {
+  await proxy?.close()
+  proxy = null
+})
+
+/** A courier that asks the node through a proxy. */
+async function courierOver(lying: RpcProxy) {
+  const rpc = new SolanaRpc(lying.url, 'the test')
+  return { courier: world.courier(world.carriage(rpc)), close: () => rpc.close() }
+}
+
+/** Turns until it is signed, without its being sent. */
+async function untilSigned(payoutId: string) {
+  for (let turn = 0; turn < 20; turn++) {
+    await world.carriage().keepTerms()
+    await world.sign()
+    const [signed] = await world.signedOf(payoutId)
+    if (signed !== undefined) return signed
+    await world.solana.mine(1)
+    world.now = new Date(world.now.getTime() + 1_000)
+  }
+  throw new Error('it was not signed')
+}
+
+/** Once, whole, and the same in the books as on the chain. */
+async function expectPaidOnce(tenant: Tenant, payoutId: string): Promise<void> {
+  const payout = await world.load(tenant, payoutId)
+  expect(payout.status).toBe('confirmed')
+  expect(await world.holds(payout.destination)).toBe(payout.amount - payout.networkFee)
+  expect((await world.signedOf(payoutId)).map(({ txid }) => txid)).toEqual([payout.txid])
+  expect(await world.balances(tenant)).toMatchObject({ reserved: 0n })
+}
+
+class Crash extends Error {}
 
 test('before its nonces stand nothing can be asked for, and an operator is told that the fee payer is empty', async () => {
   const tenant = await world.openShop([SOL])
@@ -34,4 +80,194 @@ test('what twelve buyers paid is swept into the vault and paid out whole, once; 
   const { vault, reading } = await world.house()
   expect(await world.holds(vault)).toBe(reading?.rentExempt)
   expect((await world.signedOf(payout.id)).map(({ txid }) => txid)).toEqual([done.txid])
+})
+
+test('six payouts at once are each paid once, though fewer nonces carry them', async () => {
+  const tenant = await world.openShop([SOL, SOL])
+  const payouts = []
+  for (let count = 0; count < 6; count++) payouts.push(await world.payout(tenant, '0.3'))
+  for (const { id } of payouts) await world.until(tenant, id, 'confirmed')
+  for (const { id } of payouts) await expectPaidOnce(tenant, id)
+  const { rows } = await world.database.owner.query<{ raw: Buffer }>('select raw from payout_transaction')
+  const values = rows.map(({ raw }) => nonceOfTransaction(raw).value)
+  expect(new Set(values).size).toBe(values.length)
+})
+
+test('a payout is good for as long as it takes, and less than an address must hold cannot be asked for', async () => {
+  const tenant = await world.openShop([SOL])
+  const crumbs = await world.ask(tenant, { asset: 'SOL', amount: '0.0005', address: world.newAddress() })
+  expect(crumbs.kind).toBe('too_small')
+  const payout = await world.payout(tenant, '0.5')
+  await untilSigned(payout.id)
+  await world.solana.mine(LONG_AFTER)
+  await world.until(tenant, payout.id, 'confirmed')
+  await expectPaidOnce(tenant, payout.id)
+})
+
+test('a node that took the transaction and says that it failed, or nonsense, makes no second payment', async () => {
+  const tenant = await world.openShop([SOL, SOL])
+  const lies = [
+    () => {
+      throw new Error('Internal error')
+    },
+    () => 42,
+  ]
+  for (const lie of lies) {
+    const payout = await world.payout(tenant, '0.5')
+    await untilSigned(payout.id)
+    proxy = await startRpcProxy(world.solana.url)
+    proxy.lie('sendTransaction', lie)
+    const { courier, close } = await courierOver(proxy)
+    await expect(courier.pass()).rejects.toThrow()
+    await close()
+    await proxy.close()
+    proxy = null
+    await world.until(tenant, payout.id, 'confirmed')
+    await expectPaidOnce(tenant, payout.id)
+  }
+})
+
+test.each(['before_journal', 'after_journal', 'after_commit'] as const)(
+  'a signer that dies %s and the next one pay once, with the same bytes where any were signed',
+  async (point) => {
+    const tenant = await world.openShop([SOL])
+    const payout = await world.payout(tenant, '0.5')
+    let died = false
+    for (let turn = 0; turn < 20 && !died; turn++) {
+      await world.carriage().keepTerms()
+      const reached = async (at: string) => {
+        if (at === point) throw new Crash(at)
+      }
+      died = await world.sign({ reached }).then(
+        () => false,
+        (error: unknown) => error instanceof Crash,
+      )
+      await world.solana.mine(1)
+      world.now = new Date(world.now.getTime() + 1_000)
+    }
+    expect(died).toBe(true)
+    expect(await world.signedOf(payout.id)).toHaveLength(point === 'after_commit' ? 1 : 0)
+    await world.until(tenant, payout.id, 'confirmed')
+    await expectPaidOnce(tenant, payout.id)
+  },
+)
+
+test('a fork that takes a payout away, even when it was final, is answered with the same bytes', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  const { txid } = await world.until(tenant, payout.id, 'confirmed')
+  await lever(world.solana.url, 'sandbox_drop', [txid])
+  expect(await world.holds(payout.destination)).toBe(0n)
+  await world.turn()
+  await world.turn()
+  await expectPaidOnce(tenant, payout.id)
+})
+
+test('a database that was set back learns of the payout that was made, and makes none again', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  const before = await untilSigned(payout.id)
+  await world.courier().pass()
+  await world.solana.mine(1)
+  await world.database.owner.query('delete from payout_transaction where payout_id = $1', [payout.id])
+  await world.database.owner.query(
+    `update payout set status = 'approved', txid = null, submitted_at = null where id = $1`,
+    [payout.id],
+  )
+  await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.signedOf(payout.id)).toEqual([before])
+  await expectPaidOnce(tenant, payout.id)
+})
+
+test('what is not what was approved is not signed, and its money comes back', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  const elsewhere = world.newAddress()
+  await world.database.owner.query('update payout set destination = $2 where id = $1', [payout.id, elsewhere])
+  const failed = await world.until(tenant, payout.id, 'failed')
+  expect(failed.failureCode).toBe('approval_invalid')
+  expect(await world.signedOf(payout.id)).toEqual([])
+  expect(await world.holds(elsewhere)).toBe(0n)
+  expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
+})
+
+test('a payout whose nonce somebody else moved on fails once that is buried, and its money comes back', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  const { raw } = await untilSigned(payout.id)
+  const feePayer = await signerOf(world.accounts.issuer.houseKey('solana-test', 'fee_payer'))
+  const other = await signWithNonce(
+    feePayer,
+    [transferOf(feePayer, feePayer.address, 1n)],
+    nonceOfTransaction(raw),
+  )
+  await world.rpc.sendTransaction(other.raw)
+  await world.solana.mine(1)
+  const courier = world.courier()
+  await courier.pass()
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  await world.solana.mine(80)
+  await courier.pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'nonce_used_elsewhere',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
+})
+
+test('a payout that the chain executed and that failed there is not sent again', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  await untilSigned(payout.id)
+  proxy = await startRpcProxy(world.solana.url)
+  proxy.lie('getSignatureStatuses', (told) => {
+    const { value, ...rest } = told as { value: unknown[] }
+    const failed = { slot: 1, confirmations: null, err: 'x', confirmationStatus: 'finalized' }
+    return { ...rest, value: value.map(() => failed) }
+  })
+  const { courier, close } = await courierOver(proxy)
+  await courier.pass()
+  await close()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'failed_on_chain',
+  })
+  expect(proxy.calls).not.toContain('sendTransaction')
+})
+
+test('an address with money that is not in the books is left alone until it is', async () => {
+  const tenant = await world.openShop([])
+  const owner = await world.deposit(tenant, SOL)
+  await world.solana.pay(owner, HALF)
+  await world.solana.mine(1)
+  const payout = await world.payout(tenant, '0.7')
+  for (let turn = 0; turn < 4; turn++) await world.turn()
+  expect(await world.holds(owner)).toBe(SOL + HALF)
+  const { rows } = await world.database.owner.query<{ invoice_id: string }>(
+    'select invoice_id from deposit_address where merchant_id = $1',
+    [tenant.merchantId],
+  )
+  const place = { network: 'solana-test', asset: 'SOL', txid: 'late', output: 1 } as const
+  await world.record(tenant, { ...place, invoiceId: rows[0]?.invoice_id ?? '', amount: HALF })
+  await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds(owner)).toBe(0n)
+  await expectPaidOnce(tenant, payout.id)
+})
+
+test('nobody is paid with the money of another merchant', async () => {
+  const rich = await world.openShop([3n * SOL])
+  const first = await world.payout(rich, '0.5')
+  await world.until(rich, first.id, 'confirmed')
+  const { vault } = await world.house()
+  const held = await world.holds(vault)
+  // In the books, and never on the chain.
+  const poor = await world.openShop([])
+  await world.deposit(poor, SOL, { isPaid: false })
+  const second = await world.payout(poor, '0.5')
+  for (let turn = 0; turn < 6; turn++) await world.turn()
+  expect((await world.load(poor, second.id)).status).toBe('approved')
+  expect(await world.signedOf(second.id)).toEqual([])
+  expect(await world.holds(vault)).toBe(held)
+  expect(world.logged.join('')).toContain('a deposit address holds less than was paid to it')
 })

@@ -9,7 +9,6 @@ import { SolanaCarriage } from '../../src/watcher/solana-carriage.ts'
 import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 import { type DrivenSolana, solanaDriver } from './solana-driver.ts'
-import { lever } from './solana-payer.ts'
 
 const NETWORK = 'solana-test'
 const TURNS_MAX = 40
@@ -75,8 +74,8 @@ export class SolanaPayoutWorld extends PayoutSteps {
     return tenant
   }
 
-  /** The deposit address that was paid. */
-  async deposit(tenant: Tenant, amount: bigint): Promise<string> {
+  /** The deposit address that was paid, or that the books say was. */
+  async deposit(tenant: Tenant, amount: bigint, { isPaid = true } = {}): Promise<string> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       `select coalesce(max(next_index), 0) + 1 as next from account_key where keyspace = 'solana-test'`,
     )
@@ -84,7 +83,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
     const to = getAddressDecoder().decode(program)
     const changes = { asset: 'SOL' as const, amount, address: to }
     const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)
-    const txid = await this.solana.pay(to, amount)
+    const txid = isPaid ? await this.solana.pay(to, amount) : invoiceId
     await this.solana.mine(1)
     await this.record(tenant, { network: NETWORK, asset: 'SOL', txid, output: 1, invoiceId, amount })
     return to
@@ -141,12 +140,6 @@ export class SolanaPayoutWorld extends PayoutSteps {
   async holds(owner: string): Promise<bigint> {
     return (await this.solana.payer.client.getBalance(address(owner), { commitment: 'confirmed' }).send())
       .value
-  }
-
-  /** Takes the newest blocks back; what was in them waits no more. */
-  async forgetBlocks(depth: number, txid: string): Promise<void> {
-    await lever(this.solana.url, 'sandbox_reorganise', [depth])
-    void txid
   }
 
   async signedOf(payoutId: string): Promise<{ txid: string; raw: Buffer }[]> {

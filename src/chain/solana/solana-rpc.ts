@@ -11,10 +11,8 @@ import {
   type SolanaRpcApi,
   lamports as toLamports,
 } from '@solana/kit'
-import { Pool } from 'undici'
 import type { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
-import { parseLosslessJson } from './lossless-json.ts'
 import {
   type AccountBytes,
   accountBytesSchema,
@@ -35,6 +33,7 @@ import {
   type TransactionInBlock,
   transactionSchema,
 } from './solana-answers.ts'
+import { type RpcCost, SolanaTransport } from './solana-transport.ts'
 
 export const SOLANA_CODES = {
   invalidParams: -32_602,
@@ -48,18 +47,11 @@ export const SOLANA_CODES = {
   minContextSlot: -32_016,
 } as const
 
-/** A block of mainnet with its accounts is some megabytes. */
-const RESPONSE_BYTES_MAX = 64 * 1024 * 1024
-const TIMEOUT_MS = 20_000
-const CONNECTIONS = 8
 export const ACCOUNTS_PER_CALL = 100
 export const SIGNATURES_PER_CALL = 1_000
 const STATUSES_PER_CALL = 256
 /** Newer versions of transactions fail a whole block for whoever does not say that he reads them. */
 const VERSION_MAX = 1
-
-/** What calls cost, for whoever measures it. */
-export type RpcCost = { calls: number; bytesSent: number; bytesReceived: number }
 
 /** The node answered with an error; `code` is Solana's. */
 export class SolanaCallFailed extends ChainUnavailable {
@@ -89,31 +81,20 @@ export type TransactionStatus = { readonly slot: number; readonly failed: boolea
  * node itself tells is `SolanaCallFailed`.
  */
 export class SolanaRpc {
-  readonly cost: RpcCost = { calls: 0, bytesSent: 0, bytesReceived: 0 }
   readonly #rpc: Rpc<SolanaRpcApi>
   readonly #rpcWithAirdrops: Rpc<RequestAirdropApi>
-  readonly #pool: Pool
-  readonly #path: string
-  readonly #headers: { [name: string]: string }
+  readonly #transport: SolanaTransport
   readonly #setting: string
 
   constructor(rpcUrl: string, setting: string) {
-    const url = new URL(rpcUrl)
     this.#setting = setting
-    this.#path = `${url.pathname}${url.search}`
-    this.#headers = { 'content-type': 'application/json' }
-    if (url.username !== '' || url.password !== '') {
-      const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
-      this.#headers.authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
-    }
-    this.#pool = new Pool(url.origin, {
-      connections: CONNECTIONS,
-      headersTimeout: TIMEOUT_MS,
-      bodyTimeout: TIMEOUT_MS,
-      maxResponseSize: RESPONSE_BYTES_MAX,
-    })
-    this.#rpc = createSolanaRpcFromTransport(this.#transport as RpcTransport)
-    this.#rpcWithAirdrops = createSolanaRpcFromTransport(this.#transport as RpcTransport)
+    this.#transport = new SolanaTransport(rpcUrl, setting)
+    this.#rpc = createSolanaRpcFromTransport(this.#transport.send as RpcTransport)
+    this.#rpcWithAirdrops = createSolanaRpcFromTransport(this.#transport.send as RpcTransport)
+  }
+
+  get cost(): RpcCost {
+    return this.#transport.cost
   }
 
   async genesisHash(): Promise<string> {
@@ -289,7 +270,7 @@ export class SolanaRpc {
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy()
+    await this.#transport.close()
   }
 
   async #read<Schema extends z.ZodType>(
@@ -319,43 +300,6 @@ export class SolanaRpc {
       }
       const reason = error instanceof Error ? error.message : String(error)
       throw new ChainUnavailable(`${method} at ${this.#setting}: ${reason}`, { cause: error })
-    }
-  }
-
-  /** One call. */
-  #transport = async ({ payload, signal }: { payload: unknown; signal?: AbortSignal }): Promise<unknown> => {
-    const body = JSON.stringify(payload, (_key, value: unknown) =>
-      typeof value === 'bigint' ? Number(value) : value,
-    )
-    this.cost.calls += 1
-    this.cost.bytesSent += body.length
-    let text: string
-    let status: number
-    try {
-      const response = await this.#pool.request({
-        path: this.#path,
-        method: 'POST',
-        headers: this.#headers,
-        body,
-        ...(signal === undefined ? {} : { signal }),
-      })
-      status = response.statusCode
-      text = await response.body.text()
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new ChainUnavailable(`the node at ${this.#setting} cannot be asked: ${reason}`, { cause: error })
-    }
-    this.cost.bytesReceived += text.length
-    if (status === 429)
-      throw new ChainUnavailable(
-        `the node at ${this.#setting} refuses so many calls (429): ask less, or take a larger plan`,
-      )
-    try {
-      return parseLosslessJson(text)
-    } catch (error) {
-      throw new ChainUnavailable(`the node at ${this.#setting} answers ${status} and no JSON`, {
-        cause: error,
-      })
     }
   }
 }

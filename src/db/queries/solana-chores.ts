@@ -1,5 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
+import type { Tenant } from '../transaction.ts'
 
 /** What the signer is asked to do with its own accounts. */
 export type SolanaChore =
@@ -128,24 +129,77 @@ export type SweepCandidate = { readonly index: number; readonly program: Buffer;
 /** Wrapped SOL is named by an index from here on, and lies elsewhere. */
 const WRAPPED_FROM = 1_000
 
+/** What lies in the vault for the merchants in `m`, by `kept` chores: swept in, of each one's own addresses. */
+const sweptFor = (kept: string): string => `coalesce((
+    select sum(source.lamports) from solana_chore c
+    cross join lateral unnest(c.indexes, c.lamports) as source (index, lamports)
+    join deposit_address d on d.merchant_id = m.merchant_id and d.livemode = m.livemode and d.keyspace = $2
+      and d.idx = source.index
+    where c.network = $1 and c.kind = 'sweep' and (${kept})), 0)`
+
+type Place = { readonly network: Network; readonly keyspace: string }
+
 /**
- * Deposit addresses of merchants with payouts under way, which hold what was paid to them and not swept, the richest
- * first; none of a sweep that has not ended. Served by payout_under_way, deposit_address' and transfer's keys,
- * solana_chore_swept.
+ * Merchants whose payouts under way need more than lies, or is on its way, in the vault for them; lamports. Served by
+ * payout_under_way, payout_by_mode and deposit_address' key; reads every sweep.
+ */
+export async function listSweepNeeds(
+  db: Queryable,
+  { network, keyspace }: Place,
+): Promise<{ readonly tenant: Tenant; readonly missing: bigint }[]> {
+  const { rows } = await db.query<{ merchant_id: string; livemode: boolean; missing: bigint }>(
+    `select merchant_id, livemode, due - swept as missing from (
+       select m.merchant_id, m.livemode,
+         (select sum(p.amount) from payout p where p.merchant_id = m.merchant_id and p.livemode = m.livemode
+           and p.network = $1 and p.status in ('approved', 'submitted', 'confirmed')) as due,
+         ${sweptFor('c.landed or c.ended_at is null')} as swept
+       from (select distinct merchant_id, livemode from payout
+             where network = $1 and status in ('approved', 'submitted')) m) needs
+     where due > swept order by merchant_id`,
+    [network, keyspace],
+  )
+  return rows.map(({ merchant_id: merchantId, livemode, missing }) => ({
+    tenant: { merchantId, livemode },
+    missing,
+  }))
+}
+
+/**
+ * What lies in the vault for a merchant and is not signed away, lamports: nobody is paid with another's money. Served by
+ * payout_by_mode and deposit_address' key; reads every sweep.
+ */
+export async function loadVaultCredit(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  { network, keyspace }: Place,
+): Promise<bigint> {
+  const { rows } = await db.query<{ credit: bigint }>(
+    `select ${sweptFor('c.landed')} - coalesce((
+       select sum(p.amount) from payout p where p.merchant_id = m.merchant_id and p.livemode = m.livemode
+         and p.network = $1 and (p.status = 'confirmed' or (p.status in ('approved', 'submitted') and exists (
+           select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)))), 0) as credit
+     from (values ($3::text, $4::boolean)) as m (merchant_id, livemode)`,
+    [network, keyspace, merchantId, livemode],
+  )
+  return rows[0]?.credit ?? 0n
+}
+
+/**
+ * A merchant's deposit addresses that hold what was paid to them and not swept, the richest first; none of a sweep that
+ * has not ended. Served by transfer's and deposit_address' keys, solana_chore_swept.
  */
 export async function listSweepCandidates(
   db: Queryable,
-  options: { readonly network: Network; readonly keyspace: string; readonly limit: number },
+  { merchantId, livemode }: Tenant,
+  { network, keyspace, limit }: Place & { readonly limit: number },
 ): Promise<SweepCandidate[]> {
-  const { network, keyspace, limit } = options
   const { rows } = await db.query<SweepCandidate>(
     `with paid as (
        select d.idx as index, d.program, sum(t.amount) as amount
-       from (select distinct merchant_id, livemode from payout
-             where network = $1 and status in ('approved', 'submitted')) m
-       join transfer t on t.merchant_id = m.merchant_id and t.livemode = m.livemode and t.network = $1
-         and t.status = 'confirmed' and t.left_on_chain is null and t.output_index < ${WRAPPED_FROM}
-       join deposit_address d on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
+       from transfer t join deposit_address d
+         on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
+       where t.merchant_id = $3 and t.livemode = $4 and t.network = $1 and t.status = 'confirmed'
+         and t.left_on_chain is null and t.output_index < ${WRAPPED_FROM}
        group by d.idx, d.program)
      select index, program, amount - swept as expected from (
        select paid.*, coalesce((
@@ -154,8 +208,8 @@ export async function listSweepCandidates(
        from paid
        where not exists (select from solana_chore c
          where c.network = $1 and c.ended_at is null and c.indexes @> array[paid.index])) held
-     where amount > swept order by expected desc, index limit $3`,
-    [network, keyspace, limit],
+     where amount > swept order by expected desc, index limit $5`,
+    [network, keyspace, merchantId, livemode, limit],
   )
   return rows
 }
