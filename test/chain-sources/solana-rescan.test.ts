@@ -133,3 +133,40 @@ test('a payment that came before its checkout was seen to be open is found thoug
     await adapter.close()
   }
 })
+
+test('a late payment to a closed checkout is told again where telling it came to nothing', async () => {
+  const { chain } = watched
+  const adapter = new SolanaAdapter({
+    livemode: false,
+    rpcUrl: chain.url,
+    rpcSetting: 'TEST_SOLANA_RPC_URL',
+    clock: systemClock,
+    way: 'accounts',
+    openPrograms: async () => [],
+  })
+  try {
+    let checkpoint = await adapter.tip()
+    const { address, program } = await chain.newAddress()
+    // Looked at in every second round, the others filling the first.
+    adapter.watched.add([...Array.from({ length: STRANGERS }, () => randomBytes(32)), program])
+    const round = async () => {
+      await chain.mine(1)
+      const update = await adapter.nextUpdate(checkpoint, 10)
+      if (update === null) throw new Error('a block came')
+      return update
+    }
+    for (let rounds = 0; rounds < 2; rounds++) checkpoint = (await round()).tip
+    const txid = await chain.pay(address, watched.driver.amount)
+    const found: string[] = []
+    for (let rounds = 0; rounds < 6; rounds++) {
+      const update = await round()
+      const told = update.blocks.flatMap(({ transfers }) => transfers.map((transfer) => transfer.txid))
+      found.push(...told)
+      // Whoever was told of it first has died before it was recorded.
+      if (told.length === 0 || found.length > 1) checkpoint = update.tip
+    }
+    expect(found).toEqual([txid, txid])
+  } finally {
+    await adapter.close()
+  }
+})

@@ -53,8 +53,10 @@ export class AccountPolling {
   readonly #parts: ReadParts
   readonly #known = new RecentMap<string, KnownAccount>(REMEMBERED_MAX)
   readonly #tokenAccounts = new RecentMap<string, string>(REMEMBERED_MAX)
-  /** The slot up to which an account was told when it was looked at for the first time, its whole history included. */
-  readonly #firstTold = new RecentMap<string, number>(REMEMBERED_MAX)
+  /** The slot up to which an account's transactions were told and recorded; nothing is known of those above it. */
+  readonly #toldThrough = new RecentMap<string, number>(REMEMBERED_MAX)
+  /** What was told last: recorded, once somebody goes on from its last block. */
+  #told: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null = null
   readonly #touched = new RecentMap<string, Touch>(TOUCHES_MAX)
   /** The block up to which `#known` was told; another checkpoint makes it worthless. */
   #at: string | null = null
@@ -78,6 +80,7 @@ export class AccountPolling {
   async read(checkpoint: BlockRef, open: readonly string[], maxBlocks: number): Promise<ChainUpdate | null> {
     const { chain } = this.#parts
     if (this.#at !== checkpoint.hash) this.forget()
+    this.#settleTold(checkpoint)
     const closed = this.#nextClosed(new Set(open))
     const readings = await this.#lamports([...open, ...closed], checkpoint.height)
     const slot =
@@ -93,8 +96,8 @@ export class AccountPolling {
     for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
     const { touches, looked } = await this.#explain(readings, ancestor, slot, isOpen)
     const update = await this.#update(ancestor, tip, touches, maxBlocks)
-    const through = update.blocks.at(-1)?.block.height ?? ancestor.height
-    for (const account of looked) this.#firstTold.set(account, this.#firstTold.get(account) ?? through)
+    const last = update.blocks.at(-1)?.block ?? ancestor
+    this.#told = { hash: last.hash, slot: last.height, accounts: looked }
     const isNews = tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
     return isNews ? update : null
   }
@@ -229,7 +232,7 @@ export class AccountPolling {
     // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
     const since = isKnown ? known.slot : 0
     const expected = isKnown ? known.lamports : 0n
-    const told = isKnown ? known.slot : this.#toldThrough(reading.account, ancestor)
+    const told = isKnown ? known.slot : Math.min(this.#toldThrough.get(reading.account) ?? 0, ancestor.height)
     for (let attempt = 1; attempt <= EXPLAIN_ATTEMPTS_MAX; attempt++) {
       const touches = await this.#touches(reading, since)
       const before = reading.lamports - touches.reduce((total, { delta }) => total + delta, 0n)
@@ -240,10 +243,12 @@ export class AccountPolling {
     return null
   }
 
-  /** Whatever the checkpoint says was told of an account, if it was looked at by then; else nothing. */
-  #toldThrough(account: string, ancestor: BlockRef): number {
-    const first = this.#firstTold.get(account)
-    return first !== undefined && first <= ancestor.height ? ancestor.height : 0
+  /** Whoever goes on from the end of what was told last has recorded it; whoever goes on from elsewhere has not. */
+  #settleTold({ hash }: BlockRef): void {
+    const told = this.#told
+    this.#told = null
+    if (told?.hash !== hash) return
+    for (const account of told.accounts) this.#toldThrough.set(account, told.slot)
   }
 
   /** The account's transactions above `since` and up to the reading, each once. */
