@@ -49,7 +49,6 @@ export class SolanaCarriage implements PayoutCarriage {
   readonly #chores: SolanaChores
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
-  #isLow = false
   #isTold = false
   /** Since which final slot the nonce of a payout has moved on without it. */
   readonly #goneSince = new Map<string, number>()
@@ -69,13 +68,14 @@ export class SolanaCarriage implements PayoutCarriage {
     if (ageMs >= 0 && ageMs < busyIntervalMs) return
     const { total } = await sumSolanaPayouts(pool, network, now)
     const open = await listOpenChores(pool, network, 1)
-    const isIdle = total === 0n && open.length === 0 && !(this.#isLow && this.#parts.givesCoins)
+    const isIdle = total === 0n && open.length === 0
     if (isIdle && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
     const { reading, nonces } = await this.#read(house, now)
     await saveSolanaReading(pool, network, reading, nonces)
     this.#readAtMs = now.getTime()
-    await this.#watchFeePayer()
-    await this.#chores.carry(house, reading, nonces)
+    await this.#watchFeePayer(total > 0n)
+    // Until somebody wants to be paid nothing is made, and nothing is spent.
+    if (total > 0n || open.length > 0) await this.#chores.carry(house, reading, nonces)
   }
 
   async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
@@ -172,16 +172,18 @@ export class SolanaCarriage implements PayoutCarriage {
   }
 
   /** A test cluster fills the fee payer by itself; on any other somebody must, where there is SOL to be paid out. */
-  async #watchFeePayer(): Promise<void> {
+  async #watchFeePayer(isDue: boolean): Promise<void> {
     const { pool, log, network, clock, givesCoins } = this.#parts
     const standing = await readFeePayerStanding(pool, network)
-    this.#isLow = standing?.isLow === true
     if (standing === null || !standing.isLow) {
       if (this.#isTold) log.info({ network }, 'the fee payer of payouts in SOL has enough again')
       this.#isTold = false
       return
     }
-    if (givesCoins) return this.#askForCoins(standing.feePayer, clock().getTime())
+    if (givesCoins) {
+      if (isDue) await this.#askForCoins(standing.feePayer, clock().getTime())
+      return
+    }
     if (this.#isTold || !standing.isNeeded) return
     this.#isTold = true
     log.error(

@@ -89,8 +89,7 @@ export class AccountPolling {
         : readings.reduce((lowest, each) => Math.min(lowest, each.slot), Number.MAX_SAFE_INTEGER)
     if (slot < checkpoint.height) return null
     const ancestor = (await chain.holds(checkpoint)) ? checkpoint : await chain.commonAncestor(checkpoint)
-    // Another fork may have other differences under the same names.
-    if (ancestor.hash !== checkpoint.hash) this.#touched.clear()
+    if (ancestor.hash !== checkpoint.hash) this.#leaveFork(ancestor)
     const tip = (await chain.reference(slot)).block
     const isOpen = new Set(open)
     for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
@@ -241,6 +240,12 @@ export class AccountPolling {
       await new Promise((resolve) => setTimeout(resolve, EXPLAIN_RETRY_MS))
     }
     return null
+  }
+
+  /** Another fork may have other differences under the same names, and what was told above the ancestor was of this one. */
+  #leaveFork({ height }: BlockRef): void {
+    this.#touched.clear()
+    this.#toldThrough.changeAll((slot) => Math.min(slot, height))
   }
 
   /** Whoever goes on from the end of what was told last has recorded it; whoever goes on from elsewhere has not. */

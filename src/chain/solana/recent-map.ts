@@ -28,6 +28,11 @@ export class RecentMap<Key, Value> {
     }
   }
 
+  /** Gives every entry the value that `change` makes of it, in its place. */
+  changeAll(change: (value: Value) => Value): void {
+    for (const [key, value] of this.#entries) this.#entries.set(key, change(value))
+  }
+
   clear(): void {
     this.#entries.clear()
   }
