@@ -26,14 +26,56 @@ export async function postTransfers(
   const [first] = transfers
   if (first === undefined) return null
   const { asset } = first
-  const movesAvailable = transfers.some(({ from, to }) => from === 'available' || to === 'available')
-  const covered = movesAvailable ? await withCover(tx, tenant, first, transfers) : transfers
+  const isCredit =
+    first.to === 'available' && transfers.every(({ from, to }) => from !== 'available' || to === 'fees')
+  if (isCredit) {
+    await postCredit(tx, tenant, first, transfers)
+    return null
+  }
+  const takesAvailable = transfers.some(({ from, to }) => from === 'available' || to === 'available')
+  const covered = takesAvailable ? await withCover(tx, tenant, first, transfers) : transfers
   const valued = await valuedNow(tx, tenant, asset, covered)
-  // Sent together: the connection keeps their order.
-  await Promise.all(valued.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
+  await insertAll(tx, tenant, valued)
   const missing = valued.find(({ kind }) => kind === 'shortfall')
   return missing === undefined ? null : { asset, amount: missing.amount }
 }
+
+/**
+ * What brings money, and keeps a fee of it, needs no cover: it is written in the round trip that asks what stands, and
+ * what it repays after it.
+ */
+async function postCredit(
+  tx: Tx,
+  tenant: Tenant,
+  first: LedgerTransfer,
+  transfers: readonly LedgerTransfer[],
+): Promise<void> {
+  const valued = await valuedNow(tx, tenant, first.asset, transfers)
+  const [standing] = await Promise.all([loadStanding(tx, tenant, first.asset), insertAll(tx, tenant, valued)])
+  const { covered, repaid } = coverMoves(transfers, standing)
+  if (covered > 0n) throw new Error(`${first.id} takes more than it brings`)
+  if (repaid === 0n) return
+  const [, ...repayment] = await valuedNow(tx, tenant, first.asset, [
+    valued[0] ?? first,
+    repaymentOf(first, repaid),
+  ])
+  await insertAll(tx, tenant, repayment)
+}
+
+/** Sent together: the connection keeps their order. */
+async function insertAll(tx: Tx, tenant: Tenant, transfers: readonly LedgerTransfer[]): Promise<void> {
+  await Promise.all(transfers.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
+}
+
+const repaymentOf = (first: LedgerTransfer, amount: bigint): LedgerTransfer => ({
+  ...first,
+  usdCents: null,
+  id: `${first.id}:repaid`,
+  kind: 'shortfall_repaid',
+  from: 'available',
+  to: 'shortfall',
+  amount,
+})
 
 /** One transfer, where the account has as much: false, and nothing written, where it has less. */
 export async function postCoveredTransfer(
@@ -59,11 +101,7 @@ async function withCover(
     const kind = 'shortfall'
     group.unshift({ ...aside, id, kind, from: 'shortfall', to: 'available', amount: covered })
   }
-  if (repaid > 0n) {
-    const id = `${first.id}:repaid`
-    const kind = 'shortfall_repaid'
-    group.push({ ...aside, id, kind, from: 'available', to: 'shortfall', amount: repaid })
-  }
+  if (repaid > 0n) group.push(repaymentOf(first, repaid))
   return group
 }
 

@@ -95,7 +95,7 @@ async function disagreements(): Promise<string[]> {
   const results = await runAudit(database.owner, [])
   return results
     .filter(({ name }) =>
-      /^(ledger|balance|shortfall|transfer_(has|stands)|posting|reserved|payout_has)/.test(name),
+      /^(ledger|balance|shortfall|service_fee|transfer_(has|stands)|posting|reserved|payout_has)/.test(name),
     )
     .filter(({ findings }) => findings.length > 0)
     .map(({ name, findings }) => `${name}: ${findings.map(({ detail }) => detail).join(', ')}`)
@@ -147,6 +147,19 @@ test('a deposit that goes and comes again leaves the balances as they were, howe
   expect(await disagreements()).toEqual([])
 })
 
+test('a deposit with a service fee that is taken back after it was paid out gives the fee back, and the rest is missing', async () => {
+  await openShop()
+  const invoice = await seedInvoice(database, tenant, { serviceFeeBps: 200 })
+  await record(invoice.id, inBlock('e1', WHOLE, 2))
+  await payOut('0.98')
+  expect(await balances()).toMatchObject({ available: 0n, fees: 2_000_000n })
+  await record(invoice.id, gone('reorged', 'e1', WHOLE))
+  expect(await balances()).toMatchObject({ available: 0n, fees: 0n, shortfall: -98_000_000n })
+  await record(invoice.id, inBlock('e1', WHOLE, 2, { hash: 'bb'.repeat(32) }))
+  expect(await balances()).toMatchObject({ available: 0n, fees: 2_000_000n, shortfall: 0n })
+  expect(await disagreements()).toEqual([])
+})
+
 test('money that comes back from a rejected payout makes up for what is missing first', async () => {
   await openShop()
   const invoice = await seedInvoice(database, tenant)
@@ -165,7 +178,10 @@ test(`in ${SEEDS} random histories of deposits, payouts and reorganisations ever
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = seededRandom(seed)
     await openShop()
-    const invoices = [await seedInvoice(database, tenant), await seedInvoice(database, tenant)]
+    const invoices = [
+      await seedInvoice(database, tenant),
+      await seedInvoice(database, tenant, { serviceFeeBps: 125 }),
+    ]
     const places = new Map<string, { invoiceId: string; amount: bigint }>()
     for (let step = 0; step < STEPS; step++) {
       const known = [...places.keys()]
