@@ -5,6 +5,7 @@ import { describeError } from '../log.ts'
 import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
+import type { ImportArguments } from './import-command.ts'
 import type { RescanArguments } from './rescan-command.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -66,6 +67,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addInspections(program, output, done)
   addRescan(program, output, done)
   addListen(program, output, done)
+  addImport(program, output, done)
   addReceipts(program, output, done)
   addSigner(program, output, done)
   return program
@@ -174,6 +176,25 @@ function addListen(program: Command, output: Output, done: (exitCode: number) =>
     .action(async (options: { forwardTo: string; merchant?: string }) => {
       const { listenCommand } = await import('./listen.ts')
       done(await listenCommand(options, output))
+    })
+}
+
+function addImport(program: Command, output: Output, done: (exitCode: number) => void): void {
+  program
+    .command('import')
+    .description("read another service's export of past invoices; exit code 1 where some could not be read")
+    .argument('<file>', "a CSV file: BTCPay's invoice export, or any with --columns")
+    .requiredOption('--merchant <id>', 'id of the merchant')
+    .option('--mode <mode>', 'test or live', 'live')
+    .option('--source <name>', 'of another service, such as coinbase_commerce')
+    .option(
+      '--columns <list>',
+      'its columns: id=…,created=…,amount=…,currency=…,status=…[,order=…][,email=…]',
+    )
+    .option('--json', 'print one JSON object', false)
+    .action(async (file: string, options: ImportArguments) => {
+      const { importCommand } = await import('./import-command.ts')
+      done(await importCommand(file, options, output))
     })
 }
 

@@ -23,6 +23,7 @@ export const ID_PREFIXES = {
   balanceEntry: 'ent',
   cardPurchase: 'card',
   chore: 'cho',
+  importedInvoice: 'imp',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

@@ -30,6 +30,7 @@ import { listBalancesRoute } from './routes/list-balances.ts'
 import { listCheckoutSessionsRoute } from './routes/list-checkout-sessions.ts'
 import { listEventAttemptsRoute } from './routes/list-event-attempts.ts'
 import { listEventsRoute } from './routes/list-events.ts'
+import { listImportedInvoicesRoute } from './routes/list-imported-invoices.ts'
 import { listInvoicesRoute } from './routes/list-invoices.ts'
 import { listPaymentLinksRoute } from './routes/list-payment-links.ts'
 import { listPayoutDestinationsRoute } from './routes/list-payout-destinations.ts'
@@ -61,6 +62,7 @@ export const ROUTES: readonly Route[] = [
   getInvoiceRoute,
   cancelInvoiceRoute,
   resolveInvoiceRoute,
+  listImportedInvoicesRoute,
   createPaymentLinkRoute,
   listPaymentLinksRoute,
   getPaymentLinkRoute,

@@ -117,6 +117,7 @@ describe('calls', () => {
       client.invoices.list().page(),
       client.invoices.cancel(`inv_${UNKNOWN}`),
       client.invoices.resolve(`inv_${UNKNOWN}`, { resolution: 'accept' }),
+      client.invoices.imported().page(),
       client.invoices.payInTest(`inv_${UNKNOWN}`, 'exact'),
       client.paymentLinks.create({ name: 'Tea', usd_amount: '5.00' }),
       client.paymentLinks.get(`plink_${UNKNOWN}`),

@@ -41,6 +41,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
     // Such an address is good in both modes.
     body: () => ({ asset: 'ETH', address: encodeEvmAddress(randomBytes(20)), name: 'Treasury' }),
   },
+  listImportedInvoices: {},
   listPayoutDestinations: {},
   // Deleted by the first who may.
   deletePayoutDestination: { resource: 'payoutDestination', reached: [204, 404] },

@@ -221,6 +221,33 @@ export type EventRecovery = {
   readonly has_more: boolean
 }
 
+export type ImportedInvoice = {
+  readonly id: string
+  readonly object: 'imported_invoice'
+  readonly livemode: boolean
+  /** Where it comes from. */
+  readonly source: string
+  /** Its id there. */
+  readonly source_id: string
+  /** In the words of its source. */
+  readonly status: string
+  /** As it was exported, in `currency`. */
+  readonly amount: string
+  readonly currency: string
+  readonly order_reference: string | null
+  readonly customer_email: string | null
+  readonly payments: readonly {
+    readonly id: string
+    readonly coin: string
+    readonly amount: string
+    readonly received_at: string | null
+  }[]
+  /** ISO 8601 UTC with milliseconds. */
+  readonly created_at: string
+  /** ISO 8601 UTC with milliseconds. */
+  readonly imported_at: string
+}
+
 export type Invoice = {
   readonly id: string
   readonly object: 'invoice'
@@ -810,6 +837,23 @@ export type Operations = {
     readonly body: undefined
     readonly answer: undefined
     readonly item: Event
+  }
+  /** List invoices of the past */
+  readonly listImportedInvoices: {
+    readonly id: undefined
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+      /** Only those of this order. */
+      readonly order_reference?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: ImportedInvoice
   }
   /** List invoices */
   readonly listInvoices: {

@@ -75,6 +75,9 @@ const invoices = (api: Api) => ({
   get: (id: string, options?: RequestOptions) => api.call('getInvoice', { id }, options),
   list: (query?: Query<'listInvoices'>, options?: RequestOptions) =>
     api.list('listInvoices', { query: query ?? {} }, options),
+  /** Invoices of the past, from another service's export. */
+  imported: (query?: Query<'listImportedInvoices'>, options?: RequestOptions) =>
+    api.list('listImportedInvoices', { query: query ?? {} }, options),
   cancel: (id: string, options?: RequestOptions) => api.call('cancelInvoice', { id }, options),
   /** Accepts or dismisses what waits for your decision. A live key may not: see the dashboard. */
   resolve: (id: string, body: Body<'resolveInvoice'>, options?: RequestOptions) =>

@@ -27,6 +27,7 @@ export const OPERATIONS = {
   listCheckoutSessions: ['GET', '/payment-links/:id/checkout-sessions', false],
   listEventAttempts: ['GET', '/events/:id/attempts', false],
   listEvents: ['GET', '/events', false],
+  listImportedInvoices: ['GET', '/imported-invoices', false],
   listInvoices: ['GET', '/invoices', false],
   listPaymentLinks: ['GET', '/payment-links', false],
   listPayoutDestinations: ['GET', '/payout-destinations', false],
