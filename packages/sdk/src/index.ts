@@ -17,6 +17,7 @@ export type {
   Event,
   EventRecovery,
   EventType,
+  ImportedInvoice,
   Invoice,
   Payment,
   PaymentLink,
