@@ -5,6 +5,8 @@ const LONG_TEST_TIMEOUT_MS = 60_000
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'src/**/*.test.tsx', 'test/**/*.test.ts', 'test/**/*.test.tsx'],
+    // What only `npm run test:long` can run: hours, or programs that no other test needs.
+    exclude: ['**/node_modules/**', '**/dist/**', ...(process.env.LONG === '1' ? [] : ['**/*.long.test.ts'])],
     globalSetup: ['test/support/global-setup.ts'],
     // Two cores: more files at once only fight over them.
     maxWorkers: 2,

@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { until } from '../support/app.ts'
+import { readRootFile } from '../support/root-file.ts'
+import type { DatabaseNode } from './postgres-cluster.ts'
+import type { RunningProgram, TestMachine, TestNetwork } from './test-network.ts'
+
+const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
+const READY_MS_MAX = 120_000
+/** What runs on which machine: three API, two watchers, three delivery workers, one signer, and the chains. */
+const MACHINES = {
+  app1: ['api', 'watcher', 'delivery', 'signer'],
+  app2: ['api', 'watcher', 'delivery'],
+  app3: ['api', 'delivery'],
+} as const
+/** Only Litecoin's sandbox chain runs: nothing listens where the others are said to be. */
+const NO_OTHER_CHAINS = Object.fromEntries(
+  ['BITCOIN', 'ETHEREUM', 'BASE', 'SOLANA'].map((chain) => [`TEST_${chain}_RPC_URL`, 'http://127.0.0.1:9']),
+)
+const NO_EXCHANGES = Object.fromEntries(
+  ['COINBASE', 'KRAKEN', 'BITSTAMP'].map((name) => [`PRICE_${name}_URL`, 'http://127.0.0.1:9']),
+)
+
+/** A process of Paylink that is started again when it ends, as a supervisor does. */
+export type Supervised = {
+  readonly name: string
+  /** Ends it as a power cut would; it is back a second later. */
+  kill(): Promise<void>
+  stop(): Promise<void>
+}
+
+export type PaylinkMachines = {
+  readonly machines: readonly TestMachine[]
+  readonly apiUrls: readonly string[]
+  readonly processes: readonly Supervised[]
+  readonly sandboxFolder: string
+  readonly sandboxAddress: string
+  /** Runs a command of the program beside them, as the owner. */
+  command(...args: readonly string[]): Promise<string>
+  stop(): Promise<void>
+}
+
+export async function startPaylinkMachines(
+  network: TestNetwork,
+  nodes: readonly DatabaseNode[],
+  folder: string,
+): Promise<PaylinkMachines> {
+  const sandboxFolder = join(folder, 'sandbox')
+  await mkdir(sandboxFolder, { recursive: true })
+  const chains = await network.machine('chains')
+  const secret = randomBytes(32).toString('hex')
+  const common = {
+    ...NO_OTHER_CHAINS,
+    ...NO_EXCHANGES,
+    HOST: '0.0.0.0',
+    SANDBOX_HOST: chains.address,
+    WEBHOOK_ALLOW_PRIVATE: '1',
+    LOG_LEVEL: 'info',
+    RATE_LIMIT_TEST: '10000',
+    ADDRESS_KEYS_FILE: join(folder, 'address-keys.json'),
+    SECRET_KEY: secret,
+  }
+  const urlOf = (user: string) => `postgresql://${user}:${user}@127.0.0.1:5432/paylink`
+  const roleUrls = Object.fromEntries(
+    ['api', 'watcher', 'delivery', 'signer'].map((role) => [
+      `${role.toUpperCase()}_DATABASE_URL`,
+      urlOf(`paylink_${role}_login`),
+    ]),
+  )
+  const dataDirOf = async (name: string) => {
+    const dataDir = join(folder, 'data', name)
+    await mkdir(dataDir, { recursive: true })
+    if (name !== 'signer') await symlink(sandboxFolder, join(dataDir, 'sandbox'))
+    return dataDir
+  }
+  const processes: Supervised[] = []
+  const run = async (machine: TestMachine, name: string, args: readonly string[], env: object) => {
+    const dataDir = await dataDirOf(name)
+    const program = {
+      name,
+      file: process.execPath,
+      args: [PROGRAM, ...args],
+      env: { ...common, ...env, DATA_DIR: dataDir },
+    }
+    processes.push(supervise(() => machine.start(program), name))
+  }
+  await run(chains, 'chains', ['start', 'sandbox'], {})
+
+  const machines: TestMachine[] = []
+  for (const name of Object.keys(MACHINES)) machines.push(await network.machine(name))
+  for (const machine of machines) await startHaproxy(machine, nodes, folder)
+  const [first] = machines
+  if (first === undefined) throw new Error('there is no machine')
+  const ownerDir = await dataDirOf('owner')
+  const owner = { ...common, ...roleUrls, DATABASE_URL: urlOf('postgres'), DATA_DIR: ownerDir }
+  let commands = 0
+  const command = async (...args: readonly string[]) => {
+    commands += 1
+    const output = join(folder, `command-${commands}.out`)
+    const script = 'out="$1"; shift; exec "$@" > "$out" 2>&1'
+    const words = ['-c', script, 'sh', output, process.execPath, PROGRAM, ...args]
+    const running = await first.start({ name: `command-${commands}`, file: 'sh', args: words, env: owner })
+    await until(READY_MS_MAX, () => !running.isRunning())
+    return output
+  }
+  await command('migrate')
+  for (const machine of machines) {
+    const roles = Object.entries(MACHINES).find(([name]) => name === machine.name)?.[1] ?? []
+    for (const role of roles) {
+      const args = role === 'api' ? ['start', 'api', 'checkout'] : ['start', role]
+      const own = `${role.toUpperCase()}_DATABASE_URL`
+      const name = role === 'signer' ? 'signer' : `${role}-${machine.name}`
+      await run(machine, name, args, { [own]: roleUrls[own] ?? '' })
+    }
+  }
+  const apiUrls = machines.map(({ address }) => `http://${address}:3000`)
+  await Promise.all(apiUrls.map((url) => until(READY_MS_MAX, () => isReady(url))))
+  return {
+    machines,
+    apiUrls,
+    processes,
+    sandboxFolder,
+    sandboxAddress: chains.address,
+    command,
+    stop: async () => {
+      await Promise.all(processes.map((process) => process.stop()))
+    },
+  }
+}
+
+/** The very file of deploy/haproxy, with this cluster's addresses in it. */
+async function startHaproxy(
+  machine: TestMachine,
+  nodes: readonly DatabaseNode[],
+  folder: string,
+): Promise<void> {
+  const template = await readRootFile('deploy/haproxy/haproxy.cfg')
+  const config = nodes.reduce(
+    (text, node, at) => text.replace(`10.0.0.${at + 1}:5432`, `${node.machine.address}:5432`),
+    template,
+  )
+  const path = join(folder, `haproxy-${machine.name}.cfg`)
+  await writeFile(path, config)
+  await machine.start({
+    name: `haproxy-${machine.name}`,
+    file: '/usr/sbin/haproxy',
+    args: ['-db', '-f', path],
+  })
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).status === 200
+  } catch {
+    return false
+  }
+}
+
+const RESTART_MS = 1_000
+
+function supervise(launch: () => Promise<RunningProgram>, name: string): Supervised {
+  let running: RunningProgram | null = null
+  let isStopped = false
+  const starting = { at: launch() }
+  starting.at.then((started) => {
+    running = started
+  })
+  const timer = setInterval(() => {
+    if (isStopped || running === null || running.isRunning()) return
+    running = null
+    starting.at = launch()
+    starting.at.then((started) => {
+      running = started
+    })
+  }, RESTART_MS)
+  return {
+    name,
+    kill: async () => {
+      await (await starting.at).kill()
+    },
+    stop: async () => {
+      isStopped = true
+      clearInterval(timer)
+      await (await starting.at).stop()
+    },
+  }
+}
