@@ -1,6 +1,6 @@
 /**
  * PostgreSQL's and the network's codes for "not now": the connection is refused or lost, the server stops, has no
- * connection left, or ended the statement to resolve a deadlock or a timeout. Repeating the request is right.
+ * connection left, is no primary (any more, or yet), or ended the statement to resolve a deadlock or a timeout. Repeating the request is right.
  */
 const TRANSIENT_CODES = new Set([
   'ECONNREFUSED',
@@ -10,6 +10,7 @@ const TRANSIENT_CODES = new Set([
   '08000',
   '08003',
   '08006',
+  '25006',
   '40001',
   '40P01',
   '53300',
@@ -20,7 +21,12 @@ const TRANSIENT_CODES = new Set([
   '57P03',
 ])
 /** Messages of `pg` for conditions that it gives no code. */
-const TRANSIENT_MESSAGES = ['timeout exceeded when trying to connect', 'Connection terminated']
+const TRANSIENT_MESSAGES = [
+  'timeout exceeded when trying to connect',
+  'Connection terminated',
+  'Query read timeout',
+  'Client has encountered a connection error',
+]
 
 /** Whether an error says that the database cannot be asked now, and soon may be; not that a statement is wrong. */
 export function isDatabaseAway(error: Error): boolean {

@@ -214,9 +214,8 @@ async function insist(
       const answer: unknown = await response.json()
       if (response.status < 300) return answer
       // What is in flight elsewhere, too much, or not to be had now passes; anything else is a fault of ours.
-      if (![409, 429, 500, 503].includes(response.status))
+      if (![409, 429, 503].includes(response.status))
         throw new WrongAnswer(`${response.status} ${JSON.stringify(answer)}`)
-      if (response.status === 500) console.log(`500 of ${url}: ${JSON.stringify(answer)}`)
     } catch (error) {
       if (error instanceof WrongAnswer) throw error
     }
