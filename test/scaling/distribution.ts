@@ -12,6 +12,7 @@ export const REFERENCE_TABLES: { readonly [table: string]: string } = {
   network_watch: 'one row for each network; an address is handed out after a look at it',
   network_fee: 'one row for each network',
   hot_wallet: 'one row for each network',
+  solana_house: 'one row for each network',
   person: 'people belong to several merchants, and letters that they refused refer to them',
 }
 
@@ -20,6 +21,8 @@ export const LOCAL_TABLES: { readonly [table: string]: string } = {
   schema_migration: 'what the owner migrated',
   account_key: 'one row for each keyspace',
   account_nonce: 'one sequence for each hot wallet, across merchants',
+  solana_nonce: 'a few rows for each network',
+  solana_chore: 'what the signer does with its own accounts, for merchants together',
   address: 'the pool of addresses that are nobody’s yet; taking one is a transaction of the pool',
   address_batch: 'batches that the signer signed, until they are in the pool',
   installation_secret: 'one row',
@@ -57,6 +60,9 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'api-keys.ts revokeApiKey': 'the operator’s command knows a key by its id alone',
   'account-nonces.ts listLiveIntents': PAYOUTS,
   'hot-wallets.ts hasTokenMoney': PAYOUTS,
+  'solana-chores.ts listSweepNeeds': PAYOUTS,
+  'solana-chores.ts loadVaultCredit': PAYOUTS,
+  'solana-house.ts sumSolanaPayouts': PAYOUTS,
   'hot-wallets.ts sumHotObligations': PAYOUTS,
   'payout-transactions.ts listFailedPayouts': PAYOUTS,
   'payouts.ts listLatelyConfirmed': PAYOUTS,
