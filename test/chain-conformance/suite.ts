@@ -3,7 +3,7 @@ import type { BlockRef, ChainAdapter, FoundTransfer } from '../../src/chain/adap
 import type { ChainDriver } from '../support/chain-driver.ts'
 import { holdCheckpoints, KilledWatcher } from '../support/killed-watcher.ts'
 import { until } from '../support/litecoind.ts'
-import { startRpcProxy } from '../support/rpc-proxy.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { type OpenInvoice, WatchedChain } from '../support/watched-chain.ts'
 
 const STEPS_MAX = 200
@@ -358,6 +358,8 @@ function describeFaults({ amount }: ChainDriver, watchedChain: () => WatchedChai
       try {
         const watcher = await watched.watchAtTip({ adapter: watched.chain.adapter(proxy.url) })
         const invoice = await watched.openInvoice([watcher])
+        // What the watcher began to read before the lie was the truth: it comes to its end first.
+        await heardMore(proxy, `the watcher is at rest before the node ${lie.name}`)
         const before = await watched.balances()
         proxy.hold()
         await watched.chain.pay(invoice.address, amount)
@@ -366,8 +368,7 @@ function describeFaults({ amount }: ChainDriver, watchedChain: () => WatchedChai
         proxy.resume()
         const { outcome } = lie
         if (outcome === 'unseen') {
-          const heard = proxy.calls.length + LIES_HEARD
-          await until(() => proxy.calls.length > heard, { what: `the watcher asks a node that ${lie.name}` })
+          await heardMore(proxy, `the watcher asks a node that ${lie.name}`)
         } else if (outcome !== 'harmless') {
           await until(
             async () => {
@@ -387,6 +388,12 @@ function describeFaults({ amount }: ChainDriver, watchedChain: () => WatchedChai
       }
     }
   })
+}
+
+/** Waits until the node was asked some more. */
+async function heardMore(proxy: RpcProxy, what: string): Promise<void> {
+  const heard = proxy.calls.length + LIES_HEARD
+  await until(() => proxy.calls.length > heard, { what })
 }
 
 function describeKills(
