@@ -48,7 +48,8 @@ const NETWORK =
 const UPKEEP = 'upkeep of the whole queue in bounded pages, which each node can do for itself'
 const AUDIT = 'the audit reads everything'
 const FIGURE = 'a figure of the whole installation, for operators'
-const PAYOUTS = 'carries all payouts and sweeps of a network, a handful of rows by a partial index'
+const PAYOUTS =
+  'carries all payouts, sweeps and x402 payments of a network, a handful of rows by a partial index'
 
 /**
  * Query functions that ask every node, and why. All others name the merchant. None of these is in the way of a request
@@ -68,10 +69,14 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'payouts.ts listLatelyConfirmed': PAYOUTS,
   'payouts.ts listPayoutsUnderWay': PAYOUTS,
   'sweeps.ts listSweepsUnderWay': PAYOUTS,
+  'x402-authorizations.ts countX402Transactions': PAYOUTS,
+  'x402-authorizations.ts listX402UnderWay': PAYOUTS,
   'audit.ts countInvoices': AUDIT,
   'audit.ts firstDepositAt': AUDIT,
   'audit.ts listBlocksWithTransfers': AUDIT,
   'audit.ts listBookedCoins': AUDIT,
+  'audit.ts listHeldDeposits': AUDIT,
+  'audit.ts listSpentCoins': AUDIT,
   'audit.ts listTransfersInBlocks': AUDIT,
   'audit.ts streamDepositPrograms': AUDIT,
   'checked-credits.ts listUncheckedClaims': NETWORK,
