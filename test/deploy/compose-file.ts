@@ -48,12 +48,15 @@ function interpolated(tree: unknown, env: { readonly [name: string]: string }): 
 }
 
 function interpolate(text: string, env: { readonly [name: string]: string }): string {
-  return text.replace(/\$\{([A-Z_]+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind = '', word = '') => {
-    const value = env[name] ?? ''
-    if (value !== '') return value
-    if (kind === '?') throw new Error(`${name} is needed: ${word}`)
-    return kind === '-' ? word : ''
-  })
+  return text.replace(
+    /\$\{([A-Z][A-Z0-9_]*)(?::([-?])([^}]*))?\}/g,
+    (_, name: string, kind = '', word = '') => {
+      const value = env[name] ?? ''
+      if (value !== '') return value
+      if (kind === '?') throw new Error(`${name} is needed: ${word}`)
+      return kind === '-' ? word : ''
+    },
+  )
 }
 
 /** The variables of an `.env` file. */
