@@ -50,7 +50,9 @@ test('an owner invites; the invited signs up, confirms the address, joins, is gi
   await member.page.getByRole('heading', { name: 'Home' }).waitFor()
   await member.page.getByText('Shop of Olga Owner').waitFor()
   await member.open('/developers/keys')
-  await member.page.getByText('Ask an owner or admin for one.').waitFor()
+  // The key that signing up made: a viewer sees that it works, and can neither make another nor end this one.
+  await member.page.getByText('Works', { exact: true }).waitFor()
+  expect(await member.page.getByRole('button', { name: /New key|Revoke/ }).count()).toBe(0)
 
   await owner.open('/settings/team')
   await owner.page.getByLabel('Role of Max Member').selectOption('member')

@@ -25,6 +25,7 @@ const signer = {
   folder: order.folder,
   journal: await PayoutJournal.open(order.folder),
   accounts: accounts.spenders,
+  solana: accounts.issuer,
   told: new Set(),
 }
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock }

@@ -88,9 +88,11 @@ export class AccountPolling {
         ? await this.#parts.rpc.slot('confirmed')
         : readings.reduce((lowest, each) => Math.min(lowest, each.slot), Number.MAX_SAFE_INTEGER)
     if (slot < checkpoint.height) return null
+    // The tip first: where the chain leaves for another fork in between, the next reading finds that this tip is not on it.
+    // The other way round a tip of the new fork would stand on a checkpoint of the old one, and nobody would notice.
+    const tip = (await chain.reference(slot)).block
     const ancestor = (await chain.holds(checkpoint)) ? checkpoint : await chain.commonAncestor(checkpoint)
     if (ancestor.hash !== checkpoint.hash) this.#leaveFork(ancestor)
-    const tip = (await chain.reference(slot)).block
     const isOpen = new Set(open)
     for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
     const { touches, looked } = await this.#explain(readings, ancestor, slot, isOpen)
@@ -227,15 +229,27 @@ export class AccountPolling {
   /** The account's transactions that were not told yet; null where they do not explain its balance. */
   async #history(reading: Reading, ancestor: BlockRef): Promise<Touch[] | null> {
     const known = this.#known.get(reading.account)
-    const isKnown = known !== undefined && known.slot <= ancestor.height
-    // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
-    const since = isKnown ? known.slot : 0
-    const expected = isKnown ? known.lamports : 0n
-    const told = isKnown ? known.slot : Math.min(this.#toldThrough.get(reading.account) ?? 0, ancestor.height)
+    if (known === undefined || known.slot > ancestor.height) {
+      // Without a balance to begin from the whole history must add up, so that a late list hides nothing.
+      const told = Math.min(this.#toldThrough.get(reading.account) ?? 0, ancestor.height)
+      return this.#explained(reading, { since: 0, lamports: 0n, told })
+    }
+    const { slot: since, lamports } = known
+    const touches = await this.#explained(reading, { since, lamports, told: since })
+    if (touches !== null) return touches
+    // The balance to begin from may be one of a fork that the chain left while it was read: all is told again.
+    return this.#explained(reading, { since: 0, lamports: 0n, told: 0 })
+  }
+
+  /** The transactions above `told`, where all those above `since` make the reading of the balance at `since`. */
+  async #explained(
+    reading: Reading,
+    from: { readonly since: number; readonly lamports: bigint; readonly told: number },
+  ): Promise<Touch[] | null> {
     for (let attempt = 1; attempt <= EXPLAIN_ATTEMPTS_MAX; attempt++) {
-      const touches = await this.#touches(reading, since)
+      const touches = await this.#touches(reading, from.since)
       const before = reading.lamports - touches.reduce((total, { delta }) => total + delta, 0n)
-      if (before === expected) return touches.filter((touch) => touch.slot > told)
+      if (before === from.lamports) return touches.filter((touch) => touch.slot > from.told)
       this.#touched.clear()
       await new Promise((resolve) => setTimeout(resolve, EXPLAIN_RETRY_MS))
     }
