@@ -394,7 +394,10 @@ test('where another is faster between signature and block, the client is told, a
 test('a payment whose block leaves the chain is carried there again, by the same bytes', async () => {
   const opened = await open()
   const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(opened.url))
-  const told = await (await answered(send(opened.url, header))).json()
+  const response = send(opened.url, header)
+  // No more turns than it needs: each makes a block, and what is final is looked after no more.
+  await turnsUntil(async () => (await stored(opened))[0]?.status === 'settled')
+  const told = await (await response).json()
   const tip = await world.anvil.height()
   const { blockNumber } = await world.anvil.rpc<{ blockNumber: string }>('eth_getTransactionReceipt', [
     told.transaction,
