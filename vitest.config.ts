@@ -8,8 +8,8 @@ export default defineConfig({
     // What only `npm run test:long` can run: hours, or programs that no other test needs.
     exclude: ['**/node_modules/**', '**/dist/**', ...(process.env.LONG === '1' ? [] : ['**/*.long.test.ts'])],
     globalSetup: ['test/support/global-setup.ts'],
-    // On two cores: much of the time is waiting for blocks, pages and deadlines.
-    maxWorkers: 3,
+    // Two cores: more files at once only fight over them.
+    maxWorkers: 2,
     testTimeout: LONG_TEST_TIMEOUT_MS,
     hookTimeout: LONG_TEST_TIMEOUT_MS,
   },

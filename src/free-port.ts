@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 import { hasCode } from './data-dir.ts'
 
@@ -12,8 +13,19 @@ function listenOn(port: number): Promise<number> {
   })
 }
 
+/** Below the ports that systems give to outgoing connections, which could take one between its choice and its use. */
+const PORT_MIN = 10_240
+const PORT_MAX = 32_000
+const ATTEMPTS_MAX = 50
+
 /** A TCP port of 127.0.0.1 that was free a moment ago. */
-export const freePort = (): Promise<number> => listenOn(0)
+export async function freePort(): Promise<number> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const port = randomInt(PORT_MIN, PORT_MAX)
+    if (await isFreePort(port)) return port
+  }
+  throw new Error(`none of ${ATTEMPTS_MAX} ports of 127.0.0.1 is free`)
+}
 
 /** Whether a TCP port of 127.0.0.1 was free a moment ago. */
 export async function isFreePort(port: number): Promise<boolean> {

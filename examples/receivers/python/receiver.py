@@ -192,8 +192,10 @@ class Receiver(BaseHTTPRequestHandler):
         return b""
 
     def reply(self, status, body=b""):
-        self.close_connection = status != 200
         self.send_response(status)
+        if status != 200:
+            # Closes the connection, and says so: a sender must not begin its next request on it.
+            self.send_header("connection", "close")
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
