@@ -185,8 +185,8 @@ describe.each(SHOWN_LAYOUTS)('in $name', (layout) => {
       await visitor.open(path(ids))
       await before?.(page)
       const button = page.getByRole('button', { name: trigger, exact: true }).first()
-      await button.focus()
-      await page.keyboard.press('Enter')
+      // In one step: a live page may draw the button anew in between.
+      await button.press('Enter')
       await advance?.(page, dashboard.owner.password)
       const dialog = page.getByRole('dialog', { name: title }).last()
       await dialog.getByRole('heading', { name: title }).waitFor()
