@@ -70,6 +70,8 @@ test('a forgotten password is chosen anew by the letter, and every sign-in befor
   const other = await dashboard.visitor()
   await other.open('/sign-in')
   await other.page.getByRole('link', { name: 'Forgot your password?' }).click()
+  // The page before it also asks for an address, and stays until this one is loaded.
+  await other.page.getByRole('heading', { name: 'Forgot your password?' }).waitFor()
   await other.page.getByLabel('E-mail').fill(emailOf('Rita Reset'))
   await other.page.getByRole('button', { name: 'Send the link' }).click()
   await other.page.getByText('a link is on its way').waitFor()
