@@ -21,7 +21,7 @@ import {
   nextHotNonce,
   priceOfEntry,
 } from './evm-terms.ts'
-import { type EvmEntry, isEvmEntry } from './payout-journal.ts'
+import { type EvmEntry, isEvmEntry, isJournaled } from './payout-journal.ts'
 import { depositAddress, signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 import { isSameDigest } from './verify-approval.ts'
@@ -76,6 +76,7 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
   }
   const tenant = { merchantId: sweep.merchantId, livemode: sweep.livemode }
   const stored = await listSweepTransactions(pool, tenant, sweep.id)
+  if (!isJournaled(signer, sweep, stored, signed)) return true
   if (stored.length < signed.length) {
     for (const entry of signed.slice(stored.length)) await publish(signer, sweep, entry)
     return true

@@ -2,6 +2,7 @@ import { open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ID_PREFIXES } from '../core/ids.ts'
+import { complain } from './complain.ts'
 import { readPrivateFile } from './private-file.ts'
 import { SignerRefused } from './refused.ts'
 
@@ -87,6 +88,26 @@ function claimsOf(entry: JournalEntry): readonly string[] {
   if (isEvmEntry(entry)) return [nonceClaim(entry)]
   if ('durable_nonce' in entry) return [durableNonceClaim(entry.network, entry.durable_nonce)]
   return entry.inputs.map((input) => outpointClaim({ txid: input.txid, outputIndex: input.output_index }))
+}
+
+/**
+ * Whether all that the database has of a payout, a sweep or an x402 authorization stands in the journal too. Where it does
+ * not, the journal is older than the database, or another signer's: what that one signed is on its way, and whatever is
+ * signed here beside it could happen as well.
+ */
+export function isJournaled(
+  signer: Parameters<typeof complain>[0],
+  intent: { readonly id: string },
+  stored: readonly { readonly txid: string }[],
+  signed: readonly JournalEntry[],
+): boolean {
+  if (stored.every(({ txid }, index) => txid === signed[index]?.txid)) return true
+  complain(
+    signer,
+    intent,
+    'the database has a signature that is not in the journal, and nothing more is signed',
+  )
+  return false
 }
 
 const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)

@@ -24,7 +24,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { complain } from './complain.ts'
 import { EVM_PAYOUTS } from './evm-payouts.ts'
-import type { JournalEntry, PayoutJournal } from './payout-journal.ts'
+import { isJournaled, type JournalEntry, type PayoutJournal } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
 import type { SolanaIssuer } from './solana-addresses.ts'
 import { SOLANA_PAYOUTS } from './solana-payouts.ts'
@@ -127,6 +127,7 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
       await refuse(signer, payout, digest === null ? 'approval_invalid' : 'already_signed_otherwise')
     return
   }
+  if (!isJournaled(signer, payout, stored, signed)) return
   if (stored.length < signed.length) {
     for (const entry of signed.slice(stored.length)) await publish(signer, task, entry)
     return

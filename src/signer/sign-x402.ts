@@ -23,12 +23,12 @@ import {
   priceOfEntry,
   readEvmTerms,
 } from './evm-terms.ts'
-import { type EvmEntry, isEvmEntry } from './payout-journal.ts'
+import { type EvmEntry, isEvmEntry, isJournaled } from './payout-journal.ts'
 import { depositAddress, signFromHotWallet } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 import { isSameDigest } from './verify-approval.ts'
 
-/** Authorizations of one network looked at in one turn. */
+/** Authorizations of one network looked at in one turn, of those that a node says go through. */
 const TURN_MAX = 100
 /** First signatures in an hour on one network: each may cost gas, and who makes them fail pays nothing. */
 export const X402_PER_HOUR_MAX = 1_000
@@ -40,7 +40,7 @@ const HOUR_MS = 3_600_000
  */
 export async function signX402(signer: PayoutSigner): Promise<void> {
   for (const network of NETWORKS.filter(isPaidHere)) {
-    for (const authorization of await listX402UnderWay(signer.pool, network, TURN_MAX)) {
+    for (const authorization of await listX402UnderWay(signer.pool, network, ['checked'], TURN_MAX)) {
       try {
         await signOne(signer, authorization)
       } catch (error) {
@@ -83,14 +83,14 @@ async function signOne(signer: PayoutSigner, authorization: X402Authorization): 
     return
   }
   const stored = await listX402Transactions(pool, tenant, authorization.id)
+  if (!isJournaled(signer, authorization, stored, signed)) return
   if (stored.length < signed.length) {
     for (const entry of signed.slice(stored.length)) await publish(signer, authorization, entry)
     return
   }
   const last = signed.at(-1)
   const nowMs = clock().getTime()
-  if (last === undefined ? !isSignable(authorization, nowMs) : !isReplaceable(authorization, last, nowMs))
-    return
+  if (last === undefined ? !hasTime(authorization, nowMs) : !isReplacementDue(last, nowMs)) return
   if (last === undefined && (await isOverLimit(signer, authorization))) return
   const terms = await readEvmTerms(signer, { ...authorization, asset: 'USDC_BASE' })
   if (terms === null || !isOurs(signer, authorization, terms)) return
@@ -103,12 +103,8 @@ async function signOne(signer: PayoutSigner, authorization: X402Authorization): 
   await signer.reached?.('after_commit')
 }
 
-/** A node says that it goes through, and there is time. */
-const isSignable = ({ status, validBefore }: X402Authorization, nowMs: number): boolean =>
-  status === 'checked' && validBefore >= BigInt(Math.floor(nowMs / 1_000)) + SETTLE_SECONDS_MIN
-
-const isReplaceable = ({ status }: X402Authorization, last: EvmEntry, nowMs: number): boolean =>
-  status === 'checked' && isReplacementDue(last, nowMs)
+const hasTime = ({ validBefore }: X402Authorization, nowMs: number): boolean =>
+  validBefore >= BigInt(Math.floor(nowMs / 1_000)) + SETTLE_SECONDS_MIN
 
 async function isOverLimit(signer: PayoutSigner, authorization: X402Authorization): Promise<boolean> {
   const since = new Date(signer.clock().getTime() - HOUR_MS)

@@ -32,16 +32,17 @@ export class EvmX402 {
   async follow(hot: Uint8Array | null): Promise<boolean> {
     const { pool, network, clock, token, lookEveryMs, chain, log } = this.#parts
     if (token === null || hot === null) return false
-    const all = await listX402UnderWay(pool, network, LOOK_MAX)
-    if (all.length === 0) return false
+    const open = await listX402UnderWay(pool, network, ['waiting', 'checked'], LOOK_MAX)
     const nowMs = clock().getTime()
     const isDue = nowMs - this.#settledLookedAtMs >= lookEveryMs
     if (isDue) this.#settledLookedAtMs = nowMs
-    const isWaiting = ({ status }: X402Authorization) => status === 'waiting' || status === 'checked'
+    const ended = isDue ? await listX402UnderWay(pool, network, ['settled', 'refused'], LOOK_MAX) : []
+    if (open.length + ended.length === 0) return false
     const finalized = await chain.finalizedHeight()
-    for (const authorization of all.filter((each) => isDue || isWaiting(each))) {
+    const promised = promisedBy(open)
+    for (const authorization of [...open, ...ended]) {
       try {
-        await this.#followOne(authorization, { hot, finalized })
+        await this.#followOne(authorization, { hot, finalized, promised })
       } catch (error) {
         // One whose rows contradict each other must not hold up the others.
         if (!isConstraintViolation(error)) throw error
@@ -51,20 +52,18 @@ export class EvmX402 {
         )
       }
     }
-    return all.some(isWaiting)
+    return open.length > 0
   }
 
-  async #followOne(
-    authorization: X402Authorization,
-    { hot, finalized }: { readonly hot: Uint8Array; readonly finalized: number | null },
-  ): Promise<void> {
+  async #followOne(authorization: X402Authorization, { hot, finalized, promised }: Look): Promise<void> {
     const { pool, chain, clock } = this.#parts
     const transactions = await listX402Transactions(pool, tenantOf(authorization), authorization.id)
-    if (transactions.length === 0) return this.#try(authorization, hot)
+    if (transactions.length === 0) return this.#try(authorization, hot, promised)
     for (const { txid } of [...transactions].reverse()) {
       const receipt = await chain.receiptOf(txid)
       if (receipt === null) continue
       const doneAt = finalized !== null && receipt.height <= finalized ? clock() : null
+      if (authorization.status === 'checked') promise(promised, authorization, -authorization.value)
       await updateX402Authorization(pool, authorization, {
         status: receipt.succeeded ? 'settled' : 'refused',
         reason: receipt.succeeded ? null : 'invalid_transaction_state',
@@ -77,9 +76,9 @@ export class EvmX402 {
   }
 
   /** Nothing is signed yet: the node says whether it would go through, so that no gas is spent on what cannot. */
-  async #try(authorization: X402Authorization, hot: Uint8Array): Promise<void> {
+  async #try(authorization: X402Authorization, hot: Uint8Array, promised: Promised): Promise<void> {
     const { chain, clock, pool } = this.#parts
-    const { payer: from, recipient: to, validBefore, status } = authorization
+    const { payer: from, recipient: to, validBefore, status, value } = authorization
     if (validBefore <= BigInt(Math.floor(clock().getTime() / 1_000)))
       return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before')
     if (status !== 'waiting') return
@@ -88,6 +87,10 @@ export class EvmX402 {
       data: payerTransferCall({ ...authorization, from, to }),
     })
     if (failure !== null) return this.#refuse(authorization, reasonOf(failure))
+    // Each alone goes through, and of all together only as many as there is money for: the others wait for these.
+    const others = promised.get(from.toString('hex')) ?? 0n
+    if (others > 0n && (await chain.tokenBalanceOf(from)) < others + value) return
+    promise(promised, authorization, value)
     await updateX402Authorization(pool, authorization, {
       status: 'checked',
       reason: null,
@@ -125,6 +128,26 @@ export class EvmX402 {
     for (const { txid } of transactions) if ((await chain.receiptOf(txid)) !== null) return
     await this.#refuse({ ...authorization, status: 'checked' }, 'unexpected_settle_error')
   }
+}
+
+/** What payers, hex, have promised of their tokens by what a node was found to take and no block has. */
+type Promised = Map<string, bigint>
+
+type Look = {
+  readonly hot: Uint8Array
+  readonly finalized: number | null
+  readonly promised: Promised
+}
+
+function promise(promised: Promised, { payer }: X402Authorization, value: bigint): void {
+  const name = payer.toString('hex')
+  promised.set(name, (promised.get(name) ?? 0n) + value)
+}
+
+function promisedBy(open: readonly X402Authorization[]): Promised {
+  const promised: Promised = new Map()
+  for (const each of open) if (each.status === 'checked') promise(promised, each, each.value)
+  return promised
 }
 
 /** The protocol's words for what a token's contract says. */

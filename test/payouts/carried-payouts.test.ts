@@ -186,6 +186,33 @@ test('a database set back to before the signing gets the same bytes again: nothi
   expect(await world.paidTo(payout.destination)).toHaveLength(1)
 })
 
+test('a journal that is older than the database signs nothing beside what was signed, and the payout is paid once', async () => {
+  const tenant = await world.openShop([LTC, LTC])
+  const payout = await world.payout(tenant, '0.5')
+  await world.sign()
+  const { rm } = await import('node:fs/promises')
+  await rm(`${world.folder}/payouts.jsonl`)
+  const courier = world.courier()
+  // So long that what waits is signed again for a higher fee.
+  for (let half = 0; half < 3; half++) {
+    await world.sign()
+    world.now = new Date(world.now.getTime() + 31 * 60_000)
+    await world.database.owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [
+      world.network,
+    ])
+  }
+  const signed = await world.database.owner.query('select from payout_transaction where payout_id = $1', [
+    payout.id,
+  ])
+  expect(signed.rowCount).toBe(1)
+  expect(world.logged.some((line) => line.includes('not in the journal'))).toBe(true)
+  await courier.pass()
+  await world.money.mine(1)
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+  expect(await world.paidTo(payout.destination)).toHaveLength(1)
+})
+
 test('coins that a forgotten payout spends are given to no other', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n])
   const forgotten = await world.payout(tenant, '0.6')

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ExactEvmScheme } from '@x402/evm'
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { payerTransferCall } from '../../src/chain/evm/payer-authorization.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
@@ -359,6 +360,59 @@ async function carry(payer: Payer, asked: Requirements, signed: Awaited<ReturnTy
   await world.anvil.send({ to: asked.asset, data: `0x${Buffer.from(data).toString('hex')}`, gas: 200_000 })
   await world.anvil.mine(1)
 }
+
+test('who promises the same money to many invoices at once pays one, and the others cost no gas', async () => {
+  const opened = [await open(), await open(), await open()]
+  const payer = await payerWith(AMOUNT)
+  const headers: string[] = []
+  for (const { url } of opened) headers.push((await signPayment(payer, await requirementsOf(url))).header)
+  const nonce = () =>
+    world.anvil.rpc<string>('eth_getTransactionCount', [encodeEvmAddress(world.hot), 'latest'])
+  const before = Number(await nonce())
+  const responses = await answered(
+    Promise.all(opened.map(({ url }, index) => send(url, headers[index] ?? ''))),
+  )
+  expect(responses.map(({ status }) => status).sort()).toEqual([200, 402, 402])
+  expect(responses.map(reasonOf).filter((reason) => reason !== undefined)).toEqual([
+    'insufficient_funds',
+    'insufficient_funds',
+  ])
+  expect(Number(await nonce())).toBe(before + 1)
+})
+
+test('however many payments wait for their blocks to be final, the next one is tried and signed', async () => {
+  const settled = await open()
+  const first = await signPayment(await payerWith(AMOUNT), await requirementsOf(settled.url))
+  const response = send(settled.url, first.header)
+  await turnsUntil(async () => (await stored(settled))[0]?.status === 'settled')
+  expect((await response).status).toBe(200)
+  // As many as a look takes, of invoices of their own and older than any other.
+  const many = 250
+  const { rows } = await world.database.owner.query<{ id: string }>(
+    `with copied as (
+       insert into invoice select (jsonb_populate_record(i, jsonb_build_object('id', 'inv_0' || n))).*
+       from invoice i, generate_series(1, $2) n where i.id = $1 returning id)
+     insert into x402_authorization (merchant_id, id, livemode, invoice_id, network, payer, recipient, key_index, value,
+       valid_after, valid_before, nonce, signature, status, txid, created_at)
+     select merchant_id, 'xpay_0' || copied.id, livemode, copied.id, network, payer, recipient, key_index, value, valid_after,
+       valid_before, nonce, signature, 'settled', txid, created_at
+     from x402_authorization, copied where invoice_id = $1 returning id`,
+    [settled.invoice.id, many],
+  )
+  expect(rows).toHaveLength(many)
+  const next = await open()
+  const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(next.url))
+  const asked = send(next.url, header)
+  while ((await stored(next)).length === 0) await pause(20)
+  world.now = new Date()
+  await world.courier().pass()
+  await signX402(await world.signer())
+  expect(await stored(next)).toMatchObject([{ transactions: 1 }])
+  await world.database.owner.query('update x402_authorization set done_at = now() where id = any($1)', [
+    rows.map(({ id }) => id),
+  ])
+  expect((await answered(asked)).status).toBe(200)
+})
 
 test('an authorization whose nonce was used on the chain costs no gas', async () => {
   const opened = await open()

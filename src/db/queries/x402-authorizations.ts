@@ -123,15 +123,20 @@ export async function loadX402Authorization(
   return rows[0] ?? null
 }
 
-/** Those of a network that somebody still looks after, oldest first. Served by x402_authorization_under_way. */
+/**
+ * Those of a network that somebody still looks after and that stand so, oldest first. What waits for its block to be final
+ * is asked for apart, so that no number of it keeps others from being tried and signed. Served by x402_authorization_under_way.
+ */
 export async function listX402UnderWay(
   db: Queryable,
   network: Network,
+  statuses: readonly X402Authorization['status'][],
   limit: number,
 ): Promise<X402Authorization[]> {
   const { rows } = await db.query<X402Authorization>(
-    `select ${COLUMNS} from x402_authorization where network = $1 and done_at is null order by id limit $2`,
-    [network, limit],
+    `select ${COLUMNS} from x402_authorization
+     where network = $1 and done_at is null and status = any($2) order by id limit $3`,
+    [network, statuses, limit],
   )
   return rows
 }
