@@ -9,15 +9,18 @@ import { createTestDatabase, type TestDatabase } from '../test/support/database.
 import { freePort } from '../test/support/postgres-server.ts'
 import { median, percentile, printFigure, spread } from './support/figure.ts'
 import { driveHttp } from './support/http-load.ts'
-import { startPaylink } from './support/paylink.ts'
+import { type Paylink, startPaylink } from './support/paylink.ts'
 
 const run = promisify(execFile)
 
 const CLIENTS = 16
 const ROUNDS = 5
+const PROCESSES = [1, 2, 4]
 const ROUND_SECONDS = 6
 const ADDRESSES = 60_000
 const PGBENCH_CANDIDATES = ['/usr/lib/postgresql/15/bin/pgbench', '/usr/bin/pgbench']
+
+type LoadResult = { readonly perSecond: number; readonly latenciesMs: readonly number[] }
 
 /** What one creation writes, as pgbench can write it: the same rows, one statement each, one commit. */
 const SCRIPT = (merchantId: string) => `
@@ -81,67 +84,108 @@ async function fillPool(database: TestDatabase, from: number): Promise<void> {
   await database.owner.query('vacuum analyze')
 }
 
-test('creating invoices over HTTP against pgbench making the same inserts', async () => {
+type Shop = {
+  readonly database: TestDatabase
+  readonly folder: string
+  readonly merchantId: string
+  /** Drives the first so many of its API processes, with the clients shared out among them. */
+  load(processes: number, perSecond?: number): Promise<LoadResult>
+  close(): Promise<void>
+}
+
+/** So many API processes on one database, and a merchant whose coin can be sold. */
+async function openShop(processes: number): Promise<Shop> {
   const database = await createTestDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'paylink-bench-'))
-  const port = await freePort()
-  const paylink = await startPaylink(['api'], {
-    DATABASE_URL: database.ownerUrl,
-    API_DATABASE_URL: database.urls.api,
-    WATCHER_DATABASE_URL: database.urls.watcher,
-    DELIVERY_DATABASE_URL: database.urls.delivery,
-    SIGNER_DATABASE_URL: database.urls.signer,
-    DATA_DIR: folder,
-    PORT: String(port),
-    RATE_LIMIT_TEST: '100000',
-  })
+  const running: Paylink[] = []
+  const ports: number[] = []
+  const close = async () => {
+    await Promise.all(running.map((paylink) => paylink.stop()))
+    await database.drop()
+    await rm(folder, { recursive: true, force: true })
+  }
   try {
-    const { key, merchantId } = await paylink.createKey()
-    await database.owner.query(
-      `insert into account_key (keyspace, path, created_at) values ('litecoin-test', 'm', now()) on conflict do nothing`,
-    )
-    await database.owner.query(
-      `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
-       values ('litecoin-test', 'regtest', 1, 'aa', 1, 'ok', now())`,
-    )
-    await database.owner.query(
-      `insert into network_watch (network, keyspace, through, updated_at)
-       values ('litecoin-test', 'litecoin-test', 1000000000, now())`,
-    )
-    const script = join(folder, 'script.sql')
-    await writeFile(script, SCRIPT(merchantId))
-    const pgbench = await pgbenchPath()
-
-    const request = (): string => {
-      const body =
-        '{"usd_amount":"49.99","asset":"LTC","external_reference":"order-1","metadata":{"cart":"A"}}'
-      return `POST /api/v1/invoices HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\nidempotency-key: ${randomBytes(12).toString('hex')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    while (running.length < processes) {
+      const port = await freePort()
+      running.push(await startPaylink(['api'], await environment(database, folder, port)))
+      ports.push(port)
     }
-    const load = (perSecond?: number) =>
-      driveHttp({
-        port,
-        connections: CLIENTS,
-        durationMs: ROUND_SECONDS * 1000,
-        request,
-        ...(perSecond === undefined ? {} : { perSecond }),
-      })
+    const [first] = running
+    if (first === undefined) throw new Error('a shop needs a process')
+    const { key, merchantId } = await first.createKey()
+    await openNetwork(database)
+    const load: Shop['load'] = (count, perSecond) => loadAt(ports.slice(0, count), key, perSecond)
+    return { database, folder, merchantId, load, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
 
-    await fillPool(database, 1)
-    await load()
+const environment = async (database: TestDatabase, folder: string, port: number) => ({
+  DATABASE_URL: database.ownerUrl,
+  API_DATABASE_URL: database.urls.api,
+  WATCHER_DATABASE_URL: database.urls.watcher,
+  DELIVERY_DATABASE_URL: database.urls.delivery,
+  SIGNER_DATABASE_URL: database.urls.signer,
+  DATA_DIR: folder,
+  PORT: String(port),
+  OPERATOR_PORT: String(await freePort()),
+  RATE_LIMIT_TEST: '100000',
+})
+
+/** The rows that say that Litecoin's test network is followed: here nothing follows it. */
+async function openNetwork({ owner }: TestDatabase): Promise<void> {
+  await owner.query(
+    `insert into account_key (keyspace, path, created_at) values ('litecoin-test', 'm', now()) on conflict do nothing`,
+  )
+  await owner.query(
+    `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
+     values ('litecoin-test', 'regtest', 1, 'aa', 1, 'ok', now())`,
+  )
+  await owner.query(
+    `insert into network_watch (network, keyspace, through, updated_at)
+     values ('litecoin-test', 'litecoin-test', 1000000000, now())`,
+  )
+}
+
+async function loadAt(ports: readonly number[], key: string, perSecond?: number): Promise<LoadResult> {
+  const request = (): string => {
+    const body = '{"usd_amount":"49.99","asset":"LTC","external_reference":"order-1","metadata":{"cart":"A"}}'
+    return `POST /api/v1/invoices HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\nidempotency-key: ${randomBytes(12).toString('hex')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  }
+  const connections = CLIENTS / ports.length
+  const pace = perSecond === undefined ? {} : { perSecond: perSecond / ports.length }
+  const each = await Promise.all(
+    ports.map((port) => driveHttp({ port, connections, durationMs: ROUND_SECONDS * 1000, request, ...pace })),
+  )
+  for (const { statuses } of each) expect([...statuses.keys()]).toEqual([201])
+  return {
+    perSecond: each.reduce((sum, one) => sum + one.perSecond, 0),
+    latenciesMs: each.flatMap(({ latenciesMs }) => latenciesMs),
+  }
+}
+
+test('creating invoices over HTTP against pgbench making the same inserts', async () => {
+  const shop = await openShop(1)
+  try {
+    const script = join(shop.folder, 'script.sql')
+    await writeFile(script, SCRIPT(shop.merchantId))
+    const pgbench = await pgbenchPath()
+    await fillPool(shop.database, 1)
+    await shop.load(1)
     const ratios: number[] = []
     const ours: number[] = []
     const theirs: number[] = []
     for (let round = 1; round <= ROUNDS; round++) {
-      await fillPool(database, round * ADDRESSES + 1)
-      const peer = await runPgbench(pgbench, database, script)
-      const mine = await load()
-      expect([...mine.statuses.keys()]).toEqual([201])
+      await fillPool(shop.database, round * ADDRESSES + 1)
+      const peer = await runPgbench(pgbench, shop.database, script)
+      const mine = await shop.load(1)
       ours.push(mine.perSecond)
       theirs.push(peer)
       ratios.push(mine.perSecond / peer)
     }
-    const half = await load(median(ours) / 2)
-    expect([...half.statuses.keys()]).toEqual([201])
+    const half = await shop.load(1, median(ours) / 2)
     printFigure({
       name: 'create-invoice over HTTP ÷ pgbench making the same inserts',
       target: '≥ 0.5',
@@ -155,8 +199,27 @@ test('creating invoices over HTTP against pgbench making the same inserts', asyn
       detail: `p50 ${percentile(half.latenciesMs, 0.5).toFixed(1)} ms at ${half.perSecond.toFixed(0)}/s`,
     })
   } finally {
-    await paylink.stop()
-    await database.drop()
-    await rm(folder, { recursive: true, force: true })
+    await shop.close()
+  }
+})
+
+test('creating invoices at one, two and four API processes on one database', async () => {
+  const shop = await openShop(Math.max(...PROCESSES))
+  try {
+    await fillPool(shop.database, 1)
+    await shop.load(Math.max(...PROCESSES))
+    const rates = new Map<number, number[]>(PROCESSES.map((count) => [count, []]))
+    for (let round = 1; round <= ROUNDS; round++) {
+      await fillPool(shop.database, round * ADDRESSES + 1)
+      for (const [count, measured] of rates) measured.push((await shop.load(count)).perSecond)
+    }
+    printFigure({
+      name: `create-invoice at ${PROCESSES.join(', ')} API processes on one PostgreSQL`,
+      target: 'told',
+      measured: [...rates.values()].map((measured) => `${median(measured).toFixed(0)}/s`).join(', '),
+      detail: `spreads ${[...rates.values()].map(spread).join('; ')}, ${CLIENTS} clients in all`,
+    })
+  } finally {
+    await shop.close()
   }
 })

@@ -7,6 +7,7 @@ import { type AuditRun, loadLastAuditRun } from '../db/queries/audit-runs.ts'
 import { countShortfalls } from '../db/queries/ledger.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { isSignerActive } from '../db/queries/signer-lock.ts'
+import { readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
 import { readGasStanding } from '../db/read-gas-standing.ts'
 import type { GaugeValue, Metrics } from '../metrics.ts'
 
@@ -16,6 +17,9 @@ type Sources = {
   readonly networks: readonly Network[]
   readonly clock: Clock
 }
+
+/** What an account that pays for others has. */
+type Standing = { readonly network: Network; readonly isLow: boolean; readonly isNeeded: boolean }
 
 /** The watcher's figures: all but one are of the whole installation, and any watcher tells them. */
 export function exposeFigures(sources: Sources): void {
@@ -59,15 +63,21 @@ function exposeNetworks({ metrics, pool, networks, clock }: Sources): void {
 
 /** Of wallets, balances and the signer, which serves no figures of its own. */
 function exposeMoney({ metrics, pool, networks }: Sources): void {
+  const lowOf = async (read: (db: Pool, network: Network) => Promise<Standing | null>) => {
+    const standings = await Promise.all(networks.map((network) => read(pool, network)))
+    return standings.flatMap((each) =>
+      each === null ? [] : [{ label: each.network, value: each.isLow && each.isNeeded ? 1 : 0 }],
+    )
+  }
   metrics.gauge(
     'paylink_hot_wallet_low',
     '1 where a hot wallet has too little ether for the gas of USDC payouts, so that they wait',
-    async () => {
-      const standings = await Promise.all(networks.map((network) => readGasStanding(pool, network)))
-      return standings.flatMap((each) =>
-        each === null ? [] : [{ label: each.network, value: each.isLow && each.isNeeded ? 1 : 0 }],
-      )
-    },
+    () => lowOf(readGasStanding),
+  )
+  metrics.gauge(
+    'paylink_fee_payer_low',
+    '1 where the fee payer of payouts in SOL has too little, and there is SOL to be paid out',
+    () => lowOf(readFeePayerStanding),
   )
   metrics.gauge('paylink_signer_active', '1 while a signer holds its lock, in any process', async () => [
     { value: (await isSignerActive(pool)) ? 1 : 0 },

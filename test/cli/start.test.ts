@@ -71,6 +71,7 @@ test('every figure that alerts, dashboard and guides name is served', async () =
     'deploy/grafana/paylink.json',
     'docs/operating.md',
     'docs/operating-webhooks.md',
+    'docs/payouts.md',
   ]
   const named = await Promise.all(
     files.map(async (path) => (await readRootFile(path)).match(/\bpaylink_[a-z0-9_]+\b/g) ?? []),
@@ -83,7 +84,8 @@ test('every figure that alerts, dashboard and guides name is served', async () =
   )
   expect([...names].filter((name) => !types.includes(name))).toEqual([])
   // Those that are there only once something happened: an attempt, an audit, a hot wallet that was read.
-  const later = /^paylink_(delivery_attempts_total|audit_\w+|hot_wallet_low|http_request_seconds)$/
+  const later =
+    /^paylink_(delivery_attempts_total|audit_\w+|hot_wallet_low|fee_payer_low|http_request_seconds)$/
   const shown = new Set(text.split('\n').map((line) => /^[a-z0-9_]+/.exec(line)?.[0]))
   expect([...names].filter((name) => !later.test(name) && !shown.has(name))).toEqual([])
   expect(text).toContain('paylink_signer_active 1\n')

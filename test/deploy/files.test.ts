@@ -168,14 +168,15 @@ test('each role is given its own login and no other secret than it needs', async
 })
 
 test('every variable of compose.yaml is one that Paylink knows, with a value that it takes', async () => {
-  const [{ services }, operating] = await Promise.all([
+  const [{ services }, ...guides] = await Promise.all([
     withEnv((env) => readCompose(env)),
-    readRootFile('docs/operating.md'),
+    ...['docs/operating.md', 'docs/card.md'].map(readRootFile),
   ])
   for (const { environment } of Object.values(services).filter(isOurs)) {
     loadConfig(environment)
     const known = (name: string) =>
-      operating.includes(`\`${name}\``) || /^(LIVE|TEST)_[A-Z]+_(RPC|ZMQ)_URL$|_DATABASE_URL$/.test(name)
+      guides.some((guide) => guide.includes(`\`${name}\``)) ||
+      /^(LIVE|TEST)_[A-Z]+_(RPC|ZMQ)_URL$|_DATABASE_URL$/.test(name)
     expect(Object.keys(environment).filter((name) => !known(name))).toEqual([])
   }
 })

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { until } from '../support/app.ts'
+import { type RunResult, until } from '../support/app.ts'
 import { readRootFile } from '../support/root-file.ts'
 import type { DatabaseNode } from './postgres-cluster.ts'
 import type { RunningProgram, TestMachine, TestNetwork } from './test-network.ts'
 
 const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
 const READY_MS_MAX = 120_000
+const PRIMARY_MS_MAX = 30_000
 /** What runs on which machine: three API, two watchers, three delivery workers, one signer, and the chains. */
 const MACHINES = {
   app1: ['api', 'watcher', 'delivery', 'signer'],
@@ -22,23 +23,14 @@ const NO_EXCHANGES = Object.fromEntries(
   ['COINBASE', 'KRAKEN', 'BITSTAMP'].map((name) => [`PRICE_${name}_URL`, 'http://127.0.0.1:9']),
 )
 
-/** A process of Paylink that is started again when it ends, as a supervisor does. */
-export type Supervised = {
-  readonly name: string
-  /** Ends it as a power cut would; it is back a second later. */
-  kill(): Promise<void>
-  stop(): Promise<void>
-}
-
 export type PaylinkMachines = {
   readonly machines: readonly TestMachine[]
   readonly apiUrls: readonly string[]
-  readonly processes: readonly Supervised[]
+  readonly processes: readonly RunningProgram[]
   readonly sandboxFolder: string
   readonly sandboxAddress: string
   /** Runs a command of the program beside them, as the owner. */
-  command(...args: readonly string[]): Promise<string>
-  stop(): Promise<void>
+  command(...args: readonly string[]): Promise<RunResult>
 }
 
 export async function startPaylinkMachines(
@@ -74,16 +66,11 @@ export async function startPaylinkMachines(
     if (name !== 'signer') await symlink(sandboxFolder, join(dataDir, 'sandbox'))
     return dataDir
   }
-  const processes: Supervised[] = []
+  const processes: RunningProgram[] = []
   const run = async (machine: TestMachine, name: string, args: readonly string[], env: object) => {
     const dataDir = await dataDirOf(name)
-    const program = {
-      name,
-      file: process.execPath,
-      args: [PROGRAM, ...args],
-      env: { ...common, ...env, DATA_DIR: dataDir },
-    }
-    processes.push(supervise(() => machine.start(program), name))
+    const program = { file: process.execPath, args: [PROGRAM, ...args] }
+    processes.push(machine.keep({ ...program, name, env: { ...common, ...env, DATA_DIR: dataDir } }))
   }
   await run(chains, 'chains', ['start', 'sandbox'], {})
 
@@ -94,17 +81,9 @@ export async function startPaylinkMachines(
   if (first === undefined) throw new Error('there is no machine')
   const ownerDir = await dataDirOf('owner')
   const owner = { ...common, ...roleUrls, DATABASE_URL: urlOf('postgres'), DATA_DIR: ownerDir }
-  let commands = 0
-  const command = async (...args: readonly string[]) => {
-    commands += 1
-    const output = join(folder, `command-${commands}.out`)
-    const script = 'out="$1"; shift; exec "$@" > "$out" 2>&1'
-    const words = ['-c', script, 'sh', output, process.execPath, PROGRAM, ...args]
-    const running = await first.start({ name: `command-${commands}`, file: 'sh', args: words, env: owner })
-    await until(READY_MS_MAX, () => !running.isRunning())
-    return output
-  }
-  await command('migrate')
+  const command = (...args: readonly string[]) => first.run(process.execPath, [PROGRAM, ...args], owner)
+  const migrated = await command('migrate')
+  if (migrated.code !== 0) throw new Error(`paylink migrate: ${migrated.stdout}${migrated.stderr}`)
   for (const machine of machines) {
     const roles = Object.entries(MACHINES).find(([name]) => name === machine.name)?.[1] ?? []
     for (const role of roles) {
@@ -123,13 +102,10 @@ export async function startPaylinkMachines(
     sandboxFolder,
     sandboxAddress: chains.address,
     command,
-    stop: async () => {
-      await Promise.all(processes.map((process) => process.stop()))
-    },
   }
 }
 
-/** The very file of deploy/haproxy, with this cluster's addresses in it. */
+/** The very file of deploy/haproxy, with this cluster's addresses in it; it leads to the primary when this returns. */
 async function startHaproxy(
   machine: TestMachine,
   nodes: readonly DatabaseNode[],
@@ -142,11 +118,9 @@ async function startHaproxy(
   )
   const path = join(folder, `haproxy-${machine.name}.cfg`)
   await writeFile(path, config)
-  await machine.start({
-    name: `haproxy-${machine.name}`,
-    file: '/usr/sbin/haproxy',
-    args: ['-db', '-f', path],
-  })
+  machine.start({ name: `haproxy-${machine.name}`, file: '/usr/sbin/haproxy', args: ['-db', '-f', path] })
+  const question = ['-h', '127.0.0.1', '-U', 'postgres', '-Atc', 'select pg_is_in_recovery()', 'postgres']
+  await until(PRIMARY_MS_MAX, async () => (await machine.run('psql', question)).stdout === 'f\n')
 }
 
 async function isReady(url: string): Promise<boolean> {
@@ -154,35 +128,5 @@ async function isReady(url: string): Promise<boolean> {
     return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).status === 200
   } catch {
     return false
-  }
-}
-
-const RESTART_MS = 1_000
-
-function supervise(launch: () => Promise<RunningProgram>, name: string): Supervised {
-  let running: RunningProgram | null = null
-  let isStopped = false
-  const starting = { at: launch() }
-  starting.at.then((started) => {
-    running = started
-  })
-  const timer = setInterval(() => {
-    if (isStopped || running === null || running.isRunning()) return
-    running = null
-    starting.at = launch()
-    starting.at.then((started) => {
-      running = started
-    })
-  }, RESTART_MS)
-  return {
-    name,
-    kill: async () => {
-      await (await starting.at).kill()
-    },
-    stop: async () => {
-      isStopped = true
-      clearInterval(timer)
-      await (await starting.at).stop()
-    },
   }
 }

@@ -17,7 +17,7 @@ export type DatabaseNode = {
   readonly machine: TestMachine
   /** Kills Patroni and PostgreSQL, or starts them again. */
   kill(): Promise<void>
-  start(): Promise<void>
+  start(): void
   isPrimary(): Promise<boolean>
 }
 
@@ -33,9 +33,7 @@ export async function startPostgresCluster(
     uid: Number((await run('id', ['-u', 'postgres'])).stdout),
     gid: Number((await run('id', ['-g', 'postgres'])).stdout),
   }
-  await Promise.all(
-    machines.map((machine) => startEtcd(machine, members, join(folder, `etcd-${machine.name}`))),
-  )
+  for (const machine of machines) startEtcd(machine, members, join(folder, `etcd-${machine.name}`))
   const endpoints = machines.map(({ address }) => `${address}:2379`)
   const nodes: DatabaseNode[] = []
   for (const machine of machines) {
@@ -44,7 +42,7 @@ export async function startPostgresCluster(
     const config = join(home, 'patroni.yml')
     await writeFile(config, stringify(patroniConfig(machine, endpoints, home)))
     for (const path of [home, config]) await chown(path, identity.uid, identity.gid)
-    nodes.push(await startNode(machine, config, home))
+    nodes.push(startNode(machine, config, home))
   }
   await until(START_MS_MAX, async () => {
     const answers = await Promise.all(nodes.map(({ machine }) => ask(machine, '/replica')))
@@ -54,7 +52,7 @@ export async function startPostgresCluster(
   return nodes
 }
 
-async function startEtcd(machine: TestMachine, members: string, data: string): Promise<void> {
+function startEtcd(machine: TestMachine, members: string, data: string): void {
   const { name, address } = machine
   const args = {
     name,
@@ -69,7 +67,7 @@ async function startEtcd(machine: TestMachine, members: string, data: string): P
     'election-timeout': '2000',
   }
   const words = Object.entries(args).map(([option, value]) => `--${option}=${value}`)
-  await machine.start({ name: `etcd-${name}`, file: 'etcd', args: words })
+  machine.start({ name: `etcd-${name}`, file: 'etcd', args: words })
 }
 
 function patroniConfig({ name, address }: TestMachine, etcd: readonly string[], home: string): object {
@@ -116,10 +114,10 @@ function patroniConfig({ name, address }: TestMachine, etcd: readonly string[], 
   }
 }
 
-async function startNode(machine: TestMachine, config: string, home: string): Promise<DatabaseNode> {
+function startNode(machine: TestMachine, config: string, home: string): DatabaseNode {
   const launch = () =>
     machine.start({ name: `patroni-${machine.name}`, file: 'patroni', args: [config], user: 'postgres' })
-  let patroni: RunningProgram = await launch()
+  let patroni: RunningProgram = launch()
   return {
     machine,
     kill: async () => {
@@ -127,8 +125,8 @@ async function startNode(machine: TestMachine, config: string, home: string): Pr
       // Patroni starts PostgreSQL in a session of its own.
       await killServer(home)
     },
-    start: async () => {
-      patroni = await launch()
+    start: () => {
+      patroni = launch()
     },
     isPrimary: () => ask(machine, '/primary'),
   }

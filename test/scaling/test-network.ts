@@ -4,8 +4,14 @@ import { createWriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { z } from 'zod'
+import { type RunResult, until } from '../support/app.ts'
 
 const run = promisify(execFile)
+const RESTART_MS = 1_000
+const COMMAND_MS_MAX = 120_000
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+const GONE_MS_MAX = 30_000
 
 /**
  * Machines of a test, each a network namespace of this one, on a bridge in a namespace of its own. Nothing leaves
@@ -25,7 +31,11 @@ export type TestMachine = {
   cut(): Promise<void>
   mend(): Promise<void>
   /** Starts a program there; `user` other than root where it must be. Its output goes to a file of that name. */
-  start(program: StartedProgram): Promise<RunningProgram>
+  start(program: StartedProgram): RunningProgram
+  /** The same, started again a second after it ended, as a supervisor does, until the network is closed. */
+  keep(program: StartedProgram): RunningProgram
+  /** Runs a program to its end, in two minutes at most. */
+  run(file: string, args: readonly string[], env?: StartedProgram['env']): Promise<RunResult>
 }
 
 export type StartedProgram = {
@@ -40,9 +50,9 @@ export type RunningProgram = {
   readonly name: string
   /** Ends it, and all that it started, as a power cut would. */
   kill(): Promise<void>
-  stop(): Promise<number | null>
-  isRunning(): boolean
 }
+
+type StartedChild = RunningProgram & { isRunning(): boolean }
 
 const SUBNET = '10.231.77'
 
@@ -52,7 +62,7 @@ export async function openTestNetwork(folder: string): Promise<TestNetwork> {
   const ip = (...args: readonly string[]) => run('ip', args)
   const inside = (space: string, ...args: readonly string[]) => ip('-n', space, ...args)
   const spaces: string[] = []
-  const programs = new Set<RunningProgram>()
+  const kept = new Set<{ release(): void }>()
   await mkdir(join(folder, 'logs'), { recursive: true })
 
   /** A cable from a namespace (null: our own) to the bridge. */
@@ -88,49 +98,87 @@ export async function openTestNetwork(folder: string): Promise<TestNetwork> {
         address: `${SUBNET}.${number}`,
         cut: async () => void (await inside(hub, 'link', 'set', socket, 'down')),
         mend: async () => void (await inside(hub, 'link', 'set', socket, 'up')),
-        start: async (program) => {
-          const running = startIn(space, program, join(folder, 'logs', `${program.name}.log`))
-          programs.add(running)
+        start: (program) => startIn(space, program, folder),
+        keep: (program) => {
+          const running = keepRunning(() => startIn(space, program, folder))
+          kept.add(running)
           return running
         },
+        run: (file, args, env) =>
+          runIn(space, { name: file, file, args, ...(env === undefined ? {} : { env }) }),
       }
     },
     close: async () => {
-      await Promise.all([...programs].map((program) => program.kill()))
+      for (const { release } of kept) release()
+      for (const space of spaces) await killAllIn(space)
       for (const space of spaces.reverse()) await ip('netns', 'delete', space)
     },
   }
 }
 
-function startIn(space: string, program: StartedProgram, logPath: string): RunningProgram {
-  const { name, file, args, env = {}, user } = program
+/** Whatever runs there, also what made itself a session of its own, as a PostgreSQL under Patroni does. */
+async function killAllIn(space: string): Promise<void> {
+  await until(GONE_MS_MAX, async () => {
+    const { stdout } = await run('ip', ['netns', 'pids', space])
+    const pids = stdout.split('\n').filter((line) => line !== '')
+    // One that ended by itself meanwhile is no fault.
+    if (pids.length > 0) await run('sh', ['-c', 'kill -KILL "$@" 2>/dev/null || true', 'sh', ...pids])
+    return pids.length === 0
+  })
+}
+
+/** The words that run a program in a namespace, and the surroundings that it gets. */
+function inSpace(space: string, { file, args, env = {}, user }: StartedProgram) {
   const asUser = user === undefined ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--init-groups']
-  const child: ChildProcess = spawn('ip', ['netns', 'exec', space, ...asUser, file, ...args], {
+  return {
+    words: ['netns', 'exec', space, ...asUser, file, ...args],
+    surroundings: { env: { PATH: process.env.PATH, HOME: '/tmp', LC_ALL: 'C.UTF-8', ...env }, cwd: '/' },
+  }
+}
+
+const endedShape = z.object({ code: z.number(), stdout: z.string(), stderr: z.string() })
+
+async function runIn(space: string, program: StartedProgram): Promise<RunResult> {
+  const { words, surroundings } = inSpace(space, program)
+  const limits = { timeout: COMMAND_MS_MAX, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX } as const
+  try {
+    return { code: 0, ...(await run('ip', words, { ...surroundings, ...limits })) }
+  } catch (error) {
+    const ended = endedShape.safeParse(error)
+    if (ended.success) return ended.data
+    throw error
+  }
+}
+
+function startIn(space: string, program: StartedProgram, folder: string): StartedChild {
+  const { words, surroundings } = inSpace(space, program)
+  const child: ChildProcess = spawn('ip', words, {
+    ...surroundings,
     // A group of its own, so that what it starts ends with it.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: '/tmp', LC_ALL: 'C.UTF-8', ...env },
-    cwd: '/',
   })
-  const log = createWriteStream(logPath, { flags: 'a' })
+  const log = createWriteStream(join(folder, 'logs', `${program.name}.log`), { flags: 'a' })
   child.stdout?.pipe(log, { end: false })
   child.stderr?.pipe(log, { end: false })
+  child.once('close', () => log.end())
   const exited = once(child, 'exit')
   const isRunning = () => child.exitCode === null && child.signalCode === null
-  const signal = (kind: NodeJS.Signals) => {
-    if (child.pid !== undefined && isRunning()) process.kill(-child.pid, kind)
-  }
   return {
-    name,
+    name: program.name,
     isRunning,
     kill: async () => {
-      signal('SIGKILL')
-      if (isRunning()) await exited
-    },
-    stop: async () => {
-      signal('SIGTERM')
-      if (isRunning()) await exited
-      return child.exitCode
+      if (child.pid === undefined || !isRunning()) return
+      process.kill(-child.pid, 'SIGKILL')
+      await exited
     },
   }
+}
+
+function keepRunning(launch: () => StartedChild): RunningProgram & { release(): void } {
+  let running = launch()
+  const timer = setInterval(() => {
+    if (!running.isRunning()) running = launch()
+  }, RESTART_MS)
+  return { name: running.name, release: () => clearInterval(timer), kill: () => running.kill() }
 }
