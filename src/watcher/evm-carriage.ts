@@ -27,6 +27,7 @@ export type EvmPayoutChain = {
   tokenBalanceOf(account: Uint8Array): Promise<bigint>
   finalizedHeight(): Promise<number | null>
   receiptOf(txid: string): Promise<EvmReceiptFound | null>
+  keepsReceiptsFrom(height: number): Promise<boolean>
   gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
   failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
@@ -55,6 +56,7 @@ export class EvmCarriage implements PayoutCarriage {
   readonly #sweeps: EvmSweeps
   readonly #x402: EvmX402
   readonly #alarm: GasAlarm
+  readonly #complained = new Set<string>()
   #hot: Uint8Array | null = null
   #wallet: HotWallet | null = null
   #readAtMs = Number.NEGATIVE_INFINITY
@@ -159,7 +161,7 @@ export class EvmCarriage implements PayoutCarriage {
 
   /**
    * Dead is a payout only when a final block has its nonce and none of its transactions: then no block will ever have
-   * one.
+   * one. A node that has dropped the receipts of that time cannot say so.
    */
   async judgeRefused({ payout, transactions }: Followed) {
     const { chain, pool } = this.#parts
@@ -167,7 +169,21 @@ export class EvmCarriage implements PayoutCarriage {
     if (place === null || (await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return null
     // Asked after the nonce: what was in the final block then, is in it now.
     for (const { txid } of transactions) if ((await chain.receiptOf(txid)) !== null) return null
+    const firstHeight = Math.min(...transactions.map(({ fromHeight }) => fromHeight))
+    if (!(await chain.keepsReceiptsFrom(firstHeight))) {
+      this.#complainOnce(payout)
+      return null
+    }
     return { code: 'nonce_used_elsewhere', unspent: [] }
+  }
+
+  #complainOnce({ id }: Payout): void {
+    if (this.#complained.has(id)) return
+    this.#complained.add(id)
+    this.#parts.log.error(
+      { payoutId: id },
+      'the node has dropped the receipts of the time of a payout, and cannot say what became of it: use one that keeps them',
+    )
   }
 }
 

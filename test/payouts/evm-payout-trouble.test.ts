@@ -5,6 +5,7 @@ import { inspectHotWallets } from '../../src/doctor/inspect-hot-wallets.ts'
 import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
 import { hex, newEvmAddress } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { startRpcProxy } from '../support/rpc-proxy.ts'
 
 const ETHER = 10n ** 18n
 const USDC = 1_000_000n
@@ -265,6 +266,35 @@ test('a payout whose nonce somebody else used is dead once that is final, and it
   })
   expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
+})
+
+test('a node that has dropped its receipts makes no dead payout of one that was paid', async () => {
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  const { rows } = await world.database.owner.query<{ raw: Buffer }>(
+    'select raw from payout_transaction where payout_id = $1',
+    [payout.id],
+  )
+  await world.anvil.rpc('eth_sendRawTransaction', [`0x${rows[0]?.raw.toString('hex')}`])
+  await world.anvil.mine(3)
+  const proxy = await startRpcProxy(world.anvil.url)
+  proxy.lie('eth_getTransactionReceipt', () => null)
+  proxy.lie('eth_sendRawTransaction', () => {
+    throw new Error('nonce too low')
+  })
+  const carrier = world.carrierAt(proxy.url)
+  try {
+    const courier = world.courier(() => carrier)
+    for (let pass = 0; pass < 3; pass++) await courier.pass()
+  } finally {
+    await carrier.close()
+    await proxy.close()
+  }
+  expect(proxy.calls).toContain('eth_getTransactionReceipt')
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  expect(world.logged.some((line) => line.includes('has dropped the receipts'))).toBe(true)
+  await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', payout.destination)).toBeGreaterThan(0n)
 })
 
 test('a payout that the database forgot holds no nonce back, and of the two that have it one happens', async () => {

@@ -43,8 +43,13 @@ export class EvmPayoutWorld extends PayoutSteps {
     const account = parts.accounts.derived.find(({ keyspace }) => keyspace === 'evm-test')
     this.#programs = receiveEvmPrograms(account?.xpub ?? '')
     this.hot = hotWalletOf(account?.xpub ?? '')
-    const at = { url: of.anvil.url, setting: 'the test', chain: of.chain, livemode: false }
-    this.#carrier = new EvmPayoutCarrier({ ...at, token: this.#tokenParameters() })
+    this.#carrier = this.carrierAt(of.anvil.url)
+  }
+
+  /** What asks the node at this URL, which may be one that lies. */
+  carrierAt(url: string): EvmPayoutCarrier {
+    const at = { url, setting: 'the test', chain: this.chain, livemode: false }
+    return new EvmPayoutCarrier({ ...at, token: this.#tokenParameters() })
   }
 
   static async open(chain: 'ethereum' | 'base'): Promise<EvmPayoutWorld> {
@@ -214,6 +219,7 @@ export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
   tokenBalanceOf: (account) => chain.tokenBalanceOf(account),
   finalizedHeight: () => chain.finalizedHeight(),
   receiptOf: (txid) => chain.receiptOf(txid),
+  keepsReceiptsFrom: (height) => chain.keepsReceiptsFrom(height),
   gasOf: (payment) => chain.gasOf(payment),
   failureOf: (call) => chain.failureOf(call),
   broadcast: (raw) => chain.broadcast(raw),

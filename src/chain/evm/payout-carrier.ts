@@ -25,6 +25,8 @@ const TIP_MAX = 100_000_000_000n
 /** A destination's gas is estimated for the state of now, and may grow by a quarter. */
 const GAS_ROOM = { times: 5n, parts: 4n }
 const KNOWN_WORDS = /already known|already imported|known transaction|alreadyknown/i
+/** Blocks without a transaction, at most, before one that has one: more come on no network but a developer's own. */
+const EMPTY_BLOCKS_MAX = 1_000
 const REVERT_WORDS = /revert|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 
 const receiptSchema = z.object({ blockHash: hash, blockNumber: count, status: count.optional() }).nullable()
@@ -130,6 +132,20 @@ export class EvmPayoutCarrier {
     // A node between two chains may tell of the one it left.
     if (block?.hash !== receipt.blockHash) return null
     return { height: receipt.blockNumber, succeeded: receipt.status === 1 }
+  }
+
+  /**
+   * Whether the node still has the receipts of blocks from this height on. One that has dropped them says of every
+   * transaction there that no block has it.
+   */
+  async keepsReceiptsFrom(height: number): Promise<boolean> {
+    for (let at = height; at < height + EMPTY_BLOCKS_MAX; at++) {
+      const header = await this.#node.headerAt(at)
+      if (header === null) return false
+      const [txid] = header.transactions
+      if (txid !== undefined) return (await this.receiptOf(txid)) !== null
+    }
+    return false
   }
 
   /** How much gas a payment of native coin to this address takes, with room; 0 where the address refuses it. */
