@@ -4,7 +4,7 @@ import type { AuditCheck } from './audit-check.ts'
 export const SWEEP_CHECKS: readonly AuditCheck[] = [
   {
     name: 'sweep_takes_own_deposits',
-    rule: 'every sweep takes deposits of its own merchant at its own address, and is worth exactly them',
+    rule: 'every sweep takes deposits of its own merchant at its own address, and is worth exactly them; one that failed takes none',
     sql: `select s.merchant_id, s.id as subject, 'is worth ' || s.amount || ' and its deposits ' || coalesce(d.total, 0) as detail
       from sweep s left join lateral (
         select sum(t.amount) as total from sweep_transfer l
@@ -14,7 +14,7 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
             and a.program = s.address and a.idx = s.key_index
         where l.merchant_id = s.merchant_id and l.sweep_id = s.id
       ) d on true
-      where s.amount <> coalesce(d.total, 0)`,
+      where case when s.status = 'failed' then 0 else s.amount end <> coalesce(d.total, 0)`,
   },
   {
     name: 'sweep_is_carried_once',
@@ -30,13 +30,27 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
     sql: `select merchant_id, asset || ' on ' || network as subject, 'swept ' || swept || ', signed payouts ' || paid as detail
       from (
         select merchant_id, livemode, network, asset, sum(swept) as swept, sum(paid) as paid from (
-          select merchant_id, livemode, network, asset, amount as swept, 0 as paid from sweep where status = 'done' or txid is not null
-            or exists (select from sweep_transaction t where t.merchant_id = sweep.merchant_id and t.sweep_id = sweep.id)
+          select merchant_id, livemode, network, asset, amount as swept, 0 as paid from sweep where status = 'done' or status = 'planned'
+            and exists (select from sweep_transaction t where t.merchant_id = sweep.merchant_id and t.sweep_id = sweep.id)
           union all
           select p.merchant_id, p.livemode, p.network, p.asset, 0, p.amount from payout p
             join account_nonce n on n.merchant_id = p.merchant_id and n.intent_id = p.id where p.status <> 'failed'
         ) moved group by merchant_id, livemode, network, asset
       ) sums where paid > swept`,
+  },
+  {
+    name: 'hot_credit_is_what_was_swept',
+    rule: 'the running figure of what each merchant has in a hot wallet is what was swept there without what was paid out',
+    sql: `select merchant_id, asset || ' on ' || network as subject, 'the figure says ' || coalesce(c.amount, 0) || ' and the rows ' || coalesce(m.total, 0) as detail
+      from hot_credit c full join (
+        select merchant_id, livemode, network, asset, sum(amount) as total from (
+          select merchant_id, livemode, network, asset, amount from sweep where status = 'done'
+          union all
+          select merchant_id, livemode, network, asset, -amount from payout
+          where status = 'confirmed' and network ~ '^(ethereum|base)-'
+        ) moved group by merchant_id, livemode, network, asset
+      ) m using (merchant_id, livemode, network, asset)
+      where coalesce(c.amount, 0) <> coalesce(m.total, 0)`,
   },
   {
     name: 'nonce_has_its_signature',

@@ -84,7 +84,8 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
   const last = signed.at(-1)
   if (last !== undefined && !isReplacementDue(last, signer.clock().getTime())) return true
   const made = await build(signer, task, sweep, { last, digest })
-  if (made === 'too_dear') return last !== undefined
+  // What was signed may still be taken at its price, as long as blocks cost no more than that.
+  if (made === 'too_dear') return last !== undefined && priceOfEntry(last).maxFee >= terms.wallet.baseFee
   if (made === 'waits') return true
   await signer.reached?.('before_journal')
   await journal.append(made)

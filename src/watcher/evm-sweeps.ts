@@ -7,6 +7,7 @@ import {
   adoptSweeps,
   insertSweep,
   listSweepable,
+  listSweepsOf,
   listSweepsUnderWay,
   listSweepTransactions,
   loadSweptCredit,
@@ -68,7 +69,7 @@ export class EvmSweeps {
 
   /** The newest pays the most; an older one is offered only where the node does not take the newer. */
   async #send(sweep: Sweep, transactions: readonly SweepTransaction[]): Promise<void> {
-    const { chain, pool, clock } = this.#parts
+    const { chain, pool } = this.#parts
     let reason = ''
     for (const { raw } of [...transactions].reverse()) {
       const verdict = await chain.broadcast(raw)
@@ -78,10 +79,18 @@ export class EvmSweeps {
     this.#complain(sweep.id, reason)
     const place = await loadIntentNonce(pool, tenantOf(sweep), sweep.id)
     if (place === null || (await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return
-    for (const { txid } of transactions) if ((await chain.receiptOf(txid)) !== null) return
+    // Asked for anew: what was signed meanwhile may be what has the nonce.
+    for (const { txid } of await listSweepTransactions(pool, tenantOf(sweep), sweep.id))
+      if ((await chain.receiptOf(txid)) !== null) return
     // A final block has its nonce and none of its transactions: somebody else has the key.
-    await updateSweep(pool, sweep, { status: 'failed', carrier: null, finalAt: clock() })
-    this.#parts.log.error({ sweepId: sweep.id }, 'a sweep failed: its nonce was used elsewhere')
+    await this.#fail(sweep, 'its nonce was used elsewhere')
+  }
+
+  /** It never happens any more, and what it was to take may be swept anew. */
+  async #fail(sweep: Sweep, why: string): Promise<void> {
+    const { pool, clock, log } = this.#parts
+    const fact = { status: 'failed', carrier: null, finalAt: clock() } as const
+    if (await updateSweep(pool, sweep, fact)) log.error({ sweepId: sweep.id }, `a sweep failed: ${why}`)
   }
 
   /** Null: it is in no block any more. */
@@ -93,7 +102,7 @@ export class EvmSweeps {
       readonly isFinal: boolean
     } | null,
   ): Promise<void> {
-    const { pool, clock, log } = this.#parts
+    const { pool, clock } = this.#parts
     if (found === null) {
       await updateSweep(pool, sweep, { status: 'planned', carrier: null, finalAt: null })
       return
@@ -104,9 +113,7 @@ export class EvmSweeps {
       return
     }
     // Until it is final a reorganisation may let it succeed.
-    if (!found.isFinal) return
-    await updateSweep(pool, sweep, { status: 'failed', carrier: null, finalAt })
-    log.error({ sweepId: sweep.id, txid: found.carrier.txid }, 'a sweep failed: the chain reverted it')
+    if (found.isFinal) await this.#fail(sweep, `the chain reverted ${found.carrier.txid}`)
   }
 
   /** Plans sweeps until what was swept, or will be, covers the payout beside those before it. */
@@ -115,6 +122,9 @@ export class EvmSweeps {
     const { asset } = payout
     const tenant = tenantOf(payout)
     const of = { network, asset }
+    // The signer ends a payout one of whose sweeps failed: what it was to take is the next one's.
+    const own = await listSweepsOf(pool, tenant, payout.id)
+    if (own.some(({ status }) => status === 'failed')) return
     await adoptSweeps(pool, tenant, { ...of, payoutId: payout.id })
     const credit = await loadSweptCredit(pool, tenant, { ...of, counts: 'planned' })
     const before = await sumUnsignedPayouts(pool, tenant, { ...of, before: payout.id })
@@ -130,13 +140,14 @@ export class EvmSweeps {
 
   async #planOne(payout: Payout, found: SweepableAddress, isToken: boolean): Promise<boolean> {
     const { chain, pool, network, clock } = this.#parts
-    const { address, keyIndex, amount, transferIds } = found
+    const { address, keyIndex, amount, transferIds, nonceMin } = found
     const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
     if (held < amount) {
       this.#complain(payout.id, `0x${address.toString('hex')} holds less than its deposits`)
       return false
     }
-    const nonce = isToken ? null : await chain.nonceOf(address, 'latest')
+    // A node that is behind does not count the address's last sweep yet.
+    const nonce = isToken ? null : Math.max(await chain.nonceOf(address, 'latest'), nonceMin)
     const now = clock()
     const { merchantId, livemode, asset, id: payoutId } = payout
     const id = newId('sweep', now)

@@ -124,6 +124,11 @@ const BREAKS: readonly (readonly [string, string, string])[] = [
     'update account_nonce set intent_id = left(intent_id, -1)',
   ],
   [
+    'hot_credit_is_what_was_swept',
+    'update hot_credit set amount = amount + 1',
+    'update hot_credit set amount = amount - 1',
+  ],
+  [
     'hot_wallet_covers_merchants',
     'update sweep set amount = amount * 1000000',
     'update sweep set amount = amount / 1000000',

@@ -104,20 +104,21 @@ export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date)
 }
 
 /**
- * What of an asset in a hot wallet is merchants' money, of all of them: what was swept in, without the payouts that left by
- * a nonce below `headNonce`. Served by sweep_by_asset, payout_by_mode and account_nonce_by_intent.
+ * What of an asset in a hot wallet is merchants' money, of all of them: what was swept in and not confirmed as paid out,
+ * without the open payouts that left by a nonce below `headNonce`, and without what the sweeps of the others took. Costs
+ * as much as merchants have money there and payouts are open: hot_credit_by_asset, payout_under_way, sweep_by_payout.
  */
 export async function sumHotObligations(
   db: Queryable,
   of: { readonly network: Network; readonly asset: AssetId; readonly headNonce: number },
 ): Promise<bigint> {
   const { rows } = await db.query<{ owed: bigint }>(
-    `select (select coalesce(sum(amount - cost), 0) from sweep where network = $1 and asset = $2 and status = 'done')
-       - (select coalesce(sum(p.amount - coalesce(s.cost, 0)), 0) from account_nonce n
-          join payout p on p.merchant_id = n.merchant_id and p.id = n.intent_id and p.asset = $2 and p.status <> 'failed'
-          left join lateral (select sum(cost) as cost from sweep
-            where merchant_id = p.merchant_id and payout_id = p.id and status = 'done') s on true
-          where n.network = $1 and n.nonce < $3) as owed`,
+    `select (select coalesce(sum(amount), 0) from hot_credit where network = $1 and asset = $2 and amount <> 0)
+       - (select coalesce(sum(case when n.nonce < $3 then p.amount else
+            (select coalesce(sum(s.cost), 0) from sweep s
+             where s.merchant_id = p.merchant_id and s.payout_id = p.id and s.status = 'done') end), 0)
+          from payout p left join account_nonce n on n.merchant_id = p.merchant_id and n.intent_id = p.id
+          where p.network = $1 and p.asset = $2 and p.status in ('approved', 'submitted')) as owed`,
     [of.network, of.asset, of.headNonce],
   )
   const owed = rows[0]?.owed ?? 0n

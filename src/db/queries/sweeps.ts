@@ -37,6 +37,8 @@ export type SweepableAddress = {
   readonly keyIndex: number
   readonly amount: bigint
   readonly transferIds: readonly string[]
+  /** The first nonce of the address that no sweep of it ever had; 0 where it was never swept by itself. */
+  readonly nonceMin: number
 }
 
 const COLUMNS = `merchant_id as "merchantId", livemode, id, payout_id as "payoutId", network, asset, address,
@@ -55,7 +57,9 @@ export async function listSweepable(
   of: { readonly network: Network; readonly asset: AssetId },
 ): Promise<SweepableAddress[]> {
   const { rows } = await db.query<SweepableAddress>(
-    `select d.program as address, d.idx as "keyIndex", sum(t.amount) as amount, array_agg(t.id order by t.id) as "transferIds"
+    `select d.program as address, d.idx as "keyIndex", sum(t.amount) as amount, array_agg(t.id order by t.id) as "transferIds",
+       coalesce((select max(w.nonce) + 1 from sweep w where w.merchant_id = $1 and w.network = $3 and w.address = d.program), 0)
+         as "nonceMin"
      from transfer t join deposit_address d
        on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $5
      where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.asset = $4 and t.status = 'confirmed'
@@ -168,7 +172,10 @@ export async function insertSweepTransaction(
   )
 }
 
-/** What became of a sweep. Facts are absolute; a final sweep changes no more. False where nothing changed. By primary key. */
+/**
+ * What became of a sweep. Facts are absolute; a final sweep changes no more. One that failed lets go of its deposits, by a
+ * trigger. False where nothing changed. By primary key and sweep_transfer_by_sweep.
+ */
 export async function updateSweep(
   db: Queryable,
   sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id'>,
@@ -197,7 +204,8 @@ export async function updateSweep(
 
 /**
  * What of a merchant's money is in the hot wallet and no payout's: what was swept, without all payouts that were signed and
- * did not fail. `planned` counts sweeps that are still to come as well. Served by sweep_by_asset and payout_transaction's key.
+ * did not fail. `planned` counts sweeps that are still to come as well. What is done with is in hot_credit; the rest is
+ * served by sweep_under_way and payout_under_way.
  */
 export async function loadSweptCredit(
   db: Queryable,
@@ -205,10 +213,13 @@ export async function loadSweptCredit(
   of: { readonly network: Network; readonly asset: AssetId; readonly counts: 'done' | 'planned' },
 ): Promise<bigint> {
   const { rows } = await db.query<{ credit: bigint }>(
-    `select (select coalesce(sum(amount), 0) from sweep where network = $3 and asset = $4 and merchant_id = $1
-         and livemode = $2 and (status = 'done' or ($5 and status = 'planned')))
+    `select coalesce((select amount from hot_credit
+         where merchant_id = $1 and livemode = $2 and network = $3 and asset = $4), 0)
+       + (select coalesce(sum(amount), 0) from sweep where $5 and network = $3 and asset = $4 and merchant_id = $1
+         and livemode = $2 and status = 'planned' and final_at is null)
        - (select coalesce(sum(p.amount), 0) from payout p
-          where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.asset = $4 and p.status <> 'failed'
+          where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.asset = $4
+            and p.status in ('approved', 'submitted')
             and exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id))
        as credit`,
     [tenant.merchantId, tenant.livemode, of.network, of.asset, of.counts === 'planned'],

@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
+import { contractCall } from '../../src/chain/evm/contract-call.ts'
+import type { Queryable } from '../../src/db/pool.ts'
+import { sumHotObligations } from '../../src/db/queries/hot-wallets.ts'
+import { loadSweptCredit } from '../../src/db/queries/sweeps.ts'
+import { type Tenant, type Tx, withTrialTransaction } from '../../src/db/transaction.ts'
+import { hex } from '../support/anvil.ts'
+import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+
+const ETHER = 10n ** 18n
+const USDC = 1_000_000n
+
+let world: EvmPayoutWorld
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+  await world.fuelHotWallet()
+}, 60_000)
+afterAll(() => world?.close())
+
+/** Sweeps are planned, signed and with the node; no block has them. */
+async function sendSweeps(): Promise<void> {
+  await world.courier().pass()
+  await world.sign()
+  await world.courier().pass()
+}
+
+/** What the node is asked for by an account that it does not have the key of. */
+async function sendAs(from: string, call: { readonly to: string; readonly data?: string }): Promise<void> {
+  await world.anvil.rpc('anvil_impersonateAccount', [from])
+  await world.anvil.rpc('eth_sendTransaction', [{ from, value: '0x0', ...call }])
+}
+
+async function sweepsOf(payoutId: string) {
+  const { rows } = await world.database.owner.query<{
+    id: string
+    status: string
+    txid: string
+    deposits: number
+  }>(
+    `select s.id, s.status, s.txid, (select count(*)::int from sweep_transfer l where l.sweep_id = s.id) as deposits
+     from sweep s where s.payout_id = $1 order by s.id`,
+    [payoutId],
+  )
+  return rows
+}
+
+const checked = new Set(SWEEP_CHECKS.map(({ name }) => name))
+async function findings() {
+  const results = await runAudit(world.database.owner, [])
+  return results.filter(({ name, findings }) => checked.has(name) && findings.length > 0)
+}
+
+/** The deposits of a sweep that failed are paid out by the next payout, once, and nothing is left over or missing. */
+async function expectPaidOnce(
+  tenant: Tenant,
+  asset: 'ETH_BASE' | 'USDC_BASE',
+  amount: string,
+): Promise<void> {
+  const next = await world.payout(tenant, asset, amount)
+  const done = await world.until(tenant, next.id, 'confirmed')
+  expect(await world.holds(asset, next.destination)).toBe(next.amount - done.networkFee)
+  expect(await sweepsOf(next.id)).toMatchObject([{ status: 'done', deposits: 1 }])
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
+}
+
+test('a sweep that the chain reverts ends its payout and lets go of its deposits, once, and the next payout sweeps them', async () => {
+  const tenant = await world.openShop('USDC_BASE', [])
+  const { address } = await world.deposit(tenant, 'USDC_BASE', 10n * USDC)
+  const payout = await world.payout(tenant, 'USDC_BASE', '10')
+  await sendSweeps()
+  // The token leaves the address first, so that fetching it reverts.
+  await world.anvil.rpc('anvil_dropAllTransactions')
+  await world.anvil.rpc('anvil_setBalance', [address, hex(ETHER)])
+  const away = '0x000000000000000000000000000000000000bEEF'
+  const data = contractCall('transfer(address,uint256)', Buffer.from(away.slice(2), 'hex'), 10n * USDC)
+  await sendAs(address, { to: world.token ?? '', data: `0x${Buffer.from(data).toString('hex')}` })
+  await world.anvil.mine(1)
+  await world.until(tenant, payout.id, 'failed')
+  expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'sweep_failed' })
+  expect(await world.balances(tenant)).toMatchObject({ available: 10n * USDC, reserved: 0n })
+  expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'failed', deposits: 0 }])
+  // A courier that looks again releases nothing twice, and plans nothing for a payout that is over.
+  await world.courier().pass()
+  expect(await sweepsOf(payout.id)).toHaveLength(1)
+  await world.pay('USDC_BASE', address, 10n * USDC)
+  await world.anvil.mine(1)
+  await expectPaidOnce(tenant, 'USDC_BASE', '10')
+})
+
+test('a sweep whose nonce somebody else used lets go of its deposits once that is final, and they are swept by the next', async () => {
+  const tenant = await world.openShop('ETH_BASE', [])
+  const { address } = await world.deposit(tenant, 'ETH_BASE', ETHER)
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await sendSweeps()
+  await world.anvil.rpc('anvil_dropAllTransactions')
+  await sendAs(address, { to: address })
+  await world.anvil.mine(1)
+  await world.anvil.rpc('anvil_setBalance', [address, hex(ETHER)])
+  await world.courier().pass()
+  expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
+  await world.until(tenant, payout.id, 'failed')
+  expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'failed', deposits: 0 }])
+  await expectPaidOnce(tenant, 'ETH_BASE', '1')
+})
+
+async function setBaseFee(wei: bigint): Promise<void> {
+  await world.anvil.rpc('anvil_setNextBlockBaseFeePerGas', [hex(wei)])
+  await world.anvil.mine(1)
+}
+
+test('where a sweep was signed again for a higher fee and the old one is taken in the end, it is swept and paid once, at the fee of the old one', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.courier().pass()
+  await world.sign()
+  world.now = new Date(world.now.getTime() + 4 * 60_000)
+  await world.courier().pass()
+  await world.sign()
+  await world.courier().pass()
+  const { sweeps } = await world.signedFor(payout.id)
+  expect(sweeps).toHaveLength(2)
+  const { rows } = await world.database.owner.query<{ txid: string; raw: Buffer; cost: bigint }>(
+    'select t.txid, t.raw, t.cost from sweep_transaction t join sweep s on s.id = t.sweep_id where s.payout_id = $1 order by number',
+    [payout.id],
+  )
+  await world.anvil.rpc('anvil_dropAllTransactions')
+  await world.anvil.rpc('eth_sendRawTransaction', [hexOf(rows[0]?.raw)])
+  await world.anvil.mine(1)
+  const done = await world.until(tenant, payout.id, 'confirmed')
+  expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'done', txid: rows[0]?.txid, deposits: 1 }])
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
+})
+
+test('a sweep that is stuck below what blocks cost holds its payout for a day and no longer; taken in the end, it serves the next', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.courier().pass()
+  await world.sign()
+  // More than what was approved can ever pay for.
+  await setBaseFee(payout.networkFeeMax)
+  world.now = new Date(world.now.getTime() + 4 * 60_000)
+  await world.courier().pass()
+  await world.sign()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  world.now = new Date(world.now.getTime() + 25 * 3_600_000)
+  await world.courier().pass()
+  await world.sign()
+  await world.courier().pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'fee_above_limit',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+  // The sweep was signed and may happen: its deposits stay its own.
+  expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
+  await setBaseFee(10n ** 9n)
+  await world.courier().pass()
+  await world.anvil.mine(1)
+  await world.courier().pass()
+  expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'done', deposits: 1 }])
+  const next = await world.payout(tenant, 'ETH_BASE', '1')
+  const done = await world.until(tenant, next.id, 'confirmed')
+  expect(await sweepsOf(next.id)).toEqual([])
+  expect(await world.holds('ETH_BASE', next.destination)).toBe(next.amount - done.networkFee)
+  expect(await findings()).toEqual([])
+})
+
+test('a node that does not count an address’s last sweep yet gives its nonce to no other sweep', async () => {
+  const tenant = await world.openShop('ETH_BASE', [])
+  const invoice = await world.deposit(tenant, 'ETH_BASE', ETHER)
+  const first = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, first.id, 'confirmed')
+  await world.payInvoice(tenant, { ...invoice, asset: 'ETH_BASE', amount: ETHER })
+  const second = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.courier((chain) => ({ ...boundChain(chain), nonceOf: () => Promise.resolve(0) })).pass()
+  await world.until(tenant, second.id, 'confirmed')
+  const { rows } = await world.database.owner.query<{ nonce: number; status: string }>(
+    'select nonce, status from sweep where merchant_id = $1 order by nonce',
+    [tenant.merchantId],
+  )
+  expect(rows).toEqual([
+    { nonce: 0, status: 'done' },
+    { nonce: 1, status: 'done' },
+  ])
+})
+
+const hexOf = (raw: Buffer | undefined): string => `0x${raw?.toString('hex') ?? ''}`
+
+const planSchema = z.array(
+  z.object({ 'QUERY PLAN': z.array(z.object({ Plan: z.object({ 'Shared Hit Blocks': z.int() }) })) }),
+)
+/** Pages of tables and indexes that a query reads. */
+async function pagesOf(tx: Tx, ask: (db: Queryable) => Promise<unknown>): Promise<number> {
+  let asked: { text: string; values: unknown[] } = { text: '', values: [] }
+  await ask({
+    query: (text, values = []) => {
+      asked = { text, values }
+      return tx.query(text, values)
+    },
+  })
+  const explained = await tx.query(`explain (analyze, buffers, format json) ${asked.text}`, asked.values)
+  return planSchema.parse(explained.rows)[0]?.['QUERY PLAN'][0]?.Plan['Shared Hit Blocks'] ?? 0
+}
+
+const MANY = 5_000
+/** More than the few rows take, and far less than a look at every one of many. */
+const PAGES_MAX = 40
+
+test(`what merchants have in a hot wallet costs no more to ask for after ${MANY} payouts than after none`, async () => {
+  const tenant = await world.openShop('USDC_BASE', [])
+  const of = { network: world.network, asset: 'USDC_BASE' } as const
+  const found = await withTrialTransaction(world.database.owner, tenant, async (tx) => {
+    const values = [tenant.merchantId, world.network, MANY]
+    // One transaction that changes the figure so often would leave all its versions behind.
+    await tx.query('alter table payout disable trigger keep_hot_credit_paid')
+    await tx.query('alter table sweep disable trigger keep_hot_credit_swept')
+    await tx.query(
+      `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+       values ($1, 'many', false, 'USDC_BASE', '0x0', 'x', 'x', now(), now())`,
+      [tenant.merchantId],
+    )
+    await tx.query(
+      `insert into payout (merchant_id, id, livemode, status, asset, network, amount, network_fee, network_fee_max,
+         destination_id, destination, requested_by, created_at, txid, confirmed_at)
+       select $1, 'many' || n, false, 'confirmed', 'USDC_BASE', $2, 10, 0, 0, 'many', '0x0', 'x', now(), 'x' || n, now()
+       from generate_series(1, $3::integer) n`,
+      values,
+    )
+    await tx.query(
+      `insert into sweep (merchant_id, id, livemode, payout_id, network, asset, address, key_index, amount, status, cost,
+         txid, created_at, final_at)
+       select $1, 'many' || n, false, 'many' || n, $2, 'USDC_BASE', decode(lpad(n::text, 40, '0'), 'hex'), n, 11, 'done', 0,
+         'x' || n, now(), now()
+       from generate_series(1, $3::integer) n`,
+      values,
+    )
+    await tx.query(
+      `insert into account_nonce (network, sender, nonce, merchant_id, livemode, intent_id)
+       select $2, decode(repeat('ab', 20), 'hex'), n, $1, false, 'many' || n from generate_series(1, $3::integer) n`,
+      values,
+    )
+    await tx.query(
+      `insert into hot_credit (merchant_id, livemode, network, asset, amount) values ($1, false, $2, 'USDC_BASE', $3::integer)`,
+      values,
+    )
+    await tx.query('analyze payout, sweep, account_nonce, hot_credit')
+    return {
+      credit: await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' }),
+      creditPages: await pagesOf(tx, (db) => loadSweptCredit(db, tenant, { ...of, counts: 'planned' })),
+      sumPages: await pagesOf(tx, (db) => sumHotObligations(db, { ...of, headNonce: MANY })),
+    }
+  })
+  expect(found.credit).toBe(BigInt(MANY))
+  expect(found.creditPages).toBeLessThan(PAGES_MAX)
+  expect(found.sumPages).toBeLessThan(PAGES_MAX)
+})
