@@ -1,47 +1,98 @@
 import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { EvmPayoutCarrier } from '../chain/evm/payout-carrier.ts'
-import type { EvmChainNode } from '../chain-nodes.ts'
+import { ACCOUNTS_PER_CALL, SolanaRpc } from '../chain/solana/solana-rpc.ts'
+import { ownerOf, programOf } from '../chain/solana/watched-owners.ts'
+import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../chain-nodes.ts'
+import { keyspaceOfNetwork } from '../core/assets.ts'
 import { evmTokensOf } from '../core/chain/evm-parameters.ts'
-import type { Finding, HeldDeposits } from '../db/queries/audit.ts'
+import type { Queryable } from '../db/pool.ts'
+import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '../db/queries/audit.ts'
+import { listHeldLamports, loadVaultDue } from '../db/queries/solana-chores.ts'
 import type { ChainAudit } from './audit-chain.ts'
 
+type AccountsNode = EvmChainNode | SolanaChainNode
+
+/** What the books say that addresses of a network hold: deposits that nobody has swept and, on Solana, the vault. */
+export async function listHeld(db: Queryable, node: AccountsNode): Promise<HeldMoney[]> {
+  const { network } = node
+  if (isEvmNode(node)) return listHeldDeposits(db, network)
+  const place = { network, keyspace: keyspaceOfNetwork(network), limit: ADDRESSES_MAX }
+  const held = (await listHeldLamports(db, place)).map(
+    ({ merchantId, program, expected }): HeldMoney => ({
+      merchantId,
+      asset: 'SOL',
+      program,
+      amount: expected,
+    }),
+  )
+  const vault = await loadVaultDue(db, network)
+  if (vault === null) return held
+  const program = Buffer.from(programOf(vault.vault), 'hex')
+  return [...held, { merchantId: null, asset: 'SOL', program, amount: vault.due }]
+}
+
 /**
- * Deposit addresses against what they hold on the chain: at least what stands in balances and was not swept. More may lie
- * there: what is not final yet, or too small to mean anything. `stillHeld` gives what the books say now: what was swept,
- * or taken back by the chain, meanwhile is no discrepancy.
+ * Addresses against what they hold on the chain: at least what stands in the books. More may lie there: what is not final
+ * yet, or too small to mean anything. `stillHeld` gives what the books say now: what was swept, paid out, or taken back by
+ * the chain, meanwhile is no discrepancy.
  */
 export async function auditBalances(
-  node: EvmChainNode,
-  held: readonly HeldDeposits[],
-  stillHeld: () => Promise<readonly HeldDeposits[]>,
+  node: AccountsNode,
+  held: readonly HeldMoney[],
+  stillHeld: () => Promise<readonly HeldMoney[]>,
 ): Promise<ChainAudit> {
+  try {
+    const balances = await (isEvmNode(node) ? readEvmBalances(node, held) : readLamports(node, held))
+    const short = new Map<string, Finding>()
+    for (const [at, money] of held.entries()) {
+      const { merchantId, asset, program, amount } = money
+      const balance = balances[at] ?? 0n
+      if (balance >= amount) continue
+      const address = isEvmNode(node) ? encodeEvmAddress(program) : ownerOf(program)
+      const detail = `holds ${balance} and ${amount} stand in the books`
+      short.set(nameOf(money), { merchantId, subject: `${node.network} ${asset} ${address}`, detail })
+    }
+    const booked = short.size === 0 ? [] : await stillHeld()
+    const findings = booked.flatMap((money) => short.get(nameOf(money)) ?? [])
+    return { kind: 'checked', blocksRead: 0, findings }
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
+    return { kind: 'not_checked', reason: error.message }
+  }
+}
+
+async function readEvmBalances(node: EvmChainNode, held: readonly HeldMoney[]): Promise<bigint[]> {
   const { network, chain, livemode, rpcUrl: url, rpcSetting: setting } = node
   const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
   const carrier = new EvmPayoutCarrier({ url, setting, chain, livemode, token })
   try {
     await carrier.parameters()
-    const short = new Map<string, Finding>()
-    for (const deposits of held) {
-      const { merchantId, asset, program, amount } = deposits
-      const balance = await (asset === 'USDC_BASE'
-        ? carrier.tokenBalanceOf(program)
-        : carrier.balanceOf(program))
-      if (balance >= amount) continue
-      const detail = `holds ${balance} and ${amount} of its deposits stand in the books`
-      const subject = `${network} ${asset} ${encodeEvmAddress(program)}`
-      short.set(nameOf(deposits), { merchantId, subject, detail })
+    const balances: bigint[] = []
+    for (const { asset, program } of held) {
+      balances.push(
+        await (asset === 'USDC_BASE' ? carrier.tokenBalanceOf(program) : carrier.balanceOf(program)),
+      )
     }
-    const booked = short.size === 0 ? [] : await stillHeld()
-    const findings = booked.flatMap((deposits) => short.get(nameOf(deposits)) ?? [])
-    return { kind: 'checked', blocksRead: 0, findings }
-  } catch (error) {
-    if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
-    return { kind: 'not_checked', reason: error.message }
+    return balances
   } finally {
     await carrier.close()
   }
 }
 
-const nameOf = ({ asset, program, amount }: HeldDeposits): string =>
+async function readLamports(node: SolanaChainNode, held: readonly HeldMoney[]): Promise<bigint[]> {
+  const rpc = new SolanaRpc(node.rpcUrl, node.rpcSetting)
+  try {
+    const balances: bigint[] = []
+    for (let at = 0; at < held.length; at += ACCOUNTS_PER_CALL) {
+      const some = held.slice(at, at + ACCOUNTS_PER_CALL).map(({ program }) => ownerOf(program))
+      balances.push(...(await rpc.lamportsOf(some, 0)).lamports)
+    }
+    return balances
+  } finally {
+    await rpc.close()
+  }
+}
+
+const nameOf = ({ asset, program, amount }: HeldMoney): string =>
   `${asset} ${program.toString('hex')} ${amount}`

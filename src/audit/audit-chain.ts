@@ -2,7 +2,7 @@ import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { ProgramSet } from '../chain/program-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import { type ChainNode, isEvmNode, isUtxoNode } from '../chain-nodes.ts'
+import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import {
@@ -10,10 +10,9 @@ import {
   type BookedCoin,
   type Finding,
   firstDepositAt,
-  type HeldDeposits,
+  type HeldMoney,
   listBlocksWithTransfers,
   listBookedCoins,
-  listHeldDeposits,
   listSpentCoins,
   listTransfersInBlocks,
   type SpentCoin,
@@ -23,6 +22,7 @@ import {
 import type { NetworkState } from '../db/queries/network-state.ts'
 import type { Tx } from '../db/transaction.ts'
 import { openProviderOf, watchedOf } from '../open-providers.ts'
+import { listHeld } from './audit-balances.ts'
 
 /** The newest blocks are read again in full; below them only the blocks that hold a transfer of ours are asked for. */
 export const BLOCKS_READ_MAX = 500
@@ -37,7 +37,7 @@ export type ChainRecord = {
   readonly transfers: readonly TransferOnChain[]
   readonly coins: readonly BookedCoin[]
   readonly spent: readonly SpentCoin[]
-  readonly held: readonly HeldDeposits[]
+  readonly held: readonly HeldMoney[]
   /** When the first address was given out: nothing of ours is on chain before. */
   readonly since: Date | null
 }
@@ -63,7 +63,7 @@ export async function readChainRecord(
       : [],
     coins: isUtxo ? await listBookedCoins(tx, network) : [],
     spent: isUtxo ? await listSpentCoins(tx, network) : [],
-    held: isEvmNode(node) ? await listHeldDeposits(tx, network) : [],
+    held: isEvmNode(node) || isSolanaNode(node) ? await listHeld(tx, node) : [],
     since: await firstDepositAt(tx, keyspace),
   }
 }

@@ -1,15 +1,9 @@
-import { type ChainNode, isEvmNode, isUtxoNode } from '../chain-nodes.ts'
+import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../chain-nodes.ts'
 import type { Pool } from '../db/pool.ts'
-import {
-  type Finding,
-  findDisagreements,
-  listBookedCoins,
-  listHeldDeposits,
-  readOneMoment,
-} from '../db/queries/audit.ts'
+import { type Finding, findDisagreements, listBookedCoins, readOneMoment } from '../db/queries/audit.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
-import { auditBalances } from './audit-balances.ts'
+import { auditBalances, listHeld } from './audit-balances.ts'
 import { auditChain, type ChainAudit, type ChainRecord, readChainRecord } from './audit-chain.ts'
 import { auditCoins } from './audit-coins.ts'
 import { auditInvoices } from './audit-invoices.ts'
@@ -70,9 +64,9 @@ export async function runAudit(
         await auditChain(node, record),
       ),
     )
-    if (isEvmNode(node)) {
-      const rule = `every deposit address on ${node.network} holds what the books say it has`
-      const held = await auditBalances(node, record.held, () => listHeldDeposits(pool, node.network))
+    if (isEvmNode(node) || isSolanaNode(node)) {
+      const rule = `every address on ${node.network} holds what the books say it has`
+      const held = await auditBalances(node, record.held, () => listHeld(pool, node))
       results.push(chainResult(`balances_${node.network}`, rule, held))
     }
     if (!isUtxoNode(node)) continue

@@ -26,7 +26,7 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'swept_covers_payouts',
-    rule: 'no merchant’s payouts take more from the hot wallet than was swept for that merchant',
+    rule: 'no merchant’s payouts take more from the hot wallet or the vault than was swept for that merchant',
     sql: `select merchant_id, asset || ' on ' || network as subject, 'swept ' || swept || ', signed payouts ' || paid as detail
       from (
         select merchant_id, livemode, network, asset, sum(swept) as swept, sum(paid) as paid from (
@@ -35,6 +35,15 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
           union all
           select p.merchant_id, p.livemode, p.network, p.asset, 0, p.amount from payout p
             join account_nonce n on n.merchant_id = p.merchant_id and n.intent_id = p.id where p.status <> 'failed'
+          union all
+          select d.merchant_id, d.livemode, c.network, 'SOL', source.lamports, 0 from solana_chore c
+            cross join lateral unnest(c.indexes, c.lamports) as source (index, lamports)
+            join deposit_address d on d.keyspace = c.network and d.idx = source.index
+            where c.kind = 'sweep' and c.landed
+          union all
+          select p.merchant_id, p.livemode, p.network, p.asset, 0, p.amount from payout p
+            where p.asset = 'SOL' and p.status <> 'failed' and exists (
+              select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)
         ) moved group by merchant_id, livemode, network, asset
       ) sums where paid > swept`,
   },

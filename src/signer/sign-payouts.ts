@@ -39,7 +39,6 @@ const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
   solana: SOLANA_PAYOUTS,
 }
 
-const PAGE = 50
 /** Payouts of one network looked at in one turn. */
 const TURN_MAX = 500
 /** Payouts signed in an hour at most, on all networks: whoever could approve without end still cannot empty everything at once. */
@@ -72,14 +71,11 @@ export async function signPayouts(signer: PayoutSigner): Promise<void> {
     await kind.tend?.(signer, network)
     // Nothing was ever approved.
     if (key === null) continue
-    let after = ''
-    for (let seen = 0; seen < TURN_MAX; seen += PAGE) {
-      const page = await listPayoutsUnderWay(signer.pool, network, { after, limit: PAGE })
-      for (const { payout } of page) await attempt(signer, { payout, network, kind, key })
-      const last = page.at(-1)
-      if (last === undefined || page.length < PAGE) break
-      after = last.payout.id
-    }
+    const payouts = (await listPayoutsUnderWay(signer.pool, network, TURN_MAX)).map(({ payout }) => payout)
+    // What was signed before is told first, where the database has forgotten it: what is signed anew goes by what is left.
+    const isSigned = ({ id }: Payout) => signer.journal.entriesOf(id).length > 0
+    const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
+    for (const payout of inOrder) await attempt(signer, { payout, network, kind, key })
   }
 }
 

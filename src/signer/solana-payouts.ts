@@ -134,7 +134,10 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   const keys = await houseOf(signer, network)
   const reading = (await loadSolanaHouse(pool, network))?.reading ?? null
   if (reading === null) return WAITS
-  if (!isAddress(payout.destination)) return { kind: 'refused', code: 'destination_invalid' }
+  const own: readonly string[] = [keys.vault.address, keys.feePayer.address, ...keys.nonceAccounts]
+  // What goes to the signer's own accounts would be booked as paid and stay.
+  if (!isAddress(payout.destination) || own.includes(payout.destination))
+    return { kind: 'refused', code: 'destination_invalid' }
   const unitPrice = unitPriceWithin(reading.unitPrice, networkFeeMax)
   if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }
   // What was swept for others, or is signed away, is not this one's; a sweep brings what is missing.

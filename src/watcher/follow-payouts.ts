@@ -19,7 +19,6 @@ export type PayoutFollower = {
   readonly notifier: { deliveriesWaiting(): void }
 }
 
-const PAGE = 100
 /** Payouts of one network looked at in one pass. */
 const PASS_MAX = 2_000
 /** A confirmed payout is offered again to a chain that lost its block for so long. */
@@ -69,17 +68,10 @@ export class PayoutCourier {
   async #load(): Promise<{ readonly signed: Followed[]; readonly unsigned: Payout[] }> {
     const { pool, network, clock } = this.#parts
     const since = new Date(clock().getTime() - LOOKED_AFTER_MS)
-    const payouts: Payout[] = []
-    let after = ''
-    while (payouts.length < PASS_MAX) {
-      const page = await listPayoutsUnderWay(pool, network, { after, limit: PAGE })
-      payouts.push(...page.map(({ payout }) => payout))
-      const last = page.at(-1)
-      if (last === undefined || page.length < PAGE) break
-      after = last.payout.id
-    }
+    const underWay = await listPayoutsUnderWay(pool, network, PASS_MAX)
     // They come after what is under way: reading for them must not hold that up.
-    payouts.push(...(await listLatelyConfirmed(pool, network, since, PASS_MAX)).map(({ payout }) => payout))
+    const confirmed = await listLatelyConfirmed(pool, network, since, PASS_MAX)
+    const payouts = [...underWay, ...confirmed].map(({ payout }) => payout)
     const signed: Followed[] = []
     const unsigned: Payout[] = []
     for (const payout of payouts) {

@@ -1,5 +1,10 @@
 import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
-import { NONCE_BYTES, nonceOfTransaction, nonceValueOf } from '../chain/solana/durable-nonce.ts'
+import {
+  type DurableNonce,
+  NONCE_BYTES,
+  nonceOfTransaction,
+  nonceValueOf,
+} from '../chain/solana/durable-nonce.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import type { Clock } from '../clock.ts'
 import type { Network } from '../core/assets.ts'
@@ -23,15 +28,15 @@ const IDLE_INTERVAL_MS = 60_000
 /** What a test cluster is asked for, 5 SOL, and how often at most. */
 const AIRDROP = 5_000_000_000n
 const AIRDROP_INTERVAL_MS = 30_000
-/** Final slots for which no node must know a transaction whose nonce has moved on, before it is given up. */
-const BURIED_SLOTS = 64
+/** Transactions of a nonce that are looked through for the one that used a value up, newest first. */
+const NONCE_USES_MAX = 20
 
 export type SolanaCarriageParts = {
   readonly network: Network
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
-  /** The node that is followed, and further ones, which must not know what is given up. */
+  /** The node that is followed, and further ones, which must agree before a payout is given up. */
   readonly rpcs: readonly [SolanaRpc, ...SolanaRpc[]]
   /** A test cluster that gives coins to anybody. */
   readonly givesCoins: boolean
@@ -50,8 +55,6 @@ export class SolanaCarriage implements PayoutCarriage {
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
   #isTold = false
-  /** Since which final slot the nonce of a payout has moved on without it. */
-  readonly #goneSince = new Map<string, number>()
 
   constructor(parts: SolanaCarriageParts) {
     this.#parts = parts
@@ -86,7 +89,6 @@ export class SolanaCarriage implements PayoutCarriage {
         const transaction = transactions.find(({ txid }) => statuses.has(txid))
         const status = transaction === undefined ? undefined : statuses.get(transaction.txid)
         if (transaction === undefined || status === undefined) return [payout.id, { kind: 'absent' }]
-        this.#goneSince.delete(payout.id)
         if (!status.failed) return [payout.id, { kind: 'in_block', transaction, isFinal: status.isFinal }]
         // It moved its nonce on and paid nobody: the same bytes are worth nothing, once that is final.
         return [payout.id, status.isFinal ? { kind: 'dead', code: 'failed_on_chain' } : { kind: 'unread' }]
@@ -108,37 +110,21 @@ export class SolanaCarriage implements PayoutCarriage {
   }
 
   /**
-   * Dead is a payout only when its nonce has moved on without it on the final chain of every node, and none of them
-   * knows any of its transactions: seen so at every look for as long as a fork could bring it back.
+   * Dead is a payout only when every node has a final transaction, none of the payout's own, that used up the value of
+   * its nonce: one value carries one transaction. That a node knows none of a payout's transactions proves nothing,
+   * for nodes forget what is old.
    */
   async judgeRefused({
-    payout,
     transactions,
   }: Followed): Promise<{ readonly code: string; readonly unspent: readonly [] } | null> {
-    const isGone = await this.#isGone(transactions)
-    if (!isGone) {
-      this.#goneSince.delete(payout.id)
-      return null
-    }
-    const slot = await this.#rpc.slot('finalized')
-    const since = this.#goneSince.get(payout.id) ?? slot
-    this.#goneSince.set(payout.id, since)
-    return slot - since < BURIED_SLOTS ? null : { code: 'nonce_used_elsewhere', unspent: [] }
-  }
-
-  async #isGone(transactions: Followed['transactions']): Promise<boolean> {
-    const nonces = transactions.map(({ raw }) => nonceOfTransaction(raw))
-    const txids = transactions.map(({ txid }) => txid)
+    const own = new Set(transactions.map(({ txid }) => txid))
     for (const rpc of this.#parts.rpcs) {
-      const accounts = await rpc.finalizedAccounts(nonces.map(({ account }) => account))
-      const isAlive = nonces.some(({ value }, index) => {
-        const data = accounts[index]?.data
-        // An account that is not there was never made on this node's chain, or not yet.
-        return data === undefined || nonceValueOf(data) === value
-      })
-      if (isAlive || (await rpc.statuses(txids)).size > 0) return false
+      for (const { raw } of transactions) {
+        const user = await findUserOf(rpc, nonceOfTransaction(raw))
+        if (user === null || own.has(user)) return null
+      }
     }
-    return true
+    return { code: 'nonce_used_elsewhere', unspent: [] }
   }
 
   async #read(
@@ -197,6 +183,19 @@ export class SolanaCarriage implements PayoutCarriage {
     this.#airdropAtMs = nowMs
     await this.#rpc.requestAirdrop(feePayer, AIRDROP)
   }
+}
+
+/** The final transaction that used up this value of a durable nonce; null where the node shows none. */
+async function findUserOf(rpc: SolanaRpc, { account, value }: DurableNonce): Promise<string | null> {
+  const [found] = await rpc.finalizedAccounts([account])
+  // An account that is not there was never made on this node's chain, or not yet.
+  if (found == null || nonceValueOf(found.data) === value) return null
+  const uses = await rpc.signaturesFor(account, null, 0)
+  for (const { signature } of uses.slice(0, NONCE_USES_MAX)) {
+    const transaction = await rpc.transaction(signature, 'finalized')
+    if (transaction?.lifetime === value) return signature
+  }
+  return null
 }
 
 const REFUSALS: ReadonlySet<number> = new Set([

@@ -1,3 +1,4 @@
+import type { TransactionAlone } from '../chain/solana/solana-answers.ts'
 import { SolanaCallFailed, type SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import { ownerOf } from '../chain/solana/watched-owners.ts'
 import type { Clock } from '../clock.ts'
@@ -5,7 +6,9 @@ import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import { LAMPORTS_PER_SIGNATURE } from '../core/payout/solana-fee.ts'
 import type { Pool } from '../db/pool.ts'
 import {
+  bookFoundSweep,
   endSolanaChore,
+  type FoundSweep,
   insertSolanaChore,
   listOpenChores,
   listSweepCandidates,
@@ -15,7 +18,7 @@ import {
   type SweepSource,
 } from '../db/queries/solana-chores.ts'
 import type { SolanaHouse, SolanaReading } from '../db/queries/solana-house.ts'
-import type { Tenant } from '../db/transaction.ts'
+import { type Tenant, withSystemTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { newId } from '../new-id.ts'
 
@@ -25,6 +28,19 @@ const OPEN_MAX = 50
 const CANDIDATES_MAX = 100
 /** A packet holds so many sources beside the fee payer. */
 const SOURCES_MAX = 9
+
+/** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
+const SOUGHT_MAX = 50
+const SEEK_INTERVAL_MS = 60_000
+
+/** A deposit address that holds less than the books say; lamports. */
+type ShortAddress = {
+  readonly owner: string
+  readonly index: number
+  readonly expected: bigint
+  readonly lamports: bigint
+  readonly vault: string
+}
 
 type Parts = {
   readonly network: Network
@@ -40,8 +56,8 @@ type Parts = {
  */
 export class SolanaChores {
   readonly #parts: Parts
-  /** Addresses that hold less than the books say, of which an alarm was raised. */
-  readonly #told = new Set<string>()
+  /** Addresses that hold less than the books say, and when the chain was last asked why. */
+  readonly #soughtAtMs = new Map<string, number>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -56,7 +72,8 @@ export class SolanaChores {
     await this.#send(await listOpenChores(pool, network, OPEN_MAX))
     const open = await listOpenChores(pool, network, OPEN_MAX)
     await this.#askForNonces(house, reading, { nonces, open })
-    await this.#askForSweeps(reading)
+    // What keeps the vault in being comes with its first nonce and before anybody's money: later nobody could tell them apart.
+    if (reading.vaultLamports >= reading.rentExempt) await this.#askForSweeps(house, reading)
   }
 
   /** Sends what is signed, ends what is final, and what was not taken in time. */
@@ -117,14 +134,14 @@ export class SolanaChores {
   }
 
   /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
-  async #askForSweeps(reading: SolanaReading): Promise<void> {
+  async #askForSweeps({ vault }: SolanaHouse, reading: SolanaReading): Promise<void> {
     const { pool, network, clock } = this.#parts
     const keyspace = keyspaceOfNetwork(network)
     let payable = reading.feePayerLamports - reading.rentExempt
     for (const need of await listSweepNeeds(pool, { network, keyspace })) {
       let { missing } = need
       const sources: SweepSource[] = []
-      for (const source of await this.#ready(need.tenant)) {
+      for (const source of await this.#ready(need.tenant, vault)) {
         if (missing <= 0n) break
         sources.push(source)
         missing -= source.lamports
@@ -141,27 +158,68 @@ export class SolanaChores {
 
   /**
    * Addresses that hold exactly what the books say. More is a payment that was not recorded yet, and is left alone until
-   * it is: an address that was emptied would no longer tell of it.
+   * it is: an address that was emptied would no longer tell of it. Less was swept already, or is an alarm.
    */
-  async #ready(tenant: Tenant): Promise<SweepSource[]> {
-    const { pool, network, rpc, log } = this.#parts
+  async #ready(tenant: Tenant, vault: string): Promise<SweepSource[]> {
+    const { pool, network, rpc } = this.#parts
     const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX }
     const candidates = await listSweepCandidates(pool, tenant, place)
     if (candidates.length === 0) return []
-    const addresses = candidates.map(({ program }) => ownerOf(program))
-    const accounts = await rpc.finalizedAccounts(addresses)
-    return candidates.flatMap(({ index, expected }, at): SweepSource[] => {
+    const owners = candidates.map(({ program }) => ownerOf(program))
+    const accounts = await rpc.finalizedAccounts(owners)
+    const ready: SweepSource[] = []
+    for (const [at, { index, expected }] of candidates.entries()) {
       const lamports = accounts[at]?.lamports ?? 0n
-      if (lamports === expected) return [{ index, lamports }]
-      const owner = addresses[at] ?? ''
-      if (lamports < expected && !this.#told.has(owner)) {
-        this.#told.add(owner)
-        log.error(
-          { network, owner, lamports: lamports.toString(), expected: expected.toString() },
-          'a deposit address holds less than was paid to it',
-        )
-      }
-      return []
-    })
+      if (lamports === expected) ready.push({ index, lamports })
+      if (lamports < expected)
+        await this.#explain({ index, expected, lamports, owner: owners[at] ?? '', vault })
+    }
+    return ready
   }
+
+  /**
+   * Why an address holds less than the books say: a sweep that the database does not know of, because it was set back or
+   * a node did not know of it when it was asked. The chain tells of it, and it is booked. Anything else is an alarm.
+   */
+  async #explain(short: ShortAddress): Promise<void> {
+    const { pool, network, clock, log } = this.#parts
+    const { owner, index, expected, lamports } = short
+    const now = clock()
+    const soughtAtMs = this.#soughtAtMs.get(owner)
+    if (soughtAtMs !== undefined && now.getTime() - soughtAtMs < SEEK_INTERVAL_MS) return
+    this.#soughtAtMs.set(owner, now.getTime())
+    let isExplained = false
+    for (const sweep of await this.#findSweeps(short)) {
+      const booked = await withSystemTransaction(pool, (tx) =>
+        bookFoundSweep(tx, network, { ...sweep, index }, now),
+      )
+      if (!booked) continue
+      isExplained = true
+      log.warn({ network, owner, txid: sweep.txid }, 'a sweep that the database did not know of is booked')
+    }
+    if (isExplained || soughtAtMs !== undefined) return
+    log.error(
+      { network, owner, lamports: lamports.toString(), expected: expected.toString() },
+      'a deposit address holds less than was paid to it',
+    )
+  }
+
+  /** Final transactions that moved lamports of the address into the vault, newest first. */
+  async #findSweeps({ owner, vault }: ShortAddress): Promise<Omit<FoundSweep, 'index'>[]> {
+    const { rpc } = this.#parts
+    const found: Omit<FoundSweep, 'index'>[] = []
+    for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
+      const transaction = await rpc.transaction(signature, 'finalized')
+      if (transaction === null || transaction.failed) continue
+      const lamports = -gainOf(transaction, owner)
+      if (lamports > 0n && gainOf(transaction, vault) >= lamports) found.push({ txid: signature, lamports })
+    }
+    return found
+  }
+}
+
+/** What a transaction brought to an account, lamports; below zero where it took some. */
+function gainOf({ accounts, pre, post }: TransactionAlone, owner: string): bigint {
+  const at = accounts.indexOf(owner)
+  return (post[at] ?? 0n) - (pre[at] ?? 0n)
 }

@@ -89,7 +89,7 @@ test('the auditor asks the chain what deposit addresses hold, and notices one th
         asset,
       ])
     await change('+ 1')
-    expect(await found()).toEqual([`holds ${units} and ${units + 1n} of its deposits stand in the books`])
+    expect(await found()).toEqual([`holds ${units} and ${units + 1n} stand in the books`])
     await change('- 1')
   }
   expect(await found()).toEqual([])

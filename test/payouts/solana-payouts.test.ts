@@ -191,7 +191,7 @@ test('what is not what was approved is not signed, and its money comes back', as
   expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
 })
 
-test('a payout whose nonce somebody else moved on fails once that is buried, and its money comes back', async () => {
+test('a payout whose nonce somebody else moved on fails once that is final, whatever a node has forgotten, and its money comes back', async () => {
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   const { raw } = await untilSigned(payout.id)
@@ -202,12 +202,20 @@ test('a payout whose nonce somebody else moved on fails once that is buried, and
     nonceOfTransaction(raw),
   )
   await world.rpc.sendTransaction(other.raw)
+  await lever(world.solana.url, 'sandbox_setlag', [0, 3])
   await world.solana.mine(1)
   const courier = world.courier()
   await courier.pass()
-  await courier.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
-  await world.solana.mine(80)
+  await world.solana.mine(3)
+  await lever(world.solana.url, 'sandbox_setlag', [0, 0])
+  // A node that no longer has what happened proves nothing by that.
+  proxy = await startRpcProxy(world.solana.url)
+  proxy.lie('getSignaturesForAddress', () => [])
+  const forgetful = await courierOver(proxy)
+  await forgetful.courier.pass()
+  await forgetful.close()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await courier.pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
@@ -253,6 +261,57 @@ test('an address with money that is not in the books is left alone until it is',
   await world.until(tenant, payout.id, 'confirmed')
   expect(await world.holds(owner)).toBe(0n)
   await expectPaidOnce(tenant, payout.id)
+})
+
+test('what was swept and is not in a database that was set back is found on the chain, and paid out', async () => {
+  const tenant = await world.openShop([SOL, HALF])
+  const first = await world.payout(tenant, '1.2')
+  await untilSigned(first.id)
+  await world.database.owner.query('delete from payout_transaction where payout_id = $1', [first.id])
+  // One sweep is gone; another is known as one that did not happen.
+  const { rowCount } = await world.database.owner.query(
+    `delete from solana_chore where kind = 'sweep' and indexes && (
+       select array_agg(idx) from deposit_address where merchant_id = $1)`,
+    [tenant.merchantId],
+  )
+  expect(rowCount).toBe(1)
+  await world.until(tenant, first.id, 'confirmed')
+  await expectPaidOnce(tenant, first.id)
+  await world.database.owner.query(
+    `update solana_chore set landed = false where id = (select max(id) from solana_chore where kind = 'sweep' and landed)`,
+  )
+  const second = await world.payout(tenant, '0.3')
+  await world.until(tenant, second.id, 'confirmed')
+  await expectPaidOnce(tenant, second.id)
+})
+
+test('where the chain did not take the first nonce, which brings the vault’s own part, everything is paid out still', async () => {
+  const other = await SolanaPayoutWorld.open()
+  try {
+    await other.fund()
+    const tenant = await other.openShop([SOL])
+    const payout = await other.payout(tenant, '1')
+    const { owner } = other.database
+    // The chain does not take the first nonce, which brings the vault's own part.
+    for (let turn = 0; turn < 3; turn++) await other.turn()
+    await owner.query(`update solana_chore set raw = null, txid = null, signed_at = null, last_valid_height = null,
+      ended_at = now(), landed = false where kind = 'nonce' and ended_at is null`)
+    const done = await other.until(tenant, payout.id, 'confirmed')
+    expect(await other.holds(payout.destination)).toBe(SOL - done.networkFee)
+  } finally {
+    await other.close()
+  }
+})
+
+test('a payout to the vault or another account of the signer is not signed, and its money comes back', async () => {
+  const tenant = await world.openShop([SOL])
+  const { vault, feePayer, nonceAccounts } = await world.house()
+  for (const to of [vault, feePayer, nonceAccounts[0]]) {
+    const payout = await world.payout(tenant, '0.5', to)
+    const failed = await world.until(tenant, payout.id, 'failed')
+    expect(failed.failureCode).toBe('destination_invalid')
+  }
+  expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
 })
 
 test('nobody is paid with the money of another merchant', async () => {

@@ -63,6 +63,8 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'hot-wallets.ts hasTokenMoney': PAYOUTS,
   'solana-chores.ts listSweepNeeds': PAYOUTS,
   'solana-chores.ts loadVaultCredit': PAYOUTS,
+  'solana-chores.ts loadVaultDue': AUDIT,
+  'solana-chores.ts listHeldLamports': AUDIT,
   'solana-house.ts sumSolanaPayouts': PAYOUTS,
   'hot-wallets.ts sumHotObligations': PAYOUTS,
   'payout-transactions.ts listFailedPayouts': PAYOUTS,

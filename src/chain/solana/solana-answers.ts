@@ -98,7 +98,7 @@ export const transactionSchema = z
   .object({
     slot: slotSchema,
     transaction: z.object({
-      message: z.object({ accountKeys: z.array(name) }),
+      message: z.object({ accountKeys: z.array(name), recentBlockhash: name.nullish() }),
       signatures: z.array(name).min(1),
     }),
     meta: metaSchema,
@@ -106,9 +106,13 @@ export const transactionSchema = z
   .transform(({ slot, transaction, meta }) => {
     const { writable = [], readonly = [] } = meta.loadedAddresses ?? {}
     const accounts = [...transaction.message.accountKeys, ...writable, ...readonly]
-    return { slot, ...readTransaction(transaction.signatures, accounts, meta) }
+    const lifetime = transaction.message.recentBlockhash ?? null
+    return { slot, lifetime, ...readTransaction(transaction.signatures, accounts, meta) }
   })
   .refine(isWhole)
+
+/** A transaction by itself, with its slot and what it was signed over: a block's hash or the value of a durable nonce. */
+export type TransactionAlone = z.output<typeof transactionSchema>
 
 export const accountsSchema = z.object({
   context: z.object({ slot: slotSchema }),

@@ -30,7 +30,7 @@ import {
   slotSchema,
   slotsSchema,
   statusesSchema,
-  type TransactionInBlock,
+  type TransactionAlone,
   transactionSchema,
 } from './solana-answers.ts'
 import { type RpcCost, SolanaTransport } from './solana-transport.ts'
@@ -187,8 +187,12 @@ export class SolanaRpc {
     )
   }
 
-  async transaction(signature: string): Promise<(TransactionInBlock & { readonly slot: number }) | null> {
-    const config = { commitment: 'confirmed', encoding: 'json', maxSupportedTransactionVersion: VERSION_MAX }
+  /** Null where no block of that commitment has it. */
+  async transaction(
+    signature: string,
+    commitment: Commitment = 'confirmed',
+  ): Promise<TransactionAlone | null> {
+    const config = { commitment, encoding: 'json', maxSupportedTransactionVersion: VERSION_MAX }
     return this.#read('getTransaction', transactionSchema.nullable(), () =>
       this.#rpc.getTransaction(signature as Signature, config as never).send(),
     )

@@ -194,21 +194,22 @@ export async function listSpentCoins(db: Queryable, network: Network): Promise<S
   return rows
 }
 
-/** What final deposits at one address are worth that nobody has swept. */
-export type HeldDeposits = {
-  readonly merchantId: string
-  readonly asset: 'ETH' | 'ETH_BASE' | 'USDC_BASE'
-  /** 20 bytes. */
+/** What must lie at one address, in units of its asset. */
+export type HeldMoney = {
+  /** Null where it is several merchants'. */
+  readonly merchantId: string | null
+  readonly asset: 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
+  /** 20 bytes, on Solana 32. */
   readonly program: Buffer
   readonly amount: bigint
 }
 
 /** Addresses looked up on a chain in one audit, those that hold the most. */
-const ADDRESSES_MAX = 500
+export const ADDRESSES_MAX = 500
 
 /** What stands in balances and still lies at deposit addresses of a network of accounts; not where a sweep is on its way. */
-export async function listHeldDeposits(db: Queryable, network: Network): Promise<HeldDeposits[]> {
-  const { rows } = await db.query<HeldDeposits>(
+export async function listHeldDeposits(db: Queryable, network: Network): Promise<HeldMoney[]> {
+  const { rows } = await db.query<HeldMoney>(
     `select t.merchant_id as "merchantId", t.asset, d.program, sum(t.amount) as amount
      from transfer t join deposit_address d
        on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2

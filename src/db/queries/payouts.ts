@@ -203,12 +203,11 @@ export async function sumRequestedSince(
 export async function listPayoutsUnderWay(
   db: Queryable,
   network: Network,
-  position: { readonly after: string; readonly limit: number },
+  limit: number,
 ): Promise<StoredPayout[]> {
   const { rows } = await db.query<Row>(
-    `select ${COLUMNS} from payout where network = $1 and status in ('approved', 'submitted') and id > $2
-     order by id limit $3`,
-    [network, position.after, position.limit],
+    `select ${COLUMNS} from payout where network = $1 and status in ('approved', 'submitted') order by id limit $2`,
+    [network, limit],
   )
   return rows.map(storedPayoutOf)
 }

@@ -1,6 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
-import type { Tenant } from '../transaction.ts'
+import type { Tenant, Tx } from '../transaction.ts'
 
 /** What the signer is asked to do with its own accounts. */
 export type SolanaChore =
@@ -184,32 +184,98 @@ export async function loadVaultCredit(
   return rows[0]?.credit ?? 0n
 }
 
-/**
- * A merchant's deposit addresses that hold what was paid to them and not swept, the richest first; none of a sweep that
- * has not ended. Served by transfer's and deposit_address' keys, solana_chore_swept.
- */
+/** Deposit addresses with what must lie there by the books: paid to them and not swept; none of a sweep that has not ended. */
+const heldWhere = (filter: string): string => `with paid as (
+    select t.merchant_id, d.idx as index, d.program, sum(t.amount) as amount
+    from transfer t join deposit_address d
+      on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
+    where t.network = $1 and t.status = 'confirmed' and t.left_on_chain is null
+      and t.output_index < ${WRAPPED_FROM} and ${filter}
+    group by t.merchant_id, d.idx, d.program)
+  select merchant_id as "merchantId", index, program, amount - swept as expected from (
+    select paid.*, coalesce((
+      select sum(c.lamports[array_position(c.indexes, paid.index)]) from solana_chore c
+      where c.network = $1 and c.landed and c.indexes @> array[paid.index]), 0) as swept
+    from paid
+    where not exists (select from solana_chore c
+      where c.network = $1 and c.ended_at is null and c.indexes @> array[paid.index])) held
+  where amount > swept order by expected desc, index limit $3`
+
+/** A merchant's, the richest first. Served by transfer's and deposit_address' keys, solana_chore_swept. */
 export async function listSweepCandidates(
   db: Queryable,
   { merchantId, livemode }: Tenant,
   { network, keyspace, limit }: Place & { readonly limit: number },
 ): Promise<SweepCandidate[]> {
-  const { rows } = await db.query<SweepCandidate>(
-    `with paid as (
-       select d.idx as index, d.program, sum(t.amount) as amount
-       from transfer t join deposit_address d
-         on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
-       where t.merchant_id = $3 and t.livemode = $4 and t.network = $1 and t.status = 'confirmed'
-         and t.left_on_chain is null and t.output_index < ${WRAPPED_FROM}
-       group by d.idx, d.program)
-     select index, program, amount - swept as expected from (
-       select paid.*, coalesce((
-         select sum(c.lamports[array_position(c.indexes, paid.index)]) from solana_chore c
-         where c.network = $1 and c.landed and c.indexes @> array[paid.index]), 0) as swept
-       from paid
-       where not exists (select from solana_chore c
-         where c.network = $1 and c.ended_at is null and c.indexes @> array[paid.index])) held
-     where amount > swept order by expected desc, index limit $5`,
-    [network, keyspace, merchantId, livemode, limit],
-  )
+  const { rows } = await db.query<SweepCandidate>(heldWhere('t.merchant_id = $4 and t.livemode = $5'), [
+    network,
+    keyspace,
+    limit,
+    merchantId,
+    livemode,
+  ])
   return rows
+}
+
+/** Everybody's, the richest first. Reads every transfer of the network. */
+export async function listHeldLamports(
+  db: Queryable,
+  { network, keyspace, limit }: Place & { readonly limit: number },
+): Promise<(SweepCandidate & { readonly merchantId: string })[]> {
+  const { rows } = await db.query<SweepCandidate & { merchantId: string }>(heldWhere('true'), [
+    network,
+    keyspace,
+    limit,
+  ])
+  return rows
+}
+
+/**
+ * What the vault of a network must hold, lamports: what was swept into it and is not signed away, and what it holds to
+ * exist at all; null while nothing was swept. Reads every sweep and every payout of the network.
+ */
+export async function loadVaultDue(
+  db: Queryable,
+  network: Network,
+): Promise<{ readonly vault: string; readonly due: bigint } | null> {
+  const { rows } = await db.query<{ vault: string; due: bigint }>(
+    `select h.vault, h.rent_exempt + swept.total - coalesce((
+         select sum(p.amount) from payout p where p.network = $1
+           and (p.status = 'confirmed' or (p.status in ('approved', 'submitted') and exists (
+             select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)))), 0) as due
+       from solana_house h cross join (
+         select sum(source.lamports) as total from solana_chore c cross join lateral unnest(c.lamports) as source (lamports)
+         where c.network = $1 and c.kind = 'sweep' and c.landed) swept
+       where h.network = $1 and h.rent_exempt is not null and swept.total is not null`,
+    [network],
+  )
+  return rows[0] ?? null
+}
+
+/** A sweep of one address as the chain tells of it. */
+export type FoundSweep = { readonly txid: string; readonly index: number; readonly lamports: bigint }
+
+/**
+ * Books a sweep that the database does not know, or knows as one that did not happen; told twice, it is booked once,
+ * for whoever books one for a network holds its row of solana_house. Whether it was booked. Reads the network's chores.
+ */
+export async function bookFoundSweep(
+  tx: Tx,
+  network: Network,
+  { txid, index, lamports }: FoundSweep,
+  now: Date,
+): Promise<boolean> {
+  await tx.query('select from solana_house where network = $1 for no key update', [network])
+  const known = await tx.query(
+    'update solana_chore set landed = true where network = $1 and txid = $2 and ended_at is not null and not landed',
+    [network, txid],
+  )
+  if (known.rowCount !== 0) return true
+  const inserted = await tx.query(
+    `insert into solana_chore (network, id, kind, indexes, lamports, txid, created_at, ended_at, landed)
+     select $1, $2 || ':' || $3, 'sweep', array[$3::bigint], array[$4::numeric], $2, $5, $5, true
+     where not exists (select from solana_chore where network = $1 and txid = $2 and indexes @> array[$3::bigint])`,
+    [network, txid, index, lamports, now],
+  )
+  return inserted.rowCount !== 0
 }
