@@ -1,10 +1,5 @@
 import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
-import {
-  type DurableNonce,
-  NONCE_BYTES,
-  nonceOfTransaction,
-  nonceValueOf,
-} from '../chain/solana/durable-nonce.ts'
+import { NONCE_BYTES, nonceOfTransaction, nonceValueOf } from '../chain/solana/durable-nonce.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import type { Clock } from '../clock.ts'
 import type { Network } from '../core/assets.ts'
@@ -120,8 +115,7 @@ export class SolanaCarriage implements PayoutCarriage {
     const own = new Set(transactions.map(({ txid }) => txid))
     for (const rpc of this.#parts.rpcs) {
       for (const { raw } of transactions) {
-        const user = await findUserOf(rpc, nonceOfTransaction(raw))
-        if (user === null || own.has(user)) return null
+        if (!(await isUsedElsewhere(rpc, raw, own))) return null
       }
     }
     return { code: 'nonce_used_elsewhere', unspent: [] }
@@ -185,17 +179,23 @@ export class SolanaCarriage implements PayoutCarriage {
   }
 }
 
-/** The final transaction that used up this value of a durable nonce; null where the node shows none. */
-async function findUserOf(rpc: SolanaRpc, { account, value }: DurableNonce): Promise<string | null> {
+/**
+ * Whether the node shows a final transaction, none of these, that used up the nonce of this one. Nonces that moved on in
+ * one block hold the same value, and anybody may name ours beside one of their own: only what the nonce's authority paid
+ * for, which is the signer, can have used it.
+ */
+async function isUsedElsewhere(rpc: SolanaRpc, raw: Uint8Array, own: ReadonlySet<string>): Promise<boolean> {
+  const { account, value, authority } = nonceOfTransaction(raw)
   const [found] = await rpc.finalizedAccounts([account])
   // An account that is not there was never made on this node's chain, or not yet.
-  if (found == null || nonceValueOf(found.data) === value) return null
+  if (found == null || nonceValueOf(found.data) === value) return false
   const uses = await rpc.signaturesFor(account, null, 0)
+  if (uses.some(({ signature }) => own.has(signature))) return false
   for (const { signature } of uses.slice(0, NONCE_USES_MAX)) {
     const transaction = await rpc.transaction(signature, 'finalized')
-    if (transaction?.lifetime === value) return signature
+    if (transaction?.lifetime === value && transaction.accounts[0] === authority) return true
   }
-  return null
+  return false
 }
 
 const REFUSALS: ReadonlySet<number> = new Set([

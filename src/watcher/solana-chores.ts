@@ -197,6 +197,8 @@ export class SolanaChores {
       isExplained = true
       log.warn({ network, owner, txid: sweep.txid }, 'a sweep that the database did not know of is booked')
     }
+    // What is booked may not be all that is missing.
+    if (isExplained) this.#soughtAtMs.delete(owner)
     if (isExplained || soughtAtMs !== undefined) return
     log.error(
       { network, owner, lamports: lamports.toString(), expected: expected.toString() },

@@ -212,9 +212,20 @@ test('a payout whose nonce somebody else moved on fails once that is final, what
   // A node that no longer has what happened proves nothing by that.
   proxy = await startRpcProxy(world.solana.url)
   proxy.lie('getSignaturesForAddress', () => [])
-  const forgetful = await courierOver(proxy)
-  await forgetful.courier.pass()
-  await forgetful.close()
+  const asked = await courierOver(proxy)
+  await asked.courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  // Nor does a stranger's transaction, over a nonce of its own with the same value, that names ours.
+  proxy.lie('getSignaturesForAddress', (told) => told)
+  const stranger = world.newAddress()
+  proxy.lie('getTransaction', (told) => {
+    const { transaction, ...rest } = told as { transaction: { message: { accountKeys: string[] } } }
+    const accountKeys = [stranger, ...transaction.message.accountKeys.slice(1)]
+    return { ...rest, transaction: { ...transaction, message: { ...transaction.message, accountKeys } } }
+  })
+  await asked.courier.pass()
+  await asked.close()
+  expect(proxy.calls).toContain('getTransaction')
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await courier.pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
@@ -265,21 +276,20 @@ test('an address with money that is not in the books is left alone until it is',
 
 test('what was swept and is not in a database that was set back is found on the chain, and paid out', async () => {
   const tenant = await world.openShop([SOL, HALF])
+  const { owner } = world.database
+  const ofTenant = `kind = 'sweep' and indexes && (select array_agg(idx) from deposit_address where merchant_id = $1)`
   const first = await world.payout(tenant, '1.2')
   await untilSigned(first.id)
-  await world.database.owner.query('delete from payout_transaction where payout_id = $1', [first.id])
-  // One sweep is gone; another is known as one that did not happen.
-  const { rowCount } = await world.database.owner.query(
-    `delete from solana_chore where kind = 'sweep' and indexes && (
-       select array_agg(idx) from deposit_address where merchant_id = $1)`,
-    [tenant.merchantId],
-  )
-  expect(rowCount).toBe(1)
+  await owner.query('delete from payout_transaction where payout_id = $1', [first.id])
+  const lost = await owner.query(`delete from solana_chore where ${ofTenant}`, [tenant.merchantId])
+  expect(lost.rowCount).toBe(1)
   await world.until(tenant, first.id, 'confirmed')
   await expectPaidOnce(tenant, first.id)
-  await world.database.owner.query(
-    `update solana_chore set landed = false where id = (select max(id) from solana_chore where kind = 'sweep' and landed)`,
-  )
+  // One transaction that emptied two addresses; now it is known as one that did not happen.
+  const denied = await owner.query(`update solana_chore set landed = false where landed and ${ofTenant}`, [
+    tenant.merchantId,
+  ])
+  expect(denied.rowCount).toBe(2)
   const second = await world.payout(tenant, '0.3')
   await world.until(tenant, second.id, 'confirmed')
   await expectPaidOnce(tenant, second.id)
@@ -291,11 +301,11 @@ test('where the chain did not take the first nonce, which brings the vault’s o
     await other.fund()
     const tenant = await other.openShop([SOL])
     const payout = await other.payout(tenant, '1')
-    const { owner } = other.database
-    // The chain does not take the first nonce, which brings the vault's own part.
-    for (let turn = 0; turn < 3; turn++) await other.turn()
-    await owner.query(`update solana_chore set raw = null, txid = null, signed_at = null, last_valid_height = null,
-      ended_at = now(), landed = false where kind = 'nonce' and ended_at is null`)
+    await other.carriage().keepTerms()
+    const missed = await other.database.owner.query(
+      `update solana_chore set ended_at = now(), landed = false where kind = 'nonce' and vault_lamports > 0`,
+    )
+    expect(missed.rowCount).toBe(1)
     const done = await other.until(tenant, payout.id, 'confirmed')
     expect(await other.holds(payout.destination)).toBe(SOL - done.networkFee)
   } finally {
@@ -312,6 +322,38 @@ test('a payout to the vault or another account of the signer is not signed, and 
     expect(failed.failureCode).toBe('destination_invalid')
   }
   expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
+})
+
+test('the auditor asks the chain what the vault and the deposit addresses hold, and notices what is less than the books say', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  await world.until(tenant, payout.id, 'confirmed')
+  const unswept = await world.deposit(tenant, HALF)
+  const { vault } = await world.house()
+  const held = await world.holds(vault)
+  const { owner } = world.database
+  const change = async (sql: string) => expect((await owner.query(sql, [tenant.merchantId])).rowCount).toBe(1)
+  const deposits = (by: string) =>
+    change(
+      `update transfer set amount = amount ${by} where merchant_id = $1 and amount between ${HALF} and ${HALF} + 1`,
+    )
+  const sweep = (what: string) =>
+    change(`update solana_chore set ${what} where kind = 'sweep' and indexes && (
+      select array_agg(idx) from deposit_address where merchant_id = $1)`)
+  expect(await world.audited()).toEqual([])
+  await deposits('+ 1')
+  expect(await world.audited()).toEqual([
+    `solana-test SOL ${unswept}: holds ${HALF} and ${HALF + 1n} stand in the books`,
+  ])
+  await deposits('- 1')
+  await sweep('lamports = array[lamports[1] + 1]')
+  expect(await world.audited()).toEqual([
+    `solana-test SOL ${vault}: holds ${held} and ${held + 1n} stand in the books`,
+  ])
+  await sweep('lamports = array[lamports[1] - 1], landed = false')
+  expect(await world.audited()).toContainEqual(`SOL on solana-test: swept 0, signed payouts ${HALF}`)
+  await sweep('landed = true')
+  expect(await world.audited()).toEqual([])
 })
 
 test('nobody is paid with the money of another merchant', async () => {

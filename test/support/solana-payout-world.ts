@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { address, getAddressDecoder } from '@solana/kit'
+import { runAudit } from '../../src/audit/run-audit.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
+import type { ChainNode } from '../../src/chain-nodes.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { loadSolanaHouse, type SolanaHouse } from '../../src/db/queries/solana-house.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
@@ -135,6 +137,26 @@ export class SolanaPayoutWorld extends PayoutSteps {
   async holds(owner: string): Promise<bigint> {
     return (await this.solana.payer.client.getBalance(address(owner), { commitment: 'confirmed' }).send())
       .value
+  }
+
+  /** What an audit finds wrong with what was swept and paid out, and where the chain holds less than the books say. */
+  async audited(): Promise<string[]> {
+    const node: ChainNode = {
+      network: NETWORK,
+      chain: 'solana',
+      livemode: false,
+      rpcUrl: this.solana.url,
+      furtherUrls: [],
+      rpcSetting: 'TEST_SOLANA_RPC_URL',
+      zmqUrl: null,
+      usdcContract: null,
+      sandbox: null,
+    }
+    const results = await runAudit(this.database.owner, [node])
+    const asked = results.filter(({ name }) => [`balances_${NETWORK}`, 'swept_covers_payouts'].includes(name))
+    const missed = asked.find(({ notChecked }) => notChecked !== null)
+    if (asked.length !== 2 || missed !== undefined) throw new Error(`not checked: ${missed?.notChecked}`)
+    return asked.flatMap(({ findings }) => findings.map(({ subject, detail }) => `${subject}: ${detail}`))
   }
 
   async signedOf(payoutId: string): Promise<{ txid: string; raw: Buffer }[]> {

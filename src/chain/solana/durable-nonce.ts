@@ -13,12 +13,14 @@ export function nonceValueOf(data: Uint8Array): string | null {
   return getBase58Decoder().decode(data.subarray(VALUE_AT, VALUE_AT + VALUE_BYTES))
 }
 
-/** The durable nonce of a signed transaction whose first instruction moves it on. */
-export function nonceOfTransaction(raw: Uint8Array): DurableNonce {
+/** The durable nonce of a signed transaction whose first instruction moves it on, and who alone may have it moved on. */
+export function nonceOfTransaction(raw: Uint8Array): DurableNonce & { readonly authority: string } {
   const { messageBytes } = getTransactionDecoder().decode(raw)
   const message = getCompiledTransactionMessageDecoder().decode(messageBytes)
   const first = 'instructions' in message ? message.instructions[0] : undefined
-  const account = message.staticAccounts[first?.accountIndices?.[0] ?? -1]
-  if (account === undefined) throw new Error('the transaction has no durable nonce')
-  return { account, value: String(message.lifetimeToken) }
+  // The account, a list of the chain's own, the authority (system program, AdvanceNonceAccount).
+  const [account, , authority] = (first?.accountIndices ?? []).map((index) => message.staticAccounts[index])
+  if (account === undefined || authority === undefined)
+    throw new Error('the transaction has no durable nonce')
+  return { account, value: String(message.lifetimeToken), authority }
 }
