@@ -62,6 +62,8 @@ export class EvmCarriage implements PayoutCarriage {
   #readAtMs = Number.NEGATIVE_INFINITY
   #lookedAtMs = Number.NEGATIVE_INFINITY
   #isBusy = false
+  /** Ether for gas is on its way to the hot wallet. */
+  #awaitsEther = false
 
   constructor(parts: EvmCarriageParts) {
     this.#parts = parts
@@ -72,7 +74,7 @@ export class EvmCarriage implements PayoutCarriage {
 
   async keepTerms(): Promise<void> {
     const { lookEveryMs, clock } = this.#parts
-    const everyMs = this.#isBusy ? lookEveryMs : IDLE_LOOK_MS
+    const everyMs = this.#isBusy || this.#awaitsEther ? lookEveryMs : IDLE_LOOK_MS
     if (clock().getTime() - this.#readAtMs >= everyMs) await this.#read()
   }
 
@@ -86,8 +88,8 @@ export class EvmCarriage implements PayoutCarriage {
     const held = standing.token === null ? null : { ...standing.token, contract }
     this.#wallet = { ...standing, network, address: Buffer.from(hot), token: held }
     await saveHotWallet(pool, this.#wallet, now)
+    this.#awaitsEther = await this.#alarm.look()
     this.#readAtMs = now.getTime()
-    await this.#alarm.look()
   }
 
   /** Null until the signer has published its account. */

@@ -197,6 +197,28 @@ test('what is asked for is the invoice’s own amount, address, token and chain'
   })
 })
 
+test('on a sandbox chain the hot wallet has its ether before any USDC waits, and payments are offered as soon as it is there', async () => {
+  const { url } = await open()
+  const wei = await world.anvil.rpc<string>('eth_getBalance', [encodeEvmAddress(world.hot), 'latest'])
+  await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), '0x0'])
+  const asked: string[] = []
+  const topUp = async (address: Uint8Array) => void asked.push(encodeEvmAddress(address))
+  const courier = world.courier(undefined, topUp)
+  await courier.pass()
+  expect((await fetch(url)).status).toBe(503)
+  // Nobody is busy and no time passes: it is read again because the ether is on its way, and asked for once.
+  await courier.pass()
+  expect(asked).toEqual([encodeEvmAddress(world.hot)])
+  await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), wei])
+  await courier.pass()
+  expect((await fetch(url)).status).toBe(402)
+  // From here on once a minute, as ever.
+  await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), '0x0'])
+  await courier.pass()
+  expect((await fetch(url)).status).toBe(402)
+  await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), wei])
+})
+
 const now = (): bigint => BigInt(Math.floor(Date.now() / 1_000))
 const HOSTILE: readonly [string, string, () => Changes][] = [
   ['another amount', 'invalid_exact_evm_payload_authorization_value', () => ({ value: AMOUNT - 1n })],

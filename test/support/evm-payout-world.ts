@@ -148,7 +148,10 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   /** A courier that was just started. */
-  courier(wrap: (chain: EvmPayoutChain) => EvmPayoutChain = (chain) => chain): PayoutCourier {
+  courier(
+    wrap: (chain: EvmPayoutChain) => EvmPayoutChain = (chain) => chain,
+    topUp: ((address: Uint8Array) => Promise<void>) | null = null,
+  ): PayoutCourier {
     const { network, log } = this
     const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
     const chain = wrap(this.#carrier)
@@ -159,7 +162,7 @@ export class EvmPayoutWorld extends PayoutSteps {
         chain,
         token: this.#tokenParameters(),
         lookEveryMs: 0,
-        topUp: null,
+        topUp,
       }),
       notifier: { deliveriesWaiting: () => {} },
     })
