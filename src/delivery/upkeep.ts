@@ -1,4 +1,5 @@
 import type { Pool } from '../db/pool.ts'
+import { forgetCardBuyers } from '../db/queries/card-purchases.ts'
 import {
   deleteDeliveredEvents,
   deleteEndedSecrets,
@@ -20,6 +21,7 @@ const ATTEMPT_DAYS = 30
 const DELIVERED_EVENT_DAYS = 90
 const IDEMPOTENCY_KEY_HOURS = 72
 const REQUEST_DAYS = 30
+const CARD_BUYER_DAYS = 30
 const PARTITION_DAYS_AHEAD = 7
 
 const SWEEP_EVERY_MS = 1_000
@@ -49,6 +51,7 @@ export async function applyRetention(pool: Pool): Promise<{ events: number; idem
     deleteOldIdempotencyKeys(pool, IDEMPOTENCY_KEY_HOURS),
   )
   await inRounds(RETENTION_ROWS_MAX, () => deleteOldRequests(pool, REQUEST_DAYS, RETENTION_ROWS_MAX))
+  await inRounds(RETENTION_ROWS_MAX, () => forgetCardBuyers(pool, CARD_BUYER_DAYS, RETENTION_ROWS_MAX))
   return { events, idempotencyKeys }
 }
 

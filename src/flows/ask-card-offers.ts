@@ -59,10 +59,10 @@ export async function askCardOffers(
   const { tenant } = input
   const questions = await withTransaction(deps.pool, tenant, (tx) => writeQuestions(deps, tx, input))
   if (!Array.isArray(questions)) return questions
-  const { clientAddress, returnUrl } = input
+  const { place, clientAddress, returnUrl } = input
   const answers = await Promise.all(
     questions.map(async ({ provider, purchase, usdCents }) => {
-      const { id: reference, asset, amount, address, place } = purchase
+      const { id: reference, asset, amount, address } = purchase
       const order = { reference, asset, amount, usdCents, address, place, clientAddress, returnUrl }
       return { purchase, answer: await ask(deps, provider, order) }
     }),

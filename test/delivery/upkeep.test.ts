@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { SUBSCRIBABLE_EVENT_TYPES } from '../../src/core/endpoint/subscriptions.ts'
+import { loadCardPurchase } from '../../src/db/queries/card-purchases.ts'
 import { deleteDeliveredEvents } from '../../src/db/queries/delivery-upkeep.ts'
 import { type Tx, withSystemTransaction, withTransaction } from '../../src/db/transaction.ts'
 import { applyRetention, sweepDeliveries } from '../../src/delivery/upkeep.ts'
 import { queueEvent } from '../../src/flows/queue-event.ts'
 import { EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { seedInvoice } from '../support/seed.ts'
 import {
   countRows,
   createTenant,
@@ -144,6 +146,46 @@ test('kept answers go after seventy-two hours, and secrets when their overlap is
   ])
   expect(secrets.rows.map((row) => row.id)).not.toContain('ended')
   expect(secrets.rows).toHaveLength(2)
+})
+
+test('where card buyers live, and their sessions, are forgotten after thirty days, and workers learn and change nothing else of them', async () => {
+  const tenant = await createTenant(database)
+  const { id: invoiceId } = await seedInvoice(database, tenant)
+  await database.owner.query(
+    `insert into card_purchase (merchant_id, id, livemode, invoice_id, provider, asset, amount, address, place, status,
+       created_at, fresh_until, url)
+     select $1, id, $2, $3, 'coinbase', 'USDC_BASE', 5, '0x', 'US-CA', 'offered', made, made, url
+     from (values ('old', now() - interval '30 days 1 minute', 'sealed'::bytea), ('refused', now() - interval '40 days', null),
+       ('young', now() - interval '29 days 23 hours', 'sealed')) as given (id, made, url)`,
+    [tenant.merchantId, tenant.livemode, invoiceId],
+  )
+  const stored = async () =>
+    (
+      await database.owner.query(
+        `select id, place, url is not null as url, amount::int, status from card_purchase order by id`,
+      )
+    ).rows
+  const kept = { amount: 5, status: 'offered' }
+  // The second time finds nothing more to do.
+  for (let times = 0; times < 2; times++) {
+    await applyRetention(database.pools.delivery)
+    expect(await stored()).toEqual([
+      { ...kept, id: 'old', place: null, url: false },
+      { ...kept, id: 'refused', place: null, url: false },
+      { ...kept, id: 'young', place: 'US-CA', url: true },
+    ])
+  }
+  const purchase = await withTransaction(database.pools.api, tenant, (tx) =>
+    loadCardPurchase(tx, tenant, 'old'),
+  )
+  expect(purchase).toMatchObject({ place: null, amount: 5n })
+  for (const refused of [
+    'select url from card_purchase',
+    'select address from card_purchase',
+    'update card_purchase set amount = 1',
+    'delete from card_purchase',
+  ])
+    await expect(database.pools.delivery.query(refused)).rejects.toThrow('permission denied')
 })
 
 test('what waited behind an open lane until its time was over awaits recovery, the rest keeps its place', async () => {

@@ -306,5 +306,7 @@ test('no process but the signer’s can write what is signed, and none can chang
   }
   await refused('api', 'update payout set amount = 1')
   await refused('api', `update payout set destination = ''`)
+  for (const change of [`address = ''`, 'usable_at = created_at', 'removed_at = null, livemode = true'])
+    await refused('api', `update payout_destination set ${change}`)
   await refused('signer', `update payout set status = 'approved'`)
 })

@@ -96,6 +96,7 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'delivery-figures.ts oldestDueSeconds': FIGURE,
   'doctor.ts readDoctorFacts': FIGURE,
   'ledger.ts countShortfalls': FIGURE,
+  'card-purchases.ts forgetCardBuyers': UPKEEP,
   'delivery-upkeep.ts deleteDeliveredEvents': UPKEEP,
   'delivery-upkeep.ts deleteEndedSecrets': UPKEEP,
   'delivery-upkeep.ts deleteOldIdempotencyKeys': UPKEEP,

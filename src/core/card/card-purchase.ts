@@ -14,7 +14,8 @@ export type CardPurchase = {
   /** Base units that were asked for. */
   readonly amount: bigint
   readonly address: string
-  readonly place: string
+  /** Where the buyer lives (ISO 3166); null once that is forgotten. */
+  readonly place: string | null
   /** Null while the provider is being asked. */
   readonly answer: CardAnswer | null
   readonly createdAtMs: number

@@ -15,7 +15,7 @@ type Row = {
   asset: AssetId
   amount: bigint
   address: string
-  place: string
+  place: string | null
   answer: StoredAnswer | null
   created_at: Date
   fresh_until: Date
@@ -250,4 +250,19 @@ export async function markAssetPicked(tx: Tx, tenant: Tenant, invoiceId: string)
     `update invoice set asset_picked = true where merchant_id = $1 and id = $2 and livemode = $3`,
     [tenant.merchantId, invoiceId, tenant.livemode],
   )
+}
+
+/**
+ * Forgets where the buyers of purchases older than `days` live, and their sealed sessions, so many at a time; says how
+ * many. Served by card_purchase_by_age.
+ */
+export async function forgetCardBuyers(db: Queryable, days: number, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `update card_purchase p set place = null, url = null
+     from (select merchant_id, id from card_purchase
+       where place is not null and created_at < now() - make_interval(days => $1) limit $2) old
+     where p.merchant_id = old.merchant_id and p.id = old.id`,
+    [days, limit],
+  )
+  return rowCount ?? 0
 }
