@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { getAddressDecoder } from '@solana/kit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { newEvmAddress } from '../support/anvil.ts'
@@ -61,8 +63,8 @@ test('what two buyers paid on the sandbox chain is paid out over the API, by the
   expect(data[0].data).toEqual(confirmed)
 }, 240_000)
 
-test('ether on Ethereum and Base, and USDC, are swept and paid out over the API; the sandbox gives the hot wallet its gas', async () => {
-  const assets = ['ETH', 'ETH_BASE', 'USDC_BASE']
+test('ether on Ethereum and Base, USDC and SOL are swept and paid out over the API; the sandboxes give the gas', async () => {
+  const assets = ['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL']
   for (const asset of assets) {
     const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset })
     await ask('POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
@@ -71,7 +73,10 @@ test('ether on Ethereum and Base, and USDC, are swept and paid out over the API;
   const payouts = new Map<string, string>()
   for (const asset of assets) {
     const { available } = await balanceOf(asset)
-    const address = encodeEvmAddress(newEvmAddress().program)
+    const address =
+      asset === 'SOL'
+        ? getAddressDecoder().decode(randomBytes(32))
+        : encodeEvmAddress(newEvmAddress().program)
     const destination = await ask('POST', '/payout-destinations', { asset, address, name: 'Treasury' })
     const { id } = await ask('POST', '/payouts', { destination_id: destination.id, amount: available })
     await ask('POST', `/payouts/${id}/approve`)
@@ -80,7 +85,7 @@ test('ether on Ethereum and Base, and USDC, are swept and paid out over the API;
   for (const [asset, id] of payouts) {
     await until(90_000, async () => (await ask('GET', `/payouts/${id}`)).status === 'confirmed')
     const confirmed = await ask('GET', `/payouts/${id}`)
-    expect(confirmed.txid).toMatch(/^0x[0-9a-f]{64}$/)
+    expect(confirmed.txid).toMatch(asset === 'SOL' ? /^[1-9A-HJ-NP-Za-km-z]{86,88}$/ : /^0x[0-9a-f]{64}$/)
     expect(Number(confirmed.network_fee) > 0).toBe(asset !== 'USDC_BASE')
     expect(await balanceOf(asset)).toMatchObject({ available: '0', reserved: '0' })
   }
