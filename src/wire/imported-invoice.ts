@@ -30,5 +30,8 @@ export const listImportedInvoicesQuery = z
   .strictObject({
     ...listParameters('imp'),
     order_reference: text(1, 255).meta({ description: 'Only those of this order.' }).optional(),
+    q: text(1, 255)
+      .meta({ description: 'A whole order, id at the source or e-mail address, in any case of letters.' })
+      .optional(),
   })
   .superRefine(refuseTwoPositions)

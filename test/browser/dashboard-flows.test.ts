@@ -15,6 +15,7 @@ import {
   turnOnSecondFactor,
   type Visitor,
 } from '../support/dashboard.ts'
+import { axeFaults } from '../support/page-checks.ts'
 
 const BUDGET_BYTES = 200_000
 /** A revoked key is dead within a second; the asking takes a little more. */
@@ -72,6 +73,7 @@ describe('a shop in test mode', () => {
     await page.getByRole('link', { name: 'order-7' }).waitFor()
     await page.getByLabel('Note for your records').fill('the rest came in cash')
     await press(page, 'Accept as paid')
+    await press(page, 'Accept it')
     await heading(page, 'Nothing needs you')
     await open('/invoices')
     await page.getByLabel('Status').selectOption('expired')
@@ -133,6 +135,7 @@ describe('a shop in test mode', () => {
     await page.getByLabel('Address of your receiver').fill(receiver.url)
     await press(page, 'Add the endpoint')
     expect(await page.locator('.copy-field code').textContent()).toMatch(/^whsec_/)
+    expect(await axeFaults(page, 'dialog')).toEqual([])
     await press(page, 'I have copied it')
     await press(page, 'Verify now')
     await page.getByText('Enabled', { exact: true }).waitFor()

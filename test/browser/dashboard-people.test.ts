@@ -7,6 +7,7 @@ import {
   signIn,
   startDashboard,
 } from '../support/dashboard.ts'
+import { axeFaults } from '../support/page-checks.ts'
 
 const NEW_PASSWORD = 'another horse battery'
 
@@ -58,6 +59,8 @@ test('an owner invites; the invited signs up, confirms the address, joins, is gi
   await owner.page.getByLabel('Role of Max Member').selectOption('member')
   await owner.page.getByText('The role is changed.').waitFor()
   await owner.page.getByRole('button', { name: 'Remove Max Member' }).click()
+  await owner.page.getByRole('dialog', { name: 'Remove Max Member?' }).waitFor()
+  expect(await axeFaults(owner.page, 'dialog')).toEqual([])
   await owner.page.getByRole('button', { name: 'Remove them' }).click()
   await owner.page.getByText('They are out.').waitFor()
   await member.page.goto(`${dashboard.url}/dashboard/invoices`)

@@ -55,7 +55,12 @@ test('an export is imported with its progress, told line by line where it cannot
   ])
   await writeFile(
     fileOf('export.csv'),
-    [HEADER, ...rows.slice(1), rowOf(0, 'Invalid'), rowOf(1_200, 'New')].join('\n'),
+    [
+      HEADER,
+      ...rows.slice(1),
+      rowOf(0, 'Invalid'),
+      rowOf(1_200, 'New').replace(',,', ',Buyer@example.com,'),
+    ].join('\n'),
   )
   const again = await importFile('export.csv', '--json')
   expect([again.code, JSON.parse(again.stdout)]).toEqual([
@@ -79,6 +84,12 @@ test('the shop reads what was imported, in its own mode, newest first, by its or
       created_at: '2025-01-01T00:00:00.000Z',
     }),
   ])
+  const found = async (q: string) =>
+    (await list(`?q=${q}`)).map((one: { source_id: string }) => one.source_id)
+  expect(await found('ORDER-7')).toEqual(['id-7'])
+  expect(await found('id-7')).toEqual(['id-7'])
+  expect(await found('buyer%40Example.com')).toEqual(['id-1200'])
+  expect(await found('order-')).toEqual([])
   expect(await list('', merchant.testKey)).toEqual([])
   const other = await api.addMerchant()
   expect(await list('', other.liveKey)).toEqual([])

@@ -36,6 +36,7 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
     trigger: 'Cancel invoice',
     title: 'Cancel this invoice?',
   },
+  'accept-invoice': { path: () => '/attention', trigger: 'Accept as paid', title: 'Accept it as paid?' },
   'new-link': { path: () => '/links', trigger: 'New link', title: 'New payment link' },
   'new-payout': { path: () => '/payouts', trigger: 'New payout', title: 'New payout' },
   'new-payout-review': {

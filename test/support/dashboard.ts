@@ -1,8 +1,9 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { expect } from 'vitest'
 import { type App, makeDataDir, startApp, until } from './app.ts'
 import { launchBrowser } from './browser.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { complaintsOf } from './page-checks.ts'
+import { axeFaults, complaintsOf } from './page-checks.ts'
 import { codeOf } from './people.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -130,6 +131,7 @@ export async function turnOnSecondFactor({ page, open }: Visitor): Promise<reado
   await page.getByLabel('The six digits that it shows').fill(await codeOf(secret))
   await press('Turn it on')
   await page.getByRole('heading', { name: 'Keep your backup codes' }).waitFor()
+  expect(await axeFaults(page, 'dialog')).toEqual([])
   const backupCodes = await page.locator('.codes code').allTextContents()
   await press('I have kept them')
   return backupCodes

@@ -1,3 +1,4 @@
+import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 
 /** WCAG 2.2 AA, 1.4.3: ratio of text to its ground; large text may have less. */
@@ -5,6 +6,26 @@ const CONTRAST_MIN = 4.5
 const CONTRAST_MIN_LARGE = 3
 /** The house's own rule for everything that is pressed (WCAG 2.5.5). */
 const TARGET_PX_MIN = 44
+
+/** Below which the accessibility rules ask of WCAG 2.2 AA. */
+const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/** What axe finds wrong with a page, or with a part of it. */
+export async function axeFaults(page: Page, part?: string): Promise<string[]> {
+  const axe = new AxeBuilder({ page }).withTags(AXE_TAGS)
+  return faultsOf(part === undefined ? axe : axe.include(part))
+}
+
+/** What axe finds of text that can hardly be read: all that another colour scheme changes. */
+export const axeContrastFaults = (page: Page): Promise<string[]> =>
+  faultsOf(new AxeBuilder({ page }).withRules('color-contrast'))
+
+async function faultsOf(axe: AxeBuilder): Promise<string[]> {
+  const { violations } = await axe.analyze()
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+  )
+}
 
 /** Visible text whose contrast with what lies under it is too low, as `ratio “text”`. */
 export function lowContrast(page: Page): Promise<string[]> {

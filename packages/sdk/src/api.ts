@@ -850,6 +850,8 @@ export type Operations = {
       readonly ending_before?: string | undefined
       /** Only those of this order. */
       readonly order_reference?: string | undefined
+      /** A whole order, id at the source or e-mail address, in any case of letters. */
+      readonly q?: string | undefined
     }
     readonly body: undefined
     readonly answer: undefined

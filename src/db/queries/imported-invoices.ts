@@ -65,12 +65,15 @@ type Row = {
   imported_at: Date
 }
 
-/** A page of what was imported, newest first by the time of its source. Served by the key, read backwards. */
+/**
+ * A page of what was imported, newest first by the time of its source. Served by the key, read backwards; a filter
+ * passes over the merchant's other rows, as many as the operator imported.
+ */
 export async function listImportedInvoices(
   tx: Tx,
   tenant: Tenant,
   page: { limit: number; startingAfter: string | null; endingBefore: string | null },
-  orderReference: string | undefined,
+  filter: { orderReference: string | null; q: string | null },
 ): Promise<{ invoices: ImportedInvoice[]; hasMore: boolean }> {
   const backwards = page.endingBefore !== null
   const { rows } = await tx.query<Row>(
@@ -79,13 +82,15 @@ export async function listImportedInvoices(
      from imported_invoice
      where merchant_id = $1 and livemode = $2 and ($3::text is null or id < $3) and ($4::text is null or id > $4)
        and ($5::text is null or order_reference = $5)
-     order by id ${backwards ? 'asc' : 'desc'} limit $6`,
+       and ($6::text is null or lower($6) in (lower(order_reference), lower(source_id), lower(customer_email)))
+     order by id ${backwards ? 'asc' : 'desc'} limit $7`,
     [
       tenant.merchantId,
       tenant.livemode,
       page.startingAfter,
       page.endingBefore,
-      orderReference ?? null,
+      filter.orderReference,
+      filter.q,
       page.limit + 1,
     ],
   )

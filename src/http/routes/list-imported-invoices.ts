@@ -20,7 +20,10 @@ export const listImportedInvoicesRoute = defineRoute({
 
   handler: async (deps, { tenant, query }) => {
     const page = await withTransaction(deps.pool, tenant, (tx) =>
-      listImportedInvoices(tx, tenant, pageOf(query), query.order_reference),
+      listImportedInvoices(tx, tenant, pageOf(query), {
+        orderReference: query.order_reference ?? null,
+        q: query.q ?? null,
+      }),
     )
     return listView('/imported-invoices', page.hasMore, page.invoices.map(viewOf))
   },

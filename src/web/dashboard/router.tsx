@@ -122,6 +122,12 @@ const invoices = createRoute({
   validateSearch: words('status', 'asset', 'q', 'from', 'to', ...POSITION),
   component: lazyRouteComponent(() => import('./pages/invoices.tsx'), 'InvoicesPage'),
 })
+const importedInvoices = createRoute({
+  getParentRoute: () => inside,
+  path: 'invoices/imported',
+  validateSearch: words('q', ...POSITION),
+  component: lazyRouteComponent(() => import('./pages/imported-invoices.tsx'), 'ImportedInvoicesPage'),
+})
 const invoice = createRoute({
   getParentRoute: () => inside,
   path: 'invoices/$id',
@@ -242,6 +248,7 @@ const routeTree = root.addChildren([
   inside.addChildren([
     home,
     invoices,
+    importedInvoices,
     invoice,
     attention,
     links,

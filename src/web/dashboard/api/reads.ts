@@ -8,6 +8,7 @@ import type {
   Balance,
   BalanceEntry,
   CheckoutSession,
+  ImportedInvoice,
   Invoice,
   List,
   Merchant,
@@ -48,6 +49,8 @@ function readOne<Result>(mode: Mode, path: string, everyMs = LIVE_MS) {
 }
 
 export const invoicesOf = (mode: Mode, query: Query = {}) => read<List<Invoice>>(mode, '/invoices', query)
+export const importedInvoicesOf = (mode: Mode, query: Query = {}) =>
+  read<List<ImportedInvoice>>(mode, '/imported-invoices', query, SLOW_MS)
 export const invoiceOf = (mode: Mode, id: string) => readOne<Invoice>(mode, `/invoices/${id}`)
 export const assetsOf = (mode: Mode) => read<List<Asset>>(mode, '/assets', {}, SLOW_MS)
 export const ratesOf = (mode: Mode) => read<List<Rate>>(mode, '/rates', {}, SLOW_MS)

@@ -21,6 +21,7 @@ import type {
   recoverEventsBody,
   recoveryView,
 } from '../../../wire/event.ts'
+import type { importedInvoiceView } from '../../../wire/imported-invoice.ts'
 import type { createInvoiceBody, invoiceView, paymentView } from '../../../wire/invoice.ts'
 import type {
   checkoutSessionView,
@@ -49,6 +50,7 @@ import type {
 export type Invoice = z.output<typeof invoiceView>
 export type InvoiceStatus = Invoice['status']
 export type Payment = z.output<typeof paymentView>
+export type ImportedInvoice = z.output<typeof importedInvoiceView>
 export type CreateInvoice = z.input<typeof createInvoiceBody>
 export type AssetName = Invoice['asset']
 /** What may come to an address; more than an invoice can ask for. */

@@ -111,16 +111,17 @@ function ModeSwitch() {
       <Link
         to="/"
         search={{ mode: undefined }}
+        // On Home a link without the mode would count as that of the live page, too.
+        activeOptions={{ exact: true }}
         aria-current={mode === 'test' ? 'true' : undefined}
-        activeProps={{ 'aria-current': mode === 'test' ? 'true' : undefined }}
       >
         Test
       </Link>
       <Link
         to="/"
         search={{ mode: 'live' }}
+        activeOptions={{ exact: true }}
         aria-current={mode === 'live' ? 'true' : undefined}
-        activeProps={{ 'aria-current': mode === 'live' ? 'true' : undefined }}
       >
         Live
       </Link>

@@ -25,8 +25,7 @@ export function AwaitingPage() {
   const events = useQuery(eventsOf(mode, { delivery: 'awaiting', ...pageQuery(position) }))
   const [sending, setSending] = useState<PaylinkEvent | null>(null)
   const columns: readonly Column<PaylinkEvent>[] = [
-    // On a phone the button comes before the time.
-    ...EVENT_COLUMNS.map((column) => ({ ...column, wide: column.title !== 'Event' })),
+    ...EVENT_COLUMNS,
     {
       title: 'Send',
       align: 'end',

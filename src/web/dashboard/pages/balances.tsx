@@ -10,7 +10,7 @@ import { coinName, coins, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/balances')
@@ -110,33 +110,47 @@ const ACCOUNTS: { readonly [account in BalanceEntry['account']]: string } = {
 }
 
 const COLUMNS: readonly Column<BalanceEntry>[] = [
-  { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: 'By',
+    cell: (entry) => (
+      <>
+        <Cause entry={entry} />
+        <Narrow>
+          <Time at={entry.created_at} />
+        </Narrow>
+      </>
+    ),
+  },
   { title: 'Account', cell: ({ account }) => ACCOUNTS[account] },
   { title: 'Amount', align: 'end', cell: ({ amount, asset }) => coins(amount, asset) },
   {
-    title: 'Then there',
+    title: 'Balance after',
     align: 'end',
     wide: true,
     cell: ({ balance_after, asset }) => coins(balance_after, asset),
   },
   { title: 'Dollars', align: 'end', wide: true, cell: ({ usd_value }) => usd(usd_value) },
-  {
-    title: 'By',
-    wide: true,
-    cell: ({ invoice_id, payout_id, type }) =>
-      invoice_id !== null ? (
-        <Link to="/invoices/$id" params={{ id: invoice_id }}>
-          {typeWords(type)} …{invoice_id.slice(-8)}
-        </Link>
-      ) : payout_id !== null ? (
-        <Link to="/payouts/$id" params={{ id: payout_id }}>
-          {typeWords(type)} …{payout_id.slice(-8)}
-        </Link>
-      ) : (
-        typeWords(type)
-      ),
-  },
 ]
+
+/** What made the entry, with the way to it. */
+function Cause({ entry: { invoice_id, payout_id, type } }: { entry: BalanceEntry }) {
+  if (invoice_id !== null) {
+    return (
+      <Link to="/invoices/$id" params={{ id: invoice_id }} className="row-link">
+        {typeWords(type)} <span className="wide">…{invoice_id.slice(-8)}</span>
+      </Link>
+    )
+  }
+  if (payout_id !== null) {
+    return (
+      <Link to="/payouts/$id" params={{ id: payout_id }} className="row-link">
+        {typeWords(type)} <span className="wide">…{payout_id.slice(-8)}</span>
+      </Link>
+    )
+  }
+  return typeWords(type)
+}
 
 /** What moves a balance, in a shopkeeper's words; more kinds may come. */
 const TYPES: { readonly [type: string]: string } = {

@@ -3,11 +3,12 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { eventsOf } from '../api/reads.ts'
 import type { PaylinkEvent } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
+import { Breakable } from '../parts/breakable.tsx'
 import { EVENT_TYPES, eventWords } from '../parts/event-words.ts'
 import { Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/events')
@@ -65,11 +66,15 @@ export function EventsPage() {
 export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
   {
     title: 'Event',
-    long: true,
-    cell: ({ id, event_type }) => (
-      <Link to="/developers/events/$id" params={{ id }} className="row-link" preload="intent">
-        {event_type}
-      </Link>
+    cell: ({ id, event_type, created_at }) => (
+      <>
+        <Link to="/developers/events/$id" params={{ id }} className="row-link" preload="intent">
+          <Breakable text={event_type} />
+        </Link>
+        <Narrow>
+          <Time at={created_at} />
+        </Narrow>
+      </>
     ),
   },
   { title: 'In words', wide: true, cell: ({ event_type }) => eventWords(event_type) },
@@ -78,5 +83,5 @@ export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
     wide: true,
     cell: ({ resource_id }) => <code className="short">…{resource_id.slice(-8)}</code>,
   },
-  { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

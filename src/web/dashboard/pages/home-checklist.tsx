@@ -50,7 +50,11 @@ export function Checklist() {
           <InvoiceStep secret={key} />
         </Step>
         <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done[2] === true}>
-          {first === undefined ? <p className="quiet">First the invoice.</p> : <PayStep invoice={first} />}
+          {first === undefined ? (
+            <p className="quiet">Make the invoice first.</p>
+          ) : (
+            <PayStep invoice={first} />
+          )}
         </Step>
         <Step title="Hear of it in your shop" isDone={isVerified}>
           <WebhookStep />

@@ -54,6 +54,7 @@ export function HomeFigures() {
               value: Number(paid_usd),
               words: usd(paid_usd),
             }))}
+            scale={(value) => usd(String(value))}
             columns={['Day', 'Paid']}
             table={days
               .filter((day) => day.opened > 0)
@@ -69,6 +70,7 @@ export function HomeFigures() {
               part: Math.min(day.paid, day.opened),
               words: `${day.opened} opened, ${day.paid} paid`,
             }))}
+            scale={(value) => `${value} ${value === 1 ? 'invoice' : 'invoices'}`}
             columns={['Day', 'Opened', 'Paid', 'Needed you']}
             table={days
               .filter((day) => day.opened > 0)

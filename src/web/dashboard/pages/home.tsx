@@ -77,7 +77,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
   {
     title: 'Invoice',
     cell: ({ id, external_reference, order_reference }) => (
-      <Link to="/invoices/$id" params={{ id }} preload="intent">
+      <Link to="/invoices/$id" params={{ id }} preload="intent" className="row-link">
         {external_reference ?? order_reference ?? `…${id.slice(-8)}`}
       </Link>
     ),

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { invoicesOf } from '../api/reads.ts'
+import { importedInvoicesOf, invoicesOf } from '../api/reads.ts'
 import type { Invoice, InvoiceStatus } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { STATUS_WORDS, StatusBadge } from '../parts/badge.tsx'
@@ -9,10 +9,10 @@ import { Button } from '../parts/button.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter, Filter } from '../parts/filter.tsx'
-import { Icon } from '../parts/icons.tsx'
 import { coins, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
+import { SearchBox } from '../parts/search-box.tsx'
 import { type Column, DataTable, Empty } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { NewInvoiceDialog } from './new-invoice.tsx'
@@ -42,6 +42,7 @@ export function InvoicesPage() {
   const search = route.useSearch()
   const [isMaking, setIsMaking] = useState(false)
   const invoices = useQuery(invoicesOf(mode, { ...filterOf(search), ...pageQuery(search) }))
+  const hasImported = (useQuery(importedInvoicesOf(mode, { limit: '1' })).data?.data.length ?? 0) > 0
   const { status, asset, q, from, to } = search
   const isFiltered = [status, asset, q, from, to].some((value) => value !== undefined)
   return (
@@ -49,6 +50,7 @@ export function InvoicesPage() {
       title="Invoices"
       actions={
         <>
+          {hasImported ? <ImportedLink q={undefined}>From before Paylink</ImportedLink> : null}
           <CsvButton name="invoices" path="/invoices" query={filterOf(search)} columns={CSV_COLUMNS} />
           <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
             New invoice
@@ -56,12 +58,18 @@ export function InvoicesPage() {
         </>
       }
     >
-      <Filters key={JSON.stringify([q, from, to])} search={search} />
+      <Filters search={search} />
       <DataTable
         caption="Invoices, newest first"
         columns={COLUMNS}
         read={invoices}
-        empty={isFiltered ? <NothingFound /> : <NothingYet onMake={() => setIsMaking(true)} />}
+        empty={
+          isFiltered ? (
+            <NothingFound importedFor={hasImported ? q : undefined} />
+          ) : (
+            <NothingYet onMake={() => setIsMaking(true)} />
+          )
+        }
       />
       <Pager list={invoices.data} position={search} />
       {isMaking ? <NewInvoiceDialog onClose={() => setIsMaking(false)} /> : null}
@@ -71,33 +79,17 @@ export function InvoicesPage() {
 
 function Filters({ search }: { search: Search }) {
   const navigate = route.useNavigate()
-  const [text, setText] = useState(search.q ?? '')
   const apply = (change: Partial<Search>) =>
     navigate({ search: (old) => ({ ...old, ...change, after: undefined, before: undefined }) })
   const orNothing = (value: string): string | undefined => (value === '' ? undefined : value)
   return (
     <search className="filters">
-      <form
-        className="search-box"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void apply({ q: orNothing(text.trim()) })
-        }}
-      >
-        <Icon name="search" />
-        <input
-          className="input"
-          type="search"
-          aria-label="Search invoices"
-          placeholder="Id, reference, e-mail, address, transaction"
-          value={text}
-          maxLength={255}
-          onChange={(event) => setText(event.target.value)}
-          onBlur={() => {
-            if (text.trim() !== (search.q ?? '')) void apply({ q: orNothing(text.trim()) })
-          }}
-        />
-      </form>
+      <SearchBox
+        label="Search invoices"
+        placeholder="Id, reference, e-mail, address, transaction"
+        value={search.q}
+        onSearch={(q) => void apply({ q })}
+      />
       <Filter
         label="Status"
         all="Every status"
@@ -124,13 +116,23 @@ function Filters({ search }: { search: Search }) {
   )
 }
 
-const NothingFound = () => (
+/** `importedFor`: what was searched for, where invoices of another service could match it. */
+const NothingFound = ({ importedFor }: { importedFor: string | undefined }) => (
   <Empty title="Nothing matches">
     <p>Take a filter away, or search for another part of an id, reference or e-mail address.</p>
     <Link className="button plain" to="/invoices" search={(old) => ({ mode: old.mode })}>
       Show all invoices
     </Link>
+    {importedFor === undefined ? null : (
+      <ImportedLink q={importedFor}>Search those from before Paylink</ImportedLink>
+    )}
   </Empty>
+)
+
+const ImportedLink = ({ q, children }: { q: string | undefined; children: string }) => (
+  <Link className="button plain" to="/invoices/imported" search={(old) => ({ mode: old.mode, q })}>
+    {children}
+  </Link>
 )
 
 const NothingYet = ({ onMake }: { onMake: () => void }) => (

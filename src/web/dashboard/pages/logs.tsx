@@ -4,11 +4,12 @@ import { requestLogsOf } from '../api/reads.ts'
 import type { RequestLog } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
+import { Breakable } from '../parts/breakable.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { Filter } from '../parts/filter.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/logs')
@@ -64,10 +65,18 @@ const COLUMNS: readonly Column<RequestLog>[] = [
   {
     title: 'Request',
     long: true,
-    cell: ({ method, path }) => (
-      <span className="break">
-        <strong>{method}</strong> <code>{path}</code>
-      </span>
+    cell: ({ method, path, created_at }) => (
+      <>
+        <span className="break">
+          <strong>{method}</strong>{' '}
+          <code>
+            <Breakable text={path} />
+          </code>
+        </span>
+        <Narrow>
+          <Time at={created_at} />
+        </Narrow>
+      </>
     ),
   },
   {
@@ -79,5 +88,5 @@ const COLUMNS: readonly Column<RequestLog>[] = [
   { title: 'By', wide: true, cell: ({ caller }) => <code className="short">…{caller.slice(-8)}</code> },
   { title: 'Request id', wide: true, cell: ({ request_id }) => <code>{request_id}</code> },
   { title: 'Took', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
-  { title: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

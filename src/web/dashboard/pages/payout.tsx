@@ -102,7 +102,7 @@ function Where({ payout, destination }: { payout: Payout; destination: PayoutDes
             'This address is not on your list of destinations any more.'
           ) : (
             <>
-              {destination.name}, on your list since <Time at={destination.created_at} />.{' '}
+              {destination.name}, put on your list <Time at={destination.created_at} />.{' '}
               <Link to="/payouts/destinations">All destinations</Link>
             </>
           )}

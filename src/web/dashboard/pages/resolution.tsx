@@ -2,6 +2,7 @@ import { useState } from 'react'
 import type { Invoice } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { Button } from '../parts/button.tsx'
+import { Confirm } from '../parts/confirm.tsx'
 import { CopyField } from '../parts/copy.tsx'
 import { Field } from '../parts/field.tsx'
 import { coins } from '../parts/money.ts'
@@ -31,6 +32,7 @@ function reasonWords({ status, review_reason, amount_remaining, asset }: Invoice
 /** What waits for a decision on this invoice, and the two ways to decide. */
 export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; withTitle?: boolean }) {
   const [note, setNote] = useState('')
+  const [isAsking, setIsAsking] = useState(false)
   const resolve = useChange<'accept' | 'dismiss', Invoice>(
     (resolution) => ({
       path: `/invoices/${invoice.id}/resolve`,
@@ -57,13 +59,26 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
       />
       <ProblemNote error={resolve.error} />
       <div className="actions">
-        <Button look="primary" busy={resolve.isPending} onClick={() => resolve.mutate('accept')}>
+        <Button look="primary" onClick={() => setIsAsking(true)}>
           Accept as paid
         </Button>
         <Button busy={resolve.isPending} onClick={() => resolve.mutate('dismiss')}>
           Dismiss
         </Button>
       </div>
+      {isAsking ? (
+        <Confirm
+          title="Accept it as paid?"
+          action="Accept it"
+          onConfirm={() => resolve.mutateAsync('accept')}
+          onClose={() => setIsAsking(false)}
+        >
+          <p>
+            The invoice counts as paid with what came. Your shop is told so, and may send the goods. It cannot
+            be taken back.
+          </p>
+        </Confirm>
+      ) : null}
     </div>
   )
   return withTitle ? <Card title="Waits for your decision">{body}</Card> : body

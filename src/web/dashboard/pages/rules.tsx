@@ -225,7 +225,7 @@ function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers:
       <p className="quiet">In blocks on top, or by the chain's own word. More is safer, and slower.</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1). */}
       <section className="table-frame" aria-label="Confirmations by coin and amount" tabIndex={0}>
-        <table>
+        <table className="tiers">
           <caption className="unseen">Confirmations by coin and amount</caption>
           <thead>
             <tr>

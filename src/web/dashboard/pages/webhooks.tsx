@@ -5,6 +5,7 @@ import { endpointsOf } from '../api/reads.ts'
 import type { CreatedWebhookEndpoint, CreateWebhookEndpoint, WebhookEndpoint } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
+import { Breakable } from '../parts/breakable.tsx'
 import { Button } from '../parts/button.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
@@ -77,7 +78,7 @@ const COLUMNS: readonly Column<WebhookEndpoint>[] = [
     long: true,
     cell: ({ id, url }) => (
       <Link to="/developers/webhooks/$id" params={{ id }} className="row-link" preload="intent">
-        {url}
+        <Breakable text={url} />
       </Link>
     ),
   },

@@ -22,11 +22,14 @@ const LINE_COUNT = 3
 export function BarChart({
   caption,
   bars,
+  scale,
   columns,
   table,
 }: {
   caption: string
   bars: readonly Bar[]
+  /** What the top of the chart stands for, in words. */
+  scale: (value: number) => string
   columns: readonly string[]
   table: readonly (readonly ReactNode[])[]
 }) {
@@ -35,6 +38,7 @@ export function BarChart({
   const height = (value: number): number => (value / max) * HEIGHT
   return (
     <figure className="chart">
+      <p className="quiet small-text">{scale(max)}</p>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={caption} preserveAspectRatio="none">
         {Array.from({ length: LINE_COUNT }, (_, line) => (line * HEIGHT) / LINE_COUNT).map((y) => (
           <line key={y} className="grid-line" x1="0" x2={WIDTH} y1={y} y2={y} />

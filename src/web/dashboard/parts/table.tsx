@@ -76,6 +76,11 @@ const classOf = <Item,>({ align, wide, long }: Column<Item>): string | undefined
     .filter(Boolean)
     .join(' ') || undefined
 
+/** What a column tells on a wide screen, under another one's text on a phone. */
+export const Narrow = ({ children }: { children: ReactNode }) => (
+  <span className="phone-only quiet small-text">{children}</span>
+)
+
 /** Where nothing is yet: what would be here, and the one thing to do. */
 export function Empty({ title, children }: { title: string; children: ReactNode }) {
   return (
