@@ -11,6 +11,7 @@ import {
   listSweepsUnderWay,
   listSweepTransactions,
   loadSweptCredit,
+  loadSweptSince,
   type Sweep,
   type SweepableAddress,
   type SweepTransaction,
@@ -82,6 +83,11 @@ export class EvmSweeps {
     // Asked for anew: what was signed meanwhile may be what has the nonce.
     for (const { txid } of await listSweepTransactions(pool, tenantOf(sweep), sweep.id))
       if ((await chain.receiptOf(txid)) !== null) return
+    const since = await loadSweptSince(pool, tenantOf(sweep), sweep.id)
+    if (since === null || !(await chain.keepsReceiptsFrom(since))) {
+      this.#complain(sweep.id, 'the node has dropped the receipts of its time: use one that keeps them')
+      return
+    }
     // A final block has its nonce and none of its transactions: somebody else has the key.
     await this.#fail(sweep, 'its nonce was used elsewhere')
   }

@@ -94,6 +94,8 @@ test('a sweep that the chain reverts ends its payout and lets go of its deposits
 test('a sweep whose nonce somebody else used lets go of its deposits once that is final, and they are swept by the next', async () => {
   const tenant = await world.openShop('ETH_BASE', [])
   const { address } = await world.deposit(tenant, 'ETH_BASE', ETHER)
+  const ofMerchant = [tenant.merchantId]
+  await world.database.owner.query('update transfer set block_height = 1 where merchant_id = $1', ofMerchant)
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   await sendSweeps()
   await world.anvil.rpc('anvil_dropAllTransactions')
@@ -102,6 +104,13 @@ test('a sweep whose nonce somebody else used lets go of its deposits once that i
   await world.anvil.rpc('anvil_setBalance', [address, hex(ETHER)])
   await world.courier().pass()
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
+  await world.anvil.mine(3)
+  // One that has dropped its receipts would say the same of a sweep that happened.
+  await world
+    .courier((chain) => ({ ...boundChain(chain), keepsReceiptsFrom: () => Promise.resolve(false) }))
+    .pass()
+  expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
+  expect(world.logged.some((line) => line.includes('dropped the receipts of its time'))).toBe(true)
   await world.until(tenant, payout.id, 'failed')
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'failed', deposits: 0 }])
   await expectPaidOnce(tenant, 'ETH_BASE', '1')

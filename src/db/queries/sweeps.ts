@@ -135,6 +135,20 @@ export async function listSweepsUnderWay(db: Queryable, network: Network, limit:
   return rows
 }
 
+/**
+ * The block of the youngest deposit that a sweep takes: none before it can have the sweep. Null where it takes none. Served
+ * by sweep_transfer_by_sweep.
+ */
+export async function loadSweptSince(db: Queryable, tenant: Tenant, sweepId: string): Promise<number | null> {
+  const { rows } = await db.query<{ height: number | null }>(
+    `select max(t.block_height) as height from sweep_transfer l
+     join transfer t on t.merchant_id = l.merchant_id and t.id = l.transfer_id
+     where l.merchant_id = $1 and l.sweep_id = $2 and l.livemode = $3`,
+    [tenant.merchantId, sweepId, tenant.livemode],
+  )
+  return rows[0]?.height ?? null
+}
+
 /** A sweep's signed transactions, oldest first. Served by the primary key. */
 export async function listSweepTransactions(
   db: Queryable,
