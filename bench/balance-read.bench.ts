@@ -13,7 +13,7 @@ const PAGE = 100
 test(`balances are read at once with ${ENTRIES} entries`, { timeout: 7_200_000 }, async () => {
   const database = await createTestDatabase()
   try {
-    const seconds = await seedBooks(database, ENTRIES / 4)
+    const seconds = await seedBooks(database, ENTRIES / 4, 'ledger')
     process.stdout.write(`seeded ${ENTRIES} entries in ${seconds.toFixed(0)} s\n`)
     const { rows } = await database.owner.query<{ id: string }>('select id from merchant order by id')
     const balances: number[] = []
