@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openPool } from '../src/db/pool.ts'
-import { withTransaction } from '../src/db/transaction.ts'
+import { withOneMoment, withTransaction } from '../src/db/transaction.ts'
 import { newId } from '../src/new-id.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 
@@ -50,6 +50,31 @@ test('a connection whose prepared statements a migration has outdated is given u
     await database.owner.query('alter table outdated add column name text')
     await expect(read()).rejects.toThrow('cached plan must not change result type')
     expect(await read()).toHaveLength(2)
+  } finally {
+    await pool.end()
+  }
+})
+
+test('reads of one moment outlast what the pool lets a statement take, see nothing newer, and write nothing', async () => {
+  const pool = openPool({
+    connectionString: database.ownerUrl,
+    applicationName: 'paylink-test',
+    max: 1,
+    onError: () => {},
+    answerMsMax: 1_000,
+  })
+  try {
+    const merchants = 'select count(*)::int as count from merchant'
+    await withOneMoment(pool, 1, async (tx) => {
+      const before = await tx.query(merchants)
+      const late = newId('merchant', new Date())
+      await database.owner.query(`insert into merchant values ($1, 'Late', 'b@example.com', now())`, [late])
+      await tx.query('select pg_sleep(1.5)')
+      expect((await tx.query(merchants)).rows).toEqual(before.rows)
+    })
+    const write = withOneMoment(pool, 1, (tx) => tx.query('delete from merchant'))
+    await expect(write).rejects.toThrow('read-only transaction')
+    await expect(pool.query('select pg_sleep(1.5)')).rejects.toThrow('Query read timeout')
   } finally {
     await pool.end()
   }

@@ -54,11 +54,29 @@ export function withQueueTransaction<Result>(pool: Pool, work: (tx: Tx) => Promi
   return runTransaction(pool, begin, work)
 }
 
+/**
+ * Reads of everything, all at one moment, so that a running service cannot make it disagree with itself. A statement may
+ * take so many minutes here, longer than the pool lets any other.
+ */
+export function withOneMoment<Result>(
+  pool: Pool,
+  statementMinutesMax: number,
+  work: (tx: Tx) => Promise<Result>,
+): Promise<Result> {
+  const timeoutMs = statementMinutesMax * 60_000
+  const begin = `begin isolation level repeatable read, read only; set local statement_timeout = ${timeoutMs}`
+  return runTransaction(pool, begin, work, { answerMsMax: timeoutMs + 5_000 })
+}
+
 async function runTransaction<Result>(
   pool: Pool,
   begin: string,
   work: (tx: Tx) => Promise<Result>,
-  { together = false, end = 'commit' }: { together?: boolean; end?: 'commit' | 'rollback' } = {},
+  {
+    together = false,
+    end = 'commit',
+    answerMsMax,
+  }: { together?: boolean; end?: 'commit' | 'rollback'; answerMsMax?: number } = {},
 ): Promise<Result> {
   const client = await pool.connect()
   let broken: Error | undefined
@@ -68,7 +86,7 @@ async function runTransaction<Result>(
     // one. They may only where row level security stops them, since the begin also says whose rows they see.
     const early = together ? null : await begun
     if (early !== null) throw early.error
-    const result = await work(asTransaction(client))
+    const result = await work(asTransaction(client, answerMsMax))
     const failure = await begun
     if (failure !== null) throw failure.error
     const { command } = await client.query(end)
@@ -114,10 +132,11 @@ function outdated(error: unknown): Error | undefined {
   return OUTDATED_STATEMENT_CODES.some((code) => error.code === code) ? error : undefined
 }
 
-function asTransaction(client: pg.PoolClient): Tx {
+function asTransaction(client: pg.PoolClient, answerMsMax?: number): Tx {
+  const waiting = answerMsMax === undefined ? {} : { query_timeout: answerMsMax }
   return {
     inTransaction: true,
-    query: (text, values = []) => client.query({ ...preparedAs(text), text, values }),
+    query: (text, values = []) => client.query({ ...preparedAs(text), ...waiting, text, values }),
   }
 }
 

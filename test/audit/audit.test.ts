@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { auditInvoices } from '../../src/audit/audit-invoices.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { keyspaceOf } from '../../src/core/assets.ts'
+import { bucketOf, deriveStatus, wasSettled } from '../../src/core/invoice/status.ts'
+import type { Invoice } from '../../src/core/invoice/types.ts'
 import { invoiceEvent } from '../../src/db/commit-advance.ts'
 import { insertEvent } from '../../src/db/queries/events.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { loadInvoice } from '../../src/db/queries/invoices.ts'
+import { type Tenant, type Tx, withTransaction, withTrialTransaction } from '../../src/db/transaction.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { inBlock, inMempool } from '../support/invoice.ts'
+import { seededRandom } from '../support/random.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 
 /**
@@ -16,6 +21,8 @@ import { seedInvoice, seedMerchant } from '../support/seed.ts'
 
 const WHOLE = 100_000_000n
 const TXID = 'a1'
+/** Random changes to books of some invoices; more of them with LONG=1. */
+const ALIKE_TURNS = process.env.LONG === '1' ? 400 : 80
 let database: TestDatabase
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -68,7 +75,7 @@ async function paidInvoice(): Promise<{ tenant: Tenant; id: string }> {
   // With the triggers off the balances are kept by hand.
   await database.owner.query(
     `insert into ledger_balance (merchant_id, livemode, asset, account, balance)
-     select merchant_id, livemode, asset, account, sum(amount) from ledger_entry group by 1, 2, 3, 4`,
+     select merchant_id, livemode, asset, account, sum(amount) from ledger_entry group by 1, 2, 3, 4 on conflict do nothing`,
   )
   return { tenant, id: invoice.id }
 }
@@ -236,4 +243,150 @@ test.each(BREAKS)('the auditor notices that %s', async (_what, check, sql) => {
   await paidInvoice()
   await database.owner.query(sql)
   expect(await failed()).toContain(check)
+})
+
+async function eachInvoice(tx: Tx): Promise<{ stored: string; invoice: Invoice }[]> {
+  const { rows } = await tx.query<{ merchant_id: string; id: string; livemode: boolean; status: string }>(
+    'select merchant_id, id, livemode, status from invoice',
+  )
+  const invoices: { stored: string; invoice: Invoice }[] = []
+  for (const { merchant_id: merchantId, id, livemode, status } of rows) {
+    const found = await loadInvoice(tx, { merchantId, livemode }, id)
+    if (found === null) throw new Error(`${id} is gone`)
+    invoices.push({ stored: status, invoice: found.invoice })
+  }
+  return invoices
+}
+
+/** What the core's rules say to each invoice by itself. */
+async function judgeEach(tx: Tx): Promise<string[]> {
+  const found: string[] = []
+  for (const { stored, invoice } of await eachInvoice(tx)) {
+    if (deriveStatus(invoice) !== stored) found.push(invoice.id)
+    if (wasSettled(invoice) !== (invoice.paidAtMs !== null)) found.push(invoice.id)
+    found.push(...invoice.payments.filter((one) => bucketOf(one) !== one.bucket).map((one) => one.id))
+  }
+  return found.sort()
+}
+
+/** Stores of every invoice what its facts give. */
+async function storeWhatFactsGive(tx: Tx): Promise<void> {
+  for (const { invoice } of await eachInvoice(tx)) {
+    const paidAt = wasSettled(invoice) ? new Date() : null
+    await tx.query('update invoice set status = $2, paid_at = $3 where id = $1', [
+      invoice.id,
+      deriveStatus(invoice),
+      paidAt,
+    ])
+    for (const payment of invoice.payments) {
+      await tx.query('update transfer set ledger_bucket = $2 where id = $1', [payment.id, bucketOf(payment)])
+    }
+  }
+}
+
+/** One column of one row, as a fault or somebody's hand might leave it. */
+const CHANGES: readonly (readonly [table: 'invoice' | 'transfer', set: string])[] = [
+  ...['paid', 'overpaid', 'expired', 'cancelled', 'awaiting_payment', 'manual_review', 'paid t', ''].map(
+    (status) => ['invoice', `status = '${status}'`] as const,
+  ),
+  ...['paid_at', 'expired_at', 'cancelled_at', 'accepted_at'].flatMap((time) => [
+    ['invoice', `${time} = null`] as const,
+    ['invoice', `${time} = now()`] as const,
+  ]),
+  ...['paid', 'overpaid'].flatMap((told) =>
+    ['true', 'false', 'null'].map(
+      (value) => ['invoice', `announced = jsonb_set(announced, '{${told}}', '${value}')`] as const,
+    ),
+  ),
+  ['invoice', `announced = announced - 'paid'`],
+  ['invoice', 'reorg_dismissed = not reorg_dismissed'],
+  ['invoice', 'amount = amount + 1'],
+  ['invoice', 'amount = amount - 1'],
+  ['invoice', 'tolerance_under = 1'],
+  ['invoice', 'tolerance_over = 1'],
+  ['invoice', `asset = 'BTC'`],
+  ...['detected', 'confirming', 'confirmed', 'replaced', 'reorged'].map(
+    (status) => ['transfer', `status = '${status}'`] as const,
+  ),
+  ...['none', 'pending', 'suspense', 'available'].map(
+    (bucket) => ['transfer', `ledger_bucket = '${bucket}'`] as const,
+  ),
+  ...['null', `'late'`, `'cancelled'`, `'after_settlement'`].map(
+    (reason) => ['transfer', `review_reason = ${reason}`] as const,
+  ),
+  ...['null', `'accepted'`, `'dismissed'`].map(
+    (resolution) => ['transfer', `resolution = ${resolution}`] as const,
+  ),
+  ['transfer', 'dust = not dust'],
+  ['transfer', `asset = 'BTC'`],
+  ['transfer', 'amount = 0'],
+  ['transfer', 'amount = amount + 1'],
+  ['transfer', 'amount = amount - 1'],
+]
+
+type Change = (typeof CHANGES)[number]
+/** What all come to, and what then tells one of them apart: states that chance seldom finds. */
+const TELLING: readonly (readonly [all: readonly Change[], one: Change])[] = [
+  [[['transfer', `status = 'reorged'`]], ['invoice', 'reorg_dismissed = true']],
+  [[['transfer', `review_reason = 'late'`]], ['transfer', `resolution = 'accepted'`]],
+  [[['invoice', 'amount = amount + 1']], ['invoice', 'tolerance_under = 1']],
+  [[['invoice', 'amount = amount - 1']], ['invoice', 'tolerance_over = 1']],
+]
+
+test('judging invoices that are alike together finds what judging each finds, whatever is changed in one of them', async () => {
+  await wipe()
+  const paid = [await paidInvoice(), await paidInvoice(), await paidInvoice()]
+  const tenants = paid.map(({ tenant }) => tenant)
+  for (const tenant of [...tenants, await seedMerchant(database, true)]) {
+    await seedInvoice(database, tenant, tenant.livemode ? { asset: 'BTC' } : {})
+  }
+  const random = seededRandom(20261121)
+  const disagreed = new Set<number>()
+  const [tenant] = tenants
+  if (tenant === undefined) throw new Error('no merchant')
+  // A second payment of one of them, which is not judged by its kind.
+  const halves = await seedInvoice(database, tenant)
+  const facts = ['b1', 'b2'].map((txid) => inBlock(txid, WHOLE / 2n, 2))
+  const clock = () => new Date()
+  await recordTransfers(
+    { pool: database.owner, clock },
+    { tenant, invoiceId: halves.id, facts, tipHeight: 101 },
+  )
+  const compare = (about: string, change: (tx: Tx) => Promise<void>) =>
+    withTrialTransaction(database.owner, tenant, async (tx) => {
+      await change(tx)
+      const findings = await auditInvoices(tx, 1_000)
+      const each = await judgeEach(tx)
+      expect(findings.map(({ subject }) => subject).sort(), about).toEqual(each)
+      disagreed.add(each.length)
+    })
+  const changeAll = async (tx: Tx, changes: readonly Change[]) => {
+    for (const [table, set] of changes) await tx.query(`update ${table} set ${set}`)
+    await storeWhatFactsGive(tx)
+  }
+  for (const [all, [table, set]] of TELLING) {
+    for (const { id } of paid) {
+      await compare(set, async (tx) => {
+        await changeAll(tx, all)
+        const key = table === 'invoice' ? 'id' : 'invoice_id'
+        await tx.query(`update ${table} set ${set} where ${key} = $1`, [id])
+        expect(await judgeEach(tx), set).not.toEqual([])
+      })
+    }
+  }
+  for (let turn = 0; turn < ALIKE_TURNS; turn++) {
+    await compare(`turn ${turn}`, async (tx) => {
+      // All come to the same odd state, each rightly stored; then some change by themselves.
+      await changeAll(
+        tx,
+        Array.from({ length: random.below(4) }, () => random.pick(CHANGES)),
+      )
+      for (let changes = 1 + random.below(4); changes > 0; changes--) {
+        const [table, set] = random.pick(CHANGES)
+        const { rows } = await tx.query<{ id: string }>(`select id from ${table} order by id`)
+        await tx.query(`update ${table} set ${set} where id = $1`, [random.pick(rows).id])
+      }
+    })
+  }
+  expect(disagreed.size).toBeGreaterThan(2)
 })

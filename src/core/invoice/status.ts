@@ -7,13 +7,32 @@ import type {
   ReviewReason,
 } from './types.ts'
 
+/** What the rules below read of a payment. */
+type JudgedPayment = Pick<Payment, 'status' | 'dust' | 'asset' | 'amount' | 'reviewReason' | 'resolution'>
+
+/** What they read of an invoice: whoever judges invoices that are alike in this alone judges all of them. */
+type JudgedInvoice = Pick<
+  Invoice,
+  | 'asset'
+  | 'amount'
+  | 'toleranceUnder'
+  | 'toleranceOver'
+  | 'expiredAtMs'
+  | 'cancelledAtMs'
+  | 'acceptedAtMs'
+  | 'reorgDismissed'
+> & {
+  readonly announced: Pick<Invoice['announced'], 'paid' | 'overpaid'>
+  readonly payments: readonly JudgedPayment[]
+}
+
 /** In a block or in the mempool, as far as we know. */
-export function isLive(payment: Payment): boolean {
+export function isLive(payment: JudgedPayment): boolean {
   return payment.status === 'detected' || payment.status === 'confirming' || payment.status === 'confirmed'
 }
 
 /** Counts towards the invoice's amount: live, of its coin, not dust, and not waiting for the merchant's word. */
-export function isCounting(invoice: Invoice, payment: Payment): boolean {
+export function isCounting(invoice: JudgedInvoice, payment: JudgedPayment): boolean {
   return (
     isLive(payment) &&
     !payment.dust &&
@@ -23,7 +42,7 @@ export function isCounting(invoice: Invoice, payment: Payment): boolean {
 }
 
 /** Waits for the merchant: live, under review, and not answered. */
-export function isUnderReview(payment: Payment): boolean {
+export function isUnderReview(payment: JudgedPayment): boolean {
   return isLive(payment) && payment.reviewReason !== null && payment.resolution === null
 }
 
@@ -31,12 +50,16 @@ export function isUnderReview(payment: Payment): boolean {
  * A payment whose progress the merchant and buyer follow: one that counts, or one on a cancelled invoice, which
  * is followed to its confirmation and only then put before the merchant.
  */
-export function isFollowed(invoice: Invoice, payment: Payment): boolean {
+export function isFollowed(invoice: JudgedInvoice, payment: JudgedPayment): boolean {
   return isCounting(invoice, payment) || (isUnderReview(payment) && payment.reviewReason === 'cancelled')
 }
 
 /** Sums of counting payments in base units: all live ones, the final ones, and what is still to be sent. */
-export function amountsOf(invoice: Invoice): { detected: bigint; confirmed: bigint; remaining: bigint } {
+export function amountsOf(invoice: JudgedInvoice): {
+  detected: bigint
+  confirmed: bigint
+  remaining: bigint
+} {
   let detected = 0n
   let confirmed = 0n
   for (const payment of invoice.payments) {
@@ -51,7 +74,7 @@ export function amountsOf(invoice: Invoice): { detected: bigint; confirmed: bigi
 /** What the confirmed sum means against the amount and its tolerances. */
 export type Outcome = 'none' | 'short' | 'exact' | 'over'
 
-export function outcomeOf(invoice: Invoice): Outcome {
+export function outcomeOf(invoice: JudgedInvoice): Outcome {
   const { confirmed } = amountsOf(invoice)
   if (confirmed === 0n) return 'none'
   if (confirmed < invoice.amount - invoice.toleranceUnder) return 'short'
@@ -59,12 +82,12 @@ export function outcomeOf(invoice: Invoice): Outcome {
 }
 
 /** Settlement was told to the merchant, or decided by them, at some time; the facts may have changed since. */
-export function wasSettled(invoice: Invoice): boolean {
+export function wasSettled(invoice: JudgedInvoice): boolean {
   return invoice.announced.paid || invoice.announced.overpaid || invoice.acceptedAtMs !== null
 }
 
 /** The merchant's acceptance still stands: every payment it rested on is still final. */
-function isAcceptanceIntact(invoice: Invoice): boolean {
+function isAcceptanceIntact(invoice: JudgedInvoice): boolean {
   return (
     invoice.acceptedAtMs !== null &&
     invoice.payments.every((payment) => payment.resolution !== 'accepted' || payment.status === 'confirmed')
@@ -72,7 +95,7 @@ function isAcceptanceIntact(invoice: Invoice): boolean {
 }
 
 /** Enough is final now, by the sum or by the merchant's word. */
-export function isSettled(invoice: Invoice): boolean {
+export function isSettled(invoice: JudgedInvoice): boolean {
   if (isAcceptanceIntact(invoice)) return true
   const outcome = outcomeOf(invoice)
   return outcome === 'exact' || outcome === 'over'
@@ -82,7 +105,7 @@ export function isSettled(invoice: Invoice): boolean {
  * The public status, from three facts kept apart: what was paid and how far it is final, what that sum means,
  * and the deadline or cancellation. Nothing else in the program decides a status.
  */
-export function deriveStatus(invoice: Invoice): InvoiceStatus {
+export function deriveStatus(invoice: JudgedInvoice): InvoiceStatus {
   if (isAcceptanceIntact(invoice)) return 'paid'
   const outcome = outcomeOf(invoice)
   if (outcome === 'exact') return 'paid'
@@ -102,7 +125,7 @@ export function deriveStatus(invoice: Invoice): InvoiceStatus {
 }
 
 /** Late and cancelled money needs an answer before the invoice means anything; the other reasons leave it payable or settled. */
-function decidesStatus(payment: Payment): boolean {
+function decidesStatus(payment: JudgedPayment): boolean {
   return payment.reviewReason === 'late' || payment.reviewReason === 'cancelled'
 }
 
@@ -131,7 +154,7 @@ export function statusReasonOf(invoice: Invoice): string | null {
 }
 
 /** Where a payment's value belongs in the merchant's ledger, from its facts alone. */
-export function bucketOf(payment: Payment): LedgerBucket {
+export function bucketOf(payment: JudgedPayment): LedgerBucket {
   if (payment.dust || !isLive(payment) || payment.status === 'detected') return 'none'
   if (payment.status === 'confirming') return 'pending'
   return payment.reviewReason !== null && payment.resolution === null ? 'suspense' : 'available'

@@ -10,15 +10,11 @@ export type Finding = {
   readonly detail: string
 }
 
-/** A check over all that a large shop ever had takes longer than any other statement may. */
-const CHECK_MINUTES_MAX = 10
 /** So that what is compared is sorted and hashed in memory, and not on disk. */
 const WORK_MEMORY = '64MB'
 
-/** Every query of one audit sees the same moment, so that a running service cannot make it disagree with itself. Gives the database's process that works. */
-export async function readOneMoment(tx: Tx): Promise<number> {
-  await tx.query('set transaction isolation level repeatable read, read only')
-  await tx.query(`set local statement_timeout = '${CHECK_MINUTES_MAX}min'`)
+/** Prepares an audit's transaction. Gives the database's process that works at it. */
+export async function prepareAudit(tx: Tx): Promise<number> {
   await tx.query(`set local work_mem = '${WORK_MEMORY}'`)
   const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
   return rows[0]?.pid ?? 0
@@ -29,32 +25,85 @@ export async function cancelStatement(db: Queryable, pid: number): Promise<void>
   await db.query('select pg_cancel_backend($1)', [pid])
 }
 
-/** For a progress bar. */
-export async function countInvoices(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ count: number }>('select count(*)::int as count from invoice')
-  return rows[0]?.count ?? 0
-}
-
-/** Runs one check: a query that selects merchant_id, subject and detail of everything that disagrees. */
+/**
+ * Runs one check: a query that selects merchant_id, subject and detail of everything that disagrees. Materialized, so that
+ * it is planned for going through everything: nearly always there is nothing to be found.
+ */
 export async function findDisagreements(db: Queryable, sql: string, limit: number): Promise<Finding[]> {
   const { rows } = await db.query<{ merchant_id: string | null; subject: string; detail: string }>(
-    `select merchant_id, subject, detail from (${sql}) disagreement limit $1`,
+    `with disagreement as materialized (${sql}) select merchant_id, subject, detail from disagreement limit $1`,
     [limit],
   )
   return rows.map((row) => ({ merchantId: row.merchant_id, subject: row.subject, detail: row.detail }))
 }
 
+export type InvoiceKey = { readonly merchantId: string; readonly id: string }
+
+/** Invoices that got more than one payment. Served by transfer_by_invoice. */
+const SEVERAL_PAYMENTS =
+  'select merchant_id, invoice_id from transfer group by merchant_id, invoice_id having count(*) > 1'
+/**
+ * Each invoice with at most one payment, and its kind: all that the core's rules read of it (what status.ts
+ * names JudgedInvoice) and what is stored. Of amounts the rules read only how their sum compares to zero and to the two bounds.
+ */
+const INVOICE_KINDS = `select i.merchant_id, i.id, row(i.status, i.paid_at is null, i.expired_at is null, i.cancelled_at is null,
+    i.accepted_at is null, i.reorg_dismissed, i.announced -> 'paid', i.announced -> 'overpaid', t.status, t.dust,
+    t.asset = i.asset, t.review_reason, t.resolution, t.ledger_bucket, sign(t.amount),
+    sign(t.amount - i.amount + i.tolerance_under), sign(t.amount - i.amount - i.tolerance_over))::text as kind
+  from invoice i left join transfer t
+    on t.merchant_id = i.merchant_id and t.invoice_id = i.id and t.livemode = i.livemode
+  where not exists (
+    select from (${SEVERAL_PAYMENTS}) s where s.merchant_id = i.merchant_id and s.invoice_id = i.id)`
+
+/** The kinds of invoices with at most one payment, each with an invoice of it. */
+export async function listInvoiceKinds(
+  db: Queryable,
+  limit: number,
+): Promise<{ readonly kind: string; readonly example: InvoiceKey }[]> {
+  const { rows } = await db.query<{ kind: string; example: string }>(
+    `select kind, min(merchant_id || ' ' || id collate "C") as example from (${INVOICE_KINDS}) one group by kind limit $1`,
+    [limit],
+  )
+  return rows.map(({ kind, example }) => {
+    const [merchantId = '', id = ''] = example.split(' ')
+    return { kind, example: { merchantId, id } }
+  })
+}
+
+/** Invoices of one kind. */
+export async function listInvoicesOfKind(db: Queryable, kind: string, limit: number): Promise<InvoiceKey[]> {
+  const { rows } = await db.query<InvoiceKey>(
+    `select merchant_id as "merchantId", id from (${INVOICE_KINDS}) one where kind = $1 limit $2`,
+    [kind, limit],
+  )
+  return rows
+}
+
+/** The next page of the invoices that got more than one payment, by key. Served by transfer_by_invoice. */
+export async function listInvoicesPaidSeverally(
+  db: Queryable,
+  after: InvoiceKey,
+  limit: number,
+): Promise<InvoiceKey[]> {
+  const { rows } = await db.query<InvoiceKey>(
+    `select merchant_id as "merchantId", invoice_id as id from transfer where (merchant_id, invoice_id) > ($1, $2)
+     group by merchant_id, invoice_id having count(*) > 1 order by merchant_id, invoice_id limit $3`,
+    [after.merchantId, after.id, limit],
+  )
+  return rows
+}
+
 export type AuditedInvoiceRow = InvoiceRow & { readonly status: string }
 
-/** The next page of all invoices, by key, for checks that need the core's own rules. Served by the primary key. */
-export async function listInvoicesForAudit(
+/** Some invoices, for checks that need the core's own rules. Served by the primary key. */
+export async function loadInvoicesForAudit(
   tx: Tx,
-  after: { merchantId: string; id: string },
-  limit: number,
+  keys: readonly InvoiceKey[],
 ): Promise<AuditedInvoiceRow[]> {
   const { rows } = await tx.query<AuditedInvoiceRow>(
-    `select ${INVOICE_COLUMNS}, status from invoice where (merchant_id, id) > ($1, $2) order by merchant_id, id limit $3`,
-    [after.merchantId, after.id, limit],
+    `select ${INVOICE_COLUMNS}, status from invoice
+     where (merchant_id, id) in (select * from unnest($1::text[], $2::text[]))`,
+    [keys.map(({ merchantId }) => merchantId), keys.map(({ id }) => id)],
   )
   return rows
 }
