@@ -7,7 +7,7 @@ import { newId } from '../../src/new-id.ts'
 import { SCOPES } from '../../src/wire/scopes.ts'
 import { createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
 import { type Resources, seedResources } from '../support/resources.ts'
-import { MATRIX, rowOf } from '../support/route-matrix.ts'
+import { DASHBOARD_ONLY, MANAGERS, MATRIX, rowOf, STEP_UP, TEST_ONLY } from '../support/route-matrix.ts'
 
 type World = { readonly test: Resources; readonly live: Resources }
 let api: TestApi
@@ -48,14 +48,18 @@ function expectReached(route: Route, answer: TestAnswer): void {
 }
 
 /** What the route says to a live key of every scope; null where live is as good as test. */
-const liveProblem = (route: Route): string | null =>
-  route.live === undefined ? null : route.live === 'session' ? 'dashboard_session_required' : 'test_mode_only'
+const liveProblem = (route: Route): string | null => {
+  if (TEST_ONLY.has(route.operationId)) return 'test_mode_only'
+  return STEP_UP.has(route.operationId) ? 'dashboard_session_required' : null
+}
 
 test('every route stands in the matrix, and the matrix names no other', () => {
   expect(Object.keys(MATRIX).sort()).toEqual(ROUTES.map((route) => route.operationId).sort())
+  const listed = [...STEP_UP, ...TEST_ONLY, ...MANAGERS, ...DASHBOARD_ONLY]
+  expect(Object.keys(MATRIX)).toEqual(expect.arrayContaining(listed))
 })
 
-const KEY_ROUTES = ROUTES.filter((route) => route.dashboardOnly !== true)
+const KEY_ROUTES = ROUTES.filter((route) => !DASHBOARD_ONLY.has(route.operationId))
 
 describe.each(KEY_ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const))(
   '%s',
@@ -184,7 +188,7 @@ describe.each(KEY_ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.
 )
 
 describe.each(
-  ROUTES.filter((route) => route.dashboardOnly === true).map(
+  ROUTES.filter((route) => DASHBOARD_ONLY.has(route.operationId)).map(
     (route) => [`${route.method.toUpperCase()} ${route.path}`, route] as const,
   ),
 )('%s', (_name, route) => {

@@ -92,6 +92,60 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   listRequestLogs: {},
 }
 
+/**
+ * What in live mode takes an owner or admin at the dashboard who proved a second factor in the last five minutes.
+ * Written out from the documents and never read from the routes: a route that loses its setting fails the tests.
+ */
+export const STEP_UP: ReadonlySet<string> = new Set([
+  // Spec §5.5 and §5.6: live endpoints. Disabling one is a write as well.
+  'createWebhookEndpoint',
+  'verifyWebhookEndpoint',
+  'rotateWebhookSecret',
+  'deleteWebhookEndpoint',
+  'disableWebhookEndpoint',
+  // Spec §5.6: recovery of live events, by the one or by the many.
+  'queueEvent',
+  'recoverEvents',
+  // A resolution credits money.
+  'resolveInvoice',
+  // Money out.
+  'createPayoutDestination',
+  'deletePayoutDestination',
+  'approvePayout',
+  'rejectPayout',
+  // What opens the way to money: keys, and the rules of payments.
+  'createApiKey',
+  'updatePaymentRules',
+])
+
+/** What no live credential may do at all. */
+export const TEST_ONLY: ReadonlySet<string> = new Set(['payTestInvoice'])
+
+/** Of people, what owners and admins alone may do, in both modes. */
+export const MANAGERS: ReadonlySet<string> = new Set([
+  'createApiKey',
+  'revokeApiKey',
+  'updatePaymentRules',
+  'updateMerchant',
+  'listAuditEntries',
+])
+
+/** What no API key of any scope reaches. */
+export const DASHBOARD_ONLY: ReadonlySet<string> = new Set([
+  'listApiKeys',
+  'createApiKey',
+  'revokeApiKey',
+  'getPaymentRules',
+  'updatePaymentRules',
+  'listAuditEntries',
+  'getMerchant',
+  'updateMerchant',
+  'getStatistics',
+  'listRequestLogs',
+  'getNotices',
+  'updateNotices',
+])
+
 /** What the matrix knows of a route. */
 export function rowOf(route: Route): Row {
   const row = MATRIX[route.operationId]
