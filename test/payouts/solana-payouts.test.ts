@@ -89,8 +89,9 @@ test('six payouts at once are each paid once, though fewer nonces carry them', a
   for (const { id } of payouts) await world.until(tenant, id, 'confirmed')
   for (const { id } of payouts) await expectPaidOnce(tenant, id)
   const { rows } = await world.database.owner.query<{ raw: Buffer }>('select raw from payout_transaction')
-  const values = rows.map(({ raw }) => nonceOfTransaction(raw).value)
-  expect(new Set(values).size).toBe(values.length)
+  // Accounts that move on in one block hold the same value.
+  const used = rows.map(({ raw }) => nonceOfTransaction(raw)).map(({ account, value }) => account + value)
+  expect(new Set(used).size).toBe(used.length)
 })
 
 test('a payout is good for as long as it takes, and less than an address must hold cannot be asked for', async () => {

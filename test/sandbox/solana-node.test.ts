@@ -205,3 +205,60 @@ test('what a lever held back is taken when it is released, however old its block
   sandbox = await open()
   expect((await payer.client.getBalance(owner, { commitment: 'processed' }).send()).value).toBe(AMOUNT)
 })
+
+test('an account is told as it was at the commitment that was asked for, its data too, also after a restart and a fork', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl)
+  const account = await payer.makeNonce()
+  const fresh = await newOwner()
+  await payer.mine(4)
+  type Told = { context: { slot: number }; value: ({ lamports: number; data: [string, string] } | null)[] }
+  const told = async (commitment: string) => {
+    const config = { commitment, encoding: 'base64' }
+    const params = [[account, fresh, payer.signer.address], config]
+    const { context, value } = (await lever(sandbox.rpcUrl, 'getMultipleAccounts', params)) as Told
+    expect(context.slot).toBe(await lever(sandbox.rpcUrl, 'getSlot', [{ commitment }]))
+    const [nonce] = value.map((each) => each?.data[0] ?? null)
+    return { nonce, lamports: value.map((each) => each?.lamports ?? null) }
+  }
+  const before = await told('finalized')
+  const value = await payer.nonceValue(account)
+  const signature = await payer.send([payer.transfer(fresh, AMOUNT)], { nonce: { account, value } })
+  await payer.mine(1)
+  const after = await told('processed')
+  expect(after.nonce).not.toBe(before.nonce)
+  expect([before.lamports[1], after.lamports[1]]).toEqual([null, Number(AMOUNT)])
+  expect([await told('confirmed'), await told('finalized')]).toEqual([before, before])
+  await sandbox.stop()
+  sandbox = await open()
+  expect([await told('processed'), await told('finalized')]).toEqual([after, before])
+  await payer.mine(1)
+  expect([await told('confirmed'), await told('finalized')]).toEqual([after, before])
+  await payer.mine(2)
+  expect(await told('finalized')).toEqual(after)
+  await lever(sandbox.rpcUrl, 'sandbox_reorganiseaway', [signature])
+  expect([await told('processed'), await told('finalized')]).toEqual([before, before])
+  // On another fork a nonce moves on to another value.
+  await lever(sandbox.rpcUrl, 'sandbox_release', [signature])
+  await payer.mine(1)
+  const forked = await told('processed')
+  expect(forked.lamports).toEqual(after.lamports)
+  expect([before.nonce, after.nonce]).not.toContain(forked.nonce)
+  await sandbox.stop()
+  sandbox = await open()
+  expect([await told('processed'), await told('finalized')]).toEqual([forked, before])
+})
+
+test('a transaction over a durable nonce that fails in its block uses the nonce up, and pays its fee', async () => {
+  const payer = await SolanaPayer.fund(sandbox.rpcUrl, 1_000_000_000n)
+  const account = await payer.makeNonce()
+  const value = await payer.nonceValue(account)
+  const held = (await payer.client.getBalance(payer.signer.address, { commitment: 'processed' }).send()).value
+  const tooMuch = payer.transfer(await newOwner(), 5n * 10n ** 9n)
+  const signature = await payer.send([tooMuch], { nonce: { account, value }, skipPreflight: true })
+  await payer.mine(1)
+  const { value: statuses } = await payer.client.getSignatureStatuses([signature]).send()
+  expect(statuses[0]?.err).not.toBeNull()
+  expect(await payer.nonceValue(account)).not.toBe(value)
+  const left = (await payer.client.getBalance(payer.signer.address, { commitment: 'processed' }).send()).value
+  expect(left).toBe(held - 5_000n)
+})

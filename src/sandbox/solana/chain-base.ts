@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { type ReadTransaction, readTransaction } from './read-transaction.ts'
 import type { Execution } from './svm-machine.ts'
 
-export type PlacedTransaction = Execution & {
+/** One that was read from a journal's base was executed by an earlier process: what was before it is not known. */
+export type PlacedTransaction = Omit<Execution, 'before'> & {
+  readonly before?: Execution['before']
   readonly transaction: ReadTransaction
   readonly slot: number
 }
@@ -42,7 +44,7 @@ export function blockToJson(block: SolanaBlock): unknown {
     JSON.stringify(
       {
         ...block,
-        transactions: block.transactions.map(({ transaction, ...rest }) => ({
+        transactions: block.transactions.map(({ transaction, before: _before, ...rest }) => ({
           ...rest,
           bytes: Buffer.from(transaction.bytes).toString('base64'),
         })),
@@ -55,7 +57,9 @@ export function blockToJson(block: SolanaBlock): unknown {
 export function blockFromJson(json: unknown): SolanaBlock {
   const revived = JSON.parse(JSON.stringify(json), (_key, value: unknown) =>
     typeof value === 'string' && /^n-?[0-9]+$/.test(value) ? BigInt(value.slice(1)) : value,
-  ) as Omit<SolanaBlock, 'transactions'> & { transactions: (Execution & { slot: number; bytes: string })[] }
+  ) as Omit<SolanaBlock, 'transactions'> & {
+    transactions: (Omit<Execution, 'before'> & { slot: number; bytes: string })[]
+  }
   return {
     ...revived,
     transactions: revived.transactions.map(({ bytes, ...rest }) => ({

@@ -1,4 +1,4 @@
-import type { Address } from '@solana/kit'
+import { type Address, address } from '@solana/kit'
 import {
   type ReadTransaction,
   readTransaction,
@@ -19,6 +19,7 @@ import {
 import { signTransfer } from './sign-transfer.ts'
 import { BLOCKHASH_BLOCKS } from './solana-chain.ts'
 import type { SolanaNode } from './solana-node.ts'
+import type { SvmAccount } from './svm-machine.ts'
 import type { TransactionError } from './transaction-error.ts'
 
 const ACCOUNTS_MAX = 100
@@ -66,7 +67,7 @@ export const ACCOUNT_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, R
     'getBalance',
     (node, [owner, options]) => {
       const { slot } = node.at(commitmentOf(node, optionsOf(options)))
-      return withContext(slot, lamportsAt(node, addressOf(owner), slot))
+      return withContext(slot, stateAt(node, addressOf(owner), slot)?.lamports ?? 0n)
     },
   ],
   [
@@ -115,30 +116,40 @@ function epochOf(node: SolanaNode, block: { slot: number; height: number }) {
 }
 
 /**
- * What an account held at a slot. The machine knows only the newest state; balances of older ones come from the
- * transactions since, which are few.
+ * An account as it was at a slot, null where there was none. The machine knows only the newest state; an older one is
+ * what the first transaction since then that could write the account found there.
  */
-function lamportsAt(node: SolanaNode, owner: Address, slot: number): bigint {
+function stateAt(node: SolanaNode, owner: Address, slot: number): SvmAccount | null {
   const named = node.chain.mentioning(owner)
-  // The last that is not above the slot; the next one shows what was there before it.
-  const first = named.findLastIndex((placed) => placed.slot <= slot) + 1
-  const above = named[first]
-  if (above !== undefined) return above.pre[above.accounts.findIndex(({ pubkey }) => pubkey === owner)] ?? 0n
-  return node.chain.machine.balance(owner)
+  const since = named.slice(named.findLastIndex((placed) => placed.slot <= slot) + 1)
+  const newest = node.chain.machine.account(owner)
+  for (const { accounts, before, pre } of since) {
+    const at = accounts.findIndex(({ pubkey, writable }) => writable && pubkey === owner)
+    if (at === -1) continue
+    if (before !== undefined) return before[at] ?? null
+    // From before this process began: its lamports are known, and its data taken for unchanged.
+    const lamports = pre[at] ?? 0n
+    return lamports === 0n ? null : { ...(newest ?? NEW_ACCOUNT), lamports }
+  }
+  return newest
+}
+
+const NEW_ACCOUNT = {
+  data: new Uint8Array(),
+  programAddress: address('11111111111111111111111111111111'),
+  executable: false,
 }
 
 function accountAt(node: SolanaNode, owner: Address, slot: number): unknown {
-  const lamports = lamportsAt(node, owner, slot)
-  if (lamports === 0n) return null
-  const now = node.chain.machine.account(owner)
-  const data = now?.data ?? new Uint8Array()
+  const found = stateAt(node, owner, slot)
+  if (found === null) return null
   return {
-    lamports,
-    data: [Buffer.from(data).toString('base64'), 'base64'],
-    owner: now?.programAddress ?? '11111111111111111111111111111111',
-    executable: now?.executable ?? false,
+    lamports: found.lamports,
+    data: [Buffer.from(found.data).toString('base64'), 'base64'],
+    owner: found.programAddress,
+    executable: found.executable,
     rentEpoch: 18_446_744_073_709_551_615n,
-    space: data.length,
+    space: found.data.length,
   }
 }
 

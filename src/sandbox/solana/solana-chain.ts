@@ -231,7 +231,8 @@ export class SolanaChain {
   #execute(slot: number, timeSeconds: number, waiting: readonly Waiting[]): SolanaBlock {
     const parent = this.#blocks.at(-1)
     const recent = this.#blocks.slice(-RECENT_SLOT_HASHES).reverse()
-    this.#machine.beginBlock({ slot, timeSeconds, recent })
+    const parentHash = parent?.hash ?? this.genesisHash
+    this.#machine.beginBlock({ slot, timeSeconds, parentHash, recent })
     const transactions: PlacedTransaction[] = []
     for (const { transaction, isAgeless } of waiting) {
       this.#pending.delete(transaction.signature)
@@ -244,7 +245,6 @@ export class SolanaChain {
       transactions.push(placed)
       this.#index.add(placed)
     }
-    const parentHash = parent?.hash ?? this.genesisHash
     const signatures = transactions.map((placed) => placed.transaction.signature)
     const block: SolanaBlock = {
       slot,

@@ -1,4 +1,5 @@
-import { type Address, getAddressDecoder, getAddressEncoder } from '@solana/kit'
+import { createHash } from 'node:crypto'
+import { type Address, getAddressDecoder, getAddressEncoder, getBase58Encoder } from '@solana/kit'
 import { isFailure, type NativeSvm, type SvmModule } from './load-svm.ts'
 import type { ReadTransaction } from './read-transaction.ts'
 import { isRefusedOutright, type TransactionError, transactionErrorOf } from './transaction-error.ts'
@@ -14,6 +15,8 @@ const TOKEN_ACCOUNT_BYTES_MIN = 165
 const TABLE_HEADER_BYTES = 56
 /** Version, state and authority come before a nonce's value. */
 const NONCE_VALUE_AT = 40
+/** The value that a nonce moves on to is the hash of this and of the last block's name (DurableNonce of the Solana SDK). */
+const NONCE_DOMAIN = 'DURABLE_NONCE'
 /** What Solana takes for each signature. */
 const LAMPORTS_PER_SIGNATURE = 5_000n
 
@@ -37,6 +40,8 @@ export type Execution = {
   readonly accounts: readonly TransactionAccount[]
   readonly pre: readonly bigint[]
   readonly post: readonly bigint[]
+  /** What each account was before, null where there was none; of those that the transaction may not write nothing is kept. */
+  readonly before: readonly (SvmAccount | null)[]
   readonly preTokens: readonly TokenBalance[]
   readonly postTokens: readonly TokenBalance[]
   readonly logs: readonly string[]
@@ -54,6 +59,7 @@ export type SvmAccount = {
 export type SlotClock = {
   readonly slot: number
   readonly timeSeconds: number
+  readonly parentHash: string
   /** The newest blocks, newest first: the address lookup table program asks for them. */
   readonly recent: readonly { readonly slot: number; readonly hash: string }[]
 }
@@ -64,6 +70,7 @@ export type RefusedTransaction = { readonly error: TransactionError; readonly lo
 export class SvmMachine {
   readonly #module: SvmModule
   #svm: NativeSvm
+  #nextNonce = new Uint8Array()
 
   constructor(module: SvmModule, state: Uint8Array | null) {
     this.#module = module
@@ -94,8 +101,10 @@ export class SvmMachine {
   }
 
   /** Begins a block: a new blockhash for durable nonces, and the clock. */
-  beginBlock({ slot, timeSeconds, recent }: SlotClock): void {
+  beginBlock({ slot, timeSeconds, parentHash, recent }: SlotClock): void {
     this.#svm.expireBlockhash()
+    const name = Uint8Array.from(getBase58Encoder().encode(parentHash))
+    this.#nextNonce = createHash('sha256').update(NONCE_DOMAIN).update(name).digest()
     const clock = this.#svm.getClock()
     clock.slot = BigInt(slot)
     clock.unixTimestamp = BigInt(timeSeconds)
@@ -107,6 +116,7 @@ export class SvmMachine {
     const accounts = this.accountsOf(transaction)
     if (accounts === null) return { error: 'AddressLookupTableNotFound', logs: [] }
     const pre = this.#balances(accounts)
+    const before = accounts.map(({ pubkey, writable }) => (writable ? this.account(pubkey) : null))
     const preTokens = this.#tokens(accounts)
     const wire = Uint8Array.from(transaction.bytes)
     const result =
@@ -116,12 +126,14 @@ export class SvmMachine {
     const error = isFailure(result) ? transactionErrorOf(result.err()) : null
     const meta = isFailure(result) ? result.meta() : result
     if (error !== null && isRefusedOutright(error)) return { error, logs: meta.logs() }
+    if (transaction.nonceAccount !== null) this.#moveOn(transaction.nonceAccount)
     return {
       error,
       fee: LAMPORTS_PER_SIGNATURE * BigInt(transaction.signatures.length),
       accounts,
       pre,
       post: this.#balances(accounts),
+      before,
       preTokens,
       postTokens: this.#tokens(accounts),
       logs: meta.logs(),
@@ -186,6 +198,21 @@ export class SvmMachine {
       }
     }
     return accounts
+  }
+
+  /**
+   * The machine takes a nonce's next value from the transaction itself, so that forks would agree on it, and moves none on
+   * where the transaction failed. On a chain it follows from the block before, and a failure uses it up as well.
+   */
+  #moveOn(nonceAccount: Address): void {
+    const found = this.account(nonceAccount)
+    if (found === null) return
+    const { Account } = this.#module
+    const data = Uint8Array.from(found.data)
+    data.set(this.#nextNonce, NONCE_VALUE_AT)
+    const owner = bytesOf(found.programAddress)
+    const moved = new Account(found.lamports, data, owner, false, RENT_EPOCH_NEVER)
+    this.#svm.setAccount(bytesOf(nonceAccount), moved)
   }
 
   #balances(accounts: readonly TransactionAccount[]): bigint[] {
