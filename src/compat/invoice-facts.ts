@@ -1,4 +1,6 @@
 import type { z } from 'zod'
+import { isReturnUrl } from '../core/checkout/return-url.ts'
+import { returnUrl } from '../wire/fields.ts'
 import type { ASSET_NAMES, invoiceView } from '../wire/invoice.ts'
 
 export type Invoice = z.output<typeof invoiceView>
@@ -53,6 +55,12 @@ export function emailOf(value: unknown): string | undefined {
   const isAddress = typeof value === 'string' && /^[^\s@]{1,64}@[^\s@.]+(?:\.[^\s@.]+)+$/.test(value)
   return isAddress && value.length <= 254 ? value : undefined
 }
+
+/** A page that a buyer may be sent back to; what is none stays in the metadata, to be read again. */
+export const returnUrlOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && returnUrl.safeParse(value).success && isReturnUrl(value, true)
+    ? value
+    : undefined
 
 export const unixSeconds = (time: string): number => Math.floor(Date.parse(time) / 1_000)
 

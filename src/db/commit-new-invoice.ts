@@ -15,7 +15,10 @@ export type NewInvoiceDetails = Pick<
   'allowAssetSelection' | 'customerEmail' | 'externalReference' | 'metadata'
 > &
   Partial<
-    Pick<Invoice, 'amountSource' | 'orderReference' | 'checkoutSessionId' | 'paymentLinkId' | 'reopenedFrom'>
+    Pick<
+      Invoice,
+      'amountSource' | 'orderReference' | 'checkoutSessionId' | 'paymentLinkId' | 'returnUrl' | 'reopenedFrom'
+    >
   >
 
 /**
@@ -98,5 +101,6 @@ const NO_ORIGIN = {
   orderReference: null,
   checkoutSessionId: null,
   paymentLinkId: null,
+  returnUrl: null,
   reopenedFrom: null,
 } as const

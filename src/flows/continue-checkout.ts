@@ -115,6 +115,7 @@ async function continueSession(
         ...linkDetails(link),
         orderReference: session.orderReference,
         checkoutSessionId: session.id,
+        returnUrl: session.returnUrl,
       },
     )
     if (made.kind === 'invoice' && !(await setSessionInvoice(tx, tenant, session.id, made.invoiceId)))

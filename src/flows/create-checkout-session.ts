@@ -17,7 +17,7 @@ const MS_PER_MINUTE = 60_000
 
 export type AskedSession = Pick<
   CheckoutSession,
-  'paymentLinkId' | 'orderReference' | 'usdCents' | 'askedMinutes'
+  'paymentLinkId' | 'orderReference' | 'usdCents' | 'askedMinutes' | 'returnUrl'
 >
 
 export type SessionAnswer =

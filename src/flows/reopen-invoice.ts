@@ -87,5 +87,6 @@ const detailsOf = (invoice: Invoice) => ({
   metadata: invoice.metadata,
   amountSource: invoice.amountSource,
   paymentLinkId: invoice.paymentLinkId,
+  returnUrl: invoice.returnUrl,
   reopenedFrom: invoice.id,
 })

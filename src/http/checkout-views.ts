@@ -1,9 +1,11 @@
 import { type CheckoutSession, sessionStatus } from '../core/checkout/checkout-session.ts'
 import type { PaymentLink } from '../core/checkout/payment-link.ts'
+import { isReturnUrl } from '../core/checkout/return-url.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { formatUsd } from '../core/money.ts'
 import { sessionToken } from '../secrets/checkout-token.ts'
 import type { ApiDeps } from './deps.ts'
+import { ApiProblem } from './problem.ts'
 
 const time = (ms: number): string => new Date(ms).toISOString()
 
@@ -40,6 +42,7 @@ export function checkoutSessionViewOf(
     livemode: session.livemode,
     payment_link_id: session.paymentLinkId,
     order_reference: session.orderReference,
+    return_url: session.returnUrl,
     usd_amount: formatUsd(session.usdCents),
     status: sessionStatus(session, invoice, deps.clock().getTime()),
     invoice_id: session.invoiceId,
@@ -52,3 +55,13 @@ export function checkoutSessionViewOf(
 
 const linkUrl = (deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentLink): string =>
   `${deps.baseUrl}/l/${link.slug}`
+
+/** Throws the 400 for a page that no buyer is sent back to. */
+export function refuseReturnUrl(url: string | undefined, livemode: boolean): void {
+  if (url === undefined || isReturnUrl(url, livemode)) return
+  const own = livemode ? '' : ', or http on localhost in test mode'
+  throw new ApiProblem('parameter_invalid', {
+    param: 'return_url',
+    message: `Must be a whole https URL without user name, password or blanks${own}.`,
+  })
+}

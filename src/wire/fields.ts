@@ -17,6 +17,13 @@ export function text(min: number, max: number) {
     .meta({ ...(min === 0 ? {} : { minLength: min }), maxLength: max })
 }
 
+/** The shop's page that a buyer goes back to. Which schemes are taken depends on the mode, and is checked with it. */
+export const returnUrl = text(1, 2_048).meta({
+  format: 'uri',
+  description:
+    'Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. Coming back proves no payment.',
+})
+
 /** A US dollar amount as it is asked for. What it may be is checked with the asset's limits. */
 export const usdAmount = z
   .string()

@@ -5,6 +5,7 @@ import {
   emailAddress,
   idView,
   instant,
+  returnUrl,
   text,
   timestamp,
   usdAmount,
@@ -86,6 +87,7 @@ export const createInvoiceBody = z
     customer_email: emailAddress.optional(),
     external_reference: text(0, 255).meta({ description: 'Your own reference.' }).optional(),
     metadata: metadata.optional(),
+    return_url: returnUrl.optional(),
   })
   .superRefine((body, context) => {
     const refuse = (path: string, message: string) =>
@@ -171,6 +173,7 @@ export const invoiceView = z
     checkout_session_id: z.string().nullable(),
     payment_link_id: z.string().nullable(),
     metadata: z.record(z.string(), z.unknown()).nullable(),
+    return_url: z.string().nullable(),
     checkout_url: z.string().meta({ description: 'Where to send the buyer. Events leave it out.' }),
     expires_at: timestamp,
     created_at: timestamp,

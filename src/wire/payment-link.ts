@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idView, text, timestamp, usdAmount } from './fields.ts'
+import { idView, returnUrl, text, timestamp, usdAmount } from './fields.ts'
 import { assetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
@@ -103,6 +103,7 @@ export const createCheckoutSessionBody = z
           'Payment window of this session, 5 to 1440; the one of the link unless given, then your default.',
       })
       .optional(),
+    return_url: returnUrl.optional(),
   })
   .meta({ id: 'CreateCheckoutSession' })
 
@@ -113,6 +114,7 @@ export const checkoutSessionView = z
     livemode: z.boolean(),
     payment_link_id: idView('plink'),
     order_reference: z.string(),
+    return_url: z.string().nullable(),
     usd_amount: z.string(),
     status: z.enum(['active', 'completed', 'expired', 'cancelled']),
     invoice_id: idView('inv').nullable().meta({ description: 'Set when the buyer continues.' }),

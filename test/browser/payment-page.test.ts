@@ -1,11 +1,14 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ASSET_IDS } from '../../src/core/assets.ts'
+import { parseCoinAmount } from '../../src/core/money.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { randomBase62 } from '../../src/random-base62.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { startBuyersSite } from '../support/buyers-site.ts'
+import { inBlock } from '../support/invoice.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 
 /** Payment links and sessions as buyers meet them: the real API, database, tokens and browser. */
@@ -119,6 +122,44 @@ const expireAll = () =>
       providers: ['node.example'],
     },
   )
+
+test('the buyer is led back to the shop once nothing is to be sent, and nowhere else, whatever the URL says', async () => {
+  const returnUrl = `${baseUrl}/from-the-shop?order=7`
+  const link = await makeLink()
+  const page = await browser.newPage({ locale: 'en-US' })
+  const back = page.locator('#shop-back')
+  const continued = async () => {
+    await page.goto(baseUrl + (await makeSession(link, { return_url: returnUrl })))
+    await page.locator('#coin-LTC').check()
+    await page.locator('#continue').click()
+    await page.waitForURL('**/i/*')
+    const { body } = await api.call('GET', '/invoices?limit=1', { key: merchant.testKey })
+    return body.data[0]
+  }
+  const { id: invoiceId, amount } = await continued()
+  await page.goto(`${page.url()}?return_url=https%3A%2F%2Fevil.example`)
+  expect(await back.count()).toBe(0)
+  const units = parseCoinAmount(amount, 8)
+  if (units === null) throw new Error(amount)
+  const paid = inBlock('ab'.repeat(32), units, 6, { firstSeenMs: api.time.now.getTime() })
+  await recordTransfers(
+    { pool: api.database.pools.watcher, clock: api.deps.clock },
+    { tenant: { merchantId: merchant.id, livemode: false }, invoiceId, facts: [paid], tipHeight: 100 },
+  )
+  await page.reload()
+  expect(await back.textContent()).toMatch(/^Back to ./)
+  await back.click()
+  await page.waitForURL(returnUrl)
+  // Nothing of the checkout's URL, which is a secret, is told to the page that comes after.
+  expect(await page.evaluate(() => document.referrer)).toBe('')
+
+  await continued()
+  api.time.advance(3 * 60 * 60_000)
+  await expireAll()
+  await page.reload()
+  expect(await back.getAttribute('href')).toBe(returnUrl)
+  await page.close()
+})
 
 /** Where an answer leads, as a path. */
 const ledTo = (answer: Response) => new URL(answer.headers.get('location') ?? '', `${baseUrl}/l/x`).pathname

@@ -87,7 +87,7 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
 
   test('creates an invoice that is one of ours, with its order number, mail and metadata', async () => {
     const metadata = { orderId: 'wc-1001', buyerEmail: 'buyer@example.com', itemDesc: 'Tea', physical: false }
-    const redirectURL = 'https://shop.example/thanks'
+    const redirectURL = 'https://shop.example/thanks?order={OrderId}'
     const made = await create({ ...order, metadata, checkout: { ...order.checkout, redirectURL } })
     expect(made).toMatchObject({
       storeId: merchant.id,
@@ -106,6 +106,7 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
       allow_asset_selection: true,
       external_reference: 'wc-1001',
       customer_email: 'buyer@example.com',
+      return_url: 'https://shop.example/thanks?order=wc-1001',
       checkout_url: made.checkoutLink,
       metadata,
     })

@@ -65,6 +65,7 @@ async function makeSession(link: PaymentLink, changes: Partial<CheckoutSession> 
     orderReference: `order-${newId('event', now)}`,
     usdCents: 4_999n,
     askedMinutes: null,
+    returnUrl: null,
     createdAtMs: now.getTime(),
     expiresAtMs: now.getTime() + 30 * MINUTE_MS,
     cancelledAtMs: null,

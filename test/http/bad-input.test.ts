@@ -21,6 +21,7 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     customer_email: 'a@example.com',
     external_reference: 'x',
     metadata: {},
+    return_url: 'https://shop.example/thanks',
   }),
   createPaymentLink: () => ({
     name: 'Coffee',
@@ -30,7 +31,12 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
     duration_minutes: 30,
   }),
   updatePaymentLink: () => ({ active: true, name: 'Tea', duration_minutes: 60, usd_amount: '10' }),
-  createCheckoutSession: () => ({ order_reference: 'order 1', usd_amount: '10', expires_in_minutes: 30 }),
+  createCheckoutSession: () => ({
+    order_reference: 'order 1',
+    usd_amount: '10',
+    expires_in_minutes: 30,
+    return_url: 'https://shop.example/thanks',
+  }),
   resolveInvoice: () => ({ resolution: 'accept', note: 'x' }),
   payTestInvoice: () => ({ scenario: 'exact' }),
   createWebhookEndpoint: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),

@@ -120,6 +120,19 @@ test('nothing usable is stored: no row of the database holds a token', async () 
   expect(rows[0]?.text).not.toContain(checkoutToken.slice(-43))
 })
 
+test('a session’s page to go back to becomes its invoice’s; the same order again keeps the first', async () => {
+  const return_url = 'https://shop.example/orders/1'
+  const session = await made({ return_url })
+  expect(session.return_url).toBe(return_url)
+  const again = await post({ return_url: 'https://shop.example/other' })
+  expect([told(again), again.body.return_url]).toEqual(['200 replayed true', return_url])
+  const path = `/invoices/${await pressed(session)}`
+  const { body: invoice } = await api.call('GET', path, { key: merchant.testKey })
+  expect(invoice.return_url).toBe(return_url)
+  const refused = await post({ order_reference: 'order-2', return_url: 'http://shop.example/' })
+  expect([told(refused), refused.body.error.param]).toEqual(['400 parameter_invalid', 'return_url'])
+})
+
 test('the window is the session’s, then the link’s, then the merchant’s', async () => {
   const minutesOf = (session: { expires_at: string; created_at: string }) =>
     (Date.parse(session.expires_at) - Date.parse(session.created_at)) / MINUTE_MS

@@ -18,6 +18,7 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     customer_email: 'buyer@example.com',
     external_reference: 'order 1',
     metadata: { z: 1, a: [null, true, 'x'], '2': {}, '1': 0.25 },
+    return_url: 'https://shop.example/orders/1?done=1#paid',
   })
   expect(answer.status).toBe(201)
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -53,6 +54,7 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     checkout_session_id: null,
     payment_link_id: null,
     metadata: { z: 1, a: [null, true, 'x'], '2': {}, '1': 0.25 },
+    return_url: 'https://shop.example/orders/1?done=1#paid',
     expires_at: '2026-11-21T13:00:00.000Z',
     created_at: START.toISOString(),
     paid_at: null,
@@ -61,4 +63,23 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     reopened_from: null,
     payments: [],
   })
+})
+
+test('a page to go back to is https, or in test mode on the own machine; anything else is refused by name', async () => {
+  const body = (return_url: string) => ({ usd_amount: '20', asset: 'LTC', return_url })
+  const local = 'http://localhost:3001/thanks'
+  expect((await create(body(local))).body.return_url).toBe(local)
+  for (const [url, key] of [
+    [local, merchant.liveKey],
+    ['http://shop.example/', merchant.testKey],
+    ['//evil.example', merchant.testKey],
+    ['javascript:alert(1)', merchant.testKey],
+  ] as const) {
+    const { status, body: answer } = await create(body(url), key)
+    expect([status, answer.error.code, answer.error.param], url).toEqual([
+      400,
+      'parameter_invalid',
+      'return_url',
+    ])
+  }
 })

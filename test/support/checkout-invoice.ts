@@ -3,6 +3,7 @@ import type { Invoice, Payment } from '../../src/core/invoice/types.ts'
 export const CREATED_AT_MS = Date.UTC(2026, 10, 21, 13, 5)
 export const EXPIRES_AT_MS = CREATED_AT_MS + 60 * 60_000
 export const NOW_MS = CREATED_AT_MS + 4 * 60_000
+const RETURN_URL = 'https://shop.example/orders/1042?step=done'
 export const TXID = '7f3c1f0b2a9d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f6071829304a5b6c7'
 
 /** A Litecoin invoice over 49.99 USD, with what a test changes of it. */
@@ -27,6 +28,7 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
     checkoutSessionId: null,
     paymentLinkId: null,
     metadata: null,
+    returnUrl: null,
     reopenedFrom: null,
     address: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k8m7xzq',
     createdAtMs: CREATED_AT_MS,
@@ -99,11 +101,12 @@ export const INVOICES_BY_PAGE = {
   underpaid: litecoinInvoice({ payments: [final({ amount: 16_492_000n })] }),
   underpaid_pending: litecoinInvoice({ payments: [litecoinPayment({ amount: 16_492_000n })] }),
   overpaid: litecoinInvoice({
+    returnUrl: RETURN_URL,
     payments: [final({ amount: 65_968_000n })],
     paidAtMs: NOW_MS,
     announced: { ...told, detected: true, overpaid: true },
   }),
-  expired: litecoinInvoice({ expiredAtMs: EXPIRES_AT_MS + 1_000 }),
+  expired: litecoinInvoice({ returnUrl: RETURN_URL, expiredAtMs: EXPIRES_AT_MS + 1_000 }),
   cancelled: litecoinInvoice({ cancelledAtMs: NOW_MS }),
   review_late: litecoinInvoice({
     expiredAtMs: EXPIRES_AT_MS + 1_000,

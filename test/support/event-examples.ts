@@ -43,6 +43,7 @@ export function eventExamples(): ReadonlyMap<string, object> {
     customerEmail: 'buyer@example.com',
     externalReference: 'order-1001',
     metadata: { cart: 'c_8841' },
+    returnUrl: 'https://shop.example/orders/1001',
     createdAtMs: CREATED_AT_MS,
     expiresAtMs: CREATED_AT_MS + 60 * MINUTE_MS,
   })

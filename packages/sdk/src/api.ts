@@ -89,6 +89,7 @@ export type CheckoutSession = {
   readonly livemode: boolean
   readonly payment_link_id: string
   readonly order_reference: string
+  readonly return_url: string | null
   readonly usd_amount: string
   readonly status: 'active' | 'completed' | 'expired' | 'cancelled'
   /** Set when the buyer continues. */
@@ -110,6 +111,8 @@ export type CreateCheckoutSession = {
   readonly usd_amount: string
   /** Payment window of this session, 5 to 1440; the one of the link unless given, then your default. */
   readonly expires_in_minutes?: number | undefined
+  /** Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. Coming back proves no payment. */
+  readonly return_url?: string | undefined
 }
 
 export type CreateInvoice = {
@@ -128,6 +131,8 @@ export type CreateInvoice = {
   readonly metadata?: {
     readonly [field: string]: unknown
   } | undefined
+  /** Your page to which the buyer goes back: a button on the payment’s page once nothing is to be sent any more. Https; in test mode also http on localhost. Coming back proves no payment. */
+  readonly return_url?: string | undefined
 }
 
 export type CreatePaymentLink = {
@@ -291,6 +296,7 @@ export type Invoice = {
   readonly metadata: {
     readonly [field: string]: unknown
   } | null
+  readonly return_url: string | null
   /** Where to send the buyer. Events leave it out. */
   readonly checkout_url: string
   /** ISO 8601 UTC with milliseconds. */

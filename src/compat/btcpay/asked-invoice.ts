@@ -5,6 +5,7 @@ import {
   isObject,
   type Metadata,
   referenceOf,
+  returnUrlOf,
   TICKERS,
   usdOf,
 } from '../invoice-facts.ts'
@@ -35,9 +36,16 @@ export function askedInvoice(fields: Metadata): Asked {
       ...(isFixed ? {} : { allow_asset_selection: coins.hasChoice }),
       customer_email: emailOf(metadata.buyerEmail),
       external_reference: referenceOf(metadata.orderId),
+      return_url: returnPage(checkout.redirectURL, metadata.orderId),
       metadata: { ...metadata, [CHECKOUT_KEY]: checkout },
     },
   }
+}
+
+/** Greenfield lets the URL name the order; the invoice it may name as well has no id yet, and such a URL leads nowhere. */
+function returnPage(url: unknown, orderId: unknown): string | undefined {
+  if (typeof url !== 'string' || url.includes('{InvoiceId}')) return undefined
+  return returnUrlOf(url.replaceAll('{OrderId}', encodeURIComponent(referenceOf(orderId) ?? '')))
 }
 
 type Total = { readonly usd_amount: string } | { readonly amount: string; readonly asset: AssetName }

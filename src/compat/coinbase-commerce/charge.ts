@@ -4,6 +4,7 @@ import {
   isObject,
   type Metadata,
   referenceOf,
+  returnUrlOf,
   tickerOf,
   usdOf,
 } from '../invoice-facts.ts'
@@ -39,6 +40,7 @@ export function askedCharge(fields: Metadata): Asked {
       allow_asset_selection: true,
       external_reference: referenceOf(metadata.order_id ?? metadata.orderId),
       customer_email: emailOf(metadata.customer_email ?? metadata.email),
+      return_url: returnUrlOf(redirect_url),
       metadata: { ...metadata, [CHARGE_KEY]: { name, description, redirect_url, cancel_url } },
     },
   }

@@ -11,6 +11,8 @@ export type CheckoutSession = {
   readonly usdCents: bigint
   /** The payment window as it was asked for; null where the link or the merchant decided. */
   readonly askedMinutes: number | null
+  /** Of its invoice. */
+  readonly returnUrl: string | null
   readonly createdAtMs: number
   /** The final deadline of any payment; nothing renews it. */
   readonly expiresAtMs: number

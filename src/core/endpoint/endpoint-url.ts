@@ -1,3 +1,5 @@
+import { readStrictUrl } from '../strict-url.ts'
+
 /** Characters in an endpoint's URL, as given (decisions: limits and defaults). */
 export const ENDPOINT_URL_LENGTH_MAX = 2_048
 
@@ -23,9 +25,6 @@ const HTTPS_PORT = 443
 export function isReceiverPort(port: number): boolean {
   return port === HTTPS_PORT || port >= LOWEST_FREE_PORT
 }
-/** Blanks, control characters and backslashes: URL parsers disagree about them, or drop them silently. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const TREACHEROUS = /[\s\u0000-\u0020\u007f-\u009f\\]/u
 /** After WHATWG parsing every spelling of an IPv4 address (`127.1`, `0x7f.1`, `2130706433`, full-width digits) has this form. */
 const IPV4_HOST = /^\d{1,3}(?:\.\d{1,3}){3}$/
 
@@ -41,24 +40,13 @@ export function hasIpLiteralHost(url: URL): boolean {
  */
 export function checkEndpointUrl(text: string, options: { allowPrivate: boolean }): EndpointUrlCheck {
   if (text.length > ENDPOINT_URL_LENGTH_MAX) return refused('too_long')
-  if (TREACHEROUS.test(text) || !URL.canParse(text)) return refused('malformed')
-  const url = new URL(text)
-  const allowedSchemes = options.allowPrivate ? ['https:', 'http:'] : ['https:']
-  if (!allowedSchemes.includes(url.protocol)) return refused('scheme')
-  // `https://host` and `https:host` parse alike; only the first is what everybody else reads.
-  if (!/^https?:\/\/[^/]/i.test(text)) return refused('malformed')
-  if (url.hostname === '') return refused('malformed')
-  if (url.username !== '' || url.password !== '' || authorityOf(text).includes('@'))
-    return refused('credentials')
+  const read = readStrictUrl(text, options.allowPrivate ? ['https:', 'http:'] : ['https:'])
+  if (read.kind === 'refused') return read
   if (options.allowPrivate) return { kind: 'accepted' }
-  if (hasIpLiteralHost(url)) return refused('ip_literal')
-  if (url.port !== '' && !isReceiverPort(Number(url.port))) return refused('port')
+  if (hasIpLiteralHost(read.url)) return refused('ip_literal')
+  const { port } = read.url
+  if (port !== '' && !isReceiverPort(Number(port))) return refused('port')
   return { kind: 'accepted' }
-}
-
-/** What stands between `//` and the path: `https://@host` has credentials that are empty, which parsing hides. */
-function authorityOf(text: string): string {
-  return /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1] ?? ''
 }
 
 const refused = (reason: EndpointUrlRefusal): EndpointUrlCheck => ({ kind: 'refused', reason })

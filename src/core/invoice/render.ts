@@ -67,6 +67,7 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     checkout_session_id: invoice.checkoutSessionId,
     payment_link_id: invoice.paymentLinkId,
     metadata: invoice.metadata,
+    return_url: invoice.returnUrl,
     expires_at: time(invoice.expiresAtMs),
     created_at: time(invoice.createdAtMs),
     paid_at: timeOrNull(invoice.paidAtMs),

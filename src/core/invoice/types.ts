@@ -119,6 +119,8 @@ export type Invoice = {
   readonly paymentLinkId: string | null
   /** The merchant's own JSON object, exactly as given. */
   readonly metadata: { readonly [key: string]: unknown } | null
+  /** The shop's page to which the buyer goes back from ours. */
+  readonly returnUrl: string | null
   readonly reopenedFrom: string | null
   /** Address of `asset` for this invoice. */
   readonly address: string

@@ -10,6 +10,7 @@ type CheckoutSessionRow = {
   order_reference: string
   usd_cents: bigint
   asked_minutes: number | null
+  return_url: string | null
   created_at: Date
   expires_at: Date
   cancelled_at: Date | null
@@ -17,7 +18,7 @@ type CheckoutSessionRow = {
 }
 
 /** The columns of `CheckoutSessionRow`. */
-const COLUMNS = `merchant_id, id, livemode, payment_link_id, order_reference, usd_cents, asked_minutes, created_at,
+const COLUMNS = `merchant_id, id, livemode, payment_link_id, order_reference, usd_cents, asked_minutes, return_url, created_at,
   expires_at, cancelled_at, invoice_id`
 
 /**
@@ -48,8 +49,8 @@ export async function findSessionOfOrder(
 export async function insertSession(tx: Tx, tenant: Tenant, session: CheckoutSession): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into checkout_session (merchant_id, id, livemode, payment_link_id, order_reference, usd_cents,
-       asked_minutes, created_at, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       asked_minutes, created_at, expires_at, return_url)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (merchant_id, order_reference) do nothing`,
     [
       tenant.merchantId,
@@ -61,6 +62,7 @@ export async function insertSession(tx: Tx, tenant: Tenant, session: CheckoutSes
       session.askedMinutes,
       new Date(session.createdAtMs),
       new Date(session.expiresAtMs),
+      session.returnUrl,
     ],
   )
   return rowCount === 1
@@ -148,6 +150,7 @@ function sessionFromRow(row: CheckoutSessionRow): CheckoutSession {
     orderReference: row.order_reference,
     usdCents: row.usd_cents,
     askedMinutes: row.asked_minutes,
+    returnUrl: row.return_url,
     createdAtMs: row.created_at.getTime(),
     expiresAtMs: row.expires_at.getTime(),
     cancelledAtMs: row.cancelled_at?.getTime() ?? null,

@@ -26,6 +26,7 @@ export type InvoiceRow = {
   checkout_session_id: string | null
   payment_link_id: string | null
   metadata: Invoice['metadata']
+  return_url: string | null
   reopened_from: string | null
   address: string
   created_at: Date
@@ -43,7 +44,7 @@ export type InvoiceRow = {
 /** The columns of `InvoiceRow`. */
 export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, amount_source, rate, tolerance_under, tolerance_over,
   service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
-  payment_link_id, metadata, reopened_from, address, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
+  payment_link_id, metadata, return_url, reopened_from, address, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
   accepted_at, reorg_dismissed, announced, event_count`
 
 /** An invoice with the number of events it has had. */
@@ -94,9 +95,9 @@ export async function insertInvoice(
        insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate,
          tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
          external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
-         address, created_at, expires_at, announced, event_count, service_fee_bps)
+         address, created_at, expires_at, announced, event_count, service_fee_bps, return_url)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $28, $29))
+         $22, $23, $24, $28, $29, $30))
      insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
      values ($1, $25, $26, $3, $2, $27, $21, $22)`,
     [
@@ -129,6 +130,7 @@ export async function insertInvoice(
       deposit.program,
       eventCount,
       invoice.serviceFeeBps,
+      invoice.returnUrl,
     ],
   )
 }
@@ -297,6 +299,7 @@ export function invoiceFromRow(row: InvoiceRow, payments: readonly Payment[]): I
     checkoutSessionId: row.checkout_session_id,
     paymentLinkId: row.payment_link_id,
     metadata: row.metadata,
+    returnUrl: row.return_url,
     reopenedFrom: row.reopened_from,
     address: row.address,
     createdAtMs: row.created_at.getTime(),

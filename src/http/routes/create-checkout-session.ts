@@ -2,7 +2,7 @@ import { parseUsd } from '../../core/money.ts'
 import { paymentLinkExists } from '../../db/queries/payment-links.ts'
 import { answerForOrder, createCheckoutSession } from '../../flows/create-checkout-session.ts'
 import { checkoutSessionView, createCheckoutSessionBody } from '../../wire/payment-link.ts'
-import { checkoutSessionViewOf } from '../checkout-views.ts'
+import { checkoutSessionViewOf, refuseReturnUrl } from '../checkout-views.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 
@@ -36,10 +36,12 @@ export const createCheckoutSessionRoute = defineRoute({
       // The schema has made sure of the grammar.
       usdCents: parseUsd(body.usd_amount) ?? 0n,
       askedMinutes: body.expires_in_minutes ?? null,
+      returnUrl: body.return_url ?? null,
     },
   }),
 
-  answerFirst: async (deps, { tenant }, tx, { market, asked }) => {
+  answerFirst: async (deps, { tenant, body }, tx, { market, asked }) => {
+    refuseReturnUrl(body.return_url, tenant.livemode)
     const answer = await answerForOrder(tx, tenant, asked, { market, nowMs: deps.clock().getTime() })
     switch (answer.kind) {
       case 'new':

@@ -4,6 +4,7 @@ import { planInvoice } from '../../core/invoice/plan.ts'
 import type { AskedAmount } from '../../core/invoice/quote.ts'
 import { commitNewInvoice } from '../../db/commit-new-invoice.ts'
 import { createInvoiceBody, invoiceView } from '../../wire/invoice.ts'
+import { refuseReturnUrl } from '../checkout-views.ts'
 import { invoiceViewOf } from '../invoice-support.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
@@ -43,11 +44,13 @@ export const createInvoiceRoute = defineRoute({
     return { plan, networks }
   },
 
-  refuse: (_deps, _request, { plan }) => {
+  refuse: (_deps, { body, tenant }, { plan }) => {
+    refuseReturnUrl(body.return_url, tenant.livemode)
     if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
   },
 
   create: async (deps, request, tx, { plan, networks }) => {
+    refuseReturnUrl(request.body.return_url, request.tenant.livemode)
     if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
     if (plan.kind === 'unavailable') throw new ApiProblem(plan.code, { param: 'asset' })
     const { body, tenant, requestId } = request
@@ -59,6 +62,7 @@ export const createInvoiceRoute = defineRoute({
         customerEmail: body.customer_email ?? null,
         externalReference: body.external_reference ?? null,
         metadata: body.metadata ?? null,
+        returnUrl: body.return_url ?? null,
       },
       networkFacts: networks.networkFacts,
       issuedAddresses: deps.issuedAddresses,

@@ -169,14 +169,28 @@ function SettledBody({ page }: { page: CheckoutPage }) {
       <Notes page={page} />
       <Receipt page={page} />
       <WhyExpired page={page} />
-      {page.view.paidAtMs !== null && (
-        <p class="links">
-          <a class="button second" id="receipt" href={`./${page.token}/receipt${page.langQuery}`}>
-            {page.language.messages.receipt_heading}
-          </a>
-        </p>
-      )}
+      <WaysOn page={page} />
     </section>
+  )
+}
+
+/** Back to the shop, which comes second where the page asks for an answer first, and the receipt. */
+function WaysOn({ page }: { page: CheckoutPage }) {
+  const { returnUrl, view, merchantName: merchant, token, langQuery, language } = page
+  if (returnUrl === null && view.paidAtMs === null) return null
+  return (
+    <p class="links">
+      {returnUrl !== null && (
+        <a class={view.state === 'expired' ? 'button second' : 'button'} id="shop-back" href={returnUrl}>
+          {fill(language.messages.shop_back, { merchant })}
+        </a>
+      )}
+      {view.paidAtMs !== null && (
+        <a class="button second" id="receipt" href={`./${token}/receipt${langQuery}`}>
+          {language.messages.receipt_heading}
+        </a>
+      )}
+    </p>
   )
 }
 

@@ -29,6 +29,8 @@ export type CheckoutPage = ShopPage & {
   readonly view: CheckoutView
   /** The payment's own number, which a receipt names. */
   readonly invoiceId: string
+  /** The shop's page to go back to; null where the shop named none. */
+  readonly returnUrl: string | null
   /** The token of the page's own URL, for its forms. */
   readonly token: string
   /** The other coins to pay with; empty where the coin is settled. */

@@ -25,6 +25,7 @@ export function pageOf(deps: CheckoutDeps, found: FoundCheckout, language: PageL
     ...language,
     view: checkoutView(invoice, deps.clock().getTime(), found.networkFacts, card.waiting),
     invoiceId: invoice.id,
+    returnUrl: invoice.returnUrl,
     merchantName,
     branding,
     token,

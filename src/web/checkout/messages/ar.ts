@@ -109,6 +109,7 @@ export const ar: Messages = {
   receipt_signed: 'إيصال موقَّع (JSON)',
   receipt_signed_lead: 'يحمل هذا الملف توقيعًا: يمكن لأي شخص التحقق منه لاحقًا دون سؤال أحد.',
   receipt_back: 'العودة إلى الدفعة',
+  shop_back: 'العودة إلى {merchant}',
   why_heading: 'ما الذي جرى التحقق منه',
   why_read: 'قُرئت شبكة {network} حتى {time}، ولم يُعثر على دفعة إلى هذا العنوان.',
   why_block: 'آخر كتلة قُرئت',

@@ -118,6 +118,7 @@ export const de: Messages = {
   receipt_signed_lead:
     'Diese Datei trägt eine Unterschrift: Jeder kann sie später prüfen, ohne jemanden zu fragen.',
   receipt_back: 'Zurück zur Zahlung',
+  shop_back: 'Zurück zu {merchant}',
   why_heading: 'Was geprüft wurde',
   why_read:
     'Das {network}-Netzwerk wurde bis {time} gelesen, und es wurde keine Zahlung an diese Adresse gefunden.',

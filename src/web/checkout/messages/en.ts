@@ -124,6 +124,7 @@ export const en = {
   receipt_signed: 'Signed receipt (JSON)',
   receipt_signed_lead: 'This file carries a signature: anyone can check it later without asking anybody.',
   receipt_back: 'Back to the payment',
+  shop_back: 'Back to {merchant}',
 
   why_heading: 'What was checked',
   why_read: 'The {network} network was read until {time}, and no payment to this address was found.',

@@ -114,6 +114,7 @@ export const es: Messages = {
   receipt_signed_lead:
     'Este archivo lleva una firma: cualquiera puede comprobarlo más tarde sin preguntar a nadie.',
   receipt_back: 'Volver al pago',
+  shop_back: 'Volver a {merchant}',
   why_heading: 'Qué se comprobó',
   why_read: 'La red {network} se leyó hasta {time} y no se encontró ningún pago a esta dirección.',
   why_block: 'Último bloque leído',

@@ -115,6 +115,7 @@ export const fr: Messages = {
   receipt_signed_lead:
     'Ce fichier porte une signature : chacun peut le vérifier plus tard sans rien demander à personne.',
   receipt_back: 'Retour au paiement',
+  shop_back: 'Retour chez {merchant}',
   why_heading: 'Ce qui a été vérifié',
   why_read: 'Le réseau {network} a été lu jusqu’à {time}, et aucun paiement à cette adresse n’a été trouvé.',
   why_block: 'Dernier bloc lu',

@@ -110,6 +110,7 @@ export const ja: Messages = {
   receipt_signed: '署名付き領収書（JSON）',
   receipt_signed_lead: 'このファイルには署名があり、後から誰でも自分で検証できます。',
   receipt_back: 'お支払いに戻る',
+  shop_back: '{merchant} に戻る',
   why_heading: '確認した内容',
   why_read:
     '{network} ネットワークを {time} まで確認しましたが、このアドレスへのお支払いは見つかりませんでした。',

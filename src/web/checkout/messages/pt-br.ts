@@ -113,6 +113,7 @@ export const ptBr: Messages = {
   receipt_signed_lead:
     'Este arquivo tem uma assinatura: qualquer pessoa pode verificá-lo depois sem perguntar a ninguém.',
   receipt_back: 'Voltar ao pagamento',
+  shop_back: 'Voltar a {merchant}',
   why_heading: 'O que foi verificado',
   why_read: 'A rede {network} foi lida até {time}, e nenhum pagamento para este endereço foi encontrado.',
   why_block: 'Último bloco lido',

@@ -114,6 +114,7 @@ export const ru: Messages = {
   receipt_signed: 'Подписанная квитанция (JSON)',
   receipt_signed_lead: 'Этот файл подписан: любой сможет проверить его позже, никого не спрашивая.',
   receipt_back: 'Назад к платежу',
+  shop_back: 'Вернуться в магазин {merchant}',
   why_heading: 'Что проверено',
   why_read: 'Сеть {network} прочитана до {time}, платежей на этот адрес не найдено.',
   why_block: 'Последний прочитанный блок',

@@ -113,6 +113,7 @@ export const tr: Messages = {
   receipt_signed: 'İmzalı makbuz (JSON)',
   receipt_signed_lead: 'Bu dosya imzalıdır: herkes daha sonra kimseye sormadan doğrulayabilir.',
   receipt_back: 'Ödemeye dön',
+  shop_back: '{merchant} mağazasına dön',
   why_heading: 'Neler kontrol edildi',
   why_read: '{network} ağı {time} anına kadar okundu ve bu adrese ödeme bulunamadı.',
   why_block: 'Okunan son blok',

@@ -101,6 +101,7 @@ export const zh: Messages = {
   receipt_signed: '已签名的收据（JSON）',
   receipt_signed_lead: '此文件带有签名：任何人以后都可以自行验证。',
   receipt_back: '返回付款页面',
+  shop_back: '返回 {merchant}',
   why_heading: '检查了什么',
   why_read: '{network} 网络已读取至 {time}，未找到发往此地址的付款。',
   why_block: '最后读取的区块',
