@@ -1,14 +1,18 @@
 import type { Clock } from '../clock.ts'
 import { approvalText } from '../core/payout/approval-text.ts'
 import { advancePayout, type Payout } from '../core/payout/payout.ts'
+import { LIMIT_WINDOW_MS } from '../core/payout/payout-limits.ts'
 import { commitPayoutAdvance } from '../db/commit-payout.ts'
 import type { Pool } from '../db/pool.ts'
+import { takeLedgerTurn } from '../db/queries/ledger.ts'
+import { loadPaymentRules } from '../db/queries/payment-rules.ts'
 import { loadPayoutDestination } from '../db/queries/payout-destinations.ts'
 import {
   insertPayoutApproval,
   loadPayout,
   publishApprovalKey,
   readApprovalFacts,
+  sumApprovedSince,
 } from '../db/queries/payouts.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import { approvalDigest, openApprovalKey } from '../secrets/approval-key.ts'
@@ -21,6 +25,8 @@ export type PayoutDecided =
   | { readonly kind: 'not_open' }
   | { readonly kind: 'own_request' }
   | { readonly kind: 'destination_removed' }
+  /** More would be approved in a day than the merchant's limit. */
+  | { readonly kind: 'over_limit' }
 
 type Decision = {
   readonly tenant: Tenant
@@ -47,7 +53,7 @@ export function decidePayout(
     const advance = advancePayout(before.payout, { kind: decision.decision, by, nowMs: now.getTime() })
     if (advance.kind === 'refused') return { kind: 'not_open' }
     if (decision.decision === 'approve') {
-      const refused = await refuseApproval(tx, before.payout, by)
+      const refused = await refuseApproval(tx, before.payout, { by, now })
       if (refused !== null) return refused
       await storeApproval(tx, before.payout, { by, now, keyring: deps.keyring })
     }
@@ -59,8 +65,8 @@ export function decidePayout(
 async function refuseApproval(
   tx: Tx,
   payout: Payout,
-  by: string,
-): Promise<{ readonly kind: 'own_request' | 'destination_removed' } | null> {
+  { by, now }: { readonly by: string; readonly now: Date },
+): Promise<{ readonly kind: 'own_request' | 'destination_removed' | 'over_limit' } | null> {
   const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
   const { managers, madeKey } = await readApprovalFacts(tx, tenant, payout.requestedBy)
   // A key that somebody made asks in that person's name.
@@ -69,7 +75,21 @@ async function refuseApproval(
   const destination = await loadPayoutDestination(tx, tenant, payout.destinationId, { share: true })
   // It names an address and an asset for good; what left the list is not paid to any more.
   const isListed = destination?.address === payout.destination && destination.asset === payout.asset
-  return isListed ? null : { kind: 'destination_removed' }
+  if (!isListed) return { kind: 'destination_removed' }
+  return (await isWithinLimit(tx, payout, now)) ? null : { kind: 'over_limit' }
+}
+
+/**
+ * Requests of many days may be approved on one. In the merchant's turn in the ledger: of approvals at once each sees those
+ * before it.
+ */
+async function isWithinLimit(tx: Tx, { asset, amount, ...payout }: Payout, now: Date): Promise<boolean> {
+  const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
+  await takeLedgerTurn(tx, tenant)
+  const limit = (await loadPaymentRules(tx, tenant)).payoutDailyLimits[asset]
+  if (limit === undefined) return true
+  const since = new Date(now.getTime() - LIMIT_WINDOW_MS)
+  return amount + (await sumApprovedSince(tx, tenant, asset, since)) <= limit
 }
 
 async function storeApproval(

@@ -37,6 +37,8 @@ export function decidedPayoutView(deps: RouteDeps, decided: PayoutDecided): Retu
       throw new ApiProblem('approver_is_requester')
     case 'destination_removed':
       throw new ApiProblem('destination_not_usable')
+    case 'over_limit':
+      throw new ApiProblem('payout_limit_exceeded')
     case 'decided':
       return tellPayout(deps, decided)
   }

@@ -24,6 +24,7 @@ import { submitX402Authorization } from '../flows/submit-x402-authorization.ts'
 import type { Log } from '../log.ts'
 import { type X402Payment, x402PaymentSchema } from '../wire/x402.ts'
 import type { HttpPart } from './server.ts'
+import { createTurnstile, type Turnstile } from './turnstile.ts'
 
 const PATH = /^\/i\/([^/]+)\/x402$/
 /** A payment is about a kilobyte. */
@@ -31,6 +32,12 @@ const HEADER_CHARACTERS_MAX = 8_192
 /** A client is kept waiting for its block so long; asked again it finds the same payment. */
 const SETTLE_WAIT_MS_MAX = 20_000
 const SETTLE_POLL_MS = 250
+/**
+ * Payments under way in this process at a time, of one invoice and of one merchant: each is held for seconds and asks the
+ * database as long. Of an invoice's only one can pay.
+ */
+const UNDER_WAY_OF_INVOICE_MAX = 25
+const UNDER_WAY_OF_MERCHANT_MAX = 200
 /** What the watcher last read of the hot wallet is believed for so long. */
 const WALLET_AGE_MS_MAX = 5 * 60_000
 const TOO_LATE: X402Refusal = 'invalid_exact_evm_payload_authorization_valid_before'
@@ -53,6 +60,7 @@ type Offer = { readonly terms: X402Terms; readonly chainId: number; readonly con
  * Only what the watcher finds on the chain credits the invoice.
  */
 export function createX402Part(deps: X402Deps): HttpPart {
+  const turnstile = createTurnstile()
   return {
     name: 'x402',
     owns: (path) => PATH.test(path),
@@ -60,7 +68,7 @@ export function createX402Part(deps: X402Deps): HttpPart {
       if (request.method !== 'GET' && request.method !== 'POST')
         return json(405, { error: 'method_not_allowed' }, { allow: 'GET, POST' })
       try {
-        return await answer(deps, request)
+        return await answer(deps, turnstile, request)
       } catch (error) {
         deps.log.error({ err: error }, 'an x402 request failed')
         return json(503, { error: 'service_unavailable' }, { 'retry-after': '1' })
@@ -69,7 +77,7 @@ export function createX402Part(deps: X402Deps): HttpPart {
   }
 }
 
-async function answer(deps: X402Deps, request: Request): Promise<Response> {
+async function answer(deps: X402Deps, turnstile: Turnstile, request: Request): Promise<Response> {
   const path = new URL(request.url).pathname
   const found = await readX402Invoice(deps, PATH.exec(path)?.[1] ?? '')
   if (found === null) return json(404, { error: 'not_found' })
@@ -78,7 +86,12 @@ async function answer(deps: X402Deps, request: Request): Promise<Response> {
   if (header !== null) {
     if (!deps.maySend(request.headers))
       return json(429, { error: 'too_many_requests' }, { 'retry-after': '1' })
-    return pay(deps, { found, offer, path, header })
+    const within = [
+      { name: found.invoice.id, max: UNDER_WAY_OF_INVOICE_MAX },
+      { name: found.tenant.merchantId, max: UNDER_WAY_OF_MERCHANT_MAX },
+    ]
+    const passed = await turnstile.pass(within, () => pay(deps, { found, offer, path, header }))
+    return passed ?? json(429, { error: 'too_many_under_way' }, { 'retry-after': '2' })
   }
   const { invoice } = found
   if (!isPayableByAuthorization(invoice, deps.clock().getTime()))

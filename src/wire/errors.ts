@@ -238,7 +238,7 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     message:
-      'This payout would go over the daily limit of its asset, set under Payment rules. Wait, or ask for less.',
+      'This payout would go over the daily limit of its asset, set under Payment rules: so much may be asked for, and so much approved, in 24 hours. Wait, or ask for less.',
   },
   payout_not_open: {
     status: 409,

@@ -241,6 +241,28 @@ test('the session’s URL is kept sealed, and neither it nor a key is in the dat
     expect(dump).not.toContain(secret)
 })
 
+test('the processes that serve buyers may write what became of a question, and nothing of what was asked', async () => {
+  const { rows } = await api.database.owner.query<{ name: string; may: boolean }>(
+    `select column_name as name, has_column_privilege('paylink_api', 'card_purchase', column_name, 'update') as may
+     from information_schema.columns where table_schema = 'public' and table_name = 'card_purchase'`,
+  )
+  const writable = rows.filter(({ may }) => may).map(({ name }) => name)
+  expect(writable.sort()).toEqual(
+    ['answer', 'fresh_until', 'left_at', 'news', 'news_at', 'news_of', 'status', 'url'].sort(),
+  )
+  for (const change of [
+    `address = ''`,
+    'amount = 1',
+    `asset = 'BTC'`,
+    `invoice_id = ''`,
+    'livemode = true',
+  ]) {
+    await expect(api.database.pools.api.query(`update card_purchase set ${change}`)).rejects.toThrow(
+      /permission denied/,
+    )
+  }
+})
+
 test('forms that are none of ours ask nobody', async () => {
   const made = await makeInvoice()
   const card = `${made.path}/card`

@@ -224,6 +224,55 @@ test('no day takes more out than the merchant’s limit, however many ask at onc
   expect((await post('/payouts', { destination_id, amount: '2' })).status).toBe(201)
 })
 
+test('what was asked for on many days does not leave on one: approvals at once stop at the daily limit, and go on a day later', async () => {
+  const destination_id = await openShop(20n * LTC)
+  const limitTo = (units: bigint) =>
+    api.database.owner.query(
+      `insert into payment_rules (merchant_id, livemode, rules, updated_at) values ($1, false, $2, now())
+       on conflict (merchant_id, livemode) do update set rules = excluded.rules`,
+      [shop.id, JSON.stringify({ payout_daily_limits: { LTC: units.toString() } })],
+    )
+  await limitTo(2n * LTC)
+  const open: string[] = []
+  for (let day = 0; day < 4; day++) {
+    for (let count = 0; count < 2; count++) {
+      const made = await post('/payouts', { destination_id, amount: '1' })
+      expect(made.status, made.text).toBe(201)
+      open.push(made.body.id)
+    }
+    api.time.advance(25 * 3_600_000)
+    await credit(1_000_000n)
+  }
+  const approveAll = async (ids: readonly string[]) => {
+    const answers = await Promise.all(ids.map((id) => post(`/payouts/${id}/approve`)))
+    for (const { status, body } of answers.filter((one) => one.status !== 200)) {
+      expect([status, body.error.code]).toEqual([409, 'payout_limit_exceeded'])
+    }
+    return ids.filter((_id, at) => answers[at]?.status === 200)
+  }
+  const first = await approveAll(open)
+  expect(first).toHaveLength(2)
+  const rest = open.filter((id) => !first.includes(id))
+  expect(await approveAll(rest)).toEqual([])
+  api.time.advance(25 * 3_600_000)
+  // What failed took nothing out.
+  expect(await approveAll(rest)).toHaveLength(2)
+  await api.database.owner.query(
+    `update payout set status = 'failed', failure_code = 'x', failed_at = now()
+     where merchant_id = $1 and status = 'approved' and approved_at > $2`,
+    [shop.id, new Date(api.time.now.getTime() - 1_000)],
+  )
+  const left = (await get('/payouts?status=requested&limit=100')).body.data.map(
+    (one: { id: string }) => one.id,
+  )
+  expect(await approveAll(left)).toHaveLength(2)
+  // A limit that was lowered meanwhile holds for what was asked for before.
+  api.time.advance(25 * 3_600_000)
+  await limitTo(LTC / 2n)
+  const last = (await get('/payouts?status=requested&limit=100')).body.data
+  expect(await approveAll(last.map((one: { id: string }) => one.id))).toEqual([])
+})
+
 test('who asked does not approve where somebody else could, nor through a key that they made', async () => {
   const destination_id = await openShop(LTC)
   const { owner } = api.database

@@ -317,6 +317,30 @@ test('the same payment twenty times at once is carried once, and all are told th
   expect(await received(opened)).toBe(AMOUNT)
 })
 
+test('no more than 25 payments of an invoice are held at a time: the others are told so at once, and another invoice is paid meanwhile', async () => {
+  const [opened, other] = [await open(), await open()]
+  const payer = await payerWith(AMOUNT * 5n)
+  const { header } = await signPayment(payer, await requirementsOf(opened.url))
+  const asked = Array.from({ length: 32 }, () => send(opened.url, header))
+  const refused: Response[] = []
+  for (const sent of asked) {
+    void sent.then((response) => {
+      if (response.status === 429) refused.push(response)
+    })
+  }
+  await expect.poll(() => refused.length).toBe(7)
+  for (const response of refused) {
+    expect(await response.json()).toEqual({ error: 'too_many_under_way' })
+    expect(response.headers.get('retry-after')).toBe('2')
+  }
+  const elsewhere = await signPayment(payer, await requirementsOf(other.url))
+  expect((await answered(send(other.url, elsewhere.header))).status).toBe(200)
+  const statuses = (await answered(Promise.all(asked))).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(25)
+  expect((await send(opened.url, header)).status).toBe(200)
+  expect(await stored(opened)).toEqual([{ status: 'settled', reason: null, transactions: 1 }])
+})
+
 test('of ten payers at once one pays, and the others keep their money', async () => {
   const opened = await open()
   const asked = await requirementsOf(opened.url)

@@ -2,7 +2,7 @@ import { ASSETS, type AssetId } from '../assets.ts'
 
 /** Live money may go to a new destination after this time, so that whoever took over a sign-in has to wait. */
 export const COOL_OFF_MS = 24 * 3_600_000
-/** A merchant's daily limit counts what was asked for in this time. */
+/** A merchant's daily limit counts what was asked for, and what was approved, in this time. */
 export const LIMIT_WINDOW_MS = 24 * 3_600_000
 /** The fee may become so many times what was shown, where the network fills up meanwhile; never over half the amount. */
 const FEE_GROWTH = 3n

@@ -45,8 +45,8 @@ export async function loadStanding(tx: Tx, tenant: Tenant, asset: PaymentAsset):
   return { available: balanceOf('available'), shortfall: balanceOf('shortfall') }
 }
 
-/** Held until the transaction ends. */
-async function takeLedgerTurn(tx: Tx, { merchantId, livemode }: Tenant): Promise<void> {
+/** The merchant's turn in the ledger, held until the transaction ends. */
+export async function takeLedgerTurn(tx: Tx, { merchantId, livemode }: Tenant): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `ledger/${merchantId}/${livemode}`,
   ])

@@ -199,6 +199,16 @@ export async function sumRequestedSince(
   return rows[0]?.total ?? 0n
 }
 
+/** What was approved since then in one asset and did not fail, base units. Served by payout_approved_of_a_day. */
+export async function sumApprovedSince(tx: Tx, tenant: Tenant, asset: AssetId, since: Date): Promise<bigint> {
+  const { rows } = await tx.query<{ total: bigint }>(
+    `select coalesce(sum(amount), 0) as total from payout
+     where merchant_id = $1 and livemode = $2 and asset = $3 and approved_at > $4 and status <> 'failed'`,
+    [tenant.merchantId, tenant.livemode, asset, since],
+  )
+  return rows[0]?.total ?? 0n
+}
+
 /** Payouts of a network that the signer or the chain has to deal with, oldest first. Served by payout_under_way. */
 export async function listPayoutsUnderWay(
   db: Queryable,

@@ -15,7 +15,7 @@ export const approvePayoutRoute = defineRoute({
   scope: 'payouts:write',
   live: 'session',
   success: { status: 200, description: 'The approved payout.', schema: payoutView },
-  problems: ['approver_is_requester', 'payout_not_open', 'destination_not_usable'],
+  problems: ['approver_is_requester', 'payout_not_open', 'destination_not_usable', 'payout_limit_exceeded'],
   exists: payoutExists,
 
   handler: async (deps, { tenant, id, callerId, requestId }) => {
