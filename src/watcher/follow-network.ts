@@ -32,7 +32,6 @@ const BACKOFF_MS_MIN = 250
 const BACKOFF_MS_MAX = 5_000
 /** What needs a human is looked at again this often, should the human have mended it. */
 const HALTED_RETRY_MS = 10_000
-/** How often the health row and the deadlines are looked after while nothing else happens. */
 const UPKEEP_INTERVAL_MS = 1_000
 /** Looks in a row at a node whose tip and mempool never belong together. */
 const READINGS_MAX = 10
@@ -72,6 +71,10 @@ export type FollowOptions = {
   readonly readFrom?: () => readonly string[]
   /** Pause after a halt, before the outside is looked at again. */
   readonly haltedRetryMs?: number
+  /** Longest pause between attempts at a chain that fails. */
+  readonly backoffMsMax?: number
+  /** How often the health row and the deadlines are looked after while nothing else happens. */
+  readonly upkeepIntervalMs?: number
   readonly observer?: WatcherObserver
 }
 
@@ -133,7 +136,7 @@ class LeadSession {
   }
 
   async run(stop: AbortSignal): Promise<void> {
-    const { haltedRetryMs = HALTED_RETRY_MS } = this.#options
+    const { haltedRetryMs = HALTED_RETRY_MS, backoffMsMax = BACKOFF_MS_MAX } = this.#options
     const watching = this.#keepWatching(stop)
     let backoffMs = BACKOFF_MS_MIN
     while (!stop.aborted) {
@@ -147,10 +150,10 @@ class LeadSession {
           break
         }
         // Whoever followed for a while starts again with a short pause.
-        if (performance.now() - before > BACKOFF_MS_MAX) backoffMs = BACKOFF_MS_MIN
+        if (performance.now() - before > backoffMsMax) backoffMs = BACKOFF_MS_MIN
         await this.#report(error)
         await pauseUnless(stop, error instanceof ChainHalted ? haltedRetryMs : backoffMs)
-        backoffMs = Math.min(BACKOFF_MS_MAX, backoffMs * 2)
+        backoffMs = Math.min(backoffMsMax, backoffMs * 2)
       }
     }
     await watching
@@ -242,8 +245,8 @@ class LeadSession {
 
   /** Tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
   async #finishReading(beganAt: Date, tip: BlockRef, marks: MarkHeights | null): Promise<void> {
-    const { adapter, pool, clock, notifier, readFrom } = this.#options
-    const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= UPKEEP_INTERVAL_MS
+    const { adapter, pool, clock, notifier, readFrom, upkeepIntervalMs = UPKEEP_INTERVAL_MS } = this.#options
+    const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= upkeepIntervalMs
     if (!isDue && this.#lastHealth === healthKey('ok', this.#notice)) return
     this.#lastUpkeepMs = beganAt.getTime()
     const { height: tipHeight, hash: tipHash } = tip

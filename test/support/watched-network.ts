@@ -9,6 +9,9 @@ import { startWatcher, type Watcher } from '../../src/watcher/start-watcher.ts'
 import type { TestDatabase } from './database.ts'
 import { settingOf } from './utxo-driver.ts'
 
+const RETRY_MS = 100
+const LOOK_INTERVAL_MS = 100
+
 export type WatchOptions = {
   readonly chain?: 'litecoin' | 'bitcoin'
   readonly rpcUrl: string
@@ -35,7 +38,10 @@ export function watchNetwork(database: TestDatabase, options: WatchOptions): Wat
   return watchWith(database, adapter, { ...poll, ...options.changes })
 }
 
-/** Starts a watcher with a given adapter. What halts is looked at again soon: a test mends it itself. */
+/**
+ * Starts a watcher with a given adapter. What fails or halts is looked at again soon: a test mends it itself. What a
+ * test awaits is the state that a look leaves: looks are frequent, and each of them is written down.
+ */
 export function watchWith(
   database: TestDatabase,
   adapter: ChainAdapter,
@@ -49,7 +55,10 @@ export function watchWith(
       clock: systemClock,
       log: pino({ level: process.env.LOG_LEVEL ?? 'silent' }),
       notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
-      haltedRetryMs: 100,
+      haltedRetryMs: RETRY_MS,
+      backoffMsMax: RETRY_MS,
+      pollIntervalMs: LOOK_INTERVAL_MS,
+      upkeepIntervalMs: 0,
       ...changes,
     },
   ])
