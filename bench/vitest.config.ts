@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['bench/*.bench.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['bench/support/global-setup.ts'],
     fileParallelism: false,
     maxWorkers: 1,
     testTimeout: BENCH_TIMEOUT_MS,

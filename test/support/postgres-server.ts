@@ -9,13 +9,18 @@ import { freePort } from '../../src/free-port.ts'
 
 export const TEMPLATE_DATABASE = 'paylink_template'
 
+/** Not durable is what loses nothing unless the machine itself ends: as safe for tests, and many times as fast. */
+type Durability = { readonly isDurable: boolean }
+
 /**
  * A PostgreSQL server for tests: the one in `TEST_DATABASE_URL` (an owner that may create databases and
  * roles), or an embedded one in a temporary folder. It holds the migrated template.
  */
-export async function startTestPostgres(): Promise<{ ownerUrl: string; stop: () => Promise<void> }> {
+export async function startTestPostgres(
+  options: Durability,
+): Promise<{ ownerUrl: string; stop: () => Promise<void> }> {
   const given = process.env.TEST_DATABASE_URL
-  if (given === undefined) return startOwnPostgres()
+  if (given === undefined) return startOwnPostgres(options)
   await makeTemplate(given)
   return { ownerUrl: given, stop: async () => {} }
 }
@@ -28,8 +33,8 @@ export type OwnPostgres = {
 }
 
 /** An embedded server in a temporary folder, with the migrated template, to be stopped and started at will. */
-export async function startOwnPostgres(): Promise<OwnPostgres> {
-  const server = await startEmbedded()
+export async function startOwnPostgres(options: Durability = { isDurable: true }): Promise<OwnPostgres> {
+  const server = await startEmbedded(options)
   try {
     await makeTemplate(server.ownerUrl)
   } catch (error) {
@@ -39,7 +44,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   return server
 }
 
-async function startEmbedded(): Promise<OwnPostgres> {
+async function startEmbedded({ isDurable }: Durability): Promise<OwnPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'paylink-postgres-'))
   // mkdtemp makes a folder that only we may enter; as root the server runs as another user.
   await chmod(folder, 0o711)
@@ -49,8 +54,8 @@ async function startEmbedded(): Promise<OwnPostgres> {
   endWithUs(folder)
   await mkdir(data, { mode: 0o700 })
   await program.own(data)
-  // Durable as in production: benches measure on it, and faults are tried on it.
   const settings = [
+    `fsync=${isDurable ? 'on' : 'off'}`,
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     'max_connections=300',
