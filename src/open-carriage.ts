@@ -1,7 +1,7 @@
 import { encodeEvmAddress } from './chain/evm/address.ts'
 import { EvmPayoutCarrier } from './chain/evm/payout-carrier.ts'
 import { SolanaRpc } from './chain/solana/solana-rpc.ts'
-import { isEsploraUrl } from './chain/utxo/open-provider.ts'
+import { isEsploraUrl, providerName } from './chain/utxo/open-provider.ts'
 import { PayoutCarrier } from './chain/utxo/payout-carrier.ts'
 import { RpcClient } from './chain/utxo/rpc-client.ts'
 import {
@@ -19,6 +19,7 @@ import type { Pool } from './db/pool.ts'
 import type { Log } from './log.ts'
 import { EvmCarriage } from './watcher/evm-carriage.ts'
 import type { PayoutCarriage } from './watcher/payout-carriage.ts'
+import { type PayoutProvider, PayoutProviders } from './watcher/payout-providers.ts'
 import { SolanaCarriage } from './watcher/solana-carriage.ts'
 import { UtxoCarriage } from './watcher/utxo-carriage.ts'
 
@@ -46,9 +47,13 @@ export function openCarriage(node: ChainNode, deps: Deps): OpenCarriage | null {
 }
 
 function openEvmCarriage(node: EvmChainNode, deps: Deps): OpenCarriage {
-  const { network, chain: name, livemode, rpcUrl: url, rpcSetting: setting, sandbox } = node
+  const { network, chain: name, livemode, rpcSetting: setting, sandbox } = node
   const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
-  const chain = new EvmPayoutCarrier({ url, setting, chain: name, livemode, token })
+  const { providers, close } = openEach(
+    node,
+    deps,
+    (url) => new EvmPayoutCarrier({ url, setting, chain: name, livemode, token }),
+  )
   const topUp =
     sandbox === null
       ? null
@@ -57,34 +62,48 @@ function openEvmCarriage(node: EvmChainNode, deps: Deps): OpenCarriage {
           await sandbox.levers.send(payment)
         }
   const lookEveryMs = sandbox === null ? LOOK_EVERY_MS : 0
-  const carriage = new EvmCarriage({ ...deps, network, chain, token, lookEveryMs, topUp })
-  return { carriage, close: () => chain.close() }
+  return { carriage: new EvmCarriage({ ...deps, network, providers, token, lookEveryMs, topUp }), close }
 }
 
 function openSolanaCarriage(node: SolanaChainNode, deps: Deps): OpenCarriage {
-  const first = new SolanaRpc(node.rpcUrl, node.rpcSetting)
-  const further = node.furtherUrls.map((url) => new SolanaRpc(url, node.rpcSetting))
   const isSandbox = node.sandbox !== null
+  const { providers, close } = openEach(node, deps, (url) => new SolanaRpc(url, node.rpcSetting))
   const carriage = new SolanaCarriage({
     ...deps,
     network: node.network,
-    rpcs: [first, ...further],
+    providers,
     givesCoins: isSandbox,
     busyIntervalMs: isSandbox ? SANDBOX_INTERVAL_MS : SOLANA_INTERVAL_MS,
   })
-  return {
-    carriage,
-    close: async () => void (await Promise.all([first, ...further].map((rpc) => rpc.close()))),
-  }
+  return { carriage, close }
 }
 
-/** Payouts go by the RPC of a node; an Esplora server cannot be asked whether an output is spent. */
+/** Payouts go by the RPC of nodes; an Esplora server cannot be asked whether an output is spent. */
 function openUtxoCarriage(node: UtxoNode, deps: Deps): OpenCarriage | null {
-  const rpcUrl = [node.rpcUrl, ...node.furtherUrls].find((url) => !isEsploraUrl(url))
+  const [rpcUrl, ...furtherUrls] = [node.rpcUrl, ...node.furtherUrls].filter((url) => !isEsploraUrl(url))
   if (rpcUrl === undefined) return null
-  const rpc = new RpcClient(rpcUrl, node.rpcSetting)
-  const chain = new PayoutCarrier(rpc, node.livemode)
+  const { providers, close } = openEach(
+    { ...node, rpcUrl, furtherUrls },
+    deps,
+    (url) => new PayoutCarrier(new RpcClient(url, node.rpcSetting), node.livemode),
+  )
   const asset = node.chain === 'bitcoin' ? ('BTC' as const) : ('LTC' as const)
-  const carriage = new UtxoCarriage({ ...deps, network: node.network, asset, chain })
-  return { carriage, close: () => rpc.close() }
+  return { carriage: new UtxoCarriage({ ...deps, network: node.network, asset, providers }), close }
+}
+
+/** All providers of a node, each with connections of its own. */
+function openEach<Chain extends PayoutProvider & { close(): Promise<void> }>(
+  { network, rpcUrl, furtherUrls, sandbox }: ChainNode,
+  deps: Deps,
+  open: (url: string) => Chain,
+) {
+  const named = (url: string) => ({
+    name: sandbox === null ? providerName(url) : 'the sandbox chain',
+    chain: open(url),
+  })
+  const [first, ...further] = [named(rpcUrl), ...furtherUrls.map(named)] as const
+  return {
+    providers: new PayoutProviders<Chain>({ ...deps, network }, [first, ...further]),
+    close: async () => void (await Promise.all([first, ...further].map(({ chain }) => chain.close()))),
+  }
 }

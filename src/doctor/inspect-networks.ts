@@ -21,6 +21,7 @@ export async function inspectNetworks(
   for (const node of nodes) {
     const state = states.find(({ network }) => network === node.network) ?? null
     findings.push(...(await inspectProviders(node, state, clock)), watchFinding(node, state, clock))
+    findings.push(...payoutFinding(node, state))
   }
   findings.push(...(await missingSandboxes(nodes)))
   for (const chain of FOLLOWED_CHAINS) {
@@ -41,6 +42,15 @@ async function missingSandboxes(nodes: readonly ChainNode[]): Promise<Finding[]>
     if (!(error instanceof AnvilMissing)) throw error
     return [notice(`${missing.map((chain) => `${chain}-test`).join(' and ')}: off; ${error.message}`)]
   }
+}
+
+/** Which provider the watcher sent and followed payouts by when it last looked. */
+function payoutFinding({ network }: ChainNode, state: NetworkState | null): Finding[] {
+  if (state === null || (state.payoutProvider === null && state.payoutNotice === null)) return []
+  const { payoutProvider: provider, payoutNotice: why } = state
+  if (provider === null) return [fault(`${network}: payouts wait, no provider serves them: ${why}`)]
+  const through = `${network}: payouts go through ${provider}`
+  return [why === null ? ok(through) : notice(`${through} in place of the first provider: ${why}`)]
 }
 
 function watchFinding({ network }: ChainNode, state: NetworkState | null, clock: Clock): Finding {

@@ -10,17 +10,18 @@ import type { Pool } from '../db/pool.ts'
 import { loadAccountKey } from '../db/queries/account-keys.ts'
 import { loadIntentNonce } from '../db/queries/account-nonces.ts'
 import { type HotWallet, saveHotWallet } from '../db/queries/hot-wallets.ts'
-import type { PayoutTransaction } from '../db/queries/payout-transactions.ts'
 import { insertPayoutGas, listSweepsOf, loadPayoutGas } from '../db/queries/sweeps.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
+import { hasNonceElsewhere, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
 import { GasAlarm } from './gas-alarm.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
+import type { PayoutProvider, PayoutProviders } from './payout-providers.ts'
 
 /** A chain of accounts, as payouts see it; see chain/evm/payout-carrier. */
-export type EvmPayoutChain = {
+export type EvmPayoutChain = PayoutProvider & {
   standingOf(account: Uint8Array): Promise<EvmStanding>
   nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
   balanceOf(account: Uint8Array): Promise<bigint>
@@ -35,7 +36,7 @@ export type EvmPayoutChain = {
 
 export type EvmCarriageParts = {
   readonly network: Network
-  readonly chain: EvmPayoutChain
+  readonly providers: PayoutProviders<EvmPayoutChain>
   /** The token that payouts are made in; null where there is none. */
   readonly token: EvmToken | null
   /** Pause between two looks at the chain while something is on its way, milliseconds. */
@@ -52,6 +53,7 @@ const IDLE_LOOK_MS = 60_000
 
 /** Payouts on a chain of accounts (Ethereum, Base), the sweeps for their sake, and what payers signed for us to carry. */
 export class EvmCarriage implements PayoutCarriage {
+  readonly providers: PayoutProviders<EvmPayoutChain>
   readonly #parts: EvmCarriageParts
   readonly #sweeps: EvmSweeps
   readonly #x402: EvmX402
@@ -67,6 +69,7 @@ export class EvmCarriage implements PayoutCarriage {
 
   constructor(parts: EvmCarriageParts) {
     this.#parts = parts
+    this.providers = parts.providers
     this.#sweeps = new EvmSweeps(parts)
     this.#x402 = new EvmX402(parts)
     this.#alarm = new GasAlarm(parts)
@@ -79,11 +82,11 @@ export class EvmCarriage implements PayoutCarriage {
   }
 
   async #read(): Promise<void> {
-    const { chain, pool, network, clock, token } = this.#parts
+    const { pool, network, clock, token } = this.#parts
     const hot = await this.#hotWallet()
     if (hot === null) return
     const now = clock()
-    const standing = await chain.standingOf(hot)
+    const standing = await this.providers.current.standingOf(hot)
     const contract = Buffer.from(token?.contract.slice(2) ?? '', 'hex')
     const held = standing.token === null ? null : { ...standing.token, contract }
     this.#wallet = { ...standing, network, address: Buffer.from(hot), token: held }
@@ -119,19 +122,19 @@ export class EvmCarriage implements PayoutCarriage {
 
   /** Asks once, when all is swept, how much gas the destination takes. */
   async #askGas(payout: Payout, { address }: HotWallet): Promise<void> {
-    const { chain, pool } = this.#parts
+    const { pool } = this.#parts
     const tenant = tenantOf(payout)
     const to = parseEvmAddress(payout.destination)
     if (payout.asset === 'USDC_BASE' || to === null) return
     if ((await loadPayoutGas(pool, tenant, payout.id)) !== null) return
     const sweeps = await listSweepsOf(pool, tenant, payout.id)
     if (sweeps.some(({ status }) => status !== 'done')) return
-    const gas = await chain.gasOf({ from: address, to, value: netAmountOf(payout) })
+    const gas = await this.providers.current.gasOf({ from: address, to, value: netAmountOf(payout) })
     await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 
   async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
-    const { chain, clock, lookEveryMs } = this.#parts
+    const { clock, lookEveryMs } = this.#parts
     const nowMs = clock().getTime()
     const standings = new Map<string, Standing>()
     // What the chain itself has called final is not looked after any more.
@@ -139,44 +142,45 @@ export class EvmCarriage implements PayoutCarriage {
     this.#isBusy ||= open.length > 0
     if (open.length === 0 || nowMs - this.#lookedAtMs < lookEveryMs) return standings
     this.#lookedAtMs = nowMs
-    const finalized = await chain.finalizedHeight()
+    const finalized = await this.providers.current.finalizedHeight()
     for (const { payout, transactions } of open)
-      standings.set(payout.id, await this.#standingOf(transactions, finalized))
+      standings.set(payout.id, await this.#standingOf({ payout, transactions }, finalized))
     return standings
   }
 
-  async #standingOf(transactions: readonly PayoutTransaction[], finalized: number | null): Promise<Standing> {
+  async #standingOf({ payout, transactions }: Followed, finalized: number | null): Promise<Standing> {
     for (const transaction of [...transactions].reverse()) {
-      const receipt = await this.#parts.chain.receiptOf(transaction.txid)
+      const receipt = await this.providers.current.receiptOf(transaction.txid)
       if (receipt === null) continue
       const isFinal = finalized !== null && receipt.height <= finalized
-      // It took its nonce and its gas, and paid nobody.
-      if (isFinal && !receipt.succeeded) return { kind: 'dead', code: 'reverted' }
+      if (isFinal && !receipt.succeeded) {
+        // It took its nonce and its gas, and paid nobody.
+        const { txid } = transaction
+        const isReverted = await this.providers.allSay(payout.id, (chain) => isRevertedForGood(chain, txid))
+        return isReverted ? { kind: 'dead', code: 'reverted' } : { kind: 'unread' }
+      }
       return { kind: 'in_block', transaction, isFinal }
     }
     return { kind: 'absent' }
   }
 
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
-    return this.#parts.chain.broadcast(raw)
+    return this.providers.current.broadcast(raw)
   }
 
-  /**
-   * Dead is a payout only when a final block has its nonce and none of its transactions: then no block will ever have
-   * one. A node that has dropped the receipts of that time cannot say so.
-   */
+  /** Dead is a payout only when its nonce was used by something else, as `hasNonceElsewhere` says. */
   async judgeRefused({ payout, transactions }: Followed) {
-    const { chain, pool } = this.#parts
+    const { pool } = this.#parts
     const place = await loadIntentNonce(pool, tenantOf(payout), payout.id)
-    if (place === null || (await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return null
-    // Asked after the nonce: what was in the final block then, is in it now.
-    for (const { txid } of transactions) if ((await chain.receiptOf(txid)) !== null) return null
-    const firstHeight = Math.min(...transactions.map(({ fromHeight }) => fromHeight))
-    if (!(await chain.keepsReceiptsFrom(firstHeight))) {
-      this.#complainOnce(payout)
-      return null
-    }
-    return { code: 'nonce_used_elsewhere', unspent: [] }
+    if (place === null) return null
+    const fromHeight = Math.min(...transactions.map(({ fromHeight }) => fromHeight))
+    const txids = () => Promise.resolve(transactions.map(({ txid }) => txid))
+    const isDead = await this.providers.allSay(payout.id, async (chain) => {
+      const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
+      if (found === 'dropped') this.#complainOnce(payout)
+      return found === 'elsewhere'
+    })
+    return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
   }
 
   #complainOnce({ id }: Payout): void {

@@ -21,6 +21,7 @@ import {
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
+import { hasNonceElsewhere, isRevertedForGood } from './evm-verdicts.ts'
 
 /** Sweeps of one network looked after in one look. */
 const SWEEPS_MAX = 1_000
@@ -42,24 +43,24 @@ export class EvmSweeps {
 
   /** Looks after all sweeps that are not final; whether there are any that are in no block. */
   async follow(): Promise<boolean> {
-    const { chain, pool, network, clock, lookEveryMs } = this.#parts
+    const { providers, pool, network, clock, lookEveryMs } = this.#parts
     const sweeps = await listSweepsUnderWay(pool, network, SWEEPS_MAX)
     const nowMs = clock().getTime()
     if (sweeps.length === 0) return false
     if (nowMs - this.#followedAtMs >= lookEveryMs) {
       this.#followedAtMs = nowMs
-      const finalized = await chain.finalizedHeight()
+      const finalized = await providers.current.finalizedHeight()
       for (const sweep of sweeps) await this.#followOne(sweep, finalized)
     }
     return sweeps.some(({ status }) => status === 'planned')
   }
 
   async #followOne(sweep: Sweep, finalized: number | null): Promise<void> {
-    const { pool, chain } = this.#parts
+    const { pool, providers } = this.#parts
     const transactions = await listSweepTransactions(pool, tenantOf(sweep), sweep.id)
     if (transactions.length === 0) return
     for (const transaction of [...transactions].reverse()) {
-      const receipt = await chain.receiptOf(transaction.txid)
+      const receipt = await providers.current.receiptOf(transaction.txid)
       if (receipt === null) continue
       const isFinal = finalized !== null && receipt.height <= finalized
       return this.#tell(sweep, { carrier: transaction, succeeded: receipt.succeeded, isFinal })
@@ -70,24 +71,26 @@ export class EvmSweeps {
 
   /** The newest pays the most; an older one is offered only where the node does not take the newer. */
   async #send(sweep: Sweep, transactions: readonly SweepTransaction[]): Promise<void> {
-    const { chain, pool } = this.#parts
+    const { providers, pool } = this.#parts
     let reason = ''
     for (const { raw } of [...transactions].reverse()) {
-      const verdict = await chain.broadcast(raw)
+      const verdict = await providers.current.broadcast(raw)
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }
     this.#complain(sweep.id, reason)
     const place = await loadIntentNonce(pool, tenantOf(sweep), sweep.id)
-    if (place === null || (await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return
-    // Asked for anew: what was signed meanwhile may be what has the nonce.
-    for (const { txid } of await listSweepTransactions(pool, tenantOf(sweep), sweep.id))
-      if ((await chain.receiptOf(txid)) !== null) return
-    const since = await loadSweptSince(pool, tenantOf(sweep), sweep.id)
-    if (since === null || !(await chain.keepsReceiptsFrom(since))) {
-      this.#complain(sweep.id, 'the node has dropped the receipts of its time: use one that keeps them')
-      return
-    }
+    if (place === null) return
+    const fromHeight = await loadSweptSince(pool, tenantOf(sweep), sweep.id)
+    const txids = async () =>
+      (await listSweepTransactions(pool, tenantOf(sweep), sweep.id)).map(({ txid }) => txid)
+    const isDead = await providers.allSay(sweep.id, async (chain) => {
+      const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
+      if (found === 'dropped')
+        this.#complain(sweep.id, 'the node has dropped the receipts of its time: use one that keeps them')
+      return found === 'elsewhere'
+    })
+    if (!isDead) return
     // A final block has its nonce and none of its transactions: somebody else has the key.
     await this.#fail(sweep, 'its nonce was used elsewhere')
   }
@@ -108,7 +111,7 @@ export class EvmSweeps {
       readonly isFinal: boolean
     } | null,
   ): Promise<void> {
-    const { pool, clock } = this.#parts
+    const { pool, clock, providers } = this.#parts
     if (found === null) {
       await updateSweep(pool, sweep, { status: 'planned', carrier: null, finalAt: null })
       return
@@ -119,7 +122,9 @@ export class EvmSweeps {
       return
     }
     // Until it is final a reorganisation may let it succeed.
-    if (found.isFinal) await this.#fail(sweep, `the chain reverted ${found.carrier.txid}`)
+    const { txid } = found.carrier
+    if (found.isFinal && (await providers.allSay(sweep.id, (chain) => isRevertedForGood(chain, txid))))
+      await this.#fail(sweep, `the chain reverted ${txid}`)
   }
 
   /** Plans sweeps until what was swept, or will be, covers the payout beside those before it. */
@@ -145,7 +150,8 @@ export class EvmSweeps {
   }
 
   async #planOne(payout: Payout, found: SweepableAddress, isToken: boolean): Promise<boolean> {
-    const { chain, pool, network, clock } = this.#parts
+    const { providers, pool, network, clock } = this.#parts
+    const chain = providers.current
     const { address, keyIndex, amount, transferIds, nonceMin } = found
     const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
     if (held < amount) {

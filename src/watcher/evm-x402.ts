@@ -9,6 +9,7 @@ import {
   type X402Transaction,
 } from '../db/queries/x402-authorizations.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
+import { isNonceGone } from './evm-verdicts.ts'
 
 /** Authorizations of one network looked after in one look. */
 const LOOK_MAX = 200
@@ -30,7 +31,7 @@ export class EvmX402 {
 
   /** Looks after all that are not final; whether there are any that are in no block. `hot`: the hot wallet, 20 bytes. */
   async follow(hot: Uint8Array | null): Promise<boolean> {
-    const { pool, network, clock, token, lookEveryMs, chain, log } = this.#parts
+    const { pool, network, clock, token, lookEveryMs, providers, log } = this.#parts
     if (token === null || hot === null) return false
     const open = await listX402UnderWay(pool, network, ['waiting', 'checked'], LOOK_MAX)
     const nowMs = clock().getTime()
@@ -38,7 +39,7 @@ export class EvmX402 {
     if (isDue) this.#settledLookedAtMs = nowMs
     const ended = isDue ? await listX402UnderWay(pool, network, ['settled', 'refused'], LOOK_MAX) : []
     if (open.length + ended.length === 0) return false
-    const finalized = await chain.finalizedHeight()
+    const finalized = await providers.current.finalizedHeight()
     const promised = promisedBy(open)
     for (const authorization of [...open, ...ended]) {
       try {
@@ -56,11 +57,11 @@ export class EvmX402 {
   }
 
   async #followOne(authorization: X402Authorization, { hot, finalized, promised }: Look): Promise<void> {
-    const { pool, chain, clock } = this.#parts
+    const { pool, providers, clock } = this.#parts
     const transactions = await listX402Transactions(pool, tenantOf(authorization), authorization.id)
     if (transactions.length === 0) return this.#try(authorization, hot, promised)
     for (const { txid } of [...transactions].reverse()) {
-      const receipt = await chain.receiptOf(txid)
+      const receipt = await providers.current.receiptOf(txid)
       if (receipt === null) continue
       const doneAt = finalized !== null && receipt.height <= finalized ? clock() : null
       if (authorization.status === 'checked') promise(promised, authorization, -authorization.value)
@@ -77,7 +78,8 @@ export class EvmX402 {
 
   /** Nothing is signed yet: the node says whether it would go through, so that no gas is spent on what cannot. */
   async #try(authorization: X402Authorization, hot: Uint8Array, promised: Promised): Promise<void> {
-    const { chain, clock, pool } = this.#parts
+    const { providers, clock, pool } = this.#parts
+    const chain = providers.current
     const { payer: from, recipient: to, validBefore, status, value } = authorization
     if (validBefore <= BigInt(Math.floor(clock().getTime() / 1_000)))
       return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before')
@@ -107,7 +109,7 @@ export class EvmX402 {
 
   /** The newest pays the most; an older one is offered only where the node does not take the newer. */
   async #send(authorization: X402Authorization, transactions: readonly X402Transaction[]): Promise<void> {
-    const { chain, pool, log } = this.#parts
+    const { providers, pool, log } = this.#parts
     // Its block left the chain.
     if (authorization.status === 'settled') {
       const again = { status: 'checked' as const, reason: null, txid: null, doneAt: null }
@@ -115,7 +117,7 @@ export class EvmX402 {
     }
     let reason = ''
     for (const { raw } of [...transactions].reverse()) {
-      const verdict = await chain.broadcast(raw)
+      const verdict = await providers.current.broadcast(raw)
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }
@@ -123,10 +125,10 @@ export class EvmX402 {
       log.warn({ authorizationId: authorization.id, reason }, 'a node does not take an x402 transaction')
     this.#complained.add(authorization.id)
     const place = await loadIntentNonce(pool, tenantOf(authorization), authorization.id)
-    if (place === null || (await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return
-    // Asked after the nonce: what was in the final block then, is in it now.
-    for (const { txid } of transactions) if ((await chain.receiptOf(txid)) !== null) return
-    await this.#refuse({ ...authorization, status: 'checked' }, 'unexpected_settle_error')
+    if (place === null) return
+    const txids = async () => transactions.map(({ txid }) => txid)
+    const isDead = await providers.allSay(authorization.id, (chain) => isNonceGone(chain, place, txids))
+    if (isDead) await this.#refuse({ ...authorization, status: 'checked' }, 'unexpected_settle_error')
   }
 }
 

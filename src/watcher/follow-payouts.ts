@@ -37,8 +37,12 @@ export class PayoutCourier {
     this.#parts = parts
   }
 
-  /** One look at everything that is under way. Throws `ChainUnavailable` where the node cannot be asked. */
-  async pass(): Promise<void> {
+  /** One look at everything that is under way. Throws `ChainUnavailable` where no provider can be asked. */
+  pass(): Promise<void> {
+    return this.#parts.carriage.providers.through(() => this.#look())
+  }
+
+  async #look(): Promise<void> {
     const { carriage } = this.#parts
     await carriage.keepTerms()
     const { signed, unsigned } = await this.#load()

@@ -17,9 +17,11 @@ export type Standing =
 
 /**
  * What payouts on one family of chains need of the watcher beside the one way that all of them go (see follow-payouts).
- * It holds no key. What it throws as `ChainUnavailable` ends the look, and the next one begins anew.
+ * It holds no key. What it throws as `ChainUnavailable` ends the look, which the next provider begins anew.
  */
 export type PayoutCarriage = {
+  /** The providers that it asks. One look goes through one of them. */
+  readonly providers: { through(work: () => Promise<void>): Promise<void> }
   /** Keeps in the database what requests and the signer have to know of the network; called at every look. */
   keepTerms(): Promise<void>
   /** What has to happen on the chain before approved payouts can be signed, and what is under way of that. */

@@ -1,6 +1,11 @@
 import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
 import { NONCE_BYTES, nonceOfTransaction, nonceValueOf } from '../chain/solana/durable-nonce.ts'
-import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from '../chain/solana/solana-rpc.ts'
+import {
+  SOLANA_CODES,
+  SolanaCallFailed,
+  type SolanaRpc,
+  type TransactionStatus,
+} from '../chain/solana/solana-rpc.ts'
 import type { Clock } from '../clock.ts'
 import type { Network } from '../core/assets.ts'
 import { usualUnitPrice } from '../core/payout/solana-fee.ts'
@@ -16,6 +21,7 @@ import {
 import { readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
 import type { Log } from '../log.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
+import type { PayoutProviders } from './payout-providers.ts'
 import { SolanaChores } from './solana-chores.ts'
 
 /** While nothing is to be paid the accounts are read this often. */
@@ -31,8 +37,7 @@ export type SolanaCarriageParts = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
-  /** The node that is followed, and further ones, which must agree before a payout is given up. */
-  readonly rpcs: readonly [SolanaRpc, ...SolanaRpc[]]
+  readonly providers: PayoutProviders<SolanaRpc>
   /** A test cluster that gives coins to anybody. */
   readonly givesCoins: boolean
   /** While something is to be paid the accounts are read this often. */
@@ -45,7 +50,7 @@ export type SolanaCarriageParts = {
  */
 export class SolanaCarriage implements PayoutCarriage {
   readonly #parts: SolanaCarriageParts
-  readonly #rpc: SolanaRpc
+  readonly providers: PayoutProviders<SolanaRpc>
   readonly #chores: SolanaChores
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
@@ -53,8 +58,8 @@ export class SolanaCarriage implements PayoutCarriage {
 
   constructor(parts: SolanaCarriageParts) {
     this.#parts = parts
-    this.#rpc = parts.rpcs[0]
-    this.#chores = new SolanaChores({ ...parts, rpc: this.#rpc })
+    this.providers = parts.providers
+    this.#chores = new SolanaChores(parts)
   }
 
   async keepTerms(): Promise<void> {
@@ -78,22 +83,33 @@ export class SolanaCarriage implements PayoutCarriage {
 
   async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
     const txids = followed.flatMap(({ transactions }) => transactions.map(({ txid }) => txid))
-    const statuses = await this.#rpc.statuses(txids)
-    return new Map(
-      followed.map(({ payout, transactions }): [string, Standing] => {
-        const transaction = transactions.find(({ txid }) => statuses.has(txid))
-        const status = transaction === undefined ? undefined : statuses.get(transaction.txid)
-        if (transaction === undefined || status === undefined) return [payout.id, { kind: 'absent' }]
-        if (!status.failed) return [payout.id, { kind: 'in_block', transaction, isFinal: status.isFinal }]
-        // It moved its nonce on and paid nobody: the same bytes are worth nothing, once that is final.
-        return [payout.id, status.isFinal ? { kind: 'dead', code: 'failed_on_chain' } : { kind: 'unread' }]
-      }),
-    )
+    const statuses = await this.providers.current.statuses(txids)
+    const standings = new Map<string, Standing>()
+    for (const one of followed) standings.set(one.payout.id, await this.#standingOf(one, statuses))
+    return standings
+  }
+
+  async #standingOf(
+    { payout, transactions }: Followed,
+    statuses: ReadonlyMap<string, TransactionStatus>,
+  ): Promise<Standing> {
+    const transaction = transactions.find(({ txid }) => statuses.has(txid))
+    const status = transaction === undefined ? undefined : statuses.get(transaction.txid)
+    if (transaction === undefined || status === undefined) return { kind: 'absent' }
+    if (!status.failed) return { kind: 'in_block', transaction, isFinal: status.isFinal }
+    // It moved its nonce on and paid nobody: the same bytes are worth nothing, once that is final.
+    const isDead =
+      status.isFinal &&
+      (await this.providers.allSay(payout.id, async (rpc) => {
+        const theirs = (await rpc.statuses([transaction.txid])).get(transaction.txid)
+        return theirs?.failed === true && theirs.isFinal
+      }))
+    return isDead ? { kind: 'dead', code: 'failed_on_chain' } : { kind: 'unread' }
   }
 
   async broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
     try {
-      await this.#rpc.sendTransaction(raw)
+      await this.providers.current.sendTransaction(raw)
       return { kind: 'known' }
     } catch (error) {
       if (!(error instanceof SolanaCallFailed)) throw error
@@ -110,15 +126,15 @@ export class SolanaCarriage implements PayoutCarriage {
    * for nodes forget what is old.
    */
   async judgeRefused({
+    payout,
     transactions,
   }: Followed): Promise<{ readonly code: string; readonly unspent: readonly [] } | null> {
     const own = new Set(transactions.map(({ txid }) => txid))
-    for (const rpc of this.#parts.rpcs) {
-      for (const { raw } of transactions) {
-        if (!(await isUsedElsewhere(rpc, raw, own))) return null
-      }
-    }
-    return { code: 'nonce_used_elsewhere', unspent: [] }
+    const isDead = await this.providers.allSay(payout.id, async (rpc) => {
+      for (const { raw } of transactions) if (!(await isUsedElsewhere(rpc, raw, own))) return false
+      return true
+    })
+    return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
   }
 
   async #read(
@@ -126,7 +142,11 @@ export class SolanaCarriage implements PayoutCarriage {
     readAt: Date,
   ): Promise<{ reading: SolanaReading; nonces: ReadonlyMap<string, string> }> {
     const { feePayer, vault, nonceAccounts } = house
-    const [payer, safe, ...accounts] = await this.#rpc.finalizedAccounts([feePayer, vault, ...nonceAccounts])
+    const [payer, safe, ...accounts] = await this.providers.current.finalizedAccounts([
+      feePayer,
+      vault,
+      ...nonceAccounts,
+    ])
     const nonces = new Map<string, string>()
     for (const [index, account] of nonceAccounts.entries()) {
       const data = accounts[index]?.data
@@ -134,10 +154,10 @@ export class SolanaCarriage implements PayoutCarriage {
       if (value !== null) nonces.set(account, value)
     }
     const [rentExempt, nonceRentExempt, prices, latest] = await Promise.all([
-      this.#rpc.rentExemptMinimum(),
-      this.#rpc.rentExemptMinimum(NONCE_BYTES),
-      this.#rpc.prioritizationFees(),
-      this.#rpc.latestBlockhash(),
+      this.providers.current.rentExemptMinimum(),
+      this.providers.current.rentExemptMinimum(NONCE_BYTES),
+      this.providers.current.prioritizationFees(),
+      this.providers.current.latestBlockhash(),
     ])
     const reading = {
       feePayerLamports: payer?.lamports ?? 0n,
@@ -175,7 +195,7 @@ export class SolanaCarriage implements PayoutCarriage {
   async #askForCoins(feePayer: string, nowMs: number): Promise<void> {
     if (nowMs - this.#airdropAtMs < AIRDROP_INTERVAL_MS) return
     this.#airdropAtMs = nowMs
-    await this.#rpc.requestAirdrop(feePayer, AIRDROP)
+    await this.providers.current.requestAirdrop(feePayer, AIRDROP)
   }
 }
 

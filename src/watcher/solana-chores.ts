@@ -21,6 +21,7 @@ import type { SolanaHouse, SolanaReading } from '../db/queries/solana-house.ts'
 import { type Tenant, withSystemTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { newId } from '../new-id.ts'
+import type { PayoutProviders } from './payout-providers.ts'
 
 /** Chores that have not ended, at most. */
 const OPEN_MAX = 50
@@ -47,7 +48,7 @@ type Parts = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
-  readonly rpc: SolanaRpc
+  readonly providers: PayoutProviders<SolanaRpc>
 }
 
 /**
@@ -82,26 +83,35 @@ export class SolanaChores {
       each === null ? [] : [{ id: chore.id, ...each }],
     )
     if (signed.length === 0) return
-    const { rpc } = this.#parts
-    // Before the statuses: what is in no final block by then, and is too old for any later one, is in none.
+    const { providers } = this.#parts
+    const rpc = providers.current
     const height = await rpc.blockHeight('finalized')
     const statuses = await rpc.statuses(signed.map(({ txid }) => txid))
     for (const chore of signed) {
       const status = statuses.get(chore.txid)
       if (status?.isFinal === true) await this.#end(chore.id, !status.failed)
-      else if (status === undefined && height > chore.lastValidHeight) await this.#end(chore.id, false)
+      else if (status === undefined && height > chore.lastValidHeight) await this.#endDropped(chore)
       else if (status === undefined) await this.#offer(chore)
     }
   }
 
   async #offer({ id, raw }: SignedChore & { readonly id: string }): Promise<void> {
     try {
-      await this.#parts.rpc.sendTransaction(raw)
+      await this.#parts.providers.current.sendTransaction(raw)
     } catch (error) {
       if (!(error instanceof SolanaCallFailed)) throw error
       // It is offered again until its blockhash is too old, and asked for anew then.
       this.#parts.log.debug({ err: error, chore: id }, 'a node does not take what keeps payouts going')
     }
+  }
+
+  async #endDropped(chore: SignedChore & { readonly id: string }): Promise<void> {
+    const isDropped = await this.#parts.providers.allSay(chore.id, async (rpc) => {
+      // Before the status: what is in no final block by then, and is too old for any later one, is in none.
+      if ((await rpc.blockHeight('finalized')) <= chore.lastValidHeight) return false
+      return !(await rpc.statuses([chore.txid])).has(chore.txid)
+    })
+    if (isDropped) await this.#end(chore.id, false)
   }
 
   async #end(id: string, landed: boolean): Promise<void> {
@@ -161,12 +171,12 @@ export class SolanaChores {
    * it is: an address that was emptied would no longer tell of it. Less was swept already, or is an alarm.
    */
   async #ready(tenant: Tenant, vault: string): Promise<SweepSource[]> {
-    const { pool, network, rpc } = this.#parts
+    const { pool, network, providers } = this.#parts
     const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX }
     const candidates = await listSweepCandidates(pool, tenant, place)
     if (candidates.length === 0) return []
     const owners = candidates.map(({ program }) => ownerOf(program))
-    const accounts = await rpc.finalizedAccounts(owners)
+    const accounts = await providers.current.finalizedAccounts(owners)
     const ready: SweepSource[] = []
     for (const [at, { index, expected }] of candidates.entries()) {
       const lamports = accounts[at]?.lamports ?? 0n
@@ -208,7 +218,7 @@ export class SolanaChores {
 
   /** Final transactions that moved lamports of the address into the vault, newest first. */
   async #findSweeps({ owner, vault }: ShortAddress): Promise<Omit<FoundSweep, 'index'>[]> {
-    const { rpc } = this.#parts
+    const rpc = this.#parts.providers.current
     const found: Omit<FoundSweep, 'index'>[] = []
     for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
       const transaction = await rpc.transaction(signature, 'finalized')

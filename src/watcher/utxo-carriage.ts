@@ -10,9 +10,10 @@ import { heightOfCoin, saveNetworkFee } from '../db/queries/payout-coins.ts'
 import { listPayoutInputs, type Outpoint } from '../db/queries/payout-transactions.ts'
 import type { Tenant } from '../db/transaction.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
+import type { PayoutProvider, PayoutProviders } from './payout-providers.ts'
 
 /** A chain of coins, as payouts see it; see chain/utxo/payout-carrier. */
-export type PayoutChain = {
+export type PayoutChain = PayoutProvider & {
   feeRate(): Promise<bigint | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
   tipHeight(): Promise<number>
@@ -25,7 +26,7 @@ export type PayoutChain = {
 type Parts = {
   readonly network: Network
   readonly asset: AssetId
-  readonly chain: PayoutChain
+  readonly providers: PayoutProviders<PayoutChain>
   readonly pool: Pool
   readonly clock: Clock
 }
@@ -34,6 +35,7 @@ const FEE_INTERVAL_MS = 60_000
 
 /** Payouts on a chain of coins (Bitcoin, Litecoin). */
 export class UtxoCarriage implements PayoutCarriage {
+  readonly providers: PayoutProviders<PayoutChain>
   readonly #parts: Parts
   #feeReadAtMs = Number.NEGATIVE_INFINITY
   /** Since which height the inputs of a payout have been spent by something else. */
@@ -41,20 +43,21 @@ export class UtxoCarriage implements PayoutCarriage {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.providers = parts.providers
   }
 
   async keepTerms(): Promise<void> {
-    const { chain, pool, network, clock } = this.#parts
+    const { pool, network, clock } = this.#parts
     const now = clock()
     if (now.getTime() - this.#feeReadAtMs < FEE_INTERVAL_MS) return
-    const rate = await chain.feeRate()
+    const rate = await this.providers.current.feeRate()
     if (rate !== null) await saveNetworkFee(pool, network, { rate, now })
     this.#feeReadAtMs = now.getTime()
   }
 
   async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
     const sought = followed.flatMap(({ transactions }) => transactions.map(soughtOf))
-    const { found, unread } = await this.#parts.chain.find(sought)
+    const { found, unread } = await this.providers.current.find(sought)
     const depth = await this.#depth()
     return new Map(
       followed.map(({ payout, transactions }): [string, Standing] => {
@@ -71,7 +74,7 @@ export class UtxoCarriage implements PayoutCarriage {
   }
 
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
-    return this.#parts.chain.broadcast(raw)
+    return this.providers.current.broadcast(raw)
   }
 
   taken({ id }: Payout): void {
@@ -80,30 +83,47 @@ export class UtxoCarriage implements PayoutCarriage {
 
   /**
    * Dead is a payout only when one of its coins was spent by something else in a block, and that lies as deep as a
-   * payment must: seen so at every look for as many blocks.
+   * payment must: seen so at every look for as many blocks, and at the last one by every provider.
    */
-  async judgeRefused({
-    payout,
-    transactions,
-  }: Followed): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null> {
-    const { chain, pool } = this.#parts
+  async judgeRefused(
+    followed: Followed,
+  ): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null> {
+    const { id } = followed.payout
+    const chain = this.providers.current
     const tip = await chain.tipHeight()
-    const inputs = await listPayoutInputs(pool, tenantOf(payout), payout.id)
+    let unspent = await this.#unspentOfDead(chain, followed)
+    if (unspent === null) {
+      this.#spentSince.delete(id)
+      return null
+    }
+    const since = this.#spentSince.get(id) ?? tip
+    this.#spentSince.set(id, since)
+    if (tip - since < (await this.#depth())) return null
+    const isDead = await this.providers.allSay(id, async (other) => {
+      const theirs = await this.#unspentOfDead(other, followed)
+      // Free is only what nobody saw spent.
+      const names = new Set(theirs?.map(outpointName))
+      unspent = unspent?.filter((coin) => names.has(outpointName(coin))) ?? null
+      return theirs !== null
+    })
+    return isDead ? { code: 'input_spent_elsewhere', unspent: unspent ?? [] } : null
+  }
+
+  /** The coins of a payout that nothing spends, where something else spent one of them in a block; else null. */
+  async #unspentOfDead(
+    chain: PayoutChain,
+    { payout, transactions }: Followed,
+  ): Promise<readonly Outpoint[] | null> {
+    const inputs = await listPayoutInputs(this.#parts.pool, tenantOf(payout), payout.id)
     const unspent: Outpoint[] = []
     let isSpent = false
     for (const input of inputs) {
       if (await chain.isUnspent(input.txid, input.outputIndex)) unspent.push(input)
-      else if (await this.#exists(payout, input)) isSpent = true
+      else if (await this.#exists(chain, payout, input)) isSpent = true
     }
     // The chain may have moved meanwhile, and one of ours be in it.
     const again = await chain.find(transactions.map(soughtOf))
-    if (!isSpent || again.found.size > 0 || again.unread.size > 0) {
-      this.#spentSince.delete(payout.id)
-      return null
-    }
-    const since = this.#spentSince.get(payout.id) ?? tip
-    this.#spentSince.set(payout.id, since)
-    return tip - since < (await this.#depth()) ? null : { code: 'input_spent_elsewhere', unspent }
+    return !isSpent || again.found.size > 0 || again.unread.size > 0 ? null : unspent
   }
 
   /** Blocks that make a payout final: the most that any payment of the asset needs; one on a chain of one's own. */
@@ -117,8 +137,8 @@ export class UtxoCarriage implements PayoutCarriage {
   }
 
   /** Whether the transaction that made a coin stands in a block still: else the coin is away and not spent. */
-  async #exists(payout: Payout, input: Outpoint): Promise<boolean> {
-    const { chain, pool, network } = this.#parts
+  async #exists(chain: PayoutChain, payout: Payout, input: Outpoint): Promise<boolean> {
+    const { pool, network } = this.#parts
     const fromHeight = await heightOfCoin(pool, tenantOf(payout), network, input.txid)
     if (fromHeight === null) return false
     const { found } = await chain.find([{ txid: input.txid, fromHeight }])
@@ -126,5 +146,6 @@ export class UtxoCarriage implements PayoutCarriage {
   }
 }
 
+const outpointName = ({ txid, outputIndex }: Outpoint): string => `${txid}:${outputIndex}`
 const soughtOf = ({ txid, fromHeight }: SoughtTransaction): SoughtTransaction => ({ txid, fromHeight })
 const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
+import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
+import { startRpcProxy } from '../support/rpc-proxy.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
 
 let money: Awaited<ReturnType<typeof startSandboxMoney>>
@@ -246,6 +249,7 @@ test('a payout is dead only when something else spent its coin and lies deep eno
   const payout = await world.payout(tenant, '1.2')
   await world.sign()
   const courier = world.courier((chain) => ({
+    hasBlock: (block) => chain.hasBlock(block),
     feeRate: () => chain.feeRate(),
     tipHeight: () => chain.tipHeight(),
     find: (sought) => chain.find(sought),
@@ -271,6 +275,63 @@ test('a payout is dead only when something else spent its coin and lies deep eno
   })
   expect(await world.balances(tenant)).toMatchObject({ available: (LTC * 3n) / 2n, reserved: 0n })
   expect(await world.coinsOnChain(tenant)).toBe(LTC / 2n)
+})
+
+test('with the first node away a payout goes through the second, and what one node calls spent is given up only when both do', async () => {
+  const proxy = await startRpcProxy(world.money.rpcUrl)
+  const rpcs = [new RpcClient('http://127.0.0.1:9', 'the test'), new RpcClient(proxy.url, 'the test')]
+  const [dead, proxied] = rpcs.map((rpc) => new PayoutCarrier(rpc, false))
+  if (dead === undefined || proxied === undefined) throw new Error('no carriers')
+  const honest = new PayoutCarrier(world.rpc, false)
+  const couriersOf = (first: PayoutCarrier, second: PayoutCarrier) =>
+    world.courierOf([
+      { name: 'first', chain: first },
+      { name: 'second', chain: second },
+    ])
+  const watch = async () => {
+    const height = await honest.tipHeight()
+    const hash = await world.rpc.callRaw('getblockhash', [height])
+    await world.database.owner.query('update network_state set height = $1, hash = $2', [height, hash])
+  }
+  const tenant = await world.openShop([LTC])
+  await watch()
+  const payout = await world.payout(tenant, '0.5')
+  await world.sign()
+  await couriersOf(dead, proxied).pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  await world.money.mine(1)
+  await watch()
+  // A node that never heard of the payout, and says that something else spent its coin.
+  const txids = await world.database.owner.query<{ txid: string }>(
+    'select txid from payout_transaction where payout_id = $1',
+    [payout.id],
+  )
+  proxy.lie('getblock', (told, { params }) =>
+    params[1] === 1
+      ? {
+          ...(told as object),
+          tx: (told as { tx: string[] }).tx.filter((txid) => txid !== txids.rows[0]?.txid),
+        }
+      : told,
+  )
+  proxy.lie('sendrawtransaction', () => {
+    throw new Error('bad-txns-inputs-missingorspent')
+  })
+  for (const second of [honest, dead]) {
+    const courier = couriersOf(proxied, second)
+    for (let pass = 0; pass < 2; pass++) {
+      await courier.pass()
+      await world.money.mine(1)
+    }
+    await courier.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+    expect(await world.balances(tenant)).toMatchObject({ reserved: LTC / 2n })
+  }
+  expect(world.logged.join('')).toContain('it is not given up until all say so')
+  await couriersOf(honest, dead).pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+  for (const rpc of rpcs) await rpc.close()
+  await proxy.close()
 })
 
 test('no process but the signer’s can write what is signed, and none can change an approval or what was approved', async () => {

@@ -65,6 +65,7 @@ function courierTurn(random: Random): Promise<void> {
     return answer
   }
   const wrap = (chain: PayoutChain): PayoutChain => ({
+    hasBlock: (block) => chain.hasBlock(block),
     feeRate: () => call('the fee', () => chain.feeRate()),
     tipHeight: () => call('the height', () => chain.tipHeight()),
     isUnspent: (txid, index) => call('a coin', () => chain.isUnspent(txid, index)),

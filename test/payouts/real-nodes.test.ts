@@ -192,6 +192,7 @@ describe.each(['bitcoin', 'litecoin'] as const)('on a real node of %s', (chain) 
 
 /** A chain's methods, to be spread into another. */
 const bound = (chain: PayoutChain): PayoutChain => ({
+  hasBlock: (block) => chain.hasBlock(block),
   feeRate: () => chain.feeRate(),
   broadcast: (raw) => chain.broadcast(raw),
   tipHeight: () => chain.tipHeight(),

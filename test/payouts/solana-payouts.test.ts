@@ -256,6 +256,39 @@ test('a payout that the chain executed and that failed there is not sent again',
   expect(proxy.calls).not.toContain('sendTransaction')
 })
 
+test('with the first node away SOL is paid through the second, and what one node calls failed keeps its money', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  await untilSigned(payout.id)
+  proxy = await startRpcProxy(world.solana.url)
+  const dead = new SolanaRpc('http://127.0.0.1:9', 'the test')
+  const proxied = new SolanaRpc(proxy.url, 'the test')
+  const slot = await world.rpc.slot('confirmed')
+  const { blockhash } = (await world.rpc.blockHead(slot)) ?? {}
+  await world.database.owner.query('update network_state set height = $1, hash = $2', [slot, blockhash])
+  proxy.lie('getSignatureStatuses', (told) => {
+    const { value, ...rest } = told as { value: unknown[] }
+    const failed = { slot: 1, confirmations: null, err: 'x', confirmationStatus: 'finalized' }
+    return { ...rest, value: value.map(() => failed) }
+  })
+  for (const second of [world.rpc, dead]) {
+    await world.courier(world.carriage(proxied, second)).pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  }
+  expect(world.logged.join('')).toContain('it is not given up until all say so')
+  proxy.tellTheTruth()
+  const courier = world.courier(world.carriage(dead, proxied))
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  await world.solana.mine(1)
+  await courier.pass()
+  await expectPaidOnce(tenant, payout.id)
+  await world.database.owner.query('update network_state set hash = $1', ['another'])
+  await expect(world.courier(world.carriage(dead, proxied)).pass()).rejects.toThrow(/does not know block/)
+  await dead.close()
+  await proxied.close()
+})
+
 test('an address with money that is not in the books is left alone until it is', async () => {
   const tenant = await world.openShop([])
   const owner = await world.deposit(tenant, SOL)

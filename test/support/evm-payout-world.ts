@@ -11,6 +11,7 @@ import type { Tenant } from '../../src/db/transaction.ts'
 import { TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
 import { EvmCarriage, type EvmPayoutChain } from '../../src/watcher/evm-carriage.ts'
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import { type NamedChain, PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
 import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
@@ -152,18 +153,21 @@ export class EvmPayoutWorld extends PayoutSteps {
     wrap: (chain: EvmPayoutChain) => EvmPayoutChain = (chain) => chain,
     topUp: ((address: Uint8Array) => Promise<void>) | null = null,
   ): PayoutCourier {
+    return this.courierOf([{ name: 'the node', chain: wrap(this.#carrier) }], topUp)
+  }
+
+  /** A courier that was just started, with these providers. */
+  courierOf(
+    chains: readonly [NamedChain<EvmPayoutChain>, ...NamedChain<EvmPayoutChain>[]],
+    topUp: ((address: Uint8Array) => Promise<void>) | null = null,
+  ): PayoutCourier {
     const { network, log } = this
     const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
-    const chain = wrap(this.#carrier)
+    const providers = new PayoutProviders<EvmPayoutChain>(at, chains)
+    const token = this.#tokenParameters()
     return new PayoutCourier({
       ...at,
-      carriage: new EvmCarriage({
-        ...at,
-        chain,
-        token: this.#tokenParameters(),
-        lookEveryMs: 0,
-        topUp,
-      }),
+      carriage: new EvmCarriage({ ...at, providers, token, lookEveryMs: 0, topUp }),
       notifier: { deliveriesWaiting: () => {} },
     })
   }
@@ -216,6 +220,7 @@ export function tokenCode(holder: string): string {
 
 /** A chain's methods, to be spread into another. */
 export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
+  hasBlock: (block) => chain.hasBlock(block),
   standingOf: (account) => chain.standingOf(account),
   nonceOf: (account, at) => chain.nonceOf(account, at),
   balanceOf: (account) => chain.balanceOf(account),

@@ -13,6 +13,7 @@ const [derive, { PayoutJournal }, { signPayouts }, { openPool }, { createLogger 
   load('log.js'),
 ])
 const { PayoutCourier } = await load('watcher/follow-payouts.js')
+const { PayoutProviders } = await load('watcher/payout-providers.js')
 const poolOf = (connectionString) =>
   openPool({ connectionString, applicationName: 'paylink-killed', max: 3, onError: () => {} })
 const clock = () => new Date(order.now)
@@ -28,14 +29,18 @@ const signer = {
   solana: accounts.issuer,
   told: new Set(),
 }
-const at = { network: order.network, pool: poolOf(order.watcherUrl), clock }
+const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log }
 const openCarriage = order.token === undefined ? openCoins : openAccounts
 const courier = new PayoutCourier({
   ...at,
   carriage: await openCarriage(),
-  log,
   notifier: { deliveriesWaiting: () => {} },
 })
+
+/** The one provider there is. */
+function only(chain) {
+  return new PayoutProviders(at, [{ name: 'the node', chain }])
+}
 
 async function openCoins() {
   const [{ RpcClient }, { PayoutCarrier }, { UtxoCarriage }] = await Promise.all([
@@ -44,7 +49,7 @@ async function openCoins() {
     load('watcher/utxo-carriage.js'),
   ])
   const chain = new PayoutCarrier(new RpcClient(order.rpcUrl, 'the test'), false)
-  return new UtxoCarriage({ ...at, asset: order.asset, chain })
+  return new UtxoCarriage({ ...at, asset: order.asset, providers: only(chain) })
 }
 
 async function openAccounts() {
@@ -55,7 +60,7 @@ async function openAccounts() {
   const token = { asset: 'USDC_BASE', contract: order.token.toLowerCase(), decimals: 6 }
   const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', livemode: false }
   const chain = new EvmPayoutCarrier({ ...node, token })
-  return new EvmCarriage({ ...at, chain, token, lookEveryMs: 0, topUp: null, log })
+  return new EvmCarriage({ ...at, providers: only(chain), token, lookEveryMs: 0, topUp: null })
 }
 
 process.stdout.write('begins\n')

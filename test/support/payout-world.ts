@@ -11,6 +11,7 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import { listSpendableCoins } from '../../src/db/queries/payout-coins.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import { type NamedChain, PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { type PayoutChain, UtxoCarriage } from '../../src/watcher/utxo-carriage.ts'
 import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
@@ -152,13 +153,17 @@ export class PayoutWorld extends PayoutSteps {
 
   /** A courier that was just started. */
   courier(wrap: (chain: PayoutChain) => PayoutChain = (chain) => chain): PayoutCourier {
-    const { network, asset } = this
-    const at = { network, pool: this.database.pools.watcher, clock: () => this.now }
-    const chain = wrap(new PayoutCarrier(this.rpc, false))
+    return this.courierOf([{ name: 'the node', chain: wrap(new PayoutCarrier(this.rpc, false)) }])
+  }
+
+  /** A courier that was just started, with these providers. */
+  courierOf(chains: readonly [NamedChain<PayoutChain>, ...NamedChain<PayoutChain>[]]): PayoutCourier {
+    const { network, asset, log } = this
+    const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
+    const providers = new PayoutProviders<PayoutChain>(at, chains)
     return new PayoutCourier({
       ...at,
-      carriage: new UtxoCarriage({ ...at, asset, chain }),
-      log: this.log,
+      carriage: new UtxoCarriage({ ...at, asset, providers }),
       notifier: { deliveriesWaiting: () => {} },
     })
   }

@@ -7,6 +7,7 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import { loadSolanaHouse, type SolanaHouse } from '../../src/db/queries/solana-house.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import { PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { SolanaCarriage } from '../../src/watcher/solana-carriage.ts'
 import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
@@ -101,13 +102,13 @@ export class SolanaPayoutWorld extends PayoutSteps {
   }
 
   /** A carriage that was just started. */
-  carriage(rpc: SolanaRpc = this.rpc): SolanaCarriage {
+  carriage(rpc: SolanaRpc = this.rpc, ...further: SolanaRpc[]): SolanaCarriage {
+    const { log, database } = this
+    const at = { network: NETWORK, pool: database.pools.watcher, clock: () => this.now, log } as const
+    const others = further.map((chain, index) => ({ name: `further node ${index + 1}`, chain }))
     return new SolanaCarriage({
-      network: NETWORK,
-      pool: this.database.pools.watcher,
-      clock: () => this.now,
-      log: this.log,
-      rpcs: [rpc],
+      ...at,
+      providers: new PayoutProviders(at, [{ name: 'the node', chain: rpc }, ...others]),
       givesCoins: false,
       busyIntervalMs: 0,
     })

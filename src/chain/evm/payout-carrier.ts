@@ -84,6 +84,18 @@ export class EvmPayoutCarrier {
     return parameters
   }
 
+  /** Whether the node has this block on its best chain. Throws where it is on another chain altogether. */
+  async hasBlock({
+    height,
+    hash: known,
+  }: {
+    readonly height: number
+    readonly hash: string
+  }): Promise<boolean> {
+    await this.parameters()
+    return (await this.#node.headerAt(height))?.hash === known
+  }
+
   /** How an account (20 bytes) stands, and what the network takes. */
   async standingOf(account: Uint8Array): Promise<EvmStanding> {
     const { chainId } = await this.parameters()

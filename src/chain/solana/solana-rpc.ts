@@ -114,6 +114,12 @@ export class SolanaRpc {
     return this.#read('getBlockHeight', slotSchema, () => this.#rpc.getBlockHeight({ commitment }).send())
   }
 
+  /** Whether the node has this block, of a slot, on its best chain. */
+  async hasBlock({ height, hash }: { readonly height: number; readonly hash: string }): Promise<boolean> {
+    const isThere = (await this.blocks(height, height)).includes(height)
+    return isThere && (await this.blockHead(height))?.blockhash === hash
+  }
+
   async firstAvailableBlock(): Promise<number> {
     return this.#read('getFirstAvailableBlock', slotSchema, () => this.#rpc.getFirstAvailableBlock().send())
   }

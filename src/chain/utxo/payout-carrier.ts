@@ -42,6 +42,10 @@ export class PayoutCarrier {
     this.#livemode = livemode
   }
 
+  close(): Promise<void> {
+    return this.#rpc.close()
+  }
+
   /** What a virtual byte costs now, thousandths of a base unit; null where the node cannot tell yet. */
   async feeRate(): Promise<bigint | null> {
     const known = await this.#estimate()
@@ -73,6 +77,12 @@ export class PayoutCarrier {
       if (error.code !== RPC_CODES.verifyRejected && error.code !== RPC_TRANSACTION_ERROR) throw error
       return { kind: 'refused', reason: error.message }
     }
+  }
+
+  /** Whether the node has this block on its best chain. */
+  async hasBlock({ height, hash }: { readonly height: number; readonly hash: string }): Promise<boolean> {
+    if (height > (await this.tipHeight())) return false
+    return (await this.#rpc.call('getblockhash', [height], hashSchema)) === hash
   }
 
   async tipHeight(): Promise<number> {

@@ -30,6 +30,10 @@ export type NetworkState = {
   readonly readAt: Date | null
   /** Whether this installation follows the network now: there is a watch that its lead keeps. */
   readonly isWatched: boolean
+  /** Host and port of the provider that payouts go through; null where they go through none, or none was needed yet. */
+  readonly payoutProvider: string | null
+  /** Why that is not the first provider, or none; null where nothing is wrong. */
+  readonly payoutNotice: string | null
 }
 
 type NetworkStateRow = {
@@ -47,10 +51,12 @@ type NetworkStateRow = {
   reason: string | null
   read_at: Date | null
   is_watched: boolean
+  payout_provider: string | null
+  payout_notice: string | null
 }
 
 const SELECT = `select network, parameters, chain, height, hash, block_time, tip_height, safe_height,
-  finalized_height, minimum, status, reason, read_at,
+  finalized_height, minimum, status, reason, read_at, payout_provider, payout_notice,
   exists (select from network_watch where network_watch.network = network_state.network) as is_watched
   from network_state`
 
@@ -106,6 +112,19 @@ export async function saveChainMinimum(db: Queryable, network: Network, minimum:
     network,
     minimum,
   ])
+}
+
+/** Keeps which provider payouts go through. Nothing where the network has no row yet. */
+export async function savePayoutProvider(
+  db: Queryable,
+  network: Network,
+  { name, notice }: { readonly name: string | null; readonly notice: string | null },
+): Promise<void> {
+  await db.query(
+    `update network_state set payout_provider = $2, payout_notice = $3
+     where network = $1 and (payout_provider, payout_notice) is distinct from ($2, $3)`,
+    [network, name, notice],
+  )
 }
 
 /**
@@ -178,5 +197,7 @@ function stateFromRow(row: NetworkStateRow): NetworkState {
     reason: row.reason,
     readAt: row.read_at,
     isWatched: row.is_watched,
+    payoutProvider: row.payout_provider,
+    payoutNotice: row.payout_notice,
   }
 }

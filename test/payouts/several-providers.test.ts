@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { ChainUnavailable } from '../../src/chain/adapter.ts'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import type { EvmPayoutCarrier } from '../../src/chain/evm/payout-carrier.ts'
+import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
+import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+
+const ETHER = 10n ** 18n
+/** Nobody listens there. */
+const DEAD_URL = 'http://127.0.0.1:9'
+
+let world: EvmPayoutWorld
+/** The second provider, which lies when told to. */
+let proxy: RpcProxy
+let dead: EvmPayoutCarrier
+let honest: EvmPayoutCarrier
+let proxied: EvmPayoutCarrier
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+  proxy = await startRpcProxy(world.anvil.url)
+  dead = world.carrierAt(DEAD_URL)
+  honest = world.carrierAt(world.anvil.url)
+  proxied = world.carrierAt(proxy.url)
+}, 60_000)
+afterAll(async () => {
+  for (const carrier of [dead, honest, proxied]) await carrier?.close()
+  await proxy?.close()
+  await world?.close()
+})
+beforeEach(() => {
+  proxy.tellTheTruth()
+  world.logged.length = 0
+})
+
+type Block = { readonly number: string; readonly hash: string }
+
+/** The watcher stands at the newest block. */
+async function watch(): Promise<void> {
+  const { number, hash } = await world.anvil.rpc<Block>('eth_getBlockByNumber', ['latest', false])
+  await world.database.owner.query('update network_state set height = $1, hash = $2', [Number(number), hash])
+}
+
+const couriersOf = (first: EvmPayoutCarrier, second: EvmPayoutCarrier) =>
+  world.courierOf([
+    { name: 'first', chain: first },
+    { name: 'second', chain: second },
+  ])
+
+/** What doctor says of the provider that payouts go through. */
+async function told(): Promise<string[]> {
+  const node = {
+    network: world.network,
+    chain: world.chain,
+    livemode: false,
+    rpcUrl: world.anvil.url,
+    furtherUrls: [],
+    rpcSetting: 'TEST_BASE_RPC_URL',
+    zmqUrl: null,
+    usdcContract: world.token,
+    sandbox: null,
+  } as const
+  const findings = await inspectNetworks(world.database.owner, [node], () => world.now)
+  return findings
+    .filter(({ text }) => text.includes('payouts'))
+    .map(({ kind, text }) => `${kind} ${text.replace(`${world.network}: `, '')}`)
+}
+
+/** A payout whose sweep is in a block and final, and which is signed and in a final block too, unknown to the database. */
+async function paidUnnoticed() {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, payout.id, 'submitted')
+  await world.anvil.mine(3)
+  await watch()
+  return { tenant, payout }
+}
+
+/** The proxy has never heard of these transactions, whose nonces it says are used. */
+function deny(txids: readonly string[]): void {
+  const isDenied = (txid: unknown) => txids.includes(String(txid))
+  proxy.lie('eth_getTransactionReceipt', (result, { params }) => (isDenied(params[0]) ? null : result))
+  proxy.lie('eth_sendRawTransaction', () => {
+    throw new Error('nonce too low')
+  })
+}
+
+test('with the first provider away a payout is swept, sent and confirmed through the next, and doctor names it', async () => {
+  await watch()
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  const courier = couriersOf(dead, proxied)
+  for (let turn = 0; turn < 6; turn++) {
+    await courier.pass()
+    await world.sign()
+    await courier.pass()
+    await world.anvil.mine(1)
+  }
+  const done = await world.load(tenant, payout.id)
+  expect(done.status).toBe('confirmed')
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
+  expect(await told()).toEqual([
+    expect.stringMatching(
+      /^notice payouts go through second in place of the first provider: .*127\.0\.0\.1:9/,
+    ),
+  ])
+  await couriersOf(honest, proxied).pass()
+  expect(await told()).toEqual(['ok payouts go through first'])
+})
+
+test('a provider that has not come to where the watcher stands, or is on another chain, takes nobody’s place', async () => {
+  await world.anvil.mine(1)
+  await watch()
+  const height = `0x${(await world.anvil.height()).toString(16)}`
+  proxy.lie('eth_getBlockByNumber', (block, { params }) => (params[0] === height ? null : block))
+  const sent = proxy.calls.length
+  await expect(couriersOf(dead, proxied).pass()).rejects.toThrow(/127\.0\.0\.1:9.*second does not know block/)
+  expect(proxy.calls.slice(sent)).not.toContain('eth_getBalance')
+  expect(await told()).toEqual([expect.stringMatching(/^fault payouts wait, no provider serves them: /)])
+  proxy.tellTheTruth()
+  proxy.lie('eth_chainId', () => '0x1')
+  const stranger = world.carrierAt(proxy.url)
+  await expect(couriersOf(dead, stranger).pass()).rejects.toThrow(/is on another chain \(1\)/)
+  await stranger.close()
+  proxy.tellTheTruth()
+  await couriersOf(dead, proxied).pass()
+  expect(await told()).toEqual([expect.stringMatching(/^notice payouts go through second/)])
+})
+
+test.each(['says otherwise', 'does not answer'])(
+  'a payout that one provider has never heard of, and whose nonce it calls used, keeps its money where another %s',
+  async (other) => {
+    const { tenant, payout } = await paidUnnoticed()
+    const { payout: txids } = await world.signedFor(payout.id)
+    deny(txids)
+    const courier = couriersOf(proxied, other === 'says otherwise' ? honest : dead)
+    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
+    expect(world.logged.join('')).toContain('it is not given up until all say so')
+    proxy.tellTheTruth()
+    await courier.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+  },
+)
+
+test('a sweep that one provider has never heard of keeps its deposits, and a payout that it calls reverted its money', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.courier().pass()
+  await world.sign()
+  await world.courier().pass()
+  await world.anvil.mine(3)
+  await watch()
+  // Its deposit is in a block with a receipt that the node keeps.
+  await world.database.owner.query('update transfer set block_height = 1 where merchant_id = $1', [
+    tenant.merchantId,
+  ])
+  deny((await world.signedFor(payout.id)).sweeps)
+  const courier = couriersOf(proxied, honest)
+  for (let pass = 0; pass < 3; pass++) await courier.pass()
+  const sweepsOf = () =>
+    world.database.owner.query('select status from sweep where payout_id = $1', [payout.id])
+  expect((await sweepsOf()).rows).toEqual([{ status: 'planned' }])
+  expect(world.logged.join('')).toContain('it is not given up until all say so')
+  proxy.tellTheTruth()
+  await world.until(tenant, payout.id, 'submitted')
+  await world.anvil.mine(3)
+  await watch()
+  proxy.lie('eth_getTransactionReceipt', (receipt) =>
+    receipt === null ? null : { ...(receipt as object), status: '0x0' },
+  )
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  proxy.tellTheTruth()
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+})
+
+test('a payout that every provider says is dead gives its money back, once all of them answer', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.courier().pass()
+  await world.sign()
+  await world.courier().pass()
+  await world.anvil.mine(1)
+  await world.courier().pass()
+  await world.sign()
+  const from = encodeEvmAddress(world.hot)
+  await world.anvil.rpc('anvil_impersonateAccount', [from])
+  await world.anvil.rpc('eth_sendTransaction', [{ from, to: from, value: '0x0' }])
+  await world.anvil.mine(3)
+  await watch()
+  await couriersOf(honest, dead).pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  await couriersOf(honest, proxied).pass()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'nonce_used_elsewhere',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+})
+
+test('what one provider breaks off in the middle of a look the next one does from the beginning', async () => {
+  await watch()
+  proxy.lie('eth_maxPriorityFeePerGas', () => {
+    throw new Error('internal error')
+  })
+  const counted = await startRpcProxy(world.anvil.url)
+  const second = world.carrierAt(counted.url)
+  await couriersOf(proxied, second).pass()
+  await second.close()
+  await counted.close()
+  expect(counted.calls[0]).toBe('eth_chainId')
+  expect(counted.calls).toContain('eth_getBalance')
+  await expect(couriersOf(dead, dead).pass()).rejects.toThrow(ChainUnavailable)
+})
