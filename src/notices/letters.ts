@@ -51,7 +51,7 @@ const REASONS: { readonly [reason: string]: string } = {
   reorged: 'A payment that was final has left the chain.',
 }
 
-const HOW_TO_STOP = 'You can switch these letters off under Settings → Team & security.'
+const HOW_TO_STOP = 'You can switch these letters off under Settings → Security.'
 
 export function endpointLetter(baseUrl: string, url: string, { email, name }: Addressee): Letter {
   return {
@@ -61,7 +61,7 @@ export function endpointLetter(baseUrl: string, url: string, { email, name }: Ad
 
 your server at ${url} answered that the endpoint is gone (410), so nothing more is sent to it. Events wait for you under Developers → Notifications awaiting delivery.
 
-${baseUrl}/dashboard/webhooks?mode=live
+${baseUrl}/dashboard/developers/webhooks?mode=live
 
 ${HOW_TO_STOP}`,
   }
@@ -82,7 +82,7 @@ ${place.at.toISOString()}
 ${place.address ?? 'an unknown address'}
 ${(place.browser ?? 'an unknown browser').slice(0, 200)}
 
-If it was you, there is nothing to do. If not, choose a new password now and end that sign-in under Settings → Team & security.
+If it was you, there is nothing to do. If not, choose a new password now and end that sign-in under Settings → Security.
 
 ${HOW_TO_STOP}`,
   }

@@ -2,7 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Letter } from '../../src/mail/mail.ts'
 import { newId } from '../../src/new-id.ts'
 import { writeNotices } from '../../src/notices/write-notices.ts'
+import { NAVIGATION } from '../../src/web/dashboard/app/navigation.ts'
 import { createTestPeople, PASSWORD, type TestBrowser, type TestPeople } from '../support/people.ts'
+
+/** What the dashboard's side lists. */
+const PAGES: readonly string[] = NAVIGATION.flatMap(({ items }) => items.map(({ to }) => to))
 
 let people: TestPeople
 const sent: Letter[] = []
@@ -59,7 +63,7 @@ async function confirmed(name: string): Promise<{ browser: TestBrowser; merchant
   return made
 }
 
-test('live payments and what needs a decision are told once to owners with a confirmed address; each kind can be switched off', async () => {
+test('live payments and what needs a decision are told once to owners with a confirmed address; each can be switched off and on', async () => {
   const { browser, merchantId, email } = await confirmed('Uma')
   const unconfirmed = await people.signUp('Vic')
   await round()
@@ -85,6 +89,13 @@ test('live payments and what needs a decision are told once to owners with a con
   sent.length = 0
   expect(await round()).toBe(1)
   expect(sent[0]?.text).toContain('paid more than was asked')
+
+  await browser.ask('PATCH', '/api/v1/notices', { paid: true, attention: false })
+  for (const type of ['invoice.paid', 'invoice.overpaid', 'invoice.manual_review'])
+    await addEvent(merchantId, true, type, null)
+  sent.length = 0
+  expect(await round()).toBe(1)
+  expect(sent[0]?.subject).toMatch(/is paid$/)
 })
 
 test('rounds at once write each letter once', async () => {
@@ -95,24 +106,32 @@ test('rounds at once write each letter once', async () => {
   expect(written.reduce((sum, count) => sum + count, 0)).toBe(5)
 })
 
-test('an endpoint that a receiver gave up is told once', async () => {
-  const { merchantId, email } = await confirmed('Xia')
-  await people.api.database.owner.query(
-    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, status, status_reason, created_at)
-     values ($1, 'we_x', true, 'https://shop.example/hook', '{*}', 'disabled', 'receiver_gone', now()),
-            ($1, 'we_y', true, 'https://shop.example/other', '{*}', 'disabled', null, now())`,
-    [merchantId],
-  )
+test('an endpoint that a receiver gave up is told once, with the page that lists it, and not to who switched that off', async () => {
+  const { browser, merchantId, email } = await confirmed('Xia')
+  const stop = (id: string, reason: string | null) =>
+    people.api.database.owner.query(
+      `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, status, status_reason, created_at)
+       values ($1, $2, true, 'https://shop.example/' || $2, '{*}', 'disabled', $3, now())`,
+      [merchantId, id, reason],
+    )
+  await stop('we_x', 'receiver_gone')
+  await stop('we_y', null)
   sent.length = 0
   await round()
-  expect(sent.map(({ to, text }) => [to, text.includes('https://shop.example/hook')])).toEqual([
+  expect(sent.map(({ to, text }) => [to, text.includes('https://shop.example/we_x')])).toEqual([
     [email, true],
   ])
+  const [, page = ''] = /\/dashboard(\S+)\?mode=live/.exec(sent[0]?.text ?? '') ?? []
+  expect(PAGES).toContain(page)
+  expect(await round()).toBe(0)
+
+  await browser.ask('PATCH', '/api/v1/notices', { endpoint_disabled: false })
+  await stop('we_z', 'receiver_gone')
   expect(await round()).toBe(0)
 })
 
-test('a sign-in from a new place is told to the person, one from a known place is not', async () => {
-  const { email } = await people.signUp('Yan')
+test('a sign-in from a new place is told to the person until they switch that off, one from a known place is not', async () => {
+  const { browser, email } = await people.signUp('Yan')
   const told = () =>
     people.letters.filter(({ to, subject }) => to === email && subject.includes('new sign-in')).length
   const signIn = (browser: TestBrowser) =>
@@ -123,4 +142,10 @@ test('a sign-in from a new place is told to the person, one from a known place i
   expect(told()).toBe(1)
   await signIn(elsewhere)
   expect(told()).toBe(1)
+  await browser.ask('PATCH', '/api/v1/notices', { sign_in: false })
+  await signIn(people.browser())
+  expect(told()).toBe(1)
+  await browser.ask('PATCH', '/api/v1/notices', { sign_in: true })
+  await signIn(people.browser())
+  expect(told()).toBe(2)
 })

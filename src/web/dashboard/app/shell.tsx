@@ -45,7 +45,7 @@ export function Shell() {
           <PersonMenu account={account} />
         </header>
         {account.person.emailVerified ? null : <VerifyReminder email={account.person.email} />}
-        <main id="page">
+        <main id="page" tabIndex={-1}>
           <Outlet />
         </main>
       </div>

@@ -2,7 +2,7 @@ import type { Invoice, PaylinkEvent } from '../api/types.ts'
 import { EventSteps } from '../parts/event-steps.tsx'
 import { Time } from '../parts/time.tsx'
 
-/** The invoice's events, newest first; each is what webhooks were told. */
+/** The invoice's events, newest first; each is what webhooks were told. Old ones are forgotten: it was made all the same. */
 export function Timeline({ invoice, events }: { invoice: Invoice; events: readonly PaylinkEvent[] }) {
   return (
     <ol className="timeline">

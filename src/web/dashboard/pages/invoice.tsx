@@ -12,7 +12,7 @@ import { CopyField } from '../parts/copy.tsx'
 import { coins, usd } from '../parts/money.ts'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
-import { ResourcePage } from '../parts/read.tsx'
+import { Read, ResourcePage } from '../parts/read.tsx'
 import { TestPayCard } from '../parts/test-pay.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
 import { Payments } from './invoice-payments.tsx'
@@ -58,7 +58,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
         </div>
         <div className="stack large">
           <Card title="What happened">
-            <Timeline invoice={invoice} events={events.data?.data ?? []} />
+            <Read read={events}>{({ data }) => <Timeline invoice={invoice} events={data} />}</Read>
           </Card>
           <Card title="Details">
             <Facts facts={detailFacts(invoice)} />

@@ -13,7 +13,7 @@ import { coins, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { SearchBox } from '../parts/search-box.tsx'
-import { type Column, DataTable, Empty } from '../parts/table.tsx'
+import { type Column, DataTable, Empty, Narrow } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { NewInvoiceDialog } from './new-invoice.tsx'
 
@@ -147,10 +147,15 @@ const NothingYet = ({ onMake }: { onMake: () => void }) => (
 const COLUMNS: readonly Column<Invoice>[] = [
   {
     title: 'Invoice',
-    cell: ({ id, external_reference, order_reference }) => (
-      <Link to="/invoices/$id" params={{ id }} preload="intent" className="row-link">
-        {external_reference ?? order_reference ?? `…${id.slice(-8)}`}
-      </Link>
+    cell: ({ id, external_reference, order_reference, created_at }) => (
+      <>
+        <Link to="/invoices/$id" params={{ id }} preload="intent" className="row-link">
+          {external_reference ?? order_reference ?? `…${id.slice(-8)}`}
+        </Link>
+        <Narrow>
+          <Time at={created_at} />
+        </Narrow>
+      </>
     ),
   },
   { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },

@@ -82,7 +82,14 @@ const COLUMNS: readonly Column<RequestLog>[] = [
   {
     title: 'Answer',
     cell: ({ status, error_code }) => (
-      <Badge tone={toneOf(status)}>{error_code === null ? String(status) : `${status} ${error_code}`}</Badge>
+      <>
+        <Badge tone={toneOf(status)}>{String(status)}</Badge>{' '}
+        {error_code === null ? null : (
+          <span className="small-text">
+            <Breakable text={error_code} />
+          </span>
+        )}
+      </>
     ),
   },
   { title: 'By', wide: true, cell: ({ caller }) => <code className="short">…{caller.slice(-8)}</code> },

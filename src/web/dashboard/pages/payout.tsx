@@ -11,7 +11,7 @@ import { COINS, coins } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
-import { ResourcePage } from '../parts/read.tsx'
+import { Read, ResourcePage } from '../parts/read.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
 import { Txid } from '../parts/txid.tsx'
 import { PayoutDecision } from './payout-decision.tsx'
@@ -63,9 +63,13 @@ function Shown({ payout }: { payout: Payout }) {
         </div>
         <div className="stack large">
           <Card title="What happened">
-            <ol className="timeline">
-              <EventSteps events={events.data?.data ?? []} />
-            </ol>
+            <Read read={events}>
+              {({ data }) => (
+                <ol className="timeline">
+                  <EventSteps events={data} />
+                </ol>
+              )}
+            </Read>
           </Card>
           <Card title="Details">
             <Details payout={payout} />

@@ -165,8 +165,8 @@ function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
           onClose={() => setAsked(null)}
         >
           <p>
-            It hears of nothing more. What happens meanwhile is kept under Awaiting delivery; verifying it
-            enables it again.
+            It hears of nothing more. What happens meanwhile is kept under Notifications awaiting delivery;
+            verifying it enables it again.
           </p>
         </Confirm>
       ) : null}
@@ -179,7 +179,8 @@ function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
           onClose={() => setAsked(null)}
         >
           <p>
-            Its secret is gone for good. Events that it has not heard of are kept under Awaiting delivery.
+            Its secret is gone for good. Events that it has not heard of are kept under Notifications awaiting
+            delivery.
           </p>
         </Confirm>
       ) : null}
