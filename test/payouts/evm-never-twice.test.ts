@@ -7,14 +7,13 @@ import { ASSETS } from '../../src/core/assets.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
-import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
 import { hex } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { until } from '../support/litecoind.ts'
+import { Crash, FIRST_SEED, historiesOf, signerTurn, unlessCrashed } from '../support/payout-history.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 
-const RUNS = Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? 300 : 6))
-const FIRST_SEED = Number(process.env.PAYOUT_SEED ?? 20_261_121)
+const RUNS = historiesOf({ short: 6, long: 300 })
 const STEPS_MAX = 16
 const SETTLE_ROUNDS_MAX = 30
 
@@ -24,28 +23,6 @@ beforeAll(async () => {
   await world.fuelHotWallet(100n * 10n ** 18n)
 }, 60_000)
 afterAll(() => world?.close())
-
-/** The process is gone: nothing after this line of it happens. */
-class Crash extends Error {}
-
-async function unlessCrashed(work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (!(error instanceof Crash || error instanceof ChainUnavailable)) throw error
-  }
-}
-
-const SIGNING_POINTS: readonly SigningPoint[] = ['before_journal', 'after_journal', 'after_commit']
-
-/** A turn of a signer that may die at one of its steps; the next turn is another process's. */
-function signerTurn(random: Random): Promise<void> {
-  const dies = random.chance(0.6) ? random.pick(SIGNING_POINTS) : null
-  const reached = async (point: SigningPoint) => {
-    if (point === dies && random.chance(0.5)) throw new Crash(point)
-  }
-  return unlessCrashed(() => world.sign({ reached }))
-}
 
 /** A look of a courier whose calls may die before or after they did what they do, or be answered wrongly. */
 function courierTurn(random: Random): Promise<void> {
@@ -62,13 +39,16 @@ function courierTurn(random: Random): Promise<void> {
       return strikes && fault === 'error' ? { kind: 'refused', reason: 'internal error' } : verdict
     },
   }))
-  return unlessCrashed(() => courier.pass())
+  return unlessCrashed(
+    () => courier.pass(),
+    (error) => error instanceof ChainUnavailable,
+  )
 }
 
 /** What happens in one step of a history. */
 async function step(random: Random, payouts: readonly Payout[]): Promise<void> {
   const what = random.below(12)
-  if (what < 4) return signerTurn(random)
+  if (what < 4) return signerTurn(world, random, () => random.chance(0.5))
   if (what < 8) return courierTurn(random)
   if (what === 8) return world.anvil.mine(1)
   if (what === 9) {

@@ -2,14 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
-import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
 import type { PayoutChain } from '../../src/watcher/utxo-carriage.ts'
+import { Crash, FIRST_SEED, historiesOf, signerTurn, unlessCrashed } from '../support/payout-history.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
 
-const RUNS = Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? 1_000 : 40))
-const FIRST_SEED = Number(process.env.PAYOUT_SEED ?? 20_261_121)
+const RUNS = historiesOf({ short: 40, long: 1_000 })
 const STEPS_MAX = 14
 /** A look of a courier at two payouts makes about so many calls. */
 const CALLS_MAX = 8
@@ -25,31 +24,6 @@ afterAll(async () => {
   await world?.close()
   await money?.remove()
 })
-
-/** The process is gone: nothing after this line of it happens. */
-class Crash extends Error {}
-
-async function unlessCrashed(work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (!(error instanceof Crash)) throw error
-  }
-}
-
-const SIGNING_POINTS: readonly SigningPoint[] = ['before_journal', 'after_journal', 'after_commit']
-
-/** A turn of a signer that may die at one of its steps; the next turn is another process's. */
-const signerTurn = (random: Random) => {
-  const dies = random.chance(0.6) ? random.pick(SIGNING_POINTS) : null
-  return unlessCrashed(() =>
-    world.sign({
-      reached: async (point) => {
-        if (point === dies) throw new Crash(point)
-      },
-    }),
-  )
-}
 
 /** A look of a courier that may die before or after any of its calls, or be answered wrongly. */
 function courierTurn(random: Random): Promise<void> {
@@ -86,7 +60,7 @@ function step(random: Random, payouts: readonly Payout[]): Promise<unknown> {
     case 0:
     case 1:
     case 2:
-      return signerTurn(random)
+      return signerTurn(world, random)
     case 3:
     case 4:
     case 5:

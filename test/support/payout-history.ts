@@ -1,0 +1,41 @@
+import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
+import type { PayoutSteps } from './payout-steps.ts'
+import type { Random } from './random.ts'
+
+/** What histories of payouts on every kind of chain have in common. */
+
+/** The first seed of a run of histories. */
+export const FIRST_SEED = Number(process.env.PAYOUT_SEED ?? 20_261_121)
+
+/** How many histories to run: `PAYOUT_RUNS`, else these. */
+export const historiesOf = (of: { readonly short: number; readonly long: number }): number =>
+  Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? of.long : of.short))
+
+/** The process is gone: nothing after this line of it happens. */
+export class Crash extends Error {}
+
+/** Does the work up to where its process dies, or what it throws is what a process gets over by itself. */
+export async function unlessCrashed(
+  work: () => Promise<void>,
+  isGotOver: (error: unknown) => boolean = () => false,
+): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof Crash || isGotOver(error))) throw error
+  }
+}
+
+const SIGNING_POINTS: readonly SigningPoint[] = ['before_journal', 'after_journal', 'after_commit']
+
+/**
+ * A turn of a signer that may die at one of its steps, the first time it comes there or later where `strikes` says so;
+ * the next turn is another process's.
+ */
+export function signerTurn(world: PayoutSteps, random: Random, strikes = () => true): Promise<void> {
+  const dies = random.chance(0.6) ? random.pick(SIGNING_POINTS) : null
+  const reached = async (point: SigningPoint) => {
+    if (point === dies && strikes()) throw new Crash(point)
+  }
+  return unlessCrashed(() => world.sign({ reached }))
+}
