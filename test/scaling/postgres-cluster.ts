@@ -65,6 +65,7 @@ function startEtcd(machine: TestMachine, members: string, data: string): void {
     'initial-cluster-token': 'paylink-test',
     'heartbeat-interval': '200',
     'election-timeout': '2000',
+    'enable-v2': 'true',
   }
   const words = Object.entries(args).map(([option, value]) => `--${option}=${value}`)
   machine.start({ name: `etcd-${name}`, file: 'etcd', args: words })
@@ -82,7 +83,9 @@ function patroniConfig({ name, address }: TestMachine, etcd: readonly string[], 
     scope: 'paylink',
     name,
     restapi: { listen: `${address}:${PATRONI_PORT}`, connect_address: `${address}:${PATRONI_PORT}` },
-    etcd3: { hosts: etcd },
+    // Through etcd's interface 2 the leader's key is renewed only by who has it. Through 3, Patroni before 3.0.3 puts its
+    // own name over another leader's when it was cut off for longer than its lease (pull request 2689 of Patroni).
+    etcd: { hosts: etcd },
     bootstrap: {
       dcs: {
         ttl: 10,
@@ -90,6 +93,7 @@ function patroniConfig({ name, address }: TestMachine, etcd: readonly string[], 
         retry_timeout: 3,
         maximum_lag_on_failover: 0,
         synchronous_mode: true,
+        synchronous_mode_strict: true,
         synchronous_node_count: 1,
         postgresql: { use_pg_rewind: true, use_slots: true, parameters },
       },
