@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { parseCoinAmount } from '../../src/core/money.ts'
@@ -25,6 +26,7 @@ const SHOPS = 4
 const REQUEST_MS_MAX = 8_000
 const RECOVERY_MS_MAX = 10_000
 const SETTLED_MS_MAX = 240_000
+const WHOLE_MS_MAX = 300_000
 /** Longer than any fault lasts. */
 const INSIST_MS_MAX = 240_000
 const TIMEOUT_MS = SECONDS * 1_000 + 900_000
@@ -182,17 +184,23 @@ async function promotionBeside(lost: DatabaseNode): Promise<number> {
   return Date.now()
 }
 
-/** Before the next fault there is a primary with a synchronous standby again: two machines lost at once is another promise. */
+/**
+ * Before the next fault both standbys follow the primary again: two machines lost at once is another promise. The primary
+ * itself says so, since a machine that is back answers for a standby before it has found that its timeline has ended.
+ */
 async function untilWhole(): Promise<void> {
-  await until(120_000, async () => {
-    const answers = await Promise.all(
-      nodes.map(({ machine }) =>
-        fetch(`http://${machine.address}:8008/replica`, { signal: AbortSignal.timeout(1_000) })
-          .then(({ status }) => status === 200)
-          .catch(() => false),
-      ),
-    )
-    return answers.filter((is) => is).length === 2
+  await until(WHOLE_MS_MAX, async () => {
+    try {
+      const { rows } = await askServer(
+        await findPrimary(),
+        `select count(*)::int as standbys from pg_stat_replication where state = 'streaming'
+         having bool_or(sync_state = 'sync')`,
+      )
+      return z.object({ standbys: z.number() }).safeParse(rows[0]).data?.standbys === 2
+    } catch {
+      // It is going up or down; the time above ends the asking.
+      return false
+    }
   })
 }
 
@@ -285,14 +293,20 @@ async function sandboxUrl(): Promise<string> {
 }
 
 async function createDatabase(): Promise<void> {
-  const { default: pg } = await import('pg')
-  const primary = await findPrimary()
+  await askServer(await findPrimary(), 'create database paylink')
+}
+
+async function askServer({ machine }: DatabaseNode, statement: string): Promise<pg.QueryResult> {
   const client = new pg.Client({
-    connectionString: `postgresql://postgres:postgres@${primary.machine.address}:5432/postgres`,
+    connectionString: `postgresql://postgres:postgres@${machine.address}:5432/postgres`,
+    connectionTimeoutMillis: 2_000,
+    query_timeout: 10_000,
   })
+  // The connection may be lost with its server; what is asked then fails and is asked again.
+  client.on('error', () => {})
   await client.connect()
   try {
-    await client.query('create database paylink')
+    return await client.query(statement)
   } finally {
     await client.end()
   }
