@@ -21,7 +21,7 @@ import {
   nextHotNonce,
   priceOfEntry,
 } from './evm-terms.ts'
-import { type EvmEntry, isEvmEntry, isJournaled } from './payout-journal.ts'
+import { type EvmEntry, isEvmEntry, isJournaled, type JournalEntry } from './payout-journal.ts'
 import { depositAddress, signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 import { isSameDigest } from './verify-approval.ts'
@@ -78,7 +78,7 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
   const stored = await listSweepTransactions(pool, tenant, sweep.id)
   if (!isJournaled(signer, sweep, stored, signed)) return true
   if (stored.length < signed.length) {
-    for (const entry of signed.slice(stored.length)) await publish(signer, sweep, entry)
+    for (const entry of signed.slice(stored.length)) await publishSweep(signer, sweep, entry)
     return true
   }
   const last = signed.at(-1)
@@ -90,7 +90,7 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
   await signer.reached?.('before_journal')
   await journal.append(made)
   await signer.reached?.('after_journal')
-  await publish(signer, sweep, made)
+  await publishSweep(signer, sweep, made)
   await signer.reached?.('after_commit')
   return true
 }
@@ -190,7 +190,13 @@ async function buildTokenSweep(
   return evmEntryOf({ ...intent, ...how, built, nowMs: signer.clock().getTime() })
 }
 
-async function publish({ pool, clock }: PayoutSigner, sweep: Sweep, entry: EvmEntry): Promise<void> {
+/** Writes a sweep's signature into the database; one that is there already stays as it is. */
+export async function publishSweep(
+  { pool, clock }: PayoutSigner,
+  sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id' | 'network'>,
+  entry: JournalEntry,
+): Promise<void> {
+  if (!isEvmEntry(entry)) throw new Error(`what was signed for ${entry.payout_id} has no nonce`)
   const tenant = { merchantId: sweep.merchantId, livemode: sweep.livemode }
   const { number, txid, network, nonce } = entry
   const transaction = { number, txid, raw: Buffer.from(entry.raw, 'hex'), cost: BigInt(entry.network_fee) }

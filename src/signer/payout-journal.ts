@@ -110,7 +110,7 @@ export function isJournaled(
   return false
 }
 
-const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)
+export const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)
 
 const OWNER_ONLY = 0o600
 const journalPath = (folder: string): string => join(folder, 'payouts.jsonl')

@@ -11,6 +11,7 @@ import {
 import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
+import { answerJournalQuestion, listJournalQuestions } from '../db/queries/journal-questions.ts'
 import {
   insertPayoutRefusal,
   insertPayoutTransaction,
@@ -24,7 +25,8 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { complain } from './complain.ts'
 import { EVM_PAYOUTS } from './evm-payouts.ts'
-import { isJournaled, type JournalEntry, type PayoutJournal } from './payout-journal.ts'
+import { publishSweep } from './evm-sweeps.ts'
+import { isJournaled, isPayoutId, type JournalEntry, type PayoutJournal } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
 import type { SolanaIssuer } from './solana-addresses.ts'
 import { SOLANA_PAYOUTS } from './solana-payouts.ts'
@@ -66,6 +68,7 @@ export type SigningPoint = 'before_journal' | 'after_journal' | 'after_commit'
  * same bytes again, whatever the database has forgotten.
  */
 export async function signPayouts(signer: PayoutSigner): Promise<void> {
+  await answerQuestions(signer)
   const key = await approvalKeyOf(signer.folder, await loadApprovalKey(signer.pool))
   for (const { network, kind } of networksOfKinds()) {
     await kind.tend?.(signer, network)
@@ -76,6 +79,24 @@ export async function signPayouts(signer: PayoutSigner): Promise<void> {
     const isSigned = ({ id }: Payout) => signer.journal.entriesOf(id).length > 0
     const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
     for (const payout of inOrder) await attempt(signer, { payout, network, kind, key })
+  }
+}
+
+/**
+ * Publishes what the journal has of payouts and sweeps that are about to be given up, and says so. What the database has
+ * forgotten of them may be what the chain has.
+ */
+async function answerQuestions(signer: PayoutSigner): Promise<void> {
+  const { pool, journal, clock } = signer
+  for (const question of await listJournalQuestions(pool, TURN_MAX)) {
+    const { intentId: id, network } = question
+    const kind = KINDS[keyFamilyOfNetwork(network)]
+    for (const entry of journal.entriesOf(id)) {
+      if (!isPayoutId(id)) await publishSweep(signer, { ...question, id, network }, entry)
+      else if (kind !== undefined)
+        await publish(signer, { payout: { ...question, id, network }, kind }, entry)
+    }
+    await answerJournalQuestion(pool, question, clock())
   }
 }
 
@@ -93,7 +114,10 @@ type Task = {
   readonly key: Uint8Array
 }
 
-const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
+const tenantOf = ({ merchantId, livemode }: Pick<Payout, 'merchantId' | 'livemode'>): Tenant => ({
+  merchantId,
+  livemode,
+})
 
 /** One payout whose rows contradict each other must not hold up the others; whatever else fails ends the turn. */
 async function attempt(signer: PayoutSigner, task: Task): Promise<void> {
@@ -160,7 +184,12 @@ async function refuse({ pool, clock }: PayoutSigner, payout: Payout, code: strin
   )
 }
 
-async function publish({ pool, clock }: PayoutSigner, task: Task, entry: JournalEntry): Promise<void> {
+/** Writes a signature into the database; one that is there already stays as it is. */
+async function publish(
+  { pool, clock }: PayoutSigner,
+  task: Pick<Task, 'kind'> & { readonly payout: Pick<Payout, 'merchantId' | 'livemode' | 'id' | 'network'> },
+  entry: JournalEntry,
+): Promise<void> {
   const { payout, kind } = task
   const tenant = tenantOf(payout)
   const now = clock()

@@ -3,6 +3,7 @@ import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import { loadIntentNonce } from '../db/queries/account-nonces.ts'
 import type { HotWallet } from '../db/queries/hot-wallets.ts'
+import { askJournal } from '../db/queries/journal-questions.ts'
 import {
   adoptSweeps,
   insertSweep,
@@ -71,7 +72,7 @@ export class EvmSweeps {
 
   /** The newest pays the most; an older one is offered only where the node does not take the newer. */
   async #send(sweep: Sweep, transactions: readonly SweepTransaction[]): Promise<void> {
-    const { providers, pool } = this.#parts
+    const { providers, pool, network, clock } = this.#parts
     let reason = ''
     for (const { raw } of [...transactions].reverse()) {
       const verdict = await providers.current.broadcast(raw)
@@ -84,13 +85,16 @@ export class EvmSweeps {
     const fromHeight = await loadSweptSince(pool, tenantOf(sweep), sweep.id)
     const txids = async () =>
       (await listSweepTransactions(pool, tenantOf(sweep), sweep.id)).map(({ txid }) => txid)
-    const isDead = await providers.allSay(sweep.id, async (chain) => {
-      const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
-      if (found === 'dropped')
-        this.#complain(sweep.id, 'the node has dropped the receipts of its time: use one that keeps them')
-      return found === 'elsewhere'
-    })
-    if (!isDead) return
+    const question = { ...tenantOf(sweep), intentId: sweep.id, network }
+    const judge = () =>
+      providers.allSay(sweep.id, async (chain) => {
+        const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
+        if (found === 'dropped')
+          this.#complain(sweep.id, 'the node has dropped the receipts of its time: use one that keeps them')
+        return found === 'elsewhere'
+      })
+    // Judged anew after the signer has looked into its journal: what a database that was set back had forgotten counts.
+    if (!(await judge()) || !(await askJournal(pool, question, clock())) || !(await judge())) return
     // A final block has its nonce and none of its transactions: somebody else has the key.
     await this.#fail(sweep, 'its nonce was used elsewhere')
   }

@@ -3,6 +3,7 @@ import type { Network } from '../core/assets.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
+import { askJournal } from '../db/queries/journal-questions.ts'
 import { listPayoutTransactions, loadPayoutRefusal } from '../db/queries/payout-transactions.ts'
 import { listLatelyConfirmed, listPayoutsUnderWay } from '../db/queries/payouts.ts'
 import type { Tenant } from '../db/transaction.ts'
@@ -123,7 +124,16 @@ export class PayoutCourier {
     }
     if (payout.status === 'confirmed') return
     const dead = await carriage.judgeRefused(one)
-    if (dead !== null) await this.#tell(payout, { kind: 'dead', ...dead })
+    if (dead !== null && (await this.#isAllKnown(one))) await this.#tell(payout, { kind: 'dead', ...dead })
+  }
+
+  /** Whether the signer has looked into its journal since, and what was judged is all that it has. */
+  async #isAllKnown({ payout, transactions }: Followed): Promise<boolean> {
+    const { pool, network, clock } = this.#parts
+    const tenant = tenantOf(payout)
+    if (!(await askJournal(pool, { ...tenant, intentId: payout.id, network }, clock()))) return false
+    // What a database that was set back had forgotten came after these were read.
+    return (await listPayoutTransactions(pool, tenant, payout.id)).length === transactions.length
   }
 
   async #tell(payout: Payout, fact: PayoutFact): Promise<void> {

@@ -269,6 +269,8 @@ test('a payout is dead only when something else spent its coin and lies deep eno
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await world.money.mine(1)
   await courier.pass()
+  await world.sign()
+  await courier.pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'input_spent_elsewhere',

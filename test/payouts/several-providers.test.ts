@@ -194,6 +194,8 @@ test('a payout that every provider says is dead gives its money back, once all o
   await couriersOf(honest, dead).pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await couriersOf(honest, proxied).pass()
+  await world.sign()
+  await couriersOf(honest, proxied).pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'nonce_used_elsewhere',

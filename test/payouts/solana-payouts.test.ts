@@ -229,6 +229,8 @@ test('a payout whose nonce somebody else moved on fails once that is final, what
   expect(proxy.calls).toContain('getTransaction')
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await courier.pass()
+  await world.sign()
+  await courier.pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'nonce_used_elsewhere',

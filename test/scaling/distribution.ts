@@ -68,6 +68,7 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'solana-house.ts sumSolanaPayouts': PAYOUTS,
   'hot-wallets.ts sumHotObligations': PAYOUTS,
   'payout-transactions.ts listFailedPayouts': PAYOUTS,
+  'journal-questions.ts listJournalQuestions': PAYOUTS,
   'payouts.ts listLatelyConfirmed': PAYOUTS,
   'payouts.ts listPayoutsUnderWay': PAYOUTS,
   'sweeps.ts listSweepsUnderWay': PAYOUTS,

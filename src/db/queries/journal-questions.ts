@@ -1,0 +1,49 @@
+import type { Network } from '../../core/assets.ts'
+import type { Queryable } from '../pool.ts'
+import type { Tenant } from '../transaction.ts'
+
+/** A payout or a sweep of which the signer is to publish all that its journal has. */
+export type JournalQuestion = Tenant & { readonly intentId: string; readonly network: Network }
+
+/** Asks once; whether it was answered before this call. By primary key. */
+export async function askJournal(
+  db: Queryable,
+  { merchantId, livemode, intentId, network }: JournalQuestion,
+  now: Date,
+): Promise<boolean> {
+  const { rows } = await db.query<{ isAnswered: boolean }>(
+    `select answered_at is not null as "isAnswered" from journal_question
+     where merchant_id = $1 and intent_id = $2 and livemode = $3`,
+    [merchantId, intentId, livemode],
+  )
+  if (rows[0] !== undefined) return rows[0].isAnswered
+  await db.query(
+    `insert into journal_question (merchant_id, intent_id, livemode, network, asked_at) values ($1, $2, $3, $4, $5)
+     on conflict do nothing`,
+    [merchantId, intentId, livemode, network, now],
+  )
+  return false
+}
+
+/** What is asked and not answered, oldest first. Served by journal_question_open. */
+export async function listJournalQuestions(db: Queryable, limit: number): Promise<JournalQuestion[]> {
+  const { rows } = await db.query<JournalQuestion>(
+    `select merchant_id as "merchantId", livemode, intent_id as "intentId", network from journal_question
+     where answered_at is null order by asked_at limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** By primary key. */
+export async function answerJournalQuestion(
+  db: Queryable,
+  { merchantId, livemode, intentId }: JournalQuestion,
+  now: Date,
+): Promise<void> {
+  await db.query(
+    `update journal_question set answered_at = $4
+     where merchant_id = $1 and intent_id = $2 and livemode = $3 and answered_at is null`,
+    [merchantId, intentId, livemode, now],
+  )
+}
