@@ -197,7 +197,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     const shared = { pool, clock, log, keyring, prices, networks, notifier, findSignIn, recorder }
     const { serviceFeeBps } = config
     const own = { baseUrl, rateLimits, webhookAllowPrivate, sandbox, issuedAddresses, serviceFeeBps }
-    const api = openApi({ ...shared, ...own })
+    const api = openApi({ ...shared, ...own }, config.compatApis)
     // Before the API, which owns every path that is left.
     parts.push(...openCompat(shared, config.compatApis, api), api)
   }

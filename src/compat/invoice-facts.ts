@@ -4,6 +4,8 @@ import { returnUrl } from '../wire/fields.ts'
 import type { ASSET_NAMES, invoiceView } from '../wire/invoice.ts'
 
 export type Invoice = z.output<typeof invoiceView>
+/** An invoice as events carry it: they are stored, and the buyer's link is a secret. */
+export type InvoiceSnapshot = Omit<Invoice, 'checkout_url'>
 export type AssetName = (typeof ASSET_NAMES)[number]
 export type Metadata = { readonly [name: string]: unknown }
 
@@ -65,4 +67,5 @@ export const returnUrlOf = (value: unknown): string | undefined =>
 export const unixSeconds = (time: string): number => Math.floor(Date.parse(time) / 1_000)
 
 /** Whether all that was asked for has been seen, final or not. */
-export const isCovered = (invoice: Invoice): boolean => invoice.amount_remaining === '0'
+export const isCovered = (invoice: Pick<Invoice, 'amount_remaining'>): boolean =>
+  invoice.amount_remaining === '0'

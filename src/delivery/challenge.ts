@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import type { Message } from './event-format.ts'
 import type { HttpClient, PostAnswer } from './http-client.ts'
 import { OUTCOME_CODES, type OutcomeCode, outcomeOfError } from './outcome-code.ts'
 import { headerOf, postSigned, type SignedEvent } from './send.ts'
@@ -15,6 +16,7 @@ export const CHALLENGE_FAILURES = [
   'answer_not_json',
   'answer_wrong_fields',
   'challenge_mismatch',
+  'signature_not_checked',
 ] as const
 export type ChallengeFailure = (typeof CHALLENGE_FAILURES)[number]
 
@@ -32,6 +34,29 @@ export async function sendChallenge(
     const answer = await postSigned(deps, event, CHALLENGE_ANSWER_BYTES_MAX)
     const reason = judgeAnswer(answer, challenge)
     return reason === null ? { kind: 'met' } : { kind: 'failed', reason, error: null }
+  } catch (error) {
+    return { kind: 'failed', reason: outcomeOfError(error), error }
+  }
+}
+
+/**
+ * For receivers that were written for another service and cannot answer a challenge: whoever takes what is signed with
+ * the secret, and before and after it refuses the same signed with another, has the secret and checks signatures.
+ */
+export async function sendTrial(
+  deps: { http: HttpClient; clock: Clock },
+  event: SignedEvent,
+  messages: { readonly signed: Message; readonly forged: Message },
+): Promise<ChallengeResult> {
+  const failed = (reason: ChallengeFailure) => ({ kind: 'failed', reason, error: null }) as const
+  try {
+    for (const name of ['forged', 'signed', 'forged'] as const) {
+      const { status } = await postSigned(deps, { ...event, message: messages[name] }, 0)
+      const refusal = statusFailure(status)
+      if (name === 'signed' && refusal !== null) return failed(refusal)
+      if (name === 'forged' && refusal === null) return failed('signature_not_checked')
+    }
+    return { kind: 'met' }
   } catch (error) {
     return { kind: 'failed', reason: outcomeOfError(error), error }
   }

@@ -7,6 +7,7 @@ import type { Keyring } from '../secrets/keyring.ts'
 import type { Claimed } from './claim.ts'
 import { type Clients, clientFor } from './clients.ts'
 import { isSkewed } from './clock-skew.ts'
+import { attemptIn, type EventFormats, formatOf } from './event-format.ts'
 import { createFaultLog } from './fault-log.ts'
 import type { Lanes } from './lanes.ts'
 import type { Outcome } from './record-outcomes.ts'
@@ -43,6 +44,7 @@ export function createDispatcher(deps: {
   log: Log
   keyring: Keyring
   clients: Clients
+  formats: EventFormats
   lanes: Lanes<Row>
   onOutcome: (outcome: Outcome, onCommitted?: () => void) => void
   /** Half of what was held at the last claim has ended. */
@@ -158,12 +160,13 @@ function createOpener(keyring: Keyring): OpenSecret {
 }
 
 async function sendClaimed(
-  deps: { clock: Clock; log: Log; clients: Clients },
+  deps: { clock: Clock; log: Log; clients: Clients; formats: EventFormats },
   { delivery, open }: Row,
 ): Promise<SendOutcome> {
   try {
     const http = clientFor(deps.clients, delivery.livemode)
     const secrets = delivery.secrets.map((secret) => open(delivery, secret))
+    const format = formatOf(deps.formats, delivery.format)
     const result = await sendEvent(
       { http, clock: deps.clock },
       {
@@ -173,6 +176,7 @@ async function sendClaimed(
         schemaVersion: delivery.schemaVersion,
         body: delivery.body,
         secrets,
+        ...(format === null ? {} : { message: attemptIn(format, delivery, delivery.attempt, secrets) }),
       },
     )
     if (result.code === 'internal') logInternal(deps.log, delivery, result.error)

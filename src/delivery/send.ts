@@ -1,12 +1,13 @@
 import type { Clock } from '../clock.ts'
 import { parseRetryAfter } from '../core/endpoint/backoff.ts'
+import type { Message } from './event-format.ts'
 import type { HttpClient, PostAnswer } from './http-client.ts'
 import { type OutcomeCode, outcomeOfError } from './outcome-code.ts'
 import { signatureHeader } from './sign.ts'
 
 /** The receiver has this long for a 2xx, name look-up and connecting included (spec §6.2.4). */
 export const RECEIVER_DEADLINE_MS = 10_000
-const USER_AGENT = 'Paylink-Webhooks/1'
+const COMMON_HEADERS = { 'content-type': 'application/json', 'user-agent': 'Paylink-Webhooks/1' }
 
 export type SignedEvent = {
   readonly lane: string
@@ -16,6 +17,8 @@ export type SignedEvent = {
   readonly body: Uint8Array
   /** Every secret that is valid now, the current one first. */
   readonly secrets: readonly string[]
+  /** In place of our own body and signature, where the endpoint is told in another format. */
+  readonly message?: Message
 }
 
 export type SendOutcome = {
@@ -50,11 +53,12 @@ export function postSigned(
   readBytesMax: number,
 ): Promise<PostAnswer> {
   const unixSeconds = Math.floor(deps.clock().getTime() / 1_000)
+  const { headers, body } = event.message ?? { headers: signedHeaders(event, unixSeconds), body: event.body }
   return deps.http.post({
     lane: event.lane,
     url: new URL(event.url),
-    headers: signedHeaders(event, unixSeconds),
-    body: event.body,
+    headers: { ...COMMON_HEADERS, ...headers },
+    body,
     deadlineMs: RECEIVER_DEADLINE_MS,
     readBytesMax,
   })
@@ -66,8 +70,7 @@ export function signedHeaders(
   unixSeconds: number,
 ): Record<string, string> {
   return {
-    'content-type': 'application/json',
-    'user-agent': USER_AGENT,
+    ...COMMON_HEADERS,
     'paylink-signature': signatureHeader(event.secrets, unixSeconds, event.body),
     'paylink-event-id': event.eventId,
     'paylink-version': String(event.schemaVersion),

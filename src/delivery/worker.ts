@@ -8,6 +8,7 @@ import { type Claimed, claimDeliveries } from './claim.ts'
 import { closeClients, openClients } from './clients.ts'
 import { isSkewed } from './clock-skew.ts'
 import { createDispatcher, type Row } from './dispatch.ts'
+import type { EventFormats } from './event-format.ts'
 import { createFaultLog } from './fault-log.ts'
 import { createLanes, WINDOW_START } from './lanes.ts'
 import { createRecorder } from './recorder.ts'
@@ -47,6 +48,8 @@ export type DeliveryWorkerOptions = {
   readonly listenUrl?: string
   /** Test endpoints may be http, addresses and private (`WEBHOOK_ALLOW_PRIVATE=1`). Live ones never. */
   readonly allowPrivateTest: boolean
+  /** How endpoints are told that want other words than ours; none unless given. */
+  readonly formats?: EventFormats
   /** Requests in flight at once. */
   readonly concurrency?: number
   readonly random?: () => number
@@ -99,6 +102,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
     log,
     keyring: options.keyring,
     clients,
+    formats: options.formats ?? {},
     lanes,
     onOutcome: (outcome, onCommitted) => {
       options.onAttempt?.(outcome.result.code, outcome.result.durationMs)

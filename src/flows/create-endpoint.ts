@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { EndpointFormat } from '../core/endpoint/subscriptions.ts'
 import { insertSecret, secretContext } from '../db/queries/endpoint-secrets.ts'
 import {
   countEndpoints,
@@ -22,7 +23,13 @@ export const ENDPOINTS_PER_MODE_MAX = 20
 export async function createEndpoint(
   deps: { keyring: Keyring },
   tx: Tx,
-  input: { tenant: Tenant; url: string; subscribedEvents: readonly string[]; now: Date },
+  input: {
+    tenant: Tenant
+    url: string
+    subscribedEvents: readonly string[]
+    format: EndpointFormat
+    now: Date
+  },
 ): Promise<{ kind: 'created'; endpoint: WebhookEndpoint; secret: string } | { kind: 'limit_reached' }> {
   const { tenant, now } = input
   await lockEndpointCreation(tx, tenant)
@@ -32,6 +39,7 @@ export async function createEndpoint(
     id,
     url: input.url,
     subscribedEvents: input.subscribedEvents,
+    format: input.format,
     createdAt: now,
   })
   const secret = newSigningSecret()

@@ -1,7 +1,8 @@
+import { canTell } from '../core/endpoint/subscriptions.ts'
 import { insertDeliveries } from '../db/queries/deliveries.ts'
 import { probeWith } from '../db/queries/delivery-lanes.ts'
 import { isEligible, loadEndpoint } from '../db/queries/endpoints.ts'
-import { deleteAwaiting, eventExists, holdOffRetention } from '../db/queries/event-recovery.ts'
+import { deleteAwaiting, findEventType, holdOffRetention } from '../db/queries/event-recovery.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
@@ -9,6 +10,8 @@ export type QueuedEvent =
   | { readonly kind: 'queued'; readonly deliveryId: string }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'not_eligible' }
+  /** The endpoint's format has no words for it. */
+  | { readonly kind: 'untellable' }
 
 /**
  * Sends one event to one endpoint, again or at last, under its own id: a new delivery, whatever the endpoint
@@ -21,10 +24,12 @@ export async function queueEvent(
   const { tenant, eventId, endpointId } = input
   // The look comes after the lock, so that it sees what retention has taken.
   await holdOffRetention(tx)
-  if (!(await eventExists(tx, tenant, eventId))) return { kind: 'not_found' }
+  const eventType = await findEventType(tx, tenant, eventId)
+  if (eventType === null) return { kind: 'not_found' }
   const endpoint = await loadEndpoint(tx, tenant, endpointId)
   if (endpoint === null) return { kind: 'not_found' }
   if (!isEligible(endpoint)) return { kind: 'not_eligible' }
+  if (!canTell(endpoint.format, eventType)) return { kind: 'untellable' }
   const deliveryId = newId('delivery', input.now)
   await insertDeliveries(tx, tenant, endpointId, [{ id: deliveryId, eventId }])
   await deleteAwaiting(tx, tenant, eventId)

@@ -7,11 +7,19 @@ import { closeLane } from '../db/queries/delivery-lanes.ts'
 import { loadValidSecrets, secretContext } from '../db/queries/endpoint-secrets.ts'
 import { loadEndpoint, markVerified, type WebhookEndpoint } from '../db/queries/endpoints.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
-import { type ChallengeFailure, sendChallenge } from '../delivery/challenge.ts'
+import {
+  type ChallengeFailure,
+  type ChallengeResult,
+  sendChallenge,
+  sendTrial,
+} from '../delivery/challenge.ts'
 import { clientFor, closeClients, openClients } from '../delivery/clients.ts'
+import { type EventFormats, formatOf, signedIn } from '../delivery/event-format.ts'
+import type { HttpClient } from '../delivery/http-client.ts'
 import type { ResolveHost } from '../delivery/resolve-host.ts'
 import { newId } from '../new-id.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { newSigningSecret } from '../secrets/signing-secret.ts'
 
 const CHALLENGE_BYTES = 32
 
@@ -23,8 +31,8 @@ export type Verification =
 
 /**
  * Sends a challenge to an endpoint and, where the answer is right, enables it: a new one, or one that was disabled.
- * A wrong answer leaves it as it was. The event is stored nowhere. The network is reached between two
- * transactions, on connections of this call's own.
+ * A wrong answer leaves it as it was. Receivers of another format prove themselves as `sendTrial` says. The event is
+ * stored nowhere. The network is reached between two transactions, on connections of this call's own.
  */
 export async function verifyEndpoint(
   deps: {
@@ -32,6 +40,7 @@ export async function verifyEndpoint(
     clock: Clock
     keyring: Keyring
     allowPrivateTest: boolean
+    formats: EventFormats
     resolve?: ResolveHost
     ca?: string | Buffer
   },
@@ -46,15 +55,10 @@ export async function verifyEndpoint(
   const secrets = found.sealed.map((secret) =>
     deps.keyring.open(secret.sealed, secretContext(tenant.merchantId, secret.id)).toString('utf8'),
   )
-  const challenge = randomBytes(CHALLENGE_BYTES).toString('base64url')
-  const event = verificationEvent(found.endpoint, challenge, {
-    now: deps.clock(),
-    requestId: input.requestId,
-  })
   const clients = openClients(deps)
   try {
     const http = clientFor(clients, tenant.livemode)
-    const result = await sendChallenge({ http, clock: deps.clock }, { ...event, secrets }, challenge)
+    const result = await askReceiver(deps, http, { ...found, secrets, requestId: input.requestId })
     if (result.kind === 'failed') return { kind: 'failed', reason: result.reason }
   } finally {
     await closeClients(clients)
@@ -65,6 +69,28 @@ export async function verifyEndpoint(
     if (await markVerified(tx, tenant, endpointId, verified)) await closeLane(tx, tenant, endpointId)
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
     return endpoint === null ? { kind: 'not_found' } : { kind: 'verified', endpoint }
+  })
+}
+
+async function askReceiver(
+  deps: { clock: Clock; formats: EventFormats },
+  http: HttpClient,
+  asked: { endpoint: WebhookEndpoint; secrets: readonly string[]; requestId: string },
+): Promise<ChallengeResult> {
+  const { endpoint, secrets, requestId } = asked
+  const now = deps.clock()
+  const challenge = randomBytes(CHALLENGE_BYTES).toString('base64url')
+  const event = { ...verificationEvent(endpoint, challenge, { now, requestId }), secrets }
+  const sender = { http, clock: deps.clock }
+  const format = formatOf(deps.formats, endpoint.format)
+  if (format === null) return sendChallenge(sender, event, challenge)
+  const [secret] = secrets
+  if (secret === undefined) throw new Error('nothing to sign with')
+  const { id: endpointId, merchantId } = endpoint
+  const body = format.trialBody({ endpointId, merchantId, eventId: event.eventId, now })
+  return sendTrial(sender, event, {
+    signed: signedIn(format, body, secret),
+    forged: signedIn(format, body, newSigningSecret()),
   })
 }
 

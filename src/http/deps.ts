@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { Pool } from '../db/pool.ts'
+import type { EventFormats } from '../delivery/event-format.ts'
 import type { Log } from '../log.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
@@ -31,6 +32,11 @@ export type ApiDeps = {
   readonly sandbox?: Pick<SandboxControl, 'payInvoice'>
   /** Whether test endpoints may be plain, literal or private addresses. */
   readonly webhookAllowPrivate: boolean
+  /**
+   * How receivers that were written for older services are told, and which of these formats an endpoint may be made
+   * with now; none unless given.
+   */
+  readonly webhookFormats?: { readonly known: EventFormats; readonly offered: readonly string[] }
   /** Keeps what was asked, for the merchant's request log. */
   readonly recorder?: Pick<RequestRecorder, 'record'>
   /** Who a dashboard's cookie is of; absent where no dashboard is served. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { checkEndpointUrl, type EndpointUrlRefusal } from '../core/endpoint/endpoint-url.ts'
-import { checkSubscriptions } from '../core/endpoint/subscriptions.ts'
+import { checkSubscriptions, type EndpointFormat } from '../core/endpoint/subscriptions.ts'
 import type { WebhookEndpoint } from '../db/queries/endpoints.ts'
 import type { webhookEndpointView } from '../wire/webhook-endpoint.ts'
 import { ApiProblem } from './problem.ts'
@@ -12,6 +12,7 @@ export function endpointViewOf(endpoint: WebhookEndpoint): z.output<typeof webho
     object: 'webhook_endpoint',
     url: endpoint.url,
     subscribed_events: [...endpoint.subscribedEvents],
+    format: endpoint.format,
     status: endpoint.status,
     status_reason: endpoint.statusReason,
     livemode: endpoint.livemode,
@@ -40,11 +41,24 @@ export function refuseEndpointUrl(url: string, allowPrivate: boolean): void {
   throw new ApiProblem('endpoint_url_refused', { param: 'url', message: URL_REFUSALS[check.reason] })
 }
 
-/** Throws the 400 for event types that cannot be subscribed to; its message names the first. */
-export function refuseSubscriptions(eventTypes: readonly string[]): void {
+/** Our own format always, an older service's where its translation is switched on. */
+export const isOffered = (format: EndpointFormat, offered: readonly string[]): boolean =>
+  format === 'paylink' || offered.includes(format)
+
+/** Throws the 400 for a format that is not offered. */
+export function refuseFormat(format: EndpointFormat, offered: readonly string[]): void {
+  if (isOffered(format, offered)) return
+  throw new ApiProblem('parameter_invalid', {
+    param: 'format',
+    message: `The format ${format} is not switched on here (COMPAT_APIS).`,
+  })
+}
+
+/** The event types to store; throws the 400 for those that cannot be subscribed to, and names the first. */
+export function subscriptionsOf(eventTypes: readonly string[], format: EndpointFormat): readonly string[] {
   const param = 'subscribed_events'
-  const check = checkSubscriptions(eventTypes)
-  if (check.kind === 'accepted') return
+  const check = checkSubscriptions(eventTypes, format)
+  if (check.kind === 'accepted') return check.eventTypes
   if (check.kind === 'empty') {
     throw new ApiProblem('parameter_invalid', {
       param,
@@ -64,6 +78,11 @@ export function refuseSubscriptions(eventTypes: readonly string[]): void {
       throw new ApiProblem('event_type_not_selectable', {
         param,
         message: `${name} is sent whenever an endpoint is verified and cannot be selected.`,
+      })
+    case 'untellable':
+      throw new ApiProblem('event_type_not_selectable', {
+        param,
+        message: `${name} has no words in the format ${format}, which tells of invoices alone.`,
       })
     case 'redundant':
       throw new ApiProblem('parameter_invalid', {

@@ -1,8 +1,10 @@
 import type { z } from 'zod'
 import { ASSET_IDS, networkOf } from '../core/assets.ts'
+import { ENDPOINT_FORMATS } from '../core/endpoint/subscriptions.ts'
 import { loadMerchantProfile } from '../db/queries/merchants.ts'
 import { withTransaction } from '../db/transaction.ts'
 import type { merchantView } from '../wire/dashboard.ts'
+import { isOffered } from './endpoint-view.ts'
 import { ApiProblem } from './problem.ts'
 import type { RouteDeps, RouteRequest } from './route.ts'
 
@@ -27,6 +29,9 @@ export async function merchantViewOf(
     logo_url: logoDigest === null ? null : `/logo/${tenant.merchantId}/${logoDigest}.webp`,
     role: person.role,
     live_assets: ASSET_IDS.filter((asset) => networks.stateOf(networkOf(asset, true)) !== undefined),
+    webhook_formats: ENDPOINT_FORMATS.filter((format) =>
+      isOffered(format, deps.webhookFormats?.offered ?? []),
+    ),
     created_at: createdAt.toISOString(),
   }
 }

@@ -1,3 +1,4 @@
+import { EVENT_FORMATS } from '../compat/event-formats.ts'
 import { countOpenLanes, oldestDueSeconds } from '../db/queries/delivery-figures.ts'
 import { startDeliveryWorker } from '../delivery/worker.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
@@ -18,6 +19,7 @@ export async function startDeliveryRole(
     keyring,
     listenUrl: urls.delivery,
     allowPrivateTest: config.webhookAllowPrivate,
+    formats: EVENT_FORMATS,
     onAttempt: (code) => metrics.deliveryAttempts.inc({ code }),
   })
   metrics.gauge('paylink_deliveries_in_flight', 'Webhook requests being made', async () => [

@@ -3,6 +3,7 @@ import { coinAmount, idView, text, timestamp } from './fields.ts'
 import { assetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 import { SCOPES } from './scopes.ts'
+import { endpointFormat } from './webhook-endpoint.ts'
 
 /** What the dashboard alone asks for: nobody but a person who is signed in reaches these. */
 
@@ -155,6 +156,9 @@ export const merchantView = z
     logo_url: z.string().nullable(),
     role: z.enum(['owner', 'admin', 'member', 'viewer']).meta({ description: 'Yours.' }),
     live_assets: z.array(assetName).meta({ description: 'Assets whose live network this server follows.' }),
+    webhook_formats: z.array(endpointFormat).meta({
+      description: 'What a webhook endpoint’s `format` may be here; Paylink’s own first.',
+    }),
     created_at: timestamp,
   })
   .meta({ id: 'Merchant' })

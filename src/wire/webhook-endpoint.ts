@@ -5,6 +5,9 @@ import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
 const URL_LENGTH_MAX = 2_048
 const SUBSCRIPTIONS_MAX = 50
+/** In which words an endpoint is told (docs/coming-from-elsewhere.md). */
+const FORMAT_NAMES = ['paylink', 'btcpay', 'coinbase_commerce'] as const
+export const endpointFormat = z.enum(FORMAT_NAMES, { error: `Must be one of ${FORMAT_NAMES.join(', ')}` })
 export const GRACE_SECONDS_MAX = 86_400
 
 /** `POST /webhook-endpoints`. Which URLs and event types will do, the endpoint's own rules say. */
@@ -26,6 +29,12 @@ export const createWebhookEndpointBody = z
         maxItems: SUBSCRIPTIONS_MAX,
         items: { type: 'string', enum: ['*', ...EVENT_TYPE_NAMES] },
       }),
+    format: endpointFormat
+      .meta({
+        description:
+          'In which words it is told: Paylink’s own unless given. `btcpay` and `coinbase_commerce` are for a receiver that was written for those; they tell of invoices alone.',
+      })
+      .optional(),
   })
   .meta({ id: 'CreateWebhookEndpoint' })
 
@@ -34,6 +43,7 @@ const endpointFields = {
   object: z.literal('webhook_endpoint'),
   url: z.string(),
   subscribed_events: z.array(z.string()),
+  format: endpointFormat,
   status: z.enum(['pending_verification', 'enabled', 'disabled']),
   status_reason: z.string().nullable().meta({
     description: '`merchant`: disabled on request. `receiver_gone`: the receiver answered 410.',

@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest'
+import { GREENFIELD_EVENTS } from '../../src/compat/btcpay/greenfield-event.ts'
 import { standingOf } from '../../src/compat/btcpay/greenfield-invoice.ts'
 import { chargeOf } from '../../src/compat/coinbase-commerce/charge.ts'
+import { CHARGE_EVENTS } from '../../src/compat/coinbase-commerce/charge-event.ts'
 import type { Invoice } from '../../src/compat/invoice-facts.ts'
 import { coinsOf, usdOf } from '../../src/compat/invoice-facts.ts'
 import { INVOICE_STATUS_NAMES, invoiceView } from '../../src/wire/invoice.ts'
 import { eventExamples } from '../support/event-examples.ts'
+import { inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
+import { InvoiceStory } from '../support/invoice-story.ts'
 
 /** Our states by the words of others, each of them, as docs/coming-from-elsewhere.md has it. */
 
@@ -29,7 +33,7 @@ test('every state has its words in both', () => {
     words({ status: 'manual_review', review_reason })
   const [short, covered] = [{ amount_remaining: '0.1' }, { amount_remaining: '0' }]
   expect(words({ status: 'awaiting_payment', payments: [] })).toEqual(['New None', 'NEW'])
-  expect(words({ status: 'payment_detected', ...short })).toEqual(['New PaidPartial', 'PENDING'])
+  expect(words({ status: 'payment_detected', ...short })).toEqual(['New PaidPartial', 'NEW'])
   expect(words({ status: 'payment_detected', ...covered })).toEqual(['Processing None', 'PENDING'])
   expect(words({ status: 'confirming', ...covered })).toEqual(['Processing None', 'PENDING'])
   expect(words({ status: 'partially_paid', ...short })).toEqual(['New PaidPartial', 'UNRESOLVED UNDERPAID'])
@@ -99,4 +103,57 @@ test('amounts keep their value to the last digit, and anything unclear is none',
   }
   for (const wrong of ['', '-1', '1e3', '1,5', ' 1', null, undefined, {}, 1e-7, 1e21])
     expect(coinsOf(wrong)).toBeNull()
+})
+
+/** What is told of a story's events, one after the other, in both. */
+function told(story: InvoiceStory): string[] {
+  return story.events.map(({ id: eventId, body }) => {
+    const event = { endpointId: 'we_1', eventId, body: Buffer.from(body) }
+    const [btcpay, commerce] = [GREENFIELD_EVENTS, CHARGE_EVENTS].map((format) =>
+      JSON.parse(Buffer.from(format.bodyOf(event)).toString()),
+    )
+    const { type, afterExpiration, partiallyPaid, overPaid, manuallyMarked } = btcpay
+    const flags = Object.entries({ afterExpiration, partiallyPaid, overPaid, manuallyMarked })
+    const { context, status } = commerce.event.data.timeline.at(-1)
+    const own = [type, ...flags.flatMap(([name, isSet]) => (isSet === true ? [name] : []))].join(' ')
+    return `${own} | ${commerce.event.type} ${context ?? status}`
+  })
+}
+
+const MINUTE_MS = 60_000
+const open = () => new InvoiceStory(makeInvoice())
+const paying = (share: bigint) => {
+  const story = open()
+  const amount = (story.invoice.amount * share) / 100n
+  const at = (minutes: number) => story.invoice.createdAtMs + minutes * MINUTE_MS
+  return story
+    .transfers(at(1), [inMempool('a'.repeat(64), amount)])
+    .transfers(at(2), [inBlock('a'.repeat(64), amount, 1)])
+    .transfers(at(3), [inBlock('a'.repeat(64), amount, 2)])
+}
+
+test('every event has its words in both, and what falls short is nowhere told as pending or settled', () => {
+  const created = 'InvoiceCreated | charge:created NEW'
+  const covered = 'InvoiceProcessing | charge:pending PENDING'
+  const short = 'InvoiceReceivedPayment | charge:created NEW'
+  const settled = 'InvoiceSettled | charge:confirmed COMPLETED'
+  expect(told(paying(100n))).toEqual([created, covered, covered, settled])
+  expect(told(paying(160n))).toEqual([
+    ...[created, covered, covered],
+    'InvoiceSettled overPaid | charge:failed OVERPAID',
+  ])
+  const part = paying(40n)
+  const partly = [created, short, short, 'InvoicePaymentSettled | charge:failed UNDERPAID']
+  expect(told(part)).toEqual(partly)
+  expect(told(part.accept(part.invoice.expiresAtMs))).toEqual([
+    ...partly,
+    'InvoiceSettled manuallyMarked | charge:confirmed COMPLETED',
+  ])
+  const expired = open().expire(makeInvoice().expiresAtMs + 1)
+  expect(told(expired)).toEqual([created, 'InvoiceExpired | charge:failed EXPIRED'])
+  const lateMs = makeInvoice().expiresAtMs + 60 * MINUTE_MS
+  const late = inMempool('b'.repeat(64), 1_000_000n, { firstSeenMs: lateMs })
+  expect(told(expired.transfers(lateMs, [late])).at(-1)).toBe(
+    'InvoiceReceivedPayment afterExpiration | charge:delayed DELAYED',
+  )
 })

@@ -77,6 +77,7 @@ test('an endpoint is created pending, with its secret shown once and never again
   expect(shown).toEqual({
     id: expect.stringMatching(/^we_/),
     object: 'webhook_endpoint',
+    format: 'paylink',
     url: receiver.url,
     subscribed_events: ['invoice.paid', 'payout.failed'],
     status: 'pending_verification',

@@ -32,7 +32,7 @@ const setStatus = (status: string) =>
 
 const verify = () =>
   verifyEndpoint(
-    { pool: database.pools.api, clock, keyring: testKeyring, allowPrivateTest: true },
+    { pool: database.pools.api, clock, keyring: testKeyring, allowPrivateTest: true, formats: {} },
     { tenant: endpoint.tenant, endpointId: endpoint.id, requestId: 'req_test' },
   )
 

@@ -39,7 +39,11 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
   }),
   resolveInvoice: () => ({ resolution: 'accept', note: 'x' }),
   payTestInvoice: () => ({ scenario: 'exact' }),
-  createWebhookEndpoint: () => ({ url: 'https://shop.example/hook', subscribed_events: ['*'] }),
+  createWebhookEndpoint: () => ({
+    url: 'https://shop.example/hook',
+    subscribed_events: ['*'],
+    format: 'paylink',
+  }),
   createPayoutDestination: () => ({
     asset: 'LTC',
     address: randomLitecoinAddress('regtest'),

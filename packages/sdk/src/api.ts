@@ -169,6 +169,8 @@ export type CreateWebhookEndpoint = {
   readonly url: string
   /** Exact event types, or `["*"]` for all. */
   readonly subscribed_events: readonly ('*' | 'invoice.created' | 'invoice.payment_detected' | 'invoice.confirming' | 'invoice.paid' | 'invoice.partially_paid' | 'invoice.overpaid' | 'invoice.expired' | 'invoice.manual_review' | 'payout.requested' | 'payout.approved' | 'payout.rejected' | 'payout.submitted' | 'payout.confirmed' | 'payout.failed')[]
+  /** In which words it is told: Paylink’s own unless given. `btcpay` and `coinbase_commerce` are for a receiver that was written for those; they tell of invoices alone. */
+  readonly format?: 'paylink' | 'btcpay' | 'coinbase_commerce' | undefined
 }
 
 export type CreatedWebhookEndpoint = {
@@ -176,6 +178,7 @@ export type CreatedWebhookEndpoint = {
   readonly object: 'webhook_endpoint'
   readonly url: string
   readonly subscribed_events: readonly string[]
+  readonly format: 'paylink' | 'btcpay' | 'coinbase_commerce'
   readonly status: 'pending_verification' | 'enabled' | 'disabled'
   /** `merchant`: disabled on request. `receiver_gone`: the receiver answered 410. */
   readonly status_reason: string | null
@@ -516,6 +519,7 @@ export type WebhookEndpoint = {
   readonly object: 'webhook_endpoint'
   readonly url: string
   readonly subscribed_events: readonly string[]
+  readonly format: 'paylink' | 'btcpay' | 'coinbase_commerce'
   readonly status: 'pending_verification' | 'enabled' | 'disabled'
   /** `merchant`: disabled on request. `receiver_gone`: the receiver answered 410. */
   readonly status_reason: string | null

@@ -1,13 +1,20 @@
 import { type Context, Hono } from 'hono'
+import { z } from 'zod'
 import { ApiProblem } from '../../http/problem.ts'
 import type { Log } from '../../log.ts'
 import { assetList } from '../../wire/account.ts'
 import { ERRORS } from '../../wire/errors.ts'
 import { invoiceList, invoiceView } from '../../wire/invoice.ts'
+import {
+  createdWebhookEndpointView,
+  webhookEndpointList,
+  webhookEndpointView,
+} from '../../wire/webhook-endpoint.ts'
 import { createOwnApi, type KeyHolder, type OwnApi, type OwnApiDeps, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
 import { askedInvoice, type Fault } from './asked-invoice.ts'
 import { invoiceData, paymentMethods } from './greenfield-invoice.ts'
+import { askedWebhook, webhookData } from './greenfield-webhook.ts'
 
 export type CompatDeps = OwnApiDeps & { readonly clock: () => Date; readonly log: Log }
 
@@ -46,9 +53,45 @@ export function createBtcpayApp(deps: CompatDeps, path: string): Hono {
     c.json(paymentMethods((await readInvoice(c, apiOf(c))).invoice)),
   )
   app.post('/stores/:store/invoices/:id/status', (c) => markInvoice(deps, c, apiOf(c)))
+  serveWebhooks(app, apiOf)
   app.notFound((c) => c.json({ code: 'not-covered', message: 'Paylink does not translate this route.' }, 404))
   app.onError((error, c) => answerError(deps, c, error))
   return app
+}
+
+/** Webhooks of this format alone: other endpoints are told in words that Greenfield has not. */
+function serveWebhooks(app: Hono, apiOf: (c: Context) => OwnApi): void {
+  const readWebhook = async (c: Context, api: OwnApi) => {
+    await storeOf(c, api)
+    const path = `/webhook-endpoints/${ownId(c.req.param('id') ?? '')}`
+    const endpoint = await api.call({ method: 'GET', path }, webhookEndpointView)
+    if (endpoint.format === 'btcpay') return endpoint
+    throw new Refused(404, { code: 'webhook-not-found', message: 'The webhook was not found' })
+  }
+  app.post('/stores/:store/webhooks', async (c) => {
+    const api = apiOf(c)
+    await storeOf(c, api)
+    const asked = askedWebhook(await readFields(c.req.raw))
+    if (asked.kind === 'refused') throw new Invalid(asked.faults)
+    const idempotencyKey = c.req.header('idempotency-key')
+    const made = { method: 'POST', path: '/webhook-endpoints', body: asked.body, idempotencyKey } as const
+    const endpoint = await api.call(made, createdWebhookEndpointView)
+    return c.json({ ...webhookData(endpoint), secret: endpoint.secret })
+  })
+  app.get('/stores/:store/webhooks', async (c) => {
+    const api = apiOf(c)
+    await storeOf(c, api)
+    const query = { limit: String(TAKE_MAX) }
+    const { data } = await api.call({ method: 'GET', path: '/webhook-endpoints', query }, webhookEndpointList)
+    return c.json(data.filter(({ format }) => format === 'btcpay').map(webhookData))
+  })
+  app.get('/stores/:store/webhooks/:id', async (c) => c.json(webhookData(await readWebhook(c, apiOf(c)))))
+  app.delete('/stores/:store/webhooks/:id', async (c) => {
+    const api = apiOf(c)
+    const { id } = await readWebhook(c, api)
+    await api.call({ method: 'DELETE', path: `/webhook-endpoints/${id}` }, z.undefined())
+    return c.body(null, 200)
+  })
 }
 
 /** `Authorization: token KEY`. */
@@ -77,6 +120,7 @@ function apiKeyData({ merchantId, scopes }: KeyHolder) {
     ['invoices:read', 'btcpay.store.canviewinvoices'],
     ['invoices:write', 'btcpay.store.cancreateinvoice'],
     ['invoices:write', 'btcpay.store.canmodifyinvoices'],
+    ['webhooks:write', 'btcpay.store.webhooks.canmodifywebhooks'],
   ]
   const held = named.filter(([scope]) => scopes.has(scope)).map(([, permission]) => permission)
   const permissions = ['btcpay.store.canviewstoresettings', ...held].map((one) => `${one}:${merchantId}`)

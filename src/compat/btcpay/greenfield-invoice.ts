@@ -1,4 +1,12 @@
-import { type Invoice, isCovered, isObject, type Metadata, tickerOf, unixSeconds } from '../invoice-facts.ts'
+import {
+  type Invoice,
+  type InvoiceSnapshot,
+  isCovered,
+  isObject,
+  type Metadata,
+  tickerOf,
+  unixSeconds,
+} from '../invoice-facts.ts'
 import { CHECKOUT_KEY } from './asked-invoice.ts'
 
 /** Payments count for ten minutes after the deadline; later ones wait for the merchant. */
@@ -10,7 +18,7 @@ type Standing = {
 }
 
 /** Our one status as Greenfield's two. `now` tells whether what was paid in part can still be completed there. */
-export function standingOf(invoice: Invoice, now: Date): Standing {
+export function standingOf(invoice: InvoiceSnapshot, now: Date): Standing {
   switch (invoice.status) {
     case 'awaiting_payment':
       return { status: 'New', additionalStatus: 'None' }
@@ -40,7 +48,7 @@ export function standingOf(invoice: Invoice, now: Date): Standing {
 }
 
 /** Money that a person must decide on: late money never settles there either, and value that left its block may return. */
-function reviewStanding(invoice: Invoice): Standing {
+function reviewStanding(invoice: InvoiceSnapshot): Standing {
   if (invoice.review_reason === 'reorged') return { status: 'Processing', additionalStatus: 'None' }
   if (invoice.review_reason === 'cancelled') return { status: 'Invalid', additionalStatus: 'PaidLate' }
   return { status: 'Expired', additionalStatus: 'PaidLate' }
@@ -85,7 +93,7 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
   }
 }
 
-const methodOf = ({ asset }: Pick<Invoice, 'asset'>): string => `${tickerOf(asset)}-CHAIN`
+export const methodOf = ({ asset }: Pick<Invoice, 'asset'>): string => `${tickerOf(asset)}-CHAIN`
 
 /** What `POST …/status` would do something with. */
 function markable({ status }: Invoice): string[] {
@@ -120,14 +128,16 @@ export function paymentMethods(invoice: Invoice) {
       amount: invoice.amount,
       networkFee: '0',
       activated: true,
-      payments: invoice.payments.map((payment) => ({
-        id: `${payment.txid}-${payment.output_index}`,
-        receivedDate: unixSeconds(payment.detected_at),
-        value: payment.amount,
-        fee: '0',
-        status: PAYMENT_STATUS[payment.status],
-        destination: invoice.address,
-      })),
+      payments: invoice.payments.map((payment) => paymentData(payment, invoice.address)),
     },
   ]
 }
+
+export const paymentData = (payment: Invoice['payments'][number], destination: string) => ({
+  id: `${payment.txid}-${payment.output_index}`,
+  receivedDate: unixSeconds(payment.detected_at),
+  value: payment.amount,
+  fee: '0',
+  status: PAYMENT_STATUS[payment.status],
+  destination,
+})

@@ -1,6 +1,8 @@
 import {
   emailOf,
   type Invoice,
+  type InvoiceSnapshot,
+  isCovered,
   isObject,
   type Metadata,
   referenceOf,
@@ -61,8 +63,8 @@ const NETWORK_NAMES: { readonly [asset in Invoice['payments'][number]['asset']]:
   SOL: 'solana',
 }
 
-/** An invoice as a charge. Its code is its id. */
-export function chargeOf(invoice: Invoice) {
+/** An invoice as a charge. Its code is its id; its page is told to whoever asks by the API, and to no webhook. */
+export function chargeOf(invoice: InvoiceSnapshot & { readonly checkout_url?: string }) {
   const { [CHARGE_KEY]: kept, ...metadata } = invoice.metadata ?? {}
   const charge = isObject(kept) ? kept : {}
   const network = NETWORK_NAMES[invoice.asset]
@@ -73,7 +75,7 @@ export function chargeOf(invoice: Invoice) {
     resource: 'charge',
     name: charge.name ?? '',
     description: charge.description ?? '',
-    hosted_url: invoice.checkout_url,
+    ...(invoice.checkout_url === undefined ? {} : { hosted_url: invoice.checkout_url }),
     created_at: invoice.created_at,
     expires_at: invoice.expires_at,
     ...(invoice.paid_at === null ? {} : { confirmed_at: invoice.paid_at }),
@@ -108,15 +110,16 @@ const PAYMENT_STATUS = {
 } as const
 
 /** What has happened, in order; the last entry is where the charge stands. */
-function timelineOf(invoice: Invoice): TimelineEntry[] {
+function timelineOf(invoice: InvoiceSnapshot): TimelineEntry[] {
   const entries: TimelineEntry[] = [{ time: invoice.created_at, status: 'NEW' }]
   const [first] = invoice.payments
-  if (first !== undefined) entries.push({ time: first.detected_at, status: 'PENDING' })
+  // Many take PENDING for paid in full: what falls short is not.
+  if (first !== undefined && isCovered(invoice)) entries.push({ time: first.detected_at, status: 'PENDING' })
   const last = lastEntry(invoice)
   return last === null ? entries : [...entries, last]
 }
 
-function lastEntry(invoice: Invoice): TimelineEntry | null {
+function lastEntry(invoice: InvoiceSnapshot): TimelineEntry | null {
   const newest = invoice.payments.at(-1)
   const at = newest?.confirmed_at ?? newest?.detected_at ?? invoice.expires_at
   const unresolved = (context: string): TimelineEntry => ({ time: at, status: 'UNRESOLVED', context })

@@ -12,6 +12,14 @@ export const PAYOUT_EVENT_TYPES = [
 /** What an endpoint may subscribe to (spec §6.1). */
 export const SUBSCRIBABLE_EVENT_TYPES = [...INVOICE_EVENT_TYPES, ...PAYOUT_EVENT_TYPES] as const
 
+/** In which words an endpoint is told: our own, or those of an older service whose receiver a shop keeps. */
+export const ENDPOINT_FORMATS = ['paylink', 'btcpay', 'coinbase_commerce'] as const
+export type EndpointFormat = (typeof ENDPOINT_FORMATS)[number]
+
+/** Whether a format has words for an event: older services' receivers know of invoices alone. */
+export const canTell = (format: EndpointFormat, eventType: string): boolean =>
+  format === 'paylink' || INVOICE_EVENT_TYPES.some((type) => type === eventType)
+
 /** Sent when an endpoint is verified; neither stored nor selectable. */
 export const VERIFICATION_EVENT_TYPE = 'webhook.endpoint_verification'
 
@@ -27,13 +35,22 @@ export type SubscriptionCheck =
   | { readonly kind: 'unknown'; readonly eventType: string }
   | { readonly kind: 'historical'; readonly eventType: string }
   | { readonly kind: 'verification'; readonly eventType: string }
+  /** The endpoint's format has no words for it. */
+  | { readonly kind: 'untellable'; readonly eventType: string }
   /** `*` beside other types, or a type twice. */
   | { readonly kind: 'redundant'; readonly eventType: string }
 
-/** Whether an endpoint may subscribe to these: exact event types, or `["*"]` alone. Refusals name the first offender. */
-export function checkSubscriptions(eventTypes: readonly string[]): SubscriptionCheck {
+/**
+ * Whether an endpoint may subscribe to these: exact event types, or `["*"]` alone. Accepted are those to store, which
+ * for an older service's format are its own, each by name. Refusals name the first offender.
+ */
+export function checkSubscriptions(
+  eventTypes: readonly string[],
+  format: EndpointFormat = 'paylink',
+): SubscriptionCheck {
   if (eventTypes.length === 0) return { kind: 'empty' }
-  if (eventTypes.length === 1 && eventTypes[0] === ALL_EVENTS) return { kind: 'accepted', eventTypes }
+  if (eventTypes.length === 1 && eventTypes[0] === ALL_EVENTS)
+    return { kind: 'accepted', eventTypes: format === 'paylink' ? eventTypes : INVOICE_EVENT_TYPES }
   const seen = new Set<string>()
   for (const eventType of eventTypes) {
     if (eventType === VERIFICATION_EVENT_TYPE) return { kind: 'verification', eventType }
@@ -41,6 +58,7 @@ export function checkSubscriptions(eventTypes: readonly string[]): SubscriptionC
     const known = eventType === ALL_EVENTS || SUBSCRIBABLE_EVENT_TYPES.some((type) => type === eventType)
     if (!known) return { kind: 'unknown', eventType }
     if (eventType === ALL_EVENTS || seen.has(eventType)) return { kind: 'redundant', eventType }
+    if (!canTell(format, eventType)) return { kind: 'untellable', eventType }
     seen.add(eventType)
   }
   return { kind: 'accepted', eventTypes }

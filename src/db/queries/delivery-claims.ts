@@ -20,6 +20,7 @@ type ClaimRow = {
   was_due_at: string
   lapsed: boolean
   url: string
+  format: string
   body: Buffer
   schema_version: number
   troubled: boolean
@@ -53,20 +54,20 @@ const DATABASE_NOW_MS = `date_part('epoch', clock_timestamp()) * 1000 as databas
 const CLAIMED_COLUMNS = `
   c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt,
   date_part('epoch', c.give_up_at) * 1000 as give_up_at_ms,
-  p.lapsed, p.due_at::text as was_due_at, r.url, e.body, e.schema_version, r.troubled, r.secrets`
+  p.lapsed, p.due_at::text as was_due_at, r.url, r.format, e.body, e.schema_version, r.troubled, r.secrets`
 
 /**
- * Where to, with which secrets, and whether the last try failed, once for each endpoint of the claim. Secrets are read here, at every claim, and
- * cached nowhere: a rotation counts from its commit. Served by the endpoint's key and endpoint_secret_by_endpoint.
+ * Where to, in which words, with which secrets, and whether the last try failed, once for each endpoint of the claim.
+ * Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. Served by the endpoint's key and endpoint_secret_by_endpoint.
  */
 const RECEIVERS = `
   receiver as materialized (
-    select one.merchant_id, one.endpoint_id, w.url, s.secrets, exists (
+    select one.merchant_id, one.endpoint_id, w.url, w.format, s.secrets, exists (
       select from delivery_lane b
       where b.merchant_id = one.merchant_id and b.endpoint_id = one.endpoint_id) as troubled
     from (select distinct merchant_id, endpoint_id from picked) one
     cross join lateral (
-      select w.url from webhook_endpoint w
+      select w.url, w.format from webhook_endpoint w
       where w.merchant_id = one.merchant_id and w.id = one.endpoint_id offset 0) w
     cross join lateral (
       select string_agg(k.id || ':' || encode(k.secret_sealed, 'hex'), ',' order by k.valid_until desc nulls first)
@@ -239,6 +240,7 @@ function toDelivery(merchantId: string, row: ClaimRow, secrets: ClaimedDelivery[
     wasDueAt: row.was_due_at,
     lapsed: row.lapsed,
     url: row.url,
+    format: row.format,
     body: row.body,
     schemaVersion: row.schema_version,
     troubled: row.troubled,

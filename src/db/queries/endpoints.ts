@@ -1,3 +1,4 @@
+import type { EndpointFormat } from '../../core/endpoint/subscriptions.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
 export const ENDPOINT_STATUSES = ['pending_verification', 'enabled', 'disabled'] as const
@@ -12,6 +13,7 @@ export type WebhookEndpoint = {
   readonly livemode: boolean
   readonly url: string
   readonly subscribedEvents: readonly string[]
+  readonly format: EndpointFormat
   readonly status: EndpointStatus
   readonly statusReason: string | null
   readonly verifiedAt: Date | null
@@ -31,6 +33,7 @@ type EndpointRow = {
   livemode: boolean
   url: string
   subscribed_events: string[]
+  format: EndpointFormat
   status: EndpointStatus
   status_reason: string | null
   verified_at: Date | null
@@ -39,7 +42,7 @@ type EndpointRow = {
 }
 
 const COLUMNS = `
-  w.merchant_id, w.id, w.livemode, w.url, w.subscribed_events, w.status, w.status_reason, w.verified_at, w.created_at,
+  w.merchant_id, w.id, w.livemode, w.url, w.subscribed_events, w.format, w.status, w.status_reason, w.verified_at, w.created_at,
   (select max(k.valid_until) from endpoint_secret k
    where k.merchant_id = w.merchant_id and k.endpoint_id = w.id and k.valid_until > clock_timestamp())
     as rotation_ends_at`
@@ -51,6 +54,7 @@ function toEndpoint(row: EndpointRow): WebhookEndpoint {
     livemode: row.livemode,
     url: row.url,
     subscribedEvents: row.subscribed_events,
+    format: row.format,
     status: row.status,
     statusReason: row.status_reason,
     verifiedAt: row.verified_at,
@@ -79,17 +83,24 @@ export async function countEndpoints(tx: Tx, tenant: Tenant): Promise<number> {
 export async function insertEndpoint(
   tx: Tx,
   tenant: Tenant,
-  endpoint: { id: string; url: string; subscribedEvents: readonly string[]; createdAt: Date },
+  endpoint: {
+    id: string
+    url: string
+    subscribedEvents: readonly string[]
+    format: EndpointFormat
+    createdAt: Date
+  },
 ): Promise<void> {
   await tx.query(
-    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, status, created_at)
-     values ($1, $2, $3, $4, $5, 'pending_verification', $6)`,
+    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, format, status, created_at)
+     values ($1, $2, $3, $4, $5, $6, 'pending_verification', $7)`,
     [
       tenant.merchantId,
       endpoint.id,
       tenant.livemode,
       endpoint.url,
       endpoint.subscribedEvents,
+      endpoint.format,
       endpoint.createdAt,
     ],
   )

@@ -25,13 +25,18 @@ export async function holdOffRetention(tx: Tx): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock_shared(${RETENTION_LOCK})`)
 }
 
-/** Whether the tenant has this event. By the key. */
-export async function eventExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    'select from event where merchant_id = $1 and id = $2 and livemode = $3',
+/** The type of one event of the tenant's, or null. By the key. */
+export async function findEventType(tx: Tx, tenant: Tenant, id: string): Promise<string | null> {
+  const { rows } = await tx.query<{ event_type: string }>(
+    'select event_type from event where merchant_id = $1 and id = $2 and livemode = $3',
     [tenant.merchantId, id, tenant.livemode],
   )
-  return rowCount === 1
+  return rows[0]?.event_type ?? null
+}
+
+/** Whether the tenant has this event. */
+export async function eventExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
+  return (await findEventType(tx, tenant, id)) !== null
 }
 
 /**

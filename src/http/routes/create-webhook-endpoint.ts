@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Tenant } from '../../db/transaction.ts'
 import { createEndpoint } from '../../flows/create-endpoint.ts'
 import { createdWebhookEndpointView, createWebhookEndpointBody } from '../../wire/webhook-endpoint.ts'
-import { endpointViewOf, refuseEndpointUrl, refuseSubscriptions } from '../endpoint-view.ts'
+import { endpointViewOf, refuseEndpointUrl, refuseFormat, subscriptionsOf } from '../endpoint-view.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute, type RouteDeps } from '../route.ts'
 
@@ -26,14 +26,16 @@ export const createWebhookEndpointRoute = defineRoute({
     'endpoint_limit_reached',
   ],
 
-  refuse: (deps, { body, tenant }) => refuseEndpoint(deps, tenant, body),
+  refuse: (deps, { body, tenant }) => void refuseEndpoint(deps, tenant, body),
 
   create: async (deps, { tenant, body }, tx) => {
-    refuseEndpoint(deps, tenant, body)
+    const subscribedEvents = refuseEndpoint(deps, tenant, body)
+    const { url, format = 'paylink' } = body
     const created = await createEndpoint(deps, tx, {
       tenant,
-      url: body.url,
-      subscribedEvents: body.subscribed_events,
+      url,
+      subscribedEvents,
+      format,
       now: deps.clock(),
     })
     if (created.kind === 'limit_reached') throw new ApiProblem('endpoint_limit_reached')
@@ -41,11 +43,14 @@ export const createWebhookEndpointRoute = defineRoute({
   },
 })
 
+/** Throws the 400s; the event types to store. */
 function refuseEndpoint(
   deps: RouteDeps,
   tenant: Tenant,
   body: z.output<typeof createWebhookEndpointBody>,
-): void {
-  refuseEndpointUrl(body.url, deps.webhookAllowPrivate && !tenant.livemode)
-  refuseSubscriptions(body.subscribed_events)
+): readonly string[] {
+  const { url, subscribed_events, format = 'paylink' } = body
+  refuseEndpointUrl(url, deps.webhookAllowPrivate && !tenant.livemode)
+  refuseFormat(format, deps.webhookFormats?.offered ?? [])
+  return subscriptionsOf(subscribed_events, format)
 }

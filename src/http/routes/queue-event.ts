@@ -26,6 +26,12 @@ export const queueEventRoute = defineRoute({
     if (queued.kind === 'not_found') throw new ApiProblem('not_found')
     if (queued.kind === 'not_eligible')
       throw new ApiProblem('endpoint_not_eligible', { param: 'endpoint_id' })
+    if (queued.kind === 'untellable') {
+      throw new ApiProblem('endpoint_not_eligible', {
+        param: 'endpoint_id',
+        message: 'This endpoint’s format tells of invoices alone.',
+      })
+    }
     return {
       view: {
         id: queued.deliveryId,

@@ -7,7 +7,7 @@ import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import { EndpointBadge } from '../parts/endpoint-badge.tsx'
+import { EndpointBadge, FORMAT_WORDS } from '../parts/endpoint-badge.tsx'
 import { Select } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
@@ -43,6 +43,7 @@ function Shown({ endpoint }: { endpoint: WebhookEndpoint }) {
                   ? 'Everything'
                   : endpoint.subscribed_events.join(', '),
               ],
+              ['Written for', FORMAT_WORDS[endpoint.format]],
               [
                 'Verified',
                 endpoint.verified_at === null ? 'Not yet' : <Time key="at" at={endpoint.verified_at} />,
@@ -70,8 +71,9 @@ function Verification({ endpoint }: { endpoint: WebhookEndpoint }) {
     <Card title={isEnabled ? 'Test the connection' : 'Verify it'}>
       <div className="stack">
         <p className="quiet">
-          Paylink sends a signed challenge; the receiver answers with it. It proves that the server is yours,
-          that it can be reached, and that it checks signatures.
+          {endpoint.format === 'paylink'
+            ? 'Paylink sends a signed challenge; the receiver answers with it. It proves that the server is yours, that it can be reached, and that it checks signatures.'
+            : `Give your shop the signing secret first. Paylink then sends a test event of ${FORMAT_WORDS[endpoint.format]}'s, once signed with it and twice with another, and the receiver must take the one and refuse the others.`}
         </p>
         <ProblemNote error={verify.error} />
         <div className="actions">
@@ -101,8 +103,8 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
       <div className="stack">
         {active && ends_at !== null ? (
           <p>
-            Two secrets sign beside each other until {momentWords(ends_at)}. Give your receiver the new one
-            before that.
+            Two secrets sign {endpoint.format === 'paylink' ? 'beside each other' : 'in turns'} until{' '}
+            {momentWords(ends_at)}. Give your receiver the new one before that.
           </p>
         ) : (
           <p className="quiet">One secret signs every event. Change it when somebody may have seen it.</p>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { endpointsOf } from '../api/reads.ts'
+import { endpointsOf, merchantOf } from '../api/reads.ts'
 import type { CreatedWebhookEndpoint, CreateWebhookEndpoint, WebhookEndpoint } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
@@ -9,9 +9,9 @@ import { Breakable } from '../parts/breakable.tsx'
 import { Button } from '../parts/button.tsx'
 import { Snippet } from '../parts/copy.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
-import { EndpointBadge, subscriptionWords } from '../parts/endpoint-badge.tsx'
+import { EndpointBadge, FORMAT_WORDS, subscriptionWords } from '../parts/endpoint-badge.tsx'
 import { EVENT_TYPES, EVENT_WORDS } from '../parts/event-words.ts'
-import { Checkbox, Field } from '../parts/field.tsx'
+import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { faultOf } from '../parts/note.tsx'
 import { Page } from '../parts/page.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
@@ -94,11 +94,16 @@ function NewEndpointDialog({
   onClose: () => void
   onMade: (made: CreatedWebhookEndpoint) => void
 }) {
+  const { data: merchant } = useQuery(merchantOf(useMode()))
+  const formats = merchant?.webhook_formats ?? ['paylink' as const]
   const [url, setUrl] = useState('')
+  const [format, setFormat] = useState<WebhookEndpoint['format']>('paylink')
   const [isAll, setIsAll] = useState(true)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(
     new Set(['invoice.paid', 'invoice.manual_review']),
   )
+  // Older services' receivers know of invoices alone.
+  const types = EVENT_TYPES.filter((type) => format === 'paylink' || type.startsWith('invoice.'))
   const make = useChange<CreateWebhookEndpoint, CreatedWebhookEndpoint>(
     (body) => ({ path: '/webhook-endpoints', body }),
     {
@@ -120,7 +125,8 @@ function NewEndpointDialog({
       onSubmit={() => {
         make.mutate({
           url: url.trim(),
-          subscribed_events: isAll ? ['*'] : EVENT_TYPES.filter((type) => chosen.has(type)),
+          subscribed_events: isAll ? ['*'] : types.filter((type) => chosen.has(type)),
+          ...(format === 'paylink' ? {} : { format }),
         })
       }}
     >
@@ -134,6 +140,19 @@ function NewEndpointDialog({
         onChange={(event) => setUrl(event.target.value)}
         fault={faultOf(make.error, 'url')}
       />
+      {formats.length === 1 ? null : (
+        <Select
+          label="What it was written for"
+          value={format}
+          onChange={(event) => setFormat(formats.find((one) => one === event.target.value) ?? 'paylink')}
+        >
+          {formats.map((one) => (
+            <option key={one} value={one}>
+              {FORMAT_WORDS[one]}
+            </option>
+          ))}
+        </Select>
+      )}
       <fieldset>
         <legend>What it hears of</legend>
         <Checkbox
@@ -152,7 +171,7 @@ function NewEndpointDialog({
         />
         {isAll ? null : (
           <div className="scopes">
-            {EVENT_TYPES.map((type) => (
+            {types.map((type) => (
               <Checkbox
                 key={type}
                 label={type}

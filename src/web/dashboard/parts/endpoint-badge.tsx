@@ -11,6 +11,12 @@ export function EndpointBadge({ endpoint }: { endpoint: WebhookEndpoint }) {
   )
 }
 
+export const FORMAT_WORDS: { readonly [format in WebhookEndpoint['format']]: string } = {
+  paylink: 'Paylink',
+  btcpay: 'BTCPay Server',
+  coinbase_commerce: 'Coinbase Commerce',
+}
+
 export const subscriptionWords = ({ subscribed_events: events }: WebhookEndpoint): string =>
   events.includes('*')
     ? 'All events'

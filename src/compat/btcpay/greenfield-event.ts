@@ -1,0 +1,96 @@
+import { createHmac } from 'node:crypto'
+import type { EventFormat } from '../../delivery/event-format.ts'
+import { type InvoiceSnapshot, isCovered, unixSeconds } from '../invoice-facts.ts'
+import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
+import { methodOf, ownMetadata, paymentData } from './greenfield-invoice.ts'
+
+/** BTCPay's webhooks: its events of invoices, and `BTCPay-Sig`, the HMAC-SHA-256 of the body alone. */
+export const GREENFIELD_EVENTS: EventFormat = {
+  bodyOf: ({ endpointId, eventId, body }) => {
+    const event = storedInvoiceEvent(body)
+    return envelope(endpointId, `${eventId}_${endpointId}`, {
+      ...happened(event),
+      timestamp: unixSeconds(event.created_at),
+      storeId: event.merchant_id,
+      invoiceId: event.data.id,
+      metadata: ownMetadata(event.data),
+    })
+  },
+  // BTCPay's own test names an invoice of this form, so that receivers know it for one.
+  trialBody: ({ endpointId, merchantId, eventId, now }) =>
+    envelope(endpointId, eventId, {
+      type: 'InvoiceCreated',
+      timestamp: unixSeconds(now.toISOString()),
+      storeId: merchantId,
+      invoiceId: `__test__${eventId}__test__`,
+      metadata: {},
+    }),
+  signature: (body, secret) => ({
+    'btcpay-sig': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+  }),
+}
+
+/** There each try has an id of its own; here they are one delivery, for their bytes are the same. */
+const envelope = (webhookId: string, deliveryId: string, fields: object): Uint8Array =>
+  Buffer.from(
+    JSON.stringify({
+      deliveryId,
+      webhookId,
+      originalDeliveryId: deliveryId,
+      isRedelivery: false,
+      ...fields,
+    }),
+    'utf8',
+  )
+
+/** Which of its events ours is, with the fields that this one has. */
+function happened({ event_type: type, created_at: at, data: invoice }: StoredInvoiceEvent) {
+  switch (type) {
+    case 'invoice.created':
+      return { type: 'InvoiceCreated' }
+    case 'invoice.payment_detected':
+    case 'invoice.confirming':
+      return isCovered(invoice)
+        ? { type: 'InvoiceProcessing', overPaid: false }
+        : { type: 'InvoiceReceivedPayment', ...paymentOf(invoice, invoice.payments.at(-1)) }
+    case 'invoice.paid':
+      return {
+        type: 'InvoiceSettled',
+        manuallyMarked: invoice.status_reason === 'accepted',
+        overPaid: false,
+      }
+    case 'invoice.overpaid':
+      return { type: 'InvoiceSettled', manuallyMarked: false, overPaid: true }
+    case 'invoice.partially_paid':
+      return Date.parse(at) > Date.parse(invoice.expires_at)
+        ? { type: 'InvoiceExpired', partiallyPaid: true }
+        : { type: 'InvoicePaymentSettled', ...paymentOf(invoice, invoice.payments.at(-1)) }
+    case 'invoice.expired':
+      return { type: 'InvoiceExpired', partiallyPaid: false }
+    case 'invoice.manual_review':
+      return reviewed(invoice)
+    default:
+      throw new Error(`${type satisfies never} is no event of an invoice`)
+  }
+}
+
+/** Value that left its block may come back; other money in review came in a way that settles nothing. */
+function reviewed(invoice: InvoiceSnapshot) {
+  if (invoice.review_reason === 'reorged') return { type: 'InvoiceProcessing', overPaid: false }
+  const payment = invoice.payments.findLast(({ review_reason }) => review_reason !== null)
+  return { type: 'InvoiceReceivedPayment', ...paymentOf(invoice, payment) }
+}
+
+function paymentOf(invoice: InvoiceSnapshot, payment: InvoiceSnapshot['payments'][number] | undefined) {
+  if (payment === undefined) return {}
+  // Dollars of another network are no coin of the invoice's, and have no ticker of their own there.
+  const paymentMethod =
+    payment.asset === 'USDC_ETHEREUM' ? 'USDC-ETHEREUM' : methodOf({ asset: payment.asset })
+  return {
+    afterExpiration: Date.parse(payment.detected_at) > Date.parse(invoice.expires_at),
+    paymentMethodId: paymentMethod,
+    // The name of the same field in older versions of Greenfield.
+    paymentMethod,
+    payment: paymentData(payment, invoice.address),
+  }
+}

@@ -1,0 +1,314 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { createRequire } from 'node:module'
+import btcpay from 'btcpay-greenfield-node-client'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { EVENT_FORMATS } from '../../src/compat/event-formats.ts'
+import { storePaymentRules } from '../../src/db/queries/payment-rules.ts'
+import { withTransaction } from '../../src/db/transaction.ts'
+import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
+import { createApiApp } from '../../src/http/app.ts'
+import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
+import { openCompat } from '../../src/roles/compat.ts'
+import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { freePort } from '../support/postgres-server.ts'
+import { emitEvent, eventually, silentLog } from '../support/webhook-fixtures.ts'
+import { type ReceivedEvent, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { recordPayment } from './record-payment.ts'
+
+/** Receivers that were written for two older services, which check what they are sent as those services say. */
+
+const { WebhooksService, ApiKeysService, OpenAPI } = btcpay
+// It brings no types.
+const { Webhook } = createRequire(import.meta.url)('coinbase-commerce-node')
+
+type Format = 'btcpay' | 'coinbase_commerce'
+type Fields = { [field: string]: unknown }
+let api: TestApi
+let worker: DeliveryWorker
+let server: HttpServer
+let url: string
+let receiver: WebhookReceiver
+let merchant: TestMerchant
+beforeAll(async () => {
+  api = await createTestApi({
+    webhookFormats: { known: EVENT_FORMATS, offered: ['btcpay', 'coinbase_commerce'] },
+  })
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  const own = { name: 'api', owns: () => true, fetch: (request: Request) => api.app.fetch(request) }
+  const parts = [...openCompat(api.deps, ['btcpay'], own), own]
+  server = await startHttpServer({ host: '127.0.0.1', port, parts, log: api.deps.log })
+  receiver = await startReceiver()
+  worker = await startDeliveryWorker({
+    pool: api.database.pools.delivery,
+    clock: () => new Date(),
+    log: silentLog,
+    keyring: api.deps.keyring,
+    listenUrl: api.database.urls.delivery,
+    allowPrivateTest: true,
+    formats: EVENT_FORMATS,
+  })
+})
+beforeEach(async () => {
+  merchant = await api.addMerchant()
+  const tenant = { merchantId: merchant.id, livemode: false }
+  const rules = { document: { default_asset: 'LTC' }, now: api.time.now }
+  await withTransaction(api.deps.pool, tenant, (tx) => storePaymentRules(tx, tenant, rules))
+  receiver.events.length = 0
+  OpenAPI.BASE = `${url}/compat/btcpay`
+  OpenAPI.TOKEN = merchant.testKey
+})
+afterAll(async () => {
+  await worker.stop()
+  await server.stop(() => {})
+  await receiver.close()
+  await api.drop()
+})
+
+const call = (method: string, path: string, body?: object) =>
+  api.call(method, path, { key: merchant.testKey, ...(body === undefined ? {} : { body }) })
+
+/** As BTCPay's documentation has a shop check a request: the HMAC of the raw body after `sha256=`. */
+function isBtcpays({ headers, body }: { headers: IncomingHttpHeaders; body: Buffer }, secret: string) {
+  const given = Buffer.from(String(headers['btcpay-sig']))
+  const expected = Buffer.from(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`)
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+/** As Coinbase Commerce's own library does. */
+function isCommerces({ headers, body }: { headers: IncomingHttpHeaders; body: Buffer }, secret: string) {
+  try {
+    Webhook.verifyEventBody(body.toString('utf8'), String(headers['x-cc-webhook-signature']), secret)
+    return true
+  } catch {
+    return false
+  }
+}
+const CHECKS = { btcpay: isBtcpays, coinbase_commerce: isCommerces }
+
+/** A shop's receiver: it takes what is signed with its secret, which `secretOf` tells, and refuses the rest. */
+const shop =
+  (format: Format, secretOf: () => string): WebhookReceiver['respond'] =>
+  (event, response) =>
+    void response.writeHead(CHECKS[format](event, secretOf()) ? 200 : 401).end()
+
+async function createEndpoint(format: Format, subscribed_events: readonly string[] = ['*']) {
+  const made = await call('POST', '/webhook-endpoints', { url: receiver.url, subscribed_events, format })
+  if (made.status !== 201) throw new Error(made.text)
+  return made.body
+}
+async function createVerified(format: Format): Promise<{ id: string; secret: string }> {
+  const endpoint = await createEndpoint(format)
+  receiver.respond = shop(format, () => endpoint.secret)
+  const verified = await call('POST', `/webhook-endpoints/${endpoint.id}/verify`)
+  if (verified.body.status !== 'enabled') throw new Error(verified.text)
+  receiver.events.length = 0
+  return endpoint
+}
+async function createInvoice(fields: Fields = {}) {
+  const made = await call('POST', '/invoices', { usd_amount: '12.50', asset: 'LTC', ...fields })
+  if (made.status !== 201) throw new Error(made.text)
+  return made.body
+}
+const parsed = ({ body }: ReceivedEvent) => JSON.parse(body.toString('utf8'))
+const hurry = () => api.database.owner.query('update delivery set due_at = now() where lease_id is null')
+
+test('a shop that speaks Greenfield makes its webhook, takes the trial, and hears of an invoice until it is settled', async () => {
+  const { permissions } = await ApiKeysService.getApiKeysService()
+  expect(permissions).toContain(`btcpay.store.webhooks.canmodifywebhooks:${merchant.id}`)
+  const events = ['InvoiceReceivedPayment', 'InvoiceProcessing', 'InvoiceSettled', 'InvoiceInvalid']
+  const authorizedEvents = { everything: false, specificEvents: events }
+  const hook = (await WebhooksService.postWebhooksService({
+    storeId: merchant.id,
+    // The client's types say texts; the service takes what is here.
+    requestBody: { url: receiver.url, authorizedEvents } as Fields,
+  })) as { id: string; secret: string }
+  expect(hook).toEqual({
+    id: expect.stringMatching(/^we_/),
+    enabled: false,
+    automaticRedelivery: true,
+    url: receiver.url,
+    authorizedEvents,
+    secret: expect.stringMatching(/^whsec_/),
+  })
+  receiver.respond = shop('btcpay', () => hook.secret)
+  expect((await call('POST', `/webhook-endpoints/${hook.id}/verify`)).body.status).toBe('enabled')
+  expect(receiver.events.map(parsed).every(({ invoiceId }) => /^__test__.*__test__$/.test(invoiceId))).toBe(
+    true,
+  )
+  const asked = { storeId: merchant.id, webhookId: hook.id }
+  expect(await WebhooksService.webhokksGetWebhook(asked)).toMatchObject({ id: hook.id, enabled: true })
+  expect(await WebhooksService.webhokksGetWebhooks({ storeId: merchant.id })).toHaveLength(1)
+
+  receiver.events.length = 0
+  const invoice = await createInvoice({ metadata: { orderId: 'wc-1', btcpay_checkout: {} } })
+  await recordPayment(api, merchant, invoice.id, 'seen')
+  await recordPayment(api, merchant, invoice.id, 'final')
+  await eventually(() => receiver.events.length === 3, 'three events came')
+  expect(receiver.events.every((event) => isBtcpays(event, hook.secret))).toBe(true)
+  const bodies = receiver.events.map(parsed)
+  expect(bodies.map(({ type }) => type).sort()).toEqual([
+    'InvoiceProcessing',
+    'InvoiceProcessing',
+    'InvoiceSettled',
+  ])
+  expect(bodies.find(({ type }) => type === 'InvoiceSettled')).toEqual({
+    deliveryId: expect.stringMatching(/^evt_/),
+    originalDeliveryId: expect.stringMatching(/^evt_/),
+    webhookId: hook.id,
+    isRedelivery: false,
+    type: 'InvoiceSettled',
+    timestamp: expect.any(Number),
+    storeId: merchant.id,
+    invoiceId: invoice.id,
+    metadata: { orderId: 'wc-1' },
+    manuallyMarked: false,
+    overPaid: false,
+  })
+  await WebhooksService.deleteWebhooksService({ ...asked, requestBody: {} })
+  expect(await WebhooksService.webhokksGetWebhooks({ storeId: merchant.id })).toEqual([])
+})
+
+test('what Greenfield’s webhooks cannot do here is refused by name, and a live key makes none', async () => {
+  const refused = async (body: Fields, key = merchant.testKey) => {
+    const answer = await fetch(`${url}/compat/btcpay/api/v1/stores/${merchant.id}/webhooks`, {
+      method: 'POST',
+      headers: { authorization: `token ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: receiver.url, ...body }),
+    })
+    const told = await answer.json()
+    return [answer.status, Array.isArray(told) ? told[0].path : told.code]
+  }
+  expect(await refused({ secret: 'my own' })).toEqual([422, 'secret'])
+  expect(await refused({ automaticRedelivery: false })).toEqual([422, 'automaticRedelivery'])
+  expect(await refused({ authorizedEvents: { specificEvents: ['InvoicePayed'] } })).toEqual([
+    422,
+    'authorizedEvents',
+  ])
+  expect(await refused({ url: 'ftp://shop.example' })).toEqual([422, 'url'])
+  expect(await refused({}, merchant.liveKey)).toEqual([403, 'dashboard-session-required'])
+})
+
+test('Coinbase Commerce’s own library takes every event of a charge, and the charge in it is the API’s', async () => {
+  const endpoint = await createVerified('coinbase_commerce')
+  const invoice = await createInvoice()
+  await recordPayment(api, merchant, invoice.id, 'seen')
+  await recordPayment(api, merchant, invoice.id, 'final')
+  await eventually(() => receiver.events.length === 4, 'four events came')
+  const events = receiver.events.map(({ headers, body }) =>
+    Webhook.verifyEventBody(
+      body.toString('utf8'),
+      String(headers['x-cc-webhook-signature']),
+      endpoint.secret,
+    ),
+  )
+  expect(events.map(({ type }) => type).sort()).toEqual([
+    'charge:confirmed',
+    'charge:created',
+    'charge:pending',
+    'charge:pending',
+  ])
+  const confirmed = events.find(({ type }) => type === 'charge:confirmed')
+  expect(confirmed).toMatchObject({ resource: 'event', api_version: '2018-03-22' })
+  expect(confirmed.data).toMatchObject({
+    code: invoice.id,
+    pricing: { local: { amount: '12.50', currency: 'USD' } },
+    payments: [{ network: 'litecoin', status: 'CONFIRMED' }],
+  })
+  expect(confirmed.data.timeline.at(-1).status).toBe('COMPLETED')
+  // The buyer's link is a secret, and what is sent again and again is no place for it.
+  expect(JSON.stringify(events)).not.toContain('/i/')
+})
+
+test.each(['btcpay', 'coinbase_commerce'] as const)(
+  'every attempt in the format %s sends the same bytes, and while two secrets are valid either is enough',
+  async (format) => {
+    const endpoint = await createVerified(format)
+    const rotated = await call('POST', `/webhook-endpoints/${endpoint.id}/rotate-secret`, {})
+    expect(rotated.status).toBe(200)
+    // It has the old secret still, and takes the second attempt; then it fails for reasons of its own.
+    let accepts = false
+    receiver.respond = (event, response) =>
+      void response.writeHead(accepts && CHECKS[format](event, endpoint.secret) ? 200 : 500).end()
+    await createInvoice()
+    for (const count of [1, 2, 3]) {
+      await eventually(() => receiver.events.length === count, `attempt ${count}`)
+      await eventually(async () => {
+        const { rowCount } = await api.database.owner.query('select from delivery where lease_id is null')
+        return rowCount === 1
+      }, 'the attempt is recorded')
+      accepts = count === 3
+      await hurry()
+    }
+    await eventually(async () => {
+      const { rowCount } = await api.database.owner.query('select from delivery')
+      return rowCount === 0
+    }, 'the delivery is finished')
+    const [first, ...others] = receiver.events
+    if (first === undefined) throw new Error('nothing came')
+    for (const event of others) expect(event.body.equals(first.body)).toBe(true)
+    const [isOlds, isNews] = [endpoint.secret, rotated.body.secret].map((secret) =>
+      receiver.events.map((event) => CHECKS[format](event, secret)),
+    )
+    expect(isNews).toEqual([true, false, true, false])
+    expect(isOlds).toEqual([false, true, false, true])
+  },
+)
+
+test('a receiver that takes anything, or nothing, stays unverified', async () => {
+  const verify = async (respond: WebhookReceiver['respond']) => {
+    receiver.respond = respond
+    const endpoint = await createEndpoint('btcpay')
+    const { status, body } = await call('POST', `/webhook-endpoints/${endpoint.id}/verify`)
+    const now = (await call('GET', `/webhook-endpoints/${endpoint.id}`)).body
+    return [status, body.error?.reason, now.status]
+  }
+  const unverified = (reason: string) => [422, reason, 'pending_verification']
+  const answer =
+    (status: number): WebhookReceiver['respond'] =>
+    (_event, response) =>
+      void response.writeHead(status).end()
+  expect(await verify(answer(200))).toEqual(unverified('signature_not_checked'))
+  expect(await verify(answer(500))).toEqual(unverified('http_status'))
+  // As a server does that wakes up, or has had enough: what it answers has nothing to do with the signature.
+  let asked = 0
+  expect(
+    await verify((event, response, request) => answer(++asked > 1 ? 200 : 503)(event, response, request)),
+  ).toEqual(unverified('signature_not_checked'))
+})
+
+test('these formats tell of invoices alone: nothing else can be subscribed to, queued or recovered to them', async () => {
+  const endpoint = await createVerified('btcpay')
+  const types = ['invoice.paid', 'payout.confirmed']
+  const body = { url: receiver.url, subscribed_events: types, format: 'btcpay' }
+  const refused = await call('POST', '/webhook-endpoints', body)
+  expect([refused.status, refused.body.error.code]).toEqual([400, 'event_type_not_selectable'])
+  const { subscribed_events } = (await call('GET', `/webhook-endpoints/${endpoint.id}`)).body
+  expect(subscribed_events).toHaveLength(8)
+  expect(subscribed_events.every((type: string) => type.startsWith('invoice.'))).toBe(true)
+  const tenant = { merchantId: merchant.id, livemode: false }
+  const eventId = await emitEvent(api.database, tenant, 'payout.confirmed')
+  const queued = await call('POST', `/events/${eventId}/queue`, { endpoint_id: endpoint.id })
+  expect([queued.status, queued.body.error.code]).toEqual([409, 'endpoint_not_eligible'])
+  const since = '2026-01-01T00:00:00Z'
+  const recovered = await call('POST', '/events/recover', { endpoint_id: endpoint.id, since })
+  expect(recovered.body).toMatchObject({ queued: 0 })
+  expect(receiver.events).toEqual([])
+})
+
+test('a format whose translation is switched off is not made, and its endpoints are told as before', async () => {
+  const endpoint = await createVerified('coinbase_commerce')
+  const app = createApiApp({ ...api.deps, webhookFormats: { known: EVENT_FORMATS, offered: ['btcpay'] } })
+  const ask = (format: string) =>
+    app.request('/api/v1/webhook-endpoints', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${merchant.testKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: receiver.url, subscribed_events: ['*'], format }),
+    })
+  const refused = await ask('coinbase_commerce')
+  expect([refused.status, (await refused.json()).error.param]).toEqual([400, 'format'])
+  expect((await ask('btcpay')).status).toBe(201)
+  const path = `/api/v1/webhook-endpoints/${endpoint.id}/verify`
+  const headers = { authorization: `Bearer ${merchant.testKey}` }
+  expect((await app.request(path, { method: 'POST', headers })).status).toBe(200)
+})
