@@ -31,10 +31,53 @@ const deposit = (changes: Partial<LedgerTransfer> = {}): LedgerTransfer => ({
 const post = (transfer: LedgerTransfer) =>
   withTransaction(database.pools.watcher, tenant, (tx) => insertLedgerTransfer(tx, tenant, transfer))
 
-const sql = (text: string, values: unknown[] = []) =>
-  withTransaction(database.pools.watcher, tenant, (tx) => tx.query(text, values))
+const sql = (text: string) =>
+  withTransaction(database.pools.watcher, tenant, (tx) => tx.query<{ xid: string }>(text))
 
-const ENTRY = `insert into ledger_entry (merchant_id, transfer_id, account, asset, livemode, amount, created_at)`
+async function posted(): Promise<LedgerTransfer> {
+  const transfer = deposit()
+  await post(transfer)
+  return transfer
+}
+
+async function standing(): Promise<{ readonly chain: bigint; readonly available: bigint }> {
+  const rows = await withTransaction(database.pools.api, tenant, (tx) => loadBalances(tx, tenant))
+  const sums = Object.fromEntries(rows.map((row) => [row.account, row.balance]))
+  return { ...sums, chain: sums.chain ?? 0n, available: sums.available ?? 0n }
+}
+
+type Entry = {
+  account: string
+  asset?: string
+  amount: string | number
+  livemode?: boolean
+  transactionId?: string
+}
+
+/** Entries as a role could write them by itself, for a transfer of this name. */
+const entriesOf = (id: string, entries: readonly Entry[]): string => `insert into ledger_entry
+    (merchant_id, transfer_id, account, asset, livemode, amount, created_at, position, balance_after, transaction_id)
+  values ${entries
+    .map(
+      ({ account, asset = 'LTC', amount, livemode = false, transactionId = 'pg_current_xact_id()' }) =>
+        `('${tenant.merchantId}', '${id}', '${account}', '${asset}', ${livemode}, '${amount}', now(), 7, 1000000, ${transactionId})`,
+    )
+    .join(', ')}`
+
+const transferOf = (
+  id: string,
+  transactionId = 'pg_current_xact_id()',
+): string => `insert into ledger_transfer
+    (merchant_id, id, livemode, kind, created_at, transaction_id)
+  values ('${tenant.merchantId}', '${id}', false, 'deposit', now(), ${transactionId})`
+
+const wholeTransfer = (id: string, entries: readonly Entry[]): string =>
+  `with written as (${transferOf(id)}) ${entriesOf(id, entries)}`
+
+const BALANCED: readonly Entry[] = [
+  { account: 'chain', amount: -5 },
+  { account: 'available', amount: 5 },
+]
 
 test('balances are the sum of the entries', async () => {
   await post(deposit({ amount: 7n }))
@@ -65,48 +108,175 @@ test('transfers that are posted at once in different orders wait for one another
   expect(outcomes.filter((outcome) => outcome.status === 'rejected')).toEqual([])
 })
 
-test('entries that do not sum to zero do not commit', async () => {
-  const id = 'dep:unbalanced'
-  const unbalanced = withTransaction(database.pools.watcher, tenant, async (tx) => {
-    await tx.query(
-      `insert into ledger_transfer (merchant_id, id, livemode, kind, created_at) values ($1, $2, false, 'deposit', now())`,
-      [tenant.merchantId, id],
-    )
-    await tx.query(`${ENTRY} values ($1, $2, 'available', 'LTC', false, 5, now())`, [tenant.merchantId, id])
-  })
-  await expect(unbalanced).rejects.toThrow(/do not sum to zero/)
+test('what does not sum to zero for each asset is refused by the statement that writes it', async () => {
+  const wrong: readonly (readonly Entry[])[] = [
+    [{ account: 'available', amount: 5 }],
+    [...BALANCED, { account: 'pending', amount: 1 }],
+    [
+      { account: 'chain', asset: 'BTC', amount: -5 },
+      { account: 'available', amount: 5 },
+    ],
+  ]
+  for (const [index, entries] of wrong.entries()) {
+    await expect(sql(wholeTransfer(`dep:unbalanced:${index}`, entries))).rejects.toThrow(/do not sum to zero/)
+  }
 })
 
-test('a ledger transfer without entries does not commit', async () => {
-  const empty = sql(
-    `insert into ledger_transfer (merchant_id, id, livemode, kind, created_at) values ($1, 'dep:empty', false, 'deposit', now())`,
+test('a ledger transfer comes with its entries in one statement, and no entry comes without its transfer', async () => {
+  await expect(sql(transferOf('dep:empty'))).rejects.toThrow(/has no entries/)
+  await expect(sql(entriesOf('dep:nobody', BALANCED))).rejects.toThrow(/violates foreign key constraint/)
+  const apart = withTransaction(database.pools.watcher, tenant, async (tx) => {
+    await tx.query('set constraints all deferred')
+    await tx.query(transferOf('dep:apart'))
+    await tx.query(entriesOf('dep:apart', BALANCED))
+  })
+  await expect(apart).rejects.toThrow(/has no entries/)
+})
+
+test('entries cannot be added to a committed transfer, even when they sum to zero and claim to be as old', async () => {
+  const { id } = await posted()
+  const { rows } = await sql(`select transaction_id::text as xid from ledger_transfer where id = '${id}'`)
+  const xid = `'${rows[0]?.xid}'`
+  const added = (transactionId?: string): Entry[] => [
+    { account: 'pending', asset: 'BTC', amount: 5, ...(transactionId && { transactionId }) },
+    { account: 'chain', asset: 'BTC', amount: -5, ...(transactionId && { transactionId }) },
+  ]
+  for (const attempt of [
+    entriesOf(id, added()),
+    entriesOf(id, added(xid)),
+    `${entriesOf(id, added(xid))} on conflict do nothing`,
+    `merge into ledger_entry using (values ('pending', 5), ('chain', -5)) as one (name, units) on false
+     when not matched then insert (merchant_id, transfer_id, account, asset, livemode, amount, created_at, transaction_id)
+       values ('${tenant.merchantId}', '${id}', name, 'BTC', false, units, now(), ${xid})`,
+  ]) {
+    await expect(sql(attempt)).rejects.toThrow(/was changed after it was committed/)
+  }
+  // Nor can a transfer be prepared for a transaction to come.
+  const ahead = `with written as (${transferOf('dep:ahead', `'99999999'`)}) ${entriesOf('dep:ahead', BALANCED)}`
+  await expect(sql(ahead)).rejects.toThrow(/was changed after|has no entries of its own/)
+})
+
+test('a check that is brought forward, put off, or behind a savepoint lets nothing through', async () => {
+  for (const when of ['immediate', 'deferred']) {
+    const id = `dep:${when}`
+    const added = withTransaction(database.pools.watcher, tenant, async (tx) => {
+      await tx.query(`set constraints all ${when}`)
+      await tx.query(wholeTransfer(id, BALANCED))
+      await tx.query('set constraints all immediate')
+      await tx.query(entriesOf(id, [{ account: 'pending', amount: 5 }]))
+    })
+    await expect(added).rejects.toThrow(/do not sum to zero/)
+  }
+  const before = await standing()
+  await withTransaction(database.pools.watcher, tenant, async (tx) => {
+    await tx.query('savepoint one')
+    await tx.query(wholeTransfer('dep:savepoint', BALANCED))
+    await tx.query('set constraints all immediate')
+    await tx.query('rollback to savepoint one')
+    await tx.query(wholeTransfer('dep:kept', BALANCED))
+    await tx.query('savepoint two')
+    await expect(tx.query(entriesOf('dep:savepoint', BALANCED))).rejects.toThrow(/foreign key/)
+    await tx.query('rollback to savepoint two')
+    await expect(tx.query(entriesOf('dep:kept', [{ account: 'pending', amount: 5 }]))).rejects.toThrow(
+      /sum to zero/,
+    )
+    await tx.query('rollback to savepoint two')
+  })
+  expect(await standing()).toEqual({ ...before, chain: before.chain - 5n, available: before.available + 5n })
+})
+
+test('an entry that is not written moves no balance', async () => {
+  const { id } = await posted()
+  const before = await standing()
+  for (const entries of [BALANCED, [{ account: 'available', amount: 1_000_000 }]]) {
+    await sql(`${entriesOf(id, entries)} on conflict do nothing`)
+    await sql(`${entriesOf(id, entries)} on conflict (merchant_id, transfer_id, account, asset) do nothing`)
+    await expect(
+      sql(`${entriesOf(id, entries)} on conflict (merchant_id, transfer_id, account, asset)
+      do update set amount = 1`),
+    ).rejects.toThrow(/permission denied/)
+  }
+  expect(await standing()).toEqual(before)
+})
+
+test('one account has one entry in a statement, so that the balance after it is known', async () => {
+  const both = `with written as (${transferOf('dep:both:1')}), also as (${transferOf('dep:both:2')}),
+    first as (${entriesOf('dep:both:1', BALANCED)}) ${entriesOf('dep:both:2', BALANCED)}`
+  await expect(sql(both)).rejects.toThrow(/shares account available with another entry/)
+})
+
+test('a temporary table stands in for no table of the ledger', async () => {
+  const { id } = await posted()
+  const before = await standing()
+  for (const attempt of [
+    wholeTransfer('dep:shadow', [{ account: 'available', amount: 5 }]),
+    entriesOf(id, BALANCED),
+  ]) {
+    const shadowed = withTransaction(database.pools.watcher, tenant, async (tx) => {
+      for (const table of ['ledger_transfer', 'ledger_entry', 'ledger_balance']) {
+        await tx.query(`create temporary table ${table} (like public.${table}) on commit drop`)
+        await tx.query(`grant all on pg_temp.${table} to public`)
+      }
+      await tx.query(transferOf(id).replace('ledger_transfer', 'pg_temp.ledger_transfer'))
+      await tx.query(attempt.replaceAll(/insert into (ledger_\w+)/g, 'insert into public.$1'))
+    })
+    await expect(shadowed).rejects.toThrow(/sum to zero|duplicate key|was changed after/)
+  }
+  expect(await standing()).toEqual(before)
+  const { rows } = await database.owner.query(
+    `select proname from pg_proc where prosecdef and pronamespace = 'public'::regnamespace
+       and not coalesce('search_path=public, pg_temp' = any(proconfig), false)`,
+  )
+  expect(rows).toEqual([])
+})
+
+test('no role that posts can turn the checks off, or go around them', async () => {
+  for (const role of ['api', 'watcher'] as const) {
+    const pool = database.pools[role]
+    await expect(pool.query('set session_replication_role = replica')).rejects.toThrow(/permission denied/)
+    for (const table of ['ledger_transfer', 'ledger_entry']) {
+      await expect(pool.query(`alter table ${table} disable trigger all`)).rejects.toThrow(/must be owner/)
+      await expect(pool.query(`copy ${table} from stdin`)).rejects.toThrow(/row-level security/)
+      await expect(
+        pool.query(`create trigger mine before insert on ${table} for each row
+        execute function suppress_redundant_updates_trigger()`),
+      ).rejects.toThrow(/permission denied/)
+    }
+  }
+  const other = await seedMerchant(database)
+  const foreign = withTransaction(database.pools.api, other, (tx) =>
+    tx.query(wholeTransfer('dep:foreign', BALANCED)),
+  )
+  await expect(foreign).rejects.toThrow(/row-level security/)
+  const mixed = BALANCED.map((entry) => ({ ...entry, livemode: entry.account === 'available' }))
+  await expect(sql(wholeTransfer('dep:modes', mixed))).rejects.toThrow(
+    /was changed after|sum to zero|foreign key/,
+  )
+})
+
+test('what is no number or no finite one is no amount, and no account but the outside goes below zero', async () => {
+  for (const amount of ['NaN', 'Infinity', '-Infinity', '0']) {
+    const entries = [{ account: 'available', amount }]
+    await expect(sql(wholeTransfer('dep:nan', entries))).rejects.toThrow(/ledger_entry_amount_check|overflow/)
+  }
+  await expect(post(deposit({ from: 'reserved', to: 'available' }))).rejects.toThrow(/ledger_balance/)
+})
+
+test('after all of this every balance is the sum, and the statement runs through without a gap', async () => {
+  const { rows } = await database.owner.query<{ position: number; balance_after: bigint; right: bigint }>(
+    `select position, balance_after, sum(amount) over (partition by asset, account order by position) as right
+     from ledger_entry where merchant_id = $1 and position is not null order by position`,
     [tenant.merchantId],
   )
-  await expect(empty).rejects.toThrow(/has no entries/)
-})
-
-test('entries cannot be added to a committed transfer, even when they sum to zero', async () => {
-  const transfer = deposit()
-  await post(transfer)
-  const added = sql(
-    `${ENTRY} values ($1, $2, 'pending', 'BTC', false, 5, now()), ($1, $2, 'chain', 'BTC', false, -5, now())`,
-    [tenant.merchantId, transfer.id],
+  expect(rows.length).toBeGreaterThan(40)
+  expect(rows.map(({ position }) => position)).toEqual(rows.map((_, index) => index + 1))
+  expect(rows.filter(({ balance_after: after, right }) => after !== right)).toEqual([])
+  const { rows: off } = await database.owner.query(
+    `select account from ledger_balance b full join (
+       select merchant_id, livemode, asset, account, sum(amount) as total from ledger_entry group by 1, 2, 3, 4
+     ) e using (merchant_id, livemode, asset, account) where b.balance is distinct from e.total`,
   )
-  await expect(added).rejects.toThrow(/was changed after it was committed/)
-})
-
-test('not a number is no amount, and no account but the outside goes below zero', async () => {
-  const nan = withTransaction(database.pools.watcher, tenant, async (tx) => {
-    await tx.query(
-      `insert into ledger_transfer (merchant_id, id, livemode, kind, created_at) values ($1, 'dep:nan', false, 'deposit', now())`,
-      [tenant.merchantId],
-    )
-    await tx.query(`${ENTRY} values ($1, 'dep:nan', 'available', 'LTC', false, 'NaN', now())`, [
-      tenant.merchantId,
-    ])
-  })
-  await expect(nan).rejects.toThrow(/ledger_(entry_amount|balance_balance)_check/)
-  await expect(post(deposit({ from: 'reserved', to: 'available' }))).rejects.toThrow(/ledger_balance/)
+  expect(off).toEqual([])
 })
 
 test('no running role can change or remove what is in the ledger', async () => {

@@ -7,6 +7,7 @@ import {
   insertLedgerTransfer,
   type LedgerTransfer,
   loadStanding,
+  takeLedgerTurn,
 } from './queries/ledger.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
@@ -41,8 +42,8 @@ export async function postTransfers(
 }
 
 /**
- * What brings money, and keeps a fee of it, needs no cover: it is written in the round trip that asks what stands, and
- * what it repays after it.
+ * What brings money, and keeps a fee of it, needs no cover: it is written in the round trip that asks what stands then,
+ * and what it repays after it.
  */
 async function postCredit(
   tx: Tx,
@@ -51,9 +52,11 @@ async function postCredit(
   transfers: readonly LedgerTransfer[],
 ): Promise<void> {
   const valued = await valuedNow(tx, tenant, first.asset, transfers)
-  const [standing] = await Promise.all([loadStanding(tx, tenant, first.asset), insertAll(tx, tenant, valued)])
-  const { covered, repaid } = coverMoves(transfers, standing)
-  if (covered > 0n) throw new Error(`${first.id} takes more than it brings`)
+  const [, standing] = await Promise.all([
+    insertAll(tx, tenant, valued),
+    loadStanding(tx, tenant, first.asset),
+  ])
+  const { repaid } = coverMoves([], standing)
   if (repaid === 0n) return
   const [, ...repayment] = await valuedNow(tx, tenant, first.asset, [
     valued[0] ?? first,
@@ -93,7 +96,8 @@ async function withCover(
   first: LedgerTransfer,
   transfers: readonly LedgerTransfer[],
 ): Promise<LedgerTransfer[]> {
-  const { covered, repaid } = coverMoves(transfers, await loadStanding(tx, tenant, first.asset))
+  const [, standing] = await Promise.all([takeLedgerTurn(tx, tenant), loadStanding(tx, tenant, first.asset)])
+  const { covered, repaid } = coverMoves(transfers, standing)
   const group = [...transfers]
   const aside = { ...first, usdCents: null }
   if (covered > 0n) {

@@ -20,32 +20,28 @@ export type LedgerTransfer = {
 }
 
 /**
- * Writes one ledger transfer with its two entries. The database checks the sum at commit and keeps the balances.
- * Who posts for a merchant waits for who posts for the same: transactions that touch the same balances in
- * different orders would otherwise end in a deadlock.
+ * Writes one ledger transfer with its two entries, in one statement, which the database checks and whose entries move
+ * the balances. It takes the merchant's turn itself, as `takeLedgerTurn` does.
  */
 export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: LedgerTransfer): Promise<void> {
-  await Promise.all([takeLedgerTurn(tx, tenant), tx.query(INSERT_TRANSFER, valuesOf(tenant, transfer))])
+  await tx.query(INSERT_TRANSFER, valuesOf(tenant, transfer))
 }
 
-/**
- * What is available and what is missing of an asset, in the merchant's turn: nobody moves either until the transaction
- * ends. By the primary key.
- */
+/** What is available and what is missing of an asset, for who has the merchant's turn. By the primary key. */
 export async function loadStanding(tx: Tx, tenant: Tenant, asset: PaymentAsset): Promise<Standing> {
-  const [, { rows }] = await Promise.all([
-    takeLedgerTurn(tx, tenant),
-    tx.query<{ account: LedgerAccount; balance: bigint }>(
-      `select account, balance from ledger_balance
-       where merchant_id = $1 and livemode = $2 and asset = $3 and account in ('available', 'shortfall')`,
-      [tenant.merchantId, tenant.livemode, asset],
-    ),
-  ])
+  const { rows } = await tx.query<{ account: LedgerAccount; balance: bigint }>(
+    `select account, balance from ledger_balance
+     where merchant_id = $1 and livemode = $2 and asset = $3 and account in ('available', 'shortfall')`,
+    [tenant.merchantId, tenant.livemode, asset],
+  )
   const balanceOf = (account: LedgerAccount) => rows.find((row) => row.account === account)?.balance ?? 0n
   return { available: balanceOf('available'), shortfall: balanceOf('shortfall') }
 }
 
-/** The merchant's turn in the ledger, held until the transaction ends. */
+/**
+ * The merchant's turn in the ledger, held until the transaction ends: nobody else moves a balance of the merchant meanwhile. Transactions that touch the
+ * same balances in different orders would otherwise end in a deadlock.
+ */
 export async function takeLedgerTurn(tx: Tx, { merchantId, livemode }: Tenant): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `ledger/${merchantId}/${livemode}`,
