@@ -232,6 +232,12 @@ test('Prometheus asks every process of compose.yaml that serves figures, and eve
   expect(rules.filter(({ alert }) => !guide.includes(`\`${alert}\``))).toEqual([])
 })
 
+test('Prometheus itself accepts its configuration and every alert', async () => {
+  const folder = new URL('../../deploy/prometheus/', import.meta.url).pathname
+  await runDebian('promtool', ['check', 'rules', join(folder, 'alerts.yaml')])
+  await runDebian('promtool', ['check', 'config', '--syntax-only', join(folder, 'prometheus.yaml')])
+})
+
 test('systemd accepts the units and finds next to nothing that they could lose', {
   timeout: 60_000,
 }, async () => {
@@ -266,14 +272,22 @@ test('systemd accepts the units and finds next to nothing that they could lose',
   }
 })
 
-async function systemdAnalyze(args: readonly string[], folder: string) {
+const systemdAnalyze = (args: readonly string[], folder: string) =>
+  runDebian('systemd-analyze', args, { SYSTEMD_UNIT_PATH: `${folder}:`, SYSTEMD_COLORS: '0' })
+
+/** Programs of Debian's, and the packages that bring them. */
+const PACKAGES = { 'systemd-analyze': 'systemd', promtool: 'prometheus' }
+
+async function runDebian(
+  program: keyof typeof PACKAGES,
+  args: readonly string[],
+  env: { readonly [name: string]: string } = {},
+) {
   try {
-    return await run('systemd-analyze', args, {
-      env: { PATH: process.env.PATH, SYSTEMD_UNIT_PATH: `${folder}:`, SYSTEMD_COLORS: '0' },
-    })
+    return await run(program, args, { env: { PATH: process.env.PATH, ...env } })
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
-      throw new Error('there is no systemd-analyze: run apt-get install systemd', { cause: error })
+      throw new Error(`there is no ${program}: run apt-get install ${PACKAGES[program]}`, { cause: error })
     throw error
   }
 }

@@ -3,6 +3,8 @@ import { WebhookRejected } from './rejected.ts'
 /** A `Headers` object, node's `request.headers`, `request.headersDistinct`, or any object of names and values. */
 export type WebhookHeaders =
   | Iterable<readonly [string, string]>
+  // `Headers` as TypeScript knows them by `lib: dom` alone before version 6: without their iteration.
+  | { get(name: string): string | null; has(name: string): boolean }
   | { readonly [name: string]: string | readonly string[] | undefined }
 
 /** The one value of a header, whatever the case of its name. Throws `WebhookRejected` where there is none, or several. */
