@@ -2,6 +2,7 @@ import { base58 } from '@scure/base'
 import { ASSETS, type AssetId } from '../core/assets.ts'
 import { utxoParametersOf } from '../core/chain/utxo-parameters.ts'
 import { encodeEvmAddress, parseEvmAddress } from './evm/address.ts'
+import { isChainsOwnAddress } from './solana/chains-own-address.ts'
 import { outputScriptOf, outputScriptOnAny } from './utxo/output-script.ts'
 
 const SOLANA_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
@@ -52,7 +53,10 @@ export function checkPayoutAddress(
     case 'solana': {
       const owner = SOLANA_ADDRESS.test(text) ? base58.decode(text) : null
       if (owner?.length !== OWNER_BYTES) return wrong('This is no Solana address.')
-      if (owner.every((byte) => byte === 0)) return wrong('What is sent to this address is burnt.')
+      // The address of 32 zeros is one of these.
+      if (isChainsOwnAddress(text)) {
+        return wrong('This address belongs to Solana itself: what is sent there is refused or burnt.')
+      }
       return { kind: 'valid', address: text }
     }
   }

@@ -1,4 +1,5 @@
 import { address, isAddress } from '@solana/kit'
+import { isChainsOwnAddress } from '../chain/solana/chains-own-address.ts'
 import { type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../core/payout/solana-fee.ts'
 import {
@@ -135,8 +136,9 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   const reading = (await loadSolanaHouse(pool, network))?.reading ?? null
   if (reading === null) return WAITS
   const own: readonly string[] = [keys.vault.address, keys.feePayer.address, ...keys.nonceAccounts]
-  // What goes to the signer's own accounts would be booked as paid and stay.
-  if (!isAddress(payout.destination) || own.includes(payout.destination))
+  const { destination } = payout
+  // What goes to the signer's own accounts would be booked as paid and stay; what the chain never takes would keep its nonce.
+  if (!isAddress(destination) || own.includes(destination) || isChainsOwnAddress(destination))
     return { kind: 'refused', code: 'destination_invalid' }
   const unitPrice = unitPriceWithin(reading.unitPrice, networkFeeMax)
   if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }

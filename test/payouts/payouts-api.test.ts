@@ -123,6 +123,8 @@ test('an address of another network, with a typing error, or in another spelling
     ['USDC_BASE', '0x0000000000000000000000000000000000000000'],
     ['SOL', '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
     ['SOL', '11111111111111111111111111111111'],
+    ['SOL', 'SysvarC1ock11111111111111111111111111111111'],
+    ['SOL', '1nc1nerator11111111111111111111111111111111'],
   ]
   for (const [asset, address] of wrong) {
     const answer = await post('/payout-destinations', { asset, address, name: 'x' })

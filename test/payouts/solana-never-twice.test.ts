@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { address } from '@solana/kit'
 import { expect, test } from 'vitest'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
@@ -6,6 +7,7 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { brokenSolanaNode } from '../support/broken-solana-node.ts'
 import { copyDatabase } from '../support/database-copy.ts'
+import { until } from '../support/litecoind.ts'
 import { FIRST_SEED, historiesOf, signerTurn, unlessCrashed } from '../support/payout-history.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 import { lever } from '../support/solana-payer.ts'
@@ -13,12 +15,17 @@ import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 
 const RUNS = historiesOf({ short: 4, long: 1_000 })
 /** Histories in one world; the first of a world also makes the nonces and the vault. */
-const WORLD_RUNS = 25
+const WORLD_RUNS = 15
+const WORLDS_AT_ONCE = 4
 const STEPS_MAX = 18
 const SETTLE_ROUNDS_MAX = 30
 /** After so many rounds blocks come by the dozen, so that what can no longer happen is seen to be too old. */
 const PATIENT_ROUNDS = 6
 const DOZENS = 36
+const KILLS = process.env.LONG === '1' ? 60 : 2
+/** From its start to its first payout on the chain a process takes about so long. */
+const KILLED_WITHIN_MS = 1_500
+const BLOCK_MS = 20
 const SOL = 1_000_000_000n
 /** Blocks that no fork takes back. */
 const FINALIZED_LAG = 3
@@ -147,13 +154,22 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
   }
   for (let count = 0; count < STEPS_MAX; count++) await step(history)
   const done = await settle(history, payouts)
-  for (const payout of done) await expectPaidOnce(world, payout, about)
+  await expectDone(world, { shops, payouts: done, before, about })
+}
+
+/** Every payout once, and not a lamport more or less in the vault and at the addresses than the books say. */
+async function expectDone(
+  world: SolanaPayoutWorld,
+  of: { shops: readonly Shop[]; payouts: readonly Payout[]; before: bigint; about: string },
+): Promise<void> {
+  const { shops, payouts, before, about } = of
+  for (const payout of payouts) await expectPaidOnce(world, payout, about)
   let inBooks = 0n
   let onChain = (await inVault(world)) - before
   for (const { tenant, owners, total } of shops) {
-    const paid = done.filter(({ merchantId }) => merchantId === tenant.merchantId)
+    const paid = payouts.filter(({ merchantId }) => merchantId === tenant.merchantId)
     const left = total - paid.reduce((sum, { amount }) => sum + amount, 0n)
-    const { available = 0n, reserved = 0n } = await world.balances(tenant)
+    const { available = 0n, reserved } = await world.balances(tenant)
     expect({ available, reserved }, about).toEqual({ available: left, reserved: 0n })
     inBooks += available
     for (const owner of owners) onChain += await world.holds(owner)
@@ -172,15 +188,72 @@ async function openWorld(): Promise<SolanaPayoutWorld> {
 test(
   `${RUNS} histories of crashes at every step, wrong answers, nodes that are behind, forks and databases set back on Solana: every payout is paid exactly once, and ledger and chain agree (seeds from ${FIRST_SEED})`,
   async () => {
-    for (let first = 0; first < RUNS; first += WORLD_RUNS) {
-      const world = await openWorld()
-      try {
-        for (let run = first; run < Math.min(RUNS, first + WORLD_RUNS); run++)
-          await tellHistory(world, FIRST_SEED + run)
-      } finally {
-        await world.close()
+    let next = 0
+    const failures: Error[] = []
+    const tellSome = async (): Promise<void> => {
+      while (next < RUNS) {
+        const first = next
+        next += WORLD_RUNS
+        const end = Math.min(RUNS, first + WORLD_RUNS)
+        const world = await openWorld()
+        let run = first
+        try {
+          for (; run < end; run++) await tellHistory(world, FIRST_SEED + run)
+        } catch (cause) {
+          // The world is of no more use; the other seeds tell their own.
+          failures.push(new Error(`seed ${FIRST_SEED + run}`, { cause }))
+          process.stdout.write(`seed ${FIRST_SEED + run} failed\n`)
+        } finally {
+          await world.close()
+        }
+        if (RUNS > WORLD_RUNS)
+          process.stdout.write(`seeds ${FIRST_SEED + first} to ${FIRST_SEED + run - 1} are told\n`)
       }
     }
+    await Promise.all(Array.from({ length: WORLDS_AT_ONCE }, tellSome))
+    if (failures.length > 0)
+      throw new AggregateError(failures, `${failures.length} histories ended otherwise`)
   },
   60_000 + RUNS * 60_000,
+)
+
+test(
+  `${KILLS} kills of the process that signs and sends, at any moment: each payout in SOL is paid once, and ledger and chain agree`,
+  async () => {
+    const random = seededRandom(FIRST_SEED)
+    const world = await openWorld()
+    try {
+      const tenant = await world.openShop([])
+      const shop = { tenant, owners: [] as string[], total: 0n }
+      await world.courier().pass()
+      const payouts: Payout[] = []
+      for (let kill = 0; kill < KILLS; kill++) {
+        shop.owners.push(await world.deposit(tenant, SOL))
+        shop.total += SOL
+        await world.solana.mine(FINALIZED_LAG)
+        payouts.push(await world.payout(tenant, '0.8'))
+        const killed = await world.startProcess()
+        const endsAtMs = performance.now() + random.below(KILLED_WITHIN_MS)
+        while (performance.now() < endsAtMs) {
+          await world.solana.mine(1)
+          await sleep(BLOCK_MS)
+        }
+        await killed.kill()
+        if (random.chance(0.3)) await world.solana.reorganise(1 + random.below(FINALIZED_LAG))
+      }
+      const last = await world.startProcess()
+      const load = () => Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
+      const isDone = async () => {
+        await world.solana.mine(1)
+        return (await load()).every(({ status }) => status === 'confirmed')
+      }
+      await until(isDone, { what: 'every payout is confirmed', timeoutMs: 120_000 })
+      await last.kill()
+      await world.solana.mine(FINALIZED_LAG + 1)
+      await expectDone(world, { shops: [shop], payouts: await load(), before: 0n, about: 'killed' })
+    } finally {
+      await world.close()
+    }
+  },
+  180_000 + KILLS * 20_000,
 )

@@ -354,10 +354,10 @@ test('where the chain is long in taking the first nonce, which brings the vaultâ
   }
 })
 
-test('a payout to the vault or another account of the signer is not signed, and its money comes back', async () => {
+test('a payout to the vault, to another account of the signer or to one of the chainâ€™s own is not signed, and its money comes back', async () => {
   const tenant = await world.openShop([SOL])
   const { vault, feePayer, nonceAccounts } = await world.house()
-  for (const to of [vault, feePayer, nonceAccounts[0]]) {
+  for (const to of [vault, feePayer, nonceAccounts[0], 'SysvarC1ock11111111111111111111111111111111']) {
     const payout = await world.payout(tenant, '0.5', to)
     const failed = await world.until(tenant, payout.id, 'failed')
     expect(failed.failureCode).toBe('destination_invalid')

@@ -30,7 +30,7 @@ const signer = {
   told: new Set(),
 }
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log }
-const openCarriage = order.token === undefined ? openCoins : openAccounts
+const openCarriage = order.asset === 'SOL' ? openVault : order.token === undefined ? openCoins : openAccounts
 const courier = new PayoutCourier({
   ...at,
   carriage: await openCarriage(),
@@ -61,6 +61,15 @@ async function openAccounts() {
   const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', livemode: false }
   const chain = new EvmPayoutCarrier({ ...node, token })
   return new EvmCarriage({ ...at, providers: only(chain), token, lookEveryMs: 0, topUp: null })
+}
+
+async function openVault() {
+  const [{ SolanaRpc }, { SolanaCarriage }] = await Promise.all([
+    load('chain/solana/solana-rpc.js'),
+    load('watcher/solana-carriage.js'),
+  ])
+  const providers = only(new SolanaRpc(order.rpcUrl, 'the test'))
+  return new SolanaCarriage({ ...at, providers, givesCoins: false, busyIntervalMs: 0 })
 }
 
 process.stdout.write('begins\n')

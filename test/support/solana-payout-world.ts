@@ -126,6 +126,11 @@ export class SolanaPayoutWorld extends PayoutSteps {
     })
   }
 
+  /** See `startPayoutProcess`. */
+  startProcess(): Promise<{ kill(): Promise<void> }> {
+    return this.startPayoutProcess({ network: NETWORK, asset: 'SOL', rpcUrl: this.solana.url })
+  }
+
   async until(tenant: Tenant, payoutId: string, status: Payout['status']): Promise<Payout> {
     for (let turn = 0; turn < TURNS_MAX; turn++) {
       const payout = await this.load(tenant, payoutId)
