@@ -9,9 +9,10 @@ const LOCK_KEY = 7_295_465_301
 
 /**
  * Applies the migrations that this database has not had, in order, each in a transaction of its own. Several
- * callers at once are safe. Returns the names it applied. Errors name the file.
+ * callers at once are safe. Returns the names it applied. Errors name the file. With `through` it stops after that
+ * version, as an earlier release did.
  */
-export async function migrate(ownerUrl: string): Promise<string[]> {
+export async function migrate(ownerUrl: string, through = Number.POSITIVE_INFINITY): Promise<string[]> {
   const files = (await readdir(MIGRATIONS)).filter((name) => FILE_NAME.test(name)).sort()
   const client = new pg.Client({ connectionString: ownerUrl, application_name: 'paylink-migrate' })
   await client.connect()
@@ -28,7 +29,7 @@ export async function migrate(ownerUrl: string): Promise<string[]> {
     const done: string[] = []
     for (const name of files) {
       const version = Number(name.slice(0, 4))
-      if (applied.has(version)) continue
+      if (applied.has(version) || version > through) continue
       await applyOne(client, name, version)
       done.push(name)
     }
