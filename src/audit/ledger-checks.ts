@@ -40,11 +40,19 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'balance_is_not_negative',
-    rule: 'no account but the chain and the shortfall is below zero, and no shortfall above it',
+    rule: 'no account but the chain, the shortfall and the fees is below zero, and no shortfall above it',
     sql: `select merchant_id, asset || ' ' || account as subject, 'stands at ' || sum(amount) as detail
-      from ledger_entry where account <> 'chain'
+      from ledger_entry where account not in ('chain', 'fees')
       group by merchant_id, livemode, asset, account
       having case account when 'shortfall' then sum(amount) > 0 else sum(amount) < 0 end`,
+  },
+  {
+    name: 'fees_below_zero_were_paid_out',
+    rule: 'fees are below zero only by what was paid out of them: what was kept of payments never is',
+    sql: `select e.merchant_id, e.asset || ' fees' as subject, 'what was kept stands at ' || sum(e.amount) as detail
+      from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+      where e.account = 'fees' and t.kind not in ('payout', 'payout_return')
+      group by e.merchant_id, e.livemode, e.asset having sum(e.amount) < 0`,
   },
   {
     name: 'shortfall_is_repaid_first',

@@ -1,17 +1,21 @@
 import type { AuditCheck } from './audit-check.ts'
 
+/** The account in which a payout p is set aside. */
+const RESERVED_IN = `case p.source when 'fees' then 'fees_reserved' else 'reserved' end`
+
 /** Payouts against the ledger, their approvals and their transactions. */
 export const PAYOUT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'reserved_is_open_payouts',
     rule: 'what is set aside in the ledger is the sum of the payouts under way',
-    sql: `select merchant_id, asset || ' reserved' as subject,
+    sql: `select merchant_id, asset || ' ' || account as subject,
         'the ledger says ' || coalesce(b.balance, 0) || ' and the payouts ' || coalesce(p.total, 0) as detail
-      from (select merchant_id, livemode, asset, balance from ledger_balance where account = 'reserved') b
+      from (select merchant_id, livemode, asset, account, balance from ledger_balance
+        where account in ('reserved', 'fees_reserved')) b
       full join (
-        select merchant_id, livemode, asset, sum(amount) as total from payout
-        where status in ('requested', 'approved', 'submitted') group by merchant_id, livemode, asset
-      ) p using (merchant_id, livemode, asset)
+        select merchant_id, livemode, asset, ${RESERVED_IN} as account, sum(amount) as total from payout p
+        where status in ('requested', 'approved', 'submitted') group by 1, 2, 3, 4
+      ) p using (merchant_id, livemode, asset, account)
       where coalesce(b.balance, 0) <> coalesce(p.total, 0)`,
   },
   {
@@ -20,7 +24,7 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
     sql: `select p.merchant_id, p.id as subject, p.status || ', with ' || coalesce(string_agg(l.kind, ', '), 'nothing') || ' in the ledger' as detail
       from payout p left join lateral (
         select t.kind, e.amount from ledger_transfer t join ledger_entry e
-          on e.merchant_id = t.merchant_id and e.transfer_id = t.id and e.account = 'reserved' and e.asset = p.asset
+          on e.merchant_id = t.merchant_id and e.transfer_id = t.id and e.account = ${RESERVED_IN} and e.asset = p.asset
         where t.merchant_id = p.merchant_id and t.payout_id = p.id
           and t.id in ('payout:' || p.id || ':reserve', 'payout:' || p.id || ':return', 'payout:' || p.id || ':sent', 'payout:' || p.id || ':fee')
       ) l on true
@@ -50,7 +54,7 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
         group by merchant_id, livemode, asset
       ), booked as (
         select merchant_id, livemode, asset, sum(balance) as total from ledger_balance
-        where asset in ('BTC', 'LTC') and account in ('available', 'fees', 'reserved', 'shortfall')
+        where asset in ('BTC', 'LTC') and account in ('available', 'fees', 'fees_reserved', 'reserved', 'shortfall')
         group by merchant_id, livemode, asset
       )
       select merchant_id, asset || case when livemode then ' live' else ' test' end as subject,
@@ -66,6 +70,25 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
     sql: `select l.merchant_id, l.id as subject, 'no payout of this id is known' as detail from ledger_transfer l
       where l.kind in ('payout', 'payout_return', 'payout_sent', 'network_fee') and not exists (
         select from payout p where p.merchant_id = l.merchant_id and p.id = l.payout_id and p.livemode = l.livemode)`,
+  },
+  {
+    name: 'payout_goes_where_allowed',
+    rule: 'every payout goes to an address of its own list: of the merchant, or, with fees, of the operator',
+    sql: `select p.merchant_id, p.id as subject, 'goes to ' || p.destination || ', which is not what was allowed' as detail
+      from payout p where not exists (
+          select from payout_destination d where p.source = 'available' and d.merchant_id = p.merchant_id
+            and d.id = p.destination_id and d.address = p.destination and d.asset = p.asset and d.livemode = p.livemode)
+        and not exists (
+          select from fee_destination d where p.source = 'fees' and d.id = p.fee_destination_id
+            and d.address = p.destination and d.asset = p.asset and d.livemode = p.livemode)
+        and p.status in ('requested', 'approved', 'submitted', 'confirmed')`,
+  },
+  {
+    name: 'payout_of_fees_is_not_told',
+    rule: 'no merchant is told of a payout of the operator’s fees',
+    sql: `select p.merchant_id, p.id as subject, 'has events' as detail from payout p
+      where p.source = 'fees' and (p.event_count > 0 or exists (
+        select from event e where e.merchant_id = p.merchant_id and e.resource_id = p.id))`,
   },
   {
     name: 'payout_was_approved',

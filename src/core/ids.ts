@@ -24,6 +24,7 @@ export const ID_PREFIXES = {
   cardPurchase: 'card',
   chore: 'cho',
   importedInvoice: 'imp',
+  operator: 'op',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

@@ -1,11 +1,16 @@
 import { eventBody } from '../core/event/envelope.ts'
-import { type PayoutTransfer, payoutTransfers, reserveTransferId } from '../core/ledger/payout.ts'
-import { type Payout, type PayoutAdvance, REQUEST_EFFECTS } from '../core/payout/payout.ts'
+import {
+  type PayoutTransfer,
+  payoutTransfers,
+  RESERVE_ACCOUNTS,
+  reserveTransferId,
+} from '../core/ledger/payout.ts'
+import { type Payout, type PayoutAdvance, requestEffects } from '../core/payout/payout.ts'
 import { renderPayout } from '../core/payout/render.ts'
 import { newId } from '../new-id.ts'
 import { postCoveredTransfer, postTransfers } from './post-transfers.ts'
 import { insertEvent } from './queries/events.ts'
-import { loadLedgerEntry } from './queries/ledger.ts'
+import { loadLedgerCredit } from './queries/ledger.ts'
 import {
   insertPayout,
   type StoredPayout,
@@ -18,7 +23,7 @@ type Context = { readonly now: Date; readonly requestId: string | null }
 
 /**
  * Sets a new payout's money aside and writes it with its event, in the caller's transaction. `not_covered`, with
- * nothing written, where the available balance is less than the amount.
+ * nothing written, where the balance that it takes from is less than the amount.
  */
 export async function commitNewPayout(
   tx: Tx,
@@ -26,15 +31,14 @@ export async function commitNewPayout(
   context: Context,
 ): Promise<{ kind: 'written'; deliveries: number } | { kind: 'not_covered' }> {
   const tenant = tenantOf(payout)
-  for (const transfer of payoutTransfers(payout, 'reserve', payout.amount)) {
+  for (const transfer of payoutTransfers(payout, 'reserve', payout)) {
     const isCovered = await postCoveredTransfer(tx, tenant, ledgerTransfer(payout, transfer, context.now))
     if (!isCovered) return { kind: 'not_covered' }
   }
-  await insertPayout(tx, payout, 1)
+  const events = requestEffects(payout).flatMap((effect) => (effect.kind === 'event' ? effect.type : []))
+  await insertPayout(tx, payout, events.length)
   let deliveries = 0
-  for (const effect of REQUEST_EFFECTS) {
-    if (effect.kind === 'event') deliveries += await emit(tx, payout, effect.type, 1, context)
-  }
+  for (const [at, type] of events.entries()) deliveries += await emit(tx, payout, type, at + 1, context)
   return { kind: 'written', deliveries }
 }
 
@@ -69,11 +73,12 @@ export async function commitPayoutAdvance(
 /** What goes back or out is what the ledger says was set aside, whatever the payout's row says by now. */
 async function post(tx: Tx, payout: Payout, move: 'reserve' | 'return' | 'settle', now: Date): Promise<void> {
   const tenant = tenantOf(payout)
-  const reserved = await loadLedgerEntry(tx, tenant, reserveTransferId(payout.id), 'reserved')
+  const reserved = await loadLedgerCredit(tx, tenant, reserveTransferId(payout.id))
   if (reserved === null) throw new Error(`nothing was set aside for payout ${payout.id}`)
   if (move === 'settle' && reserved.asset !== payout.asset)
     throw new Error(`payout ${payout.id} sends another asset than was set aside`)
-  const posted = payoutTransfers(payout, move, reserved.amount).map((transfer) => ({
+  const source = reserved.account === RESERVE_ACCOUNTS.fees ? 'fees' : 'available'
+  const posted = payoutTransfers(payout, move, { source, amount: reserved.amount }).map((transfer) => ({
     ...ledgerTransfer(payout, transfer, now),
     asset: reserved.asset,
   }))

@@ -3,7 +3,7 @@ import { StartRefused } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
 import { readBackendPid, readDoctorFacts } from '../db/queries/doctor.ts'
-import { countShortfalls } from '../db/queries/ledger.ts'
+import { countShortfalls, type ShortBalances } from '../db/queries/ledger.ts'
 import { readMigrationVersion } from '../db/queries/migration-version.ts'
 import { inspectKey, keyMend } from '../open-keyring.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
@@ -47,7 +47,7 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
     await sessionFinding(pool),
     await keyFinding(config, pool),
     deliveriesFinding(facts),
-    ledgerFinding(await countShortfalls(pool)),
+    ...ledgerFindings(await countShortfalls(pool)),
     facts.awaiting === 0
       ? ok('Webhooks: no event awaits an endpoint')
       : notice(
@@ -93,12 +93,20 @@ async function keyFinding(config: Config, pool: Pool): Promise<Finding> {
 }
 
 /** Test mode's chains are taken back on purpose. */
-function ledgerFinding({ live, test }: { live: number; test: number }): Finding {
-  if (live === 0)
-    return ok(`Ledger: nothing is missing${test === 0 ? '' : ` (${test} balances of test mode)`}`)
-  return fault(
-    `Ledger: in ${live} live balances money is missing that was paid out before the chain took it back: talk to these merchants; what they receive next makes up for it`,
-  )
+function ledgerFindings({ merchants, fees }: ShortBalances): Finding[] {
+  const inTest = (count: number): string => (count === 0 ? '' : ` (${count} balances of test mode)`)
+  return [
+    merchants.live === 0
+      ? ok(`Ledger: nothing is missing${inTest(merchants.test)}`)
+      : fault(
+          `Ledger: in ${merchants.live} live balances money is missing that was paid out before the chain took it back: talk to these merchants; what they receive next makes up for it`,
+        ),
+    fees.live === 0
+      ? ok(`Service fees: none is owed${inTest(fees.test)}`)
+      : fault(
+          `Service fees: in ${fees.live} live balances you have taken fees of payments that the chain took back: the next fees make up for it, and until then these merchants cannot pay out everything; see paylink fees status`,
+        ),
+  ]
 }
 
 function deliveriesFinding(facts: { waiting: number; overdueSeconds: number }): Finding {

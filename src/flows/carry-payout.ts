@@ -26,7 +26,7 @@ export function carryPayout(
     let changed = false
     let deliveries = 0
     for (const step of stepsOf(fact, now.getTime())) {
-      const before = await loadPayout(tx, tenant, payoutId, { forUpdate: true })
+      const before = await loadPayout(tx, tenant, payoutId, { source: null, forUpdate: true })
       if (before === null) break
       const isKnown =
         step.kind === 'replace' &&

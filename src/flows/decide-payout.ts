@@ -1,10 +1,12 @@
 import type { Clock } from '../clock.ts'
 import { approvalText } from '../core/payout/approval-text.ts'
-import { advancePayout, type Payout } from '../core/payout/payout.ts'
+import { advancePayout, type Payout, type PayoutSource } from '../core/payout/payout.ts'
 import { LIMIT_WINDOW_MS } from '../core/payout/payout-limits.ts'
 import { commitPayoutAdvance } from '../db/commit-payout.ts'
 import type { Pool } from '../db/pool.ts'
+import { loadFeeDestination } from '../db/queries/fee-destinations.ts'
 import { takeLedgerTurn } from '../db/queries/ledger.ts'
+import { countOperators } from '../db/queries/operators.ts'
 import { loadPaymentRules } from '../db/queries/payment-rules.ts'
 import { loadPayoutDestination } from '../db/queries/payout-destinations.ts'
 import {
@@ -30,24 +32,27 @@ export type PayoutDecided =
 
 type Decision = {
   readonly tenant: Tenant
+  /** Whose payouts are decided on: one of the other source is not found. */
+  readonly source: PayoutSource
   readonly payoutId: string
   readonly decision: 'approve' | 'reject'
-  /** API key or person. */
+  /** API key or person; of fees an operator. */
   readonly by: string
   readonly requestId: string
 }
 
 /**
- * The merchant's word on a payout. An approval is stored with the digest of exactly what was approved, signed with the
- * API's own key; who asked for the payout does not approve it where there is another owner or admin who could.
+ * The word on a payout of the merchant, or, of fees, of the operator. An approval is stored with the digest of exactly what was approved, signed with the
+ * API's own key; who asked for the payout does not approve it where there is another owner, admin or
+ * operator who could.
  */
 export function decidePayout(
   deps: { pool: Pool; clock: Clock; keyring: Keyring },
   decision: Decision,
 ): Promise<PayoutDecided> {
-  const { tenant, payoutId, by, requestId } = decision
+  const { tenant, source, payoutId, by, requestId } = decision
   return withTransaction(deps.pool, tenant, async (tx): Promise<PayoutDecided> => {
-    const before = await loadPayout(tx, tenant, payoutId, { forUpdate: true })
+    const before = await loadPayout(tx, tenant, payoutId, { source, forUpdate: true })
     if (before === null) return { kind: 'not_found' }
     const now = deps.clock()
     const advance = advancePayout(before.payout, { kind: decision.decision, by, nowMs: now.getTime() })
@@ -68,15 +73,20 @@ async function refuseApproval(
   { by, now }: { readonly by: string; readonly now: Date },
 ): Promise<{ readonly kind: 'own_request' | 'destination_removed' | 'over_limit' } | null> {
   const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
-  const { managers, madeKey } = await readApprovalFacts(tx, tenant, payout.requestedBy)
+  const isOfFees = payout.source === 'fees'
+  const { managers, madeKey } = isOfFees
+    ? { managers: await countOperators(tx), madeKey: null }
+    : await readApprovalFacts(tx, tenant, payout.requestedBy)
   // A key that somebody made asks in that person's name.
   const isOwn = payout.requestedBy === by || madeKey === by
   if (isOwn && managers > 1) return { kind: 'own_request' }
-  const destination = await loadPayoutDestination(tx, tenant, payout.destinationId, { share: true })
+  const destination = isOfFees
+    ? await loadFeeDestination(tx, tenant.livemode, payout.destinationId, { share: true })
+    : await loadPayoutDestination(tx, tenant, payout.destinationId, { share: true })
   // It names an address and an asset for good; what left the list is not paid to any more.
   const isListed = destination?.address === payout.destination && destination.asset === payout.asset
   if (!isListed) return { kind: 'destination_removed' }
-  return (await isWithinLimit(tx, payout, now)) ? null : { kind: 'over_limit' }
+  return isOfFees || (await isWithinLimit(tx, payout, now)) ? null : { kind: 'over_limit' }
 }
 
 /**

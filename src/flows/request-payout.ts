@@ -1,11 +1,12 @@
 import { ASSETS, type AssetId, networkOf } from '../core/assets.ts'
 import { parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
-import type { Payout } from '../core/payout/payout.ts'
+import type { Payout, PayoutSource } from '../core/payout/payout.ts'
 import { LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
 import { commitNewPayout } from '../db/commit-payout.ts'
 import { estimatePayoutFee, payoutOutputMin } from '../db/estimate-payout-fee.ts'
-import { loadBalance } from '../db/queries/ledger.ts'
+import { loadFeeDestination } from '../db/queries/fee-destinations.ts'
+import { loadBalance, loadBalances } from '../db/queries/ledger.ts'
 import { loadPayoutDestination, type PayoutDestination } from '../db/queries/payout-destinations.ts'
 import { sumRequestedSince } from '../db/queries/payouts.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
@@ -13,13 +14,15 @@ import { newId } from '../new-id.ts'
 
 export type PayoutRequest = {
   readonly tenant: Tenant
+  readonly source: PayoutSource
+  /** On the list of the source's owner. */
   readonly destinationId: string
-  /** Canonical decimal in coins; null: all that is available. */
+  /** Canonical decimal in coins; null: all that the source has. */
   readonly amount: string | null
   readonly asset: AssetId | null
-  /** API key or person. */
+  /** API key or person; of fees an operator. */
   readonly by: string
-  readonly rules: PaymentRules
+  readonly dailyLimits: PaymentRules['payoutDailyLimits']
   readonly requestId: string
   readonly now: Date
 }
@@ -37,19 +40,22 @@ export type PayoutRequested =
   | { readonly kind: 'over_limit' }
 
 /**
- * Asks for a payout: sets its money aside and writes it with its event, in the caller's transaction, which ends without
+ * Asks for a payout: sets its money aside and writes it, with its event where it is the merchant's, in the caller's transaction, which ends without
  * a commit unless the answer is `requested`.
  */
 export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<PayoutRequested> {
-  const { tenant, rules, now } = request
-  const destination = await loadPayoutDestination(tx, tenant, request.destinationId, { share: true })
+  const { tenant, source, now } = request
+  const destination =
+    source === 'fees'
+      ? await loadFeeDestination(tx, tenant.livemode, request.destinationId, { share: true })
+      : await loadPayoutDestination(tx, tenant, request.destinationId, { share: true })
   if (destination === null) return { kind: 'not_found' }
   const { asset } = destination
   const amount =
     request.amount === null
-      ? await loadBalance(tx, tenant, asset, 'available')
+      ? await loadBalance(tx, tenant, asset, source)
       : parseCoinAmount(request.amount, ASSETS[asset].decimals)
-  if (request.amount === null && amount === 0n) return { kind: 'not_covered' }
+  if (request.amount === null && (amount ?? 0n) <= 0n) return { kind: 'not_covered' }
   const invalid = refuseFields(request, asset, amount)
   if (invalid !== null || amount === null) return invalid ?? { kind: 'unavailable' }
   if (destination.usableAt > now) return { kind: 'not_usable' }
@@ -62,15 +68,23 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   const written = await commitNewPayout(tx, payout, { now, requestId: request.requestId })
   if (written.kind === 'not_covered') return written
   // From here on the merchant's turn in the ledger is held: nobody else asks for a payout or books one meanwhile.
-  // What stands for the operator's fees is in the same coins.
-  const left =
-    (await loadBalance(tx, tenant, asset, 'available')) + (await loadBalance(tx, tenant, asset, 'fees'))
+  const left = await loadLeft(tx, tenant, asset)
+  // Somebody was paid out what the chain took back since: there are not coins enough before that is made up for.
+  if (left < 0n) return { kind: 'unavailable' }
   if (left !== 0n && left < outputMin) return { kind: 'leaves_crumbs', asset, minimum: outputMin }
-  const limit = rules.payoutDailyLimits[asset]
+  const limit = source === 'available' ? request.dailyLimits[asset] : undefined
   const since = new Date(now.getTime() - LIMIT_WINDOW_MS)
   if (limit !== undefined && (await sumRequestedSince(tx, tenant, asset, since)) > limit)
     return { kind: 'over_limit' }
   return { kind: 'requested', payout, deliveries: written.deliveries }
+}
+
+/** What the merchant's coins are worth beyond what is set aside: the merchant's money and the operator's fees are in the same ones. */
+async function loadLeft(tx: Tx, tenant: Tenant, asset: AssetId): Promise<bigint> {
+  const rows = await loadBalances(tx, tenant)
+  return rows
+    .filter((row) => row.asset === asset && ['available', 'fees', 'shortfall'].includes(row.account))
+    .reduce((sum, { balance }) => sum + balance, 0n)
 }
 
 function refuseFields(
@@ -90,7 +104,7 @@ function refuseFields(
 
 function newPayout(
   request: PayoutRequest,
-  destination: PayoutDestination,
+  destination: Pick<PayoutDestination, 'id' | 'asset' | 'address'>,
   amount: bigint,
   fee: { readonly networkFee: bigint; readonly networkFeeMax: bigint },
 ): Payout {
@@ -101,6 +115,7 @@ function newPayout(
     livemode: tenant.livemode,
     id: newId('payout', now),
     status: 'requested',
+    source: request.source,
     asset,
     network: networkOf(asset, tenant.livemode),
     amount,

@@ -86,7 +86,18 @@ function exposeMoney({ metrics, pool, networks }: Sources): void {
     'paylink_balances_short',
     'Balances in which something is missing that was paid out before the chain took it back',
     async () => {
-      const { live, test } = await countShortfalls(pool)
+      const { live, test } = (await countShortfalls(pool)).merchants
+      return [
+        { label: 'live', value: live },
+        { label: 'test', value: test },
+      ]
+    },
+  )
+  metrics.gauge(
+    'paylink_fees_short',
+    'Balances of service fees that were sent to the operator before the chain took the payments back',
+    async () => {
+      const { live, test } = (await countShortfalls(pool)).fees
       return [
         { label: 'live', value: live },
         { label: 'test', value: test },

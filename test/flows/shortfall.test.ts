@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import type { TransferFact } from '../../src/core/invoice/types.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
-import { readPaymentRules } from '../../src/core/payment-rules.ts'
 import { countShortfalls, loadBalances } from '../../src/db/queries/ledger.ts'
 import { saveNetworkFee } from '../../src/db/queries/payout-coins.ts'
 import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
@@ -52,11 +51,12 @@ const ask = (amount: string) =>
   withTransaction(database.pools.api, tenant, (tx) =>
     requestPayout(tx, {
       tenant,
+      source: 'available',
       destinationId: `dst_${tenant.merchantId}`,
       amount,
       asset: null,
       by: 'key_a',
-      rules: readPaymentRules({}),
+      dailyLimits: {},
       requestId: 'req_test',
       now,
     }),
@@ -71,7 +71,7 @@ async function request(amount: string): Promise<string> {
 const decide = (payoutId: string, decision: 'approve' | 'reject') =>
   decidePayout(
     { pool: database.pools.api, clock, keyring },
-    { tenant, payoutId, decision, by: 'key_b', requestId: 'req_test' },
+    { tenant, source: 'available', payoutId, decision, by: 'key_b', requestId: 'req_test' },
   )
 
 /** Asks, approves, and has it confirmed by the chain. */
@@ -110,7 +110,10 @@ test('a deposit that the chain takes back after it was paid out is recorded, and
   const told = await record(first.id, gone('reorged', 'a1', WHOLE))
   expect(told).toMatchObject({ changed: true, shortfalls: [{ asset: 'LTC', amount: 95_000_000n }] })
   expect(await balances()).toMatchObject({ available: 0n, shortfall: -95_000_000n, reserved: 0n })
-  expect(await countShortfalls(database.pools.watcher)).toEqual({ live: 0, test: 1 })
+  expect(await countShortfalls(database.pools.watcher)).toEqual({
+    merchants: { live: 0, test: 1 },
+    fees: { live: 0, test: 0 },
+  })
   expect((await record(first.id, gone('reorged', 'a1', WHOLE))).changed).toBe(false)
   expect((await ask('0.1')).kind).toBe('not_covered')
   expect(await disagreements()).toEqual([])

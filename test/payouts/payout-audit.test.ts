@@ -34,6 +34,7 @@ beforeAll(async () => {
   const deps = { pool: world.database.pools.api, clock: () => world.now, keyring }
   await decidePayout(deps, {
     tenant,
+    source: 'available',
     payoutId: rejected.id,
     decision: 'reject',
     by: 'key_b',

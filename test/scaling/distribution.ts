@@ -7,6 +7,7 @@ export const DISTRIBUTION_COLUMN = 'merchant_id'
 /** Small, read by transactions of every merchant or joined with their rows: a copy on every node. */
 export const REFERENCE_TABLES: { readonly [table: string]: string } = {
   merchant: 'every tenant table refers to it; written when a merchant is made',
+  fee_destination: 'the operator’s list of addresses, to which payouts of fees refer; a few rows',
   asset_price: 'one row for each asset and mode',
   network_state: 'one row for each network; an address is handed out after a look at it',
   network_watch: 'one row for each network; an address is handed out after a look at it',
@@ -27,6 +28,7 @@ export const LOCAL_TABLES: { readonly [table: string]: string } = {
   address_batch: 'batches that the signer signed, until they are in the pool',
   installation_secret: 'one row',
   payout_approval_key: 'one row',
+  operator: 'one row for each operator',
   notice_cursor: 'one row',
   audit_run: 'one row for each audit of the installation',
   secret_guess: 'counts guesses by account',

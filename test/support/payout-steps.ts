@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import type { AssetId, Network } from '../../src/core/assets.ts'
-import { readPaymentRules } from '../../src/core/payment-rules.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { insertLedgerTransfer, loadBalances } from '../../src/db/queries/ledger.ts'
 import { loadPayout } from '../../src/db/queries/payouts.ts'
@@ -134,11 +133,12 @@ export class PayoutSteps {
     return withTransaction(this.database.pools.api, tenant, (tx) =>
       requestPayout(tx, {
         tenant,
+        source: 'available',
         destinationId,
         amount: wanted.amount,
         asset: null,
         by: 'key_a',
-        rules: readPaymentRules({}),
+        dailyLimits: {},
         requestId: 'req_test',
         now: this.now,
       }),
@@ -147,7 +147,14 @@ export class PayoutSteps {
 
   async approve(tenant: Tenant, payoutId: string): Promise<void> {
     const deps = { pool: this.database.pools.api, clock: () => this.now, keyring }
-    const decision = { tenant, payoutId, decision: 'approve', by: 'key_b', requestId: 'req_test' } as const
+    const decision = {
+      tenant,
+      source: 'available',
+      payoutId,
+      decision: 'approve',
+      by: 'key_b',
+      requestId: 'req_test',
+    } as const
     const decided = await decidePayout(deps, decision)
     if (decided.kind !== 'decided') throw new Error(decided.kind)
   }
@@ -175,7 +182,7 @@ export class PayoutSteps {
 
   async load(tenant: Tenant, payoutId: string): Promise<Payout> {
     const stored = await withTransaction(this.database.owner, tenant, (tx) =>
-      loadPayout(tx, tenant, payoutId),
+      loadPayout(tx, tenant, payoutId, { source: null }),
     )
     if (stored === null) throw new Error('no such payout')
     return stored.payout

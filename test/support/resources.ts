@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
-import { readPaymentRules } from '../../src/core/payment-rules.ts'
 import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { requestPayout } from '../../src/flows/request-payout.ts'
 import { newId } from '../../src/new-id.ts'
@@ -79,11 +78,12 @@ async function seedPayout(
   const payout = await withTransaction(api.database.owner, tenant, async (tx) => {
     const requested = await requestPayout(tx, {
       tenant,
+      source: 'available',
       destinationId: payoutDestination,
       amount: '0.1',
       asset: null,
       by: 'somebody',
-      rules: readPaymentRules({}),
+      dailyLimits: {},
       requestId: 'req_seed',
       now: new Date(),
     })

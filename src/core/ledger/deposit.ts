@@ -3,10 +3,14 @@ import type { Invoice, InvoiceEffect, LedgerBucket, Payment } from '../invoice/t
 import { parsePrice, usdValueOf } from '../money.ts'
 
 /**
- * `chain` is the outside world: what was received stands there as a negative balance. `fees` is what the operator keeps.
+ * `chain` is the outside world: what was received stands there as a negative balance. `fees` is what the operator keeps,
+ * below zero where the chain took payments back after it had left; `fees_reserved` is what is about to leave of it.
  * `shortfall` is what was paid out of deposits that the chain took back afterwards, at or below zero.
  */
-export type LedgerAccount = 'chain' | 'fees' | 'pending' | 'suspense' | 'available' | 'reserved' | 'shortfall'
+export type LedgerAccount = OutsideAccount | 'pending' | 'suspense' | 'available' | 'reserved' | 'shortfall'
+
+/** Accounts that are none of the merchant's, and not in the merchant's statement. */
+export type OutsideAccount = 'chain' | 'fees' | 'fees_reserved'
 
 const BASIS_POINTS = 10_000n
 

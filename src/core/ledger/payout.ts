@@ -1,4 +1,4 @@
-import { netAmountOf, type Payout } from '../payout/payout.ts'
+import { netAmountOf, type Payout, type PayoutSource } from '../payout/payout.ts'
 import type { LedgerAccount } from './deposit.ts'
 
 /** A ledger transfer of a payout; its id makes posting it twice impossible. */
@@ -10,49 +10,47 @@ export type PayoutTransfer = {
   readonly amount: bigint
 }
 
+/** Where the ledger keeps what is set aside from each source. */
+export const RESERVE_ACCOUNTS = {
+  available: 'reserved',
+  fees: 'fees_reserved',
+} as const satisfies { readonly [source in PayoutSource]: LedgerAccount }
+
 export const reserveTransferId = (payoutId: string): string => `payout:${payoutId}:reserve`
 
 /**
  * The ledger transfers of one move of a payout. What was set aside goes out as two: what the destination gets, and
- * the network's fee. `reserved` is what the ledger itself says was set aside.
+ * the network's fee. `reserved` is how much the ledger itself says was set aside, and of what.
  */
 export function payoutTransfers(
   payout: Payout,
   move: 'reserve' | 'return' | 'settle',
-  reserved: bigint,
+  reserved: { readonly source: PayoutSource; readonly amount: bigint },
 ): readonly PayoutTransfer[] {
   const name = `payout:${payout.id}`
+  const { source, amount } = reserved
+  const aside = RESERVE_ACCOUNTS[source]
   switch (move) {
     case 'reserve':
-      return [
-        {
-          id: reserveTransferId(payout.id),
-          kind: 'payout',
-          from: 'available',
-          to: 'reserved',
-          amount: reserved,
-        },
-      ]
+      return [{ id: reserveTransferId(payout.id), kind: 'payout', from: source, to: aside, amount }]
     case 'return':
-      return [
-        { id: `${name}:return`, kind: 'payout_return', from: 'reserved', to: 'available', amount: reserved },
-      ]
+      return [{ id: `${name}:return`, kind: 'payout_return', from: aside, to: source, amount }]
     case 'settle': {
       const sent: PayoutTransfer = {
         id: `${name}:sent`,
         kind: 'payout_sent',
-        from: 'reserved',
+        from: aside,
         to: 'chain',
         amount: netAmountOf(payout),
       }
       const fee: PayoutTransfer = {
         id: `${name}:fee`,
         kind: 'network_fee',
-        from: 'reserved',
+        from: aside,
         to: 'chain',
         amount: payout.networkFee,
       }
-      if (sent.amount + fee.amount !== reserved) {
+      if (sent.amount + fee.amount !== amount) {
         throw new Error(`payout ${payout.id} sends another amount than was set aside`)
       }
       return fee.amount === 0n ? [sent] : [sent, fee]

@@ -3,7 +3,15 @@ import type { Payout } from './payout.ts'
 /** What of a payout an approval is for: whatever else may change, none of this may. */
 export type ApprovedTerms = Pick<
   Payout,
-  'merchantId' | 'id' | 'livemode' | 'asset' | 'network' | 'destination' | 'amount' | 'networkFeeMax'
+  | 'merchantId'
+  | 'id'
+  | 'livemode'
+  | 'source'
+  | 'asset'
+  | 'network'
+  | 'destination'
+  | 'amount'
+  | 'networkFeeMax'
 >
 
 /**
@@ -21,6 +29,8 @@ export function approvalText(terms: ApprovedTerms): string {
     `destination ${terms.destination}`,
     `amount ${terms.amount}`,
     `network_fee_max ${terms.networkFeeMax}`,
+    // A merchant's own payout has no such line, nor had it before there were others.
+    ...(terms.source === 'available' ? [] : [`source ${terms.source}`]),
   ]
   const broken = lines.find((line) => /[\r\n]/.test(line))
   if (broken !== undefined) throw new Error(`a term of payout ${terms.id} holds the end of a line`)

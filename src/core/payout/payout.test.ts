@@ -8,6 +8,7 @@ const REQUESTED: Payout = {
   id: 'po_1',
   livemode: false,
   status: 'requested',
+  source: 'available',
   asset: 'LTC',
   network: 'litecoin-test',
   amount: 1_000_000n,

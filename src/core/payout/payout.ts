@@ -10,12 +10,19 @@ export const PAYOUT_STATUSES = [
 ] as const
 export type PayoutStatus = (typeof PAYOUT_STATUSES)[number]
 
-/** Money that a merchant sends out. Amounts are base units; the network's fee is taken from the amount. */
+/**
+ * Which account of the ledger a payout takes from: what is the merchant's, or what the operator keeps of the merchant's
+ * payments. The coins are the merchant's own either way.
+ */
+export type PayoutSource = 'available' | 'fees'
+
+/** Money that a merchant, or the operator, sends out. Amounts are base units; the network's fee is taken from the amount. */
 export type Payout = {
   readonly merchantId: string
   readonly id: string
   readonly livemode: boolean
   readonly status: PayoutStatus
+  readonly source: PayoutSource
   readonly asset: AssetId
   readonly network: Network
   readonly amount: bigint
@@ -23,10 +30,11 @@ export type Payout = {
   readonly networkFee: bigint
   /** What the fee may become at most: approved with the rest. */
   readonly networkFeeMax: bigint
+  /** On the list of the source's owner: the merchant's, or the operator's. */
   readonly destinationId: string
   /** The address itself, canonical. */
   readonly destination: string
-  /** API key or person, as are the next two. */
+  /** API key or person, as are the next two; of fees an operator. */
   readonly requestedBy: string
   readonly approvedBy: string | null
   readonly rejectedBy: string | null
@@ -67,10 +75,14 @@ export type PayoutAdvance =
 const REFUSED: PayoutAdvance = { kind: 'refused' }
 
 /** The effects of a new payout: the money is set aside in the transaction that writes the request. */
-export const REQUEST_EFFECTS: readonly PayoutEffect[] = [
+export const requestEffects = (payout: Payout): readonly PayoutEffect[] => [
   { kind: 'ledger', move: 'reserve' },
-  { kind: 'event', type: 'payout.requested' },
+  ...eventOf(payout, 'requested'),
 ]
+
+/** A payout of fees is none of the merchant's, who is not told of it. */
+const eventOf = ({ source }: Payout, status: PayoutStatus): readonly PayoutEffect[] =>
+  source === 'available' ? [{ kind: 'event', type: `payout.${status}` }] : []
 
 /**
  * `requested → approved → submitted → confirmed`, `requested → rejected`, `approved | submitted → failed`; nothing
@@ -135,7 +147,7 @@ function advanced(
   move?: 'return' | 'settle',
 ): PayoutAdvance {
   const effects: PayoutEffect[] = move === undefined ? [] : [{ kind: 'ledger', move }]
-  effects.push({ kind: 'event', type: `payout.${changes.status}` })
+  effects.push(...eventOf(payout, changes.status))
   return { kind: 'advanced', next: { ...payout, ...changes }, effects }
 }
 

@@ -125,11 +125,11 @@ export async function sumHotObligations(
   return owed > 0n ? owed : 0n
 }
 
-/** Whether any merchant has money in this asset that could be paid out, or is on its way. By ledger_balance's key. */
+/** Whether there is money in this asset, a merchant's or the operator's, that could be paid out, or is on its way. By ledger_balance's key. */
 export async function hasTokenMoney(db: Queryable, asset: AssetId, livemode: boolean): Promise<boolean> {
   const { rows } = await db.query<{ has: boolean }>(
-    `select exists (select from ledger_balance where asset = $1 and livemode = $2 and account in ('available', 'reserved')
-       and balance > 0) as has`,
+    `select exists (select from ledger_balance where asset = $1 and livemode = $2 and balance > 0
+       and account in ('available', 'reserved', 'fees', 'fees_reserved')) as has`,
     [asset, livemode],
   )
   return rows[0]?.has === true

@@ -1,5 +1,5 @@
 import type { PaymentAsset } from '../../core/assets.ts'
-import type { LedgerAccount } from '../../core/ledger/deposit.ts'
+import type { LedgerAccount, OutsideAccount } from '../../core/ledger/deposit.ts'
 import type { Standing } from '../../core/ledger/shortfall.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
@@ -98,17 +98,20 @@ const valuesOf = (tenant: Tenant, transfer: LedgerTransfer): unknown[] => [
   transfer.payoutId ?? null,
 ]
 
-/** What a ledger transfer put into an account; null where there is no such entry. Served by the primary key. */
-export async function loadLedgerEntry(
+/** What a ledger transfer moved, and into which account; null where there is no such transfer. Served by the primary key. */
+export async function loadLedgerCredit(
   tx: Tx,
   tenant: Tenant,
   transferId: string,
-  account: LedgerAccount,
-): Promise<{ readonly asset: PaymentAsset; readonly amount: bigint } | null> {
-  const { rows } = await tx.query<{ asset: PaymentAsset; amount: bigint }>(
-    `select asset, amount from ledger_entry
-     where merchant_id = $1 and livemode = $2 and transfer_id = $3 and account = $4`,
-    [tenant.merchantId, tenant.livemode, transferId, account],
+): Promise<{
+  readonly account: LedgerAccount
+  readonly asset: PaymentAsset
+  readonly amount: bigint
+} | null> {
+  const { rows } = await tx.query<{ account: LedgerAccount; asset: PaymentAsset; amount: bigint }>(
+    `select account, asset, amount from ledger_entry
+     where merchant_id = $1 and livemode = $2 and transfer_id = $3 and amount > 0`,
+    [tenant.merchantId, tenant.livemode, transferId],
   )
   return rows[0] ?? null
 }
@@ -135,20 +138,29 @@ export async function loadBalances(tx: Tx, tenant: Tenant): Promise<BalanceRow[]
   return rows
 }
 
-/** In how many balances of each mode something is missing that was paid out. Served by ledger_balance_short. */
-export async function countShortfalls(
-  db: Queryable,
-): Promise<{ readonly live: number; readonly test: number }> {
-  const { rows } = await db.query<{ live: number; test: number }>(
-    `select count(*) filter (where livemode)::int as live, count(*) filter (where not livemode)::int as test
-     from ledger_balance where account = 'shortfall' and balance < 0`,
+export type ShortBalances = {
+  readonly [owner in 'merchants' | 'fees']: { readonly live: number; readonly test: number }
+}
+
+/**
+ * In how many balances of each mode something is missing that was paid out, of merchants and of the operator's fees. Served
+ * by ledger_balance_short.
+ */
+export async function countShortfalls(db: Queryable): Promise<ShortBalances> {
+  const { rows } = await db.query<{ account: 'shortfall' | 'fees'; live: number; test: number }>(
+    `select account, count(*) filter (where livemode)::int as live, count(*) filter (where not livemode)::int as test
+     from ledger_balance where account in ('shortfall', 'fees') and balance < 0 group by account`,
   )
-  return rows[0] ?? { live: 0, test: 0 }
+  const of = (account: 'shortfall' | 'fees') => {
+    const { live = 0, test = 0 } = rows.find((row) => row.account === account) ?? {}
+    return { live, test }
+  }
+  return { merchants: of('shortfall'), fees: of('fees') }
 }
 
 export type LedgerEntryRow = {
   readonly position: number
-  readonly account: Exclude<LedgerAccount, 'chain' | 'fees'>
+  readonly account: Exclude<LedgerAccount, OutsideAccount>
   readonly asset: PaymentAsset
   /** What came in, or, negative, went out. */
   readonly amount: bigint

@@ -1,5 +1,5 @@
 import type { AssetId, Network } from '../../core/assets.ts'
-import type { Payout, PayoutStatus } from '../../core/payout/payout.ts'
+import type { Payout, PayoutSource, PayoutStatus } from '../../core/payout/payout.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 import { type ListPosition, loadPage } from './list-page.ts'
@@ -12,6 +12,7 @@ type Row = {
   id: string
   livemode: boolean
   status: PayoutStatus
+  source: PayoutSource
   asset: AssetId
   network: Network
   amount: bigint
@@ -33,8 +34,8 @@ type Row = {
   event_count: number
 }
 
-const COLUMNS = `merchant_id, id, livemode, status, asset, network, amount, network_fee, network_fee_max, destination_id,
-  destination, requested_by, approved_by, rejected_by, txid, failure_code, created_at, approved_at, rejected_at,
+const COLUMNS = `merchant_id, id, livemode, status, source, asset, network, amount, network_fee, network_fee_max,
+  coalesce(destination_id, fee_destination_id) as destination_id, destination, requested_by, approved_by, rejected_by, txid, failure_code, created_at, approved_at, rejected_at,
   submitted_at, confirmed_at, failed_at, event_count`
 
 const msOf = (at: Date | null): number | null => at?.getTime() ?? null
@@ -46,6 +47,7 @@ function storedPayoutOf(row: Row): StoredPayout {
     id: row.id,
     livemode: row.livemode,
     status: row.status,
+    source: row.source,
     asset: row.asset,
     network: row.network,
     amount: row.amount,
@@ -72,8 +74,8 @@ function storedPayoutOf(row: Row): StoredPayout {
 export async function insertPayout(tx: Tx, payout: Payout, eventCount: number): Promise<void> {
   await tx.query(
     `insert into payout (merchant_id, id, livemode, status, asset, network, amount, network_fee, network_fee_max,
-       destination_id, destination, requested_by, created_at, event_count)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+       destination_id, destination, requested_by, created_at, event_count, source, fee_destination_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
     [
       payout.merchantId,
       payout.id,
@@ -84,33 +86,38 @@ export async function insertPayout(tx: Tx, payout: Payout, eventCount: number): 
       payout.amount,
       payout.networkFee,
       payout.networkFeeMax,
-      payout.destinationId,
+      payout.source === 'available' ? payout.destinationId : null,
       payout.destination,
       payout.requestedBy,
       new Date(payout.createdAtMs),
       eventCount,
+      payout.source,
+      payout.source === 'fees' ? payout.destinationId : null,
     ],
   )
 }
 
-/** One payout, or null. `forUpdate` makes others wait until this transaction ends. Served by the primary key. */
+/**
+ * One payout from the given source, null: from either; null where there is none. `forUpdate` makes others wait until this
+ * transaction ends. Served by the primary key.
+ */
 export async function loadPayout(
   tx: Tx,
   tenant: Tenant,
   id: string,
-  options: { readonly forUpdate?: boolean } = {},
+  options: { readonly source: PayoutSource | null; readonly forUpdate?: boolean },
 ): Promise<StoredPayout | null> {
   const { rows } = await tx.query<Row>(
-    `select ${COLUMNS} from payout where merchant_id = $1 and id = $2 and livemode = $3
+    `select ${COLUMNS} from payout where merchant_id = $1 and id = $2 and livemode = $3 and ($4::text is null or source = $4)
      ${options.forUpdate === true ? 'for update' : ''}`,
-    [tenant.merchantId, id, tenant.livemode],
+    [tenant.merchantId, id, tenant.livemode, options.source],
   )
   return rows[0] === undefined ? null : storedPayoutOf(rows[0])
 }
 
-/** Whether the tenant has this payout. Served by the primary key. */
+/** Whether the tenant has this payout; one of the operator's fees is none of theirs. Served by the primary key. */
 export async function payoutExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
-  return (await loadPayout(tx, tenant, id)) !== null
+  return (await loadPayout(tx, tenant, id, { source: 'available' })) !== null
 }
 
 /** A decision of the merchant's. False where the payout's status is no longer `before`'s. Served by the primary key. */
@@ -168,7 +175,7 @@ export async function updateCarriedPayout(
   return rowCount === 1
 }
 
-/** A page of payouts, newest first. Served by payout_by_mode. */
+/** A page of a merchant's own payouts, newest first. Served by payout_by_mode. */
 export async function listPayouts(
   tx: Tx,
   tenant: Tenant,
@@ -178,13 +185,14 @@ export async function listPayouts(
   const page = await loadPage<Row>(tx, { table: 'payout', columns: COLUMNS }, position, [
     ['merchant_id', tenant.merchantId],
     ['livemode', tenant.livemode],
+    ['source', 'available'],
     ['status', filters.status],
     ['asset', filters.asset],
   ])
   return { payouts: page.rows.map((row) => storedPayoutOf(row).payout), hasMore: page.hasMore }
 }
 
-/** What was asked for since then in one asset and neither rejected nor failed, base units. Served by payout_of_a_day. */
+/** What the merchant asked for since then in one asset and neither rejected nor failed, base units. Served by payout_of_a_day. */
 export async function sumRequestedSince(
   tx: Tx,
   tenant: Tenant,
@@ -193,17 +201,19 @@ export async function sumRequestedSince(
 ): Promise<bigint> {
   const { rows } = await tx.query<{ total: bigint }>(
     `select coalesce(sum(amount), 0) as total from payout
-     where merchant_id = $1 and livemode = $2 and asset = $3 and created_at > $4 and status not in ('rejected', 'failed')`,
+     where merchant_id = $1 and livemode = $2 and asset = $3 and created_at > $4 and source = 'available'
+       and status not in ('rejected', 'failed')`,
     [tenant.merchantId, tenant.livemode, asset, since],
   )
   return rows[0]?.total ?? 0n
 }
 
-/** What was approved since then in one asset and did not fail, base units. Served by payout_approved_of_a_day. */
+/** What the merchant approved since then in one asset and did not fail, base units. Served by payout_approved_of_a_day. */
 export async function sumApprovedSince(tx: Tx, tenant: Tenant, asset: AssetId, since: Date): Promise<bigint> {
   const { rows } = await tx.query<{ total: bigint }>(
     `select coalesce(sum(amount), 0) as total from payout
-     where merchant_id = $1 and livemode = $2 and asset = $3 and approved_at > $4 and status <> 'failed'`,
+     where merchant_id = $1 and livemode = $2 and asset = $3 and approved_at > $4 and source = 'available'
+       and status <> 'failed'`,
     [tenant.merchantId, tenant.livemode, asset, since],
   )
   return rows[0]?.total ?? 0n

@@ -20,7 +20,14 @@ export const approvePayoutRoute = defineRoute({
 
   handler: async (deps, { tenant, id, callerId, requestId }) => {
     const by = callerId
-    const decided = await decidePayout(deps, { tenant, payoutId: id, decision: 'approve', by, requestId })
+    const decided = await decidePayout(deps, {
+      tenant,
+      source: 'available',
+      payoutId: id,
+      decision: 'approve',
+      by,
+      requestId,
+    })
     return decidedPayoutView(deps, decided)
   },
 })

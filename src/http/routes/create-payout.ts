@@ -30,11 +30,12 @@ export const createPayoutRoute = defineRoute({
   create: async (deps, { tenant, body, callerId, requestId }, tx, rules) => {
     const requested = await requestPayout(tx, {
       tenant,
+      source: 'available',
       destinationId: body.destination_id,
       amount: body.amount,
       asset: body.asset ?? null,
       by: callerId,
-      rules,
+      dailyLimits: rules.payoutDailyLimits,
       requestId,
       now: deps.clock(),
     })

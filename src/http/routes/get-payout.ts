@@ -17,7 +17,9 @@ export const getPayoutRoute = defineRoute({
   exists: payoutExists,
 
   handler: async (deps, { tenant, id }) => {
-    const stored = await withTransaction(deps.pool, tenant, (tx) => loadPayout(tx, tenant, id))
+    const stored = await withTransaction(deps.pool, tenant, (tx) =>
+      loadPayout(tx, tenant, id, { source: 'available' }),
+    )
     if (stored === null) throw new ApiProblem('not_found')
     return renderPayout(stored.payout)
   },

@@ -31,11 +31,12 @@ export const quotePayoutRoute = defineRoute({
     const tried = await withTrialTransaction(deps.pool, tenant, (tx) =>
       requestPayout(tx, {
         tenant,
+        source: 'available',
         destinationId: id,
         amount: query.amount ?? null,
         asset: null,
         by: callerId,
-        rules,
+        dailyLimits: rules.payoutDailyLimits,
         requestId,
         now: deps.clock(),
       }),

@@ -19,7 +19,14 @@ export const rejectPayoutRoute = defineRoute({
 
   handler: async (deps, { tenant, id, callerId, requestId }) => {
     const by = callerId
-    const decided = await decidePayout(deps, { tenant, payoutId: id, decision: 'reject', by, requestId })
+    const decided = await decidePayout(deps, {
+      tenant,
+      source: 'available',
+      payoutId: id,
+      decision: 'reject',
+      by,
+      requestId,
+    })
     return decidedPayoutView(deps, decided)
   },
 })

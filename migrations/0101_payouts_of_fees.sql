@@ -1,0 +1,108 @@
+-- What the operator keeps of payments leaves as a merchant's money does, by payouts of the merchant whose coins it is among:
+-- such a payout takes from the account `fees`, and what is set aside for it stands in `fees_reserved`.
+
+-- Who runs the installation, and may have its fees paid out: known by a key, of which only the hash is stored. No process
+-- reads it: the operator's commands do, as the owner of the database.
+create table operator (
+  id text primary key collate "C",
+  name text not null,
+  key_hash bytea not null unique check (octet_length(key_hash) = 32),
+  created_at timestamptz not null,
+  revoked_at timestamptz
+);
+
+-- Where the operator's fees may go. No process may change it: the operator's commands do, as the owner of the database.
+create table fee_destination (
+  id text primary key collate "C",
+  livemode boolean not null,
+  asset text not null,
+  -- Canonical form, as in payout_destination.
+  address text not null,
+  name text not null,
+  -- Operators.
+  created_by text not null,
+  removed_by text,
+  created_at timestamptz not null,
+  -- Until then no payout may go there.
+  usable_at timestamptz not null,
+  removed_at timestamptz,
+  check ((removed_at is null) = (removed_by is null))
+);
+create unique index fee_destination_once on fee_destination (livemode, asset, address) where removed_at is null;
+grant select on fee_destination to paylink_watcher;
+
+alter table payout add column source text not null default 'available' check (source in ('available', 'fees'));
+alter table payout add column fee_destination_id text collate "C" references fee_destination (id);
+alter table payout alter column destination_id drop not null;
+alter table payout add constraint payout_destination_of_its_owner
+  check ((source = 'available') = (destination_id is not null) and (source = 'fees') = (fee_destination_id is not null));
+create index payout_of_fees on payout (id) where source = 'fees';
+
+-- The API serves merchants, who neither ask for, approve nor reject a payout of fees. It reads them for the sake of the
+-- coins that they spend and leave.
+drop policy api_one_tenant on payout;
+create policy api_reads_one_tenant on payout for select to paylink_api
+  using (merchant_id = current_setting('paylink.merchant_id', true)
+         and livemode = (current_setting('paylink.livemode', true) = 'true'));
+create policy api_asks_for_one_tenant on payout for insert to paylink_api
+  with check (merchant_id = current_setting('paylink.merchant_id', true)
+         and livemode = (current_setting('paylink.livemode', true) = 'true') and source = 'available');
+create policy api_decides_for_one_tenant on payout for update to paylink_api
+  using (merchant_id = current_setting('paylink.merchant_id', true)
+         and livemode = (current_setting('paylink.livemode', true) = 'true') and source = 'available')
+  with check (merchant_id = current_setting('paylink.merchant_id', true)
+         and livemode = (current_setting('paylink.livemode', true) = 'true') and source = 'available');
+drop policy api_one_tenant on payout_approval;
+create policy api_reads_one_tenant on payout_approval for select to paylink_api
+  using (merchant_id = current_setting('paylink.merchant_id', true)
+         and livemode = (current_setting('paylink.livemode', true) = 'true'));
+create policy api_approves_for_one_tenant on payout_approval for insert to paylink_api
+  with check (merchant_id = current_setting('paylink.merchant_id', true)
+         and livemode = (current_setting('paylink.livemode', true) = 'true')
+         and exists (select from payout p where p.merchant_id = payout_approval.merchant_id
+           and p.id = payout_approval.payout_id and p.source = 'available'));
+
+alter table ledger_entry drop constraint ledger_entry_account_check;
+alter table ledger_entry add constraint ledger_entry_account_check check
+  (account in ('chain', 'fees', 'fees_reserved', 'pending', 'suspense', 'available', 'reserved', 'shortfall'));
+alter table ledger_entry drop constraint ledger_entry_in_statement;
+alter table ledger_entry add constraint ledger_entry_in_statement check
+  ((account in ('chain', 'fees', 'fees_reserved')) = (position is null) and (position is null) = (balance_after is null));
+
+-- A payment that the chain takes back gives its fee back, also where the fee has left since: the operator owes it then.
+alter table ledger_balance drop constraint ledger_balance_check;
+alter table ledger_balance add constraint ledger_balance_check check
+  (case when account in ('chain', 'fees') then true when account = 'shortfall' then balance <= 0 else balance >= 0 end);
+drop index ledger_balance_short;
+create index ledger_balance_short on ledger_balance (livemode) where account in ('shortfall', 'fees') and balance < 0;
+-- For the operator: where there is something to send.
+create index ledger_balance_fees on ledger_balance (livemode, asset, merchant_id) where account = 'fees' and balance > 0;
+
+create or replace function ledger_keep_balance() returns trigger
+language plpgsql security definer set search_path = public as $$
+declare
+  balance_now numeric(78, 0);
+begin
+  insert into ledger_balance (merchant_id, livemode, asset, account, balance)
+  values (new.merchant_id, new.livemode, new.asset, new.account, 0)
+  on conflict do nothing;
+  update ledger_balance
+  set balance = balance + new.amount
+  where merchant_id = new.merchant_id and livemode = new.livemode
+    and asset = new.asset and account = new.account
+  returning balance into balance_now;
+  -- Fees go below zero by the chain's doing alone, never by a payout.
+  if new.account = 'fees' and new.amount < 0 and balance_now < 0 and new.transfer_id like 'payout:%' then
+    raise exception 'a payout takes more than the fees of %', new.merchant_id using errcode = 'check_violation';
+  end if;
+  new.position := null;
+  new.balance_after := null;
+  if new.account not in ('chain', 'fees', 'fees_reserved') then
+    new.balance_after := balance_now;
+    new.position := 1 + coalesce((
+      select max(position) from ledger_entry
+      where merchant_id = new.merchant_id and livemode = new.livemode and position is not null), 0);
+  end if;
+  return new;
+end
+$$;
