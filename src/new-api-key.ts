@@ -12,5 +12,10 @@ export function newApiKey(livemode: boolean): string {
   return `${livemode ? 'sk_live' : 'sk_test'}_${randomBase62(SECRET_LENGTH)}`
 }
 
+export const OPERATOR_KEY_PATTERN = /^op_[0-9A-Za-z]{43}$/
+
+/** A new key of an operator's, `op_…`, of as many random bits. It opens no API. */
+export const newOperatorKey = (): string => `op_${randomBase62(SECRET_LENGTH)}`
+
 /** What is stored of a key. Its 256 random bits make a slow hash needless. */
 export const hashApiKey = (key: string): Buffer => createHash('sha256').update(key).digest()

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config-values.ts'
 import { StartRefused } from '../data-dir.ts'
 import { describeError } from '../log.ts'
+import { addFees, addOperators } from './add-fees.ts'
 import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
@@ -70,6 +71,8 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addImport(program, output, done)
   addReceipts(program, output, done)
   addSigner(program, output, done)
+  addOperators(program, output, done)
+  addFees(program, output, done)
   return program
 }
 

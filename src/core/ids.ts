@@ -24,7 +24,7 @@ export const ID_PREFIXES = {
   cardPurchase: 'card',
   chore: 'cho',
   importedInvoice: 'imp',
-  operator: 'op',
+  operator: 'opr',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

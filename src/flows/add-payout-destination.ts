@@ -1,6 +1,5 @@
 import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
-import { lookalikeOf } from '../core/payout/lookalike.ts'
-import { COOL_OFF_MS } from '../core/payout/payout-limits.ts'
+import { COMPARED_MAX, judgeDestination } from '../core/payout/judge-destination.ts'
 import {
   countPayoutDestinations,
   insertPayoutDestination,
@@ -10,10 +9,6 @@ import {
 } from '../db/queries/payout-destinations.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
-
-export const DESTINATIONS_MAX = 100
-/** Addresses, removed ones included, that a new one is compared with. */
-const COMPARED_MAX = 10_000
 
 /**
  * Puts an address on the merchant's list, in the caller's transaction. An address that only looks like one of the list's is
@@ -39,10 +34,11 @@ export async function addPayoutDestination(
   const { tenant, asset, address, name, by, now } = input
   const { keyFamily } = ASSETS[asset]
   const alike = ASSET_IDS.filter((other) => ASSETS[other].keyFamily === keyFamily)
-  const of = lookalikeOf(address, await listUsedAddresses(tx, tenant, alike, COMPARED_MAX))
-  if (of !== null) return { kind: 'lookalike', of }
-  if ((await countPayoutDestinations(tx, tenant)) >= DESTINATIONS_MAX) return { kind: 'too_many' }
-  const usableAt = tenant.livemode ? new Date(now.getTime() + COOL_OFF_MS) : now
+  const used = await listUsedAddresses(tx, tenant, alike, COMPARED_MAX)
+  const list = { used, listed: await countPayoutDestinations(tx, tenant), livemode: tenant.livemode }
+  const judged = judgeDestination(address, list, now)
+  if (judged.kind !== 'good') return judged
+  const { usableAt } = judged
   const id = newId('payoutDestination', now)
   const added = { id, asset, address, name, createdAt: now, usableAt }
   if (!(await insertPayoutDestination(tx, tenant, { ...added, createdBy: by }))) return { kind: 'listed' }

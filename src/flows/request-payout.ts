@@ -5,11 +5,12 @@ import type { Payout, PayoutSource } from '../core/payout/payout.ts'
 import { LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
 import { commitNewPayout } from '../db/commit-payout.ts'
 import { estimatePayoutFee, payoutOutputMin } from '../db/estimate-payout-fee.ts'
+import type { Pool } from '../db/pool.ts'
 import { loadFeeDestination } from '../db/queries/fee-destinations.ts'
 import { loadBalance, loadBalances } from '../db/queries/ledger.ts'
 import { loadPayoutDestination, type PayoutDestination } from '../db/queries/payout-destinations.ts'
 import { sumRequestedSince } from '../db/queries/payouts.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
+import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
 export type PayoutRequest = {
@@ -77,6 +78,30 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   if (limit !== undefined && (await sumRequestedSince(tx, tenant, asset, since)) > limit)
     return { kind: 'over_limit' }
   return { kind: 'requested', payout, deliveries: written.deliveries }
+}
+
+/** Asks for a payout in a transaction of its own, of which nothing stays unless the answer is `requested`. */
+export async function requestPayoutAlone(pool: Pool, request: PayoutRequest): Promise<PayoutRequested> {
+  try {
+    return await withTransaction(pool, request.tenant, async (tx) => {
+      const outcome = await requestPayout(tx, request)
+      if (outcome.kind !== 'requested') throw new NotRequested(outcome)
+      return outcome
+    })
+  } catch (error) {
+    if (error instanceof NotRequested) return error.outcome
+    throw error
+  }
+}
+
+/** Carries an outcome out of a transaction that must not be committed. */
+class NotRequested extends Error {
+  readonly outcome: PayoutRequested
+
+  constructor(outcome: PayoutRequested) {
+    super(outcome.kind)
+    this.outcome = outcome
+  }
 }
 
 /** What the merchant's coins are worth beyond what is set aside: the merchant's money and the operator's fees are in the same ones. */

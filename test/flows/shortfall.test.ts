@@ -8,9 +8,10 @@ import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { carryPayout } from '../../src/flows/carry-payout.ts'
 import { decidePayout } from '../../src/flows/decide-payout.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import { requestPayout } from '../../src/flows/request-payout.ts'
+import { type PayoutRequested, requestPayoutAlone } from '../../src/flows/request-payout.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { askForFees } from '../support/fee-payouts.ts'
 import { gone, inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
 import { seededRandom } from '../support/random.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
@@ -48,19 +49,17 @@ const record = (invoiceId: string, ...facts: TransferFact[]) =>
   recordTransfers({ pool: database.pools.watcher, clock }, { tenant, invoiceId, facts, tipHeight: 101 })
 
 const ask = (amount: string) =>
-  withTransaction(database.pools.api, tenant, (tx) =>
-    requestPayout(tx, {
-      tenant,
-      source: 'available',
-      destinationId: `dst_${tenant.merchantId}`,
-      amount,
-      asset: null,
-      by: 'key_a',
-      dailyLimits: {},
-      requestId: 'req_test',
-      now,
-    }),
-  )
+  requestPayoutAlone(database.pools.api, {
+    tenant,
+    source: 'available',
+    destinationId: `dst_${tenant.merchantId}`,
+    amount,
+    asset: null,
+    by: 'key_a',
+    dailyLimits: {},
+    requestId: 'req_test',
+    now,
+  })
 
 async function request(amount: string): Promise<string> {
   const requested = await ask(amount)
@@ -78,11 +77,36 @@ const decide = (payoutId: string, decision: 'approve' | 'reject') =>
 async function payOut(amount: string): Promise<void> {
   const payoutId = await request(amount)
   await decide(payoutId, 'approve')
+  await confirm(payoutId)
+}
+
+async function confirm(payoutId: string): Promise<void> {
   const carrier = { txid: `tx of ${payoutId}`, networkFee: 100n }
   await carryPayout(
     { pool: database.pools.watcher, clock },
     { tenant, payoutId, fact: { kind: 'final', carrier } },
   )
+}
+
+/** Everything that the operator has kept is asked for, and, where it can be, approved and confirmed by the chain. */
+async function takeFees(): Promise<'confirmed' | PayoutRequested['kind']> {
+  const address = randomLitecoinAddress('regtest')
+  const asked = await askForFees(database, tenant, { asset: 'LTC', address, now })
+  if (asked.kind !== 'requested') return asked.kind
+  const decided = await decidePayout(
+    { pool: database.owner, clock, keyring },
+    {
+      tenant,
+      source: 'fees',
+      payoutId: asked.payout.id,
+      decision: 'approve',
+      by: 'opr_b',
+      requestId: 'req_test',
+    },
+  )
+  if (decided.kind !== 'decided') throw new Error(decided.kind)
+  await confirm(asked.payout.id)
+  return 'confirmed'
 }
 
 async function balances(): Promise<Record<string, bigint>> {
@@ -95,7 +119,9 @@ async function disagreements(): Promise<string[]> {
   const results = await runAudit(database.owner, [])
   return results
     .filter(({ name }) =>
-      /^(ledger|balance|shortfall|service_fee|transfer_(has|stands)|posting|reserved|payout_has)/.test(name),
+      /^(ledger|balance|shortfall|fees|service_fee|transfer_(has|stands)|posting|reserved|payout_(has|of|goes))/.test(
+        name,
+      ),
     )
     .filter(({ findings }) => findings.length > 0)
     .map(({ name, findings }) => `${name}: ${findings.map(({ detail }) => detail).join(', ')}`)
@@ -163,6 +189,33 @@ test('a deposit with a service fee that is taken back after it was paid out give
   expect(await disagreements()).toEqual([])
 })
 
+test('fees that have left when the chain takes the payment back stand below zero, are counted, and the next ones make up for them', async () => {
+  await openShop()
+  const invoice = await seedInvoice(database, tenant, { serviceFeeBps: 1_000 })
+  const plain = await seedInvoice(database, tenant)
+  const before = (await countShortfalls(database.pools.watcher)).fees
+  await record(invoice.id, inBlock('f1', WHOLE, 2))
+  await record(plain.id, inBlock('f2', WHOLE, 2))
+  expect(await takeFees()).toBe('confirmed')
+  expect(await balances()).toMatchObject({ fees: 0n, fees_reserved: 0n, available: (WHOLE * 19n) / 10n })
+  await record(invoice.id, gone('reorged', 'f1', WHOLE))
+  expect(await balances()).toMatchObject({ fees: -WHOLE / 10n, available: WHOLE })
+  expect((await countShortfalls(database.pools.watcher)).fees).toEqual({ live: 0, test: before.test + 1 })
+  expect(await takeFees()).toBe('not_covered')
+  // The coins are worth a tenth less than what is available: more than they are worth is not promised.
+  expect((await ask('1')).kind).toBe('unavailable')
+  expect(await balances()).toMatchObject({ available: WHOLE })
+  await payOut('0.9')
+  expect(await disagreements()).toEqual([])
+  await record(invoice.id, inBlock('f3', 2n * WHOLE, 2))
+  expect(await balances()).toMatchObject({ fees: WHOLE / 10n, available: (WHOLE * 19n) / 10n })
+  expect((await countShortfalls(database.pools.watcher)).fees).toEqual(before)
+  expect(await takeFees()).toBe('confirmed')
+  await payOut('1.9')
+  expect(await balances()).toMatchObject({ fees: 0n, available: 0n })
+  expect(await disagreements()).toEqual([])
+})
+
 test('money that comes back from a rejected payout makes up for what is missing first', async () => {
   await openShop()
   const invoice = await seedInvoice(database, tenant)
@@ -176,8 +229,9 @@ test('money that comes back from a rejected payout makes up for what is missing 
   expect(await disagreements()).toEqual([])
 })
 
-test(`in ${SEEDS} random histories of deposits, payouts and reorganisations every fact is recorded, nothing is available while something is missing, and the books agree`, async () => {
+test(`in ${SEEDS} random histories of deposits, payouts of merchants and of fees, and reorganisations every fact is recorded, nothing is available while something is missing, and the books agree`, async () => {
   let short = 0
+  let owed = 0
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = seededRandom(seed)
     await openShop()
@@ -195,19 +249,27 @@ test(`in ${SEEDS} random histories of deposits, payouts and reorganisations ever
       const hash = `${random.below(2)}a`.repeat(32)
       if (random.chance(0.3)) await record(invoiceId, gone('reorged', txid, amount))
       else await record(invoiceId, inBlock(txid, amount, random.below(2) + 1, { hash }))
-      const { available = 0n, shortfall = 0n } = await balances()
+      if (random.chance(0.15)) await takeFees()
+      const { available = 0n, shortfall = 0n, fees = 0n } = await balances()
       expect(
         [available === 0n || shortfall === 0n, available >= 0n, shortfall <= 0n],
         `seed ${seed}`,
       ).toEqual([true, true, true])
       if (shortfall < 0n) short += 1
+      if (fees < 0n) owed += 1
       if (available >= 1_000_000n && random.chance(0.4)) {
         const amountText = random.chance(0.5) ? available : (available / 1_000_000n) * 500_000n
-        if (random.chance(0.7)) await payOut(formatCoinAmount(amountText, 8))
-        else await decide(await request(formatCoinAmount(amountText, 8)), 'reject')
+        const asked = await ask(formatCoinAmount(amountText, 8))
+        if (asked.kind !== 'requested') {
+          expect([asked.kind, fees < 0n], `seed ${seed}`).toEqual(['unavailable', true])
+        } else if (random.chance(0.7)) {
+          await decide(asked.payout.id, 'approve')
+          await confirm(asked.payout.id)
+        } else await decide(asked.payout.id, 'reject')
       }
     }
   }
   expect(short).toBeGreaterThan(SEEDS)
+  expect(owed).toBeGreaterThan(SEEDS)
   expect(await disagreements()).toEqual([])
 })

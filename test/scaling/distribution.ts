@@ -50,6 +50,8 @@ const NETWORK =
 const UPKEEP = 'upkeep of the whole queue in bounded pages, which each node can do for itself'
 const AUDIT = 'the audit reads everything'
 const FIGURE = 'a figure of the whole installation, for operators'
+const FEES =
+  'the operator’s command about fees of all merchants; each payout of them is a transaction of its merchant'
 const PAYOUTS =
   'carries all payouts, sweeps and x402 payments of a network, a handful of rows by a partial index'
 
@@ -100,6 +102,10 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'delivery-figures.ts oldestDueSeconds': FIGURE,
   'doctor.ts readDoctorFacts': FIGURE,
   'ledger.ts countShortfalls': FIGURE,
+  'fees.ts listFeeTotals': FIGURE,
+  'fees.ts listMerchantsWithFees': FEES,
+  'fees.ts findFeePayoutTenant': FEES,
+  'fees.ts listFeePayouts': FEES,
   'card-purchases.ts forgetCardBuyers': UPKEEP,
   'delivery-upkeep.ts deleteDeliveredEvents': UPKEEP,
   'delivery-upkeep.ts deleteEndedSecrets': UPKEEP,

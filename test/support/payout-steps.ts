@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import type { AssetId, Network } from '../../src/core/assets.ts'
+import { serviceFeeOf } from '../../src/core/ledger/deposit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { insertLedgerTransfer, loadBalances } from '../../src/db/queries/ledger.ts'
 import { loadPayout } from '../../src/db/queries/payouts.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { type Tenant, type Tx, withTransaction } from '../../src/db/transaction.ts'
 import { decidePayout } from '../../src/flows/decide-payout.ts'
-import { type PayoutRequested, requestPayout } from '../../src/flows/request-payout.ts'
+import { type PayoutRequested, requestPayoutAlone } from '../../src/flows/request-payout.ts'
 import { newId } from '../../src/new-id.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
@@ -116,6 +117,42 @@ export class PayoutSteps {
         usdCents: null,
         createdAt: this.now,
       })
+      await this.#keepFee(tx, tenant, { ...deposit, paymentId: id })
+    })
+  }
+
+  /** What the operator keeps of a deposit, as its invoice says. */
+  async #keepFee(
+    tx: Tx,
+    tenant: Tenant,
+    deposit: {
+      invoiceId: string
+      paymentId: string
+      network: Network
+      asset: AssetId
+      txid: string
+      output: number
+      amount: bigint
+    },
+  ): Promise<void> {
+    const { invoiceId, paymentId, network, asset, txid, output, amount } = deposit
+    const { rows } = await tx.query<{ bps: number }>(
+      'select service_fee_bps as bps from invoice where merchant_id = $1 and id = $2',
+      [tenant.merchantId, invoiceId],
+    )
+    const fee = serviceFeeOf(amount, rows[0]?.bps ?? 0)
+    if (fee === 0n) return
+    await insertLedgerTransfer(tx, tenant, {
+      id: `dep:${network}:${txid}:${output}:${invoiceId}:1:fee`,
+      kind: 'service_fee',
+      invoiceId,
+      paymentId,
+      asset,
+      from: 'available',
+      to: 'fees',
+      amount: fee,
+      usdCents: null,
+      createdAt: this.now,
     })
   }
 
@@ -130,26 +167,28 @@ export class PayoutSteps {
        values ($1, $2, false, $3, $4, 'x', 'x', $5, $5)`,
       [tenant.merchantId, destinationId, wanted.asset, wanted.address, this.now],
     )
-    return withTransaction(this.database.pools.api, tenant, (tx) =>
-      requestPayout(tx, {
-        tenant,
-        source: 'available',
-        destinationId,
-        amount: wanted.amount,
-        asset: null,
-        by: 'key_a',
-        dailyLimits: {},
-        requestId: 'req_test',
-        now: this.now,
-      }),
-    )
+    return requestPayoutAlone(this.database.pools.api, {
+      tenant,
+      source: 'available',
+      destinationId,
+      amount: wanted.amount,
+      asset: null,
+      by: 'key_a',
+      dailyLimits: {},
+      requestId: 'req_test',
+      now: this.now,
+    })
   }
 
   async approve(tenant: Tenant, payoutId: string): Promise<void> {
-    const deps = { pool: this.database.pools.api, clock: () => this.now, keyring }
+    const { pools, owner } = this.database
+    const { source } = await this.load(tenant, payoutId)
+    // Of fees the operator decides, by command.
+    const pool = source === 'fees' ? owner : pools.api
+    const deps = { pool, clock: () => this.now, keyring }
     const decision = {
       tenant,
-      source: 'available',
+      source,
       payoutId,
       decision: 'approve',
       by: 'key_b',

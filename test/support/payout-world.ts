@@ -13,6 +13,7 @@ import type { Tenant } from '../../src/db/transaction.ts'
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { type NamedChain, PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { type PayoutChain, UtxoCarriage } from '../../src/watcher/utxo-carriage.ts'
+import { askForFees } from './fee-payouts.ts'
 import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 
@@ -63,15 +64,15 @@ export class PayoutWorld extends PayoutSteps {
   }
 
   /** A merchant with final deposits of these amounts, one transaction each, in one block. */
-  async openShop(amounts: readonly bigint[]): Promise<Tenant> {
+  async openShop(amounts: readonly bigint[], serviceFeeBps = 0): Promise<Tenant> {
     const tenant = await seedMerchant(this.database)
-    await this.deposit(tenant, amounts)
+    await this.deposit(tenant, amounts, serviceFeeBps)
     return tenant
   }
 
-  async deposit(tenant: Tenant, amounts: readonly bigint[]): Promise<void> {
+  async deposit(tenant: Tenant, amounts: readonly bigint[], serviceFeeBps = 0): Promise<void> {
     for (const amount of amounts) {
-      const opened = await this.#openInvoice(tenant, amount)
+      const opened = await this.#openInvoice(tenant, amount, serviceFeeBps)
       const { hex } = await this.money.pay(opened.address, amount)
       await this.#recordAll(tenant, [opened], amount, hex)
     }
@@ -111,7 +112,11 @@ export class PayoutWorld extends PayoutSteps {
   }
 
   /** An invoice at the next address of the account. */
-  async #openInvoice(tenant: Tenant, amount: bigint): Promise<{ invoiceId: string; address: string }> {
+  async #openInvoice(
+    tenant: Tenant,
+    amount: bigint,
+    serviceFeeBps = 0,
+  ): Promise<{ invoiceId: string; address: string }> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       'select next_index + 1 as next from account_key where keyspace = $1',
       [this.network],
@@ -119,7 +124,7 @@ export class PayoutWorld extends PayoutSteps {
     const xpub = this.accounts.derived.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
     const program = Buffer.from(receivePrograms(xpub)(rows[0]?.next ?? 0))
     const address = encodeAddress(this.parameters.hrp, program)
-    const changes = { asset: this.asset, amount, address }
+    const changes = { asset: this.asset, amount, address, serviceFeeBps }
     const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)
     return { invoiceId, address }
   }
@@ -142,6 +147,15 @@ export class PayoutWorld extends PayoutSteps {
   async request(tenant: Tenant, amount: string, address = this.newAddress()): Promise<Payout> {
     const requested = await this.ask(tenant, { asset: this.asset, amount, address })
     if (requested.kind !== 'requested') throw new Error(requested.kind)
+    return requested.payout
+  }
+
+  /** A payout of all fees that are among a merchant's coins, asked for and approved, to an address of its own. */
+  async payoutOfFees(tenant: Tenant): Promise<Payout> {
+    const to = { asset: this.asset, address: this.newAddress(), now: this.now }
+    const requested = await askForFees(this.database, tenant, to)
+    if (requested.kind !== 'requested') throw new Error(requested.kind)
+    await this.approve(tenant, requested.payout.id)
     return requested.payout
   }
 

@@ -49,15 +49,15 @@ export async function listFeeDestinations(
   return rows
 }
 
-/** One that stands on the list, or null. `share` keeps others from removing it meanwhile. By primary key. */
+/** One that stands on the list of a mode (null: of either), or null. `share` keeps others from removing it meanwhile. By primary key. */
 export async function loadFeeDestination(
-  tx: Tx,
-  livemode: boolean,
+  tx: Queryable,
+  livemode: boolean | null,
   id: string,
   options: { readonly share?: boolean } = {},
 ): Promise<FeeDestination | null> {
   const { rows } = await tx.query<FeeDestination>(
-    `select ${COLUMNS} from fee_destination where id = $1 and livemode = $2 and removed_at is null
+    `select ${COLUMNS} from fee_destination where id = $1 and ($2::boolean is null or livemode = $2) and removed_at is null
      ${options.share === true ? 'for share' : ''}`,
     [id, livemode],
   )

@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises'
+import { systemClock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import {
+  findOperator,
+  insertOperator,
+  listOperators,
+  type Operator,
+  revokeOperator,
+} from '../db/queries/operators.ts'
+import { hashApiKey, newOperatorKey, OPERATOR_KEY_PATTERN } from '../new-api-key.ts'
+import { newId } from '../new-id.ts'
+import { type Output, withOwnerPool } from './command-context.ts'
+import { UsageError } from './usage-error.ts'
+
+const NAME_CHARACTERS_MAX = 120
+
+/** `paylink operator create`: makes an operator and prints the key, the only time it is ever shown. */
+export async function createOperatorCommand(
+  options: { readonly name: string; readonly json: boolean },
+  output: Output,
+): Promise<number> {
+  const name = parseName(options.name)
+  const key = newOperatorKey()
+  const now = systemClock()
+  const id = newId('operator', now)
+  await withOwnerPool((pool) => insertOperator(pool, { id, name, createdAt: now, keyHash: hashApiKey(key) }))
+  if (options.json) output.line(JSON.stringify({ id, name, key }))
+  else {
+    output.line(key)
+    output.problem(`operator ${id} is known by this key, shown only now: keep it in a file of ${name}'s own`)
+  }
+  return 0
+}
+
+/** `paylink operator list`: who is one, and was. */
+export async function listOperatorsCommand(
+  options: { readonly json: boolean },
+  output: Output,
+): Promise<number> {
+  const operators = await withOwnerPool((pool) => listOperators(pool))
+  if (options.json) {
+    const listed = operators.map(({ id, name, createdAt, revokedAt }) => ({
+      id,
+      name,
+      created_at: createdAt.toISOString(),
+      revoked_at: revokedAt?.toISOString() ?? null,
+    }))
+    output.line(JSON.stringify({ operators: listed }))
+    return 0
+  }
+  for (const { id, name, createdAt, revokedAt } of operators) {
+    const state = revokedAt === null ? 'works' : `revoked ${revokedAt.toISOString()}`
+    output.line(`${id}  made ${createdAt.toISOString()}  ${state}  ${name}`)
+  }
+  if (operators.length === 0) output.line('No operators.')
+  return 0
+}
+
+/** `paylink operator revoke`: ends an operator's key. Ending it again changes nothing. */
+export async function revokeOperatorCommand(
+  id: string,
+  options: { readonly json: boolean },
+  output: Output,
+): Promise<number> {
+  const revokedAt = await withOwnerPool((pool) => revokeOperator(pool, id, systemClock()))
+  if (revokedAt === null)
+    throw new UsageError('there is no operator of that id: paylink operator list shows the ids')
+  const revoked_at = revokedAt.toISOString()
+  output.line(options.json ? JSON.stringify({ id, revoked_at }) : `${id} was revoked at ${revoked_at}`)
+  return 0
+}
+
+/** A name of at most 120 characters that stays on its line. */
+export function parseName(given: string): string {
+  const name = given.trim()
+  if (name === '' || name.length > NAME_CHARACTERS_MAX || /\p{Cc}/u.test(name))
+    throw new UsageError(`--name must be 1 to ${NAME_CHARACTERS_MAX} characters in one line`)
+  return name
+}
+
+/** Who gives a command, by the key in their file. */
+export async function operatorOf(pool: Pool, keyFile: string): Promise<Operator> {
+  const text = await readFile(keyFile, 'utf8').catch((error: unknown) => {
+    throw new UsageError(`--key-file ${keyFile} cannot be read`, { cause: error })
+  })
+  const key = text.trim()
+  const operator = OPERATOR_KEY_PATTERN.test(key) ? await findOperator(pool, hashApiKey(key)) : null
+  if (operator === null)
+    throw new UsageError(
+      `--key-file ${keyFile} holds no key of an operator: paylink operator create makes one`,
+    )
+  return operator
+}

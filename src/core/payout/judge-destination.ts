@@ -1,0 +1,27 @@
+import { lookalikeOf } from './lookalike.ts'
+import { COOL_OFF_MS } from './payout-limits.ts'
+
+/** Addresses on one list, in one mode. */
+export const DESTINATIONS_MAX = 100
+/** Addresses, removed ones included, that a new one is compared with. */
+export const COMPARED_MAX = 10_000
+
+export type DestinationJudgement =
+  | { readonly kind: 'lookalike'; readonly of: string }
+  | { readonly kind: 'too_many' }
+  | { readonly kind: 'good'; readonly usableAt: Date }
+
+/**
+ * Whether an address may go on a list, and from when on money may go there. `used` are the addresses of its family that
+ * ever stood on the list: one that only looks like one of them was made to be taken for it.
+ */
+export function judgeDestination(
+  address: string,
+  list: { readonly used: readonly string[]; readonly listed: number; readonly livemode: boolean },
+  now: Date,
+): DestinationJudgement {
+  const of = lookalikeOf(address, list.used)
+  if (of !== null) return { kind: 'lookalike', of }
+  if (list.listed >= DESTINATIONS_MAX) return { kind: 'too_many' }
+  return { kind: 'good', usableAt: list.livemode ? new Date(now.getTime() + COOL_OFF_MS) : now }
+}

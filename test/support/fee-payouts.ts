@@ -1,0 +1,35 @@
+import type { AssetId } from '../../src/core/assets.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { allowFeeDestination } from '../../src/flows/allow-fee-destination.ts'
+import { type PayoutRequested, requestPayoutAlone } from '../../src/flows/request-payout.ts'
+import type { TestDatabase } from './database.ts'
+
+/** What comes of the operator's asking for all fees that are among a merchant's coins, to an address that was allowed before. */
+export async function askForFees(
+  database: TestDatabase,
+  tenant: Tenant,
+  to: { readonly asset: AssetId; readonly address: string; readonly now: Date },
+): Promise<PayoutRequested> {
+  const { asset, address, now } = to
+  const { livemode } = tenant
+  const added = await withTransaction(database.owner, tenant, (tx) =>
+    allowFeeDestination(tx, { livemode, asset, address, name: 'x', by: 'opr_a', now }),
+  )
+  if (added.kind !== 'added') throw new Error(added.kind)
+  const destinationId = added.destination.id
+  // The list is not what is tested here, and has an end.
+  await database.owner.query(`update fee_destination set usable_at = created_at where id = $1`, [
+    destinationId,
+  ])
+  return requestPayoutAlone(database.owner, {
+    tenant,
+    source: 'fees',
+    destinationId,
+    amount: null,
+    asset,
+    by: 'opr_a',
+    dailyLimits: {},
+    requestId: 'req_test',
+    now,
+  })
+}
