@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { CardNews } from '../core/card/card-purchase.ts'
 import { isCurrency, parseFiat } from '../core/card/fiat.ts'
 
 const money = z.string().refine((text) => parseFiat(text) !== null)
@@ -35,3 +36,24 @@ export const sessionSchema = z.object({
 export type CoinbaseSession = z.output<typeof sessionSchema>
 
 export const errorSchema = z.object({ errorType: z.string().max(100), errorMessage: z.string().optional() })
+
+/** GET /onramp/v1/buy/user/{partnerUserRef}/transactions: the newest first. */
+export const transactionsSchema = z.object({
+  transactions: z.array(
+    z.object({
+      transaction_id: z.string().min(1).max(200),
+      status: z.string(),
+      wallet_address: z.string().nullish(),
+    }),
+  ),
+})
+
+/** What stands for nothing yet, such as a page that was opened, says nothing that the checkout's does not. */
+export const COINBASE_NEWS: { readonly [status: string]: Exclude<CardNews, 'abandoned'> } = {
+  ONRAMP_TRANSACTION_STATUS_IN_PROGRESS: 'pending',
+  ONRAMP_TRANSACTION_STATUS_SUCCESS: 'completed',
+  ONRAMP_TRANSACTION_STATUS_FAILED: 'failed',
+  ONRAMP_ORDER_STATUS_PROCESSING: 'pending',
+  ONRAMP_ORDER_STATUS_COMPLETED: 'completed',
+  ONRAMP_ORDER_STATUS_FAILED: 'failed',
+}

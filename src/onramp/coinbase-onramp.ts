@@ -3,11 +3,24 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { ASSETS, type AssetId } from '../core/assets.ts'
 import { fiatOf, fiatOfCents, parseFiat } from '../core/card/fiat.ts'
-import type { CardOrder, CardRefusal, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
+import type {
+  CardOrder,
+  CardRefusal,
+  OnrampProvider,
+  ProviderAnswer,
+  ToldTransactions,
+} from '../core/card/onramp-provider.ts'
 import { parsePlace } from '../core/card/places.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import { ASK_DEADLINE_MS, type Asked, askProvider } from './ask-provider.ts'
-import { type CoinbaseOptions, errorSchema, optionsSchema, sessionSchema } from './coinbase-answers.ts'
+import {
+  COINBASE_NEWS,
+  type CoinbaseOptions,
+  errorSchema,
+  optionsSchema,
+  sessionSchema,
+  transactionsSchema,
+} from './coinbase-answers.ts'
 import { coinbaseJwt } from './coinbase-jwt.ts'
 import { createKeptAnswers } from './kept-answers.ts'
 
@@ -33,6 +46,8 @@ const OPTIONS_BYTES_MAX = 4 * 1024 * 1024
 const OPTIONS_KEPT_MS = 10 * 60_000
 /** A session's token lives five minutes; the buyer needs some of them to read the offer. */
 const USABLE_SECONDS = 240
+/** A buyer's tries at one purchase. */
+const TRANSACTIONS_MAX = 10
 const CARD = 'CARD'
 
 type Place = { readonly country: string; readonly state: string | null }
@@ -74,6 +89,14 @@ export function createCoinbaseOnramp(settings: CoinbaseSettings, deps: Deps): On
       const body = { ...sessionRequest(order, place), paymentCurrency: terms.currency }
       const url = new URL('/platform/v2/onramp/sessions', settings.apiUrl)
       return readSession(await ask('POST', url, ANSWER_BYTES_MAX, body), order, terms, url.protocol)
+    },
+    transactionsOf: async (reference) => {
+      const url = new URL(
+        `/onramp/v1/buy/user/${encodeURIComponent(reference)}/transactions`,
+        settings.optionsUrl,
+      )
+      url.searchParams.set('page_size', String(TRANSACTIONS_MAX))
+      return readTransactions(await ask('GET', url, ANSWER_BYTES_MAX))
     },
     fault: async () => {
       const asked = await askOptions(PROBED_PLACE)
@@ -192,6 +215,23 @@ function readSession(asked: Asked, order: CardOrder, terms: Terms, protocol: str
     amount,
     url: url.href,
     usableSeconds: USABLE_SECONDS,
+  }
+}
+
+function readTransactions(asked: Asked): ToldTransactions {
+  if (asked.kind === 'failed') return asked
+  if (asked.status !== 200) return { kind: 'failed', reason: `HTTP status ${asked.status}` }
+  const parsed = transactionsSchema.safeParse(asked.body)
+  if (!parsed.success)
+    return { kind: 'failed', reason: 'its transactions cannot be understood', cause: parsed.error }
+  const { transactions } = parsed.data
+  return {
+    kind: 'told',
+    isBegun: transactions.length > 0,
+    transactions: transactions.flatMap(({ transaction_id: transaction, status, wallet_address }) => {
+      const news = COINBASE_NEWS[status]
+      return news === undefined ? [] : [{ transaction, news, address: wallet_address ?? null }]
+    }),
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import type { CardNews } from '../core/card/card-purchase.ts'
+import { COINBASE_NEWS } from './coinbase-answers.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
 const HEADER = 'x-hook0-signature'
@@ -22,16 +22,6 @@ const orderSchema = z.object({
   destinationAddress: z.string().nullish(),
 })
 
-/** What stands for nothing yet, such as a page that was opened, says nothing that the checkout's does not. */
-const NEWS: { readonly [status: string]: CardNews } = {
-  ONRAMP_TRANSACTION_STATUS_IN_PROGRESS: 'pending',
-  ONRAMP_TRANSACTION_STATUS_SUCCESS: 'completed',
-  ONRAMP_TRANSACTION_STATUS_FAILED: 'failed',
-  ONRAMP_ORDER_STATUS_PROCESSING: 'pending',
-  ONRAMP_ORDER_STATUS_COMPLETED: 'completed',
-  ONRAMP_ORDER_STATUS_FAILED: 'failed',
-}
-
 /** A webhook of Coinbase's: signature, age, and what it says of which purchase. */
 export function readCoinbaseWebhook(
   secret: string,
@@ -48,7 +38,7 @@ export function readCoinbaseWebhook(
     : order.success
       ? { ...order.data, id: order.data.orderId, address: order.data.destinationAddress }
       : null
-  const news = told === null ? undefined : NEWS[told.status]
+  const news = told === null ? undefined : COINBASE_NEWS[told.status]
   if (told === null || news === undefined || typeof told.partnerUserRef !== 'string')
     return { kind: 'ignored' }
   return {

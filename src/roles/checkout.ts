@@ -21,6 +21,7 @@ import { createShortCache } from '../http/short-cache.ts'
 import { createX402Part } from '../http/x402.ts'
 import type { Log } from '../log.ts'
 import { createCardDesk } from '../onramp/card-desk.ts'
+import { createPurchaseFollower } from '../onramp/follow-purchases.ts'
 import type { Onramps } from '../onramp/open-onramps.ts'
 import { createSandboxOnramp } from '../onramp/sandbox-onramp.ts'
 import { randomBase62 } from '../random-base62.ts'
@@ -79,11 +80,17 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())
   const maySend = (headers: Headers): boolean => forms.take(clientBlockOf(headers), true).allowed
   const card = cardDeskOf(deps)
+  const follower = createPurchaseFollower({ ...deps, providers: deps.onramps?.providers ?? [] })
   const flowDeps = { ...deps, marketOf: createMarketReader(deps), sellsForCards: card.sells }
   const { app, streams } = createCheckoutApp({
     clock: deps.clock,
     log: deps.log,
-    readCheckout: (token) => readCheckout(flowDeps, token),
+    readCheckout: async (token) => {
+      const found = await readCheckout(flowDeps, token)
+      const waiting = found?.card.waiting ?? null
+      if (waiting !== null && waiting.news !== 'completed') follower.follow(waiting)
+      return found
+    },
     readPaymentPage: (query) => readPaymentPage(flowDeps, query),
     callerOf: clientBlockOf,
     maySendForm: maySend,
@@ -119,7 +126,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     endStreams: () => streams.close(),
     stop: async () => {
       endFollowing()
-      await listener.close()
+      await Promise.all([follower.stop(), listener.close()])
     },
   }
 }

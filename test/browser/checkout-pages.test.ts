@@ -83,7 +83,13 @@ const READING = {
 const LOGO = { path: `/logo/mer_x/${'a'.repeat(32)}.webp`, width: 200, height: 72 }
 
 const CARD = { asset: 'LTC', waiting: null } as const
-const BUYER_AWAY = { provider: 'coinbase', asset: 'LTC', news: null } as const
+const BUYER_AWAY = {
+  purchaseId: 'card_01jd8x5v7k0000000000000003',
+  leftAtMs: NOW_MS,
+  provider: 'coinbase',
+  asset: 'LTC',
+  news: null,
+} as const
 /** The offers of each page, by the invoice that its name makes. */
 const OFFERS: { [invoiceId: string]: readonly CardPurchase[] } = {
   inv_card_offers: CARD_OFFERS,
@@ -137,6 +143,7 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
     ? {
         card_sent: (name: string) =>
           showCard(name, { ...BUYER_AWAY, provider: 'moonpay', news: 'completed' }),
+        card_abandoned: (name: string) => showCard(name, { ...BUYER_AWAY, news: 'abandoned' }),
         card_other: (name: string) => `${showCard(name, BUYER_AWAY)}?pay=other`,
       }
     : {}),

@@ -185,7 +185,8 @@ test('an offer over another coin or amount than is to pay now is neither shown n
   expect(await get(made.path)).not.toContain('Waiting for')
   // The buyer picked it: a card buys that one now.
   await leaveFor(made, 'coinbase', 'DE')
-  expect(JSON.parse(coinbase.requests.at(-1)?.body ?? '')).toMatchObject({
+  const asked = coinbase.requests.findLast(({ path }) => path.endsWith('/sessions'))
+  expect(JSON.parse(asked?.body ?? '')).toMatchObject({
     purchaseCurrency: 'LTC',
     destinationNetwork: 'litecoin',
   })
@@ -331,6 +332,91 @@ test('a payment link’s card button buys USDC unless the buyer chose another co
   api.unpriced.add('USDC_BASE')
   expect(await buy('LTC', 'b'.repeat(22))).toMatch(/ LTC$/)
   api.unpriced.clear()
+})
+
+describe('a purchase at Coinbase, which the page waits for', () => {
+  const pathOf = (purchase: string) => `/onramp/v1/buy/user/${purchase}/transactions`
+  const asks = (purchase: string) => coinbase.requests.filter(({ path }) => path === pathOf(purchase)).length
+  const tell = (made: Made, purchase: string, ...tries: readonly [id: string, status: string][]) =>
+    coinbase.transactions.set(
+      purchase,
+      tries.map(([transaction_id, status]) => ({
+        transaction_id,
+        status: `ONRAMP_TRANSACTION_STATUS_${status}`,
+        purchase_currency: 'USDC',
+        purchase_network: 'base',
+        wallet_address: made.address.toUpperCase().replace('0X', '0x'),
+        tx_hash: '0xabc',
+      })),
+    )
+  /** Lets the next question come due, and waits until it was answered. */
+  async function askedAgain(purchase: string, ms = 120_000): Promise<void> {
+    const before = asks(purchase)
+    api.time.advance(ms)
+    await expect.poll(() => asks(purchase)).toBe(before + 1)
+  }
+
+  test('is asked about, and changes what the page says until it has ended', async () => {
+    const made = await makeInvoice()
+    const purchase = await leaveFor(made, 'coinbase')
+    expect(await get(made.path)).toContain('once your card has been charged')
+    tell(made, purchase, ['t1', 'IN_PROGRESS'])
+    await askedAgain(purchase, 15_000)
+    await expect.poll(() => get(made.path)).toContain('is about to send USDC')
+    tell(made, purchase, ['t1', 'FAILED'])
+    await askedAgain(purchase)
+    await expect.poll(() => get(made.path)).toContain('did not go through')
+    tell(made, purchase, ['t2', 'SUCCESS'], ['t1', 'FAILED'])
+    await askedAgain(purchase)
+    await expect.poll(() => get(made.path)).toContain('says that it has sent your payment')
+    const { body } = await api.call('GET', `/invoices/${made.id}`, { key: merchant.liveKey })
+    expect(body).toMatchObject({ status: 'awaiting_payment', payments: [], amount_detected: '0' })
+    expect(coinbase.requests.findLast(({ path }) => path === pathOf(purchase))?.search).toBe('?page_size=10')
+  })
+
+  test('that was never begun there is called so after ten minutes, and no more once it is', async () => {
+    const made = await makeInvoice()
+    const purchase = await leaveFor(made, 'coinbase')
+    await get(made.path)
+    await askedAgain(purchase, 15_000)
+    expect(await get(made.path)).toContain('Waiting for Coinbase')
+    await askedAgain(purchase, 10 * 60_000)
+    await expect.poll(() => get(made.path)).toContain('knows of no payment of yours yet')
+    expect(await get(made.path)).toContain('id="by-card"')
+    tell(made, purchase, ['t1', 'IN_PROGRESS'])
+    await askedAgain(purchase)
+    await expect.poll(() => get(made.path)).toContain('is about to send USDC')
+    // What was told once is not unsaid by a list that is empty again.
+    tell(made, purchase)
+    await askedAgain(purchase)
+    await askedAgain(purchase)
+    expect(await get(made.path)).toContain('is about to send USDC')
+  })
+
+  test('leaves the words as they are where it answers with an error or of another address, and is asked about for an hour at most', async () => {
+    const made = await makeInvoice()
+    const purchase = await leaveFor(made, 'coinbase')
+    await get(made.path)
+    api.logged.length = 0
+    coinbase.trouble.set(pathOf(purchase), { status: 500, body: { errorType: 'internal_server_error' } })
+    await askedAgain(purchase)
+    await expect.poll(() => api.logged.join('')).toContain('did not say how a purchase stands')
+    expect(await get(made.path)).toContain('once your card has been charged')
+    coinbase.trouble.clear()
+    // A purchase to an address that is not the invoice's is nobody's news.
+    tell({ ...made, address: `0x${'1'.repeat(40)}` }, purchase, ['t1', 'SUCCESS'])
+    await askedAgain(purchase)
+    await expect.poll(() => api.logged.join('')).toContain('to an address that is not its own')
+    expect(await get(made.path)).toContain('once your card has been charged')
+    const before = asks(purchase)
+    api.time.advance(60 * 60_000)
+    const other = await makeInvoice()
+    const later = await leaveFor(other, 'coinbase')
+    await get(other.path)
+    // Whoever asks about this one looks at the other too.
+    await askedAgain(later, 15_000)
+    expect(asks(purchase)).toBe(before)
+  })
 })
 
 describe('a provider’s webhook', () => {

@@ -30,7 +30,7 @@ const other = coinbaseKey('ec')
 const SHORT_DEADLINE_MS = 1_000
 
 type Fake = Awaited<ReturnType<typeof startFakeMoonpay>>
-let coinbase: Fake
+let coinbase: Awaited<ReturnType<typeof startFakeCoinbase>>
 let moonpay: Fake
 let onramps: Onramps
 beforeAll(async () => {
@@ -256,6 +256,31 @@ test.each(
   // What failed is not kept: the next buyer is served as soon as the provider is there again.
   fake.trouble.clear()
   expect(await provider(id).begin(ORDER)).toMatchObject({ kind: 'offered' })
+})
+
+test('Coinbase says what became of a purchase; no trouble of its is taken for news, or for none', async () => {
+  const path = `/onramp/v1/buy/user/${ORDER.reference}/transactions`
+  const ask = () => provider('coinbase').transactionsOf?.(ORDER.reference)
+  const [wallet_address, status] = [ORDER.address, 'ONRAMP_TRANSACTION_STATUS_FAILED']
+  coinbase.transactions.set(ORDER.reference, [
+    { transaction_id: 't2', status: 'ONRAMP_TRANSACTION_STATUS_OF_ANOTHER_YEAR', wallet_address },
+    { transaction_id: 't1', status, wallet_address },
+  ])
+  const told = { transaction: 't1', news: 'failed', address: ORDER.address }
+  expect(await ask()).toEqual({ kind: 'told', isBegun: true, transactions: [told] })
+  coinbase.transactions.clear()
+  expect(await ask()).toEqual({ kind: 'told', isBegun: false, transactions: [] })
+  const notThere = { status: 404, body: { errorType: 'not_found', errorMessage: 'no such path' } }
+  await onramps.close()
+  onramps = openWith(key.secret, SHORT_DEADLINE_MS)
+  for (const [name, trouble] of Object.entries({ ...TROUBLES, 'not there (404)': notThere })) {
+    coinbase.trouble.set(path, trouble)
+    expect(await ask(), name).toMatchObject({ kind: 'failed', reason: expect.any(String) })
+  }
+  await onramps.close()
+  onramps = openWith(other.secret)
+  coinbase.trouble.clear()
+  expect(await ask()).toMatchObject({ kind: 'failed', reason: 'HTTP status 401' })
 })
 
 test('a session on a page without https, or over less than was asked for, is no offer', async () => {

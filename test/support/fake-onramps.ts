@@ -98,6 +98,7 @@ const SESSION_FIELDS = [
 export async function startFakeCoinbase(publicKey: KeyObject, clock = () => new Date()) {
   let sessions = 0
   const seen = new Set<string>()
+  const transactions = new Map<string, readonly object[]>()
   const fake = await startFake(async ({ method, url, headers, body }) => {
     if (url.pathname === '/buy') return { status: 200, body: { page: 'card' } }
     const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? ''
@@ -108,11 +109,22 @@ export async function startFakeCoinbase(publicKey: KeyObject, clock = () => new 
     })
     if (!isGenuine) return UNAUTHORIZED
     if (method === 'GET' && url.pathname === '/onramp/v1/buy/options') return options(url)
+    const reference = /^\/onramp\/v1\/buy\/user\/([^/]+)\/transactions$/.exec(url.pathname)?.[1]
+    if (method === 'GET' && reference !== undefined)
+      return transactionList(url, transactions.get(decodeURIComponent(reference)) ?? [])
     if (method === 'POST' && url.pathname === '/platform/v2/onramp/sessions')
       return session(url, body, ++sessions)
     return { status: 404, body: { errorType: 'not_found', errorMessage: 'no such path' } }
   })
-  return fake
+  /** What it knows of each purchase, newest first. */
+  return { ...fake, transactions }
+}
+
+/** One to a page, unless more are asked for. */
+function transactionList(url: URL, all: readonly object[]): Answer {
+  const page = all.slice(0, Number(url.searchParams.get('page_size') ?? '1'))
+  const next_page_key = page.length < all.length ? 'next' : ''
+  return { status: 200, body: { transactions: page, next_page_key, total_count: String(all.length) } }
 }
 
 async function isToken(

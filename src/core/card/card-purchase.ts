@@ -2,8 +2,11 @@ import type { AssetId } from '../assets.ts'
 import type { Invoice } from '../invoice/types.ts'
 import type { CardAnswer, CardProviderId } from './onramp-provider.ts'
 
-/** What a provider told of a purchase. It changes words on the page, and nothing else. */
-export const CARD_NEWS = ['pending', 'completed', 'failed'] as const
+/**
+ * What a provider told of a purchase; `abandoned` where, asked long after the buyer left, it knew of none. It changes
+ * words on the page, and nothing else.
+ */
+export const CARD_NEWS = ['abandoned', 'pending', 'completed', 'failed'] as const
 export type CardNews = (typeof CARD_NEWS)[number]
 
 export type CardPurchase = {
@@ -28,7 +31,7 @@ export type CardPurchase = {
 export const CARD_DEFAULT_ASSET: AssetId = 'USDC_BASE'
 
 /** How long after leaving the page speaks of the provider first; a card purchase takes minutes, now and then more. */
-const WAITING_SHOWN_MS = 60 * 60_000
+export const WAITING_SHOWN_MS = 60 * 60_000
 /** A second press within so long is the same press: it gets the same session. */
 const SAME_PRESS_MS = 20_000
 
@@ -75,6 +78,8 @@ export function isOpenOffer(purchase: CardPurchase, nowMs: number): boolean {
 
 /** What a page says of a purchase that the buyer went away for. */
 export type CardWaiting = {
+  readonly purchaseId: string
+  readonly leftAtMs: number
   readonly provider: CardProviderId
   readonly news: CardNews | null
   readonly asset: AssetId
@@ -90,10 +95,11 @@ export function cardWaiting(
   if (purchase === null || leftAtMs === null || nowMs - leftAtMs > WAITING_SHOWN_MS) return null
   // Nodes tell times in whole seconds.
   const cameSince = invoice.payments.some(({ firstSeenMs }) => firstSeenMs >= leftAtMs - 1_000)
-  return cameSince ? null : { provider: purchase.provider, news: purchase.news, asset: purchase.asset }
+  const { id: purchaseId, provider, news, asset } = purchase
+  return cameSince ? null : { purchaseId, leftAtMs, provider, news, asset }
 }
 
-const RANKS: { readonly [news in CardNews]: number } = { pending: 1, failed: 2, completed: 3 }
+const RANKS: { readonly [news in CardNews]: number } = { abandoned: 0, pending: 1, failed: 2, completed: 3 }
 
 /**
  * The news that `news` of the same transaction may follow. Providers tell things twice and out of order; what

@@ -1,4 +1,5 @@
 import type { AssetId } from '../assets.ts'
+import type { CardNews } from './card-purchase.ts'
 
 export const CARD_PROVIDER_IDS = ['coinbase', 'moonpay', 'sandbox'] as const
 export type CardProviderId = (typeof CARD_PROVIDER_IDS)[number]
@@ -59,6 +60,22 @@ export type ProviderAnswer =
   | Extract<CardAnswer, { kind: 'refused' }>
   | (Extract<CardAnswer, { kind: 'failed' }> & { readonly reason: string; readonly cause?: unknown })
 
+/** What a provider says of the buyer's tries at one purchase, newest first. */
+export type ToldTransactions =
+  | {
+      readonly kind: 'told'
+      /** It knows of a try, be it one of which a page says nothing yet. */
+      readonly isBegun: boolean
+      readonly transactions: readonly {
+        /** The provider's own name of the try. */
+        readonly transaction: string
+        readonly news: Exclude<CardNews, 'abandoned'>
+        /** Where it says that the coins go; null where it does not say. */
+        readonly address: string | null
+      }[]
+    }
+  | { readonly kind: 'failed'; readonly reason: string; readonly cause?: unknown }
+
 /** A company that sells coins for cards. */
 export type OnrampProvider = {
   readonly id: CardProviderId
@@ -67,6 +84,8 @@ export type OnrampProvider = {
   sells(asset: AssetId): boolean
   /** Makes a session, or says why there is none. Bounded in time; throws for bugs alone. Never inside a transaction. */
   begin(order: CardOrder): Promise<ProviderAnswer>
+  /** Asks what became of a purchase by its reference; absent where only webhooks tell. Bounded in time, as `begin` is. */
+  readonly transactionsOf?: (reference: string) => Promise<ToldTransactions>
   /** Why it would make no offers, by a question that makes nothing; null where it answers as it should. */
   fault(): Promise<string | null>
 }

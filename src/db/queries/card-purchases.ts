@@ -202,7 +202,7 @@ export async function loadCardPurchase(tx: Tx, tenant: Tenant, id: string): Prom
 
 /**
  * Writes what a provider says of a purchase, where that goes beyond what it said of the same transaction; another
- * transaction is another try of the buyer's. By primary key.
+ * transaction is another try of the buyer's. That there is none says nothing where anything was told. By primary key.
  */
 export async function setCardNews(
   tx: Tx,
@@ -212,7 +212,8 @@ export async function setCardNews(
   const { rowCount } = await tx.query(
     `update card_purchase set news = $4, news_of = $5, news_at = $6
      where merchant_id = $1 and id = $2 and livemode = $3
-       and (news is null or (news_of = $5 and news = any($7)) or (news_of <> $5 and news <> 'completed'))`,
+       and (news is null or (news_of = $5 and news = any($7))
+         or (news_of <> $5 and news <> 'completed' and $4 <> 'abandoned'))`,
     [
       tenant.merchantId,
       told.id,

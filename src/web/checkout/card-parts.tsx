@@ -21,14 +21,16 @@ export function CardWay({ page }: { page: CheckoutPage }) {
   )
 }
 
-/** A provider said that the card did not go through. */
+/** A provider said that the card did not go through, or that it knows of no try. */
 export function CardFailed({ page: { view, language } }: { page: CheckoutPage }) {
-  if (view.card?.news !== 'failed') return null
+  const { messages } = language
+  const news = view.card?.news ?? null
+  if (view.card === null || (news !== 'failed' && news !== 'abandoned')) return null
   const provider = CARD_PROVIDER_NAMES[view.card.provider]
   return (
-    <p class="notice" id="card-declined">
+    <p class="notice" id={news === 'failed' ? 'card-declined' : 'card-abandoned'}>
       <Icon name="alert" />
-      <span>{fill(language.messages.card_declined, { provider })}</span>
+      <span>{fill(news === 'failed' ? messages.card_declined : messages.card_abandoned, { provider })}</span>
     </p>
   )
 }

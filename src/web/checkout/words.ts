@@ -89,9 +89,9 @@ export function wordsOf(page: CheckoutPage): Words {
   }
 }
 
-/** Whether the page speaks of a card provider first: the buyer went there, and the provider has not said no. */
+/** Whether the page speaks of a card provider first: the buyer went there, and the provider has said neither no nor nothing. */
 export const isWaitingForCard = ({ view, payOther }: Pick<CheckoutPage, 'view' | 'payOther'>): boolean =>
-  view.card !== null && view.card.news !== 'failed' && !payOther
+  view.card !== null && view.card.news !== 'failed' && view.card.news !== 'abandoned' && !payOther
 
 function cardWords({ view, merchantName: merchant, language: { messages } }: CheckoutPage): Words {
   if (view.card === null) throw new Error('the page waits for no card')
@@ -102,6 +102,7 @@ function cardWords({ view, merchantName: merchant, language: { messages } }: Che
     pending: fill(messages.card_pending_lead, { provider, symbol }),
     completed: fill(messages.card_completed_lead, { provider, network }),
     failed: fill(messages.card_declined, { provider }),
+    abandoned: fill(messages.card_abandoned, { provider }),
   }
   const heading = fill(messages.card_waiting_heading, { provider })
   return { heading, lead: leads[view.card.news ?? 'none'], icon: 'clock', tone: 'waiting' }

@@ -162,6 +162,8 @@ export const ar: Messages = {
   card_completed_lead:
     'يقول {provider} إنه أرسل دفعتك. لم تُظهرها شبكة {network} بعد. يمكنك إغلاق هذه الصفحة.',
   card_declined: 'يقول {provider} إن دفعتك بالبطاقة لم تتم. يمكنك المحاولة من جديد أو الدفع بطريقة أخرى.',
+  card_abandoned:
+    'ليس لدى {provider} حتى الآن أي دفعة منك. إذا لم تُكمل هناك، يمكنك البدء من جديد أو الدفع بطريقة أخرى.',
   card_again: 'ابدأ من جديد بالبطاقة',
   card_other: 'ادفع بطريقة أخرى',
   sandbox_card_heading: 'بطاقة اختبار',

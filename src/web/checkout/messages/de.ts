@@ -175,6 +175,8 @@ export const de: Messages = {
     '{provider} sagt, Ihre Zahlung sei gesendet. Das {network}-Netzwerk zeigt sie noch nicht. Sie können diese Seite schließen.',
   card_declined:
     '{provider} sagt, Ihre Kartenzahlung sei nicht gelungen. Sie können es noch einmal versuchen oder anders bezahlen.',
+  card_abandoned:
+    '{provider} weiß bisher von keiner Zahlung von Ihnen. Falls Sie dort nicht fertig geworden sind, können Sie neu beginnen oder anders bezahlen.',
   card_again: 'Neu mit Karte beginnen',
   card_other: 'Anders bezahlen',
   sandbox_card_heading: 'Testkarte',

@@ -184,6 +184,8 @@ export const en = {
     '{provider} says that it has sent your payment. The {network} network has not shown it yet. You can close this page.',
   card_declined:
     '{provider} says that your card payment did not go through. You can try again, or pay another way.',
+  card_abandoned:
+    '{provider} knows of no payment of yours yet. If you did not finish there, you can start again, or pay another way.',
   card_again: 'Start again with a card',
   card_other: 'Pay another way',
   sandbox_card_heading: 'Test card',

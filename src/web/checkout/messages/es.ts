@@ -169,6 +169,8 @@ export const es: Messages = {
     '{provider} dice que ha enviado tu pago. La red {network} aún no lo muestra. Puedes cerrar esta página.',
   card_declined:
     '{provider} dice que tu pago con tarjeta no se ha completado. Puedes intentarlo de nuevo o pagar de otra forma.',
+  card_abandoned:
+    '{provider} aún no tiene constancia de ningún pago tuyo. Si no terminaste allí, puedes empezar de nuevo o pagar de otra forma.',
   card_again: 'Empezar de nuevo con tarjeta',
   card_other: 'Pagar de otra forma',
   sandbox_card_heading: 'Tarjeta de prueba',

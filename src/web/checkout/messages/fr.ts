@@ -172,6 +172,8 @@ export const fr: Messages = {
     '{provider} dit avoir envoyé votre paiement. Le réseau {network} ne l’a pas encore montré. Vous pouvez fermer cette page.',
   card_declined:
     '{provider} dit que votre paiement par carte n’a pas abouti. Vous pouvez réessayer ou payer autrement.',
+  card_abandoned:
+    '{provider} n’a pour l’instant aucun paiement de votre part. Si vous n’êtes pas allé au bout, vous pouvez recommencer ou payer autrement.',
   card_again: 'Recommencer avec une carte',
   card_other: 'Payer autrement',
   sandbox_card_heading: 'Carte de test',

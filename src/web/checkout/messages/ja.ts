@@ -166,6 +166,8 @@ export const ja: Messages = {
     '{provider} はお支払いを送ったと伝えています。{network} ネットワークにはまだ現れていません。このページは閉じてもかまいません。',
   card_declined:
     '{provider} によると、カードでのお支払いは完了しませんでした。もう一度試すか、別の方法でお支払いください。',
+  card_abandoned:
+    '{provider} には、まだお支払いの記録がありません。手続きが終わっていない場合は、やり直すか、別の方法でお支払いください。',
   card_again: 'カードでやり直す',
   card_other: '別の方法で支払う',
   sandbox_card_heading: 'テストカード',

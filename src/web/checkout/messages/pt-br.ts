@@ -168,6 +168,8 @@ export const ptBr: Messages = {
     '{provider} informa que enviou seu pagamento. A rede {network} ainda não o mostrou. Você pode fechar esta página.',
   card_declined:
     '{provider} informa que seu pagamento com cartão não foi concluído. Você pode tentar de novo ou pagar de outra forma.',
+  card_abandoned:
+    '{provider} ainda não tem nenhum pagamento seu. Se você não terminou lá, pode começar de novo ou pagar de outra forma.',
   card_again: 'Recomeçar com cartão',
   card_other: 'Pagar de outra forma',
   sandbox_card_heading: 'Cartão de teste',

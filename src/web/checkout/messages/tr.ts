@@ -168,6 +168,8 @@ export const tr: Messages = {
     '{provider} ödemenizi gönderdiğini bildiriyor. {network} ağı henüz göstermedi. Bu sayfayı kapatabilirsiniz.',
   card_declined:
     '{provider} kart ödemenizin gerçekleşmediğini bildiriyor. Yeniden deneyebilir ya da başka bir yolla ödeyebilirsiniz.',
+  card_abandoned:
+    '{provider} henüz bir ödemeniz olmadığını bildiriyor. Orada tamamlamadıysanız yeniden başlayabilir ya da başka bir yolla ödeyebilirsiniz.',
   card_again: 'Kartla yeniden başla',
   card_other: 'Başka bir yolla öde',
   sandbox_card_heading: 'Test kartı',

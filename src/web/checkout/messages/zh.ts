@@ -153,6 +153,8 @@ export const zh: Messages = {
   card_pending_lead: '{provider} 已收到您的银行卡付款，即将发送 {symbol}。您可以关闭此页面。',
   card_completed_lead: '{provider} 表示已发送您的付款。{network} 网络尚未显示。您可以关闭此页面。',
   card_declined: '{provider} 表示您的银行卡付款未成功。您可以重试，或改用其他方式付款。',
+  card_abandoned:
+    '{provider} 目前没有您的付款记录。如果您在那里没有完成付款，可以重新开始，或改用其他方式付款。',
   card_again: '重新用银行卡支付',
   card_other: '用其他方式付款',
   sandbox_card_heading: '测试卡',

@@ -1,0 +1,112 @@
+import type { Clock } from '../clock.ts'
+import { type CardWaiting, WAITING_SHOWN_MS } from '../core/card/card-purchase.ts'
+import type { CardProviderId, OnrampProvider } from '../core/card/onramp-provider.ts'
+import type { Pool } from '../db/pool.ts'
+import { recordCardNews } from '../flows/record-card-news.ts'
+import type { Log } from '../log.ts'
+
+/** The first question comes so long after the purchase was met, each further one twice as long after, up to the other. */
+const FIRST_GAP_MS = 15_000
+const GAP_MS_MAX = 120_000
+/** The session is dead after five minutes, and whoever typed a card in it has a transaction by now. */
+const ABANDONED_AFTER_MS = 10 * 60_000
+/** More than buyers leave for a card in an hour; past it the oldest is asked about no more until its page is seen. */
+const FOLLOWED_MAX = 1_000
+const ASKED_AT_ONCE_MAX = 4
+const TICK_MS = 1_000
+
+type Followed = Pick<CardWaiting, 'purchaseId' | 'provider' | 'leftAtMs'>
+type Entry = Followed & { gapMs: number; dueAtMs: number; isAsking: boolean }
+
+export type PurchaseFollower = {
+  /** From now on the provider is asked how this purchase stands, until it has ended or an hour is over. */
+  follow(purchase: Followed): void
+  stop(): Promise<void>
+}
+
+/**
+ * Asks the providers that can be asked what became of the purchases that buyers went away for, ever more seldom. What
+ * they say changes words on the page and nothing else. It is kept in memory: after a restart a purchase is followed
+ * again as soon as its page is seen.
+ */
+export function createPurchaseFollower(deps: {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly notifier: { invoiceChanged(invoiceId: string): void }
+  readonly providers: readonly OnrampProvider[]
+}): PurchaseFollower {
+  const { clock, log } = deps
+  const followed = new Map<string, Entry>()
+  const asked = new Set<Promise<void>>()
+  const tellerOf = (id: CardProviderId) =>
+    deps.providers.find((provider) => provider.id === id)?.transactionsOf ?? null
+
+  const ask = async (entry: Entry): Promise<void> => {
+    const { purchaseId, provider } = entry
+    const told = await tellerOf(provider)?.(purchaseId)
+    if (told === undefined) return
+    if (told.kind === 'failed') {
+      log.warn({ provider, reason: told.reason }, 'a card provider did not say how a purchase stands')
+      return
+    }
+    const { transactions, isBegun } = told
+    if (!isBegun && clock().getTime() - entry.leftAtMs >= ABANDONED_AFTER_MS) {
+      const nothing = { news: 'abandoned', transaction: '', address: null } as const
+      await recordCardNews(deps, { provider, purchaseId, ...nothing })
+    }
+    // They come newest first.
+    for (const transaction of transactions.toReversed()) {
+      const { kind } = await recordCardNews(deps, { provider, purchaseId, ...transaction })
+      if (kind === 'foreign')
+        log.warn(
+          { provider, purchaseId },
+          'a card provider told of a purchase to an address that is not its own',
+        )
+    }
+    if (transactions.some(({ news }) => news === 'completed')) followed.delete(purchaseId)
+  }
+
+  const tick = (): void => {
+    const nowMs = clock().getTime()
+    for (const entry of followed.values()) {
+      if (nowMs - entry.leftAtMs > WAITING_SHOWN_MS) followed.delete(entry.purchaseId)
+      else if (nowMs >= entry.dueAtMs && !entry.isAsking && asked.size < ASKED_AT_ONCE_MAX) start(entry)
+    }
+  }
+  const start = (entry: Entry): void => {
+    entry.isAsking = true
+    entry.gapMs = Math.min(entry.gapMs * 2, GAP_MS_MAX)
+    entry.dueAtMs = clock().getTime() + entry.gapMs
+    const question = ask(entry)
+      .catch((error: unknown) => log.error({ err: error }, 'what became of a card purchase was not recorded'))
+      .finally(() => {
+        entry.isAsking = false
+        asked.delete(question)
+      })
+    asked.add(question)
+  }
+  const timer = setInterval(tick, TICK_MS)
+  timer.unref()
+  return {
+    follow: ({ purchaseId, provider, leftAtMs }) => {
+      if (followed.has(purchaseId) || tellerOf(provider) === null) return
+      const oldest = followed.keys().next().value
+      if (followed.size >= FOLLOWED_MAX && oldest !== undefined) followed.delete(oldest)
+      const dueAtMs = clock().getTime() + FIRST_GAP_MS
+      followed.set(purchaseId, {
+        purchaseId,
+        provider,
+        leftAtMs,
+        gapMs: FIRST_GAP_MS,
+        dueAtMs,
+        isAsking: false,
+      })
+    },
+    stop: async () => {
+      clearInterval(timer)
+      await Promise.all(asked)
+    },
+  }
+}
