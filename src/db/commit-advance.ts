@@ -29,34 +29,54 @@ export async function commitAdvance(
 
   const known = new Set(before.invoice.payments.map((payment) => payment.id))
   const isNew = (payment: Payment) => !known.has(payment.id)
-  await insertPayments(tx, tenant, advance.next.id, changedPayments.filter(isNew))
-  await updatePayments(
-    tx,
-    tenant,
-    changedPayments.filter((payment) => !isNew(payment)),
-  )
-  let eventCount = before.eventCount
-  let deliveries = 0
-  const shortfalls: Shortfall[] = []
   const ids = idsInOrder(advance, context.now)
-  for (const effect of advance.effects) {
-    if (effect.kind === 'posting') {
-      const transfers = depositTransfers(advance.next, effect)
-      const missing = await postTransfers(
-        tx,
-        tenant,
-        transfers.map((transfer) => ({ ...transfer, createdAt: context.now })),
-      )
-      if (missing !== null) shortfalls.push(missing)
-      continue
-    }
-    eventCount += 1
-    const event = invoiceEvent(effect.type, effect.snapshot, eventCount, { ...context, id: ids.shift() })
-    deliveries += (await insertEvent(tx, tenant, event)).deliveries
-  }
-  const written = await updateInvoice(tx, tenant, before, { invoice: advance.next, eventCount })
+  const events = advance.effects
+    .filter((effect) => effect.kind === 'event')
+    .map(({ type, snapshot }, index) =>
+      invoiceEvent(type, snapshot, before.eventCount + index + 1, { ...context, id: ids[index] }),
+    )
+  const eventCount = before.eventCount + events.length
+  // None of these waits for the answer to another, but for postings, which have their order.
+  const [queued, shortfalls, written] = await together([
+    Promise.all(events.map((event) => insertEvent(tx, tenant, event))),
+    postInOrder(tx, tenant, advance, context.now),
+    updateInvoice(tx, tenant, before, { invoice: advance.next, eventCount }),
+    insertPayments(tx, tenant, advance.next.id, changedPayments.filter(isNew)),
+    updatePayments(
+      tx,
+      tenant,
+      changedPayments.filter((payment) => !isNew(payment)),
+    ),
+  ])
   if (!written) throw new Error(`invoice ${advance.next.id} was advanced without holding its row`)
+  const deliveries = queued.reduce((sum, event) => sum + event.deliveries, 0)
   return { changed: true, deliveries, shortfalls }
+}
+
+/** All of it, or the first failure once nothing is under way: nothing may be sent any more after the rollback. */
+async function together<Work extends readonly Promise<unknown>[]>(work: readonly [...Work]) {
+  try {
+    return await Promise.all(work)
+  } finally {
+    await Promise.allSettled(work)
+  }
+}
+
+/** Writes the ledger transfers of an advance; gives what had been paid out before the chain took it back. */
+async function postInOrder(
+  tx: Tx,
+  tenant: Tenant,
+  { next, effects }: Extract<InvoiceAdvance, { kind: 'advanced' }>,
+  createdAt: Date,
+): Promise<Shortfall[]> {
+  const shortfalls: Shortfall[] = []
+  for (const effect of effects) {
+    if (effect.kind !== 'posting') continue
+    const transfers = depositTransfers(next, effect).map((transfer) => ({ ...transfer, createdAt }))
+    const missing = await postTransfers(tx, tenant, transfers)
+    if (missing !== null) shortfalls.push(missing)
+  }
+  return shortfalls
 }
 
 /** Ids for the events of one commit: made at one moment, they sort as the events happened only when they are sorted. */
