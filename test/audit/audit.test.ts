@@ -115,6 +115,16 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
   ['a balance is missing', 'balance_is_the_sum', `delete from ledger_balance where account = 'available'`],
   ['an account is below zero', 'balance_is_not_negative', `update ledger_entry set amount = -amount`],
   [
+    'a ledger transfer is gone and its entries are not',
+    'ledger_is_never_changed',
+    `delete from ledger_transfer where id like '%:2'`,
+  ],
+  [
+    'a posting has the wrong number',
+    'transfer_has_its_postings',
+    `update ledger_transfer set id = id || '0' where id like '%:2'`,
+  ],
+  [
     'a posting is missing',
     'transfer_has_its_postings',
     `update ledger_transfer set id = 'x' where id like '%:2'`,
@@ -133,6 +143,11 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     'the value was posted twice over',
     'transfer_stands_in_its_bucket',
     `update ledger_entry set amount = amount * 2`,
+  ],
+  [
+    'something of a deposit was posted into an account that is none of a deposit',
+    'transfer_stands_in_its_bucket',
+    `update ledger_entry set account = 'reserved' where account = 'available'`,
   ],
   [
     'the operator kept nothing of what was agreed',
