@@ -78,31 +78,75 @@ create index ledger_balance_short on ledger_balance (livemode) where account in 
 -- For the operator: where there is something to send.
 create index ledger_balance_fees on ledger_balance (livemode, asset, merchant_id) where account = 'fees' and balance > 0;
 
-create or replace function ledger_keep_balance() returns trigger
-language plpgsql security definer set search_path = public as $$
+create or replace function ledger_place_entry() returns trigger
+language plpgsql security definer set search_path = public, pg_temp set enable_seqscan = off as $$
 declare
-  balance_now numeric(78, 0);
+  turn constant bigint := hashtextextended('ledger/' || new.merchant_id || '/' || new.livemode, 0);
 begin
-  insert into ledger_balance (merchant_id, livemode, asset, account, balance)
-  values (new.merchant_id, new.livemode, new.asset, new.account, 0)
-  on conflict do nothing;
-  update ledger_balance
-  set balance = balance + new.amount
-  where merchant_id = new.merchant_id and livemode = new.livemode
-    and asset = new.asset and account = new.account
-  returning balance into balance_now;
-  -- Fees go below zero by the chain's doing alone, never by a payout.
-  if new.account = 'fees' and new.amount < 0 and balance_now < 0 and new.transfer_id like 'payout:%' then
-    raise exception 'a payout takes more than the fees of %', new.merchant_id using errcode = 'check_violation';
+  if not pg_try_advisory_xact_lock(turn) then
+    perform pg_advisory_xact_lock(turn);
   end if;
+  new.transaction_id := pg_current_xact_id();
   new.position := null;
   new.balance_after := null;
   if new.account not in ('chain', 'fees', 'fees_reserved') then
-    new.balance_after := balance_now;
-    new.position := 1 + coalesce((
-      select max(position) from ledger_entry
-      where merchant_id = new.merchant_id and livemode = new.livemode and position is not null), 0);
+    select new.amount + coalesce((
+        select balance from ledger_balance
+        where merchant_id = new.merchant_id and livemode = new.livemode
+          and asset = new.asset and account = new.account), 0),
+      1 + coalesce((
+        select max(position) from ledger_entry
+        where merchant_id = new.merchant_id and livemode = new.livemode and position is not null), 0)
+    into new.balance_after, new.position;
   end if;
   return new;
+end
+$$;
+
+create or replace function ledger_post_entries() returns trigger
+language plpgsql security definer set search_path = public, pg_temp set enable_seqscan = off as $$
+declare
+  entry ledger_entry;
+  before ledger_entry;
+  total numeric(78, 0) := 0;
+  balance_now numeric(78, 0);
+begin
+  for entry in select * from posted loop
+    if (entry.merchant_id, entry.transfer_id, entry.livemode, entry.asset)
+      is distinct from (before.merchant_id, before.transfer_id, before.livemode, before.asset) then
+      exit when total <> 0;
+      perform from ledger_transfer
+      where merchant_id = entry.merchant_id and id = entry.transfer_id and livemode = entry.livemode
+        and transaction_id = pg_current_xact_id();
+      if not found then
+        raise exception 'ledger transfer % was changed after it was committed', entry.transfer_id
+          using errcode = 'check_violation';
+      end if;
+    end if;
+    total := total + entry.amount;
+    update ledger_balance set balance = balance + entry.amount
+    where merchant_id = entry.merchant_id and livemode = entry.livemode
+      and asset = entry.asset and account = entry.account
+    returning balance into balance_now;
+    if not found then
+      insert into ledger_balance (merchant_id, livemode, asset, account, balance)
+      values (entry.merchant_id, entry.livemode, entry.asset, entry.account, entry.amount);
+      balance_now := entry.amount;
+    end if;
+    -- Fees go below zero by the chain's doing alone, never by a payout.
+    if entry.account = 'fees' and entry.amount < 0 and balance_now < 0 and entry.transfer_id like 'payout:%' then
+      raise exception 'a payout takes more than the fees of %', entry.merchant_id using errcode = 'check_violation';
+    end if;
+    if balance_now <> entry.balance_after then
+      raise exception 'ledger transfer % shares account % with another entry of its statement',
+        entry.transfer_id, entry.account using errcode = 'check_violation';
+    end if;
+    before := entry;
+  end loop;
+  if total <> 0 then
+    raise exception 'the entries of ledger transfer % do not sum to zero', before.transfer_id
+      using errcode = 'check_violation';
+  end if;
+  return null;
 end
 $$;

@@ -160,6 +160,11 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     `update ledger_transfer set kind = 'service_fee' where id like '%:1'`,
   ],
   [
+    'fees are below zero though none was paid out',
+    'fees_below_zero_were_paid_out',
+    `update ledger_entry set account = 'fees' where account = 'chain'`,
+  ],
+  [
     'something is available while something is missing',
     'shortfall_is_repaid_first',
     `insert into ledger_balance select merchant_id, livemode, asset, 'shortfall', -1 from ledger_balance

@@ -13,6 +13,7 @@ let world: PayoutWorld
 let tenant: Tenant
 let confirmed: Payout
 let open: Payout
+let ofFees: Payout
 beforeAll(async () => {
   money = await startSandboxMoney()
   world = await PayoutWorld.open(money)
@@ -41,6 +42,7 @@ beforeAll(async () => {
     requestId: 'req_test',
   })
   open = await world.payout(tenant, '0.3')
+  ofFees = await world.payoutOfFees(await world.openShop([LTC], 1_000))
   await world.sign()
 })
 afterAll(async () => {
@@ -65,6 +67,26 @@ const BREAKS: readonly (readonly [string, () => string, () => string])[] = [
     'reserved_is_open_payouts',
     () => `update payout set amount = amount + 1 where id = '${open.id}'`,
     () => `update payout set amount = amount - 1 where id = '${open.id}'`,
+  ],
+  [
+    'reserved_is_open_payouts',
+    () => `update payout set status = 'confirmed' where id = '${ofFees.id}'`,
+    () => `update payout set status = 'approved' where id = '${ofFees.id}'`,
+  ],
+  [
+    'payout_goes_where_allowed',
+    () => `update payout set destination = 'x' || destination where id = '${open.id}'`,
+    () => `update payout set destination = substr(destination, 2) where id = '${open.id}'`,
+  ],
+  [
+    'payout_goes_where_allowed',
+    () => `update fee_destination set livemode = true where id = '${ofFees.destinationId}'`,
+    () => `update fee_destination set livemode = false where id = '${ofFees.destinationId}'`,
+  ],
+  [
+    'payout_of_fees_is_not_told',
+    () => `update payout set event_count = 1 where id = '${ofFees.id}'`,
+    () => `update payout set event_count = 0 where id = '${ofFees.id}'`,
   ],
   [
     'payout_has_its_postings',
