@@ -72,6 +72,11 @@ async function openShop(name: string, command: (port: number) => readonly [strin
   return { ...server, url, order, close }
 }
 
+test('the routes for Next.js load without any variable, as its build does', async () => {
+  const load = ['buy', 'webhooks'].map((name) => `await import('${FOLDER}nextjs/app/${name}/route.mjs')`)
+  await run(process.execPath, ['--input-type=module', '--eval', load.join('\n')], { env: {} })
+})
+
 describe.each(Object.entries(SHOPS))('the quick-start in %s', (name, command) => {
   test('sells: an order leads to a checkout, and its payment to a paid order', async () => {
     const shop = await openShop(name, command)

@@ -1,6 +1,9 @@
 import { Paylink } from 'paylink-sdk'
 
-export const paylink = new Paylink({
-  baseUrl: process.env.PAYLINK_URL,
-  apiKey: process.env.PAYLINK_API_KEY,
-})
+let client
+
+/** Made at the first request: `next build` loads the routes too, where there need be no key. */
+export function paylink() {
+  client ??= new Paylink({ baseUrl: process.env.PAYLINK_URL, apiKey: process.env.PAYLINK_API_KEY })
+  return client
+}

@@ -5,7 +5,7 @@ import { paylink } from '../../lib/paylink.mjs'
 export async function POST() {
   const order = newOrder()
   // The key is the order's: should this be sent twice, there is one invoice.
-  const invoice = await paylink.invoices.create(
+  const invoice = await paylink().invoices.create(
     { usd_amount: order.usd_amount, external_reference: order.reference, allow_asset_selection: true },
     { idempotencyKey: order.reference },
   )

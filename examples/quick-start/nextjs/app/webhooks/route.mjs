@@ -22,7 +22,7 @@ export async function POST(request) {
 
 /** Events come twice and in any order, so the order follows the invoice as it stands, and not as the event says. */
 async function updateOrder(invoiceId) {
-  const invoice = await paylink.invoices.get(invoiceId)
+  const invoice = await paylink().invoices.get(invoiceId)
   const order = await loadOrder(invoice.external_reference)
   if (order === null || order.status === 'paid' || invoice.status !== 'paid') return
   // What was paid is compared with what this shop itself wrote down.
