@@ -3,8 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
+import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  askFromPage,
   type Dashboard,
   emailOf,
   letterLink,
@@ -122,7 +124,11 @@ describe('a shop in test mode', () => {
     await page.getByText('Revoked').waitFor()
     await expect.poll(async () => (await ask()).status, { timeout: REVOKED_MS_MAX }).toBe(401)
     await open('/developers/logs')
-    await page.getByText('401 api_key_invalid').or(page.getByText('/api/v1/invoices')).first().waitFor()
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'GET /api/v1/invoices' })
+      .filter({ hasText: '200' })
+      .waitFor()
   })
 
   test('a webhook endpoint is added, verified, told, rotated, disabled, caught up and removed', async () => {
@@ -183,13 +189,17 @@ describe('a shop in test mode', () => {
     await page.getByRole('button', { name: 'Turn off' }).waitFor()
   })
 
-  test('coins and rules are saved, and a wrong value says what to do', async () => {
+  test('coins and rules are saved, seen again, and kept to by the next invoice; a wrong value says what to do', async () => {
     const { page, open } = shop
     await open('/settings/coins')
     await page.getByLabel('Bitcoin').uncheck()
+    await page.getByLabel('Default coin').selectOption('LTC')
     await press(page, 'Save')
     await page.getByText('Saved. New invoices follow it.').waitFor()
     await open('/settings/rules')
+    await page.getByLabel('The coin amount is fixed for').selectOption('180')
+    await page.getByLabel('A buyer may open an expired invoice again').check()
+    await page.getByLabel('Litecoin, Under $1,000').fill('2')
     await page.getByLabel('Too little: percent').fill('70')
     await press(page, 'Save')
     await page.getByText('Must be a percentage from').first().waitFor()
@@ -197,16 +207,147 @@ describe('a shop in test mode', () => {
     await page.getByLabel('Too little: at most, in US dollars').fill('2')
     await press(page, 'Save')
     await page.getByText('Saved. New invoices follow it.').waitFor()
+    await open('/settings/rules')
+    expect(await page.getByLabel('The coin amount is fixed for').inputValue()).toBe('180')
+    expect(await page.getByLabel('A buyer may open an expired invoice again').isChecked()).toBe(true)
+    expect(await page.getByLabel('Litecoin, Under $1,000').inputValue()).toBe('2')
+    expect(await page.getByLabel('Too little: at most, in US dollars').inputValue()).toMatch(/^2(\.0+)?$/)
+    await open('/settings/coins')
+    expect(await page.getByLabel('Default coin').inputValue()).toBe('LTC')
+    expect(await page.getByLabel('Bitcoin').isChecked()).toBe(false)
+
+    const invoice = await makeInvoice(shop, { usd_amount: '20' })
+    expect(invoice).toMatchObject({ asset: 'LTC', confirmations_required: 2 })
+    expect(Date.parse(invoice.expires_at) - Date.parse(invoice.created_at)).toBe(180 * 60_000)
+    await dashboard.database.owner.query(
+      `update invoice set expires_at = now() - interval '10 seconds' where id = $1`,
+      [invoice.id],
+    )
+    await expect.poll(async () => (await fetch(invoice.checkout_url)).text()).toContain('id="reopen"')
     await open('/settings/audit')
     await page.getByText('Update payment rules').first().waitFor()
   })
+
+  test('the look of the buyers’ pages is saved, seen again, and there for the next buyer', async () => {
+    const { page, open } = shop
+    const logo = await sharp({ create: { width: 64, height: 24, channels: 3, background: '#0a6b8a' } })
+      .png()
+      .toBuffer()
+    await open('/settings/branding')
+    await page.getByLabel('Name that buyers see').fill('Blue Heron')
+    await page.getByLabel('A colour of your own').check()
+    await page.getByLabel('Colour', { exact: true }).fill('#0a6b8a')
+    await press(page, 'Save')
+    await page.getByText('Your buyers see it from now on.').waitFor()
+    await page.getByLabel('Picture').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: logo })
+    await page.getByRole('img', { name: 'Your logo' }).waitFor()
+    await open('/settings/branding')
+    expect(await page.getByLabel('Name that buyers see').inputValue()).toBe('Blue Heron')
+    expect(await page.getByLabel('Colour', { exact: true }).inputValue()).toBe('#0a6b8a')
+    const src = (await page.getByRole('img', { name: 'Your logo' }).getAttribute('src')) ?? ''
+    expect((await fetch(dashboard.url + src)).headers.get('content-type')).toBe('image/webp')
+    const { checkout_url } = await makeInvoice(shop, { usd_amount: '20', asset: 'LTC' })
+    const html = await (await fetch(checkout_url)).text()
+    expect(html).toContain('Blue Heron')
+    expect(html).toContain(src)
+  })
+
+  test('each kind of letter is switched off and on, and stays as it was left', async () => {
+    const { page, open } = shop
+    await open('/settings/security')
+    const letters = page.locator('.card', { hasText: 'Letters to you' })
+    await letters.getByRole('checkbox').first().waitFor()
+    const states = () =>
+      letters.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => box.matches(':checked')))
+    expect(await states()).toEqual([true, true, true, true])
+    const set = async (wanted: boolean) => {
+      for (const [at] of (await states()).entries()) {
+        await letters.getByRole('checkbox').nth(at).click()
+        await expect.poll(async () => (await states())[at]).toBe(wanted)
+      }
+      await open('/settings/security')
+      await letters.getByRole('checkbox').first().waitFor()
+      expect(await states()).toEqual([wanted, wanted, wanted, wanted])
+    }
+    await set(false)
+    await set(true)
+  })
+
+  test('an invoice that the API makes stands in the open table without a reload', async () => {
+    const { page, open } = shop
+    await open('/invoices')
+    await page.getByRole('link', { name: 'order-7' }).waitFor()
+    await page.evaluate(() => document.body.setAttribute('data-not-reloaded', ''))
+    await makeInvoice(shop, { usd_amount: '20', asset: 'LTC', external_reference: 'order-8' })
+    await page.getByRole('link', { name: 'order-8' }).waitFor()
+    expect(await page.locator('body[data-not-reloaded]').count()).toBe(1)
+  })
+
+  test('while a list loads, its table stands there with grey bars for rows', async () => {
+    const { page, open } = shop
+    for (const [path, asked] of [
+      ['/invoices', '**/api/v1/invoices?*'],
+      ['/developers/events', '**/api/v1/events*'],
+    ] as const) {
+      let release: () => void = () => {}
+      const released = new Promise<void>((resolve) => {
+        release = resolve
+      })
+      await page.route(asked, async (route) => {
+        await released
+        await route.continue()
+      })
+      await open(path)
+      const table = page.locator('section.table-frame[aria-busy=true]')
+      expect(await table.locator('tbody .bone').count()).toBeGreaterThan(5)
+      expect(await page.locator('[role=progressbar], progress').count()).toBe(0)
+      release()
+      await table.waitFor({ state: 'detached' })
+      await page.locator('tbody a').first().waitFor()
+      expect(await page.locator('.bone').count()).toBe(0)
+      await page.unroute(asked)
+    }
+  })
+
+  test('by keyboard, the skip link leads past the navigation into the page', async () => {
+    const { page, open } = shop
+    await open('/invoices?mode=test')
+    const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '')
+    // A page that arrives has focus on its title; what comes before it is the navigation.
+    for (let press = 0; press < 60 && (await focused()) !== 'Skip to the page'; press++)
+      await page.keyboard.press('Shift+Tab')
+    expect(await focused()).toBe('Skip to the page')
+    expect(await page.getByRole('link', { name: 'Skip to the page' }).boundingBox()).toMatchObject({ y: 8 })
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.querySelector('#page')?.contains(document.activeElement))).toBe(
+      true,
+    )
+    await page.getByRole('heading', { level: 1, name: 'Invoices' }).waitFor()
+  })
 })
+
+/** An invoice of the visitor's shop, by a request to the API. */
+async function makeInvoice(visitor: Visitor, body: object) {
+  const made = await askFromPage(visitor, 'POST', '/api/v1/invoices', body)
+  expect(made.status).toBe(201)
+  return made.body
+}
 
 test('live keys ask for a second factor, and the request goes on after it; sign-in asks for it too', async () => {
   const one = await dashboard.signUp('Cy Owner')
   const { page, open } = one
   const backupCodes = await turnOnSecondFactor(one)
   expect(backupCodes.length).toBeGreaterThan(5)
+  for (const [button, title] of [
+    ['New backup codes', 'New backup codes'],
+    ['Turn off', 'Turn the authenticator off?'],
+  ] as const) {
+    await press(page, button)
+    await page.getByRole('dialog', { name: title }).waitFor()
+    expect([title, await axeFaults(page, 'dialog')]).toEqual([title, []])
+    await page.keyboard.press('Escape')
+  }
   await page.getByRole('button', { name: 'Sign out' }).click()
   await open('/sign-in?next=%2Fdevelopers%2Fkeys%3Fmode%3Dlive')
   await page.getByLabel('E-mail').fill(emailOf('Cy Owner'))
@@ -222,6 +363,9 @@ test('live keys ask for a second factor, and the request goes on after it; sign-
   await page.getByRole('button', { name: 'New key' }).first().click()
   await page.getByLabel('Name').fill('Live server')
   await press(page, 'Make the key')
+  const asked = page.getByRole('dialog', { name: 'Confirm that it is you' })
+  await asked.getByLabel('Code from your authenticator app').waitFor()
+  expect(await axeFaults(page, 'dialog')).toEqual([])
   await stepUp(one, backupCodes[1])
   await expect.poll(() => page.locator('.copy-field code').textContent()).toMatch(/^sk_live_/)
   await one.context.close()

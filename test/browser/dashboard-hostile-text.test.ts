@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../support/app.ts'
 import { askFromPage, type Dashboard, PASSWORD, startDashboard, type Visitor } from '../support/dashboard.ts'
+import { importPastInvoice } from '../support/imported-invoice.ts'
 import { overflow } from '../support/page-checks.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 
@@ -13,6 +15,12 @@ const PAYLOADS = [
   '{{constructor.constructor("alert(5)")()}}',
 ] as const
 const ALL = PAYLOADS.join(' ')
+/** Whatever is called something may be called this; cut to the longest name, it still has the first four. */
+const NAME = ALL.slice(0, 120).trim()
+/** What of them would stand in a page that takes text for HTML. */
+const RAW = 'body script:not([src]), img[src="x"], [onload], [onerror]'
+/** No form of ours takes it for an address, and the sign-in's own does not keep it out of the table. */
+const HOSTILE_EMAIL = '<img/src=x/onerror=alert(9)>@evil.example'
 const PAID_MS_MAX = 30_000
 
 let dashboard: Dashboard
@@ -20,6 +28,7 @@ let shop: Visitor
 beforeAll(async () => {
   dashboard = await startDashboard({ WEBHOOK_ALLOW_PRIVATE: '1' })
   shop = await dashboard.visitor({ width: 360 })
+  await openHostileShop()
 })
 afterAll(() => dashboard?.close())
 
@@ -35,13 +44,54 @@ async function make(path: string, body: object) {
   return made.body
 }
 
-test('text that would be code is text on every page, at 360 pixels without scrolling sideways', async () => {
-  const { page, complaints, open } = shop
+/** Nothing of what a visitor sees was taken for HTML, no script ran, and nothing pushes the page wide. */
+async function expectPlainText({ page, complaints }: Visitor, where: string): Promise<void> {
+  expect([where, await page.locator(RAW).count()]).toEqual([where, 0])
+  expect([where, await overflow(page)]).toEqual([where, 0])
+  // The API refuses a search for what can be no id and a live key without a second factor; a browser logs the answer.
+  expect([where, complaints.filter((line) => !/status of 40[03]/.test(line))]).toEqual([where, []])
+}
+
+/** What was read from the tables alone: nothing writes it by a form of the dashboard. */
+async function plantInTables(merchantId: string, personId: string): Promise<void> {
+  const { owner } = dashboard.database
+  await importPastInvoice(dashboard.database, merchantId, {
+    source: PAYLOADS[0],
+    sourceId: ALL,
+    status: ALL,
+    currency: PAYLOADS[1],
+    orderReference: ALL,
+    customerEmail: HOSTILE_EMAIL,
+    payments: [{ id: ALL, coin: PAYLOADS[2], amount: PAYLOADS[1], received_at: null }],
+  })
+  await owner.query(
+    `insert into person_passkey (id, user_id, name, public_key, credential_id, counter, device_type, backed_up, created_at)
+     values ('passkey', $1, $2, '', 'credential', 0, 'singleDevice', false, now())`,
+    [personId, ALL.slice(0, 64)],
+  )
+  await owner.query(
+    `insert into request_log (merchant_id, id, livemode, request_id, caller, method, route, path, status, error_code, duration_ms, created_at)
+     values ($1, 'rlog_hostile', false, $2, $2, $2, '/', $3, 404, $2, 1, now())`,
+    [merchantId, PAYLOADS[1], `/api/v1/invoices/${ALL}`],
+  )
+  // The API keeps a URL as a browser would write it, with all of this escaped.
+  await owner.query('update webhook_endpoint set url = $1', [`https://shop.example/?q=${ALL}`])
+  await owner.query('update person set email = $2, email_verified = false where id = $1', [
+    personId,
+    HOSTILE_EMAIL,
+  ])
+}
+
+const GUEST = 'guest@example.com'
+const ids = { invoice: '', event: '', link: '', endpoint: '', payout: '', invitation: '' }
+
+async function openHostileShop(): Promise<void> {
+  const { page, open } = shop
   await open('/sign-up')
-  await page.getByLabel('Your name').fill(ALL.slice(0, 120))
+  await page.getByLabel('Your name').fill(NAME)
   await page.getByLabel('E-mail').fill('hostile@example.com')
   await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByLabel('Shop name').fill(ALL.slice(0, 120))
+  await page.getByLabel('Shop name').fill(NAME)
   await page.getByRole('button', { name: 'Open my shop' }).click()
   await page.getByRole('heading', { name: 'Home' }).waitFor()
 
@@ -53,7 +103,7 @@ test('text that would be code is text on every page, at 360 pixels without scrol
     customer_email: '<img/src=x/onerror=alert(6)>@evil.example',
     metadata: { [ALL.slice(0, 60)]: ALL, nested: { deep: [ALL] } },
   })
-  const name = ALL.slice(0, 120)
+  const name = NAME
   const link = await make(`${api}/payment-links`, { name, allow_dynamic_amount: true })
   await make(`${api}/payment-links/${link.id}/checkout-sessions`, { order_reference: ALL, usd_amount: '5' })
   await make(`${api}/api-keys`, { name, scopes: ['invoices:read'] })
@@ -76,43 +126,132 @@ test('text that would be code is text on every page, at 360 pixels without scrol
   })
   const payout = await make(`${api}/payouts`, { destination_id: destination.id, amount: '0.01' })
   const event = (await ask('GET', `${api}/events?resource_id=${invoice.id}`)).body.data[0]?.id ?? ''
+  const { owner } = dashboard.database
+  const { rows } = await owner.query<{ organization_id: string; user_id: string }>(
+    `select organization_id, user_id from organization_member join person on person.id = user_id
+     where email = 'hostile@example.com'`,
+  )
+  const [{ organization_id: merchantId, user_id: personId } = { organization_id: '', user_id: '' }] = rows
+  await owner.query('update person set email_verified = true where id = $1', [personId])
+  const invitation = await make('/api/auth/organization/invite-member', {
+    email: GUEST,
+    role: 'viewer',
+    organizationId: merchantId,
+  })
+  await plantInTables(merchantId, personId)
+  Object.assign(ids, {
+    invoice: invoice.id,
+    event,
+    link: link.id,
+    endpoint: endpoint.id,
+    payout: payout.id,
+    invitation: invitation.id,
+  })
+}
 
-  for (const path of [
-    '/',
-    '/invoices',
-    `/invoices?q=${encodeURIComponent(PAYLOADS[1])}`,
-    `/invoices/${invoice.id}`,
-    '/attention',
-    '/links',
-    `/links/${link.id}`,
-    '/balances',
-    '/payouts',
-    '/payouts/destinations',
-    `/payouts/${payout.id}`,
-    '/developers/keys',
-    '/developers/webhooks',
-    `/developers/webhooks/${endpoint.id}`,
-    '/developers/events',
-    `/developers/events?resource=${encodeURIComponent(PAYLOADS[2])}`,
-    `/developers/events/${event}`,
-    '/developers/awaiting',
-    '/developers/logs',
-    '/settings/branding',
-    '/settings/team',
-    '/settings/security',
-    '/settings/audit',
-  ]) {
+/** Every page that shows what was stored, and what of it is to be read there. */
+const PAGES: readonly (readonly [path: string, shown: string | undefined])[] = [
+  ['/', undefined],
+  ['/invoices', ALL],
+  [`/invoices?q=${encodeURIComponent(PAYLOADS[1])}`, undefined],
+  ['/invoices/{invoice}', ALL],
+  ['/invoices/imported', ALL],
+  ['/attention', undefined],
+  ['/links', NAME],
+  ['/links/{link}', ALL],
+  ['/balances', undefined],
+  ['/payouts', NAME],
+  ['/payouts/destinations', NAME],
+  ['/payouts/{payout}', NAME],
+  ['/developers/keys', NAME],
+  ['/developers/webhooks', ALL],
+  ['/developers/webhooks/{endpoint}', ALL],
+  ['/developers/events', undefined],
+  [`/developers/events?resource=${encodeURIComponent(PAYLOADS[2])}`, undefined],
+  ['/developers/events/{event}', undefined],
+  ['/developers/awaiting', undefined],
+  ['/developers/logs', ALL],
+  ['/settings/branding', undefined],
+  ['/settings/team', NAME],
+  ['/settings/security', ALL.slice(0, 64).trim()],
+  ['/settings/audit', undefined],
+]
+
+const pathOf = (path: string): string =>
+  path.replace(/\{(\w+)\}/, (_, name: string) => new Map(Object.entries(ids)).get(name) ?? '')
+
+test.each(PAGES)(
+  'text that would be code is text on the page %s, at 360 pixels without scrolling sideways',
+  async (path, shown) => {
+    const { page, complaints, open } = shop
     complaints.length = 0
-    await open(path)
+    await open(pathOf(path))
     await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
-    expect([path, await page.locator('main script, main img[src="x"], svg[onload]').count()]).toEqual([
-      path,
-      0,
-    ])
-    expect([path, await overflow(page)]).toEqual([path, 0])
-    // The API refuses a search for what can be no id, and a browser logs that answer.
-    expect([path, complaints.filter((line) => !/status of 400/.test(line))]).toEqual([path, []])
-  }
+    if (shown !== undefined) await expect.poll(() => page.locator('#page').textContent()).toContain(shown)
+    await expectPlainText(shop, path)
+  },
+)
+
+test('an invitation shows the names of the shop and of who invites as text', async () => {
+  const guest = await dashboard.visitor({ width: 360 })
+  const join = { name: NAME, email: GUEST, password: PASSWORD }
+  await guest.open('/sign-in')
+  expect((await askFromPage(guest, 'POST', '/api/auth/sign-up/email', join)).status).toBe(200)
+  await dashboard.database.owner.query('update person set email_verified = true where email = $1', [GUEST])
+  await guest.open(`/invitation?id=${ids.invitation}`)
+  await expect.poll(() => guest.page.locator('main').textContent()).toContain(`Join ${NAME}`)
+  expect(await guest.page.locator('main').textContent()).toContain(HOSTILE_EMAIL)
+  await expectPlainText(guest, 'the invitation')
+  await guest.page.getByRole('button', { name: 'Join the shop' }).click()
+  await guest.page.getByRole('heading', { name: 'Home' }).waitFor()
+  await guest.context.close()
+})
+
+const textOfWindow = async (page: Page): Promise<string> =>
+  (await page.locator('dialog').allTextContents()).join()
+
+/** Every window that shows a name: where, the button that opens it, and what is to be read in it. */
+const WINDOWS: readonly (readonly [path: string, trigger: string | RegExp, shown: string])[] = [
+  ['/developers/keys', `Revoke ${NAME}`, NAME],
+  ['/payouts', 'New payout', NAME],
+  ['/payouts/destinations', `Check ${NAME}`, NAME],
+  ['/payouts/destinations', `Remove ${NAME}`, NAME],
+  ['/developers/webhooks/{endpoint}', 'Make a new secret', ALL],
+  ['/developers/awaiting', /^Send invoice/, ALL],
+  ['/settings/team', `Remove ${NAME}`, NAME],
+]
+
+describe('a window', () => {
+  beforeAll(async () => {
+    // One that can be sent to is named where events are sent.
+    await dashboard.database.owner.query(
+      `update webhook_endpoint set status = 'enabled', verified_at = now()`,
+    )
+  })
+
+  test.each(WINDOWS)(
+    'of %s, by %s, shows the name of what it asks about as text',
+    async (path, trigger, shown) => {
+      const { page, complaints, open } = shop
+      complaints.length = 0
+      await open(pathOf(path))
+      // In one step: a live page may draw the button anew in between.
+      await page.getByRole('button', { name: trigger, exact: true }).first().press('Enter')
+      await expect.poll(() => textOfWindow(page)).toContain(shown)
+      await expectPlainText(shop, `${trigger}`)
+    },
+  )
+
+  test('that asks for a second factor leaves the name in the one below it text', async () => {
+    const { page, complaints, open } = shop
+    complaints.length = 0
+    await open('/developers/keys?mode=live')
+    await page.getByRole('button', { name: 'New key' }).first().press('Enter')
+    await page.getByLabel('Name').fill(NAME)
+    await page.getByRole('button', { name: 'Make the key' }).click()
+    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor()
+    await expectPlainText(shop, 'the step-up')
+  })
 })
 
 test('another site that frames the dashboard shows nothing of it', async () => {

@@ -44,6 +44,19 @@ async function earn(visitor: Visitor): Promise<void> {
   await until(PAID_MS_MAX, async () => (await askFromPage(visitor, 'GET', path)).body.status === 'paid')
 }
 
+/** The file that the page's CSV button saves, by the names of its columns; none of its cells has a comma. */
+async function savedRows(page: Page): Promise<{ [column: string]: string | undefined }[]> {
+  const [saved] = await Promise.all([page.waitForEvent('download'), press(page, 'CSV')])
+  const [columns = [], ...rows] = (await readFile(await saved.path(), 'utf8'))
+    .trimEnd()
+    .split('\r\n')
+    .map((row) => row.split(','))
+  return rows.map((row) => {
+    expect(row.length).toBe(columns.length)
+    return Object.fromEntries(columns.map((column, at) => [column, row[at]]))
+  })
+}
+
 const merchantOf = async (visitor: Visitor): Promise<string> =>
   (await askFromPage(visitor, 'GET', '/api/v1/merchant')).body.id
 
@@ -88,18 +101,21 @@ test('one owner alone allows an address, sees what arrives, asks, approves; it a
   await page.locator('.badge', { hasText: 'Arrived' }).waitFor({ timeout: ARRIVED_MS_MAX })
   await page.getByText('Payout final').waitFor()
 
+  await open('/payouts')
+  expect(await savedRows(page)).toMatchObject([
+    {
+      status: 'confirmed',
+      asset: 'LTC',
+      destination: address,
+      txid: expect.stringMatching(/^[0-9a-f]{64}$/),
+    },
+  ])
   await open('/balances')
   await page
     .getByRole('link', { name: /^Payout sent/ })
     .first()
     .waitFor()
-  const [saved] = await Promise.all([page.waitForEvent('download'), press(page, 'CSV')])
-  const rows = (await readFile(await saved.path(), 'utf8')).trim().split('\r\n')
-  const columns = rows[0]?.split(',') ?? []
-  const entries = rows
-    .slice(1)
-    .map((row) => Object.fromEntries(row.split(',').map((cell, at) => [columns[at], cell])))
-  const available = entries.filter(({ account }) => account === 'available')
+  const available = (await savedRows(page)).filter(({ account }) => account === 'available')
   expect(available.map(({ type }) => type)).toEqual(['payout', 'deposit'])
   expect(available[0]).toMatchObject({ balance_after: '0', payout_id: expect.stringMatching(/^po_/) })
   expect(complaints).toEqual([])

@@ -147,7 +147,15 @@ export async function stepUp({ page }: Visitor, backupCode: string | undefined):
 
 type Asked = {
   status: number
-  body: { id: string; status: string; data: { id: string; status?: string }[] }
+  body: {
+    id: string
+    status: string
+    data: { id: string; status?: string }[]
+    /** Of an invoice. */
+    checkout_url: string
+    created_at: string
+    expires_at: string
+  }
 }
 
 /** A request of the page itself, with its cookie, in test mode. */
