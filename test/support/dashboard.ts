@@ -155,6 +155,7 @@ type Asked = {
     checkout_url: string
     created_at: string
     expires_at: string
+    payments: { finality: string }[]
   }
 }
 

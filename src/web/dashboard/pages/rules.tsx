@@ -213,6 +213,7 @@ const BY_WORD = new Set<AssetName>(['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'])
 
 /** How deep a payment must lie before it is final. */
 function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers: Form['tiers']) => void }) {
+  const mode = useMode()
   const set = (coin: AssetName, at: number, tier: Tier) => {
     const old = tiers[coin]
     if (old === undefined) return
@@ -222,7 +223,12 @@ function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers:
   }
   return (
     <Card title="When a payment is final">
-      <p className="quiet">In blocks on top, or by the chain's own word. More is safer, and slower.</p>
+      <p className="quiet">
+        In blocks on top, or by the chain's own word. More is safer, and slower.
+        {mode === 'test'
+          ? ' On a test chain of your own, such as the sandbox, one block of Bitcoin or Litecoin is enough whatever stands here.'
+          : ''}
+      </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1). */}
       <section className="table-frame" aria-label="Confirmations by coin and amount" tabIndex={0}>
         <table className="tiers">
