@@ -351,7 +351,7 @@ describe('an owner with a second factor', () => {
 
   test.each([
     ['New backup codes', 'New backup codes'],
-    ['Turn off', 'Turn the authenticator off?'],
+    ['Turn off', 'Turn the authenticator app off?'],
   ])('finds the window of %s accessible', async (button, title) => {
     const { page, open } = one
     await open('/settings/security')

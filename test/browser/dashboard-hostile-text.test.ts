@@ -17,6 +17,7 @@ const PAYLOADS = [
 const ALL = PAYLOADS.join(' ')
 /** Whatever is called something may be called this; cut to the longest name, it still has the first four. */
 const NAME = ALL.slice(0, 120).trim()
+const PASSKEY = ALL.slice(0, 64).trim()
 /** What of them would stand in a page that takes text for HTML. */
 const RAW = 'body script:not([src]), img[src="x"], [onload], [onerror]'
 /** No form of ours takes it for an address, and the sign-in's own does not keep it out of the table. */
@@ -67,7 +68,7 @@ async function plantInTables(merchantId: string, personId: string): Promise<void
   await owner.query(
     `insert into person_passkey (id, user_id, name, public_key, credential_id, counter, device_type, backed_up, created_at)
      values ('passkey', $1, $2, '', 'credential', 0, 'singleDevice', false, now())`,
-    [personId, ALL.slice(0, 64)],
+    [personId, PASSKEY],
   )
   await owner.query(
     `insert into request_log (merchant_id, id, livemode, request_id, caller, method, route, path, status, error_code, duration_ms, created_at)
@@ -173,7 +174,7 @@ const PAGES: readonly (readonly [path: string, shown: string | undefined])[] = [
   ['/developers/logs', ALL],
   ['/settings/branding', undefined],
   ['/settings/team', NAME],
-  ['/settings/security', ALL.slice(0, 64).trim()],
+  ['/settings/security', PASSKEY],
   ['/settings/audit', undefined],
 ]
 
@@ -219,6 +220,7 @@ const WINDOWS: readonly (readonly [path: string, trigger: string | RegExp, shown
   ['/developers/webhooks/{endpoint}', 'Make a new secret', ALL],
   ['/developers/awaiting', /^Send invoice/, ALL],
   ['/settings/team', `Remove ${NAME}`, NAME],
+  ['/settings/security', `Remove ${PASSKEY}`, PASSKEY],
 ]
 
 describe('a window', () => {

@@ -6,6 +6,7 @@ import { usePeopleChange } from '../app/changes.ts'
 import { useAccount } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
+import { Confirm } from '../parts/confirm.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -35,6 +36,7 @@ function PasskeyCard() {
   const [name, setName] = useState('')
   const add = usePeopleChange(addPasskey, { done: 'The passkey is added.', onDone: () => setName('') })
   const remove = usePeopleChange(people.removePasskey, { done: 'The passkey is removed.' })
+  const [removing, setRemoving] = useState<{ id: string; name: string } | null>(null)
   return (
     <Card title="Passkeys">
       <div className="stack">
@@ -51,8 +53,7 @@ function PasskeyCard() {
               </div>
               <Button
                 look="danger"
-                busy={remove.isPending}
-                onClick={() => remove.mutate(id)}
+                onClick={() => setRemoving({ id, name: known ?? 'this passkey' })}
                 aria-label={`Remove ${known ?? 'the passkey'}`}
               >
                 Remove
@@ -83,8 +84,19 @@ function PasskeyCard() {
         ) : (
           <p>Passkeys need a host name: set BASE_URL to one, with https.</p>
         )}
-        <ProblemNote error={add.error ?? remove.error ?? passkeys.error} />
+        <ProblemNote error={add.error ?? passkeys.error} />
       </div>
+      {removing === null ? null : (
+        <Confirm
+          title={`Remove ${removing.name}?`}
+          action="Remove it"
+          danger
+          onConfirm={() => remove.mutateAsync(removing.id)}
+          onClose={() => setRemoving(null)}
+        >
+          <p>That device can no longer sign in with it, nor prove a second factor. You can add it again.</p>
+        </Confirm>
+      )}
     </Card>
   )
 }

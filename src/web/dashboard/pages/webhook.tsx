@@ -128,7 +128,11 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
           secret={made.secret}
           onClose={() => setMade(null)}
         >
-          <p>The old one signs until {momentWords(made.previous_secret_valid_until)}.</p>
+          <p>
+            {grace === '0'
+              ? 'The old one signs nothing any more.'
+              : `The old one signs until ${momentWords(made.previous_secret_valid_until)}.`}
+          </p>
         </SecretDialog>
       )}
     </Card>
