@@ -8,11 +8,10 @@ import type { Output } from './command-context.ts'
 import { EXIT_FORCED, EXIT_REFUSED } from './exit-codes.ts'
 import type { RunOptions } from './run-roles.ts'
 import { seedSandbox } from './seed-sandbox.ts'
+import { stopInTime } from './stop-in-time.ts'
 import { StopList } from './stop-list.ts'
 import { UsageError } from './usage-error.ts'
 
-/** Longer than the slowest orderly stop: receivers' deadlines, then commits, then the database. */
-const STOP_MS_MAX = 40_000
 /** What is being started ends by itself in this time; a system call may never. */
 const STEP_STOP_MS_MAX = 10_000
 /** The same wish twice: a terminal and a supervisor pass on one signal, and `timeout` sends it to the whole group. */
@@ -180,13 +179,4 @@ class StopSignal {
     clearInterval(this.#alive)
     process.stdin.destroy()
   }
-}
-
-async function stopInTime(everything: StopList, log: Log): Promise<void> {
-  const patience = setTimeout(() => {
-    log.fatal('stopping took too long: ending at once')
-    process.exit(1)
-  }, STOP_MS_MAX)
-  await everything.stop()
-  clearTimeout(patience)
 }

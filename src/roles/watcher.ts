@@ -1,15 +1,13 @@
 import { keepAuditing } from '../audit/keep-auditing.ts'
 import { type ChainNode, evmIdentitiesOf } from '../chain-nodes.ts'
-import { CHAINS, keyspaceOfNetwork, type Network } from '../core/assets.ts'
+import { keyspaceOfNetwork } from '../core/assets.ts'
 import type { Notifier } from '../db/notify.ts'
-import type { Pool } from '../db/pool.ts'
-import { endWatch } from '../db/queries/network-watch.ts'
 import { listOpenPrograms } from '../db/queries/watched-programs.ts'
 import { openCarriage } from '../open-carriage.ts'
 import { openProviders } from '../open-providers.ts'
+import { endWatchOfOthers } from '../watcher/end-watch-of-others.ts'
 import { exposeFigures } from '../watcher/expose-figures.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
-import { lockKeyOf } from '../watcher/lead.ts'
 import { startPayouts } from '../watcher/start-payouts.ts'
 import { startWatcher } from '../watcher/start-watcher.ts'
 import { supplyAddresses } from '../watcher/supply-addresses.ts'
@@ -20,8 +18,7 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
   const { clock, log, metrics, nodes, poolOf } = context
   const pool = poolOf('watcher')
   const networks = nodes.map(({ network }) => network)
-  const ended = endWatchOfOthers(pool, networks)
-  ended.catch(context.onFatal)
+  const others = endWatchOfOthers({ pool, followed: networks, log })
   const watcher = startWatcher(nodes.map((node) => followOptions(context, node)))
   const carriers = payoutFollowers(context)
   const payouts = startPayouts(carriers.map(({ follower }) => follower))
@@ -30,7 +27,7 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
   exposeFigures({ metrics, pool, networks, clock })
   return {
     stop: async () => {
-      await ended
+      await others.stop()
       await audits.stop()
       const carried = payouts.stop()
       // Calls that wait for a node's answer end with the connections.
@@ -39,16 +36,6 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
       await supply.stop()
       await watcher.stop()
     },
-  }
-}
-
-/** A network that was configured once and is no longer must not hold back the addresses of others. */
-async function endWatchOfOthers(pool: Pool, followed: readonly Network[]): Promise<void> {
-  for (const chain of CHAINS) {
-    for (const network of [`${chain}-live`, `${chain}-test`] as const) {
-      // Where another process follows it, that one has the lead, and nothing happens.
-      if (!followed.includes(network)) await endWatch(pool, network, lockKeyOf(network))
-    }
   }
 }
 

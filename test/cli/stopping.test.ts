@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/free-port.ts'
 import { makeDataDir, runProgram, startApp, startProgram, until } from '../support/app.ts'
@@ -33,4 +35,24 @@ test('a data folder where none can be made stops the start with one line, and do
     expect.stringMatching(/^paylink: DATA_DIR \/proc\/paylink\/data cannot be written: /),
   ])
   expect(code).toBe(1)
+})
+
+test('what goes on after a stop that failed in part is ended, so that no process lives on without its connections', async () => {
+  const script = `
+    const { createLogger } = await import('./dist/log.js')
+    const { StopList } = await import('./dist/cli/stop-list.js')
+    const { stopInTime } = await import('./dist/cli/stop-in-time.js')
+    const log = createLogger('error', 'stderr')
+    const stops = new StopList(log)
+    const goesOn = setInterval(() => {}, 1_000)
+    stops.add('the watcher', async () => {
+      await Promise.reject(new Error('the database is away'))
+      clearInterval(goesOn)
+    })
+    await stopInTime(stops, log)`
+  const ended = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
+  await expect(ended).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('something goes on after the stop'),
+  })
 })

@@ -1,13 +1,18 @@
+import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Keyspace, Network } from '../../src/core/assets.ts'
+import { openPool } from '../../src/db/pool.ts'
 import { findNetworksWithAddresses } from '../../src/db/queries/address-availability.ts'
 import { addPoolAddresses } from '../../src/db/queries/address-pool.ts'
 import { claimAddress } from '../../src/db/queries/invoices.ts'
 import { beginWatch, endWatch, raiseWatch } from '../../src/db/queries/network-watch.ts'
 import { withSystemTransaction } from '../../src/db/transaction.ts'
+import { freePort } from '../../src/free-port.ts'
+import { endWatchOfOthers } from '../../src/watcher/end-watch-of-others.ts'
 import { lockKeyOf, takeLead } from '../../src/watcher/lead.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/litecoind.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { type Watching, watchNetwork } from '../support/watched-network.ts'
 
 let database: TestDatabase
@@ -161,4 +166,38 @@ test('a network that is configured no longer holds back no address, unless someb
   await ethereum.release()
   expect(await endWatch(watcher, 'ethereum-test', lockKeyOf('ethereum-test'))).toBe(true)
   expect(await claimEvm('base-test')).toMatchObject({ idx: 0 })
+})
+
+test('the watch of a network that is followed no longer is forgotten although the database was away at the start', async () => {
+  await beginWatch(database.pools.watcher, 'ethereum-test', 'evm-test', now())
+  await beginWatch(database.pools.watcher, 'base-test', 'evm-test', now())
+  const url = new URL(database.urls.watcher)
+  const proxy = await startTcpProxy(await freePort())
+  const port = url.port
+  url.port = String(proxy.port)
+  const pool = openPool({
+    connectionString: url.href,
+    applicationName: 'paylink-test',
+    max: 1,
+    onError: () => {},
+    guarded: false,
+  })
+  const warnings: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
+  const ending = endWatchOfOthers({ pool, followed: ['base-test'], log })
+  try {
+    await until(() => warnings.length > 0, { what: 'it has asked in vain' })
+    proxy.aim(Number(port))
+    await until(
+      async () => {
+        const { rows } = await database.owner.query('select network from network_watch')
+        return JSON.stringify(rows) === '[{"network":"base-test"}]'
+      },
+      { what: 'only the network that is followed is watched' },
+    )
+  } finally {
+    await ending.stop()
+    await pool.end()
+    await proxy.close()
+  }
 })

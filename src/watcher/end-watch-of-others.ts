@@ -1,0 +1,46 @@
+import { CHAINS, type Network } from '../core/assets.ts'
+import type { Pool } from '../db/pool.ts'
+import { endWatch } from '../db/queries/network-watch.ts'
+import type { Log } from '../log.ts'
+import { lockKeyOf, pauseUnless } from './lead.ts'
+
+const RETRY_MS = 1_000
+
+/**
+ * Forgets the watches of networks that this installation once followed and follows no longer: they must not hold back
+ * the addresses of others. Done once; a database that is away at the start is asked again until it answers.
+ */
+export function endWatchOfOthers(options: {
+  readonly pool: Pool
+  readonly followed: readonly Network[]
+  readonly log: Log
+}): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const ended = run(options, stopping.signal)
+  return {
+    stop: async () => {
+      stopping.abort()
+      await ended
+    },
+  }
+}
+
+async function run(
+  { pool, followed, log }: Parameters<typeof endWatchOfOthers>[0],
+  stop: AbortSignal,
+): Promise<void> {
+  while (!stop.aborted) {
+    try {
+      for (const chain of CHAINS) {
+        for (const network of [`${chain}-live`, `${chain}-test`] as const) {
+          // Where another process follows it, that one has the lead, and nothing happens.
+          if (!followed.includes(network)) await endWatch(pool, network, lockKeyOf(network))
+        }
+      }
+      return
+    } catch (error) {
+      log.warn({ err: error }, 'networks that are no longer followed could not be forgotten; tried again')
+    }
+    await pauseUnless(stop, RETRY_MS)
+  }
+}
