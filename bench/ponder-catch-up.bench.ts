@@ -20,7 +20,7 @@ const ROUNDS = Number(process.env.PONDER_ROUNDS ?? 3)
 /** Transfers in each block. Base has some hundreds of USDC; most are none of ours. */
 const TRANSFERS_PER_BLOCK = 10
 const BLOCKS_PER_PAYMENT = 20
-const STRANGERS = 1_000
+const STRANGERS = 100
 /** Empty blocks above: what ponder holds for final begins so far below the tip. */
 const BLOCKS_ABOVE = 70
 const POLL_MS = 20
@@ -28,7 +28,8 @@ const ROUND_MS_MAX = 20 * 60_000
 const DAY_MS = 86_400_000
 const PONDER = fileURLToPath(new URL('./ponder', import.meta.url))
 
-const driver = evmDriver('USDC_BASE')
+// Every block is traced, and a node that has no state of it left cannot.
+const driver = evmDriver('USDC_BASE', {}, { statesMax: BLOCKS + 1_000 })
 let chain: DrivenAnvil
 let folder: string
 /** A database for each round, watched up to the block below the first transfer. */

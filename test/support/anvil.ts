@@ -50,7 +50,13 @@ function program(): string {
   return createRequire(import.meta.url).resolve(`@foundry-rs/anvil-${name}/bin/anvil`)
 }
 
-export async function startAnvil(options: { readonly chainId?: number } = {}): Promise<Anvil> {
+export type AnvilOptions = {
+  readonly chainId?: number
+  /** Of how many blocks it keeps the state, so that they can be traced; else of some thousands. */
+  readonly statesMax?: number
+}
+
+export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const folder = await mkdtemp(join(tmpdir(), 'paylink-anvil-'))
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -68,7 +74,14 @@ export async function startAnvil(options: { readonly chainId?: number } = {}): P
   const start = async () => {
     const chain = ['--chain-id', String(options.chainId ?? 31_337), '--slots-in-an-epoch', '1']
     const mining = ['--no-mining', '--order', 'fifo', '--accounts', String(ACCOUNTS), '--silent']
-    const kept = ['--state', join(folder, 'state.json'), '--preserve-historical-states']
+    const kept = [
+      '--state',
+      join(folder, 'state.json'),
+      '--preserve-historical-states',
+      '--cache-path',
+      folder,
+    ]
+    if (options.statesMax !== undefined) kept.push('--max-persisted-states', String(options.statesMax))
     child = spawn(program(), ['--port', String(port), ...chain, ...mining, ...kept], { stdio: 'ignore' })
     await until(
       () =>

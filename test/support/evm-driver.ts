@@ -1,7 +1,7 @@
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { AssetId, Network } from '../../src/core/assets.ts'
-import { type Anvil, newEvmAddress, startAnvil } from './anvil.ts'
+import { type Anvil, type AnvilOptions, newEvmAddress, startAnvil } from './anvil.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import { deployTestToken, type TestToken } from './evm-contracts.ts'
 import { evmLies } from './evm-lies.ts'
@@ -20,6 +20,7 @@ const CHAINS: {
 export function evmDriver(
   asset: AssetId & keyof typeof CHAINS,
   changes: Partial<EvmAdapterOptions> = {},
+  node: AnvilOptions = {},
 ): ChainDriver<DrivenAnvil> {
   const { chain, network } = CHAINS[asset]
   const how = changes.nativeMode === 'balances' ? ', without traces' : ''
@@ -31,7 +32,7 @@ export function evmDriver(
     seesWaiting: false,
     settlesLater: true,
     start: async () => {
-      const anvil = await startAnvil()
+      const anvil = await startAnvil(node)
       const token = await deployTestToken(anvil)
       const options = {
         chain,

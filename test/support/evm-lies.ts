@@ -103,6 +103,17 @@ const traceLies = (blockBelow: (depth: number) => Promise<Block>): readonly Chai
     tell: (proxy) => proxy.lie('debug_traceBlockByHash', () => []),
   },
   {
+    name: 'has no state left to trace a block by',
+    outcome: { told: /cannot trace block \d+ \(historical state is not available\).*archive node/ },
+    tell: (proxy) =>
+      proxy.lie('debug_traceBlockByHash', (told) =>
+        (told as { txHash: string }[]).map(({ txHash }) => ({
+          txHash,
+          error: 'historical state is not available',
+        })),
+      ),
+  },
+  {
     name: 'gives the traces of another block',
     outcome: { told: /traces of block \S+ that are not its transactions'/ },
     tell: async (proxy) => {

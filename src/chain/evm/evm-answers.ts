@@ -50,14 +50,11 @@ export type EvmBlock = z.infer<typeof blockSchema>
 const account = z.object({ balance: quantity.optional() })
 const state = z.record(z.string().regex(/^0x[0-9a-f]{40}$/i), account)
 
-/** `debug_traceBlockByHash` with `prestateTracer` in diff mode. */
-export const tracesSchema = z.array(
-  z.object({
-    txHash: hash.optional(),
-    result: z.object({ pre: state, post: state }),
-  }),
-)
-export type EvmTraces = z.infer<typeof tracesSchema>
+const trace = z.object({ txHash: hash.optional(), result: z.object({ pre: state, post: state }) })
+export type EvmTraces = readonly z.infer<typeof trace>[]
+
+/** `debug_traceBlockByHash` with `prestateTracer` in diff mode. `error`: this one could not be traced. */
+export const tracesSchema = z.array(z.union([trace, z.object({ error: z.string() })]))
 
 export const logSchema = z.object({
   address,

@@ -75,7 +75,13 @@ export class EvmNode {
 
   /** One for each transaction, in order. Throws `EvmRpcError` (`no_such_method`) where the node does not trace. */
   async tracesOf(header: EvmHeader): Promise<EvmTraces> {
-    const traces = await this.rpc.call('debug_traceBlockByHash', [header.hash, DIFF_TRACER], tracesSchema)
+    const answers = await this.rpc.call('debug_traceBlockByHash', [header.hash, DIFF_TRACER], tracesSchema)
+    const traces = answers.map((answer) => {
+      if (!('error' in answer)) return answer
+      throw new ChainUnavailable(
+        `the node at ${this.rpc.where} cannot trace block ${header.number} (${answer.error}): where it keeps no state of blocks that old, use an archive node until they are read`,
+      )
+    })
     const isWhole =
       traces.length === header.transactions.length &&
       traces.every(({ txHash }, index) => txHash === undefined || txHash === header.transactions[index])
