@@ -4,7 +4,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TEST_CARDS } from '../../src/core/card/test-cards.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
+import { launchBrowser } from '../support/browser.ts'
 import { until } from '../support/litecoind.ts'
+import { complaintsOf } from '../support/page-checks.ts'
+
+const SCREENSHOTS = new URL('../../test-output/screenshots/', import.meta.url).pathname
 
 let app: App
 beforeAll(async () => {
@@ -129,26 +133,75 @@ test('a test card buys USDC on Base, which the chain shows and which pays the in
   expect(await buyer.get('')).toContain('Payment complete')
 }, 60_000)
 
-test('declined and abandoned test cards pay nothing, and another number pays after them', async () => {
-  const invoice = await invoiceIn('USDC_BASE')
-  const buyer = buyerOf(invoice)
-  const purchase = await buyer.begin()
-  expect((await buyer.pay(purchase, '4111111111111111')).status).toBe(400)
-  expect(await (await buyer.pay(purchase, TEST_CARDS.declined)).text()).toContain('The card was declined')
-  expect(await buyer.get('')).toContain('did not go through')
-  expect((await buyer.pay(purchase, TEST_CARDS.abandoned)).status).toBe(303)
-  expect((await app.api('GET', `/api/v1/invoices/${invoice.id}`)).body).toMatchObject({
-    status: 'awaiting_payment',
-    payments: [],
-  })
-  await buyer.pay(purchase, TEST_CARDS.under)
-  await untilStatus(invoice.id, 'partially_paid')
-  expect(await buyer.get('')).toContain('Send 15 USDC more')
-  const rest = await buyer.begin()
-  expect((await buyer.pay(rest, TEST_CARDS.slow)).status).toBe(303)
-  expect(await buyer.get('')).toContain('is about to send')
-  await untilStatus(invoice.id, 'paid')
-}, 90_000)
+test('every test card does in a browser what the page says of it: declined and abandoned pay nothing, and another number pays after them', async () => {
+  const browser = await launchBrowser()
+  try {
+    const page = await browser.newPage({ locale: 'en-US', viewport: { width: 800, height: 900 } })
+    const complaints = complaintsOf(page)
+    const heading = page.locator('#heading')
+    const shows = async (words: RegExp, name: string) => {
+      await expect.poll(() => heading.textContent().catch(() => '')).toMatch(words)
+      await page.screenshot({ path: `${SCREENSHOTS}sandbox-card-${name}.png`, fullPage: true })
+    }
+    /** From the invoice's page to the card page, by what a buyer presses. */
+    const begin = async (link: string) => {
+      await page.goto(link)
+      await page.locator('#by-card').click()
+      await page.locator('#place').selectOption('DE')
+      await page.locator('#card-ask').click()
+      await page.locator('#leave-sandbox').click()
+      await page.waitForURL('**/card/test?*')
+      await expect.poll(() => heading.textContent()).toBe('Test card')
+    }
+    const pay = async (number: string) => {
+      await page.locator('#number').fill(number)
+      await page.locator('#test-card-pay').click()
+    }
+    const link = (invoice: Body) => app.baseUrl + new URL(String(invoice.checkout_url)).pathname
+
+    const invoice = await invoiceIn('USDC_BASE')
+    const own = link(invoice)
+    await begin(own)
+    await pay('4111 1111 1111 1111')
+    await expect.poll(() => page.locator('#notice').textContent()).toBe('That is none of the test numbers.')
+    await pay(TEST_CARDS.declined)
+    await expect.poll(() => page.locator('#notice').textContent()).toContain('The card was declined')
+    await shows(/^Test card$/, 'declined')
+    await pay(TEST_CARDS.abandoned)
+    await page.waitForURL(own)
+    await shows(/^Send 25 USDC$/, 'declined-then-abandoned')
+    expect(await page.locator('#card-declined').textContent()).toContain('did not go through')
+    expect((await app.api('GET', `/api/v1/invoices/${invoice.id}`)).body).toMatchObject({
+      status: 'awaiting_payment',
+      payments: [],
+    })
+    await begin(own)
+    await pay(TEST_CARDS.under)
+    await shows(/^Send 15 USDC more$/, 'under')
+    await untilStatus(invoice.id, 'partially_paid')
+    await begin(own)
+    await pay(TEST_CARDS.slow)
+    await shows(/^Waiting for Paylink Sandbox$/, 'slow')
+    expect(await page.locator('#card-waiting').textContent()).toContain('is about to send')
+    await shows(/^Payment complete$/, 'slow-paid')
+
+    const left = link(await invoiceIn('USDC_BASE'))
+    await begin(left)
+    await pay(TEST_CARDS.abandoned)
+    await page.waitForURL(left)
+    await shows(/^Waiting for Paylink Sandbox$/, 'abandoned')
+    await page.locator('#card-again').click()
+    await page.locator('#place').selectOption('DE')
+    await page.locator('#card-ask').click()
+    await page.locator('#leave-sandbox').click()
+    await page.waitForURL('**/card/test?*')
+    await pay(TEST_CARDS.approved)
+    await shows(/^Payment complete$/, 'approved')
+    expect(complaints.filter((complaint) => !complaint.includes('400'))).toEqual([])
+  } finally {
+    await browser.close()
+  }
+}, 180_000)
 
 test('a card buys USDC on Base for an invoice in another coin, unless the buyer picked that coin', async () => {
   const make = async () =>
