@@ -1,9 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PAYOUT_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
+import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
+import { withTransaction } from '../../src/db/transaction.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { askForFees } from '../support/fee-payouts.ts'
 
 const ETHER = 10n ** 18n
 const USDC = 1_000_000n
@@ -55,6 +60,39 @@ test('USDC is fetched from deposit addresses that hold no ether, and paid out wh
   await base.until(tenant, next.id, 'confirmed')
   expect((await base.signedFor(next.id)).sweeps).toEqual([])
   expect(await base.holds('USDC_BASE', base.hot)).toBe(0n)
+})
+
+test('what the operator keeps of USDC is swept with the merchant’s and paid out beside it, each from its own account', async () => {
+  const tenant = await base.openShop('USDC_BASE', [40n * USDC])
+  await withTransaction(base.database.owner, tenant, (tx) =>
+    insertLedgerTransfer(tx, tenant, {
+      id: `dep:test:${tenant.merchantId}:fee`,
+      kind: 'service_fee',
+      invoiceId: null,
+      paymentId: null,
+      asset: 'USDC_BASE',
+      from: 'available',
+      to: 'fees',
+      amount: 4n * USDC,
+      usdCents: null,
+      createdAt: base.now,
+    }),
+  )
+  const address = encodeEvmAddress(randomBytes(20))
+  const asked = await askForFees(base.database, tenant, { asset: 'USDC_BASE', address, now: base.now })
+  if (asked.kind !== 'requested') throw new Error(asked.kind)
+  await base.approve(tenant, asked.payout.id)
+  await base.until(tenant, asked.payout.id, 'confirmed')
+  const own = await base.payout(tenant, 'USDC_BASE', '36')
+  await base.until(tenant, own.id, 'confirmed')
+  expect(await base.holds('USDC_BASE', address)).toBe(4n * USDC)
+  expect(await base.holds('USDC_BASE', own.destination)).toBe(36n * USDC)
+  expect(await base.balances(tenant)).toMatchObject({
+    available: 0n,
+    reserved: 0n,
+    fees: 0n,
+    fees_reserved: 0n,
+  })
 })
 
 test('the auditor asks the chain what deposit addresses hold, and notices one that holds less than the books say', async () => {
