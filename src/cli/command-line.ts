@@ -249,6 +249,18 @@ function addSigner(program: Command, output: Output, done: (exitCode: number) =>
       done(await signerStatusCommand(options, output))
     })
   signer
+    .command('recover')
+    .description('bring payouts back that were signed and that a restored database has forgotten')
+    .option(
+      '--accept <payout...>',
+      'leave these out: they never happened, or the books hold them otherwise',
+      [],
+    )
+    .action(async (options: { accept: string[] }) => {
+      const { recoverPayoutsCommand } = await import('./signer-commands.ts')
+      done(await recoverPayoutsCommand(options, output))
+    })
+  signer
     .command('export-xpubs')
     .description('print the public key of every account')
     .option('--json', 'print one JSON object', false)

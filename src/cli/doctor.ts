@@ -8,7 +8,7 @@ import { fault } from '../doctor/finding.ts'
 import { inspectAddresses } from '../doctor/inspect-addresses.ts'
 import { inspectCards } from '../doctor/inspect-cards.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
-import { inspectFeePayers, inspectHotWallets } from '../doctor/inspect-hot-wallets.ts'
+import { inspectFeePayers, inspectHotWallets, inspectLostPayouts } from '../doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectPrices } from '../doctor/inspect-prices.ts'
 import { inspectSetup } from '../doctor/inspect-setup.ts'
@@ -55,6 +55,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       ...(await inspectNetworks(pool, nodes, systemClock)),
       ...(await inspectHotWallets(pool)),
       ...(await inspectFeePayers(pool)),
+      ...(await inspectLostPayouts(pool)),
     ]
   } catch (error) {
     return [

@@ -3,12 +3,16 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { systemClock } from '../clock.ts'
 import { type Config, loadProcessConfig } from '../config.ts'
+import { NETWORKS } from '../core/assets.ts'
 import { hasCode, openDataDir, StartRefused } from '../data-dir.ts'
 import { listAccountKeys, readIndexMarks } from '../db/queries/account-keys.ts'
+import { acceptLostPayout } from '../db/queries/lost-payouts.ts'
 import { type AccountKey, entropyOf, type IssuedAccount, openAccountsOf, wordsOf } from '../signer/derive.ts'
 import { readJournal } from '../signer/index-journal.ts'
 import { fileKeySource, type KeySource } from '../signer/key-source.ts'
-import { countSigned } from '../signer/payout-journal.ts'
+import { findLostPayouts } from '../signer/lost-payouts.ts'
+import { countSigned, PayoutJournal } from '../signer/payout-journal.ts'
+import { type Recovered, recoverPayouts } from '../signer/recover-payouts.ts'
 import { SignerRefused } from '../signer/refused.ts'
 import { createSeed, openSeed, resealSeed, seedFilePath } from '../signer/seed-file.ts'
 import { isSignerActive } from '../signer/start-signer.ts'
@@ -122,6 +126,46 @@ export async function signerStatusCommand(
       output.problem('this seed is not the one that the database belongs to: restore the right pair')
   }
   return isWhole ? 0 : EXIT_FAILED
+}
+
+/**
+ * `paylink signer recover`: brings payouts back that the journal has and a database that was set back has not; exit code 1
+ * where some are left. `accept`: ids of such payouts that the books hold otherwise, or that surely never happened.
+ */
+export async function recoverPayoutsCommand(
+  options: { readonly accept: readonly string[] },
+  output: Output,
+): Promise<number> {
+  const { folder } = place()
+  const journal = await refusable(() => PayoutJournal.open(folder, 'reads'))
+  const recovered = await withOwnerPool(async (pool) => {
+    const lost = await findLostPayouts({ pool, journal })
+    for (const id of options.accept) {
+      const network = NETWORKS.find((each) => each === journal.entriesOf(id)[0]?.network)
+      if (!lost.includes(id) || network === undefined)
+        throw new UsageError(`${id} is no payout that the journal has and the database has not`)
+      await acceptLostPayout(pool, { id, network }, systemClock())
+    }
+    return recoverPayouts({ pool, journal, clock: systemClock })
+  })
+  for (const { payoutId, network, txid, outcome } of recovered)
+    output.line(`${payoutId}  ${network.padEnd(14)}  ${txid}  ${OUTCOMES[outcome]}`)
+  const left = recovered.filter(({ outcome }) => outcome !== 'recovered').length
+  if (left === 0) {
+    output.line('The database knows every payout that was signed.')
+    return 0
+  }
+  output.problem(
+    `${left} of ${recovered.length} could not be brought back: nothing is signed on their networks. See docs/backup.md`,
+  )
+  return EXIT_FAILED
+}
+
+const OUTCOMES: { readonly [outcome in Recovered['outcome']]: string } = {
+  recovered: 'is in the books again; the watcher finds out what became of it',
+  not_covered: 'the balance does not hold it: let the watcher read up to the tip, then try again',
+  unknown: 'the journal does not say what it was: see its transaction, then accept it',
+  contradicts: 'the database holds what contradicts it: see its transaction, then accept it',
 }
 
 function stateOf(account: Account, rows: Awaited<ReturnType<typeof listAccountKeys>>): string {

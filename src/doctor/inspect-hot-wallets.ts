@@ -2,6 +2,7 @@ import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { ASSETS } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Pool } from '../db/pool.ts'
+import { countLostPayouts } from '../db/queries/lost-payouts.ts'
 import { FEE_PAYER_NETWORKS, readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
 import { GAS_PAID, type GasStanding, readGasStanding } from '../db/read-gas-standing.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
@@ -29,6 +30,15 @@ export async function inspectFeePayers(pool: Pool): Promise<Finding[]> {
         : notice(`${said}; before a payout in SOL, ${mend}`),
     ]
   })
+}
+
+/** Payouts that the signer's journal has and the database, which was set back, has not. */
+export async function inspectLostPayouts(pool: Pool): Promise<Finding[]> {
+  return (await countLostPayouts(pool)).map(({ network, count }) =>
+    fault(
+      `${network}: the database does not know ${count} of the payouts that were signed, since it was restored: nothing is signed there; run paylink signer recover where the signer runs`,
+    ),
+  )
 }
 
 function findingOf({ network, address, own, isLow, isNeeded }: GasStanding): Finding {

@@ -11,7 +11,7 @@ import {
 import type { Payout } from '../core/payout/payout.ts'
 import { insertAccountNonce } from '../db/queries/account-nonces.ts'
 import { insertSweepTransaction, listSweepTransactions, type Sweep } from '../db/queries/sweeps.ts'
-import { withTransaction } from '../db/transaction.ts'
+import { type Tx, withTransaction } from '../db/transaction.ts'
 import { complain } from './complain.ts'
 import {
   coversGas,
@@ -21,7 +21,13 @@ import {
   nextHotNonce,
   priceOfEntry,
 } from './evm-terms.ts'
-import { type EvmEntry, isEvmEntry, isJournaled, type JournalEntry } from './payout-journal.ts'
+import {
+  type EvmEntry,
+  isEvmEntry,
+  isJournaled,
+  type JournalEntry,
+  type SignedIntent,
+} from './payout-journal.ts'
 import { depositAddress, signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 import { isSameDigest } from './verify-approval.ts'
@@ -88,12 +94,23 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
   if (made === 'too_dear') return last !== undefined && priceOfEntry(last).maxFee >= terms.wallet.baseFee
   if (made === 'waits') return true
   await signer.reached?.('before_journal')
-  await journal.append(made)
+  await journal.append({ ...made, intent: intentOf(sweep) })
   await signer.reached?.('after_journal')
   await publishSweep(signer, sweep, made)
   await signer.reached?.('after_commit')
   return true
 }
+
+const intentOf = (sweep: Sweep): SignedIntent => ({
+  kind: 'sweep',
+  merchant_id: sweep.merchantId,
+  asset: sweep.asset,
+  amount: sweep.amount.toString(),
+  payout_id: sweep.payoutId,
+  address: sweep.address.toString('hex'),
+  key_index: sweep.keyIndex,
+  nonce: sweep.nonce,
+})
 
 type Signature = { readonly last: EvmEntry | undefined; readonly digest: Buffer }
 
@@ -190,19 +207,30 @@ async function buildTokenSweep(
   return evmEntryOf({ ...intent, ...how, built, nowMs: signer.clock().getTime() })
 }
 
+type Published = Pick<Sweep, 'merchantId' | 'livemode' | 'id' | 'network'>
+
 /** Writes a sweep's signature into the database; one that is there already stays as it is. */
 export async function publishSweep(
   { pool, clock }: PayoutSigner,
-  sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id' | 'network'>,
+  sweep: Published,
   entry: JournalEntry,
+): Promise<void> {
+  const tenant = { merchantId: sweep.merchantId, livemode: sweep.livemode }
+  await withTransaction(pool, tenant, (tx) => writeSweepSignature(tx, sweep, entry, clock()))
+}
+
+/** The same in the caller's transaction. */
+export async function writeSweepSignature(
+  tx: Tx,
+  sweep: Published,
+  entry: JournalEntry,
+  now: Date,
 ): Promise<void> {
   if (!isEvmEntry(entry)) throw new Error(`what was signed for ${entry.payout_id} has no nonce`)
   const tenant = { merchantId: sweep.merchantId, livemode: sweep.livemode }
   const { number, txid, network, nonce } = entry
   const transaction = { number, txid, raw: Buffer.from(entry.raw, 'hex'), cost: BigInt(entry.network_fee) }
-  await withTransaction(pool, tenant, async (tx) => {
-    await insertSweepTransaction(tx, sweep, { ...transaction, now: clock() })
-    const sender = Buffer.from(entry.sender, 'hex')
-    await insertAccountNonce(tx, tenant, { network, sender, nonce, intentId: sweep.id })
-  })
+  await insertSweepTransaction(tx, sweep, { ...transaction, now })
+  const sender = Buffer.from(entry.sender, 'hex')
+  await insertAccountNonce(tx, tenant, { network, sender, nonce, intentId: sweep.id })
 }

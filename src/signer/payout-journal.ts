@@ -1,6 +1,7 @@
 import { open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { ASSET_IDS } from '../core/assets.ts'
 import { ID_PREFIXES } from '../core/ids.ts'
 import { complain } from './complain.ts'
 import { readPrivateFile } from './private-file.ts'
@@ -9,6 +10,30 @@ import { SignerRefused } from './refused.ts'
 const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
 const units = z.string().regex(/^[0-9]{1,60}$/)
 const outpoint = z.strictObject({ txid: hex, output_index: z.int().nonnegative() })
+
+/** What a signature is for, as far as a database that was set back has to be told of it. */
+const intent = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('payout'),
+    merchant_id: z.string(),
+    asset: z.enum(ASSET_IDS),
+    amount: units,
+    network_fee_max: units,
+    destination: z.string(),
+  }),
+  z.strictObject({
+    kind: z.literal('sweep'),
+    merchant_id: z.string(),
+    asset: z.enum(ASSET_IDS),
+    amount: units,
+    /** For whose sake. */
+    payout_id: z.string(),
+    address: hex,
+    key_index: z.int().nonnegative(),
+    nonce: z.int().nonnegative().nullable(),
+  }),
+])
+export type SignedIntent = z.infer<typeof intent>
 
 /** What every signature says, whatever the chain. */
 const common = {
@@ -23,6 +48,8 @@ const common = {
   network_fee: units,
   from_height: z.int().nonnegative(),
   signed_at: z.int(),
+  /** Missing in lines of before it was kept. */
+  intent: intent.optional(),
 }
 
 const utxoLine = z.strictObject({
@@ -133,22 +160,43 @@ export class PayoutJournal {
   readonly #spenders = new Map<string, Set<string>>()
   readonly #nextChange = new Map<string, number>()
   #firstSignedAt: number[] = []
+  /** Payouts of which the database was not heard to know. */
+  readonly #unseen = new Set<string>()
 
   private constructor(path: string) {
     this.#path = path
   }
 
-  /** Reads the journal of a folder; a last line that was cut off by a crash was told to nobody and goes. */
-  static async open(folder: string): Promise<PayoutJournal> {
+  /**
+   * Reads the journal of a folder; a last line that was cut off by a crash was told to nobody and goes. `reads`: a signer
+   * may be writing to it, and nothing is changed.
+   */
+  static async open(folder: string, mode: 'writes' | 'reads' = 'writes'): Promise<PayoutJournal> {
     const journal = new PayoutJournal(journalPath(folder))
     const content = await readPrivateFile(journal.#path)
     if (content === null) return journal
     const end = content.lastIndexOf(LINE_END) + 1
-    if (end < content.length) await truncate(journal.#path, end)
+    if (end < content.length && mode === 'writes') await truncate(journal.#path, end)
     for (const line of content.subarray(0, end).toString('utf8').split('\n')) {
       if (line !== '') journal.#remember(journal.#parse(line))
     }
+    for (const id of journal.#byPayout.keys()) if (isPayoutId(id)) journal.#unseen.add(id)
     return journal
+  }
+
+  /** Payouts that stood in the journal when it was opened and that `see` was not told of, oldest first. */
+  unseenPayouts(): readonly string[] {
+    return [...this.#unseen]
+  }
+
+  see(payoutIds: readonly string[]): void {
+    for (const id of payoutIds) this.#unseen.delete(id)
+  }
+
+  /** The sweeps for a payout's sake, each with its signatures, oldest first. */
+  sweepsFor(payoutId: string): readonly (readonly JournalEntry[])[] {
+    const isItsSweep = ({ intent }: JournalEntry) => intent?.kind === 'sweep' && intent.payout_id === payoutId
+    return [...this.#byPayout.values()].filter((entries) => entries.some(isItsSweep))
   }
 
   /** Oldest first; empty where nothing was ever signed for it. */

@@ -21,12 +21,19 @@ import {
   loadPayoutRefusal,
 } from '../db/queries/payout-transactions.ts'
 import { listPayoutsUnderWay } from '../db/queries/payouts.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { complain } from './complain.ts'
 import { EVM_PAYOUTS } from './evm-payouts.ts'
 import { publishSweep } from './evm-sweeps.ts'
-import { isJournaled, isPayoutId, type JournalEntry, type PayoutJournal } from './payout-journal.ts'
+import { networksSetBack } from './lost-payouts.ts'
+import {
+  isJournaled,
+  isPayoutId,
+  type JournalEntry,
+  type PayoutJournal,
+  type SignedIntent,
+} from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
 import type { SolanaIssuer } from './solana-addresses.ts'
 import { SOLANA_PAYOUTS } from './solana-payouts.ts'
@@ -69,6 +76,7 @@ export type SigningPoint = 'before_journal' | 'after_journal' | 'after_commit'
  */
 export async function signPayouts(signer: PayoutSigner): Promise<void> {
   await answerQuestions(signer)
+  const setBack = await networksSetBack(signer)
   const key = await approvalKeyOf(signer.folder, await loadApprovalKey(signer.pool))
   for (const { network, kind } of networksOfKinds()) {
     await kind.tend?.(signer, network)
@@ -78,7 +86,8 @@ export async function signPayouts(signer: PayoutSigner): Promise<void> {
     // What was signed before is told first, where the database has forgotten it: what is signed anew goes by what is left.
     const isSigned = ({ id }: Payout) => signer.journal.entriesOf(id).length > 0
     const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
-    for (const payout of inOrder) await attempt(signer, { payout, network, kind, key })
+    const isSetBack = setBack.has(network)
+    for (const payout of inOrder) await attempt(signer, { payout, network, kind, key, isSetBack })
   }
 }
 
@@ -89,12 +98,10 @@ export async function signPayouts(signer: PayoutSigner): Promise<void> {
 async function answerQuestions(signer: PayoutSigner): Promise<void> {
   const { pool, journal, clock } = signer
   for (const question of await listJournalQuestions(pool, TURN_MAX)) {
-    const { intentId: id, network } = question
-    const kind = KINDS[keyFamilyOfNetwork(network)]
-    for (const entry of journal.entriesOf(id)) {
-      if (!isPayoutId(id)) await publishSweep(signer, { ...question, id, network }, entry)
-      else if (kind !== undefined)
-        await publish(signer, { payout: { ...question, id, network }, kind }, entry)
+    const asked = { ...question, id: question.intentId }
+    for (const entry of journal.entriesOf(asked.id)) {
+      if (isPayoutId(asked.id)) await publish(signer, asked, entry)
+      else await publishSweep(signer, asked, entry)
     }
     await answerJournalQuestion(pool, question, clock())
   }
@@ -112,6 +119,8 @@ type Task = {
   readonly kind: PayoutKind
   /** By which approvals are known. */
   readonly key: Uint8Array
+  /** Nothing is signed here for the first time; see lost-payouts. */
+  readonly isSetBack: boolean
 }
 
 const tenantOf = ({ merchantId, livemode }: Pick<Payout, 'merchantId' | 'livemode'>): Tenant => ({
@@ -149,7 +158,7 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
   }
   if (!isJournaled(signer, payout, stored, signed)) return
   if (stored.length < signed.length) {
-    for (const entry of signed.slice(stored.length)) await publish(signer, task, entry)
+    for (const entry of signed.slice(stored.length)) await publish(signer, payout, entry)
     return
   }
   const made =
@@ -162,13 +171,18 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
     return
   }
   await signer.reached?.('before_journal')
-  await journal.append(made.entry)
+  await journal.append({ ...made.entry, intent: intentOf(payout) })
   await signer.reached?.('after_journal')
-  await publish(signer, task, made.entry)
+  await publish(signer, payout, made.entry)
   await signer.reached?.('after_commit')
 }
 
-async function signFirst(signer: PayoutSigner, { payout, kind }: Task, digest: Buffer): Promise<Signed> {
+async function signFirst(
+  signer: PayoutSigner,
+  { payout, kind, isSetBack }: Task,
+  digest: Buffer,
+): Promise<Signed> {
+  if (isSetBack) return WAITS
   if (signer.journal.signedSince(signer.clock().getTime() - HOUR_MS) >= SIGNED_PER_HOUR_MAX) {
     complain(signer, payout, 'as many payouts were signed as an hour may have; this one waits')
     return WAITS
@@ -177,6 +191,15 @@ async function signFirst(signer: PayoutSigner, { payout, kind }: Task, digest: B
   return before === 'ready' ? kind.signFirst(signer, { payout, digest }) : before
 }
 
+const intentOf = (payout: Payout): SignedIntent => ({
+  kind: 'payout',
+  merchant_id: payout.merchantId,
+  asset: payout.asset,
+  amount: payout.amount.toString(),
+  network_fee_max: payout.networkFeeMax.toString(),
+  destination: payout.destination,
+})
+
 async function refuse({ pool, clock }: PayoutSigner, payout: Payout, code: string): Promise<void> {
   const tenant = tenantOf(payout)
   await withTransaction(pool, tenant, (tx) =>
@@ -184,15 +207,22 @@ async function refuse({ pool, clock }: PayoutSigner, payout: Payout, code: strin
   )
 }
 
+type Published = Pick<Payout, 'merchantId' | 'livemode' | 'id' | 'network'>
+
 /** Writes a signature into the database; one that is there already stays as it is. */
-async function publish(
-  { pool, clock }: PayoutSigner,
-  task: Pick<Task, 'kind'> & { readonly payout: Pick<Payout, 'merchantId' | 'livemode' | 'id' | 'network'> },
+async function publish({ pool, clock }: PayoutSigner, payout: Published, entry: JournalEntry): Promise<void> {
+  await withTransaction(pool, tenantOf(payout), (tx) => writeSignature(tx, payout, entry, clock()))
+}
+
+/** The same in the caller's transaction. */
+export async function writeSignature(
+  tx: Tx,
+  payout: Published,
   entry: JournalEntry,
+  now: Date,
 ): Promise<void> {
-  const { payout, kind } = task
+  const { id: payoutId, network } = payout
   const tenant = tenantOf(payout)
-  const now = clock()
   const transaction = {
     number: entry.number,
     txid: entry.txid,
@@ -200,9 +230,6 @@ async function publish(
     networkFee: BigInt(entry.network_fee),
     fromHeight: entry.from_height,
   }
-  await withTransaction(pool, tenant, async (tx) => {
-    const { id: payoutId, network } = payout
-    await insertPayoutTransaction(tx, tenant, { payoutId, network, transaction, now })
-    await kind.publish(tx, tenant, entry, now)
-  })
+  await insertPayoutTransaction(tx, tenant, { payoutId, network, transaction, now })
+  await KINDS[keyFamilyOfNetwork(network)]?.publish(tx, tenant, entry, now)
 }

@@ -23,6 +23,7 @@ import {
   priceOfEntry,
   readEvmTerms,
 } from './evm-terms.ts'
+import { networksSetBack } from './lost-payouts.ts'
 import { type EvmEntry, isEvmEntry, isJournaled } from './payout-journal.ts'
 import { depositAddress, signFromHotWallet } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
@@ -39,7 +40,8 @@ const HOUR_MS = 3_600_000
  * pays an address of the same seed with the one token, and sends no money of its own.
  */
 export async function signX402(signer: PayoutSigner): Promise<void> {
-  for (const network of NETWORKS.filter(isPaidHere)) {
+  const setBack = await networksSetBack(signer)
+  for (const network of NETWORKS.filter((each) => isPaidHere(each) && !setBack.has(each))) {
     for (const authorization of await listX402UnderWay(signer.pool, network, ['checked'], TURN_MAX)) {
       try {
         await signOne(signer, authorization)

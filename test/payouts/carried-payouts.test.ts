@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
+import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
@@ -227,6 +228,7 @@ test('coins that a forgotten payout spends are given to no other', async () => {
       forgotten.id,
     ])
   }
+  await acceptLostPayout(owner, { id: forgotten.id, network: world.network }, world.now)
   const next = await world.payout(tenant, '0.3')
   await world.sign()
   const { rows } = await owner.query<{ raw: Buffer }>(
@@ -243,6 +245,53 @@ test('coins that a forgotten payout spends are given to no other', async () => {
   expect(rows).toHaveLength(1)
   expect(inputsOf(next.id).filter((txid) => inputsOf(forgotten.id).includes(txid))).toEqual([])
 })
+
+test('a payout that a restored database has forgotten is brought back from the journal, also where its lines end before it was known what they are for', async () => {
+  const { readFile, writeFile } = await import('node:fs/promises')
+  const tenant = await world.openShop([LTC, LTC])
+  const restore = await world.backUp()
+  const payout = await world.payout(tenant, '0.5')
+  await world.sign()
+  await world.courier().pass()
+  await restore()
+  const again = await world.payout(tenant, '0.5')
+  await world.sign()
+  await world.courier().pass()
+  expect((await world.load(tenant, again.id)).status).toBe('approved')
+  // As a line of an earlier release, and as one that somebody changed.
+  const path = `${world.folder}/payouts.jsonl`
+  const journal = await readFile(path, 'utf8')
+  const changed = (change: (line: { payout_id: string; intent?: { amount: string } }) => unknown) =>
+    journal
+      .split('\n')
+      .map((line) => (line.includes(payout.id) ? JSON.stringify(change(JSON.parse(line))) : line))
+      .join('\n')
+  await writeFile(
+    path,
+    changed(({ intent: _, ...line }) => line),
+  )
+  expect(await world.recover()).toEqual({ [payout.id]: 'unknown' })
+  await writeFile(
+    path,
+    changed((line) => ({ ...line, intent: { ...line.intent, amount: '1' } })),
+  )
+  expect(await world.recover()).toEqual({ [payout.id]: 'unknown' })
+  await writeFile(path, journal)
+  expect(await world.recover()).toEqual({ [payout.id]: 'recovered' })
+  for (let turn = 0; turn < 3; turn++) {
+    await world.sign()
+    await world.courier().pass()
+    await world.money.mine(1)
+  }
+  for (const { id, destination } of [payout, again]) {
+    const done = await world.load(tenant, id)
+    expect(done.status).toBe('confirmed')
+    expect(await world.paidTo(destination)).toEqual([done.amount - done.networkFee])
+  }
+  const { available, reserved } = await world.balances(tenant)
+  expect({ available, reserved }).toEqual({ available: LTC, reserved: 0n })
+  expect(await world.coinsOnChain(tenant)).toBe(available)
+}, 120_000)
 
 test('a payout is dead only when something else spent its coin and lies deep enough; then its money comes back and its other coins are free', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n])

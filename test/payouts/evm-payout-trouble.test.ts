@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
 import { inspectHotWallets } from '../../src/doctor/inspect-hot-wallets.ts'
 import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
 import { hex, newEvmAddress } from '../support/anvil.ts'
@@ -322,7 +323,7 @@ test('a node that has dropped its receipts makes no dead payout of one that was 
   expect(await world.holds('ETH_BASE', payout.destination)).toBeGreaterThan(0n)
 })
 
-test('a payout that the database forgot holds no nonce back, and of the two that have it one happens', async () => {
+test('a payout that the database forgot, once it is accepted as lost, holds no nonce back, and of the two that have it one happens', async () => {
   const { payout: forgotten } = await sweptPayout()
   await world.sign()
   const { owner } = world.database
@@ -344,6 +345,9 @@ test('a payout that the database forgot holds no nonce back, and of the two that
     await owner.query(`delete from ${table} where payout_id = $1`, [forgotten.id])
   await owner.query('delete from payout where id = $1', [forgotten.id])
   const { tenant, payout: next } = await sweptPayout()
+  await world.sign()
+  expect(await world.signedFor(next.id)).toEqual({ payout: [], sweeps: [] })
+  await acceptLostPayout(owner, { id: forgotten.id, network: world.network }, world.now)
   await world.until(tenant, next.id, 'confirmed')
   await expect(
     world.anvil.rpc('eth_sendRawTransaction', [`0x${rows[0]?.raw.toString('hex')}`]),

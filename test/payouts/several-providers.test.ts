@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import type { EvmPayoutCarrier } from '../../src/chain/evm/payout-carrier.ts'
+import { inspectLostPayouts } from '../../src/doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const ETHER = 10n ** 18n
+const USDC = 10n ** 6n
 /** Nobody listens there. */
 const DEAD_URL = 'http://127.0.0.1:9'
 
@@ -202,6 +206,63 @@ test('a payout that every provider says is dead gives its money back, once all o
   })
   expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
 })
+
+test('after a restore that lost payouts nothing is signed on their network until they are brought back, and each is paid once', async () => {
+  await world.fuelHotWallet()
+  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
+  const others = await world.openShop('USDC_BASE', [USDC])
+  // A payout that failed left what was swept for it in the hot wallet, beside the money of others.
+  const failed = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.courier().pass()
+  await world.sign()
+  await world.courier().pass()
+  await world.database.owner.query(
+    `insert into payout_refusal (merchant_id, payout_id, livemode, code, created_at)
+     values ($1, $2, false, 'fee_above_limit', now())`,
+    [tenant.merchantId, failed.id],
+  )
+  await world.anvil.mine(3)
+  await world.courier().pass()
+  expect((await world.load(tenant, failed.id)).status).toBe('failed')
+  const restore = await world.backUp()
+  const first = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, first.id, 'confirmed')
+  const second = await world.payout(others, 'USDC_BASE', '1')
+  await world.until(others, second.id, 'confirmed')
+  await restore()
+  world.logged.length = 0
+  const again = await world.payout(tenant, 'ETH_BASE', '1')
+  for (let turn = 0; turn < 4; turn++) {
+    await world.courier().pass()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+  expect(await world.signedFor(again.id)).toEqual({ payout: [], sweeps: [] })
+  expect(world.logged.join('')).toContain('paylink signer recover')
+  expect(await inspectLostPayouts(world.database.owner)).toMatchObject([
+    { kind: 'fault', text: expect.stringContaining('base-test: the database does not know 2') },
+  ])
+  expect(await world.recover()).toEqual({ [first.id]: 'recovered', [second.id]: 'recovered' })
+  expect(await inspectLostPayouts(world.database.owner)).toEqual([])
+  for (const [of, { id, destination }] of [
+    [tenant, first],
+    [others, second],
+  ] as const) {
+    const done = await world.until(of, id, 'confirmed')
+    expect(await world.holds(done.asset === 'ETH_BASE' ? 'ETH_BASE' : 'USDC_BASE', destination)).toBe(
+      done.amount - done.networkFee,
+    )
+  }
+  // Paid by its own sweep, and not by what the first one had used up.
+  const paid = await world.until(tenant, again.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', again.destination)).toBe(paid.amount - paid.networkFee)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await world.balances(others)).toMatchObject({ available: 0n, reserved: 0n })
+  const asked = new Set(SWEEP_CHECKS.map(({ name }) => name))
+  const audit = (await runAudit(world.database.owner, [])).filter(({ name }) => asked.has(name))
+  expect(audit).toHaveLength(asked.size)
+  expect(audit.flatMap(({ findings }) => findings)).toEqual([])
+}, 120_000)
 
 test('what one provider breaks off in the middle of a look the next one does from the beginning', async () => {
   await watch()

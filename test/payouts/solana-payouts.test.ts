@@ -291,6 +291,21 @@ test('with the first node away SOL is paid through the second, and what one node
   await proxied.close()
 })
 
+test('SOL that a restored database has forgotten to have paid out is not paid again, and its payout is brought back from the journal', async () => {
+  const tenant = await world.openShop([SOL])
+  const restore = await world.backUp()
+  const payout = await world.payout(tenant, '0.7')
+  await world.until(tenant, payout.id, 'confirmed')
+  await restore()
+  const again = await world.payout(tenant, '0.3')
+  for (let turn = 0; turn < 4; turn++) await world.turn()
+  expect(await world.signedOf(again.id)).toEqual([])
+  expect(await world.recover()).toEqual({ [payout.id]: 'recovered' })
+  for (const { id } of [payout, again]) await world.until(tenant, id, 'confirmed')
+  for (const { id } of [payout, again]) await expectPaidOnce(tenant, id)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+}, 120_000)
+
 test('an address with money that is not in the books is left alone until it is', async () => {
   const tenant = await world.openShop([])
   const owner = await world.deposit(tenant, SOL)

@@ -16,6 +16,7 @@ import { newId } from '../../src/new-id.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { PayoutJournal } from '../../src/signer/payout-journal.ts'
+import { recoverPayouts } from '../../src/signer/recover-payouts.ts'
 import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { until } from './litecoind.ts'
@@ -217,6 +218,32 @@ export class PayoutSteps {
       told: new Set(),
       ...changes,
     }
+  }
+
+  /** A backup of the whole database; the function that comes back restores it. */
+  async backUp(): Promise<() => Promise<void>> {
+    const { owner } = this.database
+    const { rows } = await owner.query<{ name: string }>(
+      `select quote_ident(tablename) as name from pg_tables where schemaname = 'public' order by tablename`,
+    )
+    const names = rows.map(({ name }) => name)
+    const of = (statement: (name: string) => string) => names.map(statement).join(';')
+    await owner.query(`create schema backup; ${of((name) => `create table backup.${name} as table ${name}`)}`)
+    return async () => {
+      // As pg_restore does: no trigger runs and no reference is checked.
+      await owner.query(`begin; set local session_replication_role = replica;
+        ${of((name) => `delete from public.${name}`)};
+        ${of((name) => `insert into public.${name} table backup.${name}`)};
+        drop schema backup cascade; commit`)
+    }
+  }
+
+  /** What `paylink signer recover` does, by payout. */
+  async recover(): Promise<{ readonly [payoutId: string]: string }> {
+    const journal = await PayoutJournal.open(this.folder, 'reads')
+    const deps = { pool: this.database.owner, clock: () => this.now, journal }
+    const recovered = await recoverPayouts(deps)
+    return Object.fromEntries(recovered.map(({ payoutId, outcome }) => [payoutId, outcome]))
   }
 
   async load(tenant: Tenant, payoutId: string): Promise<Payout> {

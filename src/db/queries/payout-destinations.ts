@@ -92,6 +92,21 @@ export async function loadPayoutDestination(
   return rows[0] === undefined ? null : destinationOf(rows[0])
 }
 
+/** The destination that stood for an address last, removed or not; null where none ever did. */
+export async function findPayoutDestination(
+  tx: Tx,
+  tenant: Tenant,
+  of: { readonly asset: AssetId; readonly address: string },
+): Promise<PayoutDestination | null> {
+  const { rows } = await tx.query<Row>(
+    `select ${COLUMNS} from payout_destination
+     where merchant_id = $1 and livemode = $2 and asset = $3 and address = $4
+     order by removed_at desc nulls first limit 1`,
+    [tenant.merchantId, tenant.livemode, of.asset, of.address],
+  )
+  return rows[0] === undefined ? null : destinationOf(rows[0])
+}
+
 /** Whether the tenant has this destination. Served by the primary key. */
 export async function payoutDestinationExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
   return (await loadPayoutDestination(tx, tenant, id)) !== null

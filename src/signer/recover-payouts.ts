@@ -1,0 +1,168 @@
+import type { Clock } from '../clock.ts'
+import { type Network, networkOf } from '../core/assets.ts'
+import { approvalText } from '../core/payout/approval-text.ts'
+import { advancePayout, type Payout } from '../core/payout/payout.ts'
+import { commitNewPayout, commitPayoutAdvance } from '../db/commit-payout.ts'
+import { isConstraintViolation } from '../db/constraint-violation.ts'
+import type { Pool } from '../db/pool.ts'
+import {
+  findPayoutDestination,
+  insertPayoutDestination,
+  removePayoutDestination,
+} from '../db/queries/payout-destinations.ts'
+import { loadPayout } from '../db/queries/payouts.ts'
+import { insertSweep, listSweepable, listSweepsOf } from '../db/queries/sweeps.ts'
+import { type Tx, withTransaction } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+import { approvalDigest } from '../secrets/approval-key.ts'
+import { writeSweepSignature } from './evm-sweeps.ts'
+import { findLostPayouts } from './lost-payouts.ts'
+import type { JournalEntry, PayoutJournal } from './payout-journal.ts'
+import { writeSignature } from './sign-payouts.ts'
+import { isSameDigest } from './verify-approval.ts'
+
+/** What came of a lost payout. */
+export type Recovered = {
+  readonly payoutId: string
+  readonly network: string
+  /** The newest of the transactions that were signed for it. */
+  readonly txid: string
+  readonly outcome: /** It stands in the books as approved and signed; the watcher finds out what became of it. */
+    | 'recovered'
+    /** The merchant's balance does not hold it yet: deposits of after the backup are still to be read. */
+    | 'not_covered'
+    /** Its lines are of before the journal kept what a payout is, or are not what was approved. */
+    | 'unknown'
+    /** The database holds what contradicts it: its merchant is gone, or something else took its coins or its nonce. */
+    | 'contradicts'
+}
+
+type Deps = { readonly pool: Pool; readonly clock: Clock; readonly journal: PayoutJournal }
+type Lost = Omit<Payout, 'destinationId'>
+
+/** Who stands in the books as having asked for and approved what was brought back. */
+const BY = 'signer_journal'
+
+/**
+ * Brings back what a database that was set back has forgotten: each payout with its reserved money, its signatures and the
+ * sweeps for its sake, as it stood after its approval. `pool` is the owner's. Nothing is signed and no chain is asked: the
+ * watcher follows what is there, and confirms or fails it.
+ */
+export async function recoverPayouts(deps: Deps): Promise<Recovered[]> {
+  const recovered: Recovered[] = []
+  for (const payoutId of await findLostPayouts(deps)) {
+    const entries = deps.journal.entriesOf(payoutId)
+    const last = entries.at(-1)
+    if (last === undefined) continue
+    const about = { payoutId, network: last.network, txid: last.txid }
+    recovered.push({ ...about, outcome: await recoverOne(deps, payoutId, entries) })
+  }
+  return recovered
+}
+
+async function recoverOne(
+  deps: Deps,
+  payoutId: string,
+  entries: readonly JournalEntry[],
+): Promise<Recovered['outcome']> {
+  const lost = lostPayoutOf(payoutId, entries)
+  if (lost === null) return 'unknown'
+  try {
+    return await withTransaction(deps.pool, lost, (tx) => write(tx, deps, lost, entries))
+  } catch (error) {
+    if (isConstraintViolation(error)) return 'contradicts'
+    throw error
+  }
+}
+
+/** The payout as it was asked for; null where the journal does not say it, or says something else than was approved. */
+function lostPayoutOf(id: string, entries: readonly JournalEntry[]): Lost | null {
+  const [first] = entries
+  const last = entries.at(-1)
+  if (first?.intent?.kind !== 'payout' || last === undefined) return null
+  const { merchant_id: merchantId, asset, amount, network_fee_max: feeMax, destination } = first.intent
+  const livemode = first.network.endsWith('-live')
+  const network = networkOf(asset, livemode)
+  if (network !== first.network) return null
+  const lost: Lost = {
+    merchantId,
+    id,
+    livemode,
+    status: 'requested',
+    asset,
+    network,
+    amount: BigInt(amount),
+    networkFee: BigInt(last.network_fee),
+    networkFeeMax: BigInt(feeMax),
+    destination,
+    requestedBy: BY,
+    approvedBy: null,
+    rejectedBy: null,
+    txid: null,
+    failureCode: null,
+    createdAtMs: first.signed_at,
+    approvedAtMs: null,
+    rejectedAtMs: null,
+    submittedAtMs: null,
+    confirmedAtMs: null,
+    failedAtMs: null,
+  }
+  const digest = approvalDigest(approvalText(lost))
+  const isApproved = entries.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))
+  return isApproved ? lost : null
+}
+
+async function write(
+  tx: Tx,
+  { clock, journal }: Deps,
+  lost: Lost,
+  entries: readonly JournalEntry[],
+): Promise<'recovered' | 'not_covered'> {
+  const now = clock()
+  const context = { now, requestId: null }
+  const payout = { ...lost, destinationId: await destinationOf(tx, lost, now) }
+  if ((await commitNewPayout(tx, payout, context)).kind === 'not_covered') return 'not_covered'
+  const before = await loadPayout(tx, lost, lost.id, { forUpdate: true })
+  const advance = advancePayout(payout, { kind: 'approve', by: BY, nowMs: lost.createdAtMs })
+  if (before === null || advance.kind === 'refused') throw new Error(`${lost.id} cannot be approved`)
+  await commitPayoutAdvance(tx, before, advance, { ...context, by: 'merchant' })
+  for (const signatures of journal.sweepsFor(lost.id)) await writeSweep(tx, lost, signatures, now)
+  for (const entry of entries) await writeSignature(tx, lost, entry, now)
+  return 'recovered'
+}
+
+/** Where its money went; an address that the database has forgotten is written down as one that was taken off the list. */
+async function destinationOf(tx: Tx, lost: Lost, now: Date): Promise<string> {
+  const of = { asset: lost.asset, address: lost.destination }
+  const known = await findPayoutDestination(tx, lost, of)
+  if (known !== null) return known.id
+  const id = newId('payoutDestination', now)
+  const name = 'From the journal of the signer'
+  await insertPayoutDestination(tx, lost, { id, ...of, name, createdBy: BY, createdAt: now, usableAt: now })
+  await removePayoutDestination(tx, lost, id, now)
+  return id
+}
+
+/** A sweep that the database has forgotten, with those of its deposits that it knows. */
+async function writeSweep(
+  tx: Tx,
+  lost: Lost & { readonly network: Network },
+  signatures: readonly JournalEntry[],
+  now: Date,
+): Promise<void> {
+  const [first] = signatures
+  if (first?.intent?.kind !== 'sweep') return
+  const { asset, key_index: keyIndex, nonce } = first.intent
+  const { merchantId, livemode, network, id: payoutId } = lost
+  const sweep = { merchantId, livemode, network, id: first.payout_id }
+  if (!(await listSweepsOf(tx, lost, payoutId)).some(({ id }) => id === sweep.id)) {
+    const address = Buffer.from(first.intent.address, 'hex')
+    const amount = BigInt(first.intent.amount)
+    const sweepable = await listSweepable(tx, lost, { network, asset })
+    const deposits = sweepable.find((each) => each.address.equals(address))
+    // What came to the address besides is not this sweep's.
+    const transferIds = deposits?.amount === amount ? deposits.transferIds : []
+    await insertSweep(tx, { ...sweep, payoutId, asset, address, keyIndex, amount, nonce, transferIds, now })
+  }
+  for (const entry of signatures) await writeSweepSignature(tx, sweep, entry, now)
+}
