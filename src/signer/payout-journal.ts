@@ -20,6 +20,7 @@ const intent = z.discriminatedUnion('kind', [
     amount: units,
     network_fee_max: units,
     destination: z.string(),
+    source: z.enum(['available', 'fees']),
   }),
   z.strictObject({
     kind: z.literal('sweep'),

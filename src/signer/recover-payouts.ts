@@ -5,6 +5,7 @@ import { advancePayout, type Payout } from '../core/payout/payout.ts'
 import { commitNewPayout, commitPayoutAdvance } from '../db/commit-payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
+import { listFeeDestinations } from '../db/queries/fee-destinations.ts'
 import {
   findPayoutDestination,
   insertPayoutDestination,
@@ -40,6 +41,8 @@ export type Recovered = {
 type Deps = { readonly pool: Pool; readonly clock: Clock; readonly journal: PayoutJournal }
 type Lost = Omit<Payout, 'destinationId'>
 
+/** More than an operator ever lists. */
+const FEE_DESTINATIONS_MAX = 1_000
 /** Who stands in the books as having asked for and approved what was brought back. */
 const BY = 'signer_journal'
 
@@ -80,7 +83,14 @@ function lostPayoutOf(id: string, entries: readonly JournalEntry[]): Lost | null
   const [first] = entries
   const last = entries.at(-1)
   if (first?.intent?.kind !== 'payout' || last === undefined) return null
-  const { merchant_id: merchantId, asset, amount, network_fee_max: feeMax, destination } = first.intent
+  const {
+    merchant_id: merchantId,
+    asset,
+    amount,
+    network_fee_max: feeMax,
+    destination,
+    source,
+  } = first.intent
   const livemode = first.network.endsWith('-live')
   const network = networkOf(asset, livemode)
   if (network !== first.network) return null
@@ -89,6 +99,7 @@ function lostPayoutOf(id: string, entries: readonly JournalEntry[]): Lost | null
     id,
     livemode,
     status: 'requested',
+    source,
     asset,
     network,
     amount: BigInt(amount),
@@ -117,12 +128,14 @@ async function write(
   { clock, journal }: Deps,
   lost: Lost,
   entries: readonly JournalEntry[],
-): Promise<'recovered' | 'not_covered'> {
+): Promise<'recovered' | 'not_covered' | 'contradicts'> {
   const now = clock()
   const context = { now, requestId: null }
-  const payout = { ...lost, destinationId: await destinationOf(tx, lost, now) }
+  const destinationId = await destinationOf(tx, lost, now)
+  if (destinationId === null) return 'contradicts'
+  const payout = { ...lost, destinationId }
   if ((await commitNewPayout(tx, payout, context)).kind === 'not_covered') return 'not_covered'
-  const before = await loadPayout(tx, lost, lost.id, { forUpdate: true })
+  const before = await loadPayout(tx, lost, lost.id, { source: null, forUpdate: true })
   const advance = advancePayout(payout, { kind: 'approve', by: BY, nowMs: lost.createdAtMs })
   if (before === null || advance.kind === 'refused') throw new Error(`${lost.id} cannot be approved`)
   await commitPayoutAdvance(tx, before, advance, { ...context, by: 'merchant' })
@@ -131,9 +144,16 @@ async function write(
   return 'recovered'
 }
 
-/** Where its money went; an address that the database has forgotten is written down as one that was taken off the list. */
-async function destinationOf(tx: Tx, lost: Lost, now: Date): Promise<string> {
+/**
+ * Where its money went; an address that the database has forgotten is written down as one that was taken off the list. Null
+ * where it is none of the operator's list, which is not written to.
+ */
+async function destinationOf(tx: Tx, lost: Lost, now: Date): Promise<string | null> {
   const of = { asset: lost.asset, address: lost.destination }
+  if (lost.source === 'fees') {
+    const listed = await listFeeDestinations(tx, lost.livemode, FEE_DESTINATIONS_MAX)
+    return listed.find(({ asset, address }) => asset === of.asset && address === of.address)?.id ?? null
+  }
   const known = await findPayoutDestination(tx, lost, of)
   if (known !== null) return known.id
   const id = newId('payoutDestination', now)

@@ -198,6 +198,7 @@ const intentOf = (payout: Payout): SignedIntent => ({
   amount: payout.amount.toString(),
   network_fee_max: payout.networkFeeMax.toString(),
   destination: payout.destination,
+  source: payout.source,
 })
 
 async function refuse({ pool, clock }: PayoutSigner, payout: Payout, code: string): Promise<void> {
