@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openPool } from '../src/db/pool.ts'
+import { moveCheckpoint, startCheckpoint } from '../src/db/queries/network-state.ts'
+import {
+  beginSecondReading,
+  lowerSecondReading,
+  moveSecondReading,
+} from '../src/db/queries/second-reading.ts'
 import { withOneMoment, withTransaction } from '../src/db/transaction.ts'
 import { newId } from '../src/new-id.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
@@ -78,4 +84,25 @@ test('reads of one moment outlast what the pool lets a statement take, see nothi
   } finally {
     await pool.end()
   }
+})
+
+test('a second reading begins at one block, however far the checkpoint went before, and follows it down', async () => {
+  const block = (height: number) => ({ height, hash: `block ${height}`, timeMs: height })
+  const now = new Date('2026-11-21T12:00:00Z')
+  const start = { parameters: 'regtest', chain: null, block: block(4), beforeHash: null, now }
+  await withTransaction(database.owner, TENANT, (tx) => startCheckpoint(tx, 'base-test', start))
+  const move = (from: number, to: number) =>
+    withTransaction(database.owner, TENANT, (tx) =>
+      moveCheckpoint(tx, 'base-test', block(from), block(to), now),
+    )
+  expect([await move(4, 5), await move(5, 6)]).toEqual([true, true])
+  const begun = { height: 6, hash: 'block 6' }
+  expect(await beginSecondReading(database.owner, 'base-test')).toEqual(begun)
+  expect(await move(6, 8)).toBe(true)
+  expect(await beginSecondReading(database.owner, 'base-test')).toEqual(begun)
+  expect(await moveSecondReading(database.owner, 'base-test', begun, block(8))).toBe(true)
+  expect(await move(8, 7)).toBe(true)
+  expect(await beginSecondReading(database.owner, 'base-test')).toEqual({ height: 7, hash: 'block 7' })
+  await lowerSecondReading(database.owner, 'base-test', block(5))
+  expect(await beginSecondReading(database.owner, 'base-test')).toEqual({ height: 5, hash: 'block 5' })
 })

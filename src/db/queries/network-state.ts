@@ -161,7 +161,10 @@ export async function saveChainIdentity(db: Queryable, network: Network, chain: 
   await db.query('update network_state set chain = $2 where network = $1', [network, chain])
 }
 
-/** Moves the checkpoint, guarded by where it stood, and the second reading down with it; false where it stands elsewhere. */
+/**
+ * Moves the checkpoint, guarded by where it stood, and the second reading down with it; false where it stands elsewhere. A
+ * second reading that has not begun stays so: `least` would take the new height for a missing one.
+ */
 export async function moveCheckpoint(
   db: Queryable,
   network: Network,
@@ -172,7 +175,7 @@ export async function moveCheckpoint(
   const { rowCount } = await db.query(
     `update network_state set height = $4, hash = $5, block_time = $6, updated_at = $7,
        second_hash = case when second_height > $4 then $5 else second_hash end,
-       second_height = least(second_height, $4)
+       second_height = case when second_height > $4 then $4 else second_height end
      where network = $1 and height = $2 and hash = $3`,
     [network, from.height, from.hash, to.height, to.hash, new Date(to.timeMs), now],
   )

@@ -10,7 +10,8 @@ export type SecondCheckpoint = { readonly height: number; readonly hash: string 
  */
 export async function beginSecondReading(db: Queryable, network: Network): Promise<SecondCheckpoint | null> {
   const { rows } = await db.query<{ second_height: number | null; second_hash: string | null }>(
-    `update network_state set second_height = coalesce(second_height, height), second_hash = coalesce(second_hash, hash)
+    `update network_state set second_height = case when second_hash is null then height else second_height end,
+       second_hash = coalesce(second_hash, hash)
      where network = $1 returning second_height, second_hash`,
     [network],
   )
