@@ -239,6 +239,8 @@ test(
           await sleep(BLOCK_MS)
         }
         await killed.kill()
+        // Later than all that the killed one wrote.
+        world.now = new Date(world.now.getTime() + 60_000)
         if (random.chance(0.3)) await world.solana.reorganise(1 + random.below(FINALIZED_LAG))
       }
       const last = await world.startProcess()
