@@ -24,7 +24,7 @@ import { newId } from '../new-id.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
 import { hasNonceElsewhere, isRevertedForGood } from './evm-verdicts.ts'
 
-/** Sweeps of one network looked after in one look. */
+/** Sweeps of one network looked after in one look; the next one goes on after them. */
 const SWEEPS_MAX = 1_000
 
 const tenantOf = ({ merchantId, livemode }: { merchantId: string; livemode: boolean }): Tenant => ({
@@ -37,18 +37,22 @@ export class EvmSweeps {
   readonly #parts: EvmCarriageParts
   readonly #complained = new Set<string>()
   #followedAtMs = Number.NEGATIVE_INFINITY
+  /** The sweep after which the next look goes on; none where it begins at the oldest. */
+  #after = ''
 
   constructor(parts: EvmCarriageParts) {
     this.#parts = parts
   }
 
-  /** Looks after all sweeps that are not final; whether there are any that are in no block. */
+  /** Looks after sweeps that are not final, all of them in turn; whether there are any that are in no block. */
   async follow(): Promise<boolean> {
     const { providers, pool, network, clock, lookEveryMs } = this.#parts
-    const sweeps = await listSweepsUnderWay(pool, network, SWEEPS_MAX)
+    const sweeps = await listSweepsUnderWay(pool, network, { after: this.#after, limit: SWEEPS_MAX })
+    const last = sweeps.at(-1)
+    if (last === undefined && this.#after === '') return false
     const nowMs = clock().getTime()
-    if (sweeps.length === 0) return false
     if (nowMs - this.#followedAtMs >= lookEveryMs) {
+      this.#after = last === undefined || sweeps.length < SWEEPS_MAX ? '' : last.id
       this.#followedAtMs = nowMs
       const finalized = await providers.current.finalizedHeight()
       for (const sweep of sweeps) await this.#followOne(sweep, finalized)

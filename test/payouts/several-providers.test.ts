@@ -11,6 +11,7 @@ import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const ETHER = 10n ** 18n
 const USDC = 10n ** 6n
+const GWEI = 10n ** 9n
 /** Nobody listens there. */
 const DEAD_URL = 'http://127.0.0.1:9'
 
@@ -277,4 +278,9 @@ test('what one provider breaks off in the middle of a look the next one does fro
   expect(counted.calls[0]).toBe('eth_chainId')
   expect(counted.calls).toContain('eth_getBalance')
   await expect(couriersOf(dead, dead).pass()).rejects.toThrow(ChainUnavailable)
+})
+
+test('a provider that suggests any tip has a payout pay no more than the network ever takes', async () => {
+  proxy.lie('eth_maxPriorityFeePerGas', () => `0x${(1_000n * GWEI).toString(16)}`)
+  expect((await proxied.standingOf(Buffer.alloc(20, 1))).tip).toBe(5n * GWEI)
 })

@@ -19,9 +19,12 @@ import { domainSeparatorOf } from './token-authorization.ts'
 const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
 /** More bytes than a signed plain transfer has. */
 const TRANSFER_BYTES = 200n
-/** Where a node suggests no tip of its own. */
-const TIP_DEFAULT = 1_000_000_000n
-const TIP_MAX = 100_000_000_000n
+/** Wei per gas for the block's maker: where a node suggests none of its own, and the most that is believed of it. */
+const TIPS: { readonly [chain in EvmChain]: { readonly usual: bigint; readonly max: bigint } } = {
+  ethereum: { usual: 1_000_000_000n, max: 100_000_000_000n },
+  // A block has room there nearly always, and a thousandth of a gwei is common.
+  base: { usual: 10_000_000n, max: 5_000_000_000n },
+}
 /** A destination's gas is estimated for the state of now, and may grow by a quarter. */
 const GAS_ROOM = { times: 5n, parts: 4n }
 const KNOWN_WORDS = /already known|already imported|known transaction|alreadyknown/i
@@ -101,14 +104,13 @@ export class EvmPayoutCarrier {
     const { chainId } = await this.parameters()
     const head = await this.#node.headerAt('latest')
     if (head === null) throw new ChainUnavailable(`the node at ${this.#node.rpc.where} has no newest block`)
-    const tip = await this.#tip()
     return {
       chainId,
       height: head.number,
       nonce: await this.nonceOf(account, 'latest'),
       balance: await this.balanceOf(account),
       baseFee: head.baseFeePerGas ?? 0n,
-      tip: tip > TIP_MAX ? TIP_MAX : tip,
+      tip: await this.#tip(),
       l1Fee: await this.#l1Fee(),
       token: await this.#tokenStanding(account),
     }
@@ -206,10 +208,12 @@ export class EvmPayoutCarrier {
   }
 
   async #tip(): Promise<bigint> {
+    const { usual, max } = TIPS[this.#chain]
     try {
-      return await this.#node.rpc.call('eth_maxPriorityFeePerGas', [], quantity)
+      const suggested = await this.#node.rpc.call('eth_maxPriorityFeePerGas', [], quantity)
+      return suggested > max ? max : suggested
     } catch (error) {
-      if (error instanceof EvmRpcError && error.kind === 'no_such_method') return TIP_DEFAULT
+      if (error instanceof EvmRpcError && error.kind === 'no_such_method') return usual
       throw error
     }
   }

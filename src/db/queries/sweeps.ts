@@ -126,11 +126,15 @@ export async function listSweepsOf(db: Queryable, tenant: Tenant, payoutId: stri
   return rows
 }
 
-/** Sweeps of a network that are not final yet, oldest first. Served by sweep_under_way. */
-export async function listSweepsUnderWay(db: Queryable, network: Network, limit: number): Promise<Sweep[]> {
+/** Sweeps of a network that are not final yet, after the id `after`, in the order of ids. Served by sweep_under_way. */
+export async function listSweepsUnderWay(
+  db: Queryable,
+  network: Network,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<Sweep[]> {
   const { rows } = await db.query<Sweep>(
-    `select ${COLUMNS} from sweep where network = $1 and final_at is null order by id limit $2`,
-    [network, limit],
+    `select ${COLUMNS} from sweep where network = $1 and final_at is null and id > $2 order by id limit $3`,
+    [network, after, limit],
   )
   return rows
 }
