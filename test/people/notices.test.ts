@@ -145,7 +145,17 @@ test('a sign-in from a new place is told to the person until they switch that of
   await browser.ask('PATCH', '/api/v1/notices', { sign_in: false })
   await signIn(people.browser())
   expect(told()).toBe(1)
-  await browser.ask('PATCH', '/api/v1/notices', { sign_in: true })
+  // Another shop of theirs, whose switch is on.
+  const { merchantId } = await people.signUp('Zoe')
+  await people.api.database.owner.query(
+    `insert into organization_member (id, organization_id, user_id, role, created_at)
+     select 'mem_second', $2, id, 'viewer', now() from person where email = $1`,
+    [email, merchantId],
+  )
   await signIn(people.browser())
   expect(told()).toBe(2)
+  await people.api.database.owner.query(`delete from organization_member where id = 'mem_second'`)
+  await browser.ask('PATCH', '/api/v1/notices', { sign_in: true })
+  await signIn(people.browser())
+  expect(told()).toBe(3)
 })

@@ -120,5 +120,6 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'notices.ts eventsForNotice':
     'letters are written in the order of events of all merchants, in bounded pages',
   'notices.ts newestEventId': 'letters are written in the order of events of all merchants, in bounded pages',
-  'people.ts findPersonToTell': 'a sign-in is of no merchant: asks whether its person refused such letters',
+  'people.ts findPersonToTell':
+    'a sign-in is of no merchant: asks whether its person refused such letters in every shop of theirs',
 }

@@ -163,14 +163,18 @@ export async function presentCode(
   return rowCount === 1
 }
 
-/** Where to write about sign-ins; null for whoever refused that. By primary keys. */
+/** Where to write about sign-ins; null for whoever refused that in every shop of theirs. Served by organization_member_by_user. */
 export async function findPersonToTell(
   db: Queryable,
   userId: string,
 ): Promise<{ email: string; name: string } | null> {
   const { rows } = await db.query<{ email: string; name: string }>(
-    `select email, name from person where id = $1
-       and not exists (select from notice_refusal where user_id = $1 and kind = 'sign_in')`,
+    `with wanted as (
+       select not exists (select from notice_refusal
+                          where merchant_id = organization_id and user_id = $1 and kind = 'sign_in') as is_wanted
+       from organization_member where user_id = $1)
+     select email, name from person
+     where id = $1 and coalesce((select bool_or(is_wanted) from wanted), true)`,
     [userId],
   )
   return rows[0] ?? null
