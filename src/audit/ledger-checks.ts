@@ -3,9 +3,14 @@ import type { AuditCheck } from './audit-check.ts'
 /** How core/ledger/deposit names the ledger transfers of a payment t, before their number. */
 const POSTING_PREFIX = `'dep:' || t.network || ':' || t.txid || ':' || t.output_index || ':' ||
   case when t.network like 'bitcoin-%' or t.network like 'litecoin-%' then '' else t.invoice_id || ':' end`
-/** The number at the end of such a name; null where it has none. Regular expressions would take most of an audit's time. */
-const POSTING_NUMBER = `case when length(split_part(id, ':', -1)) between 1 and 9
-  and translate(split_part(id, ':', -1), '0123456789', '') = '' then split_part(id, ':', -1)::int end`
+/**
+ * The number at the end of such a name, which stands in this column; null where it has none. Regular expressions would
+ * take most of an audit's time.
+ */
+const postingNumber = (
+  column: string,
+): string => `case when length(split_part(${column}, ':', -1)) between 1 and 9
+  and translate(split_part(${column}, ':', -1), '0123456789', '') = '' then split_part(${column}, ':', -1)::int end`
 
 /** The ledger against itself and against the transfers it stands for. */
 export const LEDGER_CHECKS: readonly AuditCheck[] = [
@@ -83,7 +88,7 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
         'has ' || t.ledger_postings || ' postings and the ledger ' || coalesce(l.postings, 0) as detail
       from transfer t left join (
         select merchant_id, payment_id, count(number) as postings, min(number) as first, max(number) as last
-        from (select merchant_id, payment_id, ${POSTING_NUMBER} as number from ledger_transfer
+        from (select merchant_id, payment_id, ${postingNumber('id')} as number from ledger_transfer
           where kind in ('deposit', 'deposit_void')) posting
         group by merchant_id, payment_id
       ) l on l.merchant_id = t.merchant_id and l.payment_id = t.id
@@ -139,11 +144,11 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'posting_has_its_transfer',
-    rule: 'every posting of a deposit stands for a transfer',
+    rule: 'every posting of a deposit stands for a transfer and has a number',
     sql: `select l.merchant_id, l.id as subject, 'no transfer of this name is known' as detail from ledger_transfer l
       where l.kind in ('deposit', 'deposit_void') and not exists (
         select from transfer t where t.merchant_id = l.merchant_id and t.id = l.payment_id
           and t.livemode = l.livemode and t.invoice_id = l.invoice_id
-          and ${POSTING_PREFIX} || split_part(l.id, ':', -1) = l.id)`,
+          and ${POSTING_PREFIX} || ${postingNumber('l.id')} = l.id)`,
   },
 ]

@@ -181,6 +181,11 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     `update transfer set amount = amount - 1`,
   ],
   ['the transfer behind a posting is gone', 'posting_has_its_transfer', `delete from transfer`],
+  ...['evil', '', '02'].map((end): (typeof BREAKS)[number] => [
+    `a posting has "${end}" where its number belongs`,
+    'posting_has_its_transfer',
+    `update ledger_transfer set id = left(id, -1) || '${end}' where id like '%:2'`,
+  ]),
   [
     'a transfer says it is somewhere else than its facts',
     'invoice_follows_its_facts',

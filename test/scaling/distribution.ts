@@ -87,6 +87,7 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'audit.ts listHeldDeposits': AUDIT,
   'audit.ts listInvoiceKinds': AUDIT,
   'audit.ts listInvoicesOfKind': AUDIT,
+  'audit.ts listInvoicesPaidSeverally': AUDIT,
   'audit.ts listSpentCoins': AUDIT,
   'audit.ts listTransfersInBlocks': AUDIT,
   'audit.ts streamDepositPrograms': AUDIT,
@@ -113,6 +114,7 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'delivery-upkeep.ts deleteDeliveredEvents': UPKEEP,
   'delivery-upkeep.ts deleteEndedSecrets': UPKEEP,
   'delivery-upkeep.ts deleteOldIdempotencyKeys': UPKEEP,
+  'request-log.ts deleteOldRequests': UPKEEP,
   'installation-secret.ts holdsSealedRows': 'asked once at a start',
   'merchants.ts loadMerchantName': 'names the merchant by `merchant.id`, with which its branding is joined',
   'merchants.ts loadMerchantProfile':
@@ -120,6 +122,7 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'notices.ts eventsForNotice':
     'letters are written in the order of events of all merchants, in bounded pages',
   'notices.ts newestEventId': 'letters are written in the order of events of all merchants, in bounded pages',
+  'notices.ts takeStoppedEndpoints': 'letters about stopped endpoints of all merchants, in bounded pages',
   'people.ts findPersonToTell':
     'a sign-in is of no merchant: asks whether its person refused such letters in every shop of theirs',
 }

@@ -5,9 +5,12 @@ const QUERIES = new URL('../../src/db/queries/', import.meta.url).pathname
 
 const DECLARATION = /^(export )?(?:async )?(function\*?|const|type) ?\*? ?(\w+)/
 const BEGINNING = /^(?=(?:export )?(?:async )?(?:function\*?|const|type) )/m
-/** The merchant compared with what the caller gave, alone or first of several columns, or taken from the caller's own rows. */
+/**
+ * The merchant compared with what the caller gave, alone or first of several columns, or taken from the caller's own rows.
+ * A page that begins after a merchant, and rows that a query looked up itself, name none.
+ */
 const NAMES_MERCHANT =
-  /merchant_id\s*=\s*(?:\$\d|any\s*\(|\$\{|key\.|wanted\.|given\.)|\(merchant_id,[^)]*\)\s*(?:=|in|>|<)|merchant_id in \(/
+  /merchant_id\s*=\s*(?:\$\d|any\s*\(|\$\{|key\.|wanted\.|given\.)|\(merchant_id,[^)]*\)\s*(?:=\s*\(\$\d|in\s*\(select \* from unnest\(\$\d)/
 /** The caller's own rows, each with its merchant, joined by it. */
 const JOINS_GIVEN_MERCHANTS =
   /unnest\(\$1::text\[\][^)]*\) as \w+ \(merchant_id[\s\S]*merchant_id = \w+\.merchant_id/
