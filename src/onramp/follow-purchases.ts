@@ -56,16 +56,16 @@ export function createPurchaseFollower(deps: {
       const nothing = { news: 'abandoned', transaction: '', address: null } as const
       await recordCardNews(deps, { provider, purchaseId, ...nothing })
     }
-    // They come newest first.
-    for (const transaction of transactions.toReversed()) {
-      const { kind } = await recordCardNews(deps, { provider, purchaseId, ...transaction })
-      if (kind === 'foreign')
-        log.warn(
-          { provider, purchaseId },
-          'a card provider told of a purchase to an address that is not its own',
-        )
-    }
-    if (transactions.some(({ news }) => news === 'completed')) followed.delete(purchaseId)
+    // The page has one word for all tries: told of each in turn, it would change at every question. The newest is first.
+    const transaction = transactions.find(({ news }) => news === 'completed') ?? transactions[0]
+    if (transaction === undefined) return
+    const { kind } = await recordCardNews(deps, { provider, purchaseId, ...transaction })
+    if (kind === 'foreign')
+      log.warn(
+        { provider, purchaseId },
+        'a card provider told of a purchase to an address that is not its own',
+      )
+    if (transaction.news === 'completed') followed.delete(purchaseId)
   }
 
   const tick = (): void => {

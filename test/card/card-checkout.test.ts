@@ -349,6 +349,8 @@ describe('a purchase at Coinbase, which the page waits for', () => {
         tx_hash: '0xabc',
       })),
     )
+  const newsAt = async (purchase: string) =>
+    (await api.database.owner.query('select news_at from card_purchase where id = $1', [purchase])).rows
   /** Lets the next question come due, and waits until it was answered. */
   async function askedAgain(purchase: string, ms = 120_000): Promise<void> {
     const before = asks(purchase)
@@ -366,6 +368,14 @@ describe('a purchase at Coinbase, which the page waits for', () => {
     tell(made, purchase, ['t1', 'FAILED'])
     await askedAgain(purchase)
     await expect.poll(() => get(made.path)).toContain('did not go through')
+    // Told of two tries, the page speaks of the newest, and nothing changes for the one before it.
+    tell(made, purchase, ['t2', 'IN_PROGRESS'], ['t1', 'FAILED'])
+    await askedAgain(purchase)
+    await expect.poll(() => get(made.path)).toContain('is about to send USDC')
+    const toldAt = await newsAt(purchase)
+    await askedAgain(purchase)
+    await askedAgain(purchase)
+    expect(await newsAt(purchase)).toEqual(toldAt)
     tell(made, purchase, ['t2', 'SUCCESS'], ['t1', 'FAILED'])
     await askedAgain(purchase)
     await expect.poll(() => get(made.path)).toContain('says that it has sent your payment')
