@@ -30,8 +30,9 @@ import { UsageError } from './usage-error.ts'
 /** Payouts that `status` tells of. */
 const SHOWN_MAX = 100
 const DESTINATIONS_SHOWN_MAX = 100
-/** Merchants whose fees one command asks for; the next goes on with the others. */
-const MERCHANTS_MAX = 1_000
+const MERCHANTS_PAGE = 100
+/** Payouts that one command asks for, to a page of merchants; the next goes on with the others. */
+const REQUESTED_MAX = 1_000
 /** Where the ledger's events would name the request; a payout of fees has none. */
 const REQUEST_ID = 'paylink fees'
 
@@ -144,6 +145,8 @@ export async function disallowFeesCommand(
 
 /** What became of asking for one merchant's fees. */
 type Asked = { readonly merchantId: string; readonly outcome: PayoutRequested }
+const requestedOf = (asked: readonly Asked[]): Payout[] =>
+  asked.flatMap(({ outcome }) => (outcome.kind === 'requested' ? outcome.payout : []))
 
 /**
  * `paylink fees request`: sets everything aside that was collected in the destination's coin and mode, as one payout for
@@ -164,28 +167,36 @@ export async function requestFeesCommand(
     if (destination === null)
       throw new UsageError('--destination is not on the list: paylink fees allow puts it there')
     const { livemode, asset } = destination
-    const merchants =
-      options.merchant === undefined
-        ? await listMerchantsWithFees(pool, { livemode, asset, after: '', limit: MERCHANTS_MAX })
-        : [options.merchant]
     const results: Asked[] = []
-    for (const merchantId of merchants) {
-      const outcome = await requestPayoutAlone(pool, {
-        tenant: { merchantId, livemode },
-        source: 'fees',
-        destinationId: destination.id,
-        amount: null,
-        asset,
-        by,
-        dailyLimits: {},
-        requestId: REQUEST_ID,
-        now: systemClock(),
-      })
-      results.push({ merchantId, outcome })
+    const askAll = async (merchants: readonly string[]): Promise<void> => {
+      for (const merchantId of merchants) {
+        const outcome = await requestPayoutAlone(pool, {
+          tenant: { merchantId, livemode },
+          source: 'fees',
+          destinationId: destination.id,
+          amount: null,
+          asset,
+          by,
+          dailyLimits: {},
+          requestId: REQUEST_ID,
+          now: systemClock(),
+        })
+        results.push({ merchantId, outcome })
+      }
+    }
+    if (options.merchant !== undefined) await askAll([options.merchant])
+    else {
+      // Those whose fees cannot be paid out keep them: a page of them must not hide the merchants after them.
+      let page: string[]
+      do {
+        const after = results.at(-1)?.merchantId ?? ''
+        page = await listMerchantsWithFees(pool, { livemode, asset, after, limit: MERCHANTS_PAGE })
+        await askAll(page)
+      } while (page.length === MERCHANTS_PAGE && requestedOf(results).length < REQUESTED_MAX)
     }
     return results
   })
-  const made = asked.flatMap(({ outcome }) => (outcome.kind === 'requested' ? outcome.payout : []))
+  const made = requestedOf(asked)
   const left = asked.filter(({ outcome }) => outcome.kind !== 'requested')
   if (options.json) {
     const skipped = left.map(({ merchantId, outcome }) => ({ merchant_id: merchantId, reason: outcome.kind }))
@@ -194,7 +205,7 @@ export async function requestFeesCommand(
     for (const payout of made) output.line(payoutLine(payout))
     for (const one of left) output.line(`${one.merchantId}  stays: ${whyNot(one.outcome)}`)
     if (asked.length === 0) output.line('There are no fees of this coin in this mode.')
-    if (asked.length === MERCHANTS_MAX) output.line('There may be more: ask again.')
+    if (made.length >= REQUESTED_MAX) output.line('There may be more: ask again.')
   }
   return made.length > 0 ? 0 : EXIT_FAILED
 }

@@ -192,6 +192,46 @@ test('by command: fees are collected, sent to an allowed address, approved by an
   expect(await disagreements()).toEqual([])
 }, 60_000)
 
+test('a thousand merchants whose fees are too small to be sent do not hide the fees of those after them', async () => {
+  const now = new Date()
+  const { owner } = api.database
+  await owner.query(
+    `insert into merchant (id, name, email, created_at)
+     select 'mer_' || lpad(n::text, 26, '0'), 'Shop', 'owner@example.com', now() from generate_series(1, 1000) n`,
+  )
+  await owner.query(
+    `insert into ledger_balance (merchant_id, livemode, asset, account, balance)
+     select 'mer_' || lpad(n::text, 26, '0'), false, 'LTC', 'fees', 1 from generate_series(1, 1000) n`,
+  )
+  const { id: merchantId } = await api.addMerchant()
+  const tenant = { merchantId, livemode: false }
+  await creditLitecoin(owner, tenant, { units: LTC, now })
+  await keepFees(owner, tenant, LTC / 10n, now)
+  const allowed = await withTransaction(owner, tenant, (tx) =>
+    allowFeeDestination(tx, {
+      livemode: false,
+      asset: 'LTC',
+      address: randomLitecoinAddress('regtest'),
+      name: 'x',
+      by: 'opr_a',
+      now,
+    }),
+  )
+  if (allowed.kind !== 'added') throw new Error(allowed.kind)
+  vi.stubEnv('DATABASE_URL', api.database.ownerUrl)
+  try {
+    const { file } = await makeOperator('Carol')
+    const to = ['--destination', allowed.destination.id, '--key-file', file, '--json']
+    const asked = await paylink('fees', 'request', ...to)
+    expect([asked.code, asked.stderr]).toEqual([0, ''])
+    const { payouts, skipped } = JSON.parse(asked.stdout)
+    expect(payouts).toMatchObject([{ merchant_id: merchantId, amount: '0.1' }])
+    expect(skipped).toHaveLength(1_000)
+  } finally {
+    vi.stubEnv('DATABASE_URL', world.database.ownerUrl)
+  }
+})
+
 test('an approval is for fees as much as for address and amount: what is changed to another source afterwards is not signed, and goes back where it came from', async () => {
   const tenant = await world.openShop([LTC], FEE_BPS)
   const payout = await world.payoutOfFees(tenant)
