@@ -1,5 +1,6 @@
 import { eventBody } from '../core/event/envelope.ts'
 import {
+  PayoutContradicted,
   type PayoutTransfer,
   payoutTransfers,
   RESERVE_ACCOUNTS,
@@ -74,9 +75,9 @@ export async function commitPayoutAdvance(
 async function post(tx: Tx, payout: Payout, move: 'reserve' | 'return' | 'settle', now: Date): Promise<void> {
   const tenant = tenantOf(payout)
   const reserved = await loadLedgerCredit(tx, tenant, reserveTransferId(payout.id))
-  if (reserved === null) throw new Error(`nothing was set aside for payout ${payout.id}`)
+  if (reserved === null) throw new PayoutContradicted(`nothing was set aside for payout ${payout.id}`)
   if (move === 'settle' && reserved.asset !== payout.asset)
-    throw new Error(`payout ${payout.id} sends another asset than was set aside`)
+    throw new PayoutContradicted(`payout ${payout.id} sends another asset than was set aside`)
   const source = reserved.account === RESERVE_ACCOUNTS.fees ? 'fees' : 'available'
   const posted = payoutTransfers(payout, move, { source, amount: reserved.amount }).map((transfer) => ({
     ...ledgerTransfer(payout, transfer, now),

@@ -11,7 +11,11 @@ import {
 import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
-import { answerJournalQuestion, listJournalQuestions } from '../db/queries/journal-questions.ts'
+import {
+  answerJournalQuestion,
+  listJournalQuestions,
+  postponeJournalQuestion,
+} from '../db/queries/journal-questions.ts'
 import {
   insertPayoutRefusal,
   insertPayoutTransaction,
@@ -21,6 +25,7 @@ import {
   loadPayoutRefusal,
 } from '../db/queries/payout-transactions.ts'
 import { listPayoutsUnderWay } from '../db/queries/payouts.ts'
+import { listSweepTransactions } from '../db/queries/sweeps.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { complain } from './complain.ts'
@@ -87,24 +92,41 @@ export async function signPayouts(signer: PayoutSigner): Promise<void> {
     const isSigned = ({ id }: Payout) => signer.journal.entriesOf(id).length > 0
     const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
     const isSetBack = setBack.has(network)
-    for (const payout of inOrder) await attempt(signer, { payout, network, kind, key, isSetBack })
+    for (const payout of inOrder)
+      await attempt(signer, payout, () => signPayout(signer, { payout, network, kind, key, isSetBack }))
   }
 }
 
 /**
  * Publishes what the journal has of payouts and sweeps that are about to be given up, and says so. What the database has
- * forgotten of them may be what the chain has.
+ * forgotten of them may be what the chain has. A question that cannot be answered comes after all others.
  */
 async function answerQuestions(signer: PayoutSigner): Promise<void> {
-  const { pool, journal, clock } = signer
+  const { pool, clock } = signer
   for (const question of await listJournalQuestions(pool, TURN_MAX)) {
     const asked = { ...question, id: question.intentId }
-    for (const entry of journal.entriesOf(asked.id)) {
-      if (isPayoutId(asked.id)) await publish(signer, asked, entry)
-      else await publishSweep(signer, asked, entry)
-    }
-    await answerJournalQuestion(pool, question, clock())
+    const isPublished = await attempt(signer, asked, () => publishJournaled(signer, asked))
+    if (isPublished === true) await answerJournalQuestion(pool, question, clock())
+    else await postponeJournalQuestion(pool, question, clock())
   }
+}
+
+/**
+ * Writes all that the journal has of a payout or sweep into the database. False, with an alarm, where the database holds
+ * other signatures than these: the chain may have what this signer knows nothing of.
+ */
+async function publishJournaled(signer: PayoutSigner, asked: Published): Promise<boolean> {
+  const { pool, journal } = signer
+  const entries = journal.entriesOf(asked.id)
+  if (entries.some(({ network }) => network !== asked.network)) {
+    complain(signer, asked, 'it was signed for another network than the database says')
+    return false
+  }
+  const [write, list] = isPayoutId(asked.id)
+    ? ([publish, listPayoutTransactions] as const)
+    : ([publishSweep, listSweepTransactions] as const)
+  for (const entry of entries) await write(signer, asked, entry)
+  return isJournaled(signer, asked, await list(pool, tenantOf(asked), asked.id), entries)
 }
 
 const networksOfKinds = (): { network: Network; kind: PayoutKind }[] =>
@@ -128,13 +150,18 @@ const tenantOf = ({ merchantId, livemode }: Pick<Payout, 'merchantId' | 'livemod
   livemode,
 })
 
-/** One payout whose rows contradict each other must not hold up the others; whatever else fails ends the turn. */
-async function attempt(signer: PayoutSigner, task: Task): Promise<void> {
+/** One payout or sweep whose rows contradict each other (null) must not hold up the others; whatever else fails ends the turn. */
+async function attempt<T>(
+  signer: PayoutSigner,
+  about: { readonly id: string },
+  work: () => Promise<T>,
+): Promise<T | null> {
   try {
-    await signPayout(signer, task)
+    return await work()
   } catch (error) {
     if (!isConstraintViolation(error)) throw error
-    complain(signer, task.payout, 'a payout contradicts what the database holds', error)
+    complain(signer, about, 'what was or is to be signed contradicts what the database holds', error)
+    return null
   }
 }
 
@@ -144,7 +171,8 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
   const tenant = tenantOf(payout)
   const stored = await listPayoutTransactions(pool, tenant, payout.id)
   const signed = journal.entriesOf(payout.id)
-  if (stored.length === 0 && (await loadPayoutRefusal(pool, tenant, payout.id)) !== null) return
+  const isUnsigned = stored.length === 0 && signed.length === 0
+  if (isUnsigned && (await loadPayoutRefusal(pool, tenant, payout.id)) !== null) return
   const digest = verifyApproval(payout, await loadApproval(pool, tenant, payout.id), task.key)
   const isSame =
     digest !== null && signed.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))
@@ -152,8 +180,9 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
   const isHere = networkOf(payout.asset, payout.livemode) === task.network
   if (digest === null || !isSame || !isHere) {
     complain(signer, payout, 'a payout is not what was approved, and is not signed')
-    if (stored.length === 0)
-      await refuse(signer, payout, digest === null ? 'approval_invalid' : 'already_signed_otherwise')
+    if (isUnsigned) await refuse(signer, payout, 'approval_invalid')
+    // Whatever the database says of it now, what was signed may happen: the chain decides.
+    else await publishJournaled(signer, payout)
     return
   }
   if (!isJournaled(signer, payout, stored, signed)) return

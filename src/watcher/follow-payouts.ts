@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Network } from '../core/assets.ts'
+import { PayoutContradicted } from '../core/ledger/payout.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
@@ -61,7 +62,7 @@ export class PayoutCourier {
     try {
       await work()
     } catch (error) {
-      if (!isConstraintViolation(error)) throw error
+      if (!isConstraintViolation(error) && !(error instanceof PayoutContradicted)) throw error
       this.#parts.log.error(
         { err: error, payoutId: payout.id },
         'a payout contradicts what the database holds',
@@ -90,10 +91,12 @@ export class PayoutCourier {
     return { signed, unsigned }
   }
 
+  /** What the journal has of it counts for more than a refusal: that one may be of before a database was set back. */
   async #endRefused(payout: Payout): Promise<boolean> {
     const code = await loadPayoutRefusal(this.#parts.pool, tenantOf(payout), payout.id)
     if (code === null) return false
-    await this.#tell(payout, { kind: 'dead', code, unspent: [] })
+    if (await this.#isAllKnown({ payout, transactions: [] }))
+      await this.#tell(payout, { kind: 'dead', code, unspent: [] })
     return true
   }
 

@@ -67,7 +67,7 @@ test.each(MUTATIONS)(
     const payout = await world.payout(tenant, '0.5')
     await world.database.owner.query(`update payout set ${change} where id = $1`, [payout.id])
     await world.sign()
-    await world.courier().pass()
+    await world.endRefused()
     const { rows } = await world.database.owner.query(
       'select status, failure_code from payout where id = $1',
       [payout.id],
@@ -108,7 +108,7 @@ test('an approval that somebody wrote into the database without the API’s key 
   await owner.query('update payout_approval_key set public_key = $1', [thiefs])
   await owner.query(`update payout set status = 'approved' where id = any($1)`, [[forged.id, bare.id]])
   await world.sign()
-  await world.courier().pass()
+  await world.endRefused()
   for (const { id } of [forged, bare]) {
     expect(await world.load(tenant, id)).toMatchObject({ status: 'failed', failureCode: 'approval_invalid' })
   }

@@ -115,7 +115,7 @@ test('a payout whose network takes more than was approved waits, and after a day
   world.now = new Date(world.now.getTime() + 25 * 3_600_000)
   await owner.query('update hot_wallet set updated_at = $1', [world.now])
   await world.sign()
-  await world.courier().pass()
+  await world.endRefused()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'fee_above_limit',
@@ -199,7 +199,7 @@ test('a payout that was changed after its approval is neither swept for nor paid
   await world.database.owner.query('update payout set destination = $2 where id = $1', [payout.id, thief])
   await world.courier().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.endRefused()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'approval_invalid',
@@ -210,10 +210,11 @@ test('a payout that was changed after its approval is neither swept for nor paid
   await world.until(tenant, next.id, 'confirmed')
 })
 
-test('under an id that something else was signed for nothing is signed, whoever approved it', async () => {
+test('under an id that something else was signed for nothing new is signed, whoever approved it, and the chain decides of what was', async () => {
   const { tenant, payout } = await sweptPayout()
   await world.sign()
   const { owner } = world.database
+  const { payout: signed } = await world.signedFor(payout.id)
   await owner.query('delete from account_nonce where intent_id = $1', [payout.id])
   for (const table of ['payout_transaction', 'payout_approval'])
     await owner.query(`delete from ${table} where payout_id = $1`, [payout.id])
@@ -228,10 +229,148 @@ test('under an id that something else was signed for nothing is signed, whoever 
   await owner.query('delete from event where resource_id = $1 and sequence > 1', [payout.id])
   await world.approve(tenant, payout.id)
   await world.sign()
+  expect((await world.signedFor(payout.id)).payout).toEqual(signed)
+  expect(
+    world.logged.some((line) => line.includes(payout.id) && line.includes('not what was approved')),
+  ).toBe(true)
+  // It happened; what it took from the books a person has to say, and nobody else waits for that.
+  for (let turn = 0; turn < 2; turn++) {
+    await world.courier().pass()
+    await world.sign()
+    await world.anvil.mine(3)
+  }
   await world.courier().pass()
-  expect((await world.signedFor(payout.id)).payout).toEqual([])
-  const { rows } = await owner.query('select status, failure_code from payout where id = $1', [payout.id])
-  expect(rows[0]).toEqual({ status: 'failed', failure_code: 'already_signed_otherwise' })
+  expect((await world.signedFor(payout.id)).payout).toEqual(signed)
+  expect(await world.holds('ETH_BASE', payout.destination)).toBeGreaterThan(0n)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
+  const another = await sweptPayout()
+  await world.until(another.tenant, another.payout.id, 'confirmed')
+})
+
+/** The database as it was after the approval, before anything of the payout itself was signed. */
+async function forgetSignature(payoutId: string): Promise<void> {
+  const { owner } = world.database
+  await owner.query('delete from payout_transaction where payout_id = $1', [payoutId])
+  await owner.query('delete from account_nonce where intent_id = $1', [payoutId])
+  await owner.query(`update payout set status = 'approved', txid = null, submitted_at = null where id = $1`, [
+    payoutId,
+  ])
+}
+
+test.each([
+  [
+    'whose approval is not the API’s',
+    `update payout_approval set signature = decode(repeat('00', 64), 'hex') where payout_id = $1`,
+  ],
+  ['whose approval is gone', 'delete from payout_approval where payout_id = $1'],
+  [
+    'that was refused once',
+    `insert into payout_refusal (merchant_id, payout_id, livemode, code, created_at)
+     select merchant_id, id, livemode, 'approval_invalid', now() from payout where id = $1`,
+  ],
+])('a payout %s keeps its money where the journal has signed it, and is confirmed', async (_how, change) => {
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  await world.courier().pass()
+  await forgetSignature(payout.id)
+  await world.database.owner.query(change, [payout.id])
+  await world.anvil.mine(3)
+  await world.courier().pass()
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
+  const done = await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+})
+
+test('a payout of which the database has another signature than the journal is not given up, and neither is such a sweep', async () => {
+  const { owner } = world.database
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  await world.courier().pass()
+  await world.anvil.mine(4)
+  const { rows: kept } = await owner.query('select txid, raw from payout_transaction where payout_id = $1', [
+    payout.id,
+  ])
+  const other = `txid = '0x' || repeat('ab', 32), raw = decode('02c0', 'hex')`
+  await owner.query(`update payout_transaction set ${other} where payout_id = $1`, [payout.id])
+  await owner.query(`update payout set status = 'approved', txid = null, submitted_at = null where id = $1`, [
+    payout.id,
+  ])
+  for (let turn = 0; turn < 3; turn++) {
+    await world.courier().pass()
+    await world.sign()
+  }
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
+  expect(world.logged.some((line) => line.includes(payout.id) && line.includes('not in the journal'))).toBe(
+    true,
+  )
+  const asked = () =>
+    owner.query('select answered_at from journal_question where intent_id = $1', [payout.id])
+  expect((await asked()).rows).toEqual([{ answered_at: null }])
+  const { rows: sweeps } = await owner.query<{ id: string; txid: string }>(
+    `select t.sweep_id as id, t.txid from sweep_transaction t join sweep s on s.id = t.sweep_id where s.payout_id = $1`,
+    [payout.id],
+  )
+  const [sweep] = sweeps
+  await owner.query(
+    `insert into journal_question (merchant_id, intent_id, livemode, network, asked_at)
+     select merchant_id, id, livemode, network, now() from sweep where id = $1`,
+    [sweep?.id],
+  )
+  await owner.query(`update sweep_transaction set txid = '0x' || repeat('cd', 32) where sweep_id = $1`, [
+    sweep?.id,
+  ])
+  await world.sign()
+  const { rows: open } = await owner.query('select answered_at from journal_question where intent_id = $1', [
+    sweep?.id,
+  ])
+  expect(open).toEqual([{ answered_at: null }])
+  await owner.query('update sweep_transaction set txid = $2 where sweep_id = $1', [sweep?.id, sweep?.txid])
+  await owner.query('update payout_transaction set txid = $2, raw = $3 where payout_id = $1', [
+    payout.id,
+    kept[0]?.txid,
+    kept[0]?.raw,
+  ])
+  await world.until(tenant, payout.id, 'confirmed')
+})
+
+test('a question that cannot be answered stops nobody else’s payout, comes after all others, and is answered once it can be', async () => {
+  const { owner } = world.database
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  const earlier = new Date(world.now.getTime() - 1_000)
+  await owner.query(
+    `insert into journal_question (merchant_id, intent_id, livemode, network, asked_at)
+     select merchant_id, id, livemode, network, $2 from payout where id = $1`,
+    [payout.id, earlier],
+  )
+  await owner.query('delete from payout_transaction where payout_id = $1', [payout.id])
+  await owner.query(
+    `update account_nonce set intent_id = 'po_00000000000000000000000000' where intent_id = $1`,
+    [payout.id],
+  )
+  const other = await world.openShop('ETH_BASE', [ETHER])
+  const second = await world.payout(other, 'ETH_BASE', '1')
+  for (let turn = 0; turn < 3; turn++) {
+    await world.courier().pass()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+  expect((await world.signedFor(second.id)).payout).toHaveLength(1)
+  const question = async () => {
+    const sql = 'select asked_at, answered_at from journal_question where intent_id = $1'
+    return (await owner.query(sql, [payout.id])).rows
+  }
+  expect(await question()).toEqual([{ asked_at: world.now, answered_at: null }])
+  await owner.query(
+    `update account_nonce set intent_id = $1 where intent_id = 'po_00000000000000000000000000'`,
+    [payout.id],
+  )
+  await world.sign()
+  expect(await question()).toEqual([{ asked_at: world.now, answered_at: world.now }])
+  await world.until(tenant, payout.id, 'confirmed')
+  await world.until(other, second.id, 'confirmed')
 })
 
 test('a sweep that was changed after it was signed is not signed again', async () => {

@@ -244,7 +244,9 @@ test('an approval is for fees as much as for address and amount: what is changed
     `update payout set source = 'available', destination_id = $2, fee_destination_id = null where id = $1`,
     [payout.id, rows[0]?.id],
   )
-  expect(await confirm(tenant, payout.id)).toMatchObject({
+  await world.sign()
+  await world.endRefused()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'approval_invalid',
   })

@@ -223,7 +223,7 @@ test('after a restore that lost payouts nothing is signed on their network until
     [tenant.merchantId, failed.id],
   )
   await world.anvil.mine(3)
-  await world.courier().pass()
+  await world.endRefused()
   expect((await world.load(tenant, failed.id)).status).toBe('failed')
   const restore = await world.backUp()
   const first = await world.payout(tenant, 'ETH_BASE', '1')

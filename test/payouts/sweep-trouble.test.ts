@@ -160,7 +160,7 @@ test('a sweep that is stuck below what blocks cost holds its payout for a day an
   world.now = new Date(world.now.getTime() + 25 * 3_600_000)
   await world.courier().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.endRefused()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'fee_above_limit',

@@ -18,6 +18,7 @@ import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { PayoutJournal } from '../../src/signer/payout-journal.ts'
 import { recoverPayouts } from '../../src/signer/recover-payouts.ts'
 import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts'
+import type { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { until } from './litecoind.ts'
 
@@ -35,7 +36,7 @@ export type PayoutParts = {
 }
 
 /** A database and a signer's folder and seed, and no processes: a test takes each turn itself, on whatever chain. */
-export class PayoutSteps {
+export abstract class PayoutSteps {
   readonly database: TestDatabase
   readonly folder: string
   readonly seed: Buffer
@@ -202,6 +203,16 @@ export class PayoutSteps {
   /** One turn of a signer that was just started on the folder. */
   async sign(changes: Partial<PayoutSigner> = {}): Promise<void> {
     await signPayouts(await this.signer(changes))
+  }
+
+  /** A courier that was just started. */
+  abstract courier(): PayoutCourier
+
+  /** What the signer refused is given up once it has looked into its journal. */
+  async endRefused(): Promise<void> {
+    await this.courier().pass()
+    await this.sign()
+    await this.courier().pass()
   }
 
   /** A signer that was just started on the folder. */

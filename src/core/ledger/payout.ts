@@ -16,6 +16,9 @@ export const RESERVE_ACCOUNTS = {
   fees: 'fees_reserved',
 } as const satisfies { readonly [source in PayoutSource]: LedgerAccount }
 
+/** The books of one payout do not agree with its row: somebody has to look, and no other payout has to wait for that. */
+export class PayoutContradicted extends Error {}
+
 export const reserveTransferId = (payoutId: string): string => `payout:${payoutId}:reserve`
 
 /**
@@ -51,7 +54,7 @@ export function payoutTransfers(
         amount: payout.networkFee,
       }
       if (sent.amount + fee.amount !== amount) {
-        throw new Error(`payout ${payout.id} sends another amount than was set aside`)
+        throw new PayoutContradicted(`payout ${payout.id} sends another amount than was set aside`)
       }
       return fee.amount === 0n ? [sent] : [sent, fee]
     }

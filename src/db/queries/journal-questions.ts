@@ -25,7 +25,7 @@ export async function askJournal(
   return false
 }
 
-/** What is asked and not answered, oldest first. Served by journal_question_open. */
+/** What is asked and not answered, longest waiting first. Served by journal_question_open. */
 export async function listJournalQuestions(db: Queryable, limit: number): Promise<JournalQuestion[]> {
   const { rows } = await db.query<JournalQuestion>(
     `select merchant_id as "merchantId", livemode, intent_id as "intentId", network from journal_question
@@ -43,6 +43,19 @@ export async function answerJournalQuestion(
 ): Promise<void> {
   await db.query(
     `update journal_question set answered_at = $4
+     where merchant_id = $1 and intent_id = $2 and livemode = $3 and answered_at is null`,
+    [merchantId, intentId, livemode, now],
+  )
+}
+
+/** What could not be answered comes after all that is asked now. By primary key. */
+export async function postponeJournalQuestion(
+  db: Queryable,
+  { merchantId, livemode, intentId }: JournalQuestion,
+  now: Date,
+): Promise<void> {
+  await db.query(
+    `update journal_question set asked_at = $4
      where merchant_id = $1 and intent_id = $2 and livemode = $3 and answered_at is null`,
     [merchantId, intentId, livemode, now],
   )

@@ -139,7 +139,6 @@ function Details({ payout }: { payout: Payout }) {
 const FAILURES: { readonly [code: string]: string } = {
   approval_invalid:
     'What stands in the database is not what was approved: somebody changed it. Nobody was paid. Find out who before you ask again.',
-  already_signed_otherwise: 'Something else was signed under this id before. Nobody was paid by this one.',
   destination_invalid: 'The address is none of this network. Nobody was paid.',
   fee_above_limit: 'The network asks for more than the highest fee that was approved. Ask for it again.',
   input_spent_elsewhere:
