@@ -71,7 +71,8 @@ describe('the page waits for a provider', () => {
   test('from leaving on, for an hour', () => {
     expect(cardWaiting(null, { payments: [] }, NOW)).toBeNull()
     expect(cardWaiting(PURCHASE, { payments: [] }, NOW)).toBeNull()
-    const waiting = { provider: 'coinbase', news: 'pending', asset: 'USDC_BASE' }
+    const { id: purchaseId, provider, asset } = PURCHASE
+    const waiting = { purchaseId, leftAtMs: NOW, provider, news: 'pending', asset }
     expect(cardWaiting(left, { payments: [] }, NOW + 3_600_000)).toEqual(waiting)
     expect(cardWaiting(left, { payments: [] }, NOW + 3_600_001)).toBeNull()
   })
@@ -79,8 +80,9 @@ describe('the page waits for a provider', () => {
 
 test('news of one transaction only goes forward, and what ended stays ended', () => {
   expect(Object.fromEntries(CARD_NEWS.map((news) => [news, newsBefore(news)]))).toEqual({
-    pending: [],
-    failed: ['pending'],
-    completed: ['pending', 'failed'],
+    abandoned: [],
+    pending: ['abandoned'],
+    failed: ['abandoned', 'pending'],
+    completed: ['abandoned', 'pending', 'failed'],
   })
 })
