@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrate } from '../src/db/migrate.ts'
 import { insertLedgerTransfer, type LedgerTransfer, loadBalances } from '../src/db/queries/ledger.ts'
 import { type Tenant, withTransaction } from '../src/db/transaction.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
@@ -223,11 +224,33 @@ test('a temporary table stands in for no table of the ledger', async () => {
     await expect(shadowed).rejects.toThrow(/sum to zero|duplicate key|was changed after/)
   }
   expect(await standing()).toEqual(before)
+})
+
+test('a function or operator in public is called by nothing that runs as the owner', async () => {
+  // As in a database that PostgreSQL 14 or older made.
+  await database.owner.query('grant create on schema public to public')
+  await sql(`create function public.mine(text, boolean) returns text language plpgsql as $$
+    begin raise exception 'called as %', current_user; end $$`)
+  await sql('create operator public.|| (leftarg = text, rightarg = boolean, function = public.mine)')
+  await expect(sql(`select 'a'::text || true`)).rejects.toThrow(/called as paylink_test_/)
+  await posted()
+  await sql('drop function public.mine(text, boolean) cascade')
   const { rows } = await database.owner.query(
-    `select proname from pg_proc where prosecdef and pronamespace = 'public'::regnamespace
-       and not coalesce('search_path=public, pg_temp' = any(proconfig), false)`,
+    `select proname from pg_proc where pronamespace = 'public'::regnamespace
+       and not coalesce('search_path=pg_catalog, pg_temp' = any(proconfig), false)`,
   )
   expect(rows).toEqual([])
+})
+
+test('a migration takes from everybody the right to create in public', async () => {
+  await database.owner.query('grant create on schema public to public')
+  await migrate(database.ownerUrl)
+  await expect(sql('create function public.mine() returns int language sql return 1')).rejects.toThrow(
+    /permission denied for schema public/,
+  )
+  await database.owner.query('grant create on schema public to paylink_watcher')
+  await expect(migrate(database.ownerUrl)).rejects.toThrow(/paylink_watcher may create in the schema public/)
+  await database.owner.query('revoke create on schema public from paylink_watcher')
 })
 
 test('no role that posts can turn the checks off, or go around them', async () => {

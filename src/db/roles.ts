@@ -7,13 +7,28 @@ export type DatabaseRole = (typeof DATABASE_ROLES)[number]
 /** The group that holds a process's grants; migrations name it. */
 export const groupRoleOf = (role: DatabaseRole): string => `paylink_${role}`
 
-/** Makes the group roles that migrations grant to. Roles belong to the whole server, so another database may have made them. */
+/**
+ * Makes the group roles that migrations grant to. Roles belong to the whole server, so another database may have made them.
+ * None of them may make anything in the schema `public`, as PostgreSQL let everybody up to 14, and databases from then do
+ * still: an operator or function of one role would be called by the statements of another, and of the owner.
+ */
 export async function ensureGroupRoles(db: Queryable): Promise<void> {
   for (const role of DATABASE_ROLES) {
     await db.query(`do $$ begin
       create role ${groupRoleOf(role)} nologin;
     exception when duplicate_object or unique_violation then null;
     end $$`)
+  }
+  await db.query('revoke create on schema public from public')
+  const { rows } = await db.query<{ name: string }>(
+    `select name from unnest($1::text[]) as name where has_schema_privilege(name, 'public', 'create')`,
+    [DATABASE_ROLES.map(groupRoleOf)],
+  )
+  if (rows.length > 0) {
+    const names = rows.map(({ name }) => name).join(', ')
+    throw new Error(
+      `${names} may create in the schema public: revoke it as the schema's owner ("revoke create on schema public from public, ${names}")`,
+    )
   }
 }
 
