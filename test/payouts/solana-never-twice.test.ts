@@ -19,6 +19,7 @@ const WORLD_RUNS = 15
 const WORLDS_AT_ONCE = 4
 const STEPS_MAX = 18
 const SETTLE_ROUNDS_MAX = 30
+const CALM_ROUNDS_MAX = 30
 /** After so many rounds blocks come by the dozen, so that what can no longer happen is seen to be too old. */
 const PATIENT_ROUNDS = 6
 const DOZENS = 36
@@ -80,6 +81,18 @@ async function takeAway({ world, random, held }: History): Promise<void> {
   const isLost = random.chance(0.5)
   await lever(world.solana.url, isLost ? 'sandbox_drop' : 'sandbox_reorganiseaway', [txid])
   if (!isLost) held.push(txid)
+}
+
+/** All goes well until a payout is signed, and nobody has sent it yet. */
+async function signOne(world: SolanaPayoutWorld, payouts: readonly Payout[]): Promise<void> {
+  for (let round = 0; round < CALM_ROUNDS_MAX; round++) {
+    await world.sign()
+    const signed = await Promise.all(payouts.map(({ id }) => world.signedOf(id)))
+    if (signed.some((transactions) => transactions.length > 0)) return
+    await world.courier().pass()
+    await world.solana.mine(FINALIZED_LAG)
+  }
+  throw new Error('nothing was signed')
 }
 
 /** Everybody comes back and does their work until nothing is left to do. */
@@ -152,6 +165,8 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
       payouts.push(await world.payout(tenant, formatCoinAmount(amount, 9)))
     }
   }
+  // A payout takes nonces and a sweep first, where most steps would be spent; what may happen twice is what is signed.
+  if (random.chance(0.75)) await signOne(world, payouts)
   for (let count = 0; count < STEPS_MAX; count++) await step(history)
   const done = await settle(history, payouts)
   await expectDone(world, { shops, payouts: done, before, about })
