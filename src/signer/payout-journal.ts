@@ -9,11 +9,11 @@ import { SignerRefused } from './refused.ts'
 
 const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
 const units = z.string().regex(/^[0-9]{1,60}$/)
-const outpoint = z.strictObject({ txid: hex, output_index: z.int().nonnegative() })
+const outpoint = z.object({ txid: hex, output_index: z.int().nonnegative() })
 
 /** What a signature is for, as far as a database that was set back has to be told of it. */
 const intent = z.discriminatedUnion('kind', [
-  z.strictObject({
+  z.object({
     kind: z.literal('payout'),
     merchant_id: z.string(),
     asset: z.enum(ASSET_IDS),
@@ -22,7 +22,7 @@ const intent = z.discriminatedUnion('kind', [
     destination: z.string(),
     source: z.enum(['available', 'fees']),
   }),
-  z.strictObject({
+  z.object({
     kind: z.literal('sweep'),
     merchant_id: z.string(),
     asset: z.enum(ASSET_IDS),
@@ -36,7 +36,10 @@ const intent = z.discriminatedUnion('kind', [
 ])
 export type SignedIntent = z.infer<typeof intent>
 
-/** What every signature says, whatever the chain. */
+/**
+ * What every signature says, whatever the chain. What a newer release says besides is passed over here, and stays in the
+ * file: going back to a release must not make the journal look damaged.
+ */
 const common = {
   /** Of the payout, or of the sweep for its sake. */
   payout_id: z.string(),
@@ -53,7 +56,7 @@ const common = {
   intent: intent.optional(),
 }
 
-const utxoLine = z.strictObject({
+const utxoLine = z.object({
   ...common,
   txid: hex,
   inputs: z.array(outpoint).min(1),
@@ -62,7 +65,7 @@ const utxoLine = z.strictObject({
 /** A signature over coins (Bitcoin, Litecoin). */
 export type UtxoEntry = z.infer<typeof utxoLine>
 
-const evmLine = z.strictObject({
+const evmLine = z.object({
   ...common,
   txid: z.string().regex(/^0x[0-9a-f]{64}$/),
   /** The account that sends, 20 bytes. */
@@ -77,11 +80,11 @@ const evmLine = z.strictObject({
 export type EvmEntry = z.infer<typeof evmLine>
 
 const base58 = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,88}$/)
-const solanaLine = z.strictObject({
+const solanaLine = z.object({
   ...common,
   txid: base58,
   /** The durable nonce, and the value of it that the signature is over. */
-  durable_nonce: z.strictObject({ account: base58, value: base58 }),
+  durable_nonce: z.object({ account: base58, value: base58 }),
 })
 
 const lineSchema = z.union([utxoLine, evmLine, solanaLine])
@@ -237,7 +240,10 @@ export class PayoutJournal {
     try {
       return lineSchema.parse(JSON.parse(line))
     } catch (error) {
-      throw new SignerRefused(`${this.#path} is damaged: restore it from a backup`, { cause: error })
+      throw new SignerRefused(
+        `${this.#path} was written to by a newer release, or is damaged: start the newest release that ran here, and never put an older journal in its place`,
+        { cause: error },
+      )
     }
   }
 

@@ -409,29 +409,41 @@ test('a payout whose nonce somebody else used is dead once that is final, and it
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
 })
 
-test('a payout whose mined replacement a database that was set back has forgotten is not given up before the signer has told of it', async () => {
-  const { tenant, payout } = await sweptPayout()
-  await world.sign()
-  world.now = new Date(world.now.getTime() + 4 * 60_000)
-  await world.courier().pass()
-  await world.sign()
-  const { rows } = await world.database.owner.query<{ number: number; txid: string; raw: Buffer }>(
-    'select number, txid, raw from payout_transaction where payout_id = $1 order by number',
-    [payout.id],
-  )
-  const [, second] = rows
-  expect(rows).toHaveLength(2)
-  await world.anvil.rpc('anvil_dropAllTransactions')
-  await world.anvil.rpc('eth_sendRawTransaction', [`0x${second?.raw.toString('hex')}`])
-  await world.anvil.mine(3)
-  await world.database.owner.query('delete from payout_transaction where txid = $1', [second?.txid])
-  for (let pass = 0; pass < 3; pass++) await world.courier().pass()
-  expect((await world.load(tenant, payout.id)).status).not.toBe('failed')
-  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
-  await world.sign()
-  await world.courier().pass()
-  expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second?.txid })
-})
+test.each([
+  ['was never asked', ''],
+  [
+    'had answered before',
+    `insert into journal_question (merchant_id, intent_id, livemode, network, asked_at, answered_at)
+     select merchant_id, id, livemode, network, $2, $2 from payout where id = $1`,
+  ],
+])(
+  'a payout whose mined replacement a database that was set back has forgotten is not given up before the signer, which %s, has told of it',
+  async (_when, answered) => {
+    const { tenant, payout } = await sweptPayout()
+    await world.sign()
+    world.now = new Date(world.now.getTime() + 4 * 60_000)
+    await world.courier().pass()
+    await world.sign()
+    const { rows } = await world.database.owner.query<{ number: number; txid: string; raw: Buffer }>(
+      'select number, txid, raw from payout_transaction where payout_id = $1 order by number',
+      [payout.id],
+    )
+    const [, second] = rows
+    expect(rows).toHaveLength(2)
+    await world.anvil.rpc('anvil_dropAllTransactions')
+    await world.anvil.rpc('eth_sendRawTransaction', [`0x${second?.raw.toString('hex')}`])
+    await world.anvil.mine(3)
+    await world.database.owner.query('delete from payout_transaction where txid = $1', [second?.txid])
+    if (answered !== '')
+      await world.database.owner.query(answered, [payout.id, new Date(world.now.getTime() - 10 * 60_000)])
+    for (let pass = 0; pass < 3; pass++) await world.courier().pass()
+    expect((await world.load(tenant, payout.id)).status).not.toBe('failed')
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
+    await world.sign()
+    await world.courier().pass()
+    expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second?.txid })
+  },
+)
 
 test('a node that has dropped its receipts makes no dead payout of one that was paid', async () => {
   const { tenant, payout } = await sweptPayout()

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { listAccountKeys } from '../../src/db/queries/account-keys.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
+import { PayoutJournal } from '../../src/signer/payout-journal.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type SignerSetup, signerSetup } from './signer-setup.ts'
 
@@ -113,6 +114,67 @@ test('a seed with another key, without its key, or damaged is refused, and nothi
   await writeFile(seedPath, seed.subarray(0, 40))
   await expect(setup.start(database.pools.signer)).rejects.toThrow(/is damaged/)
   expect(await readFile(seedPath)).toEqual(seed.subarray(0, 40))
+})
+
+test('a journal of payouts to which a newer release added is read; one that cannot be read says that no older one may take its place', async () => {
+  await (await setup.start(database.pools.signer)).stop()
+  const path = join(setup.folder, 'payouts.jsonl')
+  const later = { of_a_later_release: 1 }
+  const signed = {
+    payout_id: 'po_01m7yzmhg0f0zs5n4rvenr87we',
+    number: 1,
+    network: 'base-test',
+    digest: 'ab',
+    raw: '02',
+    network_fee: '1',
+    from_height: 1,
+    signed_at: 1,
+  }
+  const intent = {
+    kind: 'payout',
+    merchant_id: 'm',
+    asset: 'ETH_BASE',
+    amount: '1',
+    network_fee_max: '1',
+    destination: 'x',
+    source: 'available',
+  }
+  const evm = {
+    ...signed,
+    txid: `0x${'ab'.repeat(32)}`,
+    sender: 'ab'.repeat(20),
+    nonce: 7,
+    gas: '1',
+    max_fee: '1',
+    tip: '1',
+  }
+  const input = { txid: 'cd', output_index: 0, ...later }
+  const utxo = {
+    ...signed,
+    payout_id: 'po_b',
+    network: 'litecoin-test',
+    txid: 'cd',
+    inputs: [input],
+    change: null,
+  }
+  const solana = {
+    ...signed,
+    payout_id: 'po_c',
+    network: 'solana-test',
+    txid: '1'.repeat(64),
+    durable_nonce: { account: '2'.repeat(32), value: '3'.repeat(32), ...later },
+  }
+  const lines = [{ ...evm, intent: { ...intent, ...later }, ...later }, utxo, { ...solana, ...later }]
+  const content = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  await writeFile(path, content, { mode: 0o600 })
+  const journal = await PayoutJournal.open(setup.folder)
+  expect(journal.entriesOf(signed.payout_id)).toEqual([{ ...evm, intent }])
+  expect(journal.spendersOf('cd:0')).toEqual(['po_b'])
+  expect(journal.entriesOf('po_c')).toHaveLength(1)
+  await writeFile(path, `${content}${JSON.stringify({ ...signed, kept_otherwise: true })}\n`)
+  await expect(setup.start(database.pools.signer)).rejects.toThrow(
+    /payouts\.jsonl was written to by a newer release, or is damaged: .*never put an older journal in its place/,
+  )
 })
 
 test('a folder without a seed beside a database with account keys is refused: no new seed is made', async () => {

@@ -5,22 +5,30 @@ import type { Tenant } from '../transaction.ts'
 /** A payout or a sweep of which the signer is to publish all that its journal has. */
 export type JournalQuestion = Tenant & { readonly intentId: string; readonly network: Network }
 
-/** Asks once; whether it was answered before this call. By primary key. */
+/** For so long the journal's word counts: what a database that is set back later forgets, an answer of before knows nothing of. */
+const ANSWER_COUNTS_MS = 5 * 60_000
+
+/** Asks, and asks anew where the answer is old; whether it was answered lately before this call. By primary key. */
 export async function askJournal(
   db: Queryable,
   { merchantId, livemode, intentId, network }: JournalQuestion,
   now: Date,
 ): Promise<boolean> {
-  const { rows } = await db.query<{ isAnswered: boolean }>(
-    `select answered_at is not null as "isAnswered" from journal_question
+  const { rows } = await db.query<{ answeredAt: Date | null }>(
+    `select answered_at as "answeredAt" from journal_question
      where merchant_id = $1 and intent_id = $2 and livemode = $3`,
     [merchantId, intentId, livemode],
   )
-  if (rows[0] !== undefined) return rows[0].isAnswered
+  const youngest = new Date(now.getTime() - ANSWER_COUNTS_MS)
+  const [asked] = rows
+  if (asked !== undefined && (asked.answeredAt === null || asked.answeredAt > youngest))
+    return asked.answeredAt !== null
   await db.query(
-    `insert into journal_question (merchant_id, intent_id, livemode, network, asked_at) values ($1, $2, $3, $4, $5)
-     on conflict do nothing`,
-    [merchantId, intentId, livemode, network, now],
+    `insert into journal_question as asked (merchant_id, intent_id, livemode, network, asked_at)
+     values ($1, $2, $3, $4, $5)
+     on conflict (merchant_id, intent_id) do update set asked_at = excluded.asked_at, answered_at = null
+     where asked.answered_at <= $6`,
+    [merchantId, intentId, livemode, network, now, youngest],
   )
   return false
 }
