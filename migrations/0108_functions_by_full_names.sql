@@ -172,3 +172,6 @@ begin
   end if;
   return null;
 end $$;
+
+-- Beside the invoices' (0104). A database that was migrated before 0.1.0 may have it.
+alter table checkout_session add column if not exists return_url text;

@@ -3,7 +3,10 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { runAudit } from '../src/audit/run-audit.ts'
 import { latestMigration, migrate } from '../src/db/migrate.ts'
+import { insertLedgerTransfer } from '../src/db/queries/ledger.ts'
+import { type Tenant, type Tx, withTransaction } from '../src/db/transaction.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { seedMerchant } from './support/seed.ts'
 
 /**
  * A small shop's life as an earlier program wrote it: seven invoices in five coins, paid, partly paid and open, two payouts
@@ -11,6 +14,8 @@ import { createTestDatabase, type TestDatabase } from './support/database.ts'
  */
 const LIFE = new URL('./support/life-at-0074.tsv.gz', import.meta.url)
 const EARLIER = 74
+/** The newest before those that are applied beside a service at work. */
+const BEFORE_FEES_LEFT = 100
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -85,4 +90,52 @@ test('a database of an earlier release is brought up to date with all that was i
   const checks = await runAudit(database.owner, [])
   expect(checks.length).toBeGreaterThan(20)
   expect(checks.filter(({ findings, notChecked }) => findings.length > 0 || notChecked !== null)).toEqual([])
+})
+
+const post = (tx: Tx, tenant: Tenant): Promise<void> =>
+  insertLedgerTransfer(tx, tenant, {
+    id: 'dep:litecoin-test:tx:0:1',
+    kind: 'deposit',
+    invoiceId: null,
+    paymentId: null,
+    asset: 'LTC',
+    from: 'chain',
+    to: 'available',
+    amount: 10n,
+    usdCents: null,
+    createdAt: new Date(),
+  })
+
+test('a migration that waits for a long transaction lets others post meanwhile, and has none of them ended', async () => {
+  const serving = await createTestDatabase(inject('postgresUrl'), 'template1')
+  try {
+    await migrate(serving.ownerUrl, BEFORE_FEES_LEFT)
+    const [payer, shop] = [await seedMerchant(serving), await seedMerchant(serving)]
+    const waiting = await withTransaction(serving.pools.watcher, payer, async (tx) => {
+      await post(tx, payer)
+      const migrating = migrate(serving.ownerUrl)
+      // Whoever asks for the same table now stands behind the migration.
+      await expect
+        .poll(async () => {
+          const { rows } = await serving.owner.query(
+            `select from pg_locks where relation = 'ledger_entry'::regclass and not granted`,
+          )
+          return rows.length
+        })
+        .toBe(1)
+      await withTransaction(serving.pools.watcher, shop, async (other) => {
+        // Ten times as long as a migration may stand there.
+        await other.query(`set local lock_timeout = '20s'`)
+        await post(other, shop)
+      })
+      // A payout's request goes from the ledger to the payouts.
+      await tx.query('select from payout where merchant_id = $1 for update', [payer.merchantId])
+      return { migrating }
+    })
+    expect((await waiting.migrating).at(-1)).toMatch(`${await latestMigration()}`)
+    const { rows } = await serving.owner.query('select from ledger_transfer')
+    expect(rows).toHaveLength(2)
+  } finally {
+    await serving.drop()
+  }
 })

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { DATABASE_ROLES, ensureGroupRoles, groupRoleOf } from './roles.ts'
 
@@ -6,6 +7,14 @@ const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 /** Any constant will do: several starts at once queue behind one advisory lock of this database. */
 const LOCK_KEY = 7_295_465_301
+/** Whatever comes after a statement that waits for a table waits behind it, so it gives up and comes back later. */
+const TABLE_WAIT_MS = 2_000
+/** Meanwhile those who waited behind it go on. */
+const PAUSE_MS = 4_000
+/** For half an hour: a check of an audit may read a table for ten minutes. */
+const MAX_ATTEMPTS = 300
+/** SQLSTATE lock_not_available and deadlock_detected. */
+const TABLE_IS_HELD = new Set(['55P03', '40P01'])
 
 /**
  * Applies the migrations that this database has not had, in order, each in a transaction of its own. Several
@@ -30,7 +39,7 @@ export async function migrate(ownerUrl: string, through = Number.POSITIVE_INFINI
     for (const name of files) {
       const version = Number(name.slice(0, 4))
       if (applied.has(version) || version > through) continue
-      await applyOne(client, name, version)
+      await applyWhenFree(client, name, version)
       done.push(name)
     }
     return done
@@ -45,18 +54,37 @@ export async function latestMigration(): Promise<number> {
   return Math.max(0, ...versions.map(Number))
 }
 
-async function applyOne(client: pg.Client, name: string, version: number): Promise<void> {
+/** Applies one migration beside a service at work: it gives up and comes back where a table that it needs is being used. */
+async function applyWhenFree(client: pg.Client, name: string, version: number): Promise<void> {
   const sql = await readFile(new URL(name, MIGRATIONS), 'utf8')
+  for (let attempt = 1; ; attempt += 1) {
+    const error = await applyOne(client, sql, { name, version })
+    if (error === null) return
+    if (attempt === MAX_ATTEMPTS || !TABLE_IS_HELD.has(error.code ?? '')) {
+      throw new Error(`migration ${name} failed: ${error.message}`, { cause: error })
+    }
+    await setTimeout(PAUSE_MS)
+  }
+}
+
+/** The database's refusal, with nothing of it done; null where it is applied. */
+async function applyOne(
+  client: pg.Client,
+  sql: string,
+  { name, version }: { readonly name: string; readonly version: number },
+): Promise<pg.DatabaseError | null> {
   try {
     await client.query('begin')
+    await client.query(`set local lock_timeout = ${TABLE_WAIT_MS}`)
     await client.query(sql)
     await client.query('insert into schema_migration (version, name) values ($1, $2)', [version, name])
     await client.query('commit')
+    return null
   } catch (error) {
+    if (!(error instanceof pg.DatabaseError))
+      throw new Error(`migration ${name} failed: ${String(error)}`, { cause: error })
     await client.query('rollback')
-    throw new Error(`migration ${name} failed: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    })
+    return error
   }
 }
 
