@@ -128,6 +128,7 @@ describe('a shop in test mode', () => {
       .getByRole('row')
       .filter({ hasText: 'GET /api/v1/invoices' })
       .filter({ hasText: '200' })
+      .first()
       .waitFor()
   })
 
