@@ -1,3 +1,4 @@
+import { JOURNAL_APPROVER } from '../db/queries/lost-payouts.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 /** The account in which a payout p is set aside. */
@@ -92,12 +93,13 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
   },
   {
     name: 'payout_was_approved',
-    rule: 'every payout that was signed, submitted or confirmed has an approval by whom it names',
+    rule: 'every payout that was signed, submitted or confirmed has an approval by whom it names, or came back from the journal of the signer',
     sql: `select p.merchant_id, p.id as subject, 'is ' || p.status || ' without its approval' as detail from payout p
       where (p.status in ('approved', 'submitted', 'confirmed')
           or exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id))
         and not exists (select from payout_approval a where a.merchant_id = p.merchant_id and a.payout_id = p.id
-          and a.approver = p.approved_by)`,
+          and a.approver = p.approved_by)
+        and not (p.approved_by = '${JOURNAL_APPROVER}' and p.id in (select payout_id from lost_payout))`,
   },
   {
     name: 'payout_is_carried_once',

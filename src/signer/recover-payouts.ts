@@ -6,6 +6,7 @@ import { commitNewPayout, commitPayoutAdvance } from '../db/commit-payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
 import { listFeeDestinations } from '../db/queries/fee-destinations.ts'
+import { insertLostPayouts, JOURNAL_APPROVER } from '../db/queries/lost-payouts.ts'
 import {
   findPayoutDestination,
   insertPayoutDestination,
@@ -43,8 +44,6 @@ type Lost = Omit<Payout, 'destinationId'>
 
 /** More than an operator ever lists. */
 const FEE_DESTINATIONS_MAX = 1_000
-/** Who stands in the books as having asked for and approved what was brought back. */
-const BY = 'signer_journal'
 
 /**
  * Brings back what a database that was set back has forgotten: each payout with its reserved money, its signatures and the
@@ -106,7 +105,7 @@ function lostPayoutOf(id: string, entries: readonly JournalEntry[]): Lost | null
     networkFee: BigInt(last.network_fee),
     networkFeeMax: BigInt(feeMax),
     destination,
-    requestedBy: BY,
+    requestedBy: JOURNAL_APPROVER,
     approvedBy: null,
     rejectedBy: null,
     txid: null,
@@ -136,9 +135,10 @@ async function write(
   const payout = { ...lost, destinationId }
   if ((await commitNewPayout(tx, payout, context)).kind === 'not_covered') return 'not_covered'
   const before = await loadPayout(tx, lost, lost.id, { source: null, forUpdate: true })
-  const advance = advancePayout(payout, { kind: 'approve', by: BY, nowMs: lost.createdAtMs })
+  const advance = advancePayout(payout, { kind: 'approve', by: JOURNAL_APPROVER, nowMs: lost.createdAtMs })
   if (before === null || advance.kind === 'refused') throw new Error(`${lost.id} cannot be approved`)
   await commitPayoutAdvance(tx, before, advance, { ...context, by: 'merchant' })
+  await insertLostPayouts(tx, new Map([[lost.id, lost.network]]), now)
   for (const signatures of journal.sweepsFor(lost.id)) await writeSweep(tx, lost, signatures, now)
   for (const entry of entries) await writeSignature(tx, lost, entry, now)
   return 'recovered'
@@ -158,7 +158,14 @@ async function destinationOf(tx: Tx, lost: Lost, now: Date): Promise<string | nu
   if (known !== null) return known.id
   const id = newId('payoutDestination', now)
   const name = 'From the journal of the signer'
-  await insertPayoutDestination(tx, lost, { id, ...of, name, createdBy: BY, createdAt: now, usableAt: now })
+  await insertPayoutDestination(tx, lost, {
+    id,
+    ...of,
+    name,
+    createdBy: JOURNAL_APPROVER,
+    createdAt: now,
+    usableAt: now,
+  })
   await removePayoutDestination(tx, lost, id, now)
   return id
 }

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
@@ -231,6 +231,48 @@ test('a thousand merchants whose fees are too small to be sent do not hide the f
     vi.stubEnv('DATABASE_URL', world.database.ownerUrl)
   }
 })
+
+test('by command: a payout of fees that a restore has lost comes back from the journal once its address is on the list, and is paid once', async () => {
+  const tenant = await world.openShop([LTC], FEE_BPS)
+  const restore = await world.backUp()
+  const lost = await world.payoutOfFees(tenant)
+  await world.sign()
+  await world.courier().pass()
+  const { txid } = await world.load(tenant, lost.id)
+  await restore()
+  expect(await world.balances(tenant)).toMatchObject({ fees: LTC / 10n })
+  await mkdir(join(place.dataDir, 'signer'), { recursive: true })
+  await copyFile(join(world.folder, 'payouts.jsonl'), join(place.dataDir, 'signer', 'payouts.jsonl'))
+  const strange = await paylink('signer', 'recover', '--accept', 'po_nobody')
+  expect([strange.code, strange.stderr]).toEqual([2, expect.stringContaining('po_nobody is no payout')])
+  const early = await paylink('signer', 'recover')
+  expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('1 of 1 could not be brought back')])
+  expect(early.stdout).toMatch(new RegExp(`^${lost.id} .* ${txid} .*contradicts it`))
+  await withTransaction(world.database.owner, tenant, (tx) =>
+    allowFeeDestination(tx, {
+      livemode: false,
+      asset: 'LTC',
+      address: lost.destination,
+      name: 'x',
+      by: 'opr_a',
+      now: world.now,
+    }),
+  )
+  const recovered = await paylink('signer', 'recover')
+  expect([recovered.code, recovered.stderr]).toEqual([0, ''])
+  expect(recovered.stdout).toMatch(new RegExp(`^${lost.id} .* ${txid} .*is in the books again`))
+  expect(await world.balances(tenant)).toMatchObject({ fees: 0n, fees_reserved: LTC / 10n })
+  const done = await confirm(tenant, lost.id)
+  expect(done).toMatchObject({ status: 'confirmed', source: 'fees', txid })
+  expect(await world.paidTo(lost.destination)).toEqual([lost.amount - done.networkFee])
+  expect(await world.balances(tenant)).toMatchObject({ fees: 0n, fees_reserved: 0n })
+  expect(await paylink('signer', 'recover')).toEqual({
+    code: 0,
+    stdout: 'The database knows every payout that was signed.',
+    stderr: '',
+  })
+  expect(await disagreements()).toEqual([])
+}, 60_000)
 
 test('an approval is for fees as much as for address and amount: what is changed to another source afterwards is not signed, and goes back where it came from', async () => {
   const tenant = await world.openShop([LTC], FEE_BPS)

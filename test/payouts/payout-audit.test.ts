@@ -29,7 +29,7 @@ beforeAll(async () => {
   const courier = world.courier()
   await courier.pass()
   await world.money.mine(1)
-  await courier.pass()
+  await world.endRefused()
   const { decidePayout } = await import('../../src/flows/decide-payout.ts')
   const { keyring } = await import('../support/payout-steps.ts')
   const deps = { pool: world.database.pools.api, clock: () => world.now, keyring }
@@ -97,6 +97,11 @@ const BREAKS: readonly (readonly [string, () => string, () => string])[] = [
     'payout_was_approved',
     () => `update payout_approval set approver = 'nobody' where payout_id = '${confirmed.id}'`,
     () => `update payout_approval set approver = 'key_b' where payout_id = '${confirmed.id}'`,
+  ],
+  [
+    'payout_was_approved',
+    () => `update payout set approved_by = 'signer_journal' where id = '${confirmed.id}'`,
+    () => `update payout set approved_by = 'key_b' where id = '${confirmed.id}'`,
   ],
   [
     'payout_is_carried_once',

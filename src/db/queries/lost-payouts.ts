@@ -1,6 +1,9 @@
 import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 
+/** Who stands in the books as having asked for and approved what came back from the journal: the approval itself is lost. */
+export const JOURNAL_APPROVER = 'signer_journal'
+
 /** Which of these payouts the database knows, or the operator has accepted as lost. A look at each id, once a start. */
 export async function listAccountedPayouts(db: Queryable, ids: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
