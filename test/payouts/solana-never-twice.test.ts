@@ -166,7 +166,10 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
     }
   }
   // A payout takes nonces and a sweep first, where most steps would be spent; what may happen twice is what is signed.
-  if (random.chance(0.75)) await signOne(world, payouts)
+  if (random.chance(0.75)) {
+    history.setBack = await copyDatabase(world.database.owner)
+    await signOne(world, payouts)
+  }
   for (let count = 0; count < STEPS_MAX; count++) await step(history)
   const done = await settle(history, payouts)
   await expectDone(world, { shops, payouts: done, before, about })
