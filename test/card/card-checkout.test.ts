@@ -89,6 +89,9 @@ const get = async (path: string, from = site) =>
 const post = (path: string, form: { [name: string]: string }, headers: { [name: string]: string } = {}) =>
   fetch(site.url + path, { method: 'POST', body: new URLSearchParams(form), redirect: 'manual', headers })
 const sessions = () => coinbase.requests.filter(({ path }) => path.endsWith('/sessions')).length
+/** Purchases left for before are asked about meanwhile; that is another matter. */
+const asksForOffers = () =>
+  [...coinbase.requests, ...moonpay.requests].filter(({ path }) => !path.endsWith('/transactions')).length
 const purchaseIn = (html: string, provider: string): string =>
   new RegExp(`id="offer-${provider}".*?name="purchase" value="(card_[0-9a-z]{26})"`, 's').exec(html)?.[1] ??
   ''
@@ -108,7 +111,7 @@ test('a buyer sees provider, price, fees and minimum, leaves, comes back, and th
   await page.goto(site.url + made.path)
   await page.locator('#by-card').click()
   await page.locator('#place').selectOption('US-CA')
-  expect(coinbase.requests.length + moonpay.requests.length).toBe(0)
+  expect(asksForOffers()).toBe(0)
   await page.locator('#card-ask').click()
   const offer = page.locator('#offer-coinbase')
   await expect.poll(() => offer.textContent()).toContain('You pay $51.24')
@@ -279,7 +282,7 @@ test('forms that are none of ours ask nobody', async () => {
     await post('/i/none/card', { place: 'DE' }),
   ].map(({ status }) => status)
   expect(statuses).toEqual([400, 400, 400, 400, 400, 400, 400, 404, 404])
-  expect(coinbase.requests.length + moonpay.requests.length).toBe(0)
+  expect(asksForOffers()).toBe(0)
 })
 
 test('without keys there is no way to pay by card, in live and in test mode', async () => {
