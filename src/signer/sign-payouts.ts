@@ -25,7 +25,7 @@ import {
   loadPayoutRefusal,
 } from '../db/queries/payout-transactions.ts'
 import { listPayoutsUnderWay } from '../db/queries/payouts.ts'
-import { listSweepTransactions } from '../db/queries/sweeps.ts'
+import { listSweepsOf, listSweepTransactions } from '../db/queries/sweeps.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { complain } from './complain.ts'
@@ -117,6 +117,7 @@ async function answerQuestions(signer: PayoutSigner): Promise<void> {
  */
 async function publishJournaled(signer: PayoutSigner, asked: Published): Promise<boolean> {
   const { pool, journal } = signer
+  if (isPayoutId(asked.id)) await publishSweepsOf(signer, asked)
   const entries = journal.entriesOf(asked.id)
   if (entries.some(({ network }) => network !== asked.network)) {
     complain(signer, asked, 'it was signed for another network than the database says')
@@ -127,6 +128,15 @@ async function publishJournaled(signer: PayoutSigner, asked: Published): Promise
     : ([publishSweep, listSweepTransactions] as const)
   for (const entry of entries) await write(signer, asked, entry)
   return isJournaled(signer, asked, await list(pool, tenantOf(asked), asked.id), entries)
+}
+
+/**
+ * What was signed to sweep for a payout's sake is told before the payout itself: once that is paid, nobody asks for it any
+ * more, and what was swept would be missing in the books.
+ */
+async function publishSweepsOf(signer: PayoutSigner, payout: Published): Promise<void> {
+  for (const sweep of await listSweepsOf(signer.pool, tenantOf(payout), payout.id))
+    await attempt(signer, sweep, () => publishJournaled(signer, sweep))
 }
 
 const networksOfKinds = (): { network: Network; kind: PayoutKind }[] =>
@@ -187,6 +197,7 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
   }
   if (!isJournaled(signer, payout, stored, signed)) return
   if (stored.length < signed.length) {
+    await publishSweepsOf(signer, payout)
     for (const entry of signed.slice(stored.length)) await publish(signer, payout, entry)
     return
   }

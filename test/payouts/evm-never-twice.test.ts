@@ -98,10 +98,19 @@ async function settle(tenant: Tenant, payouts: readonly Payout[]): Promise<Payou
     // What the base fee has left behind is replaced in time.
     world.now = new Date(world.now.getTime() + 60_000)
     now = await Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
-    if (now.every(({ status }) => status === 'confirmed')) break
+    if (now.every(({ status }) => status === 'confirmed') && (await areSwept(payouts))) break
   }
   await world.courier().pass()
   return now
+}
+
+/** Whether all that was swept for these payouts is in a final block. */
+async function areSwept(payouts: readonly Payout[]): Promise<boolean> {
+  const { rowCount } = await world.database.owner.query(
+    `select from sweep where payout_id = any ($1) and status <> 'failed' and final_at is null`,
+    [payouts.map(({ id }) => id)],
+  )
+  return rowCount === 0
 }
 
 const KILLS = process.env.LONG === '1' ? 100 : 4
