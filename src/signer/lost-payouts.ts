@@ -31,14 +31,11 @@ export async function networksSetBack(signer: PayoutSigner): Promise<ReadonlySet
     const network = NETWORKS.find((each) => each === signer.journal.entriesOf(id)[0]?.network)
     if (network !== undefined) networks.set(id, network)
   }
-  const told = `${lost.length} lost, ${lost[0]} first`
-  if (!signer.told.has(told)) {
-    await insertLostPayouts(signer.pool, networks, signer.clock())
+  await insertLostPayouts(signer.pool, networks, signer.clock())
+  if (signer.told.isNew(lost[0] ?? '', `${lost.length} lost`))
     signer.log.error(
       { payouts: lost.length, networks: [...new Set(networks.values())] },
       'the journal has payouts that the database does not know, since it was set back: nothing is signed on their networks until paylink signer recover has brought them back',
     )
-    signer.told.add(told)
-  }
   return new Set(networks.values())
 }

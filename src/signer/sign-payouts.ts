@@ -28,6 +28,7 @@ import { listPayoutsUnderWay } from '../db/queries/payouts.ts'
 import { listSweepsOf, listSweepTransactions } from '../db/queries/sweeps.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
+import type { Told } from '../told.ts'
 import { complain } from './complain.ts'
 import { EVM_PAYOUTS } from './evm-payouts.ts'
 import { publishSweep } from './evm-sweeps.ts'
@@ -67,8 +68,8 @@ export type PayoutSigner = {
   /** Accounts below which keys are derived without hardening, with their private keys. */
   readonly accounts: ReadonlyMap<Keyspace, HDKey>
   readonly solana: SolanaIssuer
-  /** Payouts of which an alarm was raised. */
-  readonly told: Set<string>
+  /** The alarms that were raised. */
+  readonly told: Told
   /** For tests that stop it in between. */
   readonly reached?: (point: SigningPoint) => Promise<void>
 }

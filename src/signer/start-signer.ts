@@ -13,6 +13,7 @@ import { SIGNER_LOCK_KEY } from '../db/queries/signer-lock.ts'
 import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
 import type { Log } from '../log.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
+import { Told } from '../told.ts'
 import { type AccountKey, type IssuedAccount, openAccountsOf, wordsOf } from './derive.ts'
 import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
 import { fileKeySource, type KeySource } from './key-source.ts'
@@ -234,7 +235,7 @@ async function activate(state: State): Promise<void> {
     journal: payoutJournal,
     accounts: spenders,
     solana: issuer,
-    told: new Set(),
+    told: new Told(),
   }
   state.status = 'active'
   log.info({ at: clock().toISOString() }, 'the signer is active')

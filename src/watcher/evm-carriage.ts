@@ -13,6 +13,7 @@ import { type HotWallet, saveHotWallet } from '../db/queries/hot-wallets.ts'
 import { insertPayoutGas, listSweepsOf, loadPayoutGas } from '../db/queries/sweeps.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
+import { Told } from '../told.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
 import { hasNonceElsewhere, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
@@ -58,7 +59,7 @@ export class EvmCarriage implements PayoutCarriage {
   readonly #sweeps: EvmSweeps
   readonly #x402: EvmX402
   readonly #alarm: GasAlarm
-  readonly #complained = new Set<string>()
+  readonly #told = new Told()
   #hot: Uint8Array | null = null
   #wallet: HotWallet | null = null
   #readAtMs = Number.NEGATIVE_INFINITY
@@ -177,19 +178,16 @@ export class EvmCarriage implements PayoutCarriage {
     const txids = () => Promise.resolve(transactions.map(({ txid }) => txid))
     const isDead = await this.providers.allSay(payout.id, async (chain) => {
       const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
-      if (found === 'dropped') this.#complainOnce(payout)
+      if (found === 'dropped') this.#complain(payout)
       return found === 'elsewhere'
     })
     return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
   }
 
-  #complainOnce({ id }: Payout): void {
-    if (this.#complained.has(id)) return
-    this.#complained.add(id)
-    this.#parts.log.error(
-      { payoutId: id },
-      'the node has dropped the receipts of the time of a payout, and cannot say what became of it: use one that keeps them',
-    )
+  #complain({ id }: Payout): void {
+    const message =
+      'the node has dropped the receipts of the time of a payout, and cannot say what became of it: use one that keeps them'
+    if (this.#told.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)
   }
 }
 

@@ -21,6 +21,7 @@ import {
 } from '../db/queries/sweeps.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
+import { Told } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
 import { hasNonceElsewhere, isRevertedForGood } from './evm-verdicts.ts'
 
@@ -35,7 +36,7 @@ const tenantOf = ({ merchantId, livemode }: { merchantId: string; livemode: bool
 /** Plans what has to be swept for approved payouts, and follows it on the chain. Any number of processes may. */
 export class EvmSweeps {
   readonly #parts: EvmCarriageParts
-  readonly #complained = new Set<string>()
+  readonly #told = new Told()
   #followedAtMs = Number.NEGATIVE_INFINITY
   /** The sweep after which the next look goes on; none where it begins at the oldest. */
   #after = ''
@@ -183,9 +184,6 @@ export class EvmSweeps {
   }
 
   #complain(about: string, reason: string): void {
-    const key = `${about} ${reason}`
-    if (this.#complained.has(key)) return
-    this.#complained.add(key)
-    this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
+    if (this.#told.isNew(about, reason)) this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
   }
 }

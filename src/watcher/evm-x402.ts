@@ -8,6 +8,7 @@ import {
   type X402Authorization,
   type X402Transaction,
 } from '../db/queries/x402-authorizations.ts'
+import { Told } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
 import { isNonceGone } from './evm-verdicts.ts'
 
@@ -22,7 +23,7 @@ const tenantOf = ({ merchantId, livemode }: X402Authorization) => ({ merchantId,
  */
 export class EvmX402 {
   readonly #parts: EvmCarriageParts
-  readonly #complained = new Set<string>()
+  readonly #told = new Told()
   #settledLookedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: EvmCarriageParts) {
@@ -121,9 +122,8 @@ export class EvmX402 {
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }
-    if (!this.#complained.has(authorization.id))
+    if (this.#told.isNew(authorization.id, reason))
       log.warn({ authorizationId: authorization.id, reason }, 'a node does not take an x402 transaction')
-    this.#complained.add(authorization.id)
     const place = await loadIntentNonce(pool, tenantOf(authorization), authorization.id)
     if (place === null) return
     const txids = async () => transactions.map(({ txid }) => txid)

@@ -10,6 +10,7 @@ import { listLatelyConfirmed, listPayoutsUnderWay } from '../db/queries/payouts.
 import type { Tenant } from '../db/transaction.ts'
 import { carryPayout, type PayoutFact } from '../flows/carry-payout.ts'
 import type { Log } from '../log.ts'
+import { Told } from '../told.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 
 export type PayoutFollower = {
@@ -33,7 +34,7 @@ const LOOKED_AFTER_MS = 24 * 3_600_000
  */
 export class PayoutCourier {
   readonly #parts: PayoutFollower
-  readonly #complained = new Set<string>()
+  readonly #told = new Told()
 
   constructor(parts: PayoutFollower) {
     this.#parts = parts
@@ -148,10 +149,11 @@ export class PayoutCourier {
   }
 
   #complain(payout: Payout, reason: string): void {
-    const about = `${payout.id} ${reason}`
-    if (this.#complained.has(about)) return
-    this.#complained.add(about)
-    this.#parts.log.warn({ payoutId: payout.id, reason }, 'a node does not take the transaction of a payout')
+    if (this.#told.isNew(payout.id, reason))
+      this.#parts.log.warn(
+        { payoutId: payout.id, reason },
+        'a node does not take the transaction of a payout',
+      )
   }
 }
 

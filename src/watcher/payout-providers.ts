@@ -4,6 +4,7 @@ import type { Network } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadNetworkState, savePayoutProvider } from '../db/queries/network-state.ts'
 import type { Log } from '../log.ts'
+import { Told } from '../told.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
@@ -39,7 +40,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   readonly #providers: readonly [NamedChain<Chain>, ...NamedChain<Chain>[]]
   readonly #away = new Map<NamedChain<Chain>, { readonly untilMs: number; readonly reason: string }>()
   readonly #placedAtMs = new Map<NamedChain<Chain>, number>()
-  readonly #complained = new Set<string>()
+  readonly #complained = new Told()
   #current: NamedChain<Chain>
   #saved: string | null = null
   /** Of which provider the log knows; it begins with the first. */
@@ -138,9 +139,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   }
 
   #complain(about: string, reason: string): void {
-    const complaint = `${about} ${reason}`
-    if (this.#complained.has(complaint)) return
-    this.#complained.add(complaint)
+    if (!this.#complained.isNew(about, reason)) return
     this.#deps.log.error(
       { about, reason },
       'one provider says that a payout or a sweep can never happen, and it is not given up until all say so',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
+import { signPayouts } from '../../src/signer/sign-payouts.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
@@ -190,16 +191,17 @@ test('a database set back to before the signing gets the same bytes again: nothi
   expect(await world.paidTo(payout.destination)).toHaveLength(1)
 })
 
-test('a journal that is older than the database signs nothing beside what was signed, and the payout is paid once', async () => {
+test('a journal that is older than the database signs nothing beside what was signed, each thing that is wrong with it is told once, and the payout is paid once', async () => {
   const tenant = await world.openShop([LTC, LTC])
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
   const { rm } = await import('node:fs/promises')
   await rm(`${world.folder}/payouts.jsonl`)
   const courier = world.courier()
+  const signer = await world.signer()
   // So long that what waits is signed again for a higher fee.
   for (let half = 0; half < 3; half++) {
-    await world.sign()
+    await signPayouts(signer)
     world.now = new Date(world.now.getTime() + 31 * 60_000)
     await world.database.owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [
       world.network,
@@ -209,7 +211,15 @@ test('a journal that is older than the database signs nothing beside what was si
     payout.id,
   ])
   expect(signed.rowCount).toBe(1)
-  expect(world.logged.some((line) => line.includes('not in the journal'))).toBe(true)
+  const alarms = (words: string) =>
+    world.logged.filter((line) => line.includes(payout.id) && line.includes(words)).length
+  expect([alarms('not in the journal'), alarms('not what was approved')]).toEqual([1, 0])
+  const add = (units: number) =>
+    world.database.owner.query('update payout set amount = amount + $2 where id = $1', [payout.id, units])
+  await add(1)
+  for (let turn = 0; turn < 2; turn++) await signPayouts(signer)
+  expect([alarms('not in the journal'), alarms('not what was approved')]).toEqual([1, 1])
+  await add(-1)
   await courier.pass()
   await world.money.mine(1)
   await courier.pass()

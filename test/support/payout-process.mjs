@@ -5,13 +5,15 @@
  */
 const order = JSON.parse(process.argv[2])
 const load = (path) => import(new URL(`../../dist/${path}`, import.meta.url))
-const [derive, { PayoutJournal }, { signPayouts }, { openPool }, { createLogger }] = await Promise.all([
-  load('signer/derive.js'),
-  load('signer/payout-journal.js'),
-  load('signer/sign-payouts.js'),
-  load('db/pool.js'),
-  load('log.js'),
-])
+const [derive, { PayoutJournal }, { signPayouts }, { openPool }, { createLogger }, { Told }] =
+  await Promise.all([
+    load('signer/derive.js'),
+    load('signer/payout-journal.js'),
+    load('signer/sign-payouts.js'),
+    load('db/pool.js'),
+    load('log.js'),
+    load('told.js'),
+  ])
 const { PayoutCourier } = await load('watcher/follow-payouts.js')
 const { PayoutProviders } = await load('watcher/payout-providers.js')
 const poolOf = (connectionString) =>
@@ -29,7 +31,7 @@ const signer = {
   journal: await PayoutJournal.open(order.folder),
   accounts: accounts.spenders,
   solana: accounts.issuer,
-  told: new Set(),
+  told: new Told(),
 }
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log }
 const openCarriage = order.asset === 'SOL' ? openVault : order.token === undefined ? openCoins : openAccounts

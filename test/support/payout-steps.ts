@@ -18,6 +18,7 @@ import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { PayoutJournal } from '../../src/signer/payout-journal.ts'
 import { recoverPayouts } from '../../src/signer/recover-payouts.ts'
 import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts'
+import { Told } from '../../src/told.ts'
 import type { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { until } from './litecoind.ts'
@@ -226,7 +227,7 @@ export abstract class PayoutSteps {
       journal,
       accounts: this.accounts.spenders,
       solana: this.accounts.issuer,
-      told: new Set(),
+      told: new Told(),
       ...changes,
     }
   }

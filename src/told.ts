@@ -1,0 +1,22 @@
+/** More than one look at all networks can say something of: payouts, sweeps and what their providers answer. */
+export const TOLD_MAX = 20_000
+
+/**
+ * What the log was told of payouts, sweeps and authorizations, so that it says each thing of each once as long as a process
+ * runs. The newest are remembered; what was said longest ago may be said again.
+ */
+export class Told {
+  readonly #said = new Set<string>()
+
+  /** Whether this was not said of it before; from now on it was. `what`: the kind of complaint, with its reason. */
+  isNew(about: string, what: string): boolean {
+    const line = `${about} ${what}`
+    if (this.#said.has(line)) return false
+    this.#said.add(line)
+    for (const oldest of this.#said) {
+      if (this.#said.size <= TOLD_MAX) break
+      this.#said.delete(oldest)
+    }
+    return true
+  }
+}
