@@ -28,7 +28,7 @@ export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain | 'solana')[] = [
 const SANDBOX_BLOCK_INTERVAL_MS = 1_000
 
 /** A sandbox chain of ours, which this process or another one serves. */
-export type NodeSandbox = {
+type NodeSandbox = {
   readonly levers: SandboxLevers
   /** EIP-155; absent on chains that have none. */
   readonly chainId?: number

@@ -51,21 +51,21 @@ export type Config = {
   readonly sandbox: boolean
 }
 
-export type NetworkConfig = {
+type NetworkConfig = {
   /** The first is followed; the others confirm what it says and stand in for it. Credentials are in the URL. */
   readonly rpcUrls: readonly string[]
   readonly zmqUrl: string | null
 }
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** Older services whose APIs can be translated: docs/coming-from-elsewhere.md. */
-export const COMPAT_API_NAMES = ['btcpay', 'coinbase_commerce'] as const
+const COMPAT_API_NAMES = ['btcpay', 'coinbase_commerce'] as const
 export type CompatApiName = (typeof COMPAT_API_NAMES)[number]
 
-export const PRICE_SOURCE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
-export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
+const PRICE_SOURCE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
+type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
 
 const RPC_URLS_MAX = 5
 const PORT_MAX = 65_535

@@ -23,7 +23,7 @@ import { type PayoutProvider, PayoutProviders } from './watcher/payout-providers
 import { SolanaCarriage } from './watcher/solana-carriage.ts'
 import { UtxoCarriage } from './watcher/utxo-carriage.ts'
 
-export type OpenCarriage = {
+type OpenCarriage = {
   readonly carriage: PayoutCarriage
   /** Ends its connections, and with them the calls that wait for an answer. */
   close(): Promise<void>

@@ -10,7 +10,7 @@ import { loadSecretKey, readSecretKey, secretKeyPath } from './secrets/secret-ke
 const CHECK_PURPOSE = 'key check'
 const CHECKED = Buffer.from('paylink')
 
-export type KeyState =
+type KeyState =
   /** The key is the one of the first start. */
   | 'right'
   /** Nothing was sealed yet. */

@@ -18,7 +18,7 @@ const EVM_POLL_INTERVAL_MS = 4_000
 const SANDBOX_PROBE_INTERVAL_MS = 50
 
 /** Programs of open checkouts at a moment of the chain's own time. */
-export type OpenPrograms = (at: Date) => Promise<readonly Uint8Array[]>
+type OpenPrograms = (at: Date) => Promise<readonly Uint8Array[]>
 
 /** What providers of a network match against: Solana's nodes name owners by text, all others by bytes. */
 export const watchedOf = (node: ChainNode): ProgramSet | WatchedOwners =>

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import sharp from 'sharp'
 
 /** A logo as the pages serve it: our own encoding, at twice the size at which it is shown. */
-export type EncodedLogo = {
+type EncodedLogo = {
   readonly bytes: Uint8Array
   readonly digest: string
   readonly width: number
   readonly height: number
 }
 
-export type LogoEncoding =
+type LogoEncoding =
   | { readonly kind: 'encoded'; readonly logo: EncodedLogo }
   | { readonly kind: 'refused'; readonly reason: 'too_large' | 'not_a_picture' | 'too_many_pixels' }
 

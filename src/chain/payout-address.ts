@@ -8,7 +8,7 @@ import { outputScriptOf, outputScriptOnAny } from './utxo/output-script.ts'
 const SOLANA_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 const OWNER_BYTES = 32
 
-export type CheckedAddress =
+type CheckedAddress =
   | { readonly kind: 'valid'; readonly address: string }
   /** A sentence for whoever typed it. */
   | { readonly kind: 'invalid'; readonly message: string }

@@ -21,7 +21,7 @@ const POLL_MS = 500
 const FAULT_PAUSE_MS = 500
 const SECRET_PURPOSE = 'listen-secret'
 
-export type ListenOptions = { readonly forwardTo: string; readonly merchant?: string }
+type ListenOptions = { readonly forwardTo: string; readonly merchant?: string }
 
 /**
  * `paylink listen`: forwards a merchant's test events, from now on, to a receiver on the developer's machine,

@@ -4,7 +4,7 @@ const PLAIN_STEPS = 10
 
 export type ProgressStream = { readonly isTTY?: boolean; write(text: string): unknown }
 
-export type Progress = {
+type Progress = {
   /** How far it has come, and a word about it. */
   update(done: number, note: string): void
   /** Leaves the line. */

@@ -12,7 +12,7 @@ const CONNECTIONS_MAX: { readonly [role in DatabaseRole]: number } = {
   signer: 3,
 }
 
-export type RolePools = {
+type RolePools = {
   readonly poolOf: (role: DatabaseRole) => Pool
   /** How many callers wait for a connection of each role. */
   waiting(): { role: DatabaseRole; count: number }[]

@@ -33,7 +33,7 @@ export type IssuedAddressCheck = {
   ): Promise<boolean>
 }
 
-export const PROGRAM_BYTES = 32
+const PROGRAM_BYTES = 32
 const DOMAIN = 'paylink address batch 1'
 
 /**

@@ -113,14 +113,14 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
 }
 
 /** Money that no invoice asks for and that a buyer may send all the same: a token of ours on the wrong network. */
-export const FOREIGN_COIN_IDS = ['USDC_ETHEREUM'] as const
+const FOREIGN_COIN_IDS = ['USDC_ETHEREUM'] as const
 
 /** What may arrive at an address of ours. Only an `AssetId` can be asked for, priced and paid with. */
 export type PaymentAsset = AssetId | (typeof FOREIGN_COIN_IDS)[number]
 export const PAYMENT_ASSET_IDS: readonly PaymentAsset[] = [...ASSET_IDS, ...FOREIGN_COIN_IDS]
 
 /** What has to be known of money to write down that it came. */
-export type Coin = Omit<Asset, 'id' | 'priceSymbol' | 'minimum'> & { readonly id: PaymentAsset }
+type Coin = Omit<Asset, 'id' | 'priceSymbol' | 'minimum'> & { readonly id: PaymentAsset }
 
 export const COINS: { readonly [id in PaymentAsset]: Coin } = {
   ...ASSETS,

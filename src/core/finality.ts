@@ -1,7 +1,7 @@
 import { COINS, type PaymentAsset } from './assets.ts'
 
 /** What a chain's own consensus says of a block: Ethereum's and Base's `safe` and `finalized`, Solana's `finalized`. */
-export const CONSENSUS_MARKS = ['safe', 'finalized'] as const
+const CONSENSUS_MARKS = ['safe', 'finalized'] as const
 export type ConsensusMark = (typeof CONSENSUS_MARKS)[number]
 
 /** When a payment is final: so many blocks deep, the including one counted, or in a block that has this mark. */

@@ -7,7 +7,7 @@ const CANONICAL = /^(0|[1-9][0-9]{0,59})(?:\.([0-9]{1,18}))?$/
 const USD = /^(0|[1-9][0-9]{0,5})(?:\.([0-9]{1,2}))?$/
 
 /** Prices are kept as integers of 10⁻¹² US dollar per coin. */
-export const PRICE_SCALE = 12
+const PRICE_SCALE = 12
 const PRICE_UNIT = 10n ** BigInt(PRICE_SCALE)
 
 /** US cents of a string such as `49.99`, or null where it is not in the grammar of a dollar amount. */

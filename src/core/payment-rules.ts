@@ -4,7 +4,7 @@ import type { ConfirmationsByAsset } from './invoice/types.ts'
 
 /** Payment windows a merchant may choose, in minutes (spec §8). */
 export const WINDOW_MINUTES = [15, 30, 60, 180, 720, 1440] as const
-export const DEFAULT_WINDOW_MINUTES = 60
+const DEFAULT_WINDOW_MINUTES = 60
 
 /** min(percent × amount, cap): how far a sum may be off and still settle. */
 export type Tolerance = {
@@ -15,7 +15,7 @@ export type Tolerance = {
 }
 
 /** What makes payments final for invoices under 1,000 US dollars, under 10,000, and from there on. */
-export type ConfirmationTiers = readonly [Finality, Finality, Finality]
+type ConfirmationTiers = readonly [Finality, Finality, Finality]
 
 /** What a merchant decided for one mode; null where the default of that moment applies. */
 export type PaymentRules = {

@@ -1,6 +1,6 @@
-export type StrictUrlRefusal = 'malformed' | 'scheme' | 'credentials'
+type StrictUrlRefusal = 'malformed' | 'scheme' | 'credentials'
 
-export type StrictUrl =
+type StrictUrl =
   | { readonly kind: 'read'; readonly url: URL }
   | { readonly kind: 'refused'; readonly reason: StrictUrlRefusal }
 

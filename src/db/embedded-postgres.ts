@@ -32,7 +32,7 @@ const BUSY_POLL_MS = 100
 const settingsShape = z.object({ port: z.number().int(), password: z.string() })
 type Settings = z.output<typeof settingsShape>
 
-export type EmbeddedPostgres = {
+type EmbeddedPostgres = {
   /** Connection string of the owner, with the database in it. */
   readonly ownerUrl: string
   /** Leaves the server; stops it where no other process of Paylink uses it. */

@@ -4,10 +4,10 @@ import { hasTokenMoney } from './queries/hot-wallets.ts'
 import { loadSolanaHouse } from './queries/solana-house.ts'
 
 /** Below this a fee payer calls for money: 0.05 SOL, some thousands of payouts. */
-export const FEE_PAYER_LOW = 50_000_000n
+const FEE_PAYER_LOW = 50_000_000n
 
 /** How the fee payer of payouts in SOL stands. */
-export type FeePayerStanding = {
+type FeePayerStanding = {
   readonly network: Network
   /** Base58. */
   readonly feePayer: string

@@ -4,7 +4,7 @@ import type { Queryable } from './pool.ts'
 const KEEPALIVES = { idle: 5, interval: 2, count: 3 }
 
 /** A session that is to hold a lock was opened on a standby: locks there are its own, and stop nobody on the primary. */
-export class ReadOnlyServer extends Error {
+class ReadOnlyServer extends Error {
   override name = 'ReadOnlyServer'
 }
 

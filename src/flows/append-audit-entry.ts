@@ -7,7 +7,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
 /** What is told of an act; number, id, time and hash are the chain's. */
-export type AuditedAct = Pick<AuditEntry, 'actor' | 'action' | 'resourceId' | 'phase' | 'code' | 'requestId'>
+type AuditedAct = Pick<AuditEntry, 'actor' | 'action' | 'resourceId' | 'phase' | 'code' | 'requestId'>
 
 /** Adds an entry to the merchant's chain, after whatever stands at its end. */
 export async function appendAuditEntry(

@@ -27,7 +27,7 @@ const PURCHASES_PER_INVOICE_MAX = 60
 /** More than there are providers, so that each one's last purchase is among them. */
 const RECENT_PURCHASES = 12
 
-export type AskCardOffersDeps = {
+type AskCardOffersDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
@@ -36,7 +36,7 @@ export type AskCardOffersDeps = {
   readonly providers: readonly OnrampProvider[]
 }
 
-export type AskedCardOffers = { readonly kind: 'asked' | 'closed' | 'too_often' | 'not_found' }
+type AskedCardOffers = { readonly kind: 'asked' | 'closed' | 'too_often' | 'not_found' }
 
 type Question = {
   readonly provider: OnrampProvider

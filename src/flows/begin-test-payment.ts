@@ -13,7 +13,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
  */
 const PULLED_BY_MS = 2_000
 
-export type TestPaymentBeginning =
+type TestPaymentBeginning =
   | { readonly kind: 'ready'; readonly invoice: Invoice; readonly network: Network }
   | { readonly kind: 'not_found' }
   /** The invoice's network is live, or a node of somebody else's serves it. */

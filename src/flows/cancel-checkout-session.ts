@@ -10,7 +10,7 @@ import type { Pool } from '../db/pool.ts'
 import { setSessionCancelled } from '../db/queries/checkout-sessions.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 
-export type CancelledSession =
+type CancelledSession =
   | { readonly kind: 'cancelled'; readonly found: LoadedSession }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'not_cancellable' }

@@ -4,7 +4,7 @@ import type { Pool } from '../db/pool.ts'
 import { loadPaymentLink, updatePaymentLink } from '../db/queries/payment-links.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 
-export type UpdatedLink =
+type UpdatedLink =
   | { readonly kind: 'updated'; readonly link: PaymentLink }
   | { readonly kind: 'not_found' }
   /** A link that takes no amount of a checkout has to have one of its own. */

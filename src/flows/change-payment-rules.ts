@@ -8,7 +8,7 @@ import { lockPaymentRules, storePaymentRules } from '../db/queries/payment-rules
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 
 /** Changes as they are asked for; what is absent stays. */
-export type RuleChanges = {
+type RuleChanges = {
   readonly accepted_assets?: readonly AssetId[] | null | undefined
   readonly default_asset?: AssetId | null | undefined
   readonly window_minutes?: number | undefined

@@ -27,7 +27,7 @@ import type { Keyring } from '../secrets/keyring.ts'
 
 const MS_PER_MINUTE = 60_000
 
-export type ContinueCheckoutDeps = {
+type ContinueCheckoutDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
@@ -38,7 +38,7 @@ export type ContinueCheckoutDeps = {
   readonly notifier: { deliveriesWaiting(): void }
 }
 
-export type ContinueRequest = {
+type ContinueRequest = {
   readonly slug: string
   readonly checkoutToken?: string | undefined
   readonly usd?: string | undefined
@@ -49,7 +49,7 @@ export type ContinueRequest = {
   readonly picked?: boolean
 }
 
-export type Continued =
+type Continued =
   | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
   /** Nothing that can be continued; what a page shows of it is `readPaymentPage`'s neutral one. */
   | { readonly kind: 'neutral' }

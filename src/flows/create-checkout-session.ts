@@ -15,12 +15,12 @@ import { newId } from '../new-id.ts'
 
 const MS_PER_MINUTE = 60_000
 
-export type AskedSession = Pick<
+type AskedSession = Pick<
   CheckoutSession,
   'paymentLinkId' | 'orderReference' | 'usdCents' | 'askedMinutes' | 'returnUrl'
 >
 
-export type SessionAnswer =
+type SessionAnswer =
   | { readonly kind: 'new' }
   /** The order has the very session that is asked for, in whatever state it is now. */
   | {

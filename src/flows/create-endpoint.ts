@@ -14,7 +14,7 @@ import type { Keyring } from '../secrets/keyring.ts'
 import { newSigningSecret } from '../secrets/signing-secret.ts'
 
 /** Endpoints of one merchant in one mode (decisions: limits and defaults). */
-export const ENDPOINTS_PER_MODE_MAX = 20
+const ENDPOINTS_PER_MODE_MAX = 20
 
 /**
  * Writes an endpoint that still has to be verified, with its first signing secret, which is told here and never

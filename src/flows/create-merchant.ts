@@ -15,7 +15,7 @@ import { randomBase62 } from '../random-base62.ts'
 const TOKEN_LENGTH = 43
 const TOKEN_SECONDS = 7 * 24 * 3_600
 
-export type CreatedMerchant = {
+type CreatedMerchant = {
   readonly id: string
   /** By which the owner chooses a first password, once; null for one who has an account, or was given a password. */
   readonly passwordToken: string | null

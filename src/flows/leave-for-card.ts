@@ -8,7 +8,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { cardUrlContext } from '../secrets/card-url.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
-export type LeftForCard =
+type LeftForCard =
   | { readonly kind: 'left'; readonly provider: CardProviderId; readonly url: string }
   /** The offer is over, was never this invoice's, or is not what is to pay any more. */
   | { readonly kind: 'over' }

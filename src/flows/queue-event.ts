@@ -6,7 +6,7 @@ import { deleteAwaiting, findEventType, holdOffRetention } from '../db/queries/e
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
-export type QueuedEvent =
+type QueuedEvent =
   | { readonly kind: 'queued'; readonly deliveryId: string }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'not_eligible' }

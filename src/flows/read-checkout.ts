@@ -17,7 +17,7 @@ import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import { readInvoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
-export type ReadCheckoutDeps = {
+type ReadCheckoutDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly keyring: Keyring
@@ -28,7 +28,7 @@ export type ReadCheckoutDeps = {
 }
 
 /** What a buyer's page is made of. */
-export type CheckoutFacts = {
+type CheckoutFacts = {
   readonly invoice: Invoice
   readonly merchantName: string
   readonly networkFacts: NetworkFacts

@@ -17,7 +17,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { isSessionToken, readSessionToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
-export type ReadPaymentPageDeps = {
+type ReadPaymentPageDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
@@ -26,14 +26,14 @@ export type ReadPaymentPageDeps = {
 }
 
 /** What a buyer's URL of a payment link says. */
-export type PaymentPageRequest = {
+type PaymentPageRequest = {
   readonly slug: string
   readonly checkoutToken?: string | undefined
   /** The amount of the compatibility mode, as it stands in the URL. */
   readonly usd?: string | undefined
 }
 
-export type PaymentPage =
+type PaymentPage =
   /** Unknown, inactive, changed, swapped, expired or cancelled: one page, which does not say what of these. */
   | { readonly kind: 'neutral' }
   /** The buyer has continued before: the page is that invoice's. */

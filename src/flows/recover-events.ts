@@ -7,7 +7,7 @@ import { newId } from '../new-id.ts'
 /** Events queued by one recovery (decisions: limits and defaults). */
 export const RECOVERED_EVENTS_MAX = 10_000
 
-export type Recovery =
+type Recovery =
   | { readonly kind: 'recovered'; readonly queued: number; readonly hasMore: boolean }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'not_eligible' }

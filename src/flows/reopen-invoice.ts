@@ -9,7 +9,7 @@ import { findReopening, loadInvoice } from '../db/queries/invoices.ts'
 import { loadPaymentLink } from '../db/queries/payment-links.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 
-export type ReopenInvoiceDeps = {
+type ReopenInvoiceDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
@@ -19,7 +19,7 @@ export type ReopenInvoiceDeps = {
   readonly notifier: { deliveriesWaiting(): void }
 }
 
-export type ReopenedInvoice =
+type ReopenedInvoice =
   /** The new invoice; the one that an earlier click made, where there was one. */
   | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
   | { readonly kind: 'not_reopenable' }

@@ -13,7 +13,7 @@ import { sumRequestedSince } from '../db/queries/payouts.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
-export type PayoutRequest = {
+type PayoutRequest = {
   readonly tenant: Tenant
   readonly source: PayoutSource
   /** On the list of the source's owner. */

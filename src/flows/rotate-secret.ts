@@ -22,7 +22,7 @@ const LOOK_EVERY_MS = 50
 /** A claim that read the old secret may commit just after the first look. */
 const CLEAN_LOOKS = 2
 
-export type Rotation =
+type Rotation =
   | { readonly kind: 'rotated'; readonly secret: string; readonly previousValidUntil: Date }
   | { readonly kind: 'not_found' }
   /** Another rotation is in flight, or an overlap lasts and this one would begin a second. */

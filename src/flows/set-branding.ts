@@ -12,7 +12,7 @@ export type BrandingWish = {
   readonly logo?: Exclude<BrandingChange['logo'], undefined>
 }
 
-export type BrandingSet =
+type BrandingSet =
   | { readonly kind: 'set' }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'invalid'; readonly field: 'name' | 'colour' }

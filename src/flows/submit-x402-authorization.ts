@@ -14,13 +14,13 @@ import {
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
-export type SubmitX402Deps = {
+type SubmitX402Deps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
 }
 
-export type X402Submitted =
+type X402Submitted =
   | { readonly kind: 'accepted' | 'known'; readonly authorization: X402Authorization }
   /** Another one pays the invoice already. */
   | { readonly kind: 'busy' }

@@ -11,7 +11,7 @@ import { loadInvoice, updateInvoiceTerms } from '../db/queries/invoices.ts'
 import { findLiveX402Authorization } from '../db/queries/x402-authorizations.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 
-export type SwitchAssetDeps = {
+type SwitchAssetDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
@@ -20,7 +20,7 @@ export type SwitchAssetDeps = {
   readonly notifier: { invoiceChanged(invoiceId: string): void }
 }
 
-export type SwitchedAsset =
+type SwitchedAsset =
   | { readonly kind: 'switched' }
   | Exclude<SwitchPlan, { kind: 'switch' }>
   | { readonly kind: 'not_found' }

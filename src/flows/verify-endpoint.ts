@@ -23,7 +23,7 @@ import { newSigningSecret } from '../secrets/signing-secret.ts'
 
 const CHALLENGE_BYTES = 32
 
-export type Verification =
+type Verification =
   /** The answer was right; the endpoint is enabled, unless it was disabled meanwhile. */
   | { readonly kind: 'verified'; readonly endpoint: WebhookEndpoint }
   | { readonly kind: 'failed'; readonly reason: ChallengeFailure }

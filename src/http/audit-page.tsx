@@ -6,7 +6,7 @@ import type { HttpPart } from './server.ts'
 import { createShortCache } from './short-cache.ts'
 
 /** For everybody: when the books were last audited, and with what result. */
-export const AUDIT_PATH = '/audit'
+const AUDIT_PATH = '/audit'
 const AUDIT_JSON_PATH = '/audit.json'
 const CACHE_SECONDS = 30
 

@@ -6,7 +6,7 @@ import { loadNetworkStates, type NetworkState } from '../db/queries/network-stat
 import type { Log } from '../log.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 
-export type HealthDeps = {
+type HealthDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
@@ -16,7 +16,7 @@ export type HealthDeps = {
 }
 
 /** What `/readyz` says of a network. */
-export type NetworkReport = {
+type NetworkReport = {
   readonly status: NetworkState['status']
   readonly reason: string | null
   readonly height: number | null
@@ -65,7 +65,7 @@ const migrationProblem = (found: number, wanted: number): string =>
     ? `the database has migration ${found} and this program needs ${wanted}: run paylink migrate`
     : `the database has migration ${found} and this program knows ${wanted}: start the newer version`
 
-export function networkReport(state: NetworkState): NetworkReport {
+function networkReport(state: NetworkState): NetworkReport {
   return {
     status: state.status,
     reason: state.reason,

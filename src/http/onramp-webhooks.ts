@@ -8,7 +8,7 @@ import { ApiProblem } from './problem.ts'
 import { readBody } from './read-body.ts'
 import type { HttpPart } from './server.ts'
 
-export type OnrampWebhookDeps = {
+type OnrampWebhookDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock

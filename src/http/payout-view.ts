@@ -95,7 +95,7 @@ export function payoutQuoteViewOf(payout: Payout) {
 }
 
 /** Wakes who delivers its event, and shows it. */
-export function tellPayout(
+function tellPayout(
   deps: RouteDeps,
   { payout, deliveries }: { readonly payout: Payout; readonly deliveries: number },
 ): ReturnType<typeof renderPayout> {

@@ -5,7 +5,7 @@ const KEYS_MAX = 10_000
 
 export type RateLimits = { readonly live: number; readonly test: number }
 
-export type RateDecision = {
+type RateDecision = {
   readonly allowed: boolean
   /** Requests that a full bucket holds. */
   readonly limit: number

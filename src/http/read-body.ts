@@ -1,7 +1,7 @@
 import { ApiProblem } from './problem.ts'
 
 /** Bytes of the largest request body. */
-export const BODY_BYTES_MAX = 64 * 1024
+const BODY_BYTES_MAX = 64 * 1024
 
 const JSON_TYPE = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?[ \t]*$/i
 

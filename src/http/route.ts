@@ -43,7 +43,7 @@ export type Created<View> = {
   readonly afterCommit?: () => void
 }
 
-export type Method = 'get' | 'post' | 'patch' | 'delete'
+type Method = 'get' | 'post' | 'patch' | 'delete'
 
 /** What the server, the OpenAPI document and the tests need to know of a route. */
 type RouteFacts = {

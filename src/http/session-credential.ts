@@ -15,7 +15,7 @@ export type FindSignIn = (headers: Headers) => Promise<{
 } | null>
 
 /** Which mode the dashboard shows; absent is test, so that a forgotten header never touches live. */
-export const MODE_HEADER = 'paylink-mode'
+const MODE_HEADER = 'paylink-mode'
 
 const READ_SCOPES = SCOPES.filter((scope) => scope.endsWith(':read'))
 const MEMBER_SCOPES: readonly Scope[] = [
@@ -68,7 +68,7 @@ function readMode(headers: Headers): boolean {
 }
 
 /** A cookie goes wherever its browser is sent; Origin and Sec-Fetch-Site tell by whom, and no page can forge them. */
-export function refuseCrossOrigin(headers: Headers, baseUrl: string): void {
+function refuseCrossOrigin(headers: Headers, baseUrl: string): void {
   const origin = headers.get('origin')
   const site = headers.get('sec-fetch-site')
   const isOurs = origin === null ? site === 'same-origin' : origin === baseUrl

@@ -2,10 +2,10 @@
  * Remembers what was loaded for less than a second, so that a busy key costs no query a request and a change
  * still takes hold within one. Failures are not remembered; callers at the same moment share one loading.
  */
-export type ShortCache<Value> = { get(key: string): Promise<Value> }
+type ShortCache<Value> = { get(key: string): Promise<Value> }
 
 /** Under a second with time to spare: a revoked key must be dead one second later. */
-export const CACHE_MS_MAX = 500
+const CACHE_MS_MAX = 500
 const ENTRIES_MAX = 10_000
 
 export function createShortCache<Value>(options: {

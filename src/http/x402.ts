@@ -42,7 +42,7 @@ const UNDER_WAY_OF_MERCHANT_MAX = 200
 const WALLET_AGE_MS_MAX = 5 * 60_000
 const TOO_LATE: X402Refusal = 'invalid_exact_evm_payload_authorization_valid_before'
 
-export type X402Deps = ReadX402Deps & {
+type X402Deps = ReadX402Deps & {
   readonly clock: Clock
   readonly log: Log
   readonly baseUrl: string

@@ -11,7 +11,7 @@ import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
 import { endpointLetter, invoiceLetter } from './letters.ts'
 
-export type NoticeDeps = {
+type NoticeDeps = {
   readonly pool: Pool
   readonly mail: Mail
   readonly log: Log

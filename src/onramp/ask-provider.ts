@@ -10,7 +10,7 @@ export type Asked =
   | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
   | { readonly kind: 'failed'; readonly reason: string; readonly cause?: unknown }
 
-export type Question = {
+type Question = {
   readonly method: 'GET' | 'POST'
   readonly url: URL
   readonly headers?: { readonly [name: string]: string }

@@ -21,7 +21,7 @@ const SANDBOX_TRANSACTION = 'sandbox'
 type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
 type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
 
-export type CardDeskDeps = {
+type CardDeskDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock

@@ -33,7 +33,6 @@ export const sessionSchema = z.object({
     })
     .optional(),
 })
-export type CoinbaseSession = z.output<typeof sessionSchema>
 
 export const errorSchema = z.object({ errorType: z.string().max(100), errorMessage: z.string().optional() })
 

@@ -18,7 +18,7 @@ const TICK_MS = 1_000
 type Followed = Pick<CardWaiting, 'purchaseId' | 'provider' | 'leftAtMs'>
 type Entry = Followed & { gapMs: number; dueAtMs: number; isAsking: boolean }
 
-export type PurchaseFollower = {
+type PurchaseFollower = {
   /** From now on the provider is asked how this purchase stands, until it has ended or an hour is over. */
   follow(purchase: Followed): void
   stop(): Promise<void>

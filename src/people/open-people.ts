@@ -39,7 +39,7 @@ const MEMBERS_MAX = 100
 /** Where nobody signed in for this long, is a strange place again. */
 const PLACE_KEEP_DAYS = 180
 
-export type PeopleDeps = {
+type PeopleDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log

@@ -5,7 +5,7 @@ export const EXCHANGE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
 export type ExchangeName = (typeof EXCHANGE_NAMES)[number]
 
 /** What is taken from an exchange's answer. */
-export type Ticker = {
+type Ticker = {
   /** Price of the last trade in US dollars, as the exchange wrote it. */
   readonly last: string
   /** Highest bid and lowest ask, where the exchange tells them. */
@@ -14,7 +14,7 @@ export type Ticker = {
   readonly timeMs: number | null
 }
 
-export type ReadTicker =
+type ReadTicker =
   | { readonly kind: 'ticker'; readonly ticker: Ticker }
   | { readonly kind: 'refused'; readonly reason: string }
 

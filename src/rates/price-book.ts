@@ -15,7 +15,7 @@ import type { Exchange } from './exchanges.ts'
 import { type FetchedPrice, fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
 import { SANDBOX_SOURCE, sandboxPrice } from './sandbox-prices.ts'
 
-export type Quote =
+type Quote =
   | {
       readonly kind: 'quote'
       /** 10⁻¹² US dollar per coin. */
@@ -25,7 +25,7 @@ export type Quote =
   | { readonly kind: 'unavailable'; readonly reason: string }
 
 /** What one exchange last said of one coin. */
-export type SourceReport = {
+type SourceReport = {
   readonly name: string
   readonly usdPerUnit: string | null
   /** Since the last good answer arrived. */
@@ -56,7 +56,7 @@ export type PriceBook = {
   stop(): Promise<void>
 }
 
-export type PriceBookOptions = {
+type PriceBookOptions = {
   readonly sources: readonly Exchange[]
   /** Whether test mode may use the built-in table while no exchange can be reached. */
   readonly sandboxPrices: boolean

@@ -47,13 +47,13 @@ const VISIT_LENGTH = 22
  */
 const FORMS_PER_SECOND = 5
 
-export type CheckoutRole = RunningRole & {
+type CheckoutRole = RunningRole & {
   readonly parts: readonly HttpPart[]
   /** Ends the open streams, so that the server can stop; pages then poll the next one. */
   endStreams(): void
 }
 
-export type CheckoutRoleDeps = {
+type CheckoutRoleDeps = {
   pool: Pool
   clock: Clock
   log: Log

@@ -17,12 +17,12 @@ const SEQUENCE_NO_RELATIVE_LOCK = 0x80000000
 const SEQUENCE_LOCK_MASK = 0xffff
 
 /** A wrong transaction, told as Bitcoin Core tells it: its RPC error code and the reason of `testmempoolaccept`. */
-export type Refusal = {
+type Refusal = {
   readonly kind: 'refused'
   readonly code: typeof RPC_MISSING_INPUTS | typeof RPC_REJECTED | typeof RPC_ALREADY_IN_CHAIN
   readonly reason: string
 }
-export const RPC_MISSING_INPUTS = -25
+const RPC_MISSING_INPUTS = -25
 export const RPC_REJECTED = -26
 export const RPC_ALREADY_IN_CHAIN = -27
 
@@ -31,7 +31,7 @@ export type Acceptance =
   | { readonly kind: 'already_in_mempool' }
   | Refusal
 
-export type AcceptanceContext = {
+type AcceptanceContext = {
   readonly coins: Coins
   readonly mempool: Mempool
   readonly maxMoney: bigint

@@ -10,7 +10,7 @@ import {
   uint32,
 } from './encoding.ts'
 
-export const HEADER_BYTES = 80
+const HEADER_BYTES = 80
 /** Version bits with no deployment signalled (BIP9). */
 const BLOCK_VERSION = 0x20000000
 /** Regtest needs two hashes on average; more than this is a bug. */
@@ -23,7 +23,7 @@ const OP_1 = 0x51
 const WITNESS_COMMITMENT_PREFIX = Buffer.from('6a24aa21a9ed', 'hex')
 const WITNESS_RESERVED = Buffer.alloc(32)
 
-export type BlockHeader = {
+type BlockHeader = {
   readonly version: number
   /** Display hex. */
   readonly previousHash: string
@@ -33,7 +33,7 @@ export type BlockHeader = {
   readonly nonce: number
 }
 
-export type Block = {
+type Block = {
   /** Display hex. */
   readonly hash: string
   readonly header: BlockHeader
@@ -70,7 +70,7 @@ export function parseBlock(bytes: Uint8Array): Block {
 }
 
 /** The root of the tree of hashes; a level with an odd number repeats its last. */
-export function merkleRoot(leaves: readonly Uint8Array[]): Buffer {
+function merkleRoot(leaves: readonly Uint8Array[]): Buffer {
   let level = leaves
   while (level.length > 1) {
     const above: Buffer[] = []

@@ -9,7 +9,7 @@ import {
   withLength,
 } from './encoding.ts'
 
-export type TransactionInput = {
+type TransactionInput = {
   /** Display hex. */
   readonly txid: string
   readonly index: number

@@ -15,8 +15,8 @@ import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 
 /** Kinds of records, as they stand in the file. */
-export const RECORD_KINDS = { wallet: 1, block: 2, disconnect: 3, transaction: 4, plan: 5, done: 6 } as const
-export type RecordKind = keyof typeof RECORD_KINDS
+const RECORD_KINDS = { wallet: 1, block: 2, disconnect: 3, transaction: 4, plan: 5, done: 6 } as const
+type RecordKind = keyof typeof RECORD_KINDS
 
 export type JournalRecord = { readonly kind: RecordKind; readonly payload: Uint8Array }
 /** A record that was read or written, with the offset of its payload in the file. */

@@ -36,7 +36,7 @@ export type SandboxPlace =
 export const THIS_MACHINE: SandboxPlace = { kind: 'here', host: '127.0.0.1' }
 
 /** A chain that is served from a folder of its own by one process of the machine at a time. */
-export type OwnPortOptions = {
+type OwnPortOptions = {
   readonly folder: string
   readonly place: SandboxPlace
   /** The chain's name, for the log. */
@@ -50,7 +50,7 @@ export type OwnPortOptions = {
   readonly probe: { readonly method: string; readonly warming: string }
 }
 
-export type OwnPort = {
+type OwnPort = {
   /** Address of the chain's RPC, credentials included; the same after every restart. */
   readonly rpcUrl: string
   stop(): Promise<void>

@@ -6,7 +6,7 @@ const MAX_REQUEST_BYTES = 4 * 1024 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_MS = 60_000
 
-export type HttpAnswer = { readonly status: number; readonly text: string }
+type HttpAnswer = { readonly status: number; readonly text: string }
 
 /** An HTTP server that answers one POST at a time to whoever has the password, 401 without it. */
 export function createPasswordServer(options: {

@@ -8,7 +8,7 @@ const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
 /** What the API signs approvals with; the signer knows its public half and nothing else of the API's secrets. */
-export type ApprovalKey = {
+type ApprovalKey = {
   /** 32 bytes. */
   readonly publicKey: Buffer
   /** Of a digest of 32 bytes; 64 bytes. */

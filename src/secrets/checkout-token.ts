@@ -3,21 +3,21 @@ import { formatId, type IdKind, parseId } from '../core/ids.ts'
 import type { Keyring } from './keyring.ts'
 
 /** What a checkout URL's token names. */
-export type InvoiceReference = {
+type InvoiceReference = {
   readonly merchantId: string
   readonly livemode: boolean
   readonly invoiceId: string
 }
 
 /** What the token of a checkout session's URL names. */
-export type SessionReference = {
+type SessionReference = {
   readonly merchantId: string
   readonly livemode: boolean
   readonly sessionId: string
 }
 
 /** What that token is bound to besides (spec §2.3); no part of it can be read from the token. */
-export type SessionTerms = {
+type SessionTerms = {
   readonly paymentLinkId: string
   readonly orderReference: string
   readonly usdCents: bigint

@@ -20,12 +20,12 @@ export type PublicReceiptKey = {
   readonly x: string
 }
 
-export type SignedReceipt = {
+type SignedReceipt = {
   readonly receipt: object
   readonly signature: { readonly algorithm: 'Ed25519'; readonly key_id: string; readonly value: string }
 }
 
-export type ReceiptKey = {
+type ReceiptKey = {
   readonly publicKey: PublicReceiptKey
   sign(receipt: object): SignedReceipt
 }

@@ -8,7 +8,7 @@ import { type RecordingParts, recordFacts } from './record-reading.ts'
 /** Blocks in one round: what is new at the head waits no longer than for these. */
 const BLOCKS_PER_ROUND = 20
 
-export type CheckedCredits = {
+type CheckedCredits = {
   /** Names (`keyOf`) of what must not become final yet. */
   readonly unchecked: ReadonlySet<string>
   /** Whether there is more to look at, at once. */

@@ -19,7 +19,7 @@ import {
 /** Keyspaces whose addresses come from an extended public key. */
 export type DerivedKeyspace = `${Exclude<KeyFamily, 'solana'>}-${'live' | 'test'}`
 
-export type FillOptions = {
+type FillOptions = {
   readonly pool: Pool
   readonly keyspace: DerivedKeyspace
   /** How the addresses are written: `addressFormOf`. */
@@ -29,12 +29,12 @@ export type FillOptions = {
   readonly clock: Clock
 }
 
-export type Filled =
+type Filled =
   | { readonly kind: 'filled'; readonly added: number; readonly discarded: number }
   /** The signer has not published this account yet. */
   | { readonly kind: 'no_account_key' }
 
-export const POOL_TARGET = 200
+const POOL_TARGET = 200
 /** Filling begins when the pool has fallen to half. */
 const REFILL_DIVISOR = 2
 const BATCH_MAX = 50

@@ -39,7 +39,7 @@ const READINGS_MAX = 10
 const WATCH_INTERVAL_MS = 250
 
 /** What a watcher tells whoever measures it. */
-export type WatcherObserver = {
+type WatcherObserver = {
   onBlock?(network: Network, height: number): void
   onPass?(network: Network, durationMs: number): void
   onHealth?(network: Network, status: NetworkStatus, reason: string | null): void

@@ -21,7 +21,7 @@ const BLOCKS_PER_BATCH = 50
 /** A chain that is reorganised while it is read is read again. */
 const READINGS_MAX = 5
 
-export type RescanOptions = {
+type RescanOptions = {
   readonly pool: Pool
   readonly clock: Clock
   readonly network: Network
@@ -43,7 +43,7 @@ export type RescanOptions = {
   readonly onBatch: (progress: { readonly height: number; readonly recorded: number }) => void
 }
 
-export type FoundStranger = {
+type FoundStranger = {
   readonly index: number
   readonly txid: string
   readonly outputIndex: number

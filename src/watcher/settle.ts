@@ -7,7 +7,7 @@ import { checkCredits } from './check-credits.ts'
 import { isSettledLater, type RecordingParts, recordFacts } from './record-reading.ts'
 import { readAgain } from './second-reading.ts'
 
-export type Settled = {
+type Settled = {
   /** Null where there are none. */
   readonly marks: MarkHeights | null
   /** Whether what is behind goes on at once: a round does a part of it, so that the head does not wait. */

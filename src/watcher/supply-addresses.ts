@@ -13,7 +13,7 @@ const INTERVAL_MS = 500
 /** A pool is dry for a moment when a network is followed for the first time; that is no news. */
 const DRY_ROUNDS_MAX = 20
 
-export type AddressSupply = { stop(): Promise<void> }
+type AddressSupply = { stop(): Promise<void> }
 
 /**
  * Keeps the pools of these networks' keyspaces filled, and raises an alarm for each network that has no address to

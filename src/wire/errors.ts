@@ -9,7 +9,7 @@ export const ERROR_TYPES = [
   'rate_limit_error',
   'api_error',
 ] as const
-export type ErrorType = (typeof ERROR_TYPES)[number]
+type ErrorType = (typeof ERROR_TYPES)[number]
 
 type ErrorEntry = {
   readonly status: number

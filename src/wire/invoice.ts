@@ -39,7 +39,7 @@ const METADATA_KEY_LENGTH_MAX = 64
 const METADATA_BYTES_MAX = 8 * 1024
 
 /** The merchant's own object, kept and given back exactly as it came. */
-export const metadata = z
+const metadata = z
   .custom<{ [key: string]: unknown }>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
     { error: 'Must be an object' },

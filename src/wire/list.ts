@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { id } from './fields.ts'
 
-export const LIST_LIMIT_DEFAULT = 10
-export const LIST_LIMIT_MAX = 100
+const LIST_LIMIT_DEFAULT = 10
+const LIST_LIMIT_MAX = 100
 
 /** `limit`, `starting_after` and `ending_before`, as every list takes them; ids have the given prefix. */
 export function listParameters(prefix: string) {
@@ -30,7 +30,7 @@ export function listOf<Item extends z.ZodType>(item: Item) {
 }
 
 /** The position that a list's parameters ask for. Give one of `starting_after` and `ending_before`, or neither. */
-export type Page = {
+type Page = {
   readonly limit: number
   readonly startingAfter: string | null
   readonly endingBefore: string | null

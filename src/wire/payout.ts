@@ -52,14 +52,7 @@ export const createPayoutBody = z
   })
   .meta({ id: 'CreatePayout' })
 
-export const PAYOUT_STATUS_NAMES = [
-  'requested',
-  'approved',
-  'submitted',
-  'confirmed',
-  'rejected',
-  'failed',
-] as const
+const PAYOUT_STATUS_NAMES = ['requested', 'approved', 'submitted', 'confirmed', 'rejected', 'failed'] as const
 
 export const payoutView = z
   .object({

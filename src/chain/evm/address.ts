@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 
-export const EVM_ADDRESS_BYTES = 20
+const EVM_ADDRESS_BYTES = 20
 /** The first byte of an uncompressed public key only says that it is one (SEC 1, 2.3.3). */
 const COORDINATES_FROM = 1
 /** A letter is written large where the nibble of the hash in its place is at least this. */

@@ -5,7 +5,7 @@ const SELECTOR_BYTES = 4
 const WORD_BYTES = 32
 
 /** An argument of a static type: a number, or bytes that are filled up on the left, as addresses are. */
-export type Word = bigint | Uint8Array
+type Word = bigint | Uint8Array
 
 /** 32 bytes, filled up on the left. */
 export function wordOf(value: Word): Uint8Array {

@@ -17,7 +17,7 @@ export const hash = z
   .string()
   .regex(/^0x[0-9a-f]{64}$/i)
   .transform((text) => text.toLowerCase())
-export const address = z
+const address = z
   .string()
   .regex(/^0x[0-9a-f]{40}$/i)
   .transform((text) => text.toLowerCase())
@@ -56,7 +56,7 @@ export type EvmTraces = readonly z.infer<typeof trace>[]
 /** `debug_traceBlockByHash` with `prestateTracer` in diff mode. `error`: this one could not be traced. */
 export const tracesSchema = z.array(z.union([trace, z.object({ error: z.string() })]))
 
-export const logSchema = z.object({
+const logSchema = z.object({
   address,
   topics: z.array(hash).max(4),
   data: bytes,

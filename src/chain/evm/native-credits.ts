@@ -5,7 +5,7 @@ import type { ProgramSet } from '../program-set.ts'
 import type { EvmBlock, EvmHeader, EvmTraces } from './evm-answers.ts'
 import { NATIVE_OUTPUT } from './token-logs.ts'
 
-export const WEI_PER_GWEI = 1_000_000_000n
+const WEI_PER_GWEI = 1_000_000_000n
 
 type Watched = Pick<ProgramSet, 'hasShort'>
 

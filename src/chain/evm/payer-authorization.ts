@@ -6,7 +6,7 @@ import { contractCall, wordOf } from './contract-call.ts'
 import { domainSeparatorOf, type TokenDomain } from './token-authorization.ts'
 
 /** What a payer signs so that anybody may carry the transfer to the chain (EIP-3009). */
-export type SignedTransfer = {
+type SignedTransfer = {
   /** 20 bytes each. */
   readonly from: Uint8Array
   readonly to: Uint8Array

@@ -8,7 +8,7 @@ import { TRANSFER_TOPIC } from './evm-node.ts'
 
 /** A transaction credits an address once in each asset: its native coin is output 0, a token is output 1. */
 export const NATIVE_OUTPUT = 0
-export const TOKEN_OUTPUT = 1
+const TOKEN_OUTPUT = 1
 
 const TOPICS = 3
 const ADDRESS_AT = 12

@@ -32,7 +32,7 @@ const OWN_CLUSTER = 'localnet'
  * Open checkouts up to which their accounts are asked for: at a fifth of the bytes of all blocks, and with about as many
  * calls a second as a provider's middle plan allows. Measured, see docs/figures.md.
  */
-export const POLL_ACCOUNTS_UP_TO = 2_000
+const POLL_ACCOUNTS_UP_TO = 2_000
 /** Open checkouts are listed anew after so many times as long as listing them took, so that it costs a small share of the time. */
 const OPEN_INTERVAL_TIMES = 10
 const OPEN_INTERVAL_MS_MAX = 500
@@ -42,7 +42,7 @@ const PROBE_INTERVAL_MS = 400
 
 export type WayOfWatching = 'blocks' | 'accounts'
 
-export type SolanaAdapterOptions = {
+type SolanaAdapterOptions = {
   readonly livemode: boolean
   /** A node's RPC, with credentials. */
   readonly rpcUrl: string

@@ -72,7 +72,7 @@ export class SolanaCallFailed extends ChainUnavailable {
   }
 }
 
-export type Commitment = 'confirmed' | 'finalized'
+type Commitment = 'confirmed' | 'finalized'
 
 export type TransactionStatus = { readonly slot: number; readonly failed: boolean; readonly isFinal: boolean }
 

@@ -21,7 +21,7 @@ import { TransactionFate } from './transaction-fate.ts'
 /** A tip that is older than a day is no tip: Bitcoin Core takes itself to be syncing then (`-maxtipage`). */
 const TIP_AGE_MS_MAX = 24 * 3_600_000
 
-export type EsploraAdapterOptions = {
+type EsploraAdapterOptions = {
   readonly chain: UtxoChain
   readonly livemode: boolean
   /** The API's address, `esplora+https://host/api`; credentials for HTTP Basic may stand in it. */

@@ -2,10 +2,6 @@ import { z } from 'zod'
 import { hashSchema } from './node-answers.ts'
 
 /** What we read of an Esplora server's answers. */
-export const heightSchema = z
-  .string()
-  .regex(/^[0-9]{1,9}$/)
-  .transform(Number)
 
 export const esploraBlockSchema = z.object({
   id: hashSchema,

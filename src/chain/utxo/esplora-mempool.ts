@@ -124,7 +124,7 @@ export class EsploraMempool {
 }
 
 /** SHA-256 of the output script of a witness program of version 0, shown as Electrum and Esplora show it: reversed. */
-export function scriptHashOf(program: Uint8Array): string {
+function scriptHashOf(program: Uint8Array): string {
   const script = Buffer.concat([Buffer.from([0x00, program.length]), program])
   return toDisplayHex(hash('sha256', script, 'buffer'))
 }

@@ -42,7 +42,7 @@ export function listenToZmq(url: string, watched: ProgramSet, wake: () => void):
 }
 
 /** Decides which notifications are worth a look. */
-export class WakeFilter {
+class WakeFilter {
   readonly #watched: ProgramSet
   #hasWholeTransactions = false
 

@@ -11,7 +11,7 @@ const BASE58_VERSIONS = {
 const WIF = 0xef
 const ADDRESS_LENGTH_MAX = 90
 
-export type OutputScript = {
+type OutputScript = {
   /** The address in its one canonical spelling. */
   readonly address: string
   readonly script: Uint8Array

@@ -22,7 +22,7 @@ import { TransactionFate } from './transaction-fate.ts'
 
 const PROBE_INTERVAL_MS = 200
 
-export type UtxoAdapterOptions = {
+type UtxoAdapterOptions = {
   readonly chain: UtxoChain
   readonly livemode: boolean
   /** A node's RPC, with credentials. */

@@ -12,12 +12,12 @@ import {
 } from '../invoice-facts.ts'
 
 /** Where an invoice of ours keeps what a charge wants to read again; never shown as the shop's own metadata. */
-export const CHARGE_KEY = 'coinbase_commerce_charge'
+const CHARGE_KEY = 'coinbase_commerce_charge'
 
 const NAME_LENGTH_MAX = 100
 const DESCRIPTION_LENGTH_MAX = 200
 
-export type Asked =
+type Asked =
   | { readonly kind: 'asked'; readonly body: Metadata }
   | { readonly kind: 'refused'; readonly message: string }
 

@@ -1,7 +1,7 @@
 import type { AssetId } from '../assets.ts'
 import type { CardNews } from './card-purchase.ts'
 
-export const CARD_PROVIDER_IDS = ['coinbase', 'moonpay', 'sandbox'] as const
+const CARD_PROVIDER_IDS = ['coinbase', 'moonpay', 'sandbox'] as const
 export type CardProviderId = (typeof CARD_PROVIDER_IDS)[number]
 
 /** Their names, the same in every language. */
@@ -33,7 +33,7 @@ export type CardOrder = {
 export type FiatAmount = { readonly amount: string; readonly currency: string }
 
 /** What the card is charged, and how much of it are fees. */
-export type CardQuote = { readonly total: FiatAmount; readonly fees: FiatAmount }
+type CardQuote = { readonly total: FiatAmount; readonly fees: FiatAmount }
 
 export type CardRefusal = 'region' | 'below_minimum' | 'above_maximum' | 'not_offered'
 

@@ -43,7 +43,7 @@ export function dueAt(
 }
 
 /** A block that another provider must have too, on a chain that reaches at least so high. */
-export type BuriedBlock = BlockPosition & { readonly reached: number }
+type BuriedBlock = BlockPosition & { readonly reached: number }
 
 /**
  * The blocks of these transfers, each once, and how high a chain must reach to make all of them final: the depth is

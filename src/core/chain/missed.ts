@@ -10,7 +10,7 @@ import {
 } from './reconcile.ts'
 
 /** Blocks that were read a second time, below the checkpoint. */
-export type SecondReading = {
+type SecondReading = {
   readonly network: Network
   readonly blocks: readonly OwnedBlock[]
   /** What is recorded of the transactions in these blocks. */

@@ -9,7 +9,7 @@ import {
 } from './reconcile.ts'
 
 /** What the books hold of the same blocks. */
-export type BookedCredit = InvoiceOwner & {
+type BookedCredit = InvoiceOwner & {
   readonly txid: string
   readonly outputIndex: number
   readonly asset: PaymentAsset
@@ -17,7 +17,7 @@ export type BookedCredit = InvoiceOwner & {
   readonly blockHash: string
 }
 
-export type Comparison =
+type Comparison =
   /** Facts that the first reading missed; nothing where both agree. */
   | { readonly kind: 'agreed'; readonly missed: readonly InvoiceFacts[] }
   /** The books hold a credit that the second reading does not have, or has otherwise. */

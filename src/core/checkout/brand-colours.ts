@@ -1,9 +1,9 @@
 /** A colour as `#rrggbb`, in lower case. */
 export type HexColour = `#${string}`
 
-export type SchemeColours = { readonly accent: HexColour; readonly onAccent: HexColour }
+type SchemeColours = { readonly accent: HexColour; readonly onAccent: HexColour }
 /** A merchant's colour as it may stand on the pages: darkened or lightened until it can be read. */
-export type BrandColours = { readonly light: SchemeColours; readonly dark: SchemeColours }
+type BrandColours = { readonly light: SchemeColours; readonly dark: SchemeColours }
 
 /** WCAG 2.2 AA, success criterion 1.4.3. */
 const CONTRAST_MIN = 4.5

@@ -21,8 +21,8 @@ export type CheckoutSession = {
   readonly invoiceId: string | null
 }
 
-export const SESSION_STATUSES = ['active', 'completed', 'expired', 'cancelled'] as const
-export type SessionStatus = (typeof SESSION_STATUSES)[number]
+const SESSION_STATUSES = ['active', 'completed', 'expired', 'cancelled'] as const
+type SessionStatus = (typeof SESSION_STATUSES)[number]
 
 /**
  * What a session is at `nowMs` (spec §3). Without payments it ends by its own deadline or a cancellation; with
@@ -55,7 +55,7 @@ export function isSessionShown(session: CheckoutSession, invoice: Invoice | null
 }
 
 /** Money has come for the invoice, whatever it means for it. Dust is none. */
-export function hasPayments(invoice: Invoice): boolean {
+function hasPayments(invoice: Invoice): boolean {
   return invoice.payments.some((payment) => !payment.dust)
 }
 

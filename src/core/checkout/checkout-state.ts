@@ -35,7 +35,7 @@ export const CHECKOUT_STATES = [
 export type CheckoutState = (typeof CHECKOUT_STATES)[number]
 
 /** `required` is null where the chain's own word decides, and no count of blocks. */
-export type Confirmations = { readonly reached: number; readonly required: number | null }
+type Confirmations = { readonly reached: number; readonly required: number | null }
 
 /** A payment as its sender may see it. */
 export type CheckoutPayment = {
@@ -188,7 +188,7 @@ function missing({ reached, required }: Confirmations): number {
 }
 
 /** Confirmations as `reached` of `required`, never more than are required: past that they mean nothing. */
-export function confirmationsOf(payment: Payment, networkFacts: NetworkFacts): Confirmations {
+function confirmationsOf(payment: Payment, networkFacts: NetworkFacts): Confirmations {
   const required = countOf(payment.finality)
   if (payment.status === 'confirmed') return { reached: required ?? 1, required }
   if (payment.block === null) return { reached: 0, required }

@@ -28,7 +28,7 @@ export const SLUG_PATTERN = /^pl_[0-9A-Za-z]{10}$/
 /** Why a link cannot charge what its URL says. */
 export type BadAmountReason = 'missing' | 'not_allowed' | 'invalid' | 'too_small' | 'too_large'
 
-export type LinkCharge =
+type LinkCharge =
   | { readonly kind: 'charge'; readonly usdCents: bigint; readonly amountSource: 'merchant' | 'buyer' }
   | { readonly kind: 'bad_amount'; readonly reason: BadAmountReason }
 

@@ -1,7 +1,7 @@
 import { chainIdOf, type PaymentRequest, usdcContractOf } from './payment-uri.ts'
 
 /** A transaction as `eth_sendTransaction` takes it, but for its sender; numbers as hex quantities (EIP-1474). */
-export type WalletTransaction = {
+type WalletTransaction = {
   readonly chainId: string
   readonly to: string
   readonly value: string

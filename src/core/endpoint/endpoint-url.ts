@@ -3,7 +3,7 @@ import { readStrictUrl } from '../strict-url.ts'
 /** Characters in an endpoint's URL, as given (decisions: limits and defaults). */
 export const ENDPOINT_URL_LENGTH_MAX = 2_048
 
-export const ENDPOINT_URL_REFUSALS = [
+const ENDPOINT_URL_REFUSALS = [
   'malformed',
   'too_long',
   'scheme',
@@ -13,7 +13,7 @@ export const ENDPOINT_URL_REFUSALS = [
 ] as const
 export type EndpointUrlRefusal = (typeof ENDPOINT_URL_REFUSALS)[number]
 
-export type EndpointUrlCheck =
+type EndpointUrlCheck =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'refused'; readonly reason: EndpointUrlRefusal }
 
@@ -29,7 +29,7 @@ export function isReceiverPort(port: number): boolean {
 const IPV4_HOST = /^\d{1,3}(?:\.\d{1,3}){3}$/
 
 /** Whether a parsed URL names an IP address in place of a host. */
-export function hasIpLiteralHost(url: URL): boolean {
+function hasIpLiteralHost(url: URL): boolean {
   return url.hostname.startsWith('[') || IPV4_HOST.test(url.hostname.replace(/\.$/, ''))
 }
 

@@ -29,7 +29,7 @@ export const ALL_EVENTS = '*'
 /** Event types that deliveries of the past may carry and that no endpoint can select any more (spec §6.1). */
 const HISTORICAL = /^(?:invoice|payout|payment|checkout)\.refund[a-z_]{0,40}$|^refund\.[a-z_]{1,40}$/
 
-export type SubscriptionCheck =
+type SubscriptionCheck =
   | { readonly kind: 'accepted'; readonly eventTypes: readonly string[] }
   | { readonly kind: 'empty' }
   | { readonly kind: 'unknown'; readonly eventType: string }

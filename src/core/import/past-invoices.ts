@@ -2,7 +2,7 @@ import { type CsvRecord, readCsv } from './csv.ts'
 
 /** What an import wants to know of an invoice, each by the name of its column in the file. */
 export const COLUMN_KEYS = ['id', 'created', 'amount', 'currency', 'status', 'order', 'email'] as const
-export type ColumnKey = (typeof COLUMN_KEYS)[number]
+type ColumnKey = (typeof COLUMN_KEYS)[number]
 export type Columns = { readonly [key in ColumnKey]?: string }
 
 const NEEDED: readonly ColumnKey[] = ['id', 'created', 'amount', 'currency', 'status']
@@ -46,7 +46,7 @@ export type PastInvoice = {
 
 export type Fault = { readonly line: number; readonly reason: string }
 
-export type PastInvoices =
+type PastInvoices =
   | {
       readonly kind: 'read'
       readonly source: string

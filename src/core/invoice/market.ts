@@ -63,7 +63,7 @@ export function acceptedIn(market: Pick<Market, 'livemode' | 'rules' | 'supportO
   return { accepted, chosen: defaultAsset(market.rules, accepted, isConfigured) }
 }
 
-export type AssetFault = { readonly code: 'asset_unavailable' | 'rate_unavailable'; readonly reason: string }
+type AssetFault = { readonly code: 'asset_unavailable' | 'rate_unavailable'; readonly reason: string }
 
 /** Why an invoice in dollars could not be made in an asset now, in the order in which making one would find out. */
 export function assetFault(market: Market, asset: AssetId): AssetFault | null {

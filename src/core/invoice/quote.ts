@@ -35,7 +35,7 @@ export type InvoiceTerms = {
   readonly expiresAtMs: number
 }
 
-export type InvoiceQuote =
+type InvoiceQuote =
   | { readonly kind: 'quoted'; readonly terms: InvoiceTerms }
   | { readonly kind: 'refused'; readonly code: AmountFault }
   | { readonly kind: 'rate_unavailable' }

@@ -109,7 +109,7 @@ function renderPayment(payment: Payment, networkFacts: NetworkFacts) {
 }
 
 /** Blocks on top of and including the payment's own; at least what its status already proves. */
-export function confirmationsOf(payment: Payment, tipHeight: number | null): number {
+function confirmationsOf(payment: Payment, tipHeight: number | null): number {
   if (payment.block === null) return 0
   const proven = payment.status === 'confirmed' ? (countOf(payment.finality) ?? 1) : 1
   return Math.max(proven, tipHeight === null ? 0 : tipHeight - payment.block.height + 1)

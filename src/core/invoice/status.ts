@@ -72,9 +72,9 @@ export function amountsOf(invoice: JudgedInvoice): {
 }
 
 /** What the confirmed sum means against the amount and its tolerances. */
-export type Outcome = 'none' | 'short' | 'exact' | 'over'
+type Outcome = 'none' | 'short' | 'exact' | 'over'
 
-export function outcomeOf(invoice: JudgedInvoice): Outcome {
+function outcomeOf(invoice: JudgedInvoice): Outcome {
   const { confirmed } = amountsOf(invoice)
   if (confirmed === 0n) return 'none'
   if (confirmed < invoice.amount - invoice.toleranceUnder) return 'short'

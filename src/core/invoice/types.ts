@@ -27,7 +27,7 @@ export const INVOICE_EVENT_TYPES = [
 ] as const
 export type InvoiceEventType = (typeof INVOICE_EVENT_TYPES)[number]
 
-export const PAYMENT_STATUSES = ['detected', 'confirming', 'confirmed', 'replaced', 'reorged'] as const
+const PAYMENT_STATUSES = ['detected', 'confirming', 'confirmed', 'replaced', 'reorged'] as const
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 
 /** Why one payment waits for the merchant. */

@@ -1,7 +1,7 @@
 import type { Payout } from './payout.ts'
 
 /** What of a payout an approval is for: whatever else may change, none of this may. */
-export type ApprovedTerms = Pick<
+type ApprovedTerms = Pick<
   Payout,
   | 'merchantId'
   | 'id'

@@ -1,5 +1,5 @@
 /** What a network of accounts takes now, wei. */
-export type GasMarket = {
+type GasMarket = {
   /** Of the newest block (EIP-1559). */
   readonly baseFee: bigint
   /** What block producers want above it. */

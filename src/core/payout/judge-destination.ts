@@ -2,11 +2,11 @@ import { lookalikeOf } from './lookalike.ts'
 import { COOL_OFF_MS } from './payout-limits.ts'
 
 /** Addresses on one list, in one mode. */
-export const DESTINATIONS_MAX = 100
+const DESTINATIONS_MAX = 100
 /** Addresses, removed ones included, that a new one is compared with. */
 export const COMPARED_MAX = 10_000
 
-export type DestinationJudgement =
+type DestinationJudgement =
   | { readonly kind: 'lookalike'; readonly of: string }
   | { readonly kind: 'too_many' }
   | { readonly kind: 'good'; readonly usableAt: Date }

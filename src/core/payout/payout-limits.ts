@@ -19,7 +19,7 @@ export const PAYOUT_OUTPUT_MIN: { readonly [asset in AssetId]?: bigint } = {
   USDC_BASE: ASSETS.USDC_BASE.dustBelow,
 }
 
-export type PayoutPlan =
+type PayoutPlan =
   | { readonly kind: 'planned'; readonly networkFee: bigint; readonly networkFeeMax: bigint }
   /** What is left after the fee is no payment, or the fee would be over half of it. */
   | { readonly kind: 'too_small'; readonly minimum: bigint }

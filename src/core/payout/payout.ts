@@ -1,13 +1,6 @@
 import type { AssetId, Network } from '../assets.ts'
 
-export const PAYOUT_STATUSES = [
-  'requested',
-  'approved',
-  'submitted',
-  'confirmed',
-  'rejected',
-  'failed',
-] as const
+const PAYOUT_STATUSES = ['requested', 'approved', 'submitted', 'confirmed', 'rejected', 'failed'] as const
 export type PayoutStatus = (typeof PAYOUT_STATUSES)[number]
 
 /**
@@ -62,7 +55,7 @@ export type PayoutInput = { readonly nowMs: number } & (
 )
 
 /** What the caller writes in the transaction that writes `next`. */
-export type PayoutEffect =
+type PayoutEffect =
   | { readonly kind: 'event'; readonly type: `payout.${PayoutStatus}` }
   /** `reserve`: available to reserved. `return`: back. `settle`: reserved to what was paid and to the network's fee. */
   | { readonly kind: 'ledger'; readonly move: 'reserve' | 'return' | 'settle' }

@@ -6,7 +6,7 @@ export type Coin = {
   readonly amount: bigint
 }
 
-export type CoinSelection<C extends Coin> = {
+type CoinSelection<C extends Coin> = {
   readonly coins: readonly C[]
   /** What comes back to us; 0 where no change is worth an output. */
   readonly change: bigint
@@ -15,13 +15,13 @@ export type CoinSelection<C extends Coin> = {
 }
 
 /** Weights of a segwit transaction in virtual bytes (BIP141), rounded up for each part. */
-export const OVERHEAD_VBYTES = 11
+const OVERHEAD_VBYTES = 11
 /** A P2WPKH input whose signature has 72 bytes: 41 bytes, and a witness of 109 at a quarter. */
-export const INPUT_VBYTES = 69
+const INPUT_VBYTES = 69
 /** The largest standard output: 8 bytes of amount, 1 of length, 34 of script. */
-export const OUTPUT_VBYTES = 43
+const OUTPUT_VBYTES = 43
 /** P2WPKH change. */
-export const CHANGE_VBYTES = 31
+const CHANGE_VBYTES = 31
 /** A standard transaction has at most 100,000 virtual bytes; so many inputs stay well below. */
 export const INPUTS_MAX = 1_000
 const TRIES_MAX = 20_000

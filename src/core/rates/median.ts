@@ -21,7 +21,7 @@ export type AgreedPrice =
 /** The oldest a price may be, by our clock and by the exchange's own. */
 export const PRICE_AGE_MS_MAX = 60_000
 /** How many exchanges must agree. */
-export const AGREEING_SOURCES_MIN = 2
+const AGREEING_SOURCES_MIN = 2
 /** How far a price may lie from the median: one hundredth of it. */
 const DEVIATION_DIVISOR = 100n
 

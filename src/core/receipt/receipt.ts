@@ -6,7 +6,7 @@ import type { Invoice, Payment } from '../invoice/types.ts'
 import { formatCoinAmount } from '../money.ts'
 
 /** Names the form of a receipt, and stands before its canonical JSON in what is signed. */
-export const RECEIPT_FORMAT = 'paylink-receipt/1'
+const RECEIPT_FORMAT = 'paylink-receipt/1'
 
 export type Receipt = NonNullable<ReturnType<typeof receiptOf>>
 

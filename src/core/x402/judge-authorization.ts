@@ -29,7 +29,7 @@ export type PayerAuthorization = {
 }
 
 /** What the payer says that it accepted of what was offered. */
-export type AcceptedTerms = {
+type AcceptedTerms = {
   readonly scheme: string
   readonly network: string
   readonly asset: string
@@ -47,7 +47,7 @@ export type X402Refusal =
   | 'invalid_exact_evm_payload_signature'
 
 /** The client makes its authorization good for so long. */
-export const X402_TIMEOUT_SECONDS = 300
+const X402_TIMEOUT_SECONDS = 300
 /** What has less time left than this may be too late in a block, and cost gas for nothing. */
 export const SETTLE_SECONDS_MIN = 30n
 

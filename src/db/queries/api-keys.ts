@@ -1,7 +1,7 @@
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
-export type ApiKeyRow = {
+type ApiKeyRow = {
   readonly id: string
   readonly merchant_id: string
   readonly livemode: boolean
@@ -63,7 +63,7 @@ export async function revokeApiKey(
   return row === undefined ? null : { merchantId: row.merchant_id, revokedAt: row.revoked_at }
 }
 
-export type ListedApiKey = {
+type ListedApiKey = {
   readonly id: string
   readonly livemode: boolean
   readonly scopes: readonly string[]

@@ -69,7 +69,7 @@ export async function lockHeld(tx: Tx, batch: readonly FinishedAttempt[]): Promi
 }
 
 /** A delivery whose lease was still held when its failure was recorded. */
-export type HeldDelivery = { readonly id: string; readonly dueAtMs: number }
+type HeldDelivery = { readonly id: string; readonly dueAtMs: number }
 
 /**
  * Records failed attempts that are tried again after `delayMs`. Returns those still held, with the time of the

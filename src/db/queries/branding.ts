@@ -1,7 +1,7 @@
 import type { Queryable } from '../pool.ts'
 import type { Tx } from '../transaction.ts'
 
-export type StoredLogo = { readonly digest: string; readonly width: number; readonly height: number }
+type StoredLogo = { readonly digest: string; readonly width: number; readonly height: number }
 export type StoredBranding = { readonly colour: string | null; readonly logo: StoredLogo | null }
 
 type BrandingRow = {

@@ -1,7 +1,7 @@
 import type { Queryable } from '../pool.ts'
 
 /** What `paylink doctor` asks of the database, with the owner's connection. */
-export type DoctorFacts = {
+type DoctorFacts = {
   readonly serverVersion: string
   readonly now: Date
   readonly isDurable: boolean

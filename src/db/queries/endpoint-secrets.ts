@@ -1,6 +1,6 @@
 import type { Tenant, Tx } from '../transaction.ts'
 
-export type SealedSecret = { readonly id: string; readonly sealed: Buffer }
+type SealedSecret = { readonly id: string; readonly sealed: Buffer }
 
 /** Where a sealed secret belongs: it opens for no other row. */
 export const secretContext = (merchantId: string, secretId: string): string =>

@@ -1,11 +1,11 @@
 import type { EndpointFormat } from '../../core/endpoint/subscriptions.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
-export const ENDPOINT_STATUSES = ['pending_verification', 'enabled', 'disabled'] as const
-export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number]
+const ENDPOINT_STATUSES = ['pending_verification', 'enabled', 'disabled'] as const
+type EndpointStatus = (typeof ENDPOINT_STATUSES)[number]
 
 /** Why an endpoint is disabled: by the merchant, or because the receiver answered 410 Gone. */
-export type EndpointStatusReason = 'merchant' | 'receiver_gone'
+type EndpointStatusReason = 'merchant' | 'receiver_gone'
 
 export type WebhookEndpoint = {
   readonly merchantId: string

@@ -2,7 +2,7 @@ import { ALL_EVENTS } from '../../core/endpoint/subscriptions.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
 /** Where a page stands: ids sort by time. */
-export type PagePosition = {
+type PagePosition = {
   readonly limit: number
   readonly startingAfter: string | null
   readonly endingBefore: string | null

@@ -1,7 +1,7 @@
 import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
-export type NewEvent = {
+type NewEvent = {
   readonly id: string
   readonly type: string
   readonly resourceId: string

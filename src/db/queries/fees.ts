@@ -4,7 +4,7 @@ import type { Queryable } from '../pool.ts'
 import type { Tenant } from '../transaction.ts'
 
 /** How the operator's fees of one mode and asset stand, over all merchants, base units. */
-export type FeeTotal = {
+type FeeTotal = {
   readonly livemode: boolean
   readonly asset: PaymentAsset
   /** What could be sent, and of how many merchants' payments. */

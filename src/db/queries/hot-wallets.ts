@@ -18,7 +18,7 @@ export type HotWallet = {
 }
 
 /** USDC as the network has it. */
-export type HotToken = {
+type HotToken = {
   /** 20 bytes. */
   readonly contract: Buffer
   /** Words of its EIP-712 domain. */

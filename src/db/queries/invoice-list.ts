@@ -5,7 +5,7 @@ import type { Tenant, Tx } from '../transaction.ts'
 import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoices.ts'
 import { loadPaymentsOf } from './transfers.ts'
 
-export type InvoiceFilters = {
+type InvoiceFilters = {
   readonly limit: number
   /** At most one of these two. */
   readonly startingAfter: string | null
@@ -22,7 +22,7 @@ export type InvoiceFilters = {
   readonly search?: InvoiceSearch | undefined
 }
 
-export type InvoiceSearch = {
+type InvoiceSearch = {
   /** The beginning of an id, a reference or an e-mail address; a whole transaction id. */
   readonly text: string
   /** Of the deposit address that the text is, if it is one. */

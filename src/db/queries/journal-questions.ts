@@ -3,7 +3,7 @@ import type { Queryable } from '../pool.ts'
 import type { Tenant } from '../transaction.ts'
 
 /** A payout or a sweep of which the signer is to publish all that its journal has. */
-export type JournalQuestion = Tenant & { readonly intentId: string; readonly network: Network }
+type JournalQuestion = Tenant & { readonly intentId: string; readonly network: Network }
 
 /** For so long the journal's word counts: what a database that is set back later forgets, an answer of before knows nothing of. */
 const ANSWER_COUNTS_MS = 5 * 60_000

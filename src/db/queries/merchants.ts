@@ -31,7 +31,7 @@ export async function loadMerchantName(db: Queryable, merchantId: string): Promi
   return rows[0]?.name ?? null
 }
 
-export type MerchantProfile = {
+type MerchantProfile = {
   readonly name: string
   readonly email: string
   readonly brandName: string | null

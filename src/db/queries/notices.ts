@@ -2,7 +2,7 @@ import type { Queryable } from '../pool.ts'
 import type { Tx } from '../transaction.ts'
 
 export const NOTICE_KINDS = ['paid', 'attention', 'endpoint_disabled', 'sign_in'] as const
-export type NoticeKind = (typeof NOTICE_KINDS)[number]
+type NoticeKind = (typeof NOTICE_KINDS)[number]
 
 /**
  * Takes the right to write letters for a minute; null where another process has it. The one row of notice_cursor.
@@ -22,7 +22,7 @@ export async function releaseNotices(db: Queryable, eventId: string): Promise<vo
   await db.query(`update notice_cursor set event_id = $1, leased_until = now()`, [eventId])
 }
 
-export type NoticedEvent = { readonly id: string; readonly merchantId: string; readonly body: Buffer }
+type NoticedEvent = { readonly id: string; readonly merchantId: string; readonly body: Buffer }
 
 /**
  * Live events worth a letter after `eventId`. Ids are made a moment before their transaction commits: the newest

@@ -17,7 +17,7 @@ export type PayoutTransaction = {
 export type Outpoint = { readonly txid: string; readonly outputIndex: number }
 
 /** Change of a signed transaction. */
-export type PayoutChange = Outpoint & { readonly amount: bigint; readonly changeIndex: number }
+type PayoutChange = Outpoint & { readonly amount: bigint; readonly changeIndex: number }
 
 type Row = {
   number: number

@@ -48,7 +48,7 @@ export async function lowerSecondReading(
 }
 
 /** What is recorded of these assets in a range of blocks, `from` not included, `to` included. */
-export type RecordedCredit = {
+type RecordedCredit = {
   readonly tenant: Tenant
   readonly invoiceId: string
   readonly txid: string

@@ -124,7 +124,7 @@ export async function endSolanaChore(
 }
 
 /** A deposit address with what must lie there by the books, lamports. */
-export type SweepCandidate = { readonly index: number; readonly program: Buffer; readonly expected: bigint }
+type SweepCandidate = { readonly index: number; readonly program: Buffer; readonly expected: bigint }
 
 /** Wrapped SOL is named by an index from here on, and lies elsewhere. */
 const WRAPPED_FROM = 1_000

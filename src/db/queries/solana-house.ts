@@ -2,7 +2,7 @@ import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 
 /** The signer's own accounts on a Solana network, base58. */
-export type SolanaAccounts = {
+type SolanaAccounts = {
   /** Pays what the chain takes; the operator's own money. */
   readonly feePayer: string
   /** Holds what was swept, and is what payouts go out from. */
@@ -114,7 +114,7 @@ export async function saveSolanaReading(
   )
 }
 
-export type SolanaNonce = { readonly account: string; readonly value: string }
+type SolanaNonce = { readonly account: string; readonly value: string }
 
 /** The durable nonces that exist. Served by the primary key. */
 export async function listSolanaNonces(db: Queryable, network: Network): Promise<SolanaNonce[]> {

@@ -1,7 +1,7 @@
 import type { AssetId } from '../../core/assets.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
-export type DayRow = {
+type DayRow = {
   readonly day: string
   readonly opened: number
   readonly paid: number

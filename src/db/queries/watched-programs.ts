@@ -51,7 +51,7 @@ export async function listMissingIndexes(
   return rows.map((row) => row.idx)
 }
 
-export type ProgramOwner = {
+type ProgramOwner = {
   /** Hex. */
   readonly program: string
   readonly tenant: Tenant

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-export const EVM_SANDBOX_CHAINS = ['ethereum', 'base'] as const
+const EVM_SANDBOX_CHAINS = ['ethereum', 'base'] as const
 export type EvmSandboxChain = (typeof EVM_SANDBOX_CHAINS)[number]
 
 /** Chain ids of the sandbox (EIP-155): anvil's own, which no public chain has, and the next one. */
@@ -18,7 +18,7 @@ export const SANDBOX_USDC_CONTRACT = '0x5FbDB2315678afecb367f032d93F642f64180aa3
 /** The words that every EVM developer's tools know: play money that anybody may spend in a wallet of theirs. */
 const MNEMONIC = 'test test test test test test test test test test test junk'
 /** The first account is for whoever tries a wallet; the others pay test payments, one of each at a time. */
-export const ACCOUNTS = 41
+const ACCOUNTS = 41
 const ETHER_EACH = 1_000_000_000
 const GAS_LIMIT = 30_000_000
 

@@ -23,14 +23,14 @@ export type NativeSvm = {
   simulateVersionedTransaction(wire: Uint8Array): NativeFailure | { meta(): NativeMeta }
 }
 
-export type NativeAccount = {
+type NativeAccount = {
   lamports(): bigint
   data(): Uint8Array
   owner(): Uint8Array
   executable(): boolean
 }
 
-export type NativeMeta = { logs(): string[]; computeUnitsConsumed(): bigint }
+type NativeMeta = { logs(): string[]; computeUnitsConsumed(): bigint }
 
 /** A number where the error has no fields, in the order of the SDK's enumeration. */
 export type NativeError =
@@ -41,8 +41,8 @@ export type NativeError =
       readonly err?: () => number | { readonly code?: number; readonly msg?: string }
     }
 
-export type NativeFailure = { err(): NativeError; meta(): NativeMeta }
-export type NativeOutcome = NativeMeta | NativeFailure
+type NativeFailure = { err(): NativeError; meta(): NativeMeta }
+type NativeOutcome = NativeMeta | NativeFailure
 
 export type SvmModule = {
   readonly LiteSvm: { new (): NativeSvm; fromBytes(state: Uint8Array): NativeSvm }

@@ -15,7 +15,7 @@ export const TRANSACTION_V1_BYTES_MAX = 4_096
 const SYSTEM_PROGRAM = '11111111111111111111111111111111'
 const ADVANCE_NONCE = 4
 
-export type TableLookup = {
+type TableLookup = {
   readonly table: Address
   readonly writable: readonly number[]
   readonly readonly: readonly number[]

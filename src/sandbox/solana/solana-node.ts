@@ -9,7 +9,7 @@ export type Commitment = (typeof COMMITMENTS)[number]
 /** Slots behind the newest block. Real ones: about two, and 32. */
 export type CommitmentLag = { readonly confirmed: number; readonly finalized: number }
 
-export type SolanaNodeOptions = {
+type SolanaNodeOptions = {
   readonly chain: SolanaChain
   /** Holds the coins that test payments are made of. */
   readonly bank: KeyPairSigner

@@ -13,13 +13,13 @@ import { createSolanaRpcServer, WARMING_UP } from './solana-rpc-server.ts'
 
 const KEY_BYTES = 32
 /** Short, so that a test payment is seen and final soon; real ones are 400 ms. */
-export const SANDBOX_SLOT_MS = 100
+const SANDBOX_SLOT_MS = 100
 /** A slot without a block now and then, as on the real chain. */
 const SKIP_EVERY = 20
 /** Confirmed with the next block, finalized a second later. */
 const LAG: CommitmentLag = { confirmed: 1, finalized: 12 }
 
-export type SolanaSandboxOptions = {
+type SolanaSandboxOptions = {
   readonly dataDir: string
   readonly clock: Clock
   readonly log: Log

@@ -20,7 +20,7 @@ const NONCE_DOMAIN = 'DURABLE_NONCE'
 /** What Solana takes for each signature. */
 const LAMPORTS_PER_SIGNATURE = 5_000n
 
-export type TransactionAccount = {
+type TransactionAccount = {
   readonly pubkey: Address
   readonly signer: boolean
   readonly writable: boolean
@@ -56,7 +56,7 @@ export type SvmAccount = {
 }
 
 /** A block's place in time, as programs see it. */
-export type SlotClock = {
+type SlotClock = {
   readonly slot: number
   readonly timeSeconds: number
   readonly parentHash: string
@@ -64,7 +64,7 @@ export type SlotClock = {
   readonly recent: readonly { readonly slot: number; readonly hash: string }[]
 }
 
-export type RefusedTransaction = { readonly error: TransactionError; readonly logs: readonly string[] }
+type RefusedTransaction = { readonly error: TransactionError; readonly logs: readonly string[] }
 
 /** The real Solana virtual machine, one transaction at a time; slots and blockhashes are its caller's. */
 export class SvmMachine {

@@ -52,7 +52,7 @@ export function utcTime(language: Language, ms: number, style: TimeStyle): strin
   return `${format.format(ms)} UTC`
 }
 
-export type TimeStyle = 'time' | 'day'
+type TimeStyle = 'time' | 'day'
 
 /** How a deadline is written: with its day where the window is long. */
 export function deadlineStyle(createdAtMs: number, deadlineMs: number): TimeStyle {

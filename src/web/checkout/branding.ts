@@ -7,7 +7,7 @@ export type Branding = {
   readonly logo: Logo | null
 }
 
-export type Logo = {
+type Logo = {
   /** Path on our own origin. */
   readonly path: string
   /** Pixels at twice the size at which it is shown. */

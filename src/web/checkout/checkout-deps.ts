@@ -9,7 +9,7 @@ import type { Invoice } from '../../core/invoice/types.ts'
 import type { Branding } from './branding.ts'
 import type { Scenario } from './test-panel.tsx'
 
-export type Tenant = { readonly merchantId: string; readonly livemode: boolean }
+type Tenant = { readonly merchantId: string; readonly livemode: boolean }
 
 /** What a token opens: an invoice, whose shop it is, and what the buyer may still do about it. */
 export type CheckoutFacts = {

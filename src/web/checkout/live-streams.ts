@@ -15,13 +15,13 @@ export type Snapshot = {
 export type FullSnapshot = Snapshot & { readonly html: string }
 
 /** One reading of an invoice. */
-export type ReadSnapshots = {
+type ReadSnapshots = {
   readonly byLanguage: ReadonlyMap<string, FullSnapshot>
   /** The network whose next block changes what the page says; null where none does. */
   readonly movesWith: Network | null
 }
 
-export type LiveStreamDeps = {
+type LiveStreamDeps = {
   /** The page's content now in each of the languages; null where the token opens nothing any more. */
   readonly read: (token: string, languages: readonly string[]) => Promise<ReadSnapshots | null>
   readonly onError: (error: unknown) => void

@@ -1,7 +1,7 @@
 import { parsePlace, US_STATES, WHOLE_COUNTRIES } from '../../core/card/places.ts'
 import type { Language } from './language.ts'
 
-export type NamedPlace = { readonly code: string; readonly name: string }
+type NamedPlace = { readonly code: string; readonly name: string }
 
 const PLACES = new Map<string, readonly NamedPlace[]>()
 /** ISO's own name stands in where a language has none. */

@@ -20,7 +20,7 @@ export type Session = {
     readonly activeOrganizationId?: string | null
   }
 }
-export type SignIn = {
+type SignIn = {
   readonly id: string
   readonly token: string
   readonly ipAddress: string | null
@@ -28,7 +28,7 @@ export type SignIn = {
   readonly createdAt: string
   readonly updatedAt: string
 }
-export type Organization = { readonly id: string; readonly name: string }
+type Organization = { readonly id: string; readonly name: string }
 export type Member = {
   readonly id: string
   readonly userId: string
@@ -36,18 +36,18 @@ export type Member = {
   readonly createdAt: string
   readonly user: { readonly name: string; readonly email: string }
 }
-export type Invitation = {
+type Invitation = {
   readonly id: string
   readonly email: string
   readonly role: Role
   readonly status: string
   readonly expiresAt: string
 }
-export type OpenInvitation = Invitation & {
+type OpenInvitation = Invitation & {
   readonly organizationName: string
   readonly inviterEmail: string
 }
-export type Passkey = { readonly id: string; readonly name?: string | null; readonly createdAt: string }
+type Passkey = { readonly id: string; readonly name?: string | null; readonly createdAt: string }
 
 const SESSION_EVERY_MS = 60_000
 

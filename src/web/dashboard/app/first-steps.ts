@@ -13,7 +13,7 @@ import type {
 } from '../api/types.ts'
 
 export const FIRST_KEY: CreateApiKey = { name: 'First key', scopes: [...SCOPES] }
-export const FIRST_INVOICE = { usd_amount: '25.00', external_reference: 'order-1001' }
+const FIRST_INVOICE = { usd_amount: '25.00', external_reference: 'order-1001' }
 const FIRST_LINK: CreatePaymentLink = { name: 'Coffee, for example', usd_amount: '4.50' }
 
 /** A coin that can be paid in now comes first: whoever is new here should not have to wait for one. */

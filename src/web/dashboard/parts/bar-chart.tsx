@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-export type Bar = {
+type Bar = {
   readonly label: string
   readonly value: number
   /** A part of the value, drawn over it in the stronger colour. */

@@ -2,9 +2,9 @@ import { Link } from '@tanstack/react-router'
 import type { List } from '../api/types.ts'
 
 /** Where a keyset page stands, as the address keeps it. */
-export type Position = { readonly after?: string | undefined; readonly before?: string | undefined }
+type Position = { readonly after?: string | undefined; readonly before?: string | undefined }
 
-export const PAGE_SIZE = '25'
+const PAGE_SIZE = '25'
 
 /** A position as a list's parameters. */
 export const pageQuery = ({ after, before }: Position) => ({
