@@ -75,7 +75,7 @@ async function columnsOf(tables: readonly string[]): Promise<Map<string, string[
 }
 
 test('a database of an earlier release is brought up to date with all that was in it, and its books agree', async () => {
-  await migrate(database.ownerUrl, EARLIER)
+  await migrate(database.ownerUrl, { through: EARLIER })
   const tables = await liveEarlier()
   const columns = await columnsOf(tables)
   const before = await rowsIn(columns)
@@ -106,14 +106,16 @@ const post = (tx: Tx, tenant: Tenant): Promise<void> =>
     createdAt: new Date(),
   })
 
-test('a migration that waits for a long transaction lets others post meanwhile, and has none of them ended', async () => {
+test('a migration that waits for a long transaction says whose it is, lets others post meanwhile, and has none of them ended', async () => {
   const serving = await createTestDatabase(inject('postgresUrl'), 'template1')
   try {
-    await migrate(serving.ownerUrl, BEFORE_FEES_LEFT)
+    await migrate(serving.ownerUrl, { through: BEFORE_FEES_LEFT })
     const [payer, shop] = [await seedMerchant(serving), await seedMerchant(serving)]
     const waiting = await withTransaction(serving.pools.watcher, payer, async (tx) => {
       await post(tx, payer)
-      const migrating = migrate(serving.ownerUrl)
+      const told: string[] = []
+      const options = { onWait: (line: string) => void told.push(line) }
+      const migrating = migrate(serving.ownerUrl, options)
       // Whoever asks for the same table now stands behind the migration.
       await expect
         .poll(async () => {
@@ -128,10 +130,26 @@ test('a migration that waits for a long transaction lets others post meanwhile, 
         await other.query(`set local lock_timeout = '20s'`)
         await post(other, shop)
       })
+      const { rows: holders } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
+      await expect
+        .poll(() => told)
+        .toEqual([
+          expect.stringMatching(
+            `the table ledger_entry, .* process ${holders[0]?.pid} of PostgreSQL \\(paylink-test\\): .* pg_terminate_backend\\(${holders[0]?.pid}\\)`,
+          ),
+        ])
+      // One that finds another at work waits for its turn.
+      const second = migrate(serving.ownerUrl, options)
+      await expect
+        .poll(() => told.slice(1))
+        .toEqual([
+          expect.stringMatching(/another migration to end: process \d+ of PostgreSQL \(paylink-migrate\)/),
+        ])
       // A payout's request goes from the ledger to the payouts.
       await tx.query('select from payout where merchant_id = $1 for update', [payer.merchantId])
-      return { migrating }
+      return { migrating, second }
     })
+    expect(await waiting.second).toEqual([])
     expect((await waiting.migrating).at(-1)).toMatch(`${await latestMigration()}`)
     const { rows } = await serving.owner.query('select from ledger_transfer')
     expect(rows).toHaveLength(2)

@@ -25,7 +25,7 @@ export async function withOwnerPool<Result>(
   const config = loadProcessConfig()
   const database = await openAsOwner(config)
   try {
-    await migrate(database.ownerUrl)
+    await migrate(database.ownerUrl, { onWait: (line) => processOutput.problem(line) })
     const pool = openPool({
       connectionString: database.ownerUrl,
       applicationName: 'paylink-command',

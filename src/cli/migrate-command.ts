@@ -13,6 +13,7 @@ export async function migrateCommand(output: Output): Promise<number> {
       changed = true
       output.line(line)
     },
+    onWait: (line) => output.line(line),
   })
   try {
     if (database.ownerUrl !== null) {

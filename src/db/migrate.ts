@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { DATABASE_ROLES, ensureGroupRoles, groupRoleOf } from './roles.ts'
+import { tellWaiting } from './tell-waiting.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
@@ -16,15 +17,24 @@ const MAX_ATTEMPTS = 300
 /** SQLSTATE lock_not_available and deadlock_detected. */
 const TABLE_IS_HELD = new Set(['55P03', '40P01'])
 
+type MigrateOptions = {
+  readonly through?: number
+  readonly onWait?: (line: string) => void
+}
+
 /**
  * Applies the migrations that this database has not had, in order, each in a transaction of its own. Several
  * callers at once are safe. Returns the names it applied. Errors name the file. With `through` it stops after that
- * version, as an earlier release did.
+ * version, as an earlier release did. `onWait` is told what it waits for, and how to end that.
  */
-export async function migrate(ownerUrl: string, through = Number.POSITIVE_INFINITY): Promise<string[]> {
+export async function migrate(
+  ownerUrl: string,
+  { through = Number.POSITIVE_INFINITY, onWait }: MigrateOptions = {},
+): Promise<string[]> {
   const files = (await readdir(MIGRATIONS)).filter((name) => FILE_NAME.test(name)).sort()
   const client = new pg.Client({ connectionString: ownerUrl, application_name: 'paylink-migrate' })
   await client.connect()
+  const stopTelling = onWait === undefined ? null : await tellWaitsOf(client, ownerUrl, onWait)
   try {
     await client.query('select pg_advisory_lock($1)', [LOCK_KEY])
     await ensureGroupRoles(client)
@@ -44,8 +54,18 @@ export async function migrate(ownerUrl: string, through = Number.POSITIVE_INFINI
     }
     return done
   } finally {
+    await stopTelling?.()
     await client.end()
   }
+}
+
+async function tellWaitsOf(
+  client: pg.Client,
+  ownerUrl: string,
+  onWait: (line: string) => void,
+): Promise<() => Promise<void>> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return tellWaiting(ownerUrl, rows[0]?.pid ?? 0, onWait)
 }
 
 /** The highest migration this program has. */

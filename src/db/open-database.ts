@@ -41,6 +41,8 @@ export type OpenDatabase = {
 
 export type OpenOptions = {
   readonly onStep?: (line: string) => void
+  /** What bringing the database up to date waits for. */
+  readonly onWait?: (line: string) => void
   /** The embedded server went away for good. */
   readonly onLost?: (error: Error) => void
 }
@@ -148,9 +150,9 @@ async function checkSchema(url: string, name: string): Promise<void> {
   }
 }
 
-async function prepare(ownerUrl: string, { onStep = () => {} }: OpenOptions): Promise<void> {
+async function prepare(ownerUrl: string, { onStep = () => {}, onWait = onStep }: OpenOptions): Promise<void> {
   try {
-    const applied = await migrate(ownerUrl)
+    const applied = await migrate(ownerUrl, { onWait })
     if (applied.length > 0) onStep(`brought the database up to date (${applied.length} migrations)`)
   } catch (error) {
     throw new StartRefused(`the database could not be brought up to date: ${describeError(error)}`, {
