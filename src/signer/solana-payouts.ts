@@ -16,6 +16,7 @@ import {
   saveSolanaAccounts,
   sumSolanaPayouts,
 } from '../db/queries/solana-house.ts'
+import { loadPayoutGas } from '../db/queries/sweeps.ts'
 import { complain } from './complain.ts'
 import { durableNonceClaim } from './payout-journal.ts'
 import { type PayoutKind, type Signed, type SigningTask, WAITS } from './payout-kind.ts'
@@ -140,10 +141,13 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   // What goes to the signer's own accounts would be booked as paid and stay; what the chain never takes would keep its nonce.
   if (!isAddress(destination) || own.includes(destination) || isChainsOwnAddress(destination))
     return { kind: 'refused', code: 'destination_invalid' }
+  const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
+  const gas = await loadPayoutGas(pool, tenant, payout.id)
+  if (gas === null) return WAITS
+  if (gas === 0n) return { kind: 'refused', code: 'destination_refuses' }
   const unitPrice = unitPriceWithin(reading.unitPrice, networkFeeMax)
   if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }
   // What was swept for others, or is signed away, is not this one's; a sweep brings what is missing.
-  const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
   const credit = await loadVaultCredit(pool, tenant, { network, keyspace: keyspaceOfNetwork(network) })
   const { signed } = await sumSolanaPayouts(pool, network, reading.readAt)
   if (credit < amount || reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS

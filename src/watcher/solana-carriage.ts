@@ -1,4 +1,6 @@
+import { isAddress } from '@solana/kit'
 import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
+import { isKeysAccount } from '../chain/solana/chains-own-address.ts'
 import { NONCE_BYTES, nonceOfTransaction, nonceValueOf } from '../chain/solana/durable-nonce.ts'
 import {
   SOLANA_CODES,
@@ -8,7 +10,8 @@ import {
 } from '../chain/solana/solana-rpc.ts'
 import type { Clock } from '../clock.ts'
 import type { Network } from '../core/assets.ts'
-import { usualUnitPrice } from '../core/payout/solana-fee.ts'
+import type { Payout } from '../core/payout/payout.ts'
+import { PAYOUT_UNIT_LIMIT, usualUnitPrice } from '../core/payout/solana-fee.ts'
 import type { Pool } from '../db/pool.ts'
 import { listOpenChores } from '../db/queries/solana-chores.ts'
 import {
@@ -18,7 +21,9 @@ import {
   saveSolanaReading,
   sumSolanaPayouts,
 } from '../db/queries/solana-house.ts'
+import { insertPayoutGas, loadPayoutGas } from '../db/queries/sweeps.ts'
 import { readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 import type { PayoutProviders } from './payout-providers.ts'
@@ -31,6 +36,8 @@ const AIRDROP = 5_000_000_000n
 const AIRDROP_INTERVAL_MS = 30_000
 /** Transactions of a nonce that are looked through for the one that used a value up, newest first. */
 const NONCE_USES_MAX = 20
+/** Destinations looked at in one pass: one call's worth. */
+const DESTINATIONS_MAX = 100
 
 export type SolanaCarriageParts = {
   readonly network: Network
@@ -79,6 +86,26 @@ export class SolanaCarriage implements PayoutCarriage {
     await this.#watchFeePayer(total > 0n)
     // Until somebody wants to be paid nothing is made, and nothing is spent.
     if (total > 0n || open.length > 0) await this.#chores.carry(house, reading, nonces)
+  }
+
+  /** Keeps once, before a payout is signed, whether its destination is an account that a key disposes of. */
+  async prepare(unsigned: readonly Payout[]): Promise<void> {
+    const { pool } = this.#parts
+    const unknown: Payout[] = []
+    for (const payout of unsigned) {
+      if (unknown.length === DESTINATIONS_MAX) break
+      if (payout.status !== 'approved' || !isAddress(payout.destination)) continue
+      if ((await loadPayoutGas(pool, tenantOf(payout), payout.id)) === null) unknown.push(payout)
+    }
+    if (unknown.length === 0) return
+    const accounts = await this.providers.current.finalizedAccounts(
+      unknown.map(({ destination }) => destination),
+    )
+    for (const [index, payout] of unknown.entries()) {
+      const gas = isKeysAccount(accounts[index] ?? null) ? BigInt(PAYOUT_UNIT_LIMIT) : 0n
+      const tenant = tenantOf(payout)
+      await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
+    }
   }
 
   async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
@@ -217,6 +244,8 @@ async function isUsedElsewhere(rpc: SolanaRpc, raw: Uint8Array, own: ReadonlySet
   }
   return false
 }
+
+const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
 
 const REFUSALS: ReadonlySet<number> = new Set([
   SOLANA_CODES.preflightFailure,

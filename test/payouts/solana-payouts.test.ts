@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { nonceOfTransaction } from '../../src/chain/solana/durable-nonce.ts'
+import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { SOLANA_FEE_MIN } from '../../src/core/payout/solana-fee.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
@@ -35,7 +36,7 @@ async function courierOver(lying: RpcProxy) {
 /** Turns until it is signed, without its being sent. */
 async function untilSigned(payoutId: string) {
   for (let turn = 0; turn < 20; turn++) {
-    await world.carriage().keepTerms()
+    await world.courier().pass()
     await world.sign()
     const [signed] = await world.signedOf(payoutId)
     if (signed !== undefined) return signed
@@ -135,7 +136,7 @@ test.each(['before_journal', 'after_journal', 'after_commit'] as const)(
     const payout = await world.payout(tenant, '0.5')
     let died = false
     for (let turn = 0; turn < 20 && !died; turn++) {
-      await world.carriage().keepTerms()
+      await world.courier().pass()
       const reached = async (at: string) => {
         if (at === point) throw new Crash(at)
       }
@@ -378,6 +379,28 @@ test('a payout to the vault, to another account of the signer or to one of the c
     expect(failed.failureCode).toBe('destination_invalid')
   }
   expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
+})
+
+test('a payout to a program, a mint or another account that a program owns is not signed, and one to a wallet with money in it is', async () => {
+  const tenant = await world.openShop([SOL])
+  const [table = ''] = Object.keys(await world.solana.payer.makeTable([world.solana.payer.signer.address]))
+  for (const to of ['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', NATIVE_MINT, table]) {
+    const held = await world.holds(to)
+    expect(held, to).toBeGreaterThan(0n)
+    const payout = await world.payout(tenant, '0.5', to)
+    const failed = await world.until(tenant, payout.id, 'failed')
+    expect([to, failed.failureCode]).toEqual([to, 'destination_refuses'])
+    await world.turn()
+    expect(await world.signedOf(payout.id)).toEqual([])
+    expect(await world.holds(to)).toBe(held)
+  }
+  expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
+  const wallet = world.newAddress()
+  await world.solana.pay(wallet, HALF)
+  await world.solana.mine(1)
+  const payout = await world.payout(tenant, '0.5', wallet)
+  const done = await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds(wallet)).toBe(SOL - done.networkFee)
 })
 
 test('the auditor asks the chain what the vault and the deposit addresses hold, and notices what is less than the books say', async () => {

@@ -261,7 +261,10 @@ export async function sumUnsignedPayouts(
   return rows[0]?.total ?? 0n
 }
 
-/** How much gas a payout's destination takes, 0 where it takes no payment; null where nobody has asked yet. By primary key. */
+/**
+ * How much gas, on Solana compute units, a payout's destination takes, 0 where it takes no payment; null where nobody has
+ * asked yet. By primary key.
+ */
 export async function loadPayoutGas(db: Queryable, tenant: Tenant, payoutId: string): Promise<bigint | null> {
   const { rows } = await db.query<{ gas: number }>(
     'select gas from payout_gas where merchant_id = $1 and payout_id = $2 and livemode = $3',
@@ -271,7 +274,7 @@ export async function loadPayoutGas(db: Queryable, tenant: Tenant, payoutId: str
   return row === undefined ? null : BigInt(row.gas)
 }
 
-/** Keeps how much gas a payout's destination takes; the first word stays. */
+/** Keeps how much gas a payout's destination takes, as `loadPayoutGas` tells it; the first word stays. */
 export async function insertPayoutGas(
   tx: Tx,
   tenant: Tenant,
