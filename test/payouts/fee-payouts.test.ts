@@ -2,6 +2,7 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
+import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
 import { runCommandLine } from '../../src/cli/command-line.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { removeFeeDestination } from '../../src/db/queries/fee-destinations.ts'
@@ -20,10 +21,12 @@ import { creditLitecoin } from '../support/payout-money.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
+import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 
 /** What the operator keeps of payments, on its way to the operator. */
 
 const LTC = 100_000_000n
+const SOL = 1_000_000_000n
 const FEE_BPS = 1_000
 
 let money: Awaited<ReturnType<typeof startSandboxMoney>>
@@ -72,8 +75,8 @@ async function makeOperator(name: string): Promise<{ readonly id: string; readon
 }
 
 /** What the auditor says of ledger and payouts. */
-async function disagreements(): Promise<string[]> {
-  const results = await runAudit(world.database.owner, [])
+async function disagreements({ database }: Pick<PayoutWorld, 'database'> = world): Promise<string[]> {
+  const results = await runAudit(database.owner, [])
   return results
     .filter(
       ({ name, findings }) =>
@@ -190,6 +193,51 @@ test('by command: fees are collected, sent to an allowed address, approved by an
   )
   expect((await paylink('operator', 'list')).stdout).toMatch(/works {2}Ann\n.*revoked .* Bob/s)
   expect(await disagreements()).toEqual([])
+}, 60_000)
+
+test('by command: fees in SOL are swept and paid out once, to a wallet alone; what is refused goes back to the fees, and the merchant’s own SOL goes on', async () => {
+  const solana = await SolanaPayoutWorld.open()
+  vi.stubEnv('DATABASE_URL', solana.database.ownerUrl)
+  try {
+    // Commands go by the real time.
+    solana.now = new Date()
+    await solana.fund()
+    const tenant = await solana.openShop([SOL, SOL / 2n], FEE_BPS)
+    const fees = (SOL * 15n) / 100n
+    const [ann, bob] = [await makeOperator('Sol Ann'), await makeOperator('Sol Bob')]
+    const sendTo = async (address: string): Promise<string> => {
+      const where = ['--mode', 'test', '--asset', 'SOL', '--address', address, '--name', 'Vault']
+      const allowed = await paylink('fees', 'allow', ...where, '--key-file', ann.file, '--json')
+      expect([allowed.code, allowed.stderr]).toEqual([0, ''])
+      const to = ['--destination', JSON.parse(allowed.stdout).id, '--key-file', ann.file, '--json']
+      const asked = await paylink('fees', 'request', ...to)
+      expect([asked.code, asked.stderr]).toEqual([0, ''])
+      const [payout, ...others] = JSON.parse(asked.stdout).payouts
+      expect([payout.amount, others]).toEqual(['0.15', []])
+      expect((await paylink('fees', 'approve', payout.id, '--key-file', bob.file)).code).toBe(0)
+      expect(await solana.balances(tenant)).toMatchObject({ fees: 0n, fees_reserved: fees })
+      solana.now = new Date()
+      return payout.id
+    }
+    const refused = await solana.until(tenant, await sendTo(NATIVE_MINT), 'failed')
+    expect(refused).toMatchObject({ failureCode: 'destination_refuses', source: 'fees' })
+    expect(await solana.balances(tenant)).toMatchObject({ fees, fees_reserved: 0n })
+    const address = solana.newAddress()
+    const done = await solana.until(tenant, await sendTo(address), 'confirmed')
+    expect(await solana.holds(address)).toBe(fees - done.networkFee)
+    expect((await solana.signedOf(done.id)).map(({ txid }) => txid)).toEqual([done.txid])
+    expect(await solana.balances(tenant)).toMatchObject({ fees: 0n, fees_reserved: 0n })
+    expect(await solana.eventsOf(done.id)).toEqual([])
+    const own = await solana.payout(tenant, '1.35')
+    const paid = await solana.until(tenant, own.id, 'confirmed')
+    expect(await solana.holds(own.destination)).toBe(own.amount - paid.networkFee)
+    expect(await solana.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+    expect(await disagreements(solana)).toEqual([])
+    expect(await solana.audited()).toEqual([])
+  } finally {
+    vi.stubEnv('DATABASE_URL', world.database.ownerUrl)
+    await solana.close()
+  }
 }, 60_000)
 
 test('a thousand merchants whose fees are too small to be sent do not hide the fees of those after them', async () => {

@@ -66,20 +66,20 @@ export class SolanaPayoutWorld extends PayoutSteps {
   }
 
   /** A merchant with final deposits of these amounts, each at an address of its own. */
-  async openShop(amounts: readonly bigint[]): Promise<Tenant> {
+  async openShop(amounts: readonly bigint[], serviceFeeBps = 0): Promise<Tenant> {
     const tenant = await seedMerchant(this.database)
-    for (const amount of amounts) await this.deposit(tenant, amount)
+    for (const amount of amounts) await this.deposit(tenant, amount, { serviceFeeBps })
     return tenant
   }
 
   /** The deposit address that was paid, or that the books say was. */
-  async deposit(tenant: Tenant, amount: bigint, { isPaid = true } = {}): Promise<string> {
+  async deposit(tenant: Tenant, amount: bigint, { isPaid = true, serviceFeeBps = 0 } = {}): Promise<string> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       `select coalesce(max(next_index), 0) + 1 as next from account_key where keyspace = 'solana-test'`,
     )
     const program = Buffer.from(this.accounts.issuer.ownerAt('solana-test', rows[0]?.next ?? 0))
     const to = getAddressDecoder().decode(program)
-    const changes = { asset: 'SOL' as const, amount, address: to }
+    const changes = { asset: 'SOL' as const, amount, address: to, serviceFeeBps }
     const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)
     const txid = isPaid ? await this.solana.pay(to, amount) : invoiceId
     await this.solana.mine(1)
