@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
-/** The environment is wrong. The message is one line that names the variable and the mend. */
+/** The environment is wrong. The message is one line that names the variable and the fix. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
 }

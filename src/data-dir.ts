@@ -3,7 +3,7 @@ import { link, mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promi
 import { dirname, join, resolve } from 'node:path'
 
 /**
- * Something that the person who starts the program can mend: it ends the start with this one line, and no
+ * Something that the person who starts the program can fix: it ends the start with this one line, and no
  * stack trace.
  */
 export class StartRefused extends Error {

@@ -87,8 +87,8 @@ export async function serveMetrics(options: {
       server.listen(options.port, options.host, resolve)
     })
   } catch (error) {
-    const mend = 'set OPERATOR_PORT to another, or end the program that has it'
-    throw new StartRefused(`OPERATOR_PORT ${options.port} cannot be listened on: ${mend}`, { cause: error })
+    const fix = 'set OPERATOR_PORT to another, or end the program that has it'
+    throw new StartRefused(`OPERATOR_PORT ${options.port} cannot be listened on: ${fix}`, { cause: error })
   }
   return {
     stop: async () => {

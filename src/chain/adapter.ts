@@ -4,7 +4,7 @@ import type { MarkHeights } from '../core/finality.ts'
 
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
 
-/** Where a network stands, in words an operator can act on. `reason` names the mend. */
+/** Where a network stands, in words an operator can act on. `reason` names the fix. */
 export type NetworkHealth =
   | { readonly status: 'ok' }
   | { readonly status: 'unavailable' | 'syncing' | 'halted'; readonly reason: string }
@@ -170,7 +170,7 @@ export interface ProviderAgreement {
    * where none can tell. Absent on chains whose blocks' hashes prove all that is in them.
    */
   readonly unfoundElsewhere?: CreditCheck['unfound'] | undefined
-  /** What an operator should mend though the network is followed; null where nothing. */
+  /** What an operator should fix, although the network is followed; null where nothing. */
   readonly notice: string | null
 }
 
@@ -179,7 +179,7 @@ export class ChainUnavailable extends Error {
   override name = 'ChainUnavailable'
 }
 
-/** The node is on its way to the chain's tip; what it says until then proves nothing. It mends itself. */
+/** The node is on its way to the chain's tip; what it says until then proves nothing. It recovers by itself. */
 export class ChainSyncing extends ChainUnavailable {
   override name = 'ChainSyncing'
 }

@@ -4,7 +4,7 @@ export function basicAuthorization(url: URL): string | null {
   return credentials === ':' ? null : `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}`
 }
 
-/** Why a server could not be asked, with the mend: `server` names it, `setting` is where its URL was configured. */
+/** Why a server could not be asked, with the fix: `server` names it, `setting` is where its URL was configured. */
 export function explainConnection(error: unknown, server: string, setting: string): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   switch (code) {

@@ -12,7 +12,7 @@ import { UsageError } from './usage-error.ts'
 
 /**
  * Runs the command of a command line and gives its exit code: 0 done, 1 it could not be done (or the audit found
- * something), 2 the command line itself is wrong. What a person can mend is one line on standard error.
+ * something), 2 the command line itself is wrong. What a person can fix is one line on standard error.
  */
 export async function runCommandLine(
   argv: readonly string[],
@@ -133,7 +133,7 @@ function addInspections(program: Command, output: Output, done: (exitCode: numbe
     })
   program
     .command('doctor')
-    .description('say what is configured, reachable, synced and in date, with the mend for each fault')
+    .description('say what is configured, reachable, synced and in date, with a fix for each fault')
     .action(async () => {
       const { doctorCommand } = await import('./doctor.ts')
       done(await doctorCommand(output))

@@ -31,7 +31,7 @@ export async function doctorCommand(output: Output): Promise<number> {
   tell(await inspectStored(config))
   tell(await inspectPrices(config, systemClock))
   tell(await inspectCards(config.onramps, systemClock))
-  output.line(faults === 0 ? 'All is well.' : `${faults} ${faults === 1 ? 'fault' : 'faults'} to mend.`)
+  output.line(faults === 0 ? 'All is well.' : `${faults} ${faults === 1 ? 'fault' : 'faults'} to fix.`)
   return faults === 0 ? 0 : 1
 }
 

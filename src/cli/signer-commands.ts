@@ -205,7 +205,7 @@ async function wordsFromStandardInput(): Promise<Uint8Array> {
   return entropy
 }
 
-/** What a person can mend is one line. */
+/** What a person can fix is one line. */
 async function refusable<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

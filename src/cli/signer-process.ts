@@ -21,7 +21,7 @@ const PRINTED_LENGTH_MAX = 4_096
  */
 export function startSignerProcess(options: { config: Config; signerUrl: string; log: Log }): {
   /**
-   * Resolves once it has started for the first time, or died in a way that another try may mend. Rejects with
+   * Resolves once it has started for the first time, or died in a way that another try may fix. Rejects with
    * `StartRefused` where its files and the database do not belong together: that does not pass.
    */
   readonly begun: Promise<void>

@@ -1,4 +1,4 @@
-/** The command line is wrong: one line that names the option and the mend, and exit code 2. */
+/** The command line is wrong: one line that names the option and the fix, and exit code 2. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }

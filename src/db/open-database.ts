@@ -50,7 +50,7 @@ export type OpenOptions = {
 /**
  * The database, migrated and with a login for each role: the one of `DATABASE_URL`, or the embedded one. Where
  * only roles' own connection strings are given, as in a process that must not know the owner's, it is used as
- * it stands. Throws `StartRefused` with the mend.
+ * it stands. Throws `StartRefused`, which names the fix.
  */
 export async function openDatabase(config: Config, options: OpenOptions = {}): Promise<OpenDatabase> {
   const given = DATABASE_ROLES.filter((role) => config.roleDatabaseUrls[role] !== null)

@@ -74,7 +74,7 @@ async function run(file: string, args: readonly string[], identity: Partial<Iden
 async function findOrMakeUser(): Promise<Identity> {
   const existing = await lookUpUser()
   if (existing !== null) return existing
-  const mend = 'start Paylink as an ordinary user, or set DATABASE_URL to a PostgreSQL of your own'
+  const fix = 'start Paylink as an ordinary user, or set DATABASE_URL to a PostgreSQL of your own'
   try {
     await runFile('useradd', [
       '--system',
@@ -85,15 +85,12 @@ async function findOrMakeUser(): Promise<Identity> {
       USER,
     ])
   } catch (error) {
-    throw new StartRefused(
-      `PostgreSQL does not run as root and the user ${USER} could not be made: ${mend}`,
-      {
-        cause: error,
-      },
-    )
+    throw new StartRefused(`PostgreSQL does not run as root and the user ${USER} could not be made: ${fix}`, {
+      cause: error,
+    })
   }
   const made = await lookUpUser()
-  if (made === null) throw new StartRefused(`the user ${USER} could not be found after it was made: ${mend}`)
+  if (made === null) throw new StartRefused(`the user ${USER} could not be found after it was made: ${fix}`)
   return made
 }
 

@@ -1,4 +1,4 @@
-/** One thing that was looked at: how it stands, in words, with the mend where something is wrong. */
+/** One thing that was looked at: how it stands, in words, with the fix where something is wrong. */
 export type Finding = {
   /** `fault`: something does not work. `notice`: worth knowing, works as it is. */
   readonly kind: 'ok' | 'notice' | 'fault'

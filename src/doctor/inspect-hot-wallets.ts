@@ -23,11 +23,11 @@ export async function inspectFeePayers(pool: Pool): Promise<Finding[]> {
     const { network, feePayer, held, isLow, isNeeded } = standing
     const said = `${network}: the fee payer ${feePayer} has ${formatCoinAmount(held, ASSETS.SOL.decimals)} SOL for fees`
     if (!isLow) return [ok(said)]
-    const mend = `send it SOL on ${network}`
+    const fix = `send it SOL on ${network}`
     return [
       isNeeded
-        ? fault(`${said}, which is too little: payouts in SOL wait; ${mend}`)
-        : notice(`${said}; before a payout in SOL, ${mend}`),
+        ? fault(`${said}, which is too little: payouts in SOL wait; ${fix}`)
+        : notice(`${said}; before a payout in SOL, ${fix}`),
     ]
   })
 }
@@ -45,8 +45,8 @@ function findingOf({ network, address, own, isLow, isNeeded }: GasStanding): Fin
   const held = own > 0n ? own : 0n
   const wallet = `${network}: the hot wallet ${encodeEvmAddress(address)} has ${formatCoinAmount(held, ASSETS.ETH_BASE.decimals)} ETH for gas`
   if (!isLow) return ok(wallet)
-  const mend = `send it ether on ${network}`
+  const fix = `send it ether on ${network}`
   return isNeeded
-    ? fault(`${wallet}, which is too little: payouts in USDC wait; ${mend}`)
-    : notice(`${wallet}; before a payout in USDC, ${mend}`)
+    ? fault(`${wallet}, which is too little: payouts in USDC wait; ${fix}`)
+    : notice(`${wallet}; before a payout in USDC, ${fix}`)
 }

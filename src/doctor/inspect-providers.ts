@@ -139,10 +139,10 @@ async function zmqFinding({ network, zmqUrl, rpcSetting }: ChainNode, rpc: RpcCl
   const published = await publishedTopics(rpc)
   const missing = ZMQ_TOPICS.filter((topic) => !published.includes(topic))
   if (missing.length === 0) return ok(`${network}: the node publishes what is listened to on ${zmqUrl}`)
-  const mend = `start it with ${missing.map((topic) => `-zmq${topic}=${zmqUrl}`).join(' ')}`
+  const fix = `start it with ${missing.map((topic) => `-zmq${topic}=${zmqUrl}`).join(' ')}`
   return missing.length === ZMQ_TOPICS.length
-    ? fault(`${network}: ${setting} is set and the node publishes nothing there: ${mend}`)
-    : notice(`${network}: the node does not publish ${missing.join(', ')}: ${mend}`)
+    ? fault(`${network}: ${setting} is set and the node publishes nothing there: ${fix}`)
+    : notice(`${network}: the node does not publish ${missing.join(', ')}: ${fix}`)
 }
 
 async function publishedTopics(rpc: RpcClient): Promise<readonly string[]> {
@@ -155,7 +155,7 @@ async function publishedTopics(rpc: RpcClient): Promise<readonly string[]> {
   }
 }
 
-/** A test network that is pointed to another chain starts over there: nothing to mend, and good to know. */
+/** A test network that is pointed to another chain starts over there: nothing to fix, and good to know. */
 async function otherChainFinding(
   { network, rpcSetting }: ChainNode,
   parameters: string,

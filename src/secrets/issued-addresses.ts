@@ -61,7 +61,7 @@ export function createIssuedAddresses(options: {
       refusals.reason = reason
       log.error(
         { keyspace, index: pooled.idx, address: pooled.address, reason },
-        'an address of the pool was not given out, for the signer did not sign it: no invoice is made in this coin until that is mended',
+        'an address of the pool was not given out, for the signer did not sign it: no invoice is made in this coin until that is fixed',
       )
       return false
     },

@@ -30,7 +30,7 @@ const MINIMUM_INTERVAL_MS = 600_000
 const PASS_PAUSE_MS_MIN = 10
 const BACKOFF_MS_MIN = 250
 const BACKOFF_MS_MAX = 5_000
-/** What needs a human is looked at again this often, should the human have mended it. */
+/** What needs a human is looked at again this often, in case the human has fixed it. */
 const HALTED_RETRY_MS = 10_000
 const UPKEEP_INTERVAL_MS = 1_000
 /** Looks in a row at a node whose tip and mempool never belong together. */

@@ -26,7 +26,7 @@ export const assetView = z
       description:
         'How the network is followed now. While it is `syncing` or `unavailable` invoices can be made, and their payments are seen once it is `ok` again. Null where no node is connected.',
     }),
-    network_reason: z.string().nullable().meta({ description: 'Why it is not `ok`, with the mend.' }),
+    network_reason: z.string().nullable().meta({ description: 'Why it is not `ok`, with the fix.' }),
   })
   .meta({ id: 'Asset' })
 

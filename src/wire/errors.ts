@@ -14,7 +14,7 @@ type ErrorType = (typeof ERROR_TYPES)[number]
 type ErrorEntry = {
   readonly status: number
   readonly type: ErrorType
-  /** What went wrong and what mends it, for the person who reads the answer. */
+  /** What went wrong and how to fix it, for the person who reads the answer. */
   readonly message: string
 }
 
@@ -269,7 +269,7 @@ export const ERRORS = {
     status: 422,
     type: 'invalid_request_error',
     message:
-      'The receiver did not answer the challenge as it must; reason says what was wrong. Mend it and verify again.',
+      'The receiver did not answer the challenge as it must; reason says what was wrong. Fix it and verify again.',
   },
   rate_limited: {
     status: 429,

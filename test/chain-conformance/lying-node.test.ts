@@ -237,7 +237,7 @@ describe.each(CHAINS)('an adapter of %s', (chain) => {
     ['main', /for tests and its node is on the live chain/],
     ['liquid', /not known/],
     ['test', /its genesis block is/],
-  ])('a node on the chain %s is refused with the mend', async (name, reason) => {
+  ])('a node on the chain %s is refused with the fix', async (name, reason) => {
     proxy.lie('getblockchaininfo', (told) => ({ ...(told as object), chain: name }))
     const refused = expect(adapter.connect()).rejects
     await refused.toThrow(reason)

@@ -54,7 +54,7 @@ export function describeUtxoNodes(watchedChain: () => Watched): void {
     await watched.untilRead()
     await node.stop('kill')
     await until(async () => (await watched.state()).reason?.includes(settingOf(node.chain)) === true, {
-      what: 'the network is unavailable, with the mend',
+      what: 'the network is unavailable, with the fix',
     })
     await node.start()
     await until(async () => (await watched.state()).status === 'syncing', { what: 'the node is behind' })

@@ -120,7 +120,7 @@ const FAULTS: readonly [string, (url: URL) => void, RegExp][] = [
   ],
 ]
 
-test.each(FAULTS)('%s leaves the network with a reason that names the mend', async (_what, spoil, reason) => {
+test.each(FAULTS)('%s leaves the network with a reason that names the fix', async (_what, spoil, reason) => {
   const url = new URL(watched.chain.url)
   const { password } = url
   spoil(url)

@@ -90,7 +90,7 @@ test('commands without a running service start the database for as long as they 
   await expect(postgresPid(place.dataDir)).rejects.toThrow('ENOENT')
 })
 
-test('a database server of another version is named with the mend', async () => {
+test('a database server of another version is named with the fix', async () => {
   await (await startApp(place)).stop()
   execFileSync('sh', ['-c', `echo 17 > ${join(place.dataDir, 'postgres', 'PG_VERSION')}`])
   const { code, stderr } = await runProgram(['start'], { DATA_DIR: place.dataDir })

@@ -42,7 +42,7 @@ export type EvmAdapterOptions = {
   readonly chain: EvmChain
   readonly livemode: boolean
   readonly url: string
-  /** The name under which the operator configured `url`, for messages that tell the mend. */
+  /** The name under which the operator configured `url`, for messages that name the fix. */
   readonly setting: string
   readonly clock: Clock
   /** Shared with the chain's other providers; absent: the adapter's own. */

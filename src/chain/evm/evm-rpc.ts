@@ -44,7 +44,7 @@ const answerSchema = z.object({
   error: z.object({ code: z.number(), message: z.string() }).nullish(),
 })
 
-/** Ethereum's JSON-RPC over HTTP (EIP-1474). Every failure is a `ChainUnavailable` that names the mend. */
+/** Ethereum's JSON-RPC over HTTP (EIP-1474). Every failure is a `ChainUnavailable` that names the fix. */
 export class EvmRpc {
   readonly #pool: Pool
   readonly #path: string

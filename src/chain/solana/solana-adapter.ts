@@ -46,7 +46,7 @@ type SolanaAdapterOptions = {
   readonly livemode: boolean
   /** A node's RPC, with credentials. */
   readonly rpcUrl: string
-  /** The name under which the operator configured `rpcUrl`, for messages that tell the mend. */
+  /** The name under which the operator configured `rpcUrl`, for messages that name the fix. */
   readonly rpcSetting: string
   readonly clock: Clock
   /** Owners that somebody may pay at a moment of the chain's own time. Absent: all that are watched. */

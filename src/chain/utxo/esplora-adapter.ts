@@ -26,7 +26,7 @@ type EsploraAdapterOptions = {
   readonly livemode: boolean
   /** The API's address, `esplora+https://host/api`; credentials for HTTP Basic may stand in it. */
   readonly url: string
-  /** The name under which the operator configured `url`, for messages that tell the mend. */
+  /** The name under which the operator configured `url`, for messages that name the fix. */
   readonly setting: string
   readonly clock: Clock
   /**

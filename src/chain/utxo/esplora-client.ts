@@ -27,7 +27,7 @@ export class EsploraRefusal extends ChainUnavailable {
 
 /**
  * The HTTP API of Esplora servers (https://github.com/Blockstream/esplora/blob/master/API.md). Every failure is
- * a `ChainUnavailable` that names the mend.
+ * a `ChainUnavailable` that names the fix.
  */
 export class EsploraClient {
   readonly #pool: Pool

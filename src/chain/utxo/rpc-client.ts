@@ -39,7 +39,7 @@ const answerSchema = z.object({
 type Answer = z.infer<typeof answerSchema>
 const batchSchema = z.array(answerSchema.extend({ id: z.number() }))
 
-/** JSON-RPC over HTTP with a node of Bitcoin Core's family. Every failure is a `ChainUnavailable` that names the mend. */
+/** JSON-RPC over HTTP with a node of Bitcoin Core's family. Every failure is a `ChainUnavailable` that names the fix. */
 export class RpcClient {
   readonly #pool: Pool
   readonly #path: string

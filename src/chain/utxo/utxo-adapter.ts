@@ -27,7 +27,7 @@ type UtxoAdapterOptions = {
   readonly livemode: boolean
   /** A node's RPC, with credentials. */
   readonly rpcUrl: string
-  /** The name under which the operator configured `rpcUrl`, for messages that tell the mend. */
+  /** The name under which the operator configured `rpcUrl`, for messages that name the fix. */
   readonly rpcSetting: string
   /** The node's ZeroMQ notifications; null: the node is asked in short intervals. */
   readonly zmqUrl: string | null

@@ -24,7 +24,7 @@ export type NetworkState = {
   /** The smallest amount that the chain lets a new address receive, base units; null where it sets none, or was not asked yet. */
   readonly minimum: bigint | null
   readonly status: NetworkStatus
-  /** What is wrong and how to mend it; null where nothing is. */
+  /** What is wrong and how to fix it; null where nothing is. */
   readonly reason: string | null
   /** When tip and mempool were last read in full. */
   readonly readAt: Date | null

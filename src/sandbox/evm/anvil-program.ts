@@ -10,7 +10,7 @@ const PACKAGES: { readonly [platform: string]: string } = {
 }
 const VERSION_TIMEOUT_MS = 5_000
 
-/** There is no anvil for this machine. The message is one line with the mend. */
+/** There is no anvil for this machine. The message is one line that names the fix. */
 export class AnvilMissing extends Error {
   override name = 'AnvilMissing'
 }

@@ -62,7 +62,7 @@ export class SvmMissing extends Error {
 
 const LIBRARY = 'litesvm-linux-x64-gnu'
 
-/** Loads the native library. Throws `SvmMissing` with the mend where it is absent. */
+/** Loads the native library. Throws `SvmMissing`, which names the fix, where it is absent. */
 export function loadSvm(): SvmModule {
   try {
     return createRequire(import.meta.url)(LIBRARY) as SvmModule

@@ -11,7 +11,7 @@ type Request = {
   readonly headers?: { readonly [name: string]: string }
 }
 
-/** What the server refused, or that it could not be reached: `message` says what mends it. */
+/** What the server refused, or that it could not be reached: `message` says how to fix it. */
 export class Problem extends Error {
   readonly code: string
   /** 0 where no answer came. */

@@ -18,7 +18,7 @@ export function Note({
   )
 }
 
-/** What the server refused, in its own words, which say what mends it. Nothing where nothing went wrong. */
+/** What the server refused, in its own words, which say how to fix it. Nothing where nothing went wrong. */
 export function ProblemNote({ error }: { error: unknown }) {
   if (error === null || error === undefined) return null
   const requestId = error instanceof Problem ? error.requestId : null
