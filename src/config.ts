@@ -43,7 +43,7 @@ export type Config = {
   readonly serviceFeeBps: number
   /** Who sells coins for cards in live mode. */
   readonly onramps: OnrampConfig
-  /** `smtp://user:password@host:port`; null: letters are written to the log. */
+  /** `smtp://user:password@host:port`; null: e-mails are written to the log. */
   readonly smtpUrl: string | null
   /** Where the role `sandbox` serves the sandbox chains of all; null: whatever asks them serves them on this machine. */
   readonly sandboxHost: string | null

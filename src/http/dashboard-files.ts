@@ -102,7 +102,7 @@ const securityHeaders = (baseUrl: string) => ({
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
-  // Letters lead here with tokens in the address.
+  // E-mails lead here with tokens in the address.
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

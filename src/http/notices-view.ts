@@ -3,7 +3,7 @@ import { refusedNotices } from '../db/queries/notices.ts'
 import type { Tx } from '../db/transaction.ts'
 import type { noticesView } from '../wire/dashboard.ts'
 
-/** Which letters a person gets. */
+/** Which e-mails a person gets. */
 export async function noticesViewOf(
   tx: Tx,
   merchantId: string,

@@ -1,16 +1,16 @@
 import { createTransport } from 'nodemailer'
 import { describeError, type Log } from '../log.ts'
 
-export type Letter = { readonly to: string; readonly subject: string; readonly text: string }
+export type Email = { readonly to: string; readonly subject: string; readonly text: string }
 
-/** Who our letters come from. */
+/** Who our e-mails come from. */
 export const mailFrom = (baseUrl: string): string => `Paylink <no-reply@${new URL(baseUrl).hostname}>`
 
-/** Sends letters. `send` never throws and never makes its caller wait for a mail server. */
-export type Mail = { send(letter: Letter): Promise<void> }
+/** Sends e-mails. `send` never throws and never makes its caller wait for a mail server. */
+export type Mail = { send(message: Email): Promise<void> }
 
 const TIMEOUT_MS = 10_000
-/** Letters under way at once; more are refused with a line in the log. */
+/** E-mails under way at once; more are refused with a line in the log. */
 const UNDER_WAY_MAX = 50
 const LINE_BREAK = /[\r\n]+/g
 
@@ -21,7 +21,7 @@ export function openMail(options: { smtpUrl: string | null; from: string; log: L
   const { smtpUrl, from, log } = options
   if (smtpUrl === null) {
     return {
-      send: async (letter) => log.warn({ mail: letter }, 'no SMTP_URL is set: this letter was not sent'),
+      send: async (message) => log.warn({ mail: message }, 'no SMTP_URL is set: this e-mail was not sent'),
     }
   }
   const transport = createTransport({
@@ -33,24 +33,24 @@ export function openMail(options: { smtpUrl: string | null; from: string; log: L
     disableUrlAccess: true,
   })
   let underWay = 0
-  const deliver = async (letter: Letter): Promise<void> => {
+  const deliver = async (message: Email): Promise<void> => {
     underWay += 1
     try {
-      await transport.sendMail({ from, ...letter, subject: letter.subject.replace(LINE_BREAK, ' ') })
+      await transport.sendMail({ from, ...message, subject: message.subject.replace(LINE_BREAK, ' ') })
     } catch (error) {
-      log.error({ to: letter.to, reason: describeError(error) }, 'a letter could not be sent')
+      log.error({ to: message.to, reason: describeError(error) }, 'an e-mail could not be sent')
     } finally {
       underWay -= 1
     }
   }
   return {
-    send: async (letter) => {
+    send: async (message) => {
       if (underWay >= UNDER_WAY_MAX) {
-        log.error({ to: letter.to }, 'a letter was not sent: too many are under way')
+        log.error({ to: message.to }, 'an e-mail was not sent: too many are under way')
         return
       }
       // How long a mail server takes would tell a stranger whether an address is known.
-      void deliver(letter)
+      void deliver(message)
     },
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '../db/queries/notices.ts'
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
-import { endpointLetter, invoiceLetter } from './letters.ts'
+import { endpointEmail, invoiceEmail } from './emails.ts'
 
 type NoticeDeps = {
   readonly pool: Pool
@@ -27,7 +27,7 @@ const EVENTS_MAX = 200
 const ENDPOINTS_MAX = 50
 
 /**
- * One round of letters about live payments and stopped endpoints, by whichever process has the lease. Returns how
+ * One round of e-mails about live payments and stopped endpoints, by whichever process has the lease. Returns how
  * many were handed to the mail. The first round of an installation starts at the newest event.
  */
 export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECONDS): Promise<number> {
@@ -35,33 +35,33 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
   const lease = await leaseNotices(pool, LEASE_SECONDS)
   if (lease === null) return 0
   let reached = lease.eventId
-  let letters = 0
+  let emails = 0
   try {
     if (reached === '') reached = (await newestEventId(pool)) ?? 'evt_'
     else {
       const events = await eventsForNotice(pool, { afterId: reached, settleSeconds, limit: EVENTS_MAX })
       for (const event of events) {
-        const { kind, letterTo } = invoiceLetter(baseUrl, event.body)
+        const { kind, emailTo } = invoiceEmail(baseUrl, event.body)
         for (const addressee of await noticeAddressees(pool, event.merchantId, kind)) {
-          await mail.send(letterTo(addressee))
-          letters += 1
+          await mail.send(emailTo(addressee))
+          emails += 1
         }
         reached = event.id
       }
     }
     for (const { merchantId, url } of await takeStoppedEndpoints(pool, ENDPOINTS_MAX)) {
       for (const addressee of await noticeAddressees(pool, merchantId, 'endpoint_disabled')) {
-        await mail.send(endpointLetter(baseUrl, url, addressee))
-        letters += 1
+        await mail.send(endpointEmail(baseUrl, url, addressee))
+        emails += 1
       }
     }
   } finally {
     await releaseNotices(pool, reached)
   }
-  return letters
+  return emails
 }
 
-/** Writes letters round after round until it is stopped. */
+/** Writes e-mails round after round until it is stopped. */
 export function startNotices(deps: NoticeDeps): { stop(): Promise<void> } {
   let stopped = false
   let round: Promise<void> = Promise.resolve()
@@ -72,7 +72,7 @@ export function startNotices(deps: NoticeDeps): { stop(): Promise<void> } {
       round = writeNotices(deps).then(
         () => next(),
         (error: unknown) => {
-          deps.log.warn({ err: error }, 'letters could not be written; the next round tries again')
+          deps.log.warn({ err: error }, 'e-mails could not be written; the next round tries again')
           next()
         },
       )

@@ -88,7 +88,7 @@ async function passwordGuessed({ pool }: GuardDeps, ctx: Context): Promise<strin
   return passwordSubject(session.user.email, SIGNED_IN)
 }
 
-/** Whoever chose a new password by the letter is let in with it, whatever others tried meanwhile. */
+/** Whoever chose a new password from our e-mail is let in with it, whatever others tried meanwhile. */
 export const forgetGuessesElsewhere = (pool: Pool, email: string): Promise<void> =>
   forgetGuesses(pool, passwordSubject(email, ELSEWHERE))
 

@@ -11,10 +11,10 @@ import { findFirstMerchant, findMemberRole, findPersonToTell, noteKnownPlace } f
 import { blockOf, CLIENT_ADDRESS_HEADER, UNKNOWN_BLOCK } from '../http/client-address.ts'
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
-import { signInLetter } from '../notices/letters.ts'
+import { signInEmail } from '../notices/emails.ts'
+import { invitationMail, resetMail, verificationMail } from './emails.ts'
 import { forgetGuessesElsewhere, guardHooks } from './guard.ts'
 import { hashPassword } from './hash-password.ts'
-import { invitationMail, resetMail, verificationMail } from './letters.ts'
 import { AUTH_PREFIX } from './paths.ts'
 import {
   ACCOUNT_TABLE,
@@ -185,7 +185,7 @@ async function notePlace(
   }
 }
 
-/** A letter to the person about a sign-in from a browser and address that none before it had. */
+/** An e-mail to the person about a sign-in from a browser and address that none before it had. */
 async function tellNewPlace(
   { pool, clock, mail }: PeopleDeps,
   session: {
@@ -198,7 +198,7 @@ async function tellNewPlace(
   const { id, userId, ipAddress: address = null, userAgent: browser = null } = session
   if (!(await isNewPlace(pool, { id, userId, ipAddress: address, userAgent: browser }))) return
   const person = await findPersonToTell(pool, userId)
-  if (person !== null) await mail.send(signInLetter(person, { at: clock(), address, browser }))
+  if (person !== null) await mail.send(signInEmail(person, { at: clock(), address, browser }))
 }
 
 /** An invitation is worth what its inviter is now: whoever was removed or made less leaves no door behind. */

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   askFromPage,
   type Dashboard,
+  emailLink,
   emailOf,
-  letterLink,
   PASSWORD,
   signIn,
   startDashboard,
@@ -258,21 +258,21 @@ describe('a shop in test mode', () => {
     expect(html).toContain(src)
   })
 
-  test('each kind of letter is switched off and on, and stays as it was left', async () => {
+  test('each kind of message is switched off and on, and stays as it was left', async () => {
     const { page, open } = shop
     await open('/settings/security')
-    const letters = page.locator('.card', { hasText: 'Letters to you' })
-    await letters.getByRole('checkbox').first().waitFor()
+    const emails = page.locator('.card', { hasText: 'E-mails to you' })
+    await emails.getByRole('checkbox').first().waitFor()
     const states = () =>
-      letters.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => box.matches(':checked')))
+      emails.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => box.matches(':checked')))
     expect(await states()).toEqual([true, true, true, true])
     const set = async (wanted: boolean) => {
       for (const [at] of (await states()).entries()) {
-        await letters.getByRole('checkbox').nth(at).click()
+        await emails.getByRole('checkbox').nth(at).click()
         await expect.poll(async () => (await states())[at]).toBe(wanted)
       }
       await open('/settings/security')
-      await letters.getByRole('checkbox').first().waitFor()
+      await emails.getByRole('checkbox').first().waitFor()
       expect(await states()).toEqual([wanted, wanted, wanted, wanted])
     }
     await set(false)
@@ -406,7 +406,7 @@ test('a passkey is added, and signs in', async () => {
     },
   })
   // A passkey opens an account for good: only whoever reads its mail may add one.
-  await open(await letterLink(dashboard, emailOf('Di Keyholder'), 'verify-email'))
+  await open(await emailLink(dashboard, emailOf('Di Keyholder'), 'verify-email'))
   await press(page, 'Confirm my address')
   await page.getByText('Your address is confirmed.').waitFor()
   await open('/settings/security')

@@ -1,12 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Dashboard,
-  emailOf,
-  letterLink,
-  PASSWORD,
-  signIn,
-  startDashboard,
-} from '../support/dashboard.ts'
+import { type Dashboard, emailLink, emailOf, PASSWORD, signIn, startDashboard } from '../support/dashboard.ts'
 import { axeFaults } from '../support/page-checks.ts'
 
 const NEW_PASSWORD = 'another horse battery'
@@ -20,7 +13,7 @@ afterAll(() => dashboard?.close())
 test('an owner invites; the invited signs up, confirms the address, joins, is given another role and removed', async () => {
   const owner = await dashboard.signUp('Olga Owner')
   await owner.page.getByText('Confirm your e-mail address').waitFor()
-  await owner.open(await letterLink(dashboard, emailOf('Olga Owner'), 'verify-email'))
+  await owner.open(await emailLink(dashboard, emailOf('Olga Owner'), 'verify-email'))
   await owner.page.getByRole('button', { name: 'Confirm my address' }).click()
   await owner.page.getByRole('button', { name: 'Go to the dashboard' }).click()
   await owner.page.getByRole('heading', { name: 'Home' }).waitFor()
@@ -34,7 +27,7 @@ test('an owner invites; the invited signs up, confirms the address, joins, is gi
   await owner.page.getByRole('heading', { name: 'Invited' }).waitFor()
 
   const member = await dashboard.visitor()
-  const invitation = await letterLink(dashboard, emailOf('Max Member'), 'invitation')
+  const invitation = await emailLink(dashboard, emailOf('Max Member'), 'invitation')
   await member.open(invitation)
   await member.page.getByRole('link', { name: 'Sign up' }).click()
   expect(await member.page.getByLabel('Shop name').count()).toBe(0)
@@ -43,7 +36,7 @@ test('an owner invites; the invited signs up, confirms the address, joins, is gi
   await member.page.getByLabel('Password').fill(PASSWORD)
   await member.page.getByRole('button', { name: 'Sign up' }).click()
   await member.page.getByRole('heading', { name: 'Confirm your address first' }).waitFor()
-  await member.open(await letterLink(dashboard, emailOf('Max Member'), 'verify-email'))
+  await member.open(await emailLink(dashboard, emailOf('Max Member'), 'verify-email'))
   await member.page.getByRole('button', { name: 'Confirm my address' }).click()
   await member.page.getByText('Your address is confirmed.').waitFor()
   await member.open(invitation)
@@ -68,7 +61,7 @@ test('an owner invites; the invited signs up, confirms the address, joins, is gi
   await Promise.all([owner.context.close(), member.context.close()])
 })
 
-test('a forgotten password is chosen anew by the letter, and every sign-in before it is ended', async () => {
+test('a forgotten password is chosen anew by the message, and every sign-in before it is ended', async () => {
   const one = await dashboard.signUp('Rita Reset')
   const other = await dashboard.visitor()
   await other.open('/sign-in')
@@ -78,7 +71,7 @@ test('a forgotten password is chosen anew by the letter, and every sign-in befor
   await other.page.getByLabel('E-mail').fill(emailOf('Rita Reset'))
   await other.page.getByRole('button', { name: 'Send the link' }).click()
   await other.page.getByText('a link is on its way').waitFor()
-  await other.open(await letterLink(dashboard, emailOf('Rita Reset'), 'reset-password'))
+  await other.open(await emailLink(dashboard, emailOf('Rita Reset'), 'reset-password'))
   await other.page.getByLabel('New password').fill(NEW_PASSWORD)
   await other.page.getByRole('button', { name: 'Set the password' }).click()
   await other.page.getByRole('heading', { name: 'Your new password is set' }).waitFor()

@@ -65,7 +65,7 @@ describe('where to go on afterwards', () => {
   })
 })
 
-describe('letters', () => {
+describe('emails', () => {
   test('lead to BASE_URL, whatever host the caller names', async () => {
     const browser = people.browser()
     const forged = {
@@ -84,9 +84,9 @@ describe('letters', () => {
       await post(browser, '/request-password-reset', { email }, forged),
     ]
     expect(sent.map(({ status }) => status)).toEqual([200, 200, 200])
-    const letters = people.letters.filter(({ to }) => to === email)
-    expect(letters).toHaveLength(3)
-    for (const { text } of letters) {
+    const emails = people.emails.filter(({ to }) => to === email)
+    expect(emails).toHaveLength(3)
+    for (const { text } of emails) {
       const links = text.match(/\S+:\/\/\S+/g) ?? []
       expect(links.map((link) => new URL(link).origin)).toEqual([BASE_URL])
       expect(text).not.toContain('evil')
@@ -99,9 +99,9 @@ describe('letters', () => {
     const name = 'Your account is locked: evil.example'
     await post(browser, '/sign-up/email', { name, email, password: PASSWORD })
     await post(browser, '/request-password-reset', { email })
-    const letters = people.letters.filter(({ to }) => to === email)
-    expect(letters).toHaveLength(2)
-    for (const { text, subject } of letters) expect(subject + text).not.toContain('evil')
+    const emails = people.emails.filter(({ to }) => to === email)
+    expect(emails).toHaveLength(2)
+    for (const { text, subject } of emails) expect(subject + text).not.toContain('evil')
   })
 })
 
@@ -208,7 +208,7 @@ describe('guesses', () => {
     expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429])
   })
 
-  test('that shut a new place are undone by the letter for a new password', async () => {
+  test('that shut a new place are undone by the message for a new password', async () => {
     const { email } = await people.signUp('Quin')
     const away = people.browser('198.23.0.1')
     for (let at = 0; at < 11; at++) {
@@ -217,8 +217,8 @@ describe('guesses', () => {
     }
     expect((await post(away, '/sign-in/email', { email, password: PASSWORD })).status).toBe(429)
     await post(away, '/request-password-reset', { email })
-    const letter = people.letters.findLast(({ to }) => to === email)
-    const token = /token=([\w-]+)/.exec(letter?.text ?? '')?.[1]
+    const message = people.emails.findLast(({ to }) => to === email)
+    const token = /token=([\w-]+)/.exec(message?.text ?? '')?.[1]
     const newPassword = 'another horse battery'
     expect((await post(away, '/reset-password', { token, newPassword })).status).toBe(200)
     expect((await post(away, '/sign-in/email', { email, password: newPassword })).status).toBe(200)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Letter } from '../../src/mail/mail.ts'
+import type { Email } from '../../src/mail/mail.ts'
 import { newId } from '../../src/new-id.ts'
 import { writeNotices } from '../../src/notices/write-notices.ts'
 import { NAVIGATION } from '../../src/web/dashboard/app/navigation.ts'
@@ -9,8 +9,8 @@ import { createTestPeople, PASSWORD, type TestBrowser, type TestPeople } from '.
 const PAGES: readonly string[] = NAVIGATION.flatMap(({ items }) => items.map(({ to }) => to))
 
 let people: TestPeople
-const sent: Letter[] = []
-const mail = { send: async (letter: Letter) => void sent.push(letter) }
+const sent: Email[] = []
+const mail = { send: async (message: Email) => void sent.push(message) }
 beforeAll(async () => {
   people = await createTestPeople()
 })
@@ -98,7 +98,7 @@ test('live payments and what needs a decision are told once to owners with a con
   expect(sent[0]?.subject).toMatch(/is paid$/)
 })
 
-test('rounds at once write each letter once', async () => {
+test('rounds at once write each message once', async () => {
   const { merchantId } = await confirmed('Wes')
   await round()
   for (let at = 0; at < 5; at++) await addEvent(merchantId, true, 'invoice.paid', null)
@@ -133,7 +133,7 @@ test('an endpoint that a receiver gave up is told once, with the page that lists
 test('a sign-in from a new place is told to the person until they switch that off, one from a known place is not', async () => {
   const { browser, email } = await people.signUp('Yan')
   const told = () =>
-    people.letters.filter(({ to, subject }) => to === email && subject.includes('new sign-in')).length
+    people.emails.filter(({ to, subject }) => to === email && subject.includes('new sign-in')).length
   const signIn = (browser: TestBrowser) =>
     browser.ask('POST', '/api/auth/sign-in/email', { email, password: PASSWORD })
   expect(told()).toBe(0)

@@ -130,8 +130,8 @@ test('ended sign-ins are dead: signed out, revoked, or after a password reset', 
   for (const [name, value] of kept) second.cookies.set(name, value)
   expect((await assets(second)).status).toBe(401)
   await people.browser().ask('POST', '/api/auth/request-password-reset', { email })
-  const letter = people.letters.findLast((one) => one.to === email && one.subject.includes('new password'))
-  const token = /token=(\S+)/.exec(letter?.text ?? '')?.[1]
+  const message = people.emails.findLast((one) => one.to === email && one.subject.includes('new password'))
+  const token = /token=(\S+)/.exec(message?.text ?? '')?.[1]
   const fresh = people.browser()
   const reset = { newPassword: 'another long password', token }
   expect((await fresh.ask('POST', '/api/auth/reset-password', reset)).status).toBe(200)

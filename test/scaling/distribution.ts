@@ -14,7 +14,7 @@ export const REFERENCE_TABLES: { readonly [table: string]: string } = {
   network_fee: 'one row for each network',
   hot_wallet: 'one row for each network',
   solana_house: 'one row for each network',
-  person: 'people belong to several merchants, and letters that they refused refer to them',
+  person: 'people belong to several merchants, and e-mails that they refused refer to them',
 }
 
 /** Of the installation, asked by no transaction of a merchant that must be fast: they stay on the coordinator. */
@@ -120,9 +120,9 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'merchants.ts loadMerchantProfile':
     'names the merchant by `merchant.id`, with which its branding is joined',
   'notices.ts eventsForNotice':
-    'letters are written in the order of events of all merchants, in bounded pages',
-  'notices.ts newestEventId': 'letters are written in the order of events of all merchants, in bounded pages',
-  'notices.ts takeStoppedEndpoints': 'letters about stopped endpoints of all merchants, in bounded pages',
+    'e-mails are written in the order of events of all merchants, in bounded pages',
+  'notices.ts newestEventId': 'e-mails are written in the order of events of all merchants, in bounded pages',
+  'notices.ts takeStoppedEndpoints': 'e-mails about stopped endpoints of all merchants, in bounded pages',
   'people.ts findPersonToTell':
-    'a sign-in is of no merchant: asks whether its person refused such letters in every shop of theirs',
+    'a sign-in is of no merchant: asks whether its person refused such e-mails in every shop of theirs',
 }

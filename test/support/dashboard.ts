@@ -106,8 +106,8 @@ export async function signIn({ page, open }: Visitor, { email, password }: Login
 
 const LETTER_MS_MAX = 10_000
 
-/** The path of the last letter's link to that page; without a mail server letters stand in the log. */
-export async function letterLink(dashboard: Dashboard, email: string, page: string): Promise<string> {
+/** The path of the last message's link to that page; without a mail server e-mails stand in the log. */
+export async function emailLink(dashboard: Dashboard, email: string, page: string): Promise<string> {
   const pattern = new RegExp(`${page}\\?[a-z]+=[\\w.%-]+`, 'g')
   const found = () =>
     dashboard.app

@@ -2,7 +2,7 @@ import { createOTP } from '@better-auth/utils/otp'
 import type { Pool } from '../../src/db/pool.ts'
 import { createApiApp } from '../../src/http/app.ts'
 import { CLIENT_ADDRESS_HEADER } from '../../src/http/client-address.ts'
-import type { Letter } from '../../src/mail/mail.ts'
+import type { Email } from '../../src/mail/mail.ts'
 import { findSignIn } from '../../src/people/find-sign-in.ts'
 import { openPeople } from '../../src/people/open-people.ts'
 import { createPeopleApp } from '../../src/people/people-app.ts'
@@ -27,7 +27,7 @@ export const PASSWORD = 'correct horse battery'
 
 export type TestPeople = {
   readonly api: TestApi
-  readonly letters: Letter[]
+  readonly emails: Email[]
   browser(address?: string): TestBrowser
   /** Signs up a new person with a shop of their own. */
   signUp(name: string): Promise<{ browser: TestBrowser; email: string; merchantId: string }>
@@ -39,7 +39,7 @@ export type TestPeople = {
 /** Sign-in and the API together on one database, as one server serves them. */
 export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<TestPeople> {
   const api = await createTestApi(changes)
-  const letters: Letter[] = []
+  const emails: Email[] = []
   const { pool, log } = api.deps
   const clock = () => new Date()
   const people = openPeople({
@@ -48,7 +48,7 @@ export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<T
     log,
     baseUrl: BASE_URL,
     secret: 'a secret of this test, long enough',
-    mail: { send: async (letter) => void letters.push(letter) },
+    mail: { send: async (message) => void emails.push(message) },
   })
   const auth = createPeopleApp({ people, pool, clock, log, baseUrl: BASE_URL })
   const app = createApiApp({ ...api.deps, clock, findSignIn: (headers) => findSignIn(people, pool, headers) })
@@ -58,7 +58,7 @@ export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<T
   const browser = (address = addressNumber(browsers++)) => createBrowser(fetch, address)
   return {
     api,
-    letters,
+    emails,
     browser,
     signUp: async (name) => {
       const one = browser()

@@ -5,7 +5,7 @@ export const NOTICE_KINDS = ['paid', 'attention', 'endpoint_disabled', 'sign_in'
 type NoticeKind = (typeof NOTICE_KINDS)[number]
 
 /**
- * Takes the right to write letters for a minute; null where another process has it. The one row of notice_cursor.
+ * Takes the right to write e-mails for a minute; null where another process has it. The one row of notice_cursor.
  */
 export async function leaseNotices(db: Queryable, leaseSeconds: number): Promise<{ eventId: string } | null> {
   const { rows } = await db.query<{ event_id: string }>(
@@ -25,7 +25,7 @@ export async function releaseNotices(db: Queryable, eventId: string): Promise<vo
 type NoticedEvent = { readonly id: string; readonly merchantId: string; readonly body: Buffer }
 
 /**
- * Live events worth a letter after `eventId`. Ids are made a moment before their transaction commits: the newest
+ * Live events worth an e-mail after `eventId`. Ids are made a moment before their transaction commits: the newest
  * seconds are left for the next reading, so that none is passed by. Served by event_for_notice.
  */
 export async function eventsForNotice(

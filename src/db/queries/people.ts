@@ -210,7 +210,7 @@ export async function insertPassword(
   )
 }
 
-/** A token by which a person chooses a password once; as the sign-in library keeps those of its own letters. */
+/** A token by which a person chooses a password once; as the sign-in library keeps those of its own e-mails. */
 export async function insertPasswordToken(
   db: Queryable,
   row: { id: string; userId: string; token: string; expiresAt: Date; now: Date },

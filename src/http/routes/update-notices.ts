@@ -9,7 +9,7 @@ export const updateNoticesRoute = defineRoute({
   path: '/notices',
   operationId: 'updateNotices',
   tag: 'Dashboard',
-  summary: 'Choose which letters you get',
+  summary: 'Choose which e-mails you get',
   description: 'Each kind can be switched off; what is left out stays as it is.',
   scope: null,
   dashboardOnly: true,

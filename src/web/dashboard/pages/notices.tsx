@@ -18,7 +18,7 @@ const KINDS = Object.keys(NOTICES) as (keyof UpdateNotices)[]
 /** The others go to owners and admins alone. */
 const OF_EVERYBODY = KINDS.filter((kind) => kind === 'sign_in')
 
-/** Which letters this person wants. Each switch holds at once: nothing is lost by either. */
+/** Which e-mails this person wants. Each switch holds at once: nothing is lost by either. */
 export function NoticesCard() {
   const mode = useMode()
   const { person, isManager } = useAccount()
@@ -28,7 +28,7 @@ export function NoticesCard() {
   })
   const shown = notices.data
   return (
-    <Card title="Letters to you">
+    <Card title="E-mails to you">
       <p className="quiet">
         To {person.email}
         {isManager

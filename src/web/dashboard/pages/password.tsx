@@ -75,7 +75,7 @@ export function ResetPasswordPage() {
     <Door title="Choose a new password">
       {token === undefined ? (
         <Note kind="bad">
-          <p>This link is not whole. Open it from the letter again, or ask for a new one.</p>
+          <p>This link is not whole. Open it from the e-mail again, or ask for a new one.</p>
         </Note>
       ) : null}
       <form

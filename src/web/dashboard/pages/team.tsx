@@ -177,7 +177,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
         maxLength={254}
         value={email}
         onChange={(event) => setEmail(event.target.value)}
-        hint="They get a letter with a link. Without a mail server it stands in this server's log."
+        hint="They get an e-mail with a link. Without a mail server it stands in this server's log."
       />
       <fieldset>
         <legend>Role</legend>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Letter } from '../mail/mail.ts'
+import type { Email } from '../mail/mail.ts'
 
 type Addressee = { readonly email: string; readonly name: string }
 
@@ -17,11 +17,11 @@ const noticedShape = z.object({
   }),
 })
 
-/** The letter that an event is worth, and the kind by which it can be refused. Throws where the stored body is none of ours. */
-export function invoiceLetter(
+/** The message that an event is worth, and the kind by which it can be refused. Throws where the stored body is none of ours. */
+export function invoiceEmail(
   baseUrl: string,
   body: Buffer,
-): { kind: 'paid' | 'attention'; letterTo: (addressee: Addressee) => Letter } {
+): { kind: 'paid' | 'attention'; emailTo: (addressee: Addressee) => Email } {
   const { event_type: type, data } = noticedShape.parse(JSON.parse(body.toString('utf8')))
   const order = data.order_reference ?? data.external_reference
   const what = order === null ? `Invoice ${data.id}` : `Order ${order}`
@@ -34,7 +34,7 @@ export function invoiceLetter(
     : `${what}${worth} needs a decision of yours. ${REASONS[data.review_reason ?? type] ?? ''}`.trim()
   return {
     kind: isPaid ? 'paid' : 'attention',
-    letterTo: ({ email, name }) => ({
+    emailTo: ({ email, name }) => ({
       to: email,
       subject,
       text: `Hello ${name},\n\n${told}\n\n${link}\n\n${HOW_TO_STOP}`,
@@ -51,9 +51,9 @@ const REASONS: { readonly [reason: string]: string } = {
   reorged: 'A payment that was final has left the chain.',
 }
 
-const HOW_TO_STOP = 'You can switch these letters off under Settings → Security.'
+const HOW_TO_STOP = 'You can switch these e-mails off under Settings → Security.'
 
-export function endpointLetter(baseUrl: string, url: string, { email, name }: Addressee): Letter {
+export function endpointEmail(baseUrl: string, url: string, { email, name }: Addressee): Email {
   return {
     to: email,
     subject: 'A webhook endpoint was disabled',
@@ -67,10 +67,10 @@ ${HOW_TO_STOP}`,
   }
 }
 
-export function signInLetter(
+export function signInEmail(
   addressee: Addressee,
   place: { at: Date; address: string | null; browser: string | null },
-): Letter {
+): Email {
   return {
     to: addressee.email,
     subject: 'A new sign-in to your account',

@@ -1,13 +1,13 @@
-import type { Letter } from '../mail/mail.ts'
+import type { Email } from '../mail/mail.ts'
 
 type Addressee = { readonly email: string }
 
 /**
- * Letters that anybody can have sent to any address hold nothing that a stranger wrote, the name included.
+ * E-mails that anybody can have sent to any address hold nothing that a stranger wrote, the name included.
  *
  * The links lead to the dashboard's own pages, which hand the token on by a request that a mail scanner does not make.
  */
-export function verificationMail(baseUrl: string, user: Addressee, token: string): Letter {
+export function verificationMail(baseUrl: string, user: Addressee, token: string): Email {
   return {
     to: user.email,
     subject: 'Confirm your e-mail address',
@@ -21,7 +21,7 @@ The link is good for 24 hours. If you did not sign up, do nothing.`,
   }
 }
 
-export function resetMail(baseUrl: string, user: Addressee, token: string): Letter {
+export function resetMail(baseUrl: string, user: Addressee, token: string): Email {
   return {
     to: user.email,
     subject: 'Choose a new password',
@@ -38,7 +38,7 @@ The link is good for one hour and works once. If you did not ask for it, do noth
 export function invitationMail(
   baseUrl: string,
   invitation: { id: string; email: string; inviter: string; merchant: string },
-): Letter {
+): Email {
   return {
     to: invitation.email,
     subject: `${invitation.inviter} invites you to ${invitation.merchant}`,
