@@ -6,7 +6,7 @@ import { solanaFee } from '../core/payout/solana-fee.ts'
 import { loadHotWallet } from './queries/hot-wallets.ts'
 import { listSpendableCoins, loadNetworkFee } from './queries/payout-coins.ts'
 import { loadSolanaHouse } from './queries/solana-house.ts'
-import { listSweepable, loadSweptCredit, sumUnsignedPayouts } from './queries/sweeps.ts'
+import { listSweepSources, loadSweptCredit, sumUnsignedPayouts } from './queries/sweeps.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
 /** What a network takes is known for this long; a network that is followed tells it every minute. */
@@ -69,8 +69,8 @@ async function estimateOverCoins(
 }
 
 /**
- * On a chain of accounts: the payout's own transaction, and a sweep of each address whose deposits are needed beside
- * what is in the hot wallet. A token takes nothing from the amount, for its gas is paid in another coin. Null also where
+ * On a chain of accounts: the payout's own transaction, and each sweep that is needed beside what is in the hot wallet, new
+ * or left over from a payout that failed. A token takes nothing from the amount, for its gas is paid in another coin. Null also where
  * addresses hold so little that none is worth its sweep.
  */
 async function estimateFromHotWallet(
@@ -87,14 +87,15 @@ async function estimateFromHotWallet(
   const credit = await loadSweptCredit(tx, tenant, { ...of, counts: 'planned' })
   let missing = amount + (await sumUnsignedPayouts(tx, tenant, { ...of, before: null })) - credit
   let transactions = 1n
-  let crumbs = 0n
-  for (const found of await listSweepable(tx, tenant, of)) {
-    if (missing <= 0n) break
-    if (found.amount <= cost) crumbs += found.amount
-    else {
-      missing -= found.amount
-      transactions += 1n
-    }
+  const { orphans, addresses, crumbs } = await listSweepSources(tx, tenant, { ...of, cost })
+  for (const { amount: swept, isSigned } of [
+    ...orphans,
+    ...addresses.map((each) => ({ ...each, isSigned: false })),
+  ]) {
+    // What was signed before for a payout that failed comes along, needed or not.
+    if (missing <= 0n && !isSigned) break
+    missing -= swept
+    transactions += 1n
   }
   // Where the rest is not in the merchant's balance either, the ledger says so.
   return missing > 0n && missing <= crumbs ? null : cost * transactions

@@ -7,10 +7,11 @@ import {
   gasPriceOf,
   replacingPrice,
   TOKEN_TRANSFER_GAS,
+  TRANSFER_GAS,
 } from '../core/payout/gas.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { insertAccountNonce } from '../db/queries/account-nonces.ts'
-import { listSweepsOf, loadPayoutGas, loadSweptCredit } from '../db/queries/sweeps.ts'
+import { listSweepSources, listSweepsOf, loadPayoutGas, loadSweptCredit } from '../db/queries/sweeps.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { complain } from './complain.ts'
 import { signSweeps } from './evm-sweeps.ts'
@@ -101,13 +102,29 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   const content = await readContent(signer, payout, terms)
   if ('kind' in content) return content
   const of = { network: payout.network, asset: payout.asset, counts: 'done' } as const
-  if ((await loadSweptCredit(signer.pool, tenantOf(payout), of)) < payout.amount) return WAITS
+  if ((await loadSweptCredit(signer.pool, tenantOf(payout), of)) < payout.amount)
+    return (await lacksCrumbs(signer, payout, terms)) ? tooDear(signer, payout) : WAITS
   const price = priceWithin(payout, content, terms, gasPriceOf(terms.wallet), terms.wallet.baseFee)
   if (price === null) return tooDear(signer, payout)
   const place = await nextHotNonce(signer, terms)
   if (place === null) return WAITS
   if (!(await isFunded(signer, payout, content, terms, { price, waiting: place.waiting }))) return WAITS
   return sign(signer, { payout, digest, terms, content, price, nonce: place.nonce, number: 1 })
+}
+
+/** Whether all that is missing lies in deposits that are worth less now than it takes to move them. */
+async function lacksCrumbs({ pool }: PayoutSigner, payout: Payout, { wallet }: EvmTerms): Promise<boolean> {
+  const { network, asset } = payout
+  if (asset === 'USDC_BASE') return false
+  const tenant = tenantOf(payout)
+  const cost = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+  const credit = await loadSweptCredit(pool, tenant, { network, asset, counts: 'planned' })
+  const { orphans, addresses, crumbs } = await listSweepSources(pool, tenant, { network, asset, cost })
+  const missing = [...orphans, ...addresses].reduce(
+    (left, { amount }) => left - amount,
+    payout.amount - credit,
+  )
+  return missing > 0n && missing <= crumbs
 }
 
 /** Whether the hot wallet holds what the payout sends, and pays for it. */

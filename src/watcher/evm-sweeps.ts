@@ -5,9 +5,9 @@ import { loadIntentNonce } from '../db/queries/account-nonces.ts'
 import type { HotWallet } from '../db/queries/hot-wallets.ts'
 import { askJournal } from '../db/queries/journal-questions.ts'
 import {
-  adoptSweeps,
+  adoptSweep,
   insertSweep,
-  listSweepable,
+  listSweepSources,
   listSweepsOf,
   listSweepsUnderWay,
   listSweepTransactions,
@@ -145,16 +145,19 @@ export class EvmSweeps {
     // The signer ends a payout one of whose sweeps failed: what it was to take is the next one's.
     const own = await listSweepsOf(pool, tenant, payout.id)
     if (own.some(({ status }) => status === 'failed')) return
-    await adoptSweeps(pool, tenant, { ...of, payoutId: payout.id })
     const credit = await loadSweptCredit(pool, tenant, { ...of, counts: 'planned' })
     const before = await sumUnsignedPayouts(pool, tenant, { ...of, before: payout.id })
     let missing = payout.amount + before - credit
-    if (missing <= 0n) return
     const isToken = asset === 'USDC_BASE'
     const cost = isToken ? 0n : gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
-    for (const found of await listSweepable(pool, tenant, of)) {
+    const { orphans, addresses } = await listSweepSources(pool, tenant, { ...of, cost })
+    for (const { id: sweepId, amount, isSigned } of orphans) {
+      if (missing <= 0n && !isSigned) break
+      if (await adoptSweep(pool, tenant, { sweepId, payoutId: payout.id })) missing -= amount
+    }
+    for (const found of addresses) {
       if (missing <= 0n) return
-      if (found.amount > cost && (await this.#planOne(payout, found, isToken))) missing -= found.amount
+      if (await this.#planOne(payout, found, isToken)) missing -= found.amount
     }
   }
 

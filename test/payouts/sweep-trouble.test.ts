@@ -180,6 +180,73 @@ test('a sweep that is stuck below what blocks cost holds its payout for a day an
   expect(await findings()).toEqual([])
 })
 
+const GWEI = 10n ** 9n
+
+/** The payout waits for a day in which blocks cost so much, and then fails for its fee. */
+async function expectTooDear(tenant: Tenant, payoutId: string, baseFee: bigint): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) {
+    await setBaseFee(baseFee)
+    await sendSweeps()
+  }
+  expect((await world.load(tenant, payoutId)).status).toBe('approved')
+  world.now = new Date(world.now.getTime() + 25 * 3_600_000)
+  await sendSweeps()
+  await world.endRefused()
+  expect(await world.load(tenant, payoutId)).toMatchObject({ failureCode: 'fee_above_limit' })
+}
+
+test('what a payout that failed for its fee leaves to be swept is in the fee of the next, which is paid at what blocks cost now', async () => {
+  await setBaseFee(GWEI)
+  const tenant = await world.openShop(
+    'ETH_BASE',
+    Array.from({ length: 6 }, () => ETHER / 10n),
+  )
+  await setBaseFee(GWEI)
+  await world.courier().pass()
+  const failed = await world.payout(tenant, 'ETH_BASE', '0.6')
+  await world.courier().pass()
+  await expectTooDear(tenant, failed.id, 10n * GWEI)
+  expect(await sweepsOf(failed.id)).toHaveLength(6)
+  await setBaseFee(10n * GWEI)
+  await world.courier().pass()
+  // Of six sweeps it needs one.
+  const next = await world.payout(tenant, 'ETH_BASE', '0.1')
+  await setBaseFee(10n * GWEI)
+  const done = await world.until(tenant, next.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', next.destination)).toBe(next.amount - done.networkFee)
+  expect(await sweepsOf(next.id)).toMatchObject([{ status: 'done', deposits: 1 }])
+  const rest = await world.payout(tenant, 'ETH_BASE', '0.5')
+  await world.until(tenant, rest.id, 'confirmed')
+  expect(await sweepsOf(rest.id)).toHaveLength(5)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
+})
+
+test.each(['before', 'after'])(
+  'a deposit that becomes worth less than its sweep takes, %s it is planned, holds its payout for a day and no longer, and no other payout at all',
+  async (when) => {
+    await setBaseFee(GWEI)
+    const tenant = await world.openShop('ETH_BASE', [ETHER, 60_000n * GWEI])
+    await setBaseFee(GWEI)
+    await world.courier().pass()
+    const failed = await world.payout(tenant, 'ETH_BASE', '1.00006')
+    if (when === 'after') await world.courier().pass()
+    await expectTooDear(tenant, failed.id, 2n * GWEI)
+    await setBaseFee(2n * GWEI)
+    await world.courier().pass()
+    await expect(world.request(tenant, 'ETH_BASE', '1.00006')).rejects.toThrow('unavailable')
+    const next = await world.payout(tenant, 'ETH_BASE', '0.9')
+    await setBaseFee(2n * GWEI)
+    await world.until(tenant, next.id, 'confirmed')
+    await setBaseFee(GWEI)
+    await world.courier().pass()
+    const rest = await world.payout(tenant, 'ETH_BASE', '0.10006')
+    await world.until(tenant, rest.id, 'confirmed')
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+    expect(await findings()).toEqual([])
+  },
+)
+
 test('a node that does not count an address’s last sweep yet gives its nonce to no other sweep', async () => {
   const tenant = await world.openShop('ETH_BASE', [])
   const invoice = await world.deposit(tenant, 'ETH_BASE', ETHER)

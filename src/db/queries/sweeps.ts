@@ -103,18 +103,60 @@ export async function insertSweep(
   )
 }
 
-/** Sweeps that are in no block, and whose payout failed meanwhile, go on for another one's sake. Served by sweep_by_asset. */
-export async function adoptSweeps(
+/** A sweep that is in no block, and whose payout failed meanwhile. */
+export type OrphanSweep = {
+  readonly id: string
+  readonly amount: bigint
+  /** It may happen whether or not anybody needs it, and somebody has to pay what it takes. */
+  readonly isSigned: boolean
+}
+
+/** Where money for a merchant's payouts can come from that is not in the hot wallet and not on its way. */
+export type SweepSources = {
+  /** Sweeps that go on for another payout's sake: those first that were signed, then the largest. */
+  readonly orphans: readonly OrphanSweep[]
+  readonly addresses: readonly SweepableAddress[]
+  /** What of both together is worth no more than each one's sweep takes: it waits for a cheaper hour. */
+  readonly crumbs: bigint
+}
+
+/** `cost`: what a sweep takes of its amount. Served by sweep_by_asset, and by transfer's and sweep_transfer's keys. */
+export async function listSweepSources(
   db: Queryable,
   tenant: Tenant,
-  of: { readonly network: Network; readonly asset: AssetId; readonly payoutId: string },
-): Promise<void> {
-  await db.query(
-    `update sweep s set payout_id = $5 from payout p
+  of: { readonly network: Network; readonly asset: AssetId; readonly cost: bigint },
+): Promise<SweepSources> {
+  const { rows } = await db.query<OrphanSweep>(
+    `select s.id, s.amount, exists (select from sweep_transaction t
+       where t.merchant_id = s.merchant_id and t.sweep_id = s.id) as "isSigned"
+     from sweep s join payout p on p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'
      where s.merchant_id = $1 and s.livemode = $2 and s.network = $3 and s.asset = $4 and s.status = 'planned'
-       and p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'`,
-    [tenant.merchantId, tenant.livemode, of.network, of.asset, of.payoutId],
+     order by "isSigned" desc, s.amount desc, s.id limit ${ADDRESSES_MAX}`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset],
   )
+  const found = await listSweepable(db, tenant, of)
+  const isWorth = ({ amount }: { readonly amount: bigint }) => amount > of.cost
+  const crumbs = [...rows, ...found].filter((each) => !isWorth(each))
+  return {
+    orphans: rows.filter(isWorth),
+    addresses: found.filter(isWorth),
+    crumbs: crumbs.reduce((sum, { amount }) => sum + amount, 0n),
+  }
+}
+
+/** A sweep whose payout failed goes on for another one's sake. False where it does so already. By primary keys. */
+export async function adoptSweep(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  { sweepId, payoutId }: { readonly sweepId: string; readonly payoutId: string },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update sweep s set payout_id = $4 from payout p
+     where s.merchant_id = $1 and s.livemode = $2 and s.id = $3 and s.status = 'planned'
+       and p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'`,
+    [merchantId, livemode, sweepId, payoutId],
+  )
+  return rowCount === 1
 }
 
 /** The sweeps for a payout's sake, oldest first. Served by sweep_by_payout. */
@@ -222,8 +264,8 @@ export async function updateSweep(
 
 /**
  * What of a merchant's money is in the hot wallet and no payout's: what was swept, without all payouts that were signed and
- * did not fail. `planned` counts sweeps that are still to come as well. What is done with is in hot_credit; the rest is
- * served by sweep_under_way and payout_under_way.
+ * did not fail. `planned` counts sweeps that are still to come as well, but for those whose payout failed. What is done with
+ * is in hot_credit; the rest is served by sweep_under_way and payout_under_way.
  */
 export async function loadSweptCredit(
   db: Queryable,
@@ -233,8 +275,9 @@ export async function loadSweptCredit(
   const { rows } = await db.query<{ credit: bigint }>(
     `select coalesce((select amount from hot_credit
          where merchant_id = $1 and livemode = $2 and network = $3 and asset = $4), 0)
-       + (select coalesce(sum(amount), 0) from sweep where $5 and network = $3 and asset = $4 and merchant_id = $1
-         and livemode = $2 and status = 'planned' and final_at is null)
+       + (select coalesce(sum(s.amount), 0) from sweep s where $5 and s.network = $3 and s.asset = $4 and s.merchant_id = $1
+         and s.livemode = $2 and s.status = 'planned' and s.final_at is null
+         and exists (select from payout p where p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status <> 'failed'))
        - (select coalesce(sum(p.amount), 0) from payout p
           where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.asset = $4
             and p.status in ('approved', 'submitted')
