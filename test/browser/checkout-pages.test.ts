@@ -6,7 +6,7 @@ import type { CardPurchase } from '../../src/core/card/card-purchase.ts'
 import type { CoinOffer } from '../../src/core/checkout/coin-offers.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { CheckoutFacts, PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { launchBrowser, photograph } from '../support/browser.ts'
 import { CARD_MINIMUM, CARD_OFFER, CARD_OFFERS } from '../support/card-offers.ts'
 import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
@@ -257,7 +257,6 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       const page = await context.newPage()
       const complaints = complaintsOf(page)
       await page.goto(url)
-      await page.screenshot({ path: `${SCREENSHOTS}${name}-${layout.name}.png`, fullPage: true })
       expect(await page.locator('h1').count()).toBe(1)
       expect(await overflow(page)).toBe(0)
       expect(await lowContrast(page)).toEqual([])
@@ -271,6 +270,8 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       words[`${name} ${layout.language}`]?.add(await wordsOf(page))
       // The browser itself tells of a page that is not there, and that is what two of them are about.
       expect(complaints.filter((text) => !text.includes('Failed to load resource'))).toEqual([])
+      // Last, because it makes the window as tall as the page.
+      await photograph(page, `${SCREENSHOTS}${name}-${layout.name}.png`)
       await page.close()
     },
   )

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TEST_CARDS } from '../../src/core/card/test-cards.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { launchBrowser, photograph } from '../support/browser.ts'
 import { until } from '../support/litecoind.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 
@@ -141,7 +141,7 @@ test('every test card does in a browser what the page says of it: declined and a
     const heading = page.locator('#heading')
     const shows = async (words: RegExp, name: string) => {
       await expect.poll(() => heading.textContent().catch(() => '')).toMatch(words)
-      await page.screenshot({ path: `${SCREENSHOTS}sandbox-card-${name}.png`, fullPage: true })
+      await photograph(page, `${SCREENSHOTS}sandbox-card-${name}.png`)
     }
     /** From the invoice's page to the card page, by what a buyer presses. */
     const begin = async (link: string) => {

@@ -1,5 +1,5 @@
 import { access } from 'node:fs/promises'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
 
 const CHROMIUM_PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
@@ -12,6 +12,8 @@ export async function launchBrowser(): Promise<Browser> {
     executablePath: await chromiumPath(),
     args: [
       '--no-sandbox',
+      // Nothing here has a graphics card: to imitate one takes longer than to draw, and one more process can fail.
+      '--disable-gpu',
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-domain-reliability',
@@ -21,6 +23,19 @@ export async function launchBrowser(): Promise<Browser> {
       '--no-pings',
     ],
   })
+}
+
+/**
+ * A picture of the whole page, taken in a window that is made as tall as the page before. A window that Chromium has to
+ * enlarge for a picture and make small again may have nothing drawn at that moment ("Unable to capture screenshot").
+ */
+export async function photograph(page: Page, path: string): Promise<void> {
+  const size = await page.evaluate(() => ({
+    width: innerWidth,
+    height: Math.max(innerHeight, document.documentElement.scrollHeight),
+  }))
+  await page.setViewportSize(size)
+  await page.screenshot({ path })
 }
 
 async function chromiumPath(): Promise<string> {
