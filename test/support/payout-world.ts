@@ -156,6 +156,10 @@ export class PayoutWorld extends PayoutSteps {
     const requested = await askForFees(this.database, tenant, to)
     if (requested.kind !== 'requested') throw new Error(requested.kind)
     await this.approve(tenant, requested.payout.id)
+    // The list is short, and a long run asks a thousand times.
+    await this.database.owner.query(
+      `update fee_destination set removed_at = now(), removed_by = 'opr_a' where removed_at is null`,
+    )
     return requested.payout
   }
 
