@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
@@ -10,19 +10,26 @@ import type { Tenant } from '../../src/db/transaction.ts'
 import { hex } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { until } from '../support/litecoind.ts'
-import { Crash, FIRST_SEED, historiesOf, signerTurn, unlessCrashed } from '../support/payout-history.ts'
+import {
+  Crash,
+  FIRST_SEED,
+  historiesOf,
+  seedsByWorld,
+  signerTurn,
+  unlessCrashed,
+} from '../support/payout-history.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 
-const RUNS = historiesOf({ short: 6, long: 300 })
+const RUNS = historiesOf({ short: 6, long: 1_000 })
 const STEPS_MAX = 16
 const SETTLE_ROUNDS_MAX = 30
 
 let world: EvmPayoutWorld
-beforeAll(async () => {
+beforeEach(async () => {
   world = await EvmPayoutWorld.open('base')
   await world.fuelHotWallet(100n * 10n ** 18n)
 }, 60_000)
-afterAll(() => world?.close())
+afterEach(() => world?.close())
 
 /** A look of a courier whose calls may die before or after they did what they do, or be answered wrongly. */
 function courierTurn(random: Random): Promise<void> {
@@ -118,11 +125,10 @@ const KILLED_WITHIN_MS = 400
 
 const sweepChecks = new Set(SWEEP_CHECKS.map(({ name }) => name))
 
-test(
-  `${RUNS} histories of crashes at every step, wrong answers, reorganisations and databases set back on a chain of accounts: every payout is paid exactly once, and the audit finds nothing (seeds from ${FIRST_SEED})`,
-  async () => {
-    for (let run = 0; run < RUNS; run++) {
-      const seed = FIRST_SEED + run
+test.each(seedsByWorld(RUNS).map((seeds) => ({ seeds, first: seeds[0], count: seeds.length })))(
+  '$count histories of crashes at every step, wrong answers, reorganisations and databases set back on a chain of accounts: every payout is paid exactly once, and the audit finds nothing (seeds from $first)',
+  async ({ seeds }) => {
+    for (const seed of seeds) {
       const about = `seed ${seed}`
       const random = seededRandom(seed)
       // What was confirmed in an earlier history is no longer looked after.

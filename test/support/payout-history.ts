@@ -11,6 +11,18 @@ export const FIRST_SEED = Number(process.env.PAYOUT_SEED ?? 20_261_121)
 export const historiesOf = (of: { readonly short: number; readonly long: number }): number =>
   Number(process.env.PAYOUT_RUNS ?? (process.env.LONG === '1' ? of.long : of.short))
 
+/** A world grows with every history in it, and with it what each of them takes: a long run goes through several. */
+const HISTORIES_A_WORLD = 100
+
+/** So many seeds, from the first one of the run on, in parts of which each has a world of its own. */
+export const seedsByWorld = (count: number): number[][] =>
+  Array.from({ length: Math.ceil(count / HISTORIES_A_WORLD) }, (_, part) =>
+    Array.from(
+      { length: Math.min(HISTORIES_A_WORLD, count - part * HISTORIES_A_WORLD) },
+      (_, index) => FIRST_SEED + part * HISTORIES_A_WORLD + index,
+    ),
+  )
+
 /** The process is gone: nothing after this line of it happens. */
 export class Crash extends Error {}
 
