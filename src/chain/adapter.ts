@@ -105,7 +105,7 @@ export interface ChainAdapter {
   connect(): Promise<{ readonly parameters: string; readonly health: NetworkHealth }>
   readonly watched: WatchedPrograms
   /**
-   * Which chain of these parameters it is: the hash of its first block after genesis on a chain of one's own,
+   * Which chain of these parameters it is: the hash of its first block after genesis on a private chain,
    * of which there are many; the parameters' name on a public one. Null where there is no such block yet.
    */
   identity(): Promise<string | null>

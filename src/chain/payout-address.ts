@@ -44,9 +44,11 @@ export function checkPayoutAddress(
       }
       if (program.every((byte) => byte === 0)) return wrong('What is sent to this address is burnt.')
       const address = encodeEvmAddress(program)
-      // In small letters alone nothing tells a typing error.
+      // In lower case alone nothing reveals a typing error.
       if (address !== text) {
-        return wrong('Copy the address with its large and small letters (EIP-55): they show typing errors.')
+        return wrong(
+          'Copy the address with its upper and lower case letters (EIP-55): they reveal typing errors.',
+        )
       }
       return { kind: 'valid', address }
     }

@@ -104,7 +104,7 @@ export function defaultAsset(
 
 /**
  * What settles a payment of an invoice. The highest tier where nobody knows what it is worth; one block on a
- * counted chain of one's own, which nobody else can reorganise. A marked chain of one's own marks its blocks soon.
+ * private counted chain, which nobody else can reorganise. A private chain with marks marks its blocks soon.
  */
 export function confirmationsFor(
   rules: PaymentRules,

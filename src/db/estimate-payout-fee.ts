@@ -69,7 +69,7 @@ async function estimateOverCoins(
 }
 
 /**
- * On a chain of accounts: the payout's own transaction, and each sweep that is needed beside what is in the hot wallet, new
+ * On an account-based chain: the payout's own transaction, and each sweep that is needed beside what is in the hot wallet, new
  * or left over from a payout that failed. A token takes nothing from the amount, for its gas is paid in another coin. Null also where
  * addresses hold so little that none is worth its sweep.
  */

@@ -21,7 +21,7 @@ import { GasAlarm } from './gas-alarm.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 import type { PayoutProvider, PayoutProviders } from './payout-providers.ts'
 
-/** A chain of accounts, as payouts see it; see chain/evm/payout-carrier. */
+/** An account-based chain, as payouts see it; see chain/evm/payout-carrier. */
 export type EvmPayoutChain = PayoutProvider & {
   standingOf(account: Uint8Array): Promise<EvmStanding>
   nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
@@ -52,7 +52,7 @@ export type EvmCarriageParts = {
 /** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
 const IDLE_LOOK_MS = 60_000
 
-/** Payouts on a chain of accounts (Ethereum, Base), the sweeps for their sake, and what payers signed for us to carry. */
+/** Payouts on an account-based chain (Ethereum, Base), the sweeps for their sake, and what payers signed for us to carry. */
 export class EvmCarriage implements PayoutCarriage {
   readonly providers: PayoutProviders<EvmPayoutChain>
   readonly #parts: EvmCarriageParts

@@ -44,7 +44,7 @@ export async function rememberIdentity({ adapter, pool }: RecordingParts): Promi
 
 /**
  * Whether the node is on another chain than the one that was read: other parameters, or other blocks from the
- * first on. A chain of one's own may have its first block reorganised away; it then knows the old blocks all the
+ * first on. A private chain may have its first block reorganised away; it then knows the old blocks all the
  * same. A node that has our first block and not our last is behind, and is waited for.
  */
 export async function isOtherChain(

@@ -167,7 +167,7 @@ class LeadSession {
     if (health.status === 'syncing') throw new ChainSyncing(health.reason)
     if (health.status !== 'ok') throw new ChainUnavailable(health.reason)
     let checkpoint = await findCheckpoint(this.#parts, parameters, this.#options.log)
-    // At its genesis block a chain of one's own cannot be told from any other yet.
+    // At its genesis block a private chain cannot be told from any other yet.
     let isUnnamed = checkpoint.height === 0
     await this.#readMinimum()
     const unsubscribe = adapter.subscribe(this.#waker.wake)

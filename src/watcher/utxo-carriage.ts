@@ -126,7 +126,7 @@ export class UtxoCarriage implements PayoutCarriage {
     return !isSpent || again.found.size > 0 || again.unread.size > 0 ? null : unspent
   }
 
-  /** Blocks that make a payout final: the most that any payment of the asset needs; one on a chain of one's own. */
+  /** Blocks that make a payout final: the most that any payment of the asset needs; one on a private chain. */
   async #depth(): Promise<number> {
     const { pool, network, asset } = this.#parts
     const state = await loadNetworkState(pool, network)

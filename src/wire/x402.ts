@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** x402 version 2, specs/x402-specification-v2.md §5.2, for the scheme `exact` on chains of accounts. */
+/** x402 version 2, specs/x402-specification-v2.md §5.2, for the scheme `exact` on account-based chains. */
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 const NUMBER_DIGITS_MAX = 78

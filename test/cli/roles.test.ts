@@ -5,7 +5,7 @@ import { freePort } from '../../src/free-port.ts'
 import { makeDataDir, runProgram, startApp, startRoles, until } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
-/** Every role by itself, and everything on a PostgreSQL of one's own. */
+/** Every role by itself, and everything on an external PostgreSQL. */
 
 const PAID_MS_MAX = 30_000
 let database: TestDatabase

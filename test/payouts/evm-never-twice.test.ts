@@ -126,7 +126,7 @@ const KILLED_WITHIN_MS = 400
 const sweepChecks = new Set(SWEEP_CHECKS.map(({ name }) => name))
 
 test.each(seedsByWorld(RUNS).map((seeds) => ({ seeds, first: seeds[0], count: seeds.length })))(
-  '$count histories of crashes at every step, wrong answers, reorganisations and databases set back on a chain of accounts: every payout is paid exactly once, and the audit finds nothing (seeds from $first)',
+  '$count histories of crashes at every step, wrong answers, reorganisations and databases set back on an account-based chain: every payout is paid exactly once, and the audit finds nothing (seeds from $first)',
   async ({ seeds }) => {
     for (const seed of seeds) {
       const about = `seed ${seed}`

@@ -29,7 +29,7 @@ export type Anvil = {
   rpc<Result>(method: string, params?: readonly unknown[]): Promise<Result>
   /** Sends from an account that has not sent yet as long as there are any; the transaction waits for a block. */
   send(call: EvmCall): Promise<string>
-  /** Creates a contract and mines a block for it; its address, small letters. */
+  /** Creates a contract and mines a block for it; its address, lower case. */
   deploy(bytecode: string): Promise<string>
   mine(blocks: number): Promise<void>
   height(): Promise<number>

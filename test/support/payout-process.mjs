@@ -1,6 +1,6 @@
 /**
  * A signer and a courier in a process of their own, out of the build that `npm test` makes first. The one argument is
- * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex, and on a chain of accounts
+ * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex, and on an account-based chain
  * `token`, the contract of its USDC. Says when it begins, and goes on until it is killed.
  */
 const order = JSON.parse(process.argv[2])

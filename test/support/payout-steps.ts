@@ -284,7 +284,7 @@ export abstract class PayoutSteps {
     readonly network: Network
     readonly asset: AssetId
     readonly rpcUrl: string
-    /** On a chain of accounts: the contract of its USDC. */
+    /** On an account-based chain: the contract of its USDC. */
     readonly token?: string
   }): Promise<{ kill(): Promise<void> }> {
     const order = {

@@ -34,7 +34,7 @@ import { EvmTokenReader } from './token-reader.ts'
 
 /** Marks move once in minutes, and what waits for them has waited that long. */
 const MARKS_AGE_MS = 6_000
-/** The first block after genesis tells chains of one's own apart. */
+/** The first block after genesis tells private chains apart. */
 const FIRST_HEIGHT = 1
 const HEADERS_IN_FLIGHT = 8
 
@@ -109,7 +109,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
       const reason = `the node at ${this.#node.rpc.where} is syncing: wait until it has come to the tip`
       return { parameters: parameters.name, health: { status: 'syncing', reason } }
     }
-    // A chain of one's own has Circle's contract nowhere, and need not have another.
+    // A private chain has Circle's contract nowhere, and need not have another.
     const hasTokens = !parameters.isolated || this.#options.usdcContract != null
     for (const token of hasTokens ? this.#tokens : []) await this.#requireToken(token)
     const tip = await this.#walk.tip()

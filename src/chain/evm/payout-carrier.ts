@@ -218,7 +218,7 @@ export class EvmPayoutCarrier {
     }
   }
 
-  /** What a plain transfer pays at most for its place on Ethereum; a chain of one's own has no such contract. */
+  /** What a plain transfer pays at most for its place on Ethereum; a private chain has no such contract. */
   async #l1Fee(): Promise<bigint> {
     if (this.#chain !== 'base') return 0n
     const answer = await this.#read(GAS_ORACLE, contractCall('getL1FeeUpperBound(uint256)', TRANSFER_BYTES))
@@ -232,7 +232,7 @@ export class EvmPayoutCarrier {
     )
   }
 
-  /** Null where the network has no token of ours, or, on a chain of one's own, nobody has put it there. */
+  /** Null where the network has no token of ours, or, on a private chain, nobody has put it there. */
   async #tokenStanding(account: Uint8Array): Promise<EvmStanding['token']> {
     if (this.#token === null) return null
     const domain = this.#domain ?? (await this.#readDomain(this.#token))

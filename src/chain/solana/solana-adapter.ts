@@ -25,7 +25,7 @@ const CLUSTERS: ReadonlyMap<string, { readonly name: string; readonly livemode: 
   ['EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxkrZBG', { name: 'devnet', livemode: false }],
   ['4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpk2NsNY', { name: 'testnet', livemode: false }],
 ])
-/** A cluster of one's own. */
+/** A private cluster. */
 const OWN_CLUSTER = 'localnet'
 
 /**

@@ -154,7 +154,7 @@ async function explained<Result>(block: string, answer: Promise<Result>): Promis
   }
 }
 
-/** Why the node is not yet where its chain is; null where it is. A chain of one's own may stand still for long. */
+/** Why the node is not yet where its chain is; null where it is. A private chain may stand still for long. */
 export function syncingReason(state: ChainAnswer, isolated: boolean): string | null {
   const position = `block ${state.blocks} of ${state.headers}`
   if (state.headers > state.blocks + HEADERS_AHEAD_MAX && !isolated) return `the node is syncing: ${position}`

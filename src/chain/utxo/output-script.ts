@@ -27,7 +27,7 @@ export function outputScriptOf(
   parameters: Pick<UtxoParameters, 'hrp' | 'livemode'>,
 ): OutputScript | null {
   if (address.length > ADDRESS_LENGTH_MAX) return null
-  // Bech32 may be written all in large letters (BIP173); base58 may not.
+  // Bech32 may be written all in upper case (BIP173); base58 may not.
   const isUpper = address === address.toUpperCase() && address.toLowerCase().startsWith(`${parameters.hrp}1`)
   const canonical = isUpper ? address.toLowerCase() : address
   const versions = BASE58_VERSIONS[chain][parameters.livemode ? 'live' : 'test']

@@ -6,19 +6,19 @@ export type EvmChain = (typeof EVM_CHAINS)[number]
 /** A token contract whose transfers are looked for. Nothing else is money, whatever it calls itself. */
 export type EvmToken = {
   readonly asset: PaymentAsset
-  /** 20 bytes, hex in small letters with 0x. */
+  /** 20 bytes, lower-case hex with 0x. */
   readonly contract: string
   readonly decimals: number
 }
 
-/** A chain of accounts as data. */
+/** An account-based chain as data. */
 export type EvmParameters = {
   readonly chain: EvmChain
-  /** `main`, the name of a public test chain, or `regtest` for a chain of one's own. */
+  /** `main`, the name of a public test chain, or `regtest` for a private chain. */
   readonly name: string
   /** EIP-155. */
   readonly chainId: number
-  /** A chain of one's own, which stands still while nothing happens. */
+  /** A private chain, which stands still while nothing happens. */
   readonly isolated: boolean
   /** Pause between two looks at the head, milliseconds: a fraction of the chain's block time. */
   readonly probeIntervalMs: number

@@ -171,7 +171,7 @@ function topOf(reading: BlocksReading): number {
 }
 
 /**
- * A transfer's name on its network. The invoice belongs to it: on chains of accounts one transaction may credit many
+ * A transfer's name on its network. The invoice belongs to it: on account-based chains one transaction may credit many
  * addresses, and has no outputs to tell them apart.
  */
 export function keyOf(transfer: {

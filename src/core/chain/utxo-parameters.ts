@@ -9,7 +9,7 @@ export type UtxoParameters = {
   /** Human-readable part of segwit addresses (BIP173, BIP350). */
   readonly hrp: string
   readonly genesisHash: string
-  /** A chain of one's own: blocks come when asked for, nobody else is on it, and its tip may be of any age. */
+  /** A private chain: blocks come when asked for, nobody else is on it, and its tip may be of any age. */
   readonly isolated: boolean
 }
 

@@ -50,7 +50,7 @@ function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kin
 }
 
 /**
- * What a deposit's postings are called, before their number. One transaction on a chain of accounts may credit several
+ * What a deposit's postings are called, before their number. One transaction on an account-based chain may credit several
  * invoices and has no outputs to tell them apart, so that there the invoice belongs to the name.
  */
 function depositName(invoice: Invoice, { network, txid, outputIndex, asset }: Payment): string {

@@ -12,7 +12,7 @@ export function lookalikeOf(address: string, used: readonly string[]): string | 
   return used.find((other) => other !== address && endsOf(other) === ends) ?? null
 }
 
-/** In small letters: people do not compare their case. */
+/** In lower case: people do not compare case. */
 function endsOf(address: string): string {
   const told = address.toLowerCase().replace(COMMON_START, '')
   return `${told.slice(0, ENDS)} ${told.slice(-ENDS)}`

@@ -8,8 +8,8 @@ export const LIMIT_WINDOW_MS = 24 * 3_600_000
 const FEE_GROWTH = 3n
 
 /**
- * Assets that payouts are made in, and the smallest payment that is one: on chains of coins the smallest output that is
- * relayed (P2WPKH at the default dust fee, with room), on chains of accounts what is more than dust here.
+ * Assets that payouts are made in, and the smallest payment that is one: on UTXO chains the smallest output that is
+ * relayed (P2WPKH at the default dust fee, with room), on account-based chains what is more than dust here.
  */
 export const PAYOUT_OUTPUT_MIN: { readonly [asset in AssetId]?: bigint } = {
   BTC: 546n,

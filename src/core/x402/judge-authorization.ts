@@ -4,7 +4,7 @@ import type { Invoice } from '../invoice/types.ts'
 /** x402 version 2 (specs/x402-specification-v2.md of the protocol's own repository). */
 export const X402_VERSION = 2
 
-/** How an invoice may be paid through x402's scheme `exact` on a chain of accounts: an EIP-3009 authorization. */
+/** How an invoice may be paid through x402's scheme `exact` on an account-based chain: an EIP-3009 authorization. */
 export type X402Terms = {
   /** CAIP-2, `eip155:8453`. */
   readonly network: string
@@ -18,7 +18,7 @@ export type X402Terms = {
   readonly version: string
 }
 
-/** An EIP-3009 transfer that its holder signed. Addresses and nonce are hex in small letters with 0x, times Unix seconds. */
+/** An EIP-3009 transfer that its holder signed. Addresses and nonce are lower-case hex with 0x, times Unix seconds. */
 export type PayerAuthorization = {
   readonly from: string
   readonly to: string
