@@ -15,7 +15,7 @@ import { SolanaSandboxClient } from './sandbox/solana/solana-sandbox-client.ts'
 import { startSolanaSandbox } from './sandbox/solana/start-solana-sandbox.ts'
 import { startSandboxChain } from './sandbox/start-sandbox-chain.ts'
 
-/** The chains made like Bitcoin. */
+/** Bitcoin and the chains derived from it. */
 const UTXO_CHAINS: readonly UtxoChain[] = ['litecoin', 'bitcoin']
 /** The chains that this version follows. */
 export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain | 'solana')[] = [
@@ -27,7 +27,7 @@ export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain | 'solana')[] = [
 /** Time between the sandbox chains' blocks while something happens. */
 const SANDBOX_BLOCK_INTERVAL_MS = 1_000
 
-/** A sandbox chain of ours, which this process or another one serves. */
+/** A sandbox chain, served by this process or another one. */
 type NodeSandbox = {
   readonly levers: SandboxLevers
   /** EIP-155; absent on chains that have none. */
@@ -40,9 +40,9 @@ export type ChainNode = {
   readonly network: Network
   readonly chain: UtxoChain | EvmChain | 'solana'
   readonly livemode: boolean
-  /** Of the node that is followed, or of an Esplora server (`esplora+https:`). With credentials. */
+  /** The node, or Esplora server (`esplora+https:`), that is followed. Contains credentials. */
   readonly rpcUrl: string
-  /** Of further providers, which confirm what the first one says and stand in for it. */
+  /** Further providers, which confirm what the first one says and stand in for it. */
   readonly furtherUrls: readonly string[]
   /** The variable that names it, for messages. */
   readonly rpcSetting: string
@@ -53,9 +53,9 @@ export type ChainNode = {
   readonly sandbox: NodeSandbox | null
 }
 
-/** A node of a chain made like Bitcoin. */
+/** A node of Bitcoin or of a chain derived from it. */
 export type UtxoNode = ChainNode & { readonly chain: UtxoChain }
-/** A node of a chain made like Ethereum. */
+/** A node of an EVM chain. */
 export type EvmChainNode = ChainNode & { readonly chain: EvmChain }
 export type SolanaChainNode = ChainNode & { readonly chain: 'solana' }
 
@@ -150,7 +150,7 @@ export async function openSandboxNodes(
 
 type Deps = { readonly clock: Clock; readonly log: Log; readonly place: SandboxPlace }
 
-/** What is the same of every sandbox's node. */
+/** What all sandbox nodes have in common. */
 const sandboxNode = <Chain extends UtxoChain | EvmChain>(chain: Chain, rpcUrl: string) => ({
   network: `${chain}-test` as const,
   chain,

@@ -1,4 +1,4 @@
-/** The one source of the time of day; tests put their own in its place. */
+/** The only source of the current time; tests pass their own. */
 export type Clock = () => Date
 
 export const systemClock: Clock = () => new Date()

@@ -39,7 +39,8 @@ export function readOnramps(env: Environment): OnrampConfig {
   const secretKey = read(env, 'MOONPAY_SECRET_KEY')
   refuseHalf({ COINBASE_ONRAMP_KEY_ID: keyId, COINBASE_ONRAMP_KEY_SECRET: keySecret })
   refuseHalf({ MOONPAY_API_KEY: apiKey, MOONPAY_SECRET_KEY: secretKey })
-  // Also where the provider is absent: a wrong value is told at the first start and not at the one that adds the keys.
+  // Checked even when the provider is absent, so that a wrong value shows at the first start and not when the keys
+  // are added.
   const coinbase = {
     webhookSecret: read(env, 'COINBASE_ONRAMP_WEBHOOK_SECRET') ?? null,
     apiUrl: read(env, 'COINBASE_ONRAMP_URL') ?? 'https://api.cdp.coinbase.com',

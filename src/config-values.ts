@@ -13,13 +13,13 @@ export const urlOf = (...protocols: string[]) =>
     .string()
     .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), { abort: true })
 export const httpUrl = urlOf('http:', 'https:')
-/** What stands before a path: `https://pay.example.com`. */
+/** An origin: what precedes the path of a URL, as in `https://pay.example.com`. */
 export const origin = httpUrl
   .transform((text) => new URL(text))
   .refine((url) => url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '')
   .transform((url) => url.origin)
 
-/** How a variable is read, and what it must be, as the message of a refusal says it. */
+/** Parses a variable by a schema; `expectation` completes the error message "NAME must be …". */
 export const must =
   <Value>(expectation: string, schema: z.ZodType<Value>) =>
   (name: string, text: string): Value => {

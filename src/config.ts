@@ -6,7 +6,7 @@ import { CHAINS, type Chain, type Network } from './core/assets.ts'
 import type { DatabaseRole } from './db/roles.ts'
 import type { OnrampConfig } from './onramp/open-onramps.ts'
 
-/** How the program is set up. Read once, at start, from the environment; nothing else reads `process.env`. */
+/** The configuration. Read once, at start, from the environment; nothing else reads `process.env`. */
 export type Config = {
   /** The owner's connection string, for migrations; null: the embedded server in `dataDir`. */
   readonly databaseUrl: string | null
@@ -16,12 +16,15 @@ export type Config = {
   readonly dataDir: string
   readonly host: string
   readonly port: number
-  /** Where metrics are served; null: nowhere. The sandbox's own choice holds for the process that serves the API. */
+  /**
+   * Where metrics are served; null: nowhere. When the port was not given, only the process that serves the API serves
+   * them.
+   */
   readonly operatorPort: { readonly port: number; readonly isGiven: boolean } | null
-  /** Origin that stands in every URL given out, without a slash at its end. */
+  /** Origin of every URL we give out, without a trailing slash. */
   readonly baseUrl: string
   readonly logLevel: LogLevel
-  /** 32 bytes that encrypt secrets at rest; null: made once and kept in `dataDir`. */
+  /** 32 bytes that encrypt secrets at rest; null: generated once and kept in `dataDir`. */
   readonly secretKey: Uint8Array | null
   readonly networks: { readonly [network in Network]?: NetworkConfig }
   readonly testBaseUsdcAddress: string | null
@@ -29,30 +32,36 @@ export type Config = {
   readonly priceSources: readonly PriceSourceName[]
   readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
   readonly webhookAllowPrivate: boolean
-  /** Translations of older services' APIs that are served; none unless named. */
+  /** Which compatibility APIs are served; none unless named. */
   readonly compatApis: readonly CompatApiName[]
   /** HTTP clients may pay invoices in USDC by x402; the hot wallet pays the gas. */
   readonly x402: boolean
   /** Requests a second per key. */
   readonly rateLimits: { readonly live: number; readonly test: number }
-  /** File with the 32 bytes that encrypt the signer's seed; null: made once and kept in `dataDir`. */
+  /** File with the 32 bytes that encrypt the signer's seed; null: generated once and kept in `dataDir`. */
   readonly signerKeyFile: string | null
-  /** File with the public keys by which the addresses that the signer signed are known: it writes it, and who serves them reads it. */
+  /**
+   * File with the public keys that verify the addresses the signer issued. The signer writes it; the API and the
+   * checkout read it.
+   */
   readonly addressKeysFile: string
-  /** What the operator keeps of every payment that becomes available to a merchant, in basis points. */
+  /** The operator's fee on every payment that becomes available to a merchant, in basis points. */
   readonly serviceFeeBps: number
-  /** Who sells coins for cards in live mode. */
+  /** The card providers of live mode. */
   readonly onramps: OnrampConfig
   /** `smtp://user:password@host:port`; null: e-mails are written to the log. */
   readonly smtpUrl: string | null
-  /** Where the role `sandbox` serves the sandbox chains of all; null: whatever asks them serves them on this machine. */
+  /**
+   * Host of the process with the role `sandbox`, which serves the sandbox chains to all others; null: the processes
+   * of this machine serve them among themselves.
+   */
   readonly sandboxHost: string | null
   /** No live network is configured: a demo shop is seeded, and metrics are on. */
   readonly sandbox: boolean
 }
 
 type NetworkConfig = {
-  /** The first is followed; the others confirm what it says and stand in for it. Credentials are in the URL. */
+  /** The first is followed; the others confirm what it says and stand in for it. URLs contain credentials. */
   readonly rpcUrls: readonly string[]
   readonly zmqUrl: string | null
 }
@@ -60,7 +69,7 @@ type NetworkConfig = {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Older services whose APIs can be translated: docs/coming-from-elsewhere.md. */
+/** Services whose APIs we can imitate: docs/coming-from-elsewhere.md. */
 const COMPAT_API_NAMES = ['btcpay', 'coinbase_commerce'] as const
 export type CompatApiName = (typeof COMPAT_API_NAMES)[number]
 
@@ -70,7 +79,7 @@ type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
 const RPC_URLS_MAX = 5
 const PORT_MAX = 65_535
 const RATE_LIMIT_MAX = 100_000
-/** A tenth of each payment: more is a slip of the pen. */
+/** A tenth of each payment: more is surely a typing error. */
 const SERVICE_FEE_BPS_MAX = 1_000
 const MODES = ['live', 'test'] as const
 
@@ -90,7 +99,9 @@ const basisPoints = z
   .transform(Number)
   .refine((value) => value <= SERVICE_FEE_BPS_MAX)
 const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
-/** Up to so many URLs; `esplora+https:` names an Esplora server where the chain's own node speaks plain http. */
+/**
+ * A comma-separated list of URLs; `esplora+https:` names an Esplora server where plain http is the chain's own node.
+ */
 const rpcUrls = (...protocols: string[]) =>
   z
     .string()
@@ -104,7 +115,7 @@ const rpcUrls = (...protocols: string[]) =>
 const nodeUrls = rpcUrls('http:', 'https:')
 const nodeOrEsploraUrls = rpcUrls('http:', 'https:', 'esplora+http:', 'esplora+https:')
 const secretKey = z.string().transform(parseKey).pipe(z.instanceof(Uint8Array))
-/** A list of names, each once. */
+/** A comma-separated list of names, each at most once. */
 const namesOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
   z
     .string()
@@ -159,7 +170,7 @@ const VARIABLES = {
 type VariableName = keyof typeof VARIABLES
 type ValueOf<Name extends VariableName> = ReturnType<(typeof VARIABLES)[Name]>
 
-/** The configuration that an environment describes. Throws `ConfigError` on the first wrong value. */
+/** Reads the configuration from an environment. Throws `ConfigError` on the first wrong value. */
 export function loadConfig(env: Environment): Config {
   const port = read(env, 'PORT') ?? 3_000
   const dataDir = resolve(read(env, 'DATA_DIR') ?? './data')
@@ -174,7 +185,7 @@ export function loadConfig(env: Environment): Config {
     port,
     operatorPort,
     baseUrl: read(env, 'BASE_URL') ?? `http://localhost:${port}`,
-    // The sandbox is started in a terminal, where a line must be worth reading.
+    // The sandbox runs in a terminal, where routine log lines would only get in the way.
     logLevel: read(env, 'LOG_LEVEL') ?? (sandbox ? 'warn' : 'info'),
     secretKey: read(env, 'SECRET_KEY') ?? null,
     networks,
@@ -204,8 +215,8 @@ export function loadConfig(env: Environment): Config {
 export const loadProcessConfig = (): Config => loadConfig(process.env)
 
 /**
- * The environment of a child process, with `changes` put in (undefined removes a variable). It stands here
- * because only this file knows the environment.
+ * The environment for a child process, with `changes` applied (undefined removes a variable). It is here because only
+ * this file may read the environment.
  */
 export function childEnvironment(changes: Environment): { [name: string]: string | undefined } {
   return { ...process.env, ...changes }
@@ -271,7 +282,7 @@ function readRpcUrls(chain: Chain, name: string, text: string): readonly string[
 
 const hasNodesLikeBitcoin = (chain: Chain): boolean => chain === 'bitcoin' || chain === 'litecoin'
 
-/** A chain's name that is misspelt would otherwise leave its network silently off, or on the sandbox chain. */
+/** A misspelt chain name would otherwise leave its network silently off, or on the sandbox chain. */
 function refuseUnknownNetworks(env: Environment): void {
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined || value === '') continue

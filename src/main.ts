@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCommandLine } from './cli/command-line.ts'
 
-// Whoever reads the output may stop reading, as `head` does: that is no fault of the command's.
+// The reader of our output may close it early, as `head` does: that is not an error of the command.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })

@@ -4,7 +4,7 @@ import type { MarkHeights } from '../core/finality.ts'
 
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
 
-/** Where a network stands, in words an operator can act on. `reason` names the fix. */
+/** A network's health, in words an operator can act on. `reason` names the fix. */
 export type NetworkHealth =
   | { readonly status: 'ok' }
   | { readonly status: 'unavailable' | 'syncing' | 'halted'; readonly reason: string }
@@ -18,9 +18,12 @@ export type FoundTransfer = {
   readonly asset: PaymentAsset
   /** Base units. */
   readonly amount: bigint
-  /** Confirmations that consensus demands before the value can move (1, or 100 for a coinbase, 6 for a peg-out). */
+  /** Confirmations that consensus demands before the value can move (1; 100 for a coinbase, 6 for a peg-out). */
   readonly minimumConfirmations: number
-  /** The same coin in a form that is not the asset itself, as wrapped SOL in a token account: money for a person to look at. */
+  /**
+   * The same coin in a form that is not the asset itself, as wrapped SOL in a token account: a person has to look at
+   * it.
+   */
   readonly isForeign?: true
 }
 
@@ -31,8 +34,8 @@ export type ScannedBlock = {
 }
 
 /**
- * One step along the node's best chain: what lies above `ancestor` on our side is disconnected, then `blocks`
- * are connected in order. Where nothing was reorganised `ancestor` is the checkpoint itself.
+ * One step along the node's best chain: our blocks above `ancestor` are disconnected, then `blocks` are connected in
+ * order. Without a reorganisation `ancestor` is the checkpoint itself.
  */
 export type ChainUpdate = {
   readonly ancestor: BlockRef
@@ -65,30 +68,33 @@ export type WatchedPrograms = {
 export type TokenReading = {
   readonly end: BlockRef
   readonly blocks: readonly ScannedBlock[]
-  /** By the blocks' own headers: what is not in it was never there. Else it is a source's word. */
+  /**
+   * Whether the reading was proved by the blocks' own headers, so that what is missing was never there. Otherwise it
+   * is the source's word.
+   */
   readonly isProven: boolean
 }
 
 /**
- * Tokens are read from logs, which a node can leave out of its answers unnoticed: they are read twice, and only the
+ * Tokens are read from logs, which a node can omit from its answers unnoticed. So they are read twice, and only the
  * second reading lets a transfer become final. Null where the source does not have these blocks above `from`.
  */
 export interface TokenReader {
-  /** What is read twice. */
+  /** The assets that are read twice. */
   readonly assets: readonly PaymentAsset[]
-  /** By the blocks' receipts, proved by the root in their headers. */
+  /** Reads the blocks' receipts, proved by the root in their headers. */
   prove(from: BlockRef, toHeight: number): Promise<TokenReading | null>
-  /** By this source's word, to be compared with another's. */
+  /** Reads by this source's word, to be compared with another's. */
   tell(from: BlockRef, toHeight: number): Promise<TokenReading | null>
 }
 
 /**
- * Credits that no block's hash proves to be in it are looked at once more before they become final: by whoever is
- * followed, since the books may hold what another provider told, and by another provider where there is one.
+ * Credits that no block hash proves are checked once more before they become final: by the followed provider, since
+ * another may have reported them, and by another provider if there is one.
  */
 export interface CreditCheck {
   readonly assets: readonly PaymentAsset[]
-  /** Those of the claims, all of one block, that this provider does not find there; null where it cannot tell. */
+  /** Which of these claims, all about one block, this provider does not find there; null if it cannot tell. */
   unfound<Claim extends Credit>(
     block: { readonly height: number; readonly hash: string },
     claims: readonly Claim[],
@@ -96,8 +102,8 @@ export interface CreditCheck {
 }
 
 /**
- * A chain, as the watcher sees it. Everything is pulled: a wake-up says only "look again". Errors of the
- * outside world are `ChainUnavailable` (try again) or `ChainHalted` (a human must look).
+ * A chain as the watcher sees it. Everything is pulled: a wake-up only means "look again". Failures of the outside
+ * world are `ChainUnavailable` (try again) or `ChainHalted` (a person must look).
  */
 export interface ChainAdapter {
   readonly network: Network
@@ -105,86 +111,91 @@ export interface ChainAdapter {
   connect(): Promise<{ readonly parameters: string; readonly health: NetworkHealth }>
   readonly watched: WatchedPrograms
   /**
-   * Which chain of these parameters it is: the hash of its first block after genesis on a private chain,
-   * of which there are many; the parameters' name on a public one. Null where there is no such block yet.
+   * Which chain with these parameters it is. A private chain, of which there are many, is identified by the hash of
+   * its first block after genesis; a public one by its parameters' name. Null while there is no such block.
    */
   identity(): Promise<string | null>
-  /** Whether the node has this block at all, on its best chain or beside it. */
+  /** Whether the node has this block, on its best chain or beside it. */
   knows(block: { readonly height: number; readonly hash: string }): Promise<boolean>
   /** The node's tip. */
   tip(): Promise<BlockRef>
-  /** The next step from `checkpoint`, of at most `maxBlocks` blocks; null when we stand at the tip. */
+  /** The next step from `checkpoint`, of at most `maxBlocks` blocks; null at the tip. */
   nextUpdate(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null>
-  /** The whole mempool, matched; null while the tip moved underneath and the reading proves nothing. */
+  /** The whole mempool, matched; null if the tip moved during the reading, which then proves nothing. */
   readMempool(): Promise<MempoolReading | null>
   /**
-   * What has become of transactions that we saw unconfirmed and that neither the mempool nor a block holds:
-   * still acceptable to the node (it is offered again), or conflicting and dead.
+   * What became of transactions that we saw unconfirmed and that are now in neither the mempool nor a block: still
+   * acceptable to the node (it is offered them again), or conflicting and dead.
    */
   fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>>
   /**
-   * How far the chain's own consensus has come, as long as `checkpoint` is on the node's best chain; null where it is
-   * not, and nothing is proved. Absent on chains whose blocks are counted.
+   * The chain's own finality marks, provided `checkpoint` is on the node's best chain; null where it is not, and
+   * nothing is proved. Absent on chains where confirmations are counted.
    */
   readonly readMarks?: ((checkpoint: BlockRef) => Promise<MarkHeights | null>) | undefined
-  /** Absent on chains without tokens of ours. */
+  /** Absent on chains where we accept no tokens. */
   readonly tokens?: Pick<TokenReader, 'assets' | 'prove'> | undefined
-  /** Absent on chains whose blocks' hashes prove all that is in them. */
+  /** Absent on chains whose block hashes prove everything in the block. */
   readonly credits?: CreditCheck | undefined
-  /** The smallest amount, in base units, that the chain lets a new address receive; absent or undefined where it sets none. */
+  /**
+   * The smallest amount, in base units, that the chain lets a new address receive; absent or undefined if it sets
+   * none.
+   */
   minimumAmount?(): Promise<bigint | undefined>
-  /** Calls `wake` when something may have changed; returns how to stop. Missing a wake-up loses nothing. */
+  /**
+   * Calls `wake` when something may have changed; returns a function that stops it. Missing a wake-up loses nothing.
+   */
   subscribe(wake: () => void): () => void
   close(): Promise<void>
 }
 
-/** Blocks that were read before, told once more. Who reads them sees to it that they stand on one another. */
+/** Access to blocks that were read before. The reader checks that they build on one another. */
 export interface BlockHistory {
   /** Hash of the block at this height on the source's best chain; null where that chain ends below. */
   hashAt(height: number): Promise<string | null>
   /** Whether this block is on the source's best chain. */
   isOnChain(block: { readonly height: number; readonly hash: string }): Promise<boolean>
-  /** So many blocks from this height on; of a chain whose heights have gaps, the blocks at so many heights. */
+  /** `count` blocks from this height on; on a chain whose heights have gaps, the blocks at `count` heights. */
   readFrom(height: number, count: number): Promise<ScannedBlock[]>
 }
 
-/** A chain as one provider tells it: it can be followed, or only asked whether another one told the truth. */
+/** A chain as seen by one provider: it can be followed, or only asked whether another one told the truth. */
 export interface ChainProvider extends ChainAdapter {
   readonly tokens?: TokenReader
   /** Hash of the block at this height on the provider's best chain; null where that chain ends below. */
   hashAt(height: number): Promise<string | null>
 }
 
-/** What several providers of one chain must settle between them before value may become final. */
+/** What several providers of one chain must agree on before value may become final. */
 export interface ProviderAgreement {
   /**
-   * Hashes of those blocks that another provider than the followed one has too, at the same height and on a chain that
-   * comes up to `reached`. What is missing may be asked for again: no other provider answers, or none has come that
-   * far. Throws `ChainHalted` where one has another block there.
+   * Hashes of those blocks that another provider has too, at the same height and on a chain that reaches `reached`. A
+   * missing block may be asked for again: no other provider answers, or none has come that far. Throws `ChainHalted`
+   * if one has a different block there.
    */
   agreedBlocks(
     blocks: readonly { readonly height: number; readonly hash: string; readonly reached: number }[],
   ): Promise<ReadonlySet<string>>
   /**
-   * Those of the claims, all of one block, that the first other provider which knows the block does not find there; null
-   * where none can tell. Absent on chains whose blocks' hashes prove all that is in them.
+   * Which of these claims, all about one block, are not found there by the first other provider that knows the block;
+   * null if none can tell. Absent on chains whose block hashes prove everything in the block.
    */
   readonly unfoundElsewhere?: CreditCheck['unfound'] | undefined
   /** What an operator should fix, although the network is followed; null where nothing. */
   readonly notice: string | null
 }
 
-/** The outside failed in a way that passes: try again after a pause. */
+/** The outside world failed temporarily: try again after a pause. */
 export class ChainUnavailable extends Error {
   override name = 'ChainUnavailable'
 }
 
-/** The node is on its way to the chain's tip; what it says until then proves nothing. It recovers by itself. */
+/** The node is still syncing; what it says until then proves nothing. It recovers by itself. */
 export class ChainSyncing extends ChainUnavailable {
   override name = 'ChainSyncing'
 }
 
-/** The outside contradicts itself or us: stop crediting on this network and say so. */
+/** The outside world contradicts itself or us: stop crediting on this network and raise an alarm. */
 export class ChainHalted extends Error {
   override name = 'ChainHalted'
 }

@@ -35,7 +35,7 @@ import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
 
-/** Where the build puts the dashboard; the same from the sources and from what they are compiled to. */
+/** Where the build puts the dashboard; the same path from the sources and from the compiled program. */
 const DASHBOARD_FOLDER = fileURLToPath(new URL('../../dist/dashboard/', import.meta.url))
 
 export type RunOptions = {
@@ -48,8 +48,8 @@ export type RunOptions = {
 }
 
 /**
- * Wires and starts the given roles in this process, but for the signer: beside others it gets a process of its
- * own. What was started is stopped in the opposite order, also where a later step fails.
+ * Wires and starts the given roles in this process, except the signer, which beside others gets its own process.
+ * Everything that was started is stopped in the opposite order, even if a later step fails.
  */
 export async function runRoles(options: RunOptions): Promise<StopList> {
   const { roles, log, onStep } = options
@@ -64,7 +64,7 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
     const context = await openContext(options, stops)
     await startWorkers(context, options, stops)
     await startMetrics(context, options, stops)
-    // It started beside all the rest; a key that does not fit ends the start.
+    // It was starting meanwhile; a key that does not fit ends the start.
     await signer?.begun
     return stops
   } catch (error) {
@@ -73,7 +73,7 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
   }
 }
 
-/** Opens what roles share: connections, nodes, figures. */
+/** Opens what the roles share: connections, nodes, metrics. */
 async function openContext(options: RunOptions, stops: StopList): Promise<RoleContext> {
   const { config, database, log, onFatal } = options
   const clock = systemClock
@@ -86,7 +86,7 @@ async function openContext(options: RunOptions, stops: StopList): Promise<RoleCo
   return { config, clock, log, metrics, urls: database.roleUrls, poolOf, nodes, onFatal }
 }
 
-/** Every role that asks a chain serves the sandbox chains too, where no other process does. */
+/** Every role that needs a chain also serves the sandbox chains, unless another process does. */
 async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Promise<ChainNode[]> {
   const { config, roles, log, onStep } = options
   const asksChains = (['api', 'checkout', 'watcher', 'sandbox'] as const).some((role) => roles.has(role))
@@ -97,11 +97,11 @@ async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Pr
   return [...configuredNodes(config), ...sandbox.nodes]
 }
 
-/** Everything but the signer: the parts of the site, the watcher, the delivery worker. */
+/** Starts everything but the signer: the parts of the site, the watcher, the delivery worker. */
 async function startWorkers(context: RoleContext, options: RunOptions, stops: StopList): Promise<void> {
   const { roles } = options
   const { config, clock, log } = context
-  // The watcher has no use for the key, and is not given it.
+  // The watcher does not need the key, and does not get it.
   const keyringWith = (role: 'api' | 'delivery') =>
     openInstallationKeyring(config, context.poolOf(role), clock)
   if (roles.has('delivery')) {
@@ -132,11 +132,11 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   const notifier = createNotifier(pool, (error) => logLost(log, error))
   stops.add("the API's notifications", () => notifier.close())
   const sources = exchangesAt(config.priceSources, config.priceUrls)
-  // In the sandbox the built-in table serves where no exchange can be reached, and that is no news.
+  // In the sandbox an unreachable exchange is normal: the built-in table stands in for it.
   const priceLog = config.sandbox ? log.child({}, { level: 'error' }) : log
   const prices = createPriceBook({ sources, sandboxPrices: true, clock, log: priceLog })
   stops.add('the prices', () => prices.stop())
-  // Nobody waits for an exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
+  // The start waits for no exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
   prices.start().catch(context.onFatal)
   const priceKeeper = keepPrices({ pool, prices, clock, log })
   stops.add('the kept prices', () => priceKeeper.stop())
@@ -198,7 +198,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     const { serviceFeeBps } = config
     const own = { baseUrl, rateLimits, webhookAllowPrivate, sandbox, issuedAddresses, serviceFeeBps }
     const api = openApi({ ...shared, ...own }, config.compatApis)
-    // Before the API, which owns every path that is left.
+    // Must come before the API, which owns every remaining path.
     parts.push(...openCompat(shared, config.compatApis, api), api)
   }
   const server = await listenOrRefuse({ config, parts, log, metrics })

@@ -12,13 +12,16 @@ import { stopInTime } from './stop-in-time.ts'
 import { StopList } from './stop-list.ts'
 import { UsageError } from './usage-error.ts'
 
-/** What is being started ends by itself in this time; a system call may never. */
+/** A step of the start normally ends within this time; a blocked system call may never. */
 const STEP_STOP_MS_MAX = 10_000
-/** The same wish twice: a terminal and a supervisor pass on one signal, and `timeout` sends it to the whole group. */
+/**
+ * A signal that repeats within this time counts once: a terminal and a supervisor both pass it on, and `timeout`
+ * sends it to the whole group.
+ */
 const REPEATED_WITHIN_MS = 1_500
 const ALIVE_INTERVAL_MS = 3_600_000
 
-/** `paylink start`: runs until told to stop; exit code 0 after an orderly stop, 1 where something broke. */
+/** `paylink start`: runs until told to stop. Exit code 0 after an orderly stop, 1 if something broke. */
 export async function startCommand(
   names: readonly string[],
   options: { untilStdinEnds: boolean },
@@ -54,7 +57,7 @@ type Start = {
   readonly output: Output
 }
 
-/** Starts one thing after the other, until all run or the process was told to stop. */
+/** Starts one part after the other, until all run or the process was told to stop. */
 async function begin({ config, roles, log, stop, everything, output }: Start): Promise<void> {
   const startedAt = performance.now()
   const onStep = (line: string) =>
@@ -76,7 +79,7 @@ async function begin({ config, roles, log, stop, everything, output }: Start): P
   log.info({ roles: [...roles] }, 'started')
 }
 
-/** Waits for the step of the start that is under way, so that what it began can be stopped in order. */
+/** Waits for the current step of the start, so that what it began can be stopped in order. */
 async function settledInTime(begun: Promise<void>, log: Log): Promise<void> {
   const patience = setTimeout(() => {
     log.fatal('the step under way does not end: ending at once')
@@ -89,13 +92,13 @@ async function settledInTime(begun: Promise<void>, log: Log): Promise<void> {
   }
 }
 
-/** Loads the code of what is to run, and of nothing else. */
+/** Loads only the code of what is to run. */
 async function runnerOf(roles: ReadonlySet<RoleName>): Promise<(options: RunOptions) => Promise<StopList>> {
   if (roles.has('signer') && roles.size === 1) return (await import('./run-signer.ts')).runSigner
   return (await import('./run-roles.ts')).runRoles
 }
 
-/** The sandbox chains alone are files: they need no database. */
+/** The sandbox chains by themselves are files and need no database. */
 async function openIfNeeded(
   roles: ReadonlySet<RoleName>,
   config: Config,
@@ -127,7 +130,8 @@ class StopSignal {
   #toldAt = 0
   readonly #log: Log
   readonly #aborted = new AbortController()
-  // A role may have nothing that keeps a process alive, such as a sandbox chain that another one serves.
+  // Keeps the process alive for roles that have nothing else to do so, such as a sandbox chain that another process
+  // serves.
   readonly #alive = setInterval(() => {}, ALIVE_INTERVAL_MS)
 
   constructor(log: Log, untilStdinEnds: boolean) {
@@ -158,7 +162,7 @@ class StopSignal {
   }
 
   #onSignal(name: string): void {
-    // A terminal that was closed takes its own output with it; stopping goes on all the same.
+    // After its terminal was closed the process has no output; it stops in order all the same.
     if (this.signal.aborted) {
       if (performance.now() - this.#toldAt < REPEATED_WITHIN_MS) return
       this.#log.warn(`${name} again: ending at once`)
@@ -174,7 +178,7 @@ class StopSignal {
     this.end()
   }
 
-  /** Keeps the process alive no longer: neither by the timer, nor by standard input, which nothing else reads. */
+  /** Stops keeping the process alive, by the timer or by standard input, which nothing else reads. */
   end(): void {
     clearInterval(this.#alive)
     process.stdin.destroy()

@@ -6,7 +6,7 @@ export type IssuedKeyspace = Extract<Keyspace, `solana-${string}`>
 export const isIssuedKeyspace = (keyspace: Keyspace): keyspace is IssuedKeyspace =>
   keyspace.startsWith('solana-')
 
-/** Addresses whose derivation only the signer knows, as it hands them out. */
+/** A run of addresses that only the signer can derive, as it issues them. */
 export type AddressBatch = {
   readonly keyspace: string
   /** Index of the first; the others follow without a gap. */
@@ -37,8 +37,8 @@ const PROGRAM_BYTES = 32
 const DOMAIN = 'paylink address batch 1'
 
 /**
- * What the signer signs (Ed25519): a name that no other message begins with, the keyspace, the first index, and all
- * owners, so that neither may another keyspace's or index's addresses be put in their place.
+ * The message the signer signs (Ed25519): a prefix that no other message has, the keyspace, the first index and all
+ * owners, so that a signature is good for no other keyspace, index or address.
  */
 export function addressBatchMessage({ keyspace, first, programs }: AddressBatch): Uint8Array {
   const head = new TextEncoder().encode(

@@ -29,7 +29,7 @@ export type Asset = {
   readonly chain: Chain
   readonly keyFamily: KeyFamily
   readonly decimals: number
-  /** The currency whose US dollar price is asked of the exchanges. */
+  /** The symbol whose US dollar price is fetched from the exchanges. */
   readonly priceSymbol: 'BTC' | 'LTC' | 'ETH' | 'USDC' | 'SOL'
   /** Smallest invoice in base units; a merchant may raise it. Null: read from the chain (Solana's rent-exempt minimum). */
   readonly minimum: bigint | null
@@ -112,14 +112,14 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
   },
 }
 
-/** Money that no invoice asks for and that a buyer may send all the same: a token of ours on the wrong network. */
+/** Money that no invoice asks for but a buyer may send anyway: one of our tokens on the wrong network. */
 const FOREIGN_COIN_IDS = ['USDC_ETHEREUM'] as const
 
-/** What may arrive at an address of ours. Only an `AssetId` can be asked for, priced and paid with. */
+/** What may arrive at one of our addresses. Only an `AssetId` can be invoiced and priced. */
 export type PaymentAsset = AssetId | (typeof FOREIGN_COIN_IDS)[number]
 export const PAYMENT_ASSET_IDS: readonly PaymentAsset[] = [...ASSET_IDS, ...FOREIGN_COIN_IDS]
 
-/** What has to be known of money to write down that it came. */
+/** What we must know about a kind of money to record that it arrived. */
 type Coin = Omit<Asset, 'id' | 'priceSymbol' | 'minimum'> & { readonly id: PaymentAsset }
 
 export const COINS: { readonly [id in PaymentAsset]: Coin } = {
@@ -149,7 +149,7 @@ export function keyspaceOfNetwork(network: Network): Keyspace {
   return `${keyFamilyOfNetwork(network)}-${network.endsWith('-live') ? 'live' : 'test'}`
 }
 
-/** Of which kind the keys of a network are: all its assets share one. */
+/** The key family of a network's addresses: all its assets share one. */
 export function keyFamilyOfNetwork(network: Network): KeyFamily {
   const livemode = network.endsWith('-live')
   const asset = ASSET_IDS.find((id) => networkOf(id, livemode) === network)
@@ -158,8 +158,8 @@ export function keyFamilyOfNetwork(network: Network): KeyFamily {
 }
 
 /**
- * What tells the written forms of a keyspace's addresses apart: the chain's parameters where the address names the
- * chain, as bech32 does; one name for all where it reads the same on every chain.
+ * Identifies how a keyspace's addresses are written: the chain's parameters where the text names the chain, as bech32
+ * does; one constant where it reads the same on every chain.
  */
 export function addressFormOf(keyspace: Keyspace, parameters: string): string {
   if (keyspace.startsWith('evm-')) return 'evm'

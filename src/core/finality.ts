@@ -1,13 +1,16 @@
 import { COINS, type PaymentAsset } from './assets.ts'
 
-/** What a chain's own consensus says of a block: Ethereum's and Base's `safe` and `finalized`, Solana's `finalized`. */
+/**
+ * What a chain's own consensus says about a block: `safe` and `finalized` on Ethereum and Base, `finalized` on
+ * Solana.
+ */
 const CONSENSUS_MARKS = ['safe', 'finalized'] as const
 export type ConsensusMark = (typeof CONSENSUS_MARKS)[number]
 
-/** When a payment is final: so many blocks deep, the including one counted, or in a block that has this mark. */
+/** When a payment is final: at a number of confirmations, its own block counted, or once its block has a mark. */
 export type Finality = number | ConsensusMark
 
-/** How deep a block lies as far as a reading proves it. `mark` is absent where the chain has none or nobody asked. */
+/** How deep a block is, as far as a reading proves it. `mark` is absent where the chain has none or was not asked. */
 export type BlockDepth = { readonly confirmations: number; readonly mark?: ConsensusMark }
 
 /** Heights of the highest blocks that have each mark, read together with the tip. `finalized` is never above `safe`. */
@@ -16,7 +19,7 @@ export type MarkHeights = { readonly safe: number; readonly finalized: number }
 /** For an asset that an invoice has no rule for. */
 const STRICTEST_COUNT = 24
 
-/** Whether a block so deep is deep enough. A finalized block is safe. */
+/** Whether a block at this depth is final. A finalized block is also safe. */
 export function isFinal(finality: Finality, { confirmations, mark }: BlockDepth): boolean {
   switch (finality) {
     case 'safe':
@@ -35,7 +38,10 @@ export function markAt(height: number, marks: MarkHeights | null): ConsensusMark
   return height <= marks.safe ? 'safe' : null
 }
 
-/** A rule, and what consensus demands of a coin before it can move at all, as one. Marked chains demand nothing more. */
+/**
+ * The stricter of a rule and what consensus demands before a coin can move at all. Chains with marks demand nothing
+ * more.
+ */
 export function atLeast(minimumConfirmations: number, finality: Finality): Finality {
   return typeof finality === 'number' ? Math.max(minimumConfirmations, finality) : finality
 }

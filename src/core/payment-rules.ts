@@ -14,10 +14,10 @@ export type Tolerance = {
   readonly capCents: bigint
 }
 
-/** What makes payments final for invoices under 1,000 US dollars, under 10,000, and from there on. */
+/** What makes payments final for invoices under 1,000 US dollars, under 10,000, and above. */
 type ConfirmationTiers = readonly [Finality, Finality, Finality]
 
-/** What a merchant decided for one mode; null where the default of that moment applies. */
+/** What a merchant has set for one mode; null means the current default. */
 export type PaymentRules = {
   /** Null: every asset in test mode; in live mode those whose network runs here. */
   readonly acceptedAssets: readonly AssetId[] | null
@@ -103,8 +103,8 @@ export function defaultAsset(
 }
 
 /**
- * What settles a payment of an invoice. The highest tier where nobody knows what it is worth; one block on a
- * private counted chain, which nobody else can reorganise. A private chain with marks marks its blocks soon.
+ * What makes a payment of an invoice final. The highest tier if its value is unknown; one block on a private chain,
+ * which nobody else can reorganise, unless it marks finality itself, which it does soon.
  */
 export function confirmationsFor(
   rules: PaymentRules,
@@ -118,7 +118,7 @@ export function confirmationsFor(
   return { [asset]: usdCents >= TIER_CENTS[0] ? tiers[1] : tiers[0] }
 }
 
-/** A tolerance in base units of an amount that is worth `usdCents`; none where nobody knows what it is worth. */
+/** A tolerance in base units, for an amount worth `usdCents`; zero if its worth is unknown. */
 export function toleranceFor(tolerance: Tolerance, amount: bigint, usdCents: bigint | null): bigint {
   if (usdCents === null || usdCents === 0n) return 0n
   const byPercent = (amount * BigInt(tolerance.basisPoints)) / 10_000n

@@ -10,9 +10,9 @@ import { insertPayments, updatePayments } from './queries/transfers.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
 /**
- * Writes an advanced invoice with everything it causes: payments, events with their deliveries, ledger
- * transfers. All or nothing, in the caller's transaction. Tells whether anything changed, how many
- * deliveries now wait, and what of it had been paid out before the chain took it back.
+ * Writes an advanced invoice with everything it causes: payments, events with their deliveries, ledger transfers. All
+ * or nothing, in the caller's transaction. Returns whether anything changed, how many deliveries now wait, and how
+ * much of what the chain took back had already been paid out.
  */
 export async function commitAdvance(
   tx: Tx,
@@ -36,7 +36,7 @@ export async function commitAdvance(
       invoiceEvent(type, snapshot, before.eventCount + index + 1, { ...context, id: ids[index] }),
     )
   const eventCount = before.eventCount + events.length
-  // None of these waits for the answer to another, but for postings, which have their order.
+  // These are sent without waiting for one another, except postings, which must stay in order.
   const [queued, shortfalls, written] = await together([
     Promise.all(events.map((event) => insertEvent(tx, tenant, event))),
     postInOrder(tx, tenant, advance, context.now),
@@ -53,7 +53,10 @@ export async function commitAdvance(
   return { changed: true, deliveries, shortfalls }
 }
 
-/** All of it, or the first failure once nothing is under way: nothing may be sent any more after the rollback. */
+/**
+ * Resolves when all have, or rejects with the first failure once none is still running: nothing may be sent after the
+ * rollback.
+ */
 async function together<Work extends readonly Promise<unknown>[]>(work: readonly [...Work]) {
   try {
     return await Promise.all(work)
@@ -62,7 +65,7 @@ async function together<Work extends readonly Promise<unknown>[]>(work: readonly
   }
 }
 
-/** Writes the ledger transfers of an advance; gives what had been paid out before the chain took it back. */
+/** Writes the ledger transfers of an advance, and returns what had been paid out before the chain took it back. */
 async function postInOrder(
   tx: Tx,
   tenant: Tenant,
@@ -79,7 +82,10 @@ async function postInOrder(
   return shortfalls
 }
 
-/** Ids for the events of one commit: made at one moment, they sort as the events happened only when they are sorted. */
+/**
+ * Ids for the events of one commit, sorted: made in the same millisecond, they would otherwise not sort in the order
+ * of the events.
+ */
 function idsInOrder({ effects }: Extract<InvoiceAdvance, { kind: 'advanced' }>, now: Date): string[] {
   const events = effects.filter((effect) => effect.kind === 'event')
   return events.map(() => newId('event', now)).sort()
@@ -113,7 +119,7 @@ function paymentsThatChanged(before: Invoice, next: Invoice): Payment[] {
   return next.payments.filter((payment) => known.get(payment.id) !== fingerprint(payment))
 }
 
-/** What of the invoice itself, its payments aside, an advance can change. */
+/** The part of an invoice, apart from its payments, that an advance can change. */
 function termsOf({ payments: _payments, ...terms }: Invoice): string {
   return fingerprint(terms)
 }

@@ -9,7 +9,7 @@ import { insertEvent } from './queries/events.ts'
 import { insertInvoice } from './queries/invoices.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
-/** What an invoice has beside its terms; where it comes from is left out where nothing but a request made it. */
+/** An invoice's fields besides its terms. Its origin is left out if it came from a plain API request. */
 export type NewInvoiceDetails = Pick<
   Invoice,
   'allowAssetSelection' | 'customerEmail' | 'externalReference' | 'metadata'
@@ -23,7 +23,7 @@ export type NewInvoiceDetails = Pick<
 
 /**
  * Writes a planned invoice: takes an address from the pool, writes the invoice and `invoice.created` with its
- * deliveries. In the caller's transaction, so that what made it and the answer kept for it commit with it.
+ * deliveries. In the caller's transaction, so that the request's stored answer commits with it.
  */
 export async function commitNewInvoice(
   tx: Tx,
@@ -33,16 +33,16 @@ export async function commitNewInvoice(
     details: NewInvoiceDetails
     networkFacts: NetworkFacts
     issuedAddresses: IssuedAddressCheck
-    /** What the operator keeps, in basis points. */
+    /** The operator's fee, in basis points. */
     serviceFeeBps: number
-    /** Of the API request that asks for it; null where a buyer does. */
+    /** The API request that created it; null if a buyer did. */
     requestId: string | null
   },
 ): Promise<
   | {
       kind: 'created'
       invoice: Invoice
-      /** What the caller awaits before the commit; meanwhile it may send statements of its own. */
+      /** To be awaited before the commit; meanwhile the caller may send statements of its own. */
       written: Promise<{ deliveries: number }>
     }
   | { kind: 'no_address' }
@@ -73,7 +73,7 @@ export async function commitNewInvoice(
     insertEvent(tx, tenant, event),
   ])
   const written = inserts.then(([, queued]) => queued)
-  // Whoever awaits it hears of a failure; a caller that fails before it does must not leave one unheard.
+  // A caller that awaits it learns of a failure; one that fails first must not leave an unhandled rejection.
   written.catch(() => {})
   return { kind: 'created', invoice, written }
 }

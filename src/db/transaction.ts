@@ -21,7 +21,7 @@ export function withTransaction<Result>(
   return runTransaction(pool, beginFor(tenant), work, { together: isGuarded(pool) })
 }
 
-/** The same, but nothing of what `work` wrote stays: what a request would come to, by the very statements that make it. */
+/** The same, but always rolled back: shows what a request would do, using the statements that would do it. */
 export function withTrialTransaction<Result>(
   pool: Pool,
   tenant: Tenant,
@@ -36,7 +36,7 @@ function beginFor({ merchantId, livemode }: Tenant): string {
   return `begin; select set_config('paylink.merchant_id', '${merchantId}', true), set_config('paylink.livemode', '${livemode ? 'true' : 'false'}', true)`
 }
 
-/** A transaction over what no tenant owns: network state, address pool, account keys, lanes of deliveries. */
+/** A transaction over data that belongs to no tenant: network state, address pool, account keys, delivery lanes. */
 export function withSystemTransaction<Result>(
   pool: Pool,
   work: (tx: Tx) => Promise<Result>,
@@ -45,9 +45,9 @@ export function withSystemTransaction<Result>(
 }
 
 /**
- * The same for the delivery queue, whose every statement is served by an index. A connection plans a statement
- * once, and that may be while the queue is empty and a scan of it looks cheapest; the plan then has to serve a
- * million rows.
+ * The same for the delivery queue, where an index serves every statement. A connection plans a statement once,
+ * perhaps while the queue is empty and a sequential scan looks cheapest; that plan would then have to serve a million
+ * rows.
  */
 export function withQueueTransaction<Result>(pool: Pool, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   const begin = 'begin; set local enable_seqscan = off; set local enable_bitmapscan = off'
@@ -55,8 +55,8 @@ export function withQueueTransaction<Result>(pool: Pool, work: (tx: Tx) => Promi
 }
 
 /**
- * Reads of everything, all at one moment, so that a running service cannot make it disagree with itself. A statement may
- * take so many minutes here, longer than the pool lets any other.
+ * A read-only transaction that sees one snapshot of everything, so that a running service cannot make it disagree
+ * with itself. Its statements may take `statementMinutesMax`, longer than the pool allows others.
  */
 export function withOneMoment<Result>(
   pool: Pool,
@@ -82,15 +82,16 @@ async function runTransaction<Result>(
   let broken: Error | undefined
   try {
     const begun = outcomeOf(client.query(begin))
-    // A begin can fail by itself, cancelled by an operator: statements that travel with it would then commit one by
-    // one. They may only where row level security stops them, since the begin also says whose rows they see.
+    // `begin` can fail by itself, cancelled by an operator: statements sent along with it would then commit one by
+    // one. They may be sent early only where row level security stops that, since `begin` also sets whose rows they
+    // see.
     const early = together ? null : await begun
     if (early !== null) throw early.error
     const result = await work(asTransaction(client, answerMsMax))
     const failure = await begun
     if (failure !== null) throw failure.error
     const { command } = await client.query(end)
-    // PostgreSQL answers so, and with no error, where a statement failed and `work` went on all the same.
+    // PostgreSQL answers `commit` with a rollback, and no error, where a statement failed and `work` went on anyway.
     if (command !== end.toUpperCase())
       throw new Error('a transaction was rolled back: one of its statements failed')
     return result
@@ -98,7 +99,7 @@ async function runTransaction<Result>(
     broken = (await rollback(client)) ?? outdated(error)
     throw error
   } finally {
-    // A client that could not roll back, or whose prepared statements are of no more use, is closed, not returned.
+    // A client that could not roll back, or whose prepared statements are outdated, is closed instead of returned.
     client.release(broken)
   }
 }
@@ -122,8 +123,8 @@ async function rollback(client: pg.PoolClient): Promise<Error | undefined> {
 }
 
 /**
- * A migration changed what a prepared statement gives, or the statement is gone: a new connection prepares it anew. Or
- * the server became a standby (25006): a new connection finds the primary.
+ * A migration changed the result of a prepared statement, or the statement is gone: a new connection prepares it
+ * again. Or the server became a standby (25006): a new connection finds the primary.
  */
 const OUTDATED_STATEMENT_CODES = ['0A000', '26000', '25006']
 
@@ -140,11 +141,11 @@ function asTransaction(client: pg.PoolClient, answerMsMax?: number): Tx {
   }
 }
 
-/** More texts than the program has; a list's text varies with its filters. */
+/** More statements than the program has; a list query's text varies with its filters. */
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, { name: string }>()
 
-/** Each statement is parsed and planned once for each connection: its text has a name. */
+/** Naming a statement has it parsed and planned once per connection. */
 function preparedAs(text: string): { name: string } | Record<string, never> {
   const known = preparedNames.get(text)
   if (known !== undefined) return known

@@ -8,14 +8,14 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 
 /** What became of a payout's transactions. Facts are absolute: told twice, they change nothing. */
 export type PayoutFact =
-  /** A node has it. */
+  /** A node has accepted it. */
   | { readonly kind: 'sent'; readonly carrier: PayoutCarrier }
-  /** It lies as deep as it must. */
+  /** It is in a block and final. */
   | { readonly kind: 'final'; readonly carrier: PayoutCarrier }
   /** It will never happen. Coins of `unspent` are free again. */
   | { readonly kind: 'dead'; readonly code: string; readonly unspent: readonly Outpoint[] }
 
-/** Writes what the chain, or the signer, did to a payout, with its ledger transfers and events. */
+/** Records what the chain, or the signer, did to a payout, with its ledger transfers and events. */
 export function carryPayout(
   deps: { readonly pool: Pool; readonly clock: Clock },
   input: { readonly tenant: Tenant; readonly payoutId: string; readonly fact: PayoutFact },
@@ -43,7 +43,7 @@ export function carryPayout(
   })
 }
 
-/** Every milestone that was passed is told, even where several were passed at once. */
+/** Every milestone that was passed is announced, even if several were passed at once. */
 function stepsOf(fact: PayoutFact, nowMs: number): readonly PayoutInput[] {
   switch (fact.kind) {
     case 'sent':

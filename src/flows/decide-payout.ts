@@ -42,9 +42,9 @@ type Decision = {
 }
 
 /**
- * The word on a payout of the merchant, or, of fees, of the operator. An approval is stored with the digest of exactly what was approved, signed with the
- * API's own key; who asked for the payout does not approve it where there is another owner, admin or
- * operator who could.
+ * Approves or rejects a payout, as the merchant or, for fees, as the operator. An approval is stored with the digest
+ * of exactly what was approved, signed with the API's own key; the person who asked for the payout cannot approve it
+ * if another owner, admin or operator could.
  */
 export function decidePayout(
   deps: { pool: Pool; clock: Clock; keyring: Keyring },
@@ -77,21 +77,21 @@ async function refuseApproval(
   const { managers, madeKey } = isOfFees
     ? { managers: await countOperators(tx), madeKey: null }
     : await readApprovalFacts(tx, tenant, payout.requestedBy)
-  // A key that somebody made asks in that person's name.
+  // A request by an API key counts as made by the person who created the key.
   const isOwn = payout.requestedBy === by || madeKey === by
   if (isOwn && managers > 1) return { kind: 'own_request' }
   const destination = isOfFees
     ? await loadFeeDestination(tx, tenant.livemode, payout.destinationId, { share: true })
     : await loadPayoutDestination(tx, tenant, payout.destinationId, { share: true })
-  // It names an address and an asset for good; what left the list is not paid to any more.
+  // A destination's address and asset never change; once off the list it is not paid to any more.
   const isListed = destination?.address === payout.destination && destination.asset === payout.asset
   if (!isListed) return { kind: 'destination_removed' }
   return isOfFees || (await isWithinLimit(tx, payout, now)) ? null : { kind: 'over_limit' }
 }
 
 /**
- * Requests of many days may be approved on one. In the merchant's turn in the ledger: of approvals at once each sees those
- * before it.
+ * Requests from many days may be approved on one. Holds the merchant's ledger lock, so that concurrent approvals see
+ * each other.
  */
 async function isWithinLimit(tx: Tx, { asset, amount, ...payout }: Payout, now: Date): Promise<boolean> {
   const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }

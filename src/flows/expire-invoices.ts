@@ -12,8 +12,8 @@ import { withTransaction } from '../db/transaction.ts'
 const EXPIRED_PER_CALL_MAX = 200
 
 /**
- * Expires what nothing pays. Only after the network's tip and mempool were read in full, beginning at
- * `readAtMs`: a node's outage expires nothing. Returns the invoices that expired, each committed by itself.
+ * Expires unpaid invoices. Only after the network's tip and mempool were read in full, beginning at `readAtMs`: a
+ * node's outage expires nothing. Returns the invoices that expired, each committed by itself.
  */
 export async function expireInvoices(
   deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },

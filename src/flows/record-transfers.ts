@@ -10,9 +10,9 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
 /**
- * Tells an invoice where its transfers stand on chain. One transaction: transfers, invoice, ledger, events and
- * deliveries. Telling the same facts again changes nothing. What the chain took back is recorded also where it had been
- * paid out: `shortfalls` says how much, for an alarm.
+ * Applies to an invoice where its transfers stand on chain. One transaction: transfers, invoice, ledger, events and
+ * deliveries. Applying the same facts again changes nothing. What the chain took back is recorded even if it was
+ * already paid out: `shortfalls` says how much, for an alarm.
  */
 export async function recordTransfers(
   deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },

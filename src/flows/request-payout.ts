@@ -41,8 +41,8 @@ export type PayoutRequested =
   | { readonly kind: 'over_limit' }
 
 /**
- * Asks for a payout: sets its money aside and writes it, with its event where it is the merchant's, in the caller's transaction, which ends without
- * a commit unless the answer is `requested`.
+ * Requests a payout: reserves its amount and writes it, with its event if it is the merchant's, in the caller's
+ * transaction, which must be rolled back unless the answer is `requested`.
  */
 export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<PayoutRequested> {
   const { tenant, source, now } = request
@@ -68,9 +68,9 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   const payout = newPayout(request, destination, amount, plan)
   const written = await commitNewPayout(tx, payout, { now, requestId: request.requestId })
   if (written.kind === 'not_covered') return written
-  // From here on the merchant's turn in the ledger is held: nobody else asks for a payout or books one meanwhile.
+  // From here on the merchant's ledger is locked: nobody else requests or books a payout meanwhile.
   const left = await loadLeft(tx, tenant, asset)
-  // Somebody was paid out what the chain took back since: there are not coins enough before that is made up for.
+  // A deposit that was already paid out left the chain: until that is made up for there are not enough coins.
   if (left < 0n) return { kind: 'unavailable' }
   if (left !== 0n && left < outputMin) return { kind: 'leaves_crumbs', asset, minimum: outputMin }
   const limit = source === 'available' ? request.dailyLimits[asset] : undefined
@@ -80,7 +80,7 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   return { kind: 'requested', payout, deliveries: written.deliveries }
 }
 
-/** Asks for a payout in a transaction of its own, of which nothing stays unless the answer is `requested`. */
+/** Requests a payout in its own transaction, which is rolled back unless the answer is `requested`. */
 export async function requestPayoutAlone(pool: Pool, request: PayoutRequest): Promise<PayoutRequested> {
   try {
     return await withTransaction(pool, request.tenant, async (tx) => {
@@ -104,7 +104,10 @@ class NotRequested extends Error {
   }
 }
 
-/** What the merchant's coins are worth beyond what is set aside: the merchant's money and the operator's fees are in the same ones. */
+/**
+ * What the merchant's coins hold beyond what is reserved: the merchant's money and the operator's fees are in the
+ * same coins.
+ */
 async function loadLeft(tx: Tx, tenant: Tenant, asset: AssetId): Promise<bigint> {
   const rows = await loadBalances(tx, tenant)
   return rows

@@ -17,15 +17,15 @@ import { parseStrictQuery } from './strict-query.ts'
 export type ApiVariables = {
   Variables: {
     requestId: string
-    /** Who asks; absent until that is known. */
+    /** The caller; absent until authenticated. */
     credential?: Credential
-    /** What every answer to this request carries. */
+    /** Headers of every answer to this request. */
     headers: { readonly [name: string]: string }
   }
 }
 export type ApiContext = Context<ApiVariables>
 
-/** Any id of ours; which kind and whose is the database's to say. */
+/** The form of all our ids; their kind and owner are for the database to say. */
 const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
 
 export type Gate = {
@@ -37,8 +37,8 @@ export type Gate = {
 }
 
 /**
- * Answers one request of one route. Mistakes are told in one order: 401, (429,) 403, 415, 413, 404, 400, 409,
- * 422, 503; a caller who may not know that something exists never learns it from which mistake is named.
+ * Answers one request of one route. Mistakes are reported in one order: 401, (429,) 403, 415, 413, 404, 400, 409,
+ * 422, 503, so that a caller who may not know that something exists never learns it from which mistake is reported.
  */
 export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Promise<Answer> {
   const { deps } = gate
@@ -62,7 +62,7 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
   return withAuditTrail(deps, route, credential, about, () => runRoute(deps, route, request, c.req.path))
 }
 
-/** A Bearer key, or else the dashboard's cookie; without either the refusal asks for a key. */
+/** Reads the Bearer key, or else the dashboard's cookie; with neither, the error asks for a key. */
 async function readCredential(gate: Gate, c: ApiContext): Promise<Credential> {
   const authorization = c.req.header('authorization')
   if (authorization === undefined && gate.readSession !== undefined) {
@@ -86,7 +86,7 @@ function spendRate(limiter: RateLimiter, credential: Credential): { [name: strin
   })
 }
 
-/** A path parameter that is no id at all is answered exactly like one that names nothing. */
+/** A path parameter that is not an id is answered exactly like an id that does not exist. */
 function readId(route: Route, c: ApiContext): string | undefined {
   if (!route.path.includes('/:id')) return undefined
   const id = c.req.param('id')
@@ -94,7 +94,7 @@ function readId(route: Route, c: ApiContext): string | undefined {
   return id
 }
 
-/** Runs `parse`; where it refuses the request, that the id names nothing is told first. */
+/** Runs `parse`; if it rejects the request, a missing resource is reported first. */
 async function tellMissingFirst<Parsed>(
   deps: RouteDeps,
   route: Route,

@@ -64,7 +64,9 @@ async function respond(gate: Gate, route: Route, c: ApiContext): Promise<Respons
   return jsonResponse(c, status, body, headers)
 }
 
-/** Headers as a plain object go to the socket as they are; the framework's own would be built and taken apart again. */
+/**
+ * A plain object of headers goes to the socket as it is; the framework's own would be built and taken apart again.
+ */
 function jsonResponse(c: ApiContext, status: number, body: string, headers: Answer['headers']): Response {
   return new Response(body, { status, headers: { ...c.get('headers'), ...JSON_HEADERS, ...headers } })
 }
@@ -76,7 +78,7 @@ function problemResponse(deps: ApiDeps, c: Context<Variables>, problem: ApiProbl
   return jsonResponse(c, ERRORS[problem.code].status, body, problem.headers)
 }
 
-/** What is no mistake of the caller's is logged with its cause, and the caller learns only the request's id. */
+/** An error that is not the caller's mistake is logged with its cause; the caller learns only the request's id. */
 function toProblem(deps: ApiDeps, error: Error, c: Context<Variables>): ApiProblem {
   if (error instanceof ApiProblem) return error
   const unavailable = asServiceUnavailable(error)

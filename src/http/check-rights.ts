@@ -4,9 +4,9 @@ import { ApiProblem } from './problem.ts'
 import type { Route } from './route.ts'
 
 /**
- * The one guard of what a credential may do on a route, asked before anything is read: scope or role first, then
- * the mode, then, for what moves money, keys or rules, the role of an owner or admin with a second factor proved
- * at most five minutes ago (spec §5.5, §5.6). Throws the 403 that says which is missing.
+ * The one place that decides what a credential may do on a route, before anything is read: scope or role first, then
+ * the mode, then, for what moves money, keys or rules, the role of owner or admin with a second factor proved at most
+ * five minutes ago (spec §5.5, §5.6). Throws the 403 that says which is missing.
  */
 export function checkRights(route: Route, credential: Credential, nowMs: number): void {
   const { person, scopes, tenant } = credential

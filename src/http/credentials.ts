@@ -6,9 +6,9 @@ import { API_KEY_PATTERN, hashApiKey } from '../new-api-key.ts'
 import { ApiProblem } from './problem.ts'
 import { createShortCache } from './short-cache.ts'
 
-/** Who asks: the merchant, the mode and the rights come from the credential and from nowhere else. */
+/** The caller. Merchant, mode and rights come from the credential and from nowhere else. */
 export type Credential = {
-  /** The API key's id, or the person's: what the rate is counted by, and who stands in the records. */
+  /** The API key's id, or the person's: the key of rate limits, and the name in records. */
   readonly callerId: string
   readonly tenant: Tenant
   readonly scopes: ReadonlySet<string>

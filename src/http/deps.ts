@@ -11,7 +11,7 @@ import type { RateLimits } from './rate-limit.ts'
 import type { RequestRecorder } from './request-recorder.ts'
 import type { FindSignIn } from './session-credential.ts'
 
-/** What the API is made of. Everything that reaches the outside world comes in here. */
+/** The API's dependencies. Everything that reaches the outside world comes in here. */
 export type ApiDeps = {
   /** Connections of the API's own database role. */
   readonly pool: Pool
@@ -22,9 +22,9 @@ export type ApiDeps = {
   /** Origin of every link that is given out; the Host header is never used. */
   readonly baseUrl: string
   readonly networks: NetworkBoard
-  /** Who gives out an address asks whether it is the signer's. */
+  /** Asked before an address is given out: whether the signer issued it. */
   readonly issuedAddresses: IssuedAddressCheck
-  /** What the operator keeps of payments to invoices made now, in basis points. */
+  /** The operator's fee on payments to invoices created now, in basis points. */
   readonly serviceFeeBps: number
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   readonly rateLimits: RateLimits
@@ -32,15 +32,12 @@ export type ApiDeps = {
   readonly sandbox?: Pick<SandboxControl, 'payInvoice'>
   /** Whether test endpoints may be plain, literal or private addresses. */
   readonly webhookAllowPrivate: boolean
-  /**
-   * How receivers that were written for older services are told, and which of these formats an endpoint may be made
-   * with now; none unless given.
-   */
+  /** Webhook formats of other services, and which of them an endpoint may be created with now; none unless given. */
   readonly webhookFormats?: { readonly known: EventFormats; readonly offered: readonly string[] }
   /** Keeps what was asked, for the merchant's request log. */
   readonly recorder?: Pick<RequestRecorder, 'record'>
-  /** Who a dashboard's cookie is of; absent where no dashboard is served. */
+  /** Finds whose sign-in a dashboard cookie is; absent where no dashboard is served. */
   readonly findSignIn?: FindSignIn
-  /** Milliseconds that only ever grow, for caches and rate limits; the process's own unless given. */
+  /** A monotonic clock in milliseconds, for caches and rate limits; the process's own unless given. */
   readonly elapsedMs?: () => number
 }

@@ -16,7 +16,7 @@ import type { Created, RouteDeps } from './route.ts'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
 
-/** What makes two requests the same: where they went and what was parsed of them. */
+/** What makes two requests the same: where they went, and their parsed content. */
 export type IdempotentRequest = {
   readonly scope: IdempotencyScope
   readonly path: string
@@ -134,7 +134,7 @@ const contextOf = (scope: IdempotencyScope): string => `idempotency_key/${scopeT
 const scopeText = ({ tenant, method, route, key }: IdempotencyScope): string =>
   JSON.stringify([tenant.merchantId, tenant.livemode, method, route, key])
 
-/** A lock's number; two scopes meet in one by chance in 2⁶⁴, and then one of them is told to come again. */
+/** The lock's number. Two scopes share one with a chance of 2⁻⁶⁴; then one of them is told to try again. */
 function lockOf(scope: IdempotencyScope): bigint {
   return createHash('sha256')
     .update(`idempotency_key/${scopeText(scope)}`)

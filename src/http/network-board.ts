@@ -4,13 +4,13 @@ import type { Pool } from '../db/pool.ts'
 import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
 import { createShortCache } from './short-cache.ts'
 
-/** The networks as they were less than a second ago. */
+/** The state of all networks, less than a second old. */
 export type NetworkView = {
   stateOf(network: Network): NetworkState | null
   readonly networkFacts: NetworkFacts
 }
 
-/** What the watchers last wrote of every network, read by the API and the checkout at most twice a second. */
+/** What the watchers last recorded of every network, read by the API and the checkout at most twice a second. */
 export type NetworkBoard = { read(): Promise<NetworkView> }
 
 export function createNetworkBoard(

@@ -1,9 +1,9 @@
 import { ERRORS, type ErrorBody, type ErrorCode } from '../wire/errors.ts'
 
-/** A parameter's path can hold a caller's own key; what is given back of it has an end. */
+/** A parameter's path can contain a key that the caller chose; we repeat at most this much of it. */
 const PARAM_LENGTH_MAX = 200
 
-/** A caller's mistake, or something that the caller must be told: it becomes the error answer of its code. */
+/** A caller's mistake, or a condition the caller must know about: becomes the error answer of its code. */
 export class ApiProblem extends Error {
   override name = 'ApiProblem'
   readonly code: ErrorCode

@@ -7,7 +7,7 @@ import type { SignedIn } from './credentials.ts'
 import type { ApiDeps } from './deps.ts'
 import type { MarketOf } from './market.ts'
 
-/** Before every route's path; a breaking change of the API would have another. */
+/** Prefix of every route's path; a breaking change of the API would get a new one. */
 export const API_PREFIX = '/api/v1'
 
 /** What a route's handler is given besides the request. */
@@ -32,12 +32,12 @@ export type RouteRequest<Id = unknown, Body = unknown, Query = unknown> = {
   readonly query: Query
 }
 
-/** Something made by a request, told to the caller once its transaction has committed. */
+/** The result of a creating request, returned to the caller once its transaction has committed. */
 export type Created<View> = {
   readonly view: View
   /** In place of the route's own; only 2xx. */
   readonly status?: 200 | 201
-  /** Statements that were sent and not yet answered; the commit waits for them. */
+  /** Statements already sent; the commit waits for them. */
   readonly written?: Promise<unknown>
   /** Runs after the commit, and never for a repeated request. It must not throw. */
   readonly afterCommit?: () => void
@@ -58,20 +58,20 @@ type RouteFacts = {
   readonly example?: { readonly [field: string]: unknown }
   /** All fields are optional, and no body at all is the same as `{}`. */
   readonly bodyOptional?: true
-  /** Null: any key will do. */
+  /** Null: any key may call it. */
   readonly scope: Scope | null
   /**
-   * What a live key may not do here: `session` needs the dashboard, an owner or admin and a fresh second factor;
-   * `test_only` exists in test mode alone.
+   * Restricts live mode: `session` needs a signed-in owner or admin with a fresh second factor; `test_only` exists in
+   * test mode alone.
    */
   readonly live?: 'session' | 'test_only'
-  /** No API key may, in either mode: the person at the dashboard alone. */
+  /** Not for API keys, in either mode: only for a person signed in to the dashboard. */
   readonly dashboardOnly?: true
-  /** Of people, owners and admins alone. */
+  /** Of the people, only owners and admins. */
   readonly managers?: true
   /** Codes beyond those that any route of its kind can answer with. */
   readonly problems: readonly ErrorCode[]
-  /** Whether `:id` names something of the tenant's; asked only to tell 404 from a 400, 409 or 422. */
+  /** Whether `:id` names something of the tenant's; used only to answer 404 before a 400, 409 or 422. */
   readonly exists?: (tx: Tx, tenant: Tenant, id: string) => Promise<boolean>
 }
 
@@ -106,13 +106,13 @@ type RouteDefinition<
         ) => Promise<NoInfer<View>>
       }
     | {
-        /** Reads what `create` needs from elsewhere, before a connection is held. Refuses nothing. */
+        /** Reads what `create` needs, before a database connection is held. Rejects nothing. */
         readonly prepare?: (
           deps: RouteDeps,
           request: RouteRequest<IdOf<Path>, OutputOf<Body>, OutputOf<Query>>,
         ) => Promise<Prepared>
         /**
-         * Makes something, in the given transaction, into which Idempotency-Key and stored answer go too. No
+         * Creates something in the given transaction, together with the Idempotency-Key and its stored answer. No
          * network call and no other connection inside.
          */
         readonly create: (
@@ -122,8 +122,8 @@ type RouteDefinition<
           prepared: NoInfer<Prepared>,
         ) => Promise<Created<NoInfer<View>>>
         /**
-         * What comes before an Idempotency-Key: an answer that stands already, and every refusal of `create`
-         * that a key's 409 and 422 come after. Null where the request goes on.
+         * Runs before the Idempotency-Key is looked at: returns an answer that already stands, and throws every
+         * rejection of `create` that takes precedence over a key's 409 and 422. Null to go on.
          */
         readonly answerFirst?: (
           deps: RouteDeps,
@@ -140,7 +140,7 @@ type RouteDefinition<
       }
   )
 
-/** A route as the server holds it, its types folded away. */
+/** A route as the server uses it, with its type parameters erased. */
 export type Route = RouteFacts & {
   readonly body?: z.ZodType
   readonly query?: z.ZodObject

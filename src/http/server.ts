@@ -4,14 +4,14 @@ import ipaddr from 'ipaddr.js'
 import type { Log } from '../log.ts'
 import { CLIENT_ADDRESS_HEADER } from './client-address.ts'
 
-/** A part of the site: which paths are its own, and how it answers them. */
+/** A part of the site: which paths it owns, and how it answers them. */
 export type HttpPart = {
   readonly name: string
   owns(path: string): boolean
   fetch(request: Request): Response | Promise<Response>
 }
 
-/** Requests that are answered after a stop began. Longer than any request of ours takes. */
+/** How long requests in flight are waited for after a stop began. Longer than any of ours takes. */
 const FINISH_MS_MAX = 10_000
 const FINISH_POLL_MS = 20
 const HEADERS_TIMEOUT_MS = 10_000
@@ -29,8 +29,8 @@ export type HttpServer = {
 }
 
 /**
- * One port for all parts. Limits on headers, request time and connections are Node's own, on the server itself;
- * a sender of one byte a second holds nothing but its socket.
+ * One port for all parts. The limits on headers, request time and connections are Node's own: a client that sends one
+ * byte a second holds nothing but its socket.
  */
 export async function startHttpServer(options: {
   host: string
@@ -47,7 +47,7 @@ export async function startHttpServer(options: {
     inFlight += 1
     try {
       const response = (await part?.fetch(request)) ?? new Response('Not found\n', { status: 404 })
-      // A kept connection would bring its next request to a server that is going.
+      // A kept-alive connection would send its next request to a server that is stopping.
       if (stopping) response.headers.set('connection', 'close')
       options.onRequest?.(
         part?.name ?? 'none',
@@ -86,12 +86,12 @@ export async function startHttpServer(options: {
   }
 }
 
-/** Whatever the caller calls us, no code of ours reads it: links are built on `BASE_URL`. */
+/** Replaces the Host header, which no code of ours may read: links are built on `BASE_URL`. */
 const OWN_NAME = 'paylink'
 
 /**
- * Makes every request's address one that can be parsed, before the adapter parses it: the Host header is put
- * aside, and a target that is no path becomes one that leads nowhere.
+ * Makes every request's URL parseable before the adapter parses it: the Host header is replaced, and a target that is
+ * not a path becomes one that leads nowhere.
  */
 function settleAddress(incoming: IncomingMessage): void {
   incoming.headers.host = OWN_NAME
@@ -139,7 +139,7 @@ function listen(server: Server, { host, port }: { host: string; port: number }):
   })
 }
 
-/** Until no request is left and no connection is busy, or the patience ends. */
+/** Resolves when no request is left and no connection is busy, or when time is up. */
 async function finish(server: Server, inFlight: () => number): Promise<void> {
   const giveUpAt = performance.now() + FINISH_MS_MAX
   while (performance.now() < giveUpAt) {

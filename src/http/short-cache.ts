@@ -1,10 +1,10 @@
 /**
- * Remembers what was loaded for less than a second, so that a busy key costs no query a request and a change
- * still takes hold within one. Failures are not remembered; callers at the same moment share one loading.
+ * Caches loaded values for less than a second, so that a busy key costs no query per request and a change still takes
+ * effect within one second. Failures are not cached; concurrent callers share one load.
  */
 type ShortCache<Value> = { get(key: string): Promise<Value> }
 
-/** Under a second with time to spare: a revoked key must be dead one second later. */
+/** Well under a second: a revoked key must be dead one second later. */
 const CACHE_MS_MAX = 500
 const ENTRIES_MAX = 10_000
 

@@ -1,13 +1,13 @@
-/** What is under way, counted by name; a name is kept only as long as something of it is. */
+/** Limits what runs at the same time, counted by name. A name is kept only while something runs under it. */
 export type Turnstile = {
-  /** Does `work`, or gives null at once where as much as may be is under way already for one of the names. */
+  /** Runs `work`, or returns null at once if one of the names has reached its maximum. */
   pass<Result>(
     within: readonly { readonly name: string; readonly max: number }[],
     work: () => Promise<Result>,
   ): Promise<Result | null>
 }
 
-/** Bounds what one process has under way at a time, so that what is slow for one is not in the way of others. */
+/** Creates a limit for this process, so that what is slow for one does not hold up others. */
 export function createTurnstile(): Turnstile {
   const counts = new Map<string, number>()
   const countOf = (name: string): number => counts.get(name) ?? 0

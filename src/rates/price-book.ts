@@ -24,7 +24,7 @@ type Quote =
     }
   | { readonly kind: 'unavailable'; readonly reason: string }
 
-/** What one exchange last said of one coin. */
+/** One exchange's latest price of one coin. */
 type SourceReport = {
   readonly name: string
   readonly usdPerUnit: string | null
@@ -37,7 +37,7 @@ type SourceReport = {
 
 export type AssetPriceReport = {
   readonly asset: AssetId
-  /** As a live invoice would be priced; `sandbox` where only test invoices are, from the built-in table. */
+  /** How a live invoice would be priced; `sandbox` if only test invoices can be, from the built-in table. */
   readonly status: 'ok' | 'sandbox' | 'unavailable'
   readonly usdPerUnit: string | null
   readonly reason: string | null
@@ -49,9 +49,9 @@ export type PriceBook = {
   quote(asset: AssetId, livemode: boolean): Quote
   /** Every asset, for `/rates`, `/readyz` and `paylink doctor`. */
   report(): AssetPriceReport[]
-  /** Asks every exchange once; ends when all have answered or failed. */
+  /** Asks every exchange once; resolves when all have answered or failed. */
   refresh(): Promise<void>
-  /** Begins refreshing; ends when the first round is through, or has taken too long to wait for. */
+  /** Starts refreshing; resolves when the first round is complete, or has taken too long to wait for. */
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -72,7 +72,7 @@ type PriceLog = {
 }
 
 const REFRESH_INTERVAL_MS = 15_000
-/** Each pause is up to this much of itself shorter, so that many processes do not ask in step. */
+/** Each pause is shortened by up to this share, so that many processes do not ask in step. */
 const REFRESH_JITTER = 0.2
 const FIRST_ROUND_WAIT_MS = 2_000
 const NOT_ASKED = 'not asked yet'
@@ -97,7 +97,7 @@ export function createPriceBook(options: PriceBookOptions): PriceBook {
   let round: Promise<void> | undefined
 
   const refresh = (): Promise<void> => {
-    // One round at a time: a caller that comes during one shares it.
+    // One round at a time: a caller that arrives during one shares it.
     round ??= runRound(feeds, options, agent, stopping.signal).finally(() => {
       round = undefined
     })
@@ -161,10 +161,10 @@ async function runRound(
   if (options.log !== undefined) logChanges(changes, options.log)
 }
 
-/** A feed that turned from good to bad, from one fault to another, or (null) good again. */
+/** A feed whose state changed: it failed, failed differently, or (null) recovered. */
 type Change = { readonly exchange: string; readonly symbol: PriceSymbol; readonly fault: string | null }
 
-/** Only changes are logged, one line for each exchange and fault: one that is down for a day says so once. */
+/** Logs only changes, one line per exchange and fault: an exchange that is down for a day says so once. */
 function logChanges(changes: readonly (Change | null)[], log: PriceLog): void {
   const lines = new Map<string, { exchange: string; fault: string | null; symbols: PriceSymbol[] }>()
   for (const change of changes) {
@@ -196,8 +196,8 @@ function record(feed: Feed, fetched: FetchedPrice, nowMs: number): Change | null
   }
   const isNew = feed.lastError !== fetched.reason
   feed.lastError = fetched.reason
-  // What it said before is good for its minute where it merely fails to answer; where it talks nonsense, nothing
-  // that it said is.
+  // After a mere failure to answer, the last price stays good for its minute; after a nonsensical answer, nothing
+  // this exchange said is.
   if (fetched.kind === 'bad_answer') feed.observation = null
   return isNew ? { ...about, fault: fetched.reason } : null
 }
@@ -236,7 +236,7 @@ function agree(feeds: readonly Feed[], symbol: PriceSymbol, nowMs: number): Agre
 }
 
 /**
- * The built-in table stands in only where there is nobody to ask. An exchange that answers nonsense is there,
+ * The built-in table is used only while no exchange can be reached. An exchange that answers nonsense was reached,
  * and its nonsense means no quote.
  */
 function sandboxServes(feeds: readonly Feed[], options: PriceBookOptions, nowMs: number): boolean {

@@ -6,7 +6,7 @@ import { startNotices } from '../notices/write-notices.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
-/** Sends what others wrote. */
+/** Sends the deliveries that the other roles wrote, and the e-mails to merchants. */
 export async function startDeliveryRole(
   context: RoleContext & { readonly keyring: Keyring },
 ): Promise<RunningRole> {

@@ -17,7 +17,7 @@ export type RoleContext = {
   readonly log: Log
   readonly metrics: Metrics
   readonly urls: RoleUrls
-  /** The process's connections of a database role, opened when first asked for and closed after all roles. */
+  /** The process's connection pool of a database role, opened on first use and closed after all roles. */
   readonly poolOf: (role: DatabaseRole) => Pool
   /** The nodes of all networks that this process may ask. */
   readonly nodes: readonly ChainNode[]
@@ -25,5 +25,5 @@ export type RoleContext = {
   readonly onFatal: (error: Error) => void
 }
 
-/** A role at work. `stop` ends it within a bounded time, with nothing half done. */
+/** A running role. `stop` ends it within a bounded time, with nothing half done. */
 export type RunningRole = { stop(): Promise<void> }

@@ -13,7 +13,7 @@ import { startWatcher } from '../watcher/start-watcher.ts'
 import { supplyAddresses } from '../watcher/supply-addresses.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
-/** Follows every network that has a node, and keeps its addresses in supply. */
+/** Follows every network that has a node, carries its payouts, and keeps its address pool filled. */
 export function startWatcherRole(context: RoleContext & { readonly notifier: Notifier }): RunningRole {
   const { clock, log, metrics, nodes, poolOf } = context
   const pool = poolOf('watcher')
@@ -30,7 +30,7 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
       await others.stop()
       await audits.stop()
       const carried = payouts.stop()
-      // Calls that wait for a node's answer end with the connections.
+      // Closing the connections ends calls that wait for a node's answer.
       await Promise.all(carriers.map(({ close }) => close()))
       await carried
       await supply.stop()

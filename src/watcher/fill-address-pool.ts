@@ -22,7 +22,7 @@ export type DerivedKeyspace = `${Exclude<KeyFamily, 'solana'>}-${'live' | 'test'
 type FillOptions = {
   readonly pool: Pool
   readonly keyspace: DerivedKeyspace
-  /** How the addresses are written: `addressFormOf`. */
+  /** How the addresses are written (`addressFormOf`). */
   readonly form: string
   /** How many addresses a full pool holds. */
   readonly target?: number
@@ -38,15 +38,15 @@ const POOL_TARGET = 200
 /** Filling begins when the pool has fallen to half. */
 const REFILL_DIVISOR = 2
 const BATCH_MAX = 50
-/** Batches that may be lost to other fillers before this one leaves the filling to them. */
+/** Batches lost to other fillers before this one leaves the filling to them. */
 const ATTEMPTS_MAX = 20
-/** Derivations, of about a millisecond each, between two turns of the event loop. */
+/** Derivations, about a millisecond each, between two turns of the event loop. */
 const SLICE = 4
 
 /**
- * Fills a keyspace's pool of unassigned addresses up to `target` when it has fallen to half of that. Any number of
- * fillers may run at once, in any process; an index and its address are taken in one statement, so that whoever
- * stops between the steps has taken nothing. Nobody is given an address before the watchers say that they match it.
+ * Fills a keyspace's pool of unassigned addresses up to `target` once it has fallen to half of that. Any number of
+ * fillers may run at once, in any process: an index and its address are taken in one statement, so a filler that
+ * stops in between has taken nothing. No address is handed out before the watchers say that they match it.
  */
 export async function fillAddressPool(options: FillOptions): Promise<Filled> {
   const { pool, keyspace, form } = options
@@ -84,7 +84,7 @@ async function addBatch(
   return addPoolAddresses(pool, { keyspace, form, first }, addresses, clock())
 }
 
-/** How a keyspace's addresses come out of its account. Throws for a form of the other mode's chains. */
+/** Derives a keyspace's addresses from its account key. Throws for a form that belongs to the other mode's chains. */
 function derivation(
   keyspace: DerivedKeyspace,
   form: string,

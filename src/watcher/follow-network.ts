@@ -26,19 +26,19 @@ const BLOCKS_PER_UPDATE = 100
 const POLL_INTERVAL_MS = 1_000
 /** How often the chain is asked for its smallest amount. */
 const MINIMUM_INTERVAL_MS = 600_000
-/** Between two passes at least; and never more than half of the time is spent on looking at the tip. */
+/** The least pause between two passes; besides, at most half of the time is spent looking at the tip. */
 const PASS_PAUSE_MS_MIN = 10
 const BACKOFF_MS_MIN = 250
 const BACKOFF_MS_MAX = 5_000
-/** What needs a human is looked at again this often, in case the human has fixed it. */
+/** What a person has to fix is tried again this often, in case they have. */
 const HALTED_RETRY_MS = 10_000
 const UPKEEP_INTERVAL_MS = 1_000
-/** Looks in a row at a node whose tip and mempool never belong together. */
+/** Readings in a row of a node whose tip and mempool never match. */
 const READINGS_MAX = 10
 /** How often new addresses are looked for. */
 const WATCH_INTERVAL_MS = 250
 
-/** What a watcher tells whoever measures it. */
+/** Reports a watcher's progress, for metrics and benchmarks. */
 type WatcherObserver = {
   onBlock?(network: Network, height: number): void
   onPass?(network: Network, durationMs: number): void
@@ -48,16 +48,16 @@ type WatcherObserver = {
 /** One walk to the tip. */
 type Pass = {
   readonly checkpoint: BlockRef
-  /** How long it took to look at the tip and what waits there, after the last block was recorded. */
+  /** How long reading the tip and its mempool took, after the last block was recorded. */
   readonly tipMs: number
-  /** Whether the next pass is due at once. */
+  /** Whether the next pass should begin at once. */
   readonly hasMore: boolean
 }
 
 export type FollowOptions = {
   readonly adapter: ChainAdapter
   readonly pool: Pool
-  /** Connection string of the same database role: the lead is a lock on a connection of its own. */
+  /** Connection string of the same database role: the lead is a lock on its own connection. */
   readonly connectionString: string
   readonly clock: Clock
   readonly log: Log
@@ -65,22 +65,22 @@ export type FollowOptions = {
   /** What several providers must agree on before value is final; absent where one alone decides. */
   readonly agreement?: ProviderAgreement
   readonly pollIntervalMs?: number
-  /** How payment links in events name test networks that are not the public ones. */
+  /** How payment links in events identify private test networks. */
   readonly evmOf?: EvmIdentities
   /** Host names of the providers whose tip and mempool are read at the moment. */
   readonly readFrom?: () => readonly string[]
-  /** Pause after a halt, before the outside is looked at again. */
+  /** Pause after a halt, before the outside world is looked at again. */
   readonly haltedRetryMs?: number
-  /** Longest pause between attempts at a chain that fails. */
+  /** Longest pause between attempts to follow a failing chain. */
   readonly backoffMsMax?: number
-  /** How often the health row and the deadlines are looked after while nothing else happens. */
+  /** How often health and deadlines are updated while nothing else happens. */
   readonly upkeepIntervalMs?: number
   readonly observer?: WatcherObserver
 }
 
 /**
- * Follows one network until stopped. Of all processes that try, one holds the lead and the others stand by.
- * Resolves once everything has ended.
+ * Follows one network until stopped. Of all processes that try, one holds the lead and the others stand by. Resolves
+ * once everything has ended.
  */
 export async function followNetwork(options: FollowOptions, stop: AbortSignal): Promise<void> {
   const { adapter, connectionString, log } = options
@@ -149,7 +149,7 @@ class LeadSession {
           this.#options.log.warn({ err: error }, 'the lead was lost')
           break
         }
-        // Whoever followed for a while starts again with a short pause.
+        // After a while of success the pauses start short again.
         if (performance.now() - before > backoffMsMax) backoffMs = BACKOFF_MS_MIN
         await this.#report(error)
         await pauseUnless(stop, error instanceof ChainHalted ? haltedRetryMs : backoffMs)
@@ -167,7 +167,7 @@ class LeadSession {
     if (health.status === 'syncing') throw new ChainSyncing(health.reason)
     if (health.status !== 'ok') throw new ChainUnavailable(health.reason)
     let checkpoint = await findCheckpoint(this.#parts, parameters, this.#options.log)
-    // At its genesis block a private chain cannot be told from any other yet.
+    // At its genesis block a private chain cannot be told from another one yet.
     let isUnnamed = checkpoint.height === 0
     await this.#readMinimum()
     const unsubscribe = adapter.subscribe(this.#waker.wake)
@@ -188,7 +188,10 @@ class LeadSession {
     }
   }
 
-  /** The chain's own smallest amount falls in steps; where it sets one, nothing is sold before it is known. */
+  /**
+   * Reads the chain's own smallest amount, which changes rarely; where the chain sets one, nothing is sold before it
+   * is known.
+   */
   async #readMinimum(): Promise<void> {
     const { adapter, pool } = this.#options
     this.#minimumReadAt = performance.now()
@@ -238,12 +241,12 @@ class LeadSession {
     const moved = await recordUpdate(this.#parts, checkpoint, update)
     if (moved === null) return checkpoint
     for (const { block } of update.blocks) observer?.onBlock?.(adapter.network, block.height)
-    // What has halted stays so until a whole pass went well.
+    // A halted network stays halted until a whole pass succeeds.
     if (!this.#isHalted) await this.#saveHealth('ok', this.#notice, { tipHeight: update.tip.height })
     return moved
   }
 
-  /** Tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
+  /** The tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
   async #finishReading(beganAt: Date, tip: BlockRef, marks: MarkHeights | null): Promise<void> {
     const { adapter, pool, clock, notifier, readFrom, upkeepIntervalMs = UPKEEP_INTERVAL_MS } = this.#options
     const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= upkeepIntervalMs
@@ -259,8 +262,8 @@ class LeadSession {
   }
 
   /**
-   * Loads the addresses that were added, then says so: only what is matched here may be given out. Said before the
-   * first of them is loaded, the beginning holds back what would be added meanwhile.
+   * Loads newly added addresses, then records how far: only an address that is matched here may be handed out.
+   * Recording the watch before the first address is loaded holds back those added meanwhile.
    */
   async #watchNewAddresses(): Promise<void> {
     const { adapter, pool, clock } = this.#options
@@ -280,7 +283,7 @@ class LeadSession {
     this.#watchedThrough = through
   }
 
-  /** Goes on beside the following, and while the node is away: a sale needs no node. */
+  /** Runs beside the following, even while the node is away: a sale needs no node. */
   async #keepWatching(stop: AbortSignal): Promise<void> {
     const { adapter, log } = this.#options
     while (!stop.aborted) {
@@ -299,7 +302,7 @@ class LeadSession {
     const { status, reason } = describe(error)
     const known = error instanceof ChainUnavailable || error instanceof ChainHalted
     if (this.#lastHealth !== healthKey(status, reason) || !known) {
-      // What passes by itself warns; what a human must look at, and what nobody foresaw, is an error.
+      // Temporary failures are warnings; what a person must look at, and what nobody foresaw, is an error.
       const level = error instanceof ChainUnavailable ? 'warn' : 'error'
       log[level]({ err: error, network: adapter.network, status }, 'the network cannot be followed')
     }

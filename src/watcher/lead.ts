@@ -8,25 +8,27 @@ import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
 const LOCK_SPACE = 0x7061_796c
 const RETRY_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** An answer that takes longer counts as none: the lead is given up. */
+/** An answer that takes longer counts as none, and the lead is given up. */
 const QUERY_TIMEOUT_MS = 5_000
-/** How often the server is asked whether the lock is still ours: a connection that was cut off says nothing by itself. */
+/**
+ * How often the server is asked whether the lock is still ours: a connection that was cut off does not say so by
+ * itself.
+ */
 const CONFIRM_INTERVAL_MS = 2_000
 const KEEP_ALIVE_DELAY_MS = 5_000
 
 /** The right to follow a network, held by one process at a time. */
 export type Lead = {
-  /** Aborted when the right is lost: nothing may be committed for the network after that. */
+  /** Aborted when the lead is lost: nothing may be committed for the network after that. */
   readonly lost: AbortSignal
-  /** The connection that holds the lock: what is written on it, the process wrote that has the lead. */
+  /** The connection that holds the lock: whatever is written on it was written by the process that leads. */
   readonly connection: Queryable
   release(): Promise<void>
 }
 
 /**
- * Waits until this process may follow the network: an advisory lock on a connection of its own, which
- * PostgreSQL gives to the next one when that connection ends. Null where `stop` came first. `onError` is told
- * of each failed attempt.
+ * Waits until this process may follow the network: an advisory lock on its own connection, which PostgreSQL passes on
+ * when that connection ends. Null if `stop` came first. `onError` is called for each failed attempt.
  */
 export async function takeLead(
   connectionString: string,
@@ -66,7 +68,7 @@ async function attempt(connectionString: string, network: Network, stop: AbortSi
     lost.abort()
     throw error
   } finally {
-    // A connection without the lead is of no use, and one that was cut off never ends in good order.
+    // A connection without the lead is useless, and one that was cut off never ends in an orderly way.
     if (lost.signal.aborted) client.connection.stream.destroy()
   }
 }
@@ -106,14 +108,14 @@ async function keepConfirming(client: pg.Client, lost: AbortController): Promise
     try {
       await confirmLockSession(client)
     } catch {
-      // Whatever the reason, nobody can say any more whose the lock is. The next attempt tells what is wrong.
+      // Whatever the reason, we no longer know who holds the lock. The next attempt reports what is wrong.
       lost.abort()
       client.connection.stream.destroy()
     }
   }
 }
 
-/** Unlocks by name: the end of a connection takes the server a moment to see. */
+/** Unlocks explicitly, because the server takes a moment to notice the end of a connection. */
 async function release(client: pg.Client, key: readonly number[], lost: AbortController): Promise<void> {
   if (lost.signal.aborted) return
   try {

@@ -29,7 +29,7 @@ import { loadTrackedTransfers, loadTransfersOf, type TrackedTransfer } from '../
 import { findProgramOwners } from '../db/queries/watched-programs.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
 
-/** Invoices that are told their facts at the same time. */
+/** Invoices that are updated at the same time. */
 const INVOICES_IN_FLIGHT = 4
 
 export type RecordingParts = {
@@ -38,13 +38,13 @@ export type RecordingParts = {
   readonly clock: Clock
   /** What several providers must agree on before value is final; null where one alone decides. */
   readonly agreement: ProviderAgreement | null
-  /** Told after each commit. */
+  /** Called after each commit. */
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
-  /** How payment links in events name test networks that are not the public ones. */
+  /** How payment links in events identify private test networks. */
   readonly evmOf?: EvmIdentities | undefined
-  /** Told why payments wait for a second look at their block; null once none does. */
+  /** Called with the reason why payments wait for a second look at their block; null once none does. */
   readonly onWaiting?: (reason: string | null) => void
-  /** Told where the chain took back money that had been paid out: somebody must look. */
+  /** Called when the chain took back money that was already paid out: a person must look. */
   readonly onShortfall?: (missing: Shortfall & InvoiceOwner) => void
   /** Aborted when another process may follow the network. */
   readonly leadLost: AbortSignal
@@ -56,11 +56,10 @@ export class LeadLost extends Error {
 }
 
 /**
- * Commits one step along the chain: per invoice what it means for it, and the checkpoint last, so that a crash
- * in between repeats work and loses none. A reorganisation first moves the checkpoint down to the common
- * ancestor: whatever is committed then lies above it, and is looked at again if we are cut off.
- *
- * Returns the new checkpoint; null where the chain moved on before it could be judged, nothing being committed.
+ * Commits one step along the chain: per invoice what it means for it, and the checkpoint last, so that a crash in
+ * between repeats work and loses none. A reorganisation first moves the checkpoint down to the common ancestor:
+ * everything committed after that lies above it, and is read again if we are interrupted. Returns the new checkpoint;
+ * null if the chain moved on before it could be judged, with nothing committed.
  */
 export async function recordUpdate(
   parts: RecordingParts,
@@ -96,7 +95,7 @@ export async function recordUpdate(
   return last
 }
 
-/** Whether finality waits for another provider's word, for the chain's own, or for a second reading. */
+/** Whether finality waits for another provider's agreement or for the chain's own marks. */
 export function isSettledLater({ adapter, agreement }: RecordingParts): boolean {
   return agreement !== null || adapter.readMarks !== undefined
 }
@@ -121,8 +120,8 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
 }
 
 /**
- * Gives up what was not final on a chain that the network no longer is: a test network that was pointed from
- * one chain to another.
+ * Gives up transfers that were not final on a chain the network has left: a test network that was pointed at another
+ * chain.
  */
 export async function abandonUnsettled(parts: RecordingParts): Promise<void> {
   const { network } = parts.adapter
@@ -131,8 +130,8 @@ export async function abandonUnsettled(parts: RecordingParts): Promise<void> {
 }
 
 /**
- * The ids of disconnected transactions that still wait for a block, judged at the tip: by the mempool, and for
- * those it does not hold by asking the node. Null where there are none or the tip is not reached yet.
+ * The txids of disconnected transactions that still wait for a block, judged at the tip: by the mempool, and for
+ * those not in it by asking the node. Null if there are none or the tip is not reached yet.
  */
 async function judgeDisconnected(
   adapter: ChainAdapter,
@@ -167,7 +166,7 @@ export async function findOwners(
   return new Map(owners.map(({ program, tenant, invoiceId }) => [program, { tenant, invoiceId }]))
 }
 
-/** Transfers to addresses that no invoice has are nobody's: nobody was ever given them. */
+/** Drops transfers to addresses that no invoice has: nobody was ever given them. */
 export function owned<Transfer extends FoundTransfer>(
   transfers: readonly Transfer[],
   ownerOf: Owners,
@@ -178,7 +177,7 @@ export function owned<Transfer extends FoundTransfer>(
   })
 }
 
-/** Adds what is recorded of transactions in the mempool that are not tracked: given up for dead, and back. */
+/** Adds the records of transactions that are in the mempool but not tracked: given up for dead, and now back. */
 async function withRecords(
   parts: RecordingParts,
   tracked: readonly TrackedTransfer[],

@@ -1,11 +1,11 @@
 import { type FollowOptions, followNetwork } from './follow-network.ts'
 
 export type Watcher = {
-  /** Ends after what is being committed; leads are given up. */
+  /** Finishes what is being committed, then gives up its leads. */
   stop(): Promise<void>
 }
 
-/** Follows several networks at once, each by itself: what fails on one delays no other. */
+/** Follows several networks at once, independently: a failure on one delays no other. */
 export function startWatcher(networks: readonly FollowOptions[]): Watcher {
   const stopping = new AbortController()
   const following = networks.map((options) => followNetwork(options, stopping.signal))
@@ -15,7 +15,7 @@ export function startWatcher(networks: readonly FollowOptions[]): Watcher {
   return {
     stop: async () => {
       stopping.abort()
-      // Calls that wait for a node's answer end with the connections.
+      // Closing the connections ends calls that wait for a node's answer.
       await Promise.all(networks.map(({ adapter }) => adapter.close()))
       await ended
     },

@@ -3,9 +3,9 @@ import { countOf } from '../finality.ts'
 import type { BlockPosition, Payment, TransferFact } from '../invoice/types.ts'
 
 /**
- * What a reading of the chain means for the invoices: pure, and without memory but for the transfers that the
- * database holds. Facts are absolute (in this block, so deep; in the mempool; gone), so that a reading which
- * is repeated after a crash tells the same again.
+ * What a reading of the chain means for the invoices. Pure, with no memory but the transfers in the database. Facts
+ * are absolute (in this block, this deep; in the mempool; gone), so that a reading repeated after a crash yields the
+ * same facts.
  */
 
 export type InvoiceOwner = {
@@ -39,8 +39,8 @@ export type BlocksReading = {
 }
 
 /**
- * Transfers whose block is gone and that no connected block holds: those which the mempool, or the node when it
- * is asked, must decide about before anything is committed.
+ * Transfers whose block is gone and that no connected block contains. The mempool, or else the node, must say what
+ * became of them before anything is committed.
  */
 export function disconnectedBy(reading: BlocksReading): TrackedTransfer[] {
   const included = new Set(reading.blocks.flatMap(({ transfers }) => transfers.map(keyOf)))
@@ -55,10 +55,10 @@ export function disconnectedBy(reading: BlocksReading): TrackedTransfer[] {
 }
 
 /**
- * The facts after a step along the chain. Disconnecting and connecting are seen together: a transfer that moved
- * to another block is only told to be in that block. `alive` holds the ids of those `disconnectedBy` that still
- * wait for a block; null while that cannot be known because the tip is not reached: they are unconfirmed then,
- * until the mempool is read.
+ * The facts after a step along the chain. Disconnected and connected blocks are judged together: a transfer that
+ * moved to another block is simply in that block. `alive` holds the txids of `disconnectedBy` that still wait for a
+ * block; null before the tip is reached, when that cannot be known: they then count as unconfirmed until the mempool
+ * is read.
  */
 export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<string> | null): InvoiceFacts[] {
   const facts = new FactsByInvoice()
@@ -171,7 +171,7 @@ function topOf(reading: BlocksReading): number {
 }
 
 /**
- * A transfer's name on its network. The invoice belongs to it: on account-based chains one transaction may credit many
+ * A transfer's key on its network. It includes the invoice: on account-based chains one transaction may credit many
  * addresses, and has no outputs to tell them apart.
  */
 export function keyOf(transfer: {
@@ -186,14 +186,14 @@ export function keyOfTracked({ invoiceId, payment }: TrackedTransfer): string {
   return keyOf({ invoiceId, txid: payment.txid, outputIndex: payment.outputIndex })
 }
 
-/** What names a transfer that was found, as facts give it. */
+/** The identifying fields of a transfer that was found, as facts carry them. */
 export function identityOf(network: Network, transfer: OwnedTransfer) {
   const { txid, outputIndex, asset, amount, minimumConfirmations, isForeign } = transfer
   const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations }
   return isForeign === undefined ? identity : { ...identity, isForeign }
 }
 
-/** What names a recorded transfer, as facts give it. */
+/** The identifying fields of a recorded transfer, as facts carry them. */
 export function identityOfPayment(payment: Payment) {
   const { network, txid, outputIndex, asset, amount, firstSeenMs, finality } = payment
   return {

@@ -14,9 +14,8 @@ import type {
 } from './types.ts'
 
 /**
- * What becomes of an invoice, and what has to be told and posted, when something happens to it. Pure: the
- * caller writes `next` and `effects` in one transaction. Telling the same facts twice has no effect the second
- * time.
+ * The next state of an invoice after `input`, with the events to send and the ledger postings to make. Pure: the
+ * caller writes `next` and `effects` in one transaction. Applying the same facts again has no effect.
  */
 export function advanceInvoice(invoice: Invoice, input: InvoiceInput): InvoiceAdvance {
   switch (input.kind) {
@@ -107,8 +106,8 @@ function sight(invoice: Invoice, fact: TransferFact, newId: string | undefined, 
 }
 
 /**
- * In another block a contract may pay another amount in the same transaction, and what was taken back may have been
- * invented: there the transfer brings its own amount. In its own block it has one amount.
+ * A contract may pay a different amount when its transaction moves to another block, and an amount that was taken
+ * back may have been invented: then the new block's amount counts. Within one block the amount never changes.
  */
 function withOwnAmount(invoice: Invoice, payment: Payment, fact: TransferFact): Payment {
   const isSameBlock = fact.state !== 'block' || payment.block?.hash === fact.block.hash
@@ -163,7 +162,7 @@ function finalise(invoice: Invoice, fact: TransferFact, nowMs: number): Invoice 
   )
 }
 
-/** An invoice expires only when all that could pay it was read past its deadline, and nothing did. */
+/** An invoice expires only once everything that could pay it was read past its deadline, and nothing did. */
 function applyDeadline(invoice: Invoice, readAtMs: number, expiryReading: ChainReading | null): Progress {
   const isDue = readAtMs > invoice.expiresAtMs && invoice.expiredAtMs === null
   if (!isDue || deriveStatus(invoice) !== 'awaiting_payment') return { invoice, events: [] }
@@ -181,7 +180,7 @@ function cancel(invoice: Invoice, nowMs: number): InvoiceAdvance {
   return finish(invoice, { invoice: { ...invoice, cancelledAtMs: nowMs }, events: [] })
 }
 
-/** There is something that a merchant may decide. */
+/** Whether there is anything for the merchant to decide. */
 function isResolvable(invoice: Invoice): boolean {
   const status = deriveStatus(invoice)
   return (
@@ -203,7 +202,7 @@ function accept(invoice: Invoice, nowMs: number): InvoiceAdvance {
     acceptedAtMs: nowMs,
     paidAtMs: invoice.paidAtMs ?? nowMs,
     payments: invoice.payments.map((payment) =>
-      // What an earlier acceptance rested on and has left the chain is not accepted again.
+      // A payment that was accepted earlier and has left the chain is not accepted again.
       accepted(payment)
         ? { ...payment, resolution: 'accepted' }
         : { ...payment, resolution: payment.resolution === 'accepted' ? null : payment.resolution },
@@ -212,7 +211,7 @@ function accept(invoice: Invoice, nowMs: number): InvoiceAdvance {
   return finish(invoice, announceOutcome({ invoice: next, events: [] }, nowMs))
 }
 
-/** Closes the open reviews; the status is again what the other facts say. The money stays the merchant's. */
+/** Closes the open reviews; the status follows from the other facts again. The money stays the merchant's. */
 function dismiss(invoice: Invoice): InvoiceAdvance {
   if (!isResolvable(invoice)) return { kind: 'refused', code: 'invoice_not_resolvable' }
   const payments = invoice.payments.map(
@@ -235,7 +234,7 @@ function finish(before: Invoice, progress: Progress): InvoiceAdvance {
     const to = bucketOf(payment)
     const known = before.payments.find(({ id }) => id === payment.id)
     const isOtherAmount = known !== undefined && known.amount !== payment.amount && known.bucket !== 'none'
-    // What was posted is taken back as it was posted, before another amount comes in its place.
+    // What was posted is reversed with its own amount before the new amount is posted.
     const { bucket, postings } = isOtherAmount ? move(known, 'none') : payment
     return to === bucket ? { ...payment, bucket, postings } : move({ ...payment, bucket, postings }, to)
   })

@@ -9,7 +9,7 @@ import {
 } from './status.ts'
 import type { Invoice, InvoiceEffect, InvoiceEventType, Payment } from './types.ts'
 
-/** An invoice on its way through one input, with what has been told on the way. */
+/** An invoice part of the way through one input, with the events announced so far. */
 export type Progress = {
   readonly invoice: Invoice
   readonly events: readonly Extract<InvoiceEffect, { kind: 'event' }>[]
@@ -41,7 +41,9 @@ export function announceConfirming(progress: Progress): Progress {
   return next
 }
 
-/** What the confirmed sum amounts to, told at most once each; then what that leaves for the merchant. */
+/**
+ * Announces what the confirmed sum means, each outcome at most once; then what it leaves for the merchant to decide.
+ */
 export function announceOutcome(progress: Progress, nowMs: number): Progress {
   let next = announceSettlement(progress, nowMs)
   next = announcePartial(next)

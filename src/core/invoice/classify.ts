@@ -5,7 +5,7 @@ import type { Invoice, PaymentReviewReason, TransferFact } from './types.ts'
 /** Automatic discovery goes on this long after expiry or cancellation (spec §1, §8). */
 export const DISCOVERY_HORIZON_MS = 10 * 60_000
 
-/** What a transfer means when it is first seen. Said once; only `late` is ever corrected. */
+/** What a transfer means when it is first seen. Decided once; only `late` is ever corrected. */
 export function classifyTransfer(
   invoice: Invoice,
   fact: TransferFact,

@@ -11,12 +11,12 @@ export type Market = {
   readonly rules: PaymentRules
   readonly supportOf: (asset: AssetId) => AssetSupport
   readonly priceOf: (asset: AssetId) => Price | null
-  /** Whether the address pool of the asset had one to give. */
+  /** Whether the asset's address pool had an address left. */
   readonly hasAddressFor: (asset: AssetId) => boolean
   readonly networkFacts: NetworkFacts
 }
 
-/** What a watcher wrote of a network, as far as selling depends on it. */
+/** What the watcher last recorded of a network, as far as selling depends on it. */
 type NetworkStanding = {
   readonly parameters: string | null
   readonly status: string
@@ -24,14 +24,14 @@ type NetworkStanding = {
   readonly minimum: bigint | null
 }
 
-/** What this server can do for an asset, by what its watcher wrote of the network. */
+/** What this server can do for an asset, according to what the watcher recorded of its network. */
 export function supportIn(
   networks: { stateOf(network: Network): NetworkStanding | null },
   livemode: boolean,
 ): (asset: AssetId) => AssetSupport {
   return (asset) => {
     const state = networks.stateOf(networkOf(asset, livemode))
-    // What nobody follows any more may be paid and never seen.
+    // A payment on a network that nobody follows any more would never be seen.
     const parameters = state?.isWatched === true ? state.parameters : null
     return { parameters, halted: state?.status === 'halted', chainMinimum: state?.minimum ?? null }
   }
@@ -65,7 +65,9 @@ export function acceptedIn(market: Pick<Market, 'livemode' | 'rules' | 'supportO
 
 type AssetFault = { readonly code: 'asset_unavailable' | 'rate_unavailable'; readonly reason: string }
 
-/** Why an invoice in dollars could not be made in an asset now, in the order in which making one would find out. */
+/**
+ * Why a dollar invoice in this asset could not be created now; checked in the order in which creating one would fail.
+ */
 export function assetFault(market: Market, asset: AssetId): AssetFault | null {
   const support = market.supportOf(asset)
   const fault = (reason: string): AssetFault => ({ code: 'asset_unavailable', reason })

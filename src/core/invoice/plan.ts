@@ -19,11 +19,11 @@ import {
 
 /** What this server can do for an asset in one mode. */
 export type AssetSupport = {
-  /** Parameters of the asset's chain, learnt from a node; null where no node of this network ever answered here. */
+  /** The chain's parameters as reported by its node; null if no node of this network has ever answered. */
   readonly parameters: string | null
-  /** The node contradicts itself or us, and nothing on this network is credited until somebody looks. */
+  /** The node contradicts itself or us: nothing on this network is credited until a person has looked. */
   readonly halted: boolean
-  /** The smallest amount that the chain itself lets an address receive, base units; null where it was not read. */
+  /** The smallest amount the chain lets a new address receive, in base units; null if it was not read yet. */
   readonly chainMinimum?: bigint | null
 }
 
@@ -51,8 +51,8 @@ export type InvoicePlan =
     }
 
 /**
- * Decides the coin and the terms of a new invoice, or why there can be none: the caller's mistakes first. Asks
- * for no healthy chain, only that the network is known, so that a node's outage stops no sale.
+ * Decides the coin and terms of a new invoice, or why there can be none; the caller's mistakes come first. The
+ * network only has to be known, not healthy: a node's outage must not stop sales.
  */
 export function planInvoice(
   asked: AskedAmount & { readonly asset: AssetId | null },
@@ -94,7 +94,7 @@ export function planInvoice(
   return { kind: 'planned', terms: quote.terms, deposit: depositPlan(asset, livemode, parameters) }
 }
 
-/** Whether an asset's minimum is the chain's own and nobody has read it yet: no amount can be judged. */
+/** Whether the asset's minimum is set by its chain and was not read yet, so that no amount can be judged. */
 export const isMinimumMissing = (asset: AssetId, chainMinimum: bigint | null): boolean =>
   ASSETS[asset].minimum === null && chainMinimum === null
 

@@ -6,7 +6,10 @@ import type { ConfirmationsByAsset, RateEvidence } from './types.ts'
 /** What may be invoiced in US dollars (spec §8), in cents. */
 export const USD_CENTS_MIN = 50n
 export const USD_CENTS_MAX = 10_000_000n
-/** Coins in one invoice of a fixed coin amount: more than was ever issued of any of them but small change to a bigint. */
+/**
+ * Largest invoice with a fixed coin amount, in whole coins: more than was ever issued of any coin, and still small
+ * for a bigint.
+ */
 const COINS_MAX = 1_000_000_000n
 
 const MS_PER_MINUTE = 60_000
@@ -40,7 +43,7 @@ type InvoiceQuote =
   | { readonly kind: 'refused'; readonly code: AmountFault }
   | { readonly kind: 'rate_unavailable' }
 
-/** What is wrong with an amount whatever the price may be: its grammar, and the limits it has of its own. */
+/** What is wrong with an amount regardless of the price: its grammar, and its absolute limits. */
 export function amountFault(
   asked: AskedAmount,
   asset: AssetId,
@@ -61,8 +64,8 @@ export function amountFault(
 }
 
 /**
- * The terms of an invoice made now. A dollar amount is rounded up to the coin's smallest unit, once. A coin
- * amount needs no price; where one is at hand it is kept as evidence and decides the confirmations.
+ * The terms of an invoice created now. A dollar amount is rounded up to the coin's smallest unit, once. A coin amount
+ * needs no price; if one is available it is kept as evidence and decides the confirmations.
  */
 export function quoteInvoice(
   asked: AskedAmount,
@@ -102,7 +105,7 @@ export function quoteInvoice(
   }
 }
 
-/** Base units to pay, cents asked for, and cents they are worth; null where no price tells. */
+/** Base units to pay, cents asked for, and cents they are worth; null where there is no price to tell. */
 function sumsOf(asked: AskedAmount, asset: AssetId, price: bigint | null) {
   const { decimals } = ASSETS[asset]
   if (asked.kind === 'usd' && price !== null) {

@@ -5,7 +5,7 @@ import { formatCoinAmount, formatUsd } from '../money.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { Invoice, Payment } from './types.ts'
 
-/** What a rendering needs to know of the networks besides the invoice itself. */
+/** What rendering needs to know about the networks, apart from the invoice. */
 export type NetworkFacts = {
   /** Height of the network's tip as far as it was read; null where nothing is known. */
   tipHeightOf(network: Network): number | null
@@ -18,8 +18,7 @@ export type EvmIdentities = (network: Network) => EvmIdentity | undefined
 export type InvoiceView = ReturnType<typeof renderInvoice>
 
 /**
- * An invoice as merchants read it. The link for its buyer is the API's to add: its token is a secret, and events
- * are stored.
+ * An invoice as merchants see it. The API adds the buyer's link, because its token is a secret and events are stored.
  */
 export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
   const { decimals } = ASSETS[invoice.asset]

@@ -9,7 +9,7 @@ import type { Invoice } from './types.ts'
 
 const MS_PER_MINUTE = 60_000
 
-/** Whether the buyer may have an expired invoice again at the price of the moment. */
+/** Whether the buyer may reopen an expired invoice at the current price. */
 export function isReopenable(
   invoice: Invoice,
   link: Pick<PaymentLink, 'active'> | null,

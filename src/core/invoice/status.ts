@@ -10,7 +10,7 @@ import type {
 /** What the rules below read of a payment. */
 type JudgedPayment = Pick<Payment, 'status' | 'dust' | 'asset' | 'amount' | 'reviewReason' | 'resolution'>
 
-/** What they read of an invoice: whoever judges invoices that are alike in this alone judges all of them. */
+/** What the rules below read of an invoice. Invoices that agree in these fields have the same status. */
 type JudgedInvoice = Pick<
   Invoice,
   | 'asset'
@@ -81,7 +81,7 @@ function outcomeOf(invoice: JudgedInvoice): Outcome {
   return confirmed <= invoice.amount + invoice.toleranceOver ? 'exact' : 'over'
 }
 
-/** Settlement was told to the merchant, or decided by them, at some time; the facts may have changed since. */
+/** The merchant was told of settlement, or decided it, at some time; the facts may have changed since. */
 export function wasSettled(invoice: JudgedInvoice): boolean {
   return invoice.announced.paid || invoice.announced.overpaid || invoice.acceptedAtMs !== null
 }
@@ -124,7 +124,10 @@ export function deriveStatus(invoice: JudgedInvoice): InvoiceStatus {
   return invoice.expiredAtMs === null ? 'awaiting_payment' : 'expired'
 }
 
-/** Late and cancelled money needs an answer before the invoice means anything; the other reasons leave it payable or settled. */
+/**
+ * Money that came late or after cancellation must be decided on first; the other reasons leave the invoice payable or
+ * settled.
+ */
 function decidesStatus(payment: JudgedPayment): boolean {
   return payment.reviewReason === 'late' || payment.reviewReason === 'cancelled'
 }
@@ -144,7 +147,7 @@ function firstOpenReview(
   )
 }
 
-/** A word more on the status: `accepted` by the merchant, `late` settlement, or why a review is open. */
+/** More detail on the status: `accepted` by the merchant, settled `late`, or why a review is open. */
 export function statusReasonOf(invoice: Invoice): string | null {
   const status = deriveStatus(invoice)
   if (status === 'manual_review') return reviewReasonOf(invoice)

@@ -11,7 +11,7 @@ export type SwitchPlan =
       readonly next: Invoice
       readonly plan: Extract<InvoicePlan, { kind: 'planned' }>
     }
-  /** It is the invoice's coin already: its amount is locked and stays. */
+  /** It already is the invoice's coin: its amount is locked and stays. */
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'not_allowed' }
   | { readonly kind: 'paid_already' }

@@ -82,7 +82,7 @@ export type RateEvidence = {
 /** What makes payments final, for each asset that may arrive on this invoice's addresses. */
 export type ConfirmationsByAsset = { readonly [asset in PaymentAsset]?: Finality }
 
-/** What was read of a chain, from whom, and until when, before an invoice was called unpaid. */
+/** The chain reading on which an invoice was declared unpaid: what was read, from whom, and when. */
 export type ChainReading = {
   readonly network: Network
   /** The tip whose chain was read to its end; the mempool was read in full while it stood. */
@@ -150,7 +150,7 @@ export type Invoice = {
   readonly payments: readonly Payment[]
 }
 
-/** Where one transfer stands on the chain now: absolute, so that telling it twice changes nothing. */
+/** Where one transfer stands on the chain now. Absolute, so that reporting it twice changes nothing. */
 export type TransferFact = {
   readonly network: Network
   readonly txid: string

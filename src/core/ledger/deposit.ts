@@ -3,24 +3,25 @@ import type { Invoice, InvoiceEffect, LedgerBucket, Payment } from '../invoice/t
 import { parsePrice, usdValueOf } from '../money.ts'
 
 /**
- * `chain` is the outside world: what was received stands there as a negative balance. `fees` is what the operator keeps,
- * below zero where the chain took payments back after it had left; `fees_reserved` is what is about to leave of it.
- * `shortfall` is what was paid out of deposits that the chain took back afterwards, at or below zero.
+ * `chain` is the outside world: deposits are a negative balance there. `fees` is what the operator has earned, below
+ * zero where the chain took payments back after their fee was paid out; `fees_reserved` is the part about to be paid
+ * out. `shortfall` is what was paid out of deposits that the chain took back afterwards, at or below zero.
  */
 export type LedgerAccount = OutsideAccount | 'pending' | 'suspense' | 'available' | 'reserved' | 'shortfall'
 
-/** Accounts that are none of the merchant's, and not in the merchant's statement. */
+/** Accounts that do not belong to the merchant and do not appear in the merchant's statement. */
 export type OutsideAccount = 'chain' | 'fees' | 'fees_reserved'
 
 const BASIS_POINTS = 10_000n
 
-/** What the operator keeps of so many base units, rounded down: the merchant has the advantage of it. */
+/** The operator's fee on an amount in base units, rounded down in the merchant's favour. */
 export const serviceFeeOf = (amount: bigint, serviceFeeBps: number): bigint =>
   (amount * BigInt(serviceFeeBps)) / BASIS_POINTS
 
 /**
- * The ledger transfers that move a deposit from one bucket to another; their ids make posting them twice impossible. The
- * service fee is one of its own, after what makes the deposit available, and given back before what takes it away.
+ * The ledger transfers that move a deposit from one bucket to another; their ids make posting them twice impossible.
+ * The service fee is a transfer of its own: taken after the deposit becomes available, and given back before the
+ * deposit is taken away.
  */
 export function depositTransfers(invoice: Invoice, posting: Extract<InvoiceEffect, { kind: 'posting' }>) {
   const deposit = depositTransfer(invoice, posting)
@@ -50,8 +51,8 @@ function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kin
 }
 
 /**
- * What a deposit's postings are called, before their number. One transaction on an account-based chain may credit several
- * invoices and has no outputs to tell them apart, so that there the invoice belongs to the name.
+ * The id of a deposit's postings, before their number. On an account-based chain one transaction may credit several
+ * invoices and has no outputs to tell them apart, so the invoice is part of the id there.
  */
 function depositName(invoice: Invoice, { network, txid, outputIndex, asset }: Payment): string {
   const output = `dep:${network}:${txid}:${outputIndex}`

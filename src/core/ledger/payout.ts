@@ -16,7 +16,9 @@ export const RESERVE_ACCOUNTS = {
   fees: 'fees_reserved',
 } as const satisfies { readonly [source in PayoutSource]: LedgerAccount }
 
-/** The books of one payout do not agree with its row: somebody has to look, and no other payout has to wait for that. */
+/**
+ * A payout's ledger entries disagree with its row: a person has to look, and other payouts need not wait for that.
+ */
 export class PayoutContradicted extends Error {}
 
 export const reserveTransferId = (payoutId: string): string => `payout:${payoutId}:reserve`
