@@ -2,12 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { contractCall } from '../../src/chain/evm/contract-call.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 import { sumHotObligations } from '../../src/db/queries/hot-wallets.ts'
 import { loadSweptCredit } from '../../src/db/queries/sweeps.ts'
 import { type Tenant, type Tx, withTrialTransaction } from '../../src/db/transaction.ts'
-import { hex } from '../support/anvil.ts'
+import { hex, newEvmAddress } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 
 const ETHER = 10n ** 18n
@@ -114,6 +115,110 @@ test('a sweep whose nonce somebody else used lets go of its deposits once that i
   await world.until(tenant, payout.id, 'failed')
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'failed', deposits: 0 }])
   await expectPaidOnce(tenant, 'ETH_BASE', '1')
+})
+
+/** Reverts where its first word of storage is not 0: PUSH0, SLOAD, PUSH1 6, JUMPI, STOP, JUMPDEST, PUSH0, PUSH0, REVERT. */
+const MOODY_CODE = '0x5f54600657005b5f5ffd'
+/** As a token whose issuer has stopped it: PUSH0, PUSH0, REVERT. */
+const STOPPED_CODE = '0x5f5ffd'
+
+/** A contract that takes payments until it is shut. */
+async function moodyContract() {
+  const { address } = newEvmAddress()
+  await world.anvil.rpc('anvil_setCode', [address, MOODY_CODE])
+  const shut = (isShut: boolean) =>
+    world.anvil.rpc('anvil_setStorageAt', [
+      address,
+      `0x${'0'.repeat(64)}`,
+      `0x${'0'.repeat(63)}${isShut ? 1 : 0}`,
+    ])
+  return { address, checked: encodeEvmAddress(Buffer.from(address.slice(2), 'hex')), shut }
+}
+
+/** It failed as one that the chain reverted: one transaction, one return of its money, gas alone gone from the hot wallet. */
+async function expectRevertedOnce(tenant: Tenant, payoutId: string, etherBefore: bigint): Promise<void> {
+  // So long that what waits is signed again.
+  for (let turn = 0; turn < 3; turn++) {
+    world.now = new Date(world.now.getTime() + 4 * 60_000)
+    await world.sign()
+    await world.courier().pass()
+    await world.anvil.mine(1)
+  }
+  const payout = await world.load(tenant, payoutId)
+  expect(payout).toMatchObject({ status: 'failed', failureCode: 'reverted' })
+  const { payout: signed } = await world.signedFor(payoutId)
+  expect(signed).toHaveLength(1)
+  const receipt = await world.anvil.rpc<{ status: string; gasUsed: string; effectiveGasPrice: string }>(
+    'eth_getTransactionReceipt',
+    signed,
+  )
+  expect(receipt.status).toBe('0x0')
+  const gone = etherBefore - (await world.holds('ETH_BASE', world.hot))
+  expect(gone).toBe(BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice))
+  expect(await world.eventsOf(payoutId)).toEqual(['requested', 'approved', 'submitted', 'failed'])
+  expect(await world.balances(tenant)).toMatchObject({ available: payout.amount, reserved: 0n })
+  expect(await findings()).toEqual([])
+}
+
+test('ether to a contract that reverts only when it is mined fails once that is final, its money comes back once, and the hot wallet bears the gas', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const contract = await moodyContract()
+  const payout = await world.payout(tenant, 'ETH_BASE', '1', contract.checked)
+  await world.until(tenant, payout.id, 'submitted')
+  const held = await world.holds('ETH_BASE', world.hot)
+  await contract.shut(true)
+  await world.anvil.mine(1)
+  await world.courier().pass()
+  // In a block that a reorganisation may still take away.
+  expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'submitted', failureCode: null })
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
+  await world.until(tenant, payout.id, 'failed')
+  await contract.shut(false)
+  await expectRevertedOnce(tenant, payout.id, held)
+  expect(await world.holds('ETH_BASE', contract.address)).toBe(0n)
+  const next = await world.payout(tenant, 'ETH_BASE', '1')
+  const done = await world.until(tenant, next.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', next.destination)).toBe(ETHER - done.networkFee)
+  expect(await world.holds('ETH_BASE', contract.address)).toBe(0n)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
+})
+
+test('a payout that a contract reverted in a block that left the chain, and takes in another one, is offered again and paid once', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const contract = await moodyContract()
+  const payout = await world.payout(tenant, 'ETH_BASE', '1', contract.checked)
+  await world.until(tenant, payout.id, 'submitted')
+  await contract.shut(true)
+  await world.anvil.mine(1)
+  await world.courier().pass()
+  await world.anvil.reorganise(1, () => true)
+  await contract.shut(false)
+  const done = await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', contract.address)).toBe(ETHER - done.networkFee)
+  expect((await world.signedFor(payout.id)).payout).toEqual([done.txid])
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+})
+
+test('USDC whose contract reverts the transfer when it is mined fails once that is final, its money comes back once, and the next payout needs no sweep', async () => {
+  const tenant = await world.openShop('USDC_BASE', [10n * USDC])
+  const payout = await world.payout(tenant, 'USDC_BASE', '10')
+  await world.until(tenant, payout.id, 'submitted')
+  const held = await world.holds('ETH_BASE', world.hot)
+  const token = world.token ?? ''
+  const code = await world.anvil.rpc<string>('eth_getCode', [token, 'latest'])
+  await world.anvil.rpc('anvil_setCode', [token, STOPPED_CODE])
+  await world.anvil.mine(1)
+  await world.anvil.rpc('anvil_setCode', [token, code])
+  await world.until(tenant, payout.id, 'failed')
+  await expectRevertedOnce(tenant, payout.id, held)
+  expect(await world.holds('USDC_BASE', payout.destination)).toBe(0n)
+  const next = await world.payout(tenant, 'USDC_BASE', '10')
+  await world.until(tenant, next.id, 'confirmed')
+  expect(await world.holds('USDC_BASE', next.destination)).toBe(10n * USDC)
+  expect((await world.signedFor(next.id)).sweeps).toEqual([])
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
 })
 
 async function setBaseFee(wei: bigint): Promise<void> {
