@@ -3,35 +3,39 @@ import { isLowOnGas } from '../core/payout/gas.ts'
 import type { Queryable } from './pool.ts'
 import { hasTokenMoney, loadHotWallet, sumHotObligations } from './queries/hot-wallets.ts'
 
-/** How a hot wallet stands with the gas that it pays for others. */
+/** How a hot wallet stands with the gas that it pays for others, and with what merchants have in it. */
 export type GasStanding = {
   readonly network: Network
   /** 20 bytes. */
   readonly address: Buffer
-  /** Its ether that is no merchant's, wei. */
+  /** Its ether that is no merchant's, wei. Below 0 it lacks what payouts that failed have cost it. */
   readonly own: bigint
   readonly isLow: boolean
-  /** Whether there is USDC whose sweeps and payouts it has to pay for. */
+  /** Whether payouts wait for more: of USDC, whose gas it has to pay, or of the ether that it lacks. */
   readonly isNeeded: boolean
 }
 
-/** Networks on which a hot wallet pays gas for a token, and the coin it pays in. */
-export const GAS_PAID: readonly {
+/** Networks with a hot wallet, the coin it pays gas in, and the token whose gas it pays. */
+export const HOT_WALLETS: readonly {
   readonly network: Network
   readonly native: AssetId
-  readonly token: AssetId
+  readonly token: AssetId | null
 }[] = [
+  { network: 'ethereum-live', native: 'ETH', token: null },
+  { network: 'ethereum-test', native: 'ETH', token: null },
   { network: 'base-live', native: 'ETH_BASE', token: 'USDC_BASE' },
   { network: 'base-test', native: 'ETH_BASE', token: 'USDC_BASE' },
 ]
 
-/** How a network's hot wallet stands with gas; null where it pays for none, or nobody has read it yet. */
+/** How a network's hot wallet stands with ether; null where there is none, or nobody has read it yet. */
 export async function readGasStanding(db: Queryable, network: Network): Promise<GasStanding | null> {
-  const paid = GAS_PAID.find((each) => each.network === network)
-  const wallet = paid === undefined ? null : await loadHotWallet(db, network)
-  if (paid === undefined || wallet === null) return null
-  const owed = await sumHotObligations(db, { network, asset: paid.native, headNonce: wallet.nonce })
-  const own = wallet.balance - owed
-  const isNeeded = await hasTokenMoney(db, paid.token, network.endsWith('-live'))
-  return { network, address: wallet.address, own, isLow: isLowOnGas(own, wallet), isNeeded }
+  const of = HOT_WALLETS.find((each) => each.network === network)
+  const wallet = of === undefined ? null : await loadHotWallet(db, network)
+  if (of === undefined || wallet === null) return null
+  const { native: asset, token } = of
+  const own = wallet.balance - (await sumHotObligations(db, { network, asset, headNonce: wallet.nonce }))
+  const { address } = wallet
+  if (own < 0n || token === null) return { network, address, own, isLow: own < 0n, isNeeded: own < 0n }
+  const isNeeded = await hasTokenMoney(db, token, network.endsWith('-live'))
+  return { network, address, own, isLow: isLowOnGas(own, wallet), isNeeded }
 }

@@ -4,13 +4,13 @@ import { formatCoinAmount } from '../core/money.ts'
 import type { Pool } from '../db/pool.ts'
 import { countLostPayouts } from '../db/queries/lost-payouts.ts'
 import { FEE_PAYER_NETWORKS, readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
-import { GAS_PAID, type GasStanding, readGasStanding } from '../db/read-gas-standing.ts'
+import { type GasStanding, HOT_WALLETS, readGasStanding } from '../db/read-gas-standing.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
-/** The hot wallets that pay gas for USDC: where they are, and whether they have enough ether for it. */
+/** The hot wallets: where they are, whether they have enough ether for the gas of USDC, and what they lack of merchants' ether. */
 export async function inspectHotWallets(pool: Pool): Promise<Finding[]> {
-  const standings = await Promise.all(GAS_PAID.map(({ network }) => readGasStanding(pool, network)))
-  return standings.flatMap((standing) => (standing === null ? [] : [findingOf(standing)]))
+  const standings = await Promise.all(HOT_WALLETS.map(({ network }) => readGasStanding(pool, network)))
+  return standings.flatMap((standing) => (standing === null ? [] : findingsOf(standing)))
 }
 
 /** The fee payers of payouts in SOL: where they are, and whether they have enough. */
@@ -41,12 +41,19 @@ export async function inspectLostPayouts(pool: Pool): Promise<Finding[]> {
   )
 }
 
-function findingOf({ network, address, own, isLow, isNeeded }: GasStanding): Finding {
-  const held = own > 0n ? own : 0n
-  const wallet = `${network}: the hot wallet ${encodeEvmAddress(address)} has ${formatCoinAmount(held, ASSETS.ETH_BASE.decimals)} ETH for gas`
-  if (!isLow) return ok(wallet)
+function findingsOf({ network, address, own, isLow, isNeeded }: GasStanding): Finding[] {
+  const wallet = `${network}: the hot wallet ${encodeEvmAddress(address)}`
   const fix = `send it ether on ${network}`
-  return isNeeded
-    ? fault(`${wallet}, which is too little: payouts in USDC wait; ${fix}`)
-    : notice(`${wallet}; before a payout in USDC, ${fix}`)
+  const ether = (wei: bigint) => `${formatCoinAmount(wei, ASSETS.ETH_BASE.decimals)} ETH`
+  if (own < 0n)
+    return [fault(`${wallet} lacks ${ether(-own)} of what merchants have in it: payouts wait; ${fix}`)]
+  // On Ethereum it pays no gas for others.
+  if (HOT_WALLETS.find((each) => each.network === network)?.token === null) return []
+  const held = `${wallet} has ${ether(own)} for gas`
+  if (!isLow) return [ok(held)]
+  return [
+    isNeeded
+      ? fault(`${held}, which is too little: payouts in USDC wait; ${fix}`)
+      : notice(`${held}; before a payout in USDC, ${fix}`),
+  ]
 }

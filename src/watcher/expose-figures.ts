@@ -71,7 +71,7 @@ function exposeMoney({ metrics, pool, networks }: Sources): void {
   }
   metrics.gauge(
     'paylink_hot_wallet_low',
-    '1 where a hot wallet has too little ether for the gas of USDC payouts, so that they wait',
+    '1 where a hot wallet has too little ether, for the gas of USDC payouts or for what merchants have in it, so that they wait',
     () => lowOf(readGasStanding),
   )
   metrics.gauge(

@@ -7,6 +7,8 @@ import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
 import { withTransaction } from '../../src/db/transaction.ts'
+import { inspectHotWallets } from '../../src/doctor/inspect-hot-wallets.ts'
+import { hex, newEvmAddress } from '../support/anvil.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { askForFees } from '../support/fee-payouts.ts'
 
@@ -138,6 +140,45 @@ async function broken(): Promise<string[]> {
   const results = await runAudit(base.database.owner, [])
   return results.filter(({ name, findings }) => ours.has(name) && findings.length > 0).map(({ name }) => name)
 }
+
+test('ether that a reverted payout cost the hot wallet is told to the operator, and the next payout waits until somebody sends it', async () => {
+  const surplus = await ethereum.holds('ETH', ethereum.hot)
+  const tenant = await ethereum.openShop('ETH', [ETHER])
+  const { address, program } = newEvmAddress()
+  const payout = await ethereum.payout(tenant, 'ETH', '1', encodeEvmAddress(program))
+  await ethereum.until(tenant, payout.id, 'submitted')
+  // PUSH0, PUSH0, REVERT: there was no contract when it was asked.
+  await ethereum.anvil.rpc('anvil_setCode', [address, '0x5f5ffd'])
+  await ethereum.until(tenant, payout.id, 'failed')
+  // What other payouts left there would pay for it.
+  const held = await ethereum.holds('ETH', ethereum.hot)
+  await ethereum.anvil.rpc('anvil_setBalance', [encodeEvmAddress(ethereum.hot), hex(held - surplus)])
+  const lack = ETHER - (held - surplus)
+  expect(lack).toBeGreaterThan(0n)
+  const next = await ethereum.payout(tenant, 'ETH', '1')
+  const courier = ethereum.courier()
+  ethereum.logged.length = 0
+  for (let turn = 0; turn < 4; turn++) {
+    await courier.pass()
+    await ethereum.sign()
+    await ethereum.anvil.mine(1)
+  }
+  expect((await ethereum.load(tenant, next.id)).status).toBe('approved')
+  const alarms = ethereum.logged.filter((line) => line.includes('lacks ether that merchants have in it'))
+  expect(alarms).toEqual([expect.stringContaining(`"wei":"-${lack}"`)])
+  const faults = async () =>
+    (await inspectHotWallets(ethereum.database.owner)).filter(({ kind }) => kind !== 'ok')
+  expect(await faults()).toMatchObject([
+    { kind: 'fault', text: expect.stringContaining(encodeEvmAddress(ethereum.hot)) },
+  ])
+  await ethereum.pay('ETH', encodeEvmAddress(ethereum.hot), lack)
+  await ethereum.anvil.mine(1)
+  const done = await ethereum.until(tenant, next.id, 'confirmed')
+  expect(await ethereum.holds('ETH', next.destination)).toBe(ETHER - done.networkFee)
+  await courier.pass()
+  expect(ethereum.logged.some((line) => line.includes('has enough ether again'))).toBe(true)
+  expect(await faults()).toEqual([])
+})
 
 test('payouts and their sweeps leave nothing for the audit to find', async () => {
   expect(await broken()).toEqual([])
