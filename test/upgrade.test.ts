@@ -92,7 +92,7 @@ test('a database of an earlier release is brought up to date with all that was i
   expect(checks.filter(({ findings, notChecked }) => findings.length > 0 || notChecked !== null)).toEqual([])
 })
 
-const post = (tx: Tx, tenant: Tenant): Promise<void> =>
+const post = (tx: Tx, tenant: Tenant): Promise<unknown> =>
   insertLedgerTransfer(tx, tenant, {
     id: 'dep:litecoin-test:tx:0:1',
     kind: 'deposit',

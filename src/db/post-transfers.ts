@@ -42,8 +42,8 @@ export async function postTransfers(
 }
 
 /**
- * What brings money, and keeps a fee of it, needs no cover: it is written in the round trip that asks what stands then,
- * and what it repays after it.
+ * What brings money, and keeps a fee of it, needs no cover. What it repays is asked for only where nothing was available
+ * before it: nothing ever is while something is missing.
  */
 async function postCredit(
   tx: Tx,
@@ -52,11 +52,9 @@ async function postCredit(
   transfers: readonly LedgerTransfer[],
 ): Promise<void> {
   const valued = await valuedNow(tx, tenant, first.asset, transfers)
-  const [, standing] = await Promise.all([
-    insertAll(tx, tenant, valued),
-    loadStanding(tx, tenant, first.asset),
-  ])
-  const { repaid } = coverMoves([], standing)
+  const [available] = await insertAll(tx, tenant, valued)
+  if (available !== undefined && available !== null && available > first.amount) return
+  const { repaid } = coverMoves([], await loadStanding(tx, tenant, first.asset))
   if (repaid === 0n) return
   const [, ...repayment] = await valuedNow(tx, tenant, first.asset, [
     valued[0] ?? first,
@@ -65,9 +63,9 @@ async function postCredit(
   await insertAll(tx, tenant, repayment)
 }
 
-/** Sent together: the connection keeps their order. */
-async function insertAll(tx: Tx, tenant: Tenant, transfers: readonly LedgerTransfer[]): Promise<void> {
-  await Promise.all(transfers.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
+/** Sent together: the connection keeps their order. Gives for each what stands in the account that it moved to. */
+function insertAll(tx: Tx, tenant: Tenant, transfers: readonly LedgerTransfer[]): Promise<(bigint | null)[]> {
+  return Promise.all(transfers.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
 }
 
 const repaymentOf = (first: LedgerTransfer, amount: bigint): LedgerTransfer => ({

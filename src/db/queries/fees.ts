@@ -16,7 +16,7 @@ type FeeTotal = {
   readonly owed: bigint
 }
 
-/** Where there are fees, or were. Reads every balance of them. */
+/** Where there are fees, or were. Reads every balance of them, by ledger_balance_outside. */
 export async function listFeeTotals(db: Queryable): Promise<FeeTotal[]> {
   const { rows } = await db.query<FeeTotal>(
     `select livemode, asset,
@@ -29,7 +29,7 @@ export async function listFeeTotals(db: Queryable): Promise<FeeTotal[]> {
   return rows
 }
 
-/** Merchants with fees of an asset in a mode, after one of them in the order of their ids. Served by ledger_balance_fees. */
+/** Merchants with fees of an asset in a mode, after one of them in the order of their ids. Served by ledger_balance_outside. */
 export async function listMerchantsWithFees(
   db: Queryable,
   of: { readonly livemode: boolean; readonly asset: AssetId; readonly after: string; readonly limit: number },

@@ -21,10 +21,19 @@ export type LedgerTransfer = {
 
 /**
  * Writes one ledger transfer with its two entries, in one statement, which the database checks and whose entries move
- * the balances. It takes the merchant's turn itself, as `takeLedgerTurn` does.
+ * the balances. It takes the merchant's turn itself, as `takeLedgerTurn` does. Gives what stands in the account that it
+ * moved to, base units; null where that is an outside one.
  */
-export async function insertLedgerTransfer(tx: Tx, tenant: Tenant, transfer: LedgerTransfer): Promise<void> {
-  await tx.query(INSERT_TRANSFER, valuesOf(tenant, transfer))
+export async function insertLedgerTransfer(
+  tx: Tx,
+  tenant: Tenant,
+  transfer: LedgerTransfer,
+): Promise<bigint | null> {
+  const { rows } = await tx.query<{ account: LedgerAccount; balance_after: bigint | null }>(
+    INSERT_TRANSFER,
+    valuesOf(tenant, transfer),
+  )
+  return rows.find(({ account }) => account === transfer.to)?.balance_after ?? null
 }
 
 /** What is available and what is missing of an asset, for who has the merchant's turn. By the primary key. */
@@ -71,7 +80,8 @@ const ENTRY_COLUMNS = 'merchant_id, transfer_id, account, asset, livemode, amoun
 const INSERT_TRANSFER = `with new_transfer as (
     insert into ledger_transfer (${TRANSFER_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $12, $13))
   insert into ledger_entry (${ENTRY_COLUMNS})
-  values ($1, $2, $8, $10, $3, -$11::numeric, $7), ($1, $2, $9, $10, $3, $11::numeric, $7)`
+  values ($1, $2, $8, $10, $3, -$11::numeric, $7), ($1, $2, $9, $10, $3, $11::numeric, $7)
+  returning account, balance_after`
 const INSERT_COVERED_TRANSFER = `with covered as (
     select 1 from ledger_balance
     where merchant_id = $1 and livemode = $3 and asset = $10 and account = $8 and balance >= $11::numeric),
@@ -144,7 +154,7 @@ export type ShortBalances = {
 
 /**
  * In how many balances of each mode something is missing that was paid out, of merchants and of the operator's fees. Served
- * by ledger_balance_short.
+ * by ledger_balance_outside.
  */
 export async function countShortfalls(db: Queryable): Promise<ShortBalances> {
   const { rows } = await db.query<{ account: 'shortfall' | 'fees'; live: number; test: number }>(
