@@ -36,27 +36,33 @@ const tenantOf = ({ merchantId, livemode }: { merchantId: string; livemode: bool
 /** Plans what has to be swept for approved payouts, and follows it on the chain. Any number of processes may. */
 export class EvmSweeps {
   readonly #parts: EvmCarriageParts
+  readonly #sweepsMax: number
   readonly #told = new Told()
   #followedAtMs = Number.NEGATIVE_INFINITY
   /** The sweep after which the next look goes on; none where it begins at the oldest. */
   #after = ''
 
-  constructor(parts: EvmCarriageParts) {
+  constructor(parts: EvmCarriageParts, sweepsMax = SWEEPS_MAX) {
     this.#parts = parts
+    this.#sweepsMax = sweepsMax
   }
 
-  /** Looks after sweeps that are not final, all of them in turn; whether there are any that are in no block. */
+  /** Looks after sweeps that are not final, all of them in turn; whether any of those whose turn it is is in no block. */
   async follow(): Promise<boolean> {
     const { providers, pool, network, clock, lookEveryMs } = this.#parts
-    const sweeps = await listSweepsUnderWay(pool, network, { after: this.#after, limit: SWEEPS_MAX })
-    const last = sweeps.at(-1)
-    if (last === undefined && this.#after === '') return false
+    const limit = this.#sweepsMax
+    const sweeps = await listSweepsUnderWay(pool, network, { after: this.#after, limit })
+    if (sweeps.length === 0 && this.#after === '') return false
     const nowMs = clock().getTime()
     if (nowMs - this.#followedAtMs >= lookEveryMs) {
-      this.#after = last === undefined || sweeps.length < SWEEPS_MAX ? '' : last.id
       this.#followedAtMs = nowMs
       const finalized = await providers.current.finalizedHeight()
-      for (const sweep of sweeps) await this.#followOne(sweep, finalized)
+      for (const sweep of sweeps) {
+        // Before it is looked at: one over which the node fails every time holds up none of those after it.
+        this.#after = sweep.id
+        await this.#followOne(sweep, finalized)
+      }
+      if (sweeps.length < limit) this.#after = ''
     }
     return sweeps.some(({ status }) => status === 'planned')
   }

@@ -2,12 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
+import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { contractCall } from '../../src/chain/evm/contract-call.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 import { sumHotObligations } from '../../src/db/queries/hot-wallets.ts'
 import { loadSweptCredit } from '../../src/db/queries/sweeps.ts'
 import { type Tenant, type Tx, withTrialTransaction } from '../../src/db/transaction.ts'
+import type { EvmPayoutChain } from '../../src/watcher/evm-carriage.ts'
+import { EvmSweeps } from '../../src/watcher/evm-sweeps.ts'
+import { PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { hex, newEvmAddress } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 
@@ -369,6 +373,65 @@ test('a node that does not count an address’s last sweep yet gives its nonce t
     { nonce: 0, status: 'done' },
     { nonce: 1, status: 'done' },
   ])
+})
+
+test('of more sweeps than one look takes every one gets its turn, also where the node fails over one of them each time, and while new ones come', async () => {
+  const tenant = await world.openShop('USDC_BASE', [USDC])
+  const payout = await world.payout(tenant, 'USDC_BASE', '1')
+  await world.until(tenant, payout.id, 'confirmed')
+  const { owner, pools } = world.database
+  await world.anvil.mine(5)
+  await world.courier().pass()
+  const addSweep = async (n: number) => {
+    const values = [tenant.merchantId, `turn${n}`]
+    await owner.query(
+      `insert into sweep (merchant_id, id, livemode, payout_id, network, asset, address, key_index, amount, status, created_at)
+       values ($1, $2, false, $3, $4, 'USDC_BASE', decode(repeat('ab', 20), 'hex'), 0, 1, 'planned', now())`,
+      [...values, payout.id, world.network],
+    )
+    await owner.query(
+      `insert into sweep_transaction (merchant_id, sweep_id, number, livemode, network, txid, raw, cost, created_at)
+       values ($1, $2, 1, false, $3, $2, '', 0, now())`,
+      [...values, world.network],
+    )
+  }
+  for (let n = 1; n <= 7; n++) await addSweep(n)
+  const asked: string[] = []
+  const carrier = world.carrierAt(world.anvil.url)
+  const chain: EvmPayoutChain = {
+    ...boundChain(carrier),
+    receiptOf: async (txid) => {
+      if (!txid.startsWith('turn')) return carrier.receiptOf(txid)
+      asked.push(txid)
+      if (txid === 'turn2') throw new ChainUnavailable('it fails over this one')
+      return null
+    },
+    broadcast: async () => ({ kind: 'known' }),
+  }
+  const at = { network: world.network, pool: pools.watcher, clock: () => world.now, log: world.log }
+  const providers = new PayoutProviders<EvmPayoutChain>(at, [{ name: 'the node', chain }])
+  const sweeps = new EvmSweeps({ ...at, providers, token: null, lookEveryMs: 0, topUp: null }, 3)
+  const look = async () => {
+    const from = asked.length
+    await sweeps.follow().catch((error: unknown) => {
+      if (!(error instanceof ChainUnavailable)) throw error
+    })
+    return asked.slice(from)
+  }
+  try {
+    expect(await look()).toEqual(['turn1', 'turn2'])
+    expect(await look()).toEqual(['turn3', 'turn4', 'turn5'])
+    await addSweep(8)
+    expect(await look()).toEqual(['turn6', 'turn7', 'turn8'])
+    await addSweep(9)
+    expect(await look()).toEqual(['turn9'])
+    expect(await look()).toEqual(['turn1', 'turn2'])
+    expect(await look()).toEqual(['turn3', 'turn4', 'turn5'])
+  } finally {
+    await carrier.close()
+    await owner.query(`delete from sweep_transaction where sweep_id like 'turn%'`)
+    await owner.query(`delete from sweep where id like 'turn%'`)
+  }
 })
 
 const hexOf = (raw: Buffer | undefined): string => `0x${raw?.toString('hex') ?? ''}`
