@@ -4,6 +4,7 @@ import type { Pool } from '../db/pool.ts'
 import { cancelStatement } from '../db/queries/audit.ts'
 import { beginAuditRun, finishAuditRun } from '../db/queries/audit-runs.ts'
 import { withSystemTransaction } from '../db/transaction.ts'
+import { repeat } from '../repeat.ts'
 import { type CheckResult, runAudit } from './run-audit.ts'
 import { summarise } from './summarise.ts'
 
@@ -81,29 +82,9 @@ async function auditUntil(
 const FINDINGS_LOGGED = 5
 
 /** Does so until it is stopped. */
-export function keepAuditing(deps: KeptAuditDeps): { stop(): Promise<void> } {
-  let timer: NodeJS.Timeout | undefined
-  const stopping = new AbortController()
-  let running: Promise<void> = Promise.resolve()
-  const next = (): void => {
-    if (stopping.signal.aborted) return
-    timer = setTimeout(() => {
-      running = auditWhenDue(deps, EVERY_MINUTES, stopping.signal).then(
-        () => next(),
-        (error: unknown) => {
-          if (!stopping.signal.aborted)
-            deps.log.warn({ err: error }, 'the audit could not be run; it is tried again')
-          next()
-        },
-      )
-    }, LOOK_INTERVAL_MS)
-  }
-  next()
-  return {
-    stop: async () => {
-      stopping.abort()
-      clearTimeout(timer)
-      await running
-    },
-  }
-}
+export const keepAuditing = (deps: KeptAuditDeps): { stop(): Promise<void> } =>
+  repeat((stop) => auditWhenDue(deps, EVERY_MINUTES, stop), {
+    everyMs: LOOK_INTERVAL_MS,
+    firstMs: LOOK_INTERVAL_MS,
+    onError: (error) => deps.log.warn({ err: error }, 'the audit could not be run; it is tried again'),
+  })

@@ -61,7 +61,7 @@ export function createDispatcher(deps: {
     const held = rows.map(({ delivery, claimed }) => ({ ...delivery, leaseId: claimed.leaseId }))
     try {
       await releaseDeliveries(deps.pool, held)
-      giveBackFaults.mended()
+      giveBackFaults.recovered()
     } catch (error) {
       // Only later, not lost: the leases lapse.
       giveBackFaults.failed(error)
@@ -77,7 +77,7 @@ export function createDispatcher(deps: {
     }
     if (performance.now() - claimed.claimedAt > RECHECK_AFTER_MS) {
       const sendable = await isStillSendable(deps.pool, delivery, claimed.leaseId, RECEIVER_DEADLINE_MS)
-      lookFaults.mended()
+      lookFaults.recovered()
       if (!sendable) {
         await giveBack([row])
         return false

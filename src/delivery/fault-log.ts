@@ -3,7 +3,7 @@ import type { Log } from '../log.ts'
 /** Says once that something fails and once that it works again, however often it was tried in between. */
 export type FaultLog = {
   failed(error: unknown): void
-  mended(): void
+  recovered(): void
 }
 
 export function createFaultLog(log: Log, what: string): FaultLog {
@@ -13,7 +13,7 @@ export function createFaultLog(log: Log, what: string): FaultLog {
       failures += 1
       if (failures === 1) log.error({ err: error }, `${what} fails, and is tried again`)
     },
-    mended: () => {
+    recovered: () => {
       if (failures > 0) log.info({ failures }, `${what} works again`)
       failures = 0
     },

@@ -47,7 +47,7 @@ export function createRecorder(deps: {
           batch.map((one) => one.outcome),
         )
         for (const one of batch) one.onCommitted?.()
-        deps.faults.mended()
+        deps.faults.recovered()
         pause = RETRY_MS_MIN
       } catch (error) {
         // Nothing of the batch was written. It is tried again for as long as the process lives; should the leases

@@ -13,6 +13,7 @@ import {
 import { deleteOldRequests } from '../db/queries/request-log.ts'
 import { withSystemTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
+import { repeat } from '../repeat.ts'
 import { createFaultLog } from './fault-log.ts'
 
 /** Spec §8. */
@@ -66,40 +67,31 @@ async function inRounds(full: number, round: () => Promise<number>): Promise<num
 }
 
 /** Partitions first, so that attempts can be recorded; then sweeps and retention, for as long as the worker runs. */
-export async function startUpkeep(deps: { pool: Pool; log: Log }): Promise<{ stop(): Promise<void> }> {
-  const faults = createFaultLog(deps.log, 'upkeep of deliveries')
-  let stopped = false
-  const running = new Set<Promise<void>>()
-  const timers = new Set<NodeJS.Timeout>()
-
-  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
-    try {
-      await work()
-      faults.mended()
-    } catch (error) {
-      faults.failed(error)
-    }
+export async function startUpkeep({
+  pool,
+  log,
+}: {
+  pool: Pool
+  log: Log
+}): Promise<{ stop(): Promise<void> }> {
+  const faults = createFaultLog(log, 'upkeep of deliveries')
+  const reported = async (work: Promise<unknown>): Promise<void> => {
+    await work
+    faults.recovered()
   }
-  const repeat = (everyMs: number, firstMs: number, work: () => Promise<unknown>): void => {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      const run = attempt(work).then(() => {
-        running.delete(run)
-        if (!stopped) repeat(everyMs, everyMs, work)
-      })
-      running.add(run)
-    }, firstMs)
-    timers.add(timer)
-  }
-
-  await attempt(() => keepAttemptPartitions(deps.pool, PARTITION_DAYS_AHEAD, ATTEMPT_DAYS))
-  repeat(SWEEP_EVERY_MS, SWEEP_EVERY_MS, () => sweepDeliveries(deps.pool))
-  repeat(RETENTION_EVERY_MS, FIRST_RETENTION_AFTER_MS, () => applyRetention(deps.pool))
-  return {
-    stop: async () => {
-      stopped = true
-      for (const timer of timers) clearTimeout(timer)
-      await Promise.all(running)
-    },
-  }
+  const onError = faults.failed
+  await reported(keepAttemptPartitions(pool, PARTITION_DAYS_AHEAD, ATTEMPT_DAYS)).catch(onError)
+  const upkeep = [
+    repeat(() => reported(sweepDeliveries(pool)), {
+      everyMs: SWEEP_EVERY_MS,
+      firstMs: SWEEP_EVERY_MS,
+      onError,
+    }),
+    repeat(() => reported(applyRetention(pool)), {
+      everyMs: RETENTION_EVERY_MS,
+      firstMs: FIRST_RETENTION_AFTER_MS,
+      onError,
+    }),
+  ]
+  return { stop: async () => void (await Promise.all(upkeep.map((each) => each.stop()))) }
 }

@@ -4,6 +4,7 @@ import type { Pool } from '../db/pool.ts'
 import { readDatabaseClock } from '../db/queries/delivery-upkeep.ts'
 import type { Log } from '../log.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { createWake } from '../wake.ts'
 import { type Claimed, claimDeliveries } from './claim.ts'
 import { closeClients, openClients } from './clients.ts'
 import { isSkewed } from './clock-skew.ts'
@@ -14,7 +15,6 @@ import { createLanes, WINDOW_START } from './lanes.ts'
 import { createRecorder } from './recorder.ts'
 import type { ResolveHost } from './resolve-host.ts'
 import { startUpkeep } from './upkeep.ts'
-import { createWake } from './wake.ts'
 
 const CONCURRENCY_DEFAULT = 256
 /** Rows of one claim. */
@@ -153,7 +153,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
         }
         const fromStart = cursor === ''
         const count = await claimOnce()
-        claimFaults.mended()
+        claimFaults.recovered()
         // A claim that was full leaves more to take: where little is held besides, there is no time to lose.
         const hurry = count === CLAIM_ROWS_MAX && lanes.held() < heldMax / 2
         if (hurry) continue

@@ -9,6 +9,7 @@ import {
 } from '../db/queries/notices.ts'
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
+import { repeat } from '../repeat.ts'
 import { endpointEmail, invoiceEmail } from './emails.ts'
 
 type NoticeDeps = {
@@ -62,28 +63,10 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
 }
 
 /** Writes e-mails round after round until it is stopped. */
-export function startNotices(deps: NoticeDeps): { stop(): Promise<void> } {
-  let stopped = false
-  let round: Promise<void> = Promise.resolve()
-  let timer: NodeJS.Timeout | undefined
-  const next = (): void => {
-    if (stopped) return
-    timer = setTimeout(() => {
-      round = writeNotices(deps).then(
-        () => next(),
-        (error: unknown) => {
-          deps.log.warn({ err: error }, 'e-mails could not be written; the next round tries again')
-          next()
-        },
-      )
-    }, EVERY_MS)
-  }
-  next()
-  return {
-    stop: async () => {
-      stopped = true
-      clearTimeout(timer)
-      await round
-    },
-  }
-}
+export const startNotices = (deps: NoticeDeps): { stop(): Promise<void> } =>
+  repeat(() => writeNotices(deps), {
+    everyMs: EVERY_MS,
+    firstMs: EVERY_MS,
+    onError: (error) =>
+      deps.log.warn({ err: error }, 'e-mails could not be written; the next round tries again'),
+  })

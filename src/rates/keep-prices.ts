@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import { type AssetId, isAssetId, PAYMENT_ASSET_IDS, type PaymentAsset } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { saveAssetPrices } from '../db/queries/asset-prices.ts'
+import { repeat } from '../repeat.ts'
 import type { PriceBook } from './price-book.ts'
 
 type KeptPricesDeps = {
@@ -28,28 +29,10 @@ export async function keepPricesOnce({ pool, prices, clock }: KeptPricesDeps): P
 const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? asset : 'USDC_BASE')
 
 /** Does so again and again until it is stopped. */
-export function keepPrices(
+export const keepPrices = (
   deps: KeptPricesDeps & { readonly log: { warn(fields: object, message: string): void } },
-): { stop(): Promise<void> } {
-  let timer: NodeJS.Timeout | undefined
-  let stopped = false
-  const round = async (): Promise<void> => {
-    try {
-      await keepPricesOnce(deps)
-    } catch (error) {
-      deps.log.warn({ err: error }, 'prices could not be kept; the next round tries again')
-    }
-    if (!stopped) timer = setTimeout(next, KEEP_INTERVAL_MS)
-  }
-  let running = round()
-  function next(): void {
-    running = round()
-  }
-  return {
-    stop: async () => {
-      stopped = true
-      clearTimeout(timer)
-      await running
-    },
-  }
-}
+): { stop(): Promise<void> } =>
+  repeat(() => keepPricesOnce(deps), {
+    everyMs: KEEP_INTERVAL_MS,
+    onError: (error) => deps.log.warn({ err: error }, 'prices could not be kept; the next round tries again'),
+  })

@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as pause } from 'node:timers/promises'
 import { ChainUnavailable } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
 import { type AssetId, type Network, networkOf } from '../core/assets.ts'
@@ -9,6 +8,7 @@ import { loadInvoice } from '../db/queries/invoices.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { beginTestPayment } from '../flows/begin-test-payment.ts'
 import type { Log } from '../log.ts'
+import { pauseUnless } from '../repeat.ts'
 import type { SandboxLevers } from './levers.ts'
 import type { Plan } from './plan.ts'
 import { type Scenario, scenarioAmounts } from './scenario.ts'
@@ -139,7 +139,7 @@ async function sendLater(
   { afterMs, stopped }: { readonly afterMs: number; readonly stopped: AbortSignal },
 ): Promise<void> {
   try {
-    await sleep(afterMs, stopped)
+    await pauseUnless(stopped, afterMs)
     await chain.send(signed)
   } catch (error) {
     log.warn({ err: error, txid: signed.txid }, 'a test card that was to pay later did not')
@@ -270,7 +270,7 @@ async function waitUntil(run: Run, forMs: number, holds: (invoice: Invoice) => b
       loadInvoice(tx, run.tenant, run.invoice.id),
     )
     if (stored === null || holds(stored.invoice)) return
-    await sleep(POLL_MS, run.stopped)
+    await pauseUnless(run.stopped, POLL_MS)
   }
   if (!run.stopped.aborted) {
     const context = { invoiceId: run.invoice.id, scenario: run.scenario }
@@ -278,12 +278,4 @@ async function waitUntil(run: Run, forMs: number, holds: (invoice: Invoice) => b
   }
 }
 
-const show = (run: Run): Promise<void> => sleep(SHOWN_MS, run.stopped)
-
-async function sleep(ms: number, stopped: AbortSignal): Promise<void> {
-  try {
-    await pause(ms, undefined, { signal: stopped })
-  } catch (error) {
-    if (!stopped.aborted) throw error
-  }
-}
+const show = (run: Run): Promise<void> => pauseUnless(run.stopped, SHOWN_MS)

@@ -12,6 +12,7 @@ import {
 import { SIGNER_LOCK_KEY } from '../db/queries/signer-lock.ts'
 import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
 import type { Log } from '../log.ts'
+import { pauseUnless } from '../repeat.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { Told } from '../told.ts'
 import { type AccountKey, type IssuedAccount, openAccountsOf, wordsOf } from './derive.ts'
@@ -100,7 +101,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
   let client = first
   while (!state.stopping.signal.aborted) {
     if (client === null) {
-      await pause(state)
+      await pauseUnless(state.stopping.signal, state.options.intervalMs ?? INTERVAL_MS)
       client = await tryAgain(state)
       continue
     }
@@ -111,7 +112,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
         await signX402(state.payouts)
       }
       await keepJournal(state)
-      await pause(state)
+      await pauseUnless(state.stopping.signal, state.options.intervalMs ?? INTERVAL_MS)
       // The lock is the session's: a query on it is what tells that it is still held.
       await confirmLockSession(client)
     } catch (error) {
@@ -302,18 +303,4 @@ async function keepJournal(state: State): Promise<void> {
   const seen: IndexMarks = new Map(rows.map((row) => [row.keyspace, row]))
   const { marks, raised } = raiseMarks(await readJournal(state.folder), seen)
   if (raised) await writeJournal(state.folder, marks)
-}
-
-function pause(state: State): Promise<void> {
-  const { signal } = state.stopping
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, state.options.intervalMs ?? INTERVAL_MS)
-    signal.addEventListener('abort', done)
-  })
 }

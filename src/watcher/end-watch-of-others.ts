@@ -2,7 +2,8 @@ import { CHAINS, type Network } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { endWatch } from '../db/queries/network-watch.ts'
 import type { Log } from '../log.ts'
-import { lockKeyOf, pauseUnless } from './lead.ts'
+import { pauseUnless } from '../repeat.ts'
+import { lockKeyOf } from './lead.ts'
 
 const RETRY_MS = 1_000
 

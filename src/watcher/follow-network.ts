@@ -16,11 +16,12 @@ import { beginWatch, raiseWatch } from '../db/queries/network-watch.ts'
 import { streamPrograms } from '../db/queries/watched-programs.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
 import type { Log } from '../log.ts'
+import { pauseUnless } from '../repeat.ts'
+import { createWake } from '../wake.ts'
 import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
-import { type Lead, pauseUnless, takeLead } from './lead.ts'
+import { type Lead, takeLead } from './lead.ts'
 import { LeadLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
 import { settle } from './settle.ts'
-import { Waker } from './waker.ts'
 
 const BLOCKS_PER_UPDATE = 100
 const POLL_INTERVAL_MS = 1_000
@@ -112,7 +113,7 @@ async function release(lead: Lead, log: Log): Promise<void> {
 class LeadSession {
   readonly #options: FollowOptions
   readonly #parts: RecordingParts
-  readonly #waker = new Waker()
+  readonly #wake = createWake()
   readonly #lead: Lead
   #lastIndex = -1
   /** What network_watch says; null before this session wrote it. */
@@ -170,7 +171,7 @@ class LeadSession {
     // At its genesis block a private chain cannot be told from another one yet.
     let isUnnamed = checkpoint.height === 0
     await this.#readMinimum()
-    const unsubscribe = adapter.subscribe(this.#waker.wake)
+    const unsubscribe = adapter.subscribe(this.#wake.ring)
     try {
       while (!stop.aborted) {
         const before = performance.now()
@@ -181,7 +182,7 @@ class LeadSession {
         observer?.onPass?.(adapter.network, performance.now() - before)
         if (pass.hasMore) continue
         await pauseUnless(stop, Math.max(PASS_PAUSE_MS_MIN, pass.tipMs))
-        await this.#waker.wait(pollIntervalMs, stop)
+        await this.#wake.wait(pollIntervalMs, stop)
       }
     } finally {
       unsubscribe()

@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { CHAINS, type Network } from '../core/assets.ts'
 import type { Queryable } from '../db/pool.ts'
 import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
+import { pauseUnless } from '../repeat.ts'
 
 /** First key of all advisory locks on networks; the second says which. */
 const LOCK_SPACE = 0x7061_796c
@@ -131,13 +131,4 @@ async function release(client: pg.Client, key: readonly number[], lost: AbortCon
 export function lockKeyOf(network: Network): readonly [number, number] {
   const chain = CHAINS.findIndex((name) => network.startsWith(`${name}-`))
   return [LOCK_SPACE, chain * 2 + (network.endsWith('-live') ? 1 : 0)]
-}
-
-/** A pause that `stop` ends early. */
-export async function pauseUnless(stop: AbortSignal, ms: number): Promise<void> {
-  try {
-    await pause(ms, undefined, { signal: stop })
-  } catch (error) {
-    if (!stop.aborted) throw error
-  }
 }

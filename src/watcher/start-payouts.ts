@@ -1,6 +1,6 @@
 import { ChainUnavailable } from '../chain/adapter.ts'
+import { pauseUnless } from '../repeat.ts'
 import { PayoutCourier, type PayoutFollower } from './follow-payouts.ts'
-import { pauseUnless } from './lead.ts'
 
 const INTERVAL_MS = 1_000
 /** After a fault of the node, or of our own, it is asked again this much later. */

@@ -5,51 +5,40 @@ import type { Pool } from '../db/pool.ts'
 import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import type { Log } from '../log.ts'
+import { repeat } from '../repeat.ts'
 import { type DerivedKeyspace, fillAddressPool } from './fill-address-pool.ts'
-import { pauseUnless } from './lead.ts'
 import { takeAddressBatches } from './take-address-batches.ts'
 
 const INTERVAL_MS = 500
 /** A pool is dry for a moment when a network is followed for the first time; that is no news. */
 const DRY_ROUNDS_MAX = 20
 
-type AddressSupply = { stop(): Promise<void> }
+type SupplyOptions = {
+  readonly pool: Pool
+  readonly networks: readonly Network[]
+  readonly clock: Clock
+  readonly log: Log
+}
 
 /**
  * Keeps the pools of these networks' keyspaces filled, and raises an alarm for each network that has no address to
  * give out. Needs no lead: any number of processes may do it.
  */
-export function supplyAddresses(options: {
-  readonly pool: Pool
-  readonly networks: readonly Network[]
-  readonly clock: Clock
-  readonly log: Log
-}): AddressSupply {
-  const stopping = new AbortController()
-  const ended = run(options, stopping.signal)
-  return {
-    stop: async () => {
-      stopping.abort()
-      await ended
-    },
-  }
-}
-
-async function run(options: Parameters<typeof supplyAddresses>[0], stop: AbortSignal): Promise<void> {
-  const { log } = options
+export function supplyAddresses(options: SupplyOptions): { stop(): Promise<void> } {
   const dry = new Map<Network, number>()
-  while (!stop.aborted) {
-    try {
+  return repeat(
+    async () => {
       await fillAll(options)
       await tellWhatIsDry(options, dry)
-    } catch (error) {
-      log.error({ err: error }, 'the address pools could not be filled')
-    }
-    await pauseUnless(stop, INTERVAL_MS)
-  }
+    },
+    {
+      everyMs: INTERVAL_MS,
+      onError: (error) => options.log.error({ err: error }, 'the address pools could not be filled'),
+    },
+  )
 }
 
-async function fillAll({ pool, networks, clock, log }: Parameters<typeof supplyAddresses>[0]): Promise<void> {
+async function fillAll({ pool, networks, clock, log }: SupplyOptions): Promise<void> {
   const parametersOf = new Map(
     (await loadNetworkStates(pool)).map(({ network, parameters }) => [network, parameters]),
   )
@@ -78,7 +67,7 @@ async function fillAll({ pool, networks, clock, log }: Parameters<typeof supplyA
 
 /** An alarm when a network's pool runs dry, and word when it has addresses again. */
 async function tellWhatIsDry(
-  { pool, networks, log }: Parameters<typeof supplyAddresses>[0],
+  { pool, networks, log }: SupplyOptions,
   dry: Map<Network, number>,
 ): Promise<void> {
   const ready = await findNetworksWithAddresses(pool)

@@ -1,8 +1,8 @@
 /** A bell that one waiter listens to: a ring before the wait is not missed, and many rings are one. */
 export type Wake = {
   ring(): void
-  /** Resolves at the next ring, or after `ms`. */
-  wait(ms: number): Promise<void>
+  /** Resolves at the next ring, after `ms`, or when `stop` is aborted. */
+  wait(ms: number, stop?: AbortSignal): Promise<void>
 }
 
 export function createWake(): Wake {
@@ -13,16 +13,18 @@ export function createWake(): Wake {
       rung = true
       answer?.()
     },
-    wait: (ms) =>
+    wait: (ms, stop) =>
       new Promise((resolve) => {
         const finish = (): void => {
           clearTimeout(timer)
+          stop?.removeEventListener('abort', finish)
           answer = null
           rung = false
           resolve()
         }
         const timer = setTimeout(finish, ms)
-        if (rung) finish()
+        stop?.addEventListener('abort', finish)
+        if (rung || stop?.aborted === true) finish()
         else answer = finish
       }),
   }
