@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ExactEvmScheme } from '@x402/evm'
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { payerTransferCall } from '../../src/chain/evm/payer-authorization.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
@@ -59,6 +59,38 @@ beforeEach(async () => {
 afterAll(async () => {
   await server?.stop(() => {})
   await world?.close()
+})
+
+/** What a refusal has left that it must not: a transaction's id, a nonce without a transaction, a row that nobody ends. */
+async function leftByRefusals(): Promise<unknown[]> {
+  const { rows } = await world.database.owner.query(
+    `select a.id, a.reason, a.txid, a.done_at, signed.count as transactions, nonces.count as nonces
+     from x402_authorization a
+     cross join lateral (select count(*)::int as count from x402_transaction t
+       where t.merchant_id = a.merchant_id and t.authorization_id = a.id) signed
+     cross join lateral (select count(*)::int as count from account_nonce n
+       where n.merchant_id = a.merchant_id and n.intent_id = a.id) nonces
+     where a.status = 'refused'
+       and (a.txid is not null or nonces.count <> least(signed.count, 1) or (signed.count = 0 and a.done_at is null))`,
+  )
+  return rows
+}
+
+/** What stands in the books of a shop whose chain nobody watches here: nothing, whatever a payer was answered. */
+async function bookedFor({ merchantId }: Tenant): Promise<unknown[]> {
+  const { rows } = await world.database.owner.query(
+    `select 'transfer' as what, id from transfer where merchant_id = $1
+     union all select 'ledger_transfer', id from ledger_transfer where merchant_id = $1
+     union all select 'event', id from event where merchant_id = $1
+     union all select 'invoice', id from invoice where merchant_id = $1 and status <> 'awaiting_payment'`,
+    [merchantId],
+  )
+  return rows
+}
+
+afterEach(async () => {
+  expect(await leftByRefusals()).toEqual([])
+  expect(await bookedFor(tenant)).toEqual([])
 })
 
 type Opened = { readonly invoice: Invoice & { readonly program: Uint8Array }; readonly url: string }
@@ -132,8 +164,14 @@ const stored = async (of: Opened) =>
 
 const received = (of: Opened) => world.holds('USDC_BASE', of.invoice.program)
 
-const reasonOf = (response: Response): string | undefined =>
-  decoded<{ errorReason?: string }>(response.headers.get('payment-response')).errorReason
+/** Why a payment was refused; undefined where it was not. What is refused has no transaction. */
+function reasonOf(response: Response): string | undefined {
+  const told = decoded<{ success: boolean; transaction: string; errorReason?: string }>(
+    response.headers.get('payment-response'),
+  )
+  if (!told.success) expect(told.transaction).toBe('')
+  return told.errorReason
+}
 
 test('the public client pays an invoice, its holder without ether, and the same payment sent again pays nothing more', async () => {
   const opened = await open()
@@ -300,9 +338,10 @@ test.each([
   ['no payload', encoded({ x402Version: 2, accepted: {} })],
   ['more than a payment needs', 'A'.repeat(9_000)],
 ])('a header with %s is no payment', async (_what, header) => {
-  const { url } = await open()
-  const response = await send(url, header)
+  const opened = await open()
+  const response = await send(opened.url, header)
   expect([response.status, await response.json()]).toEqual([400, { error: 'invalid_payload' }])
+  expect(await stored(opened)).toEqual([])
 })
 
 test('the same payment twenty times at once is carried once, and all are told the same', async () => {
@@ -350,6 +389,7 @@ test('of ten payers at once one pays, and the others keep their money', async ()
   const responses = await answered(Promise.all(headers.map((header) => send(opened.url, header))))
   const statuses = responses.map(({ status }) => status).sort()
   expect(statuses).toEqual([200, ...Array.from({ length: 9 }, () => 409)])
+  expect(await stored(opened)).toEqual([{ status: 'settled', reason: null, transactions: 1 }])
   expect(await received(opened)).toBe(AMOUNT)
   const kept = await Promise.all(payers.map(({ address }) => world.holds('USDC_BASE', address)))
   expect(kept.reduce((sum, held) => sum + held, 0n)).toBe(AMOUNT * 9n)
@@ -386,6 +426,7 @@ test('an invoice for which twenty payments have failed takes no more of them', a
   const { header } = await signPayment(newPayer(), asked)
   const response = await send(opened.url, header)
   expect([response.status, await response.json()]).toEqual([409, { error: 'too_many_attempts' }])
+  expect(await stored(opened)).toHaveLength(ATTEMPTS_MAX)
 })
 
 /** Carries a payment to the chain from an account of the node’s own. */
@@ -424,6 +465,12 @@ test('who promises the same money to many invoices at once pays one, and the oth
     'insufficient_funds',
   ])
   expect(Number(await nonce())).toBe(before + 1)
+  const kept = (await Promise.all(opened.map(stored))).flat()
+  expect(kept.map(({ status, transactions }) => `${status} ${transactions}`).sort()).toEqual([
+    'refused 0',
+    'refused 0',
+    'settled 1',
+  ])
 })
 
 test('however many payments wait for their blocks to be final, the next one is tried and signed', async () => {
@@ -486,6 +533,10 @@ test('where another is faster between signature and block, the client is told, a
   const told = await answered(response)
   expect([told.status, reasonOf(told)]).toEqual([402, 'invalid_transaction_state'])
   expect(await received(opened)).toBe(AMOUNT)
+  // Its one transaction is kept, which took its nonce and its gas; of its success nothing is.
+  expect(await stored(opened)).toEqual([
+    { status: 'refused', reason: 'invalid_transaction_state', transactions: 1 },
+  ])
   const next = await open()
   const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(next.url))
   expect((await answered(send(next.url, header))).status).toBe(200)
@@ -588,6 +639,38 @@ test.each<SigningPoint>(['before_journal', 'after_journal', 'after_commit'])(
   },
 )
 
+test('a payment that expires while its signature stands in the journal alone is refused, and its nonce is the next one’s', async () => {
+  const opened = await open()
+  const asked = await requirementsOf(opened.url)
+  const { header } = await signPayment(await payerWith(AMOUNT), asked, { validBefore: now() + 200n })
+  const response = send(opened.url, header)
+  while ((await stored(opened)).length === 0) await pause(20)
+  world.now = new Date()
+  await world.courier().pass()
+  const dies = async (reached: SigningPoint) => {
+    if (reached === 'after_journal') throw new Error('killed')
+  }
+  await expect(signX402(await world.signer({ reached: dies }))).rejects.toThrow('killed')
+  const nonce = await world.anvil.rpc<string>('eth_getTransactionCount', [
+    encodeEvmAddress(world.hot),
+    'latest',
+  ])
+  world.now = new Date(Date.now() + 4 * MINUTE_MS)
+  await world.courier().pass()
+  await signX402(await world.signer())
+  expect(reasonOf(await response)).toBe('invalid_exact_evm_payload_authorization_valid_before')
+  expect(await stored(opened)).toMatchObject([{ status: 'refused', transactions: 0 }])
+  const next = await open()
+  const paid = await signPayment(await payerWith(AMOUNT), await requirementsOf(next.url))
+  expect((await answered(send(next.url, paid.header))).status).toBe(200)
+  const { rows } = await world.database.owner.query(
+    `select n.nonce from account_nonce n join x402_authorization a on a.id = n.intent_id where a.invoice_id = $1`,
+    [next.invoice.id],
+  )
+  expect(rows).toEqual([{ nonce: Number(nonce) }])
+  expect(await received(opened)).toBe(0n)
+})
+
 test.each([
   ['recipient', Buffer.alloc(20, 7)],
   ['value', 1n],
@@ -626,9 +709,13 @@ test('an invoice in another coin, one that has expired, and one that does not ex
 })
 
 test('a hot wallet without ether, or one that nobody has read for long, offers nothing', async () => {
-  const { url } = await open()
+  const opened = await open()
+  const { url } = opened
+  const { header } = await signPayment(newPayer(), await requirementsOf(url))
   await world.database.owner.query('update hot_wallet set balance = 0')
   expect((await fetch(url)).status).toBe(503)
+  expect((await send(url, header)).status).toBe(503)
+  expect(await stored(opened)).toEqual([])
   await world.courier().pass()
   await world.database.owner.query(
     `update hot_wallet set balance = 1e18, updated_at = now() - interval '6 minutes'`,
