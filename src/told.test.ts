@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TOLD_MAX, Told } from './told.ts'
+import { TOLD_MAX, Told, withoutNumbers } from './told.ts'
 
 test('each kind of complaint about an id is new once, whatever else was said of it', () => {
   const told = new Told()
@@ -15,4 +15,13 @@ test('no more than the newest complaints are remembered', () => {
   for (let count = 0; count <= TOLD_MAX; count++) told.isNew(`po_${count}`, 'it waits')
   expect(told.isNew('po_1', 'it waits')).toBe(false)
   expect(told.isNew('po_0', 'it waits')).toBe(true)
+})
+
+test.each([
+  ['nonce too low: next nonce 17, tx nonce 12', 'nonce too low: next nonce 18, tx nonce 12'],
+  ['maxFeePerGas: 1, baseFee: 12345', 'maxFeePerGas: 1, baseFee: 987'],
+  ['header 0xab12 not found', 'header 0xCD34 not found'],
+])('a fault that a node tells with other numbers is the same: %s', (one, other) => {
+  expect(withoutNumbers(one)).toBe(withoutNumbers(other))
+  expect(withoutNumbers(`${one}, and bad`)).not.toBe(withoutNumbers(one))
 })

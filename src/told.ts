@@ -2,6 +2,12 @@
 export const TOLD_MAX = 20_000
 
 /**
+ * A node's words without what differs from one look to the next in the same fault: heights, balances, prices, hashes.
+ */
+export const withoutNumbers = (words: string): string =>
+  words.replace(/\b(0x)?[0-9a-f]*[0-9][0-9a-f]*\b/gi, '0')
+
+/**
  * What the log was told of payouts, sweeps and authorizations, so that it says each thing of each once as long as a process
  * runs. The newest are remembered; what was said longest ago may be said again.
  */

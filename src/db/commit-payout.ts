@@ -1,12 +1,11 @@
 import { eventBody } from '../core/event/envelope.ts'
 import {
-  PayoutContradicted,
   type PayoutTransfer,
   payoutTransfers,
   RESERVE_ACCOUNTS,
   reserveTransferId,
 } from '../core/ledger/payout.ts'
-import { type Payout, type PayoutAdvance, requestEffects } from '../core/payout/payout.ts'
+import { type Payout, type PayoutAdvance, PayoutContradicted, requestEffects } from '../core/payout/payout.ts'
 import { renderPayout } from '../core/payout/render.ts'
 import { newId } from '../new-id.ts'
 import { postCoveredTransfer, postTransfers } from './post-transfers.ts'

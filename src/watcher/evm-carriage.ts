@@ -1,5 +1,6 @@
 import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
 import { parseEvmAddress } from '../chain/evm/address.ts'
+import { EvmRpcError } from '../chain/evm/evm-rpc.ts'
 import { hotWalletOf } from '../chain/evm/hot-wallet.ts'
 import type { EvmReceiptFound, EvmStanding } from '../chain/evm/payout-carrier.ts'
 import type { Clock } from '../clock.ts'
@@ -130,8 +131,25 @@ export class EvmCarriage implements PayoutCarriage {
     if ((await loadPayoutGas(pool, tenant, payout.id)) !== null) return
     const sweeps = await listSweepsOf(pool, tenant, payout.id)
     if (sweeps.some(({ status }) => status !== 'done')) return
-    const gas = await this.providers.current.gasOf({ from: address, to, value: netAmountOf(payout) })
-    await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
+    const gas = await this.#gasOf(payout, { from: address, to, value: netAmountOf(payout) })
+    if (gas !== null)
+      await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
+  }
+
+  /** Null where the node says neither how much nor that the destination refuses: that is no reason for others to wait. */
+  async #gasOf(
+    payout: Payout,
+    payment: { readonly from: Uint8Array; readonly to: Uint8Array; readonly value: bigint },
+  ): Promise<bigint | null> {
+    try {
+      return await this.providers.current.gasOf(payment)
+    } catch (error) {
+      if (!(error instanceof EvmRpcError) || error.kind !== 'other') throw error
+      const message = 'the node does not say how much gas the destination of a payout takes: the payout waits'
+      if (this.#told.isNew(payout.id, message))
+        this.#parts.log.error({ payoutId: payout.id, reason: error.message }, message)
+      return null
+    }
   }
 
   async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {

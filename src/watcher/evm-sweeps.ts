@@ -21,7 +21,7 @@ import {
 } from '../db/queries/sweeps.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
-import { Told } from '../told.ts'
+import { Told, withoutNumbers } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
 import { hasNonceElsewhere, isRevertedForGood } from './evm-verdicts.ts'
 
@@ -90,7 +90,7 @@ export class EvmSweeps {
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }
-    this.#complain(sweep.id, reason)
+    this.#complain(sweep.id, reason, withoutNumbers(reason))
     const place = await loadIntentNonce(pool, tenantOf(sweep), sweep.id)
     if (place === null) return
     const fromHeight = await loadSweptSince(pool, tenantOf(sweep), sweep.id)
@@ -192,7 +192,7 @@ export class EvmSweeps {
     }
   }
 
-  #complain(about: string, reason: string): void {
-    if (this.#told.isNew(about, reason)) this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
+  #complain(about: string, reason: string, what = reason): void {
+    if (this.#told.isNew(about, what)) this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
   }
 }

@@ -8,7 +8,7 @@ import {
   type X402Authorization,
   type X402Transaction,
 } from '../db/queries/x402-authorizations.ts'
-import { Told } from '../told.ts'
+import { Told, withoutNumbers } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
 import { isNonceGone } from './evm-verdicts.ts'
 
@@ -122,7 +122,7 @@ export class EvmX402 {
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }
-    if (this.#told.isNew(authorization.id, reason))
+    if (this.#told.isNew(authorization.id, withoutNumbers(reason)))
       log.warn({ authorizationId: authorization.id, reason }, 'a node does not take an x402 transaction')
     const place = await loadIntentNonce(pool, tenantOf(authorization), authorization.id)
     if (place === null) return

@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Network } from '../core/assets.ts'
-import { PayoutContradicted } from '../core/ledger/payout.ts'
-import type { Payout } from '../core/payout/payout.ts'
+import { type Payout, PayoutContradicted } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
 import { askJournal } from '../db/queries/journal-questions.ts'
@@ -10,7 +9,7 @@ import { listLatelyConfirmed, listPayoutsUnderWay } from '../db/queries/payouts.
 import type { Tenant } from '../db/transaction.ts'
 import { carryPayout, type PayoutFact } from '../flows/carry-payout.ts'
 import type { Log } from '../log.ts'
-import { Told } from '../told.ts'
+import { Told, withoutNumbers } from '../told.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 
 export type PayoutFollower = {
@@ -64,10 +63,9 @@ export class PayoutCourier {
       await work()
     } catch (error) {
       if (!isConstraintViolation(error) && !(error instanceof PayoutContradicted)) throw error
-      this.#parts.log.error(
-        { err: error, payoutId: payout.id },
-        'a payout contradicts what the database holds',
-      )
+      const message = 'a payout contradicts what the database holds'
+      if (this.#told.isNew(payout.id, message))
+        this.#parts.log.error({ err: error, payoutId: payout.id }, message)
     }
   }
 
@@ -149,7 +147,7 @@ export class PayoutCourier {
   }
 
   #complain(payout: Payout, reason: string): void {
-    if (this.#told.isNew(payout.id, reason))
+    if (this.#told.isNew(payout.id, withoutNumbers(reason)))
       this.#parts.log.warn(
         { payoutId: payout.id, reason },
         'a node does not take the transaction of a payout',

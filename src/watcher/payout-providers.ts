@@ -4,7 +4,7 @@ import type { Network } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadNetworkState, savePayoutProvider } from '../db/queries/network-state.ts'
 import type { Log } from '../log.ts'
-import { Told } from '../told.ts'
+import { Told, withoutNumbers } from '../told.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
@@ -139,7 +139,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   }
 
   #complain(about: string, reason: string): void {
-    if (!this.#complained.isNew(about, reason)) return
+    if (!this.#complained.isNew(about, withoutNumbers(reason))) return
     this.#deps.log.error(
       { about, reason },
       'one provider says that a payout or a sweep can never happen, and it is not given up until all say so',

@@ -59,6 +59,7 @@ const MUTATIONS: readonly (readonly [string, string])[] = [
   ['amount', 'amount = amount + 1'],
   ['asset', `asset = 'BTC'`],
   ['highest fee', 'network_fee_max = network_fee_max + 1'],
+  ['destination, to one of two lines,', `destination = E'a\\namount 5'`],
 ]
 
 test.each(MUTATIONS)(
@@ -336,6 +337,27 @@ test('a payout is dead only when something else spent its coin and lies deep eno
   })
   expect(await world.balances(tenant)).toMatchObject({ available: (LTC * 3n) / 2n, reserved: 0n })
   expect(await world.coinsOnChain(tenant)).toBe(LTC / 2n)
+})
+
+test('a payout whose row allows less than the fee that it was signed at is an alarm, and holds up no other', async () => {
+  const [changed, other] = [await world.openShop([LTC]), await world.openShop([LTC])]
+  const payouts = [await world.payout(changed, '0.5'), await world.payout(other, '0.5')] as const
+  await world.sign()
+  await world.database.owner.query('update payout set network_fee = 1, network_fee_max = 1 where id = $1', [
+    payouts[0].id,
+  ])
+  const courier = world.courier()
+  await courier.pass()
+  await courier.pass()
+  expect((await world.load(changed, payouts[0].id)).status).toBe('approved')
+  expect((await world.load(other, payouts[1].id)).status).toBe('submitted')
+  const alarms = world.logged.filter((line) => line.includes(payouts[0].id) && line.includes('contradicts'))
+  expect(alarms).toHaveLength(1)
+  await world.money.mine(1)
+  await courier.pass()
+  expect((await world.load(other, payouts[1].id)).status).toBe('confirmed')
+  expect(await world.paidTo(payouts[0].destination)).toHaveLength(1)
+  expect(await world.balances(changed)).toMatchObject({ reserved: LTC / 2n })
 })
 
 test('with the first node away a payout goes through the second, and what one node calls spent is given up only when both do', async () => {

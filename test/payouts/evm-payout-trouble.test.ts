@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
-import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { encodeEvmAddress, parseEvmAddress } from '../../src/chain/evm/address.ts'
+import { EvmRpcError } from '../../src/chain/evm/evm-rpc.ts'
 import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
 import { inspectHotWallets } from '../../src/doctor/inspect-hot-wallets.ts'
 import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
@@ -512,6 +513,77 @@ test('a contract that takes no ether is no destination: the payout fails and its
   await world.until(tenant, payout.id, 'failed')
   expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'destination_refuses' })
   expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
+})
+
+test.each([
+  ['jumps nowhere', '0x600056'],
+  ['fills its stack', '0x5b365f56'],
+  ['is no code', '0x0c'],
+  ['never ends', '0x5b5f56'],
+])(
+  'a contract whose code %s is no destination, and nobody else’s payout waits for it',
+  async (_what, code) => {
+    const { address, program } = newEvmAddress()
+    await world.anvil.rpc('anvil_setCode', [address, code])
+    const shops = [
+      await world.openShop('ETH_BASE', [ETHER]),
+      await world.openShop('ETH_BASE', [ETHER]),
+    ] as const
+    const payout = await world.payout(shops[0], 'ETH_BASE', '1', encodeEvmAddress(program))
+    const other = await world.payout(shops[1], 'ETH_BASE', '1')
+    await world.until(shops[1], other.id, 'confirmed')
+    expect(await world.until(shops[0], payout.id, 'failed')).toMatchObject({
+      failureCode: 'destination_refuses',
+    })
+    expect(await world.balances(shops[0])).toMatchObject({ available: ETHER, reserved: 0n })
+  },
+)
+
+test('a payout whose destination a node cannot judge waits, with an alarm, and no other waits for it', async () => {
+  const shops = [
+    await world.openShop('ETH_BASE', [ETHER]),
+    await world.openShop('ETH_BASE', [ETHER]),
+  ] as const
+  const payout = await world.payout(shops[0], 'ETH_BASE', '1')
+  const other = await world.payout(shops[1], 'ETH_BASE', '1')
+  const judged = encodeEvmAddress(parseEvmAddress(payout.destination) ?? new Uint8Array())
+  const courier = world.courier((chain) => ({
+    ...boundChain(chain),
+    gasOf: (payment) =>
+      encodeEvmAddress(payment.to) === judged
+        ? Promise.reject(
+            new EvmRpcError('the node', 'eth_estimateGas', { code: -32_000, message: 'no idea' }),
+          )
+        : chain.gasOf(payment),
+  }))
+  for (let turn = 0; turn < 6; turn++) {
+    await courier.pass()
+    await world.sign()
+    await world.anvil.mine(1)
+  }
+  expect((await world.load(shops[1], other.id)).status).not.toBe('approved')
+  expect((await world.load(shops[0], payout.id)).status).toBe('approved')
+  const alarms = world.logged.filter((line) => line.includes('does not say how much gas'))
+  expect(alarms).toHaveLength(1)
+  await world.until(shops[0], payout.id, 'confirmed')
+})
+
+test('a node that refuses a payout in other words at each look is told of once', async () => {
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  let looks = 0
+  const courier = world.courier((chain) => ({
+    ...boundChain(chain),
+    broadcast: () => {
+      looks += 1
+      return Promise.resolve({ kind: 'refused', reason: `baseFee: ${looks} at 0x${looks}a` })
+    },
+  }))
+  for (let turn = 0; turn < 3; turn++) await courier.pass()
+  expect(looks).toBeGreaterThanOrEqual(3)
+  const told = world.logged.filter((line) => line.includes(payout.id) && line.includes('does not take'))
+  expect(told).toHaveLength(1)
+  await world.until(tenant, payout.id, 'confirmed')
 })
 
 test('the hot wallet itself is no destination', async () => {

@@ -30,6 +30,9 @@ const GAS_ROOM = { times: 5n, parts: 4n }
 const KNOWN_WORDS = /already known|already imported|known transaction|alreadyknown/i
 /** Blocks without a transaction, at most, before one that has one: more come on no network but a developer's own. */
 const EMPTY_BLOCKS_MAX = 1_000
+/** How an execution ends that did not revert: geth's words, and the names that revm gives them. */
+const HALT_WORDS =
+  /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
 const REVERT_WORDS = /revert|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 
 const receiptSchema = z.object({ blockHash: hash, blockNumber: count, status: count.optional() }).nullable()
@@ -162,7 +165,10 @@ export class EvmPayoutCarrier {
     return false
   }
 
-  /** How much gas a payment of native coin to this address takes, with room; 0 where the address refuses it. */
+  /**
+   * How much gas a payment of native coin to this address takes, with room; 0 where the address refuses it, or takes more
+   * than any may. Throws `EvmRpcError` where the node says something else.
+   */
   async gasOf(payment: {
     readonly from: Uint8Array
     readonly to: Uint8Array
@@ -170,14 +176,16 @@ export class EvmPayoutCarrier {
   }): Promise<bigint> {
     const to = textOf(payment.to)
     if ((await this.#node.rpc.call('eth_getCode', [to, 'latest'], bytes)) === '0x') return TRANSFER_GAS
-    const call = { from: textOf(payment.from), to, value: `0x${payment.value.toString(16)}` }
+    const hex = (value: bigint) => `0x${value.toString(16)}`
+    // The code there may be anybody's, and the node runs no more of it than would be paid for.
+    const call = { from: textOf(payment.from), to, value: hex(payment.value), gas: hex(DESTINATION_GAS_MAX) }
     try {
       const estimate = await this.#node.rpc.call('eth_estimateGas', [call], quantity)
       const gas = (estimate * GAS_ROOM.times) / GAS_ROOM.parts
       return gas > DESTINATION_GAS_MAX ? 0n : gas
     } catch (error) {
-      if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_WORDS.test(error.message))
-        return 0n
+      const words = error instanceof EvmRpcError && error.kind === 'other' ? error.message : ''
+      if (REVERT_WORDS.test(words) || HALT_WORDS.test(words)) return 0n
       throw error
     }
   }

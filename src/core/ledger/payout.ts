@@ -1,4 +1,4 @@
-import { netAmountOf, type Payout, type PayoutSource } from '../payout/payout.ts'
+import { netAmountOf, type Payout, PayoutContradicted, type PayoutSource } from '../payout/payout.ts'
 import type { LedgerAccount } from './deposit.ts'
 
 /** A ledger transfer of a payout; its id makes posting it twice impossible. */
@@ -15,11 +15,6 @@ export const RESERVE_ACCOUNTS = {
   available: 'reserved',
   fees: 'fees_reserved',
 } as const satisfies { readonly [source in PayoutSource]: LedgerAccount }
-
-/**
- * A payout's ledger entries disagree with its row: a person has to look, and other payouts need not wait for that.
- */
-export class PayoutContradicted extends Error {}
 
 export const reserveTransferId = (payoutId: string): string => `payout:${payoutId}:reserve`
 

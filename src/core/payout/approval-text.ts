@@ -14,9 +14,11 @@ type ApprovedTerms = Pick<
   | 'networkFeeMax'
 >
 
+const ESCAPES: { readonly [character: string]: string } = { '\\': '\\\\', '\n': '\\n', '\r': '\\r' }
+
 /**
- * The text whose SHA-256 an approval is bound to. One line for each term, its name before it; no term can hold a
- * line's end, so that no two different payouts give one text.
+ * The text whose SHA-256 an approval is bound to. One line for each term, its name before it. A line's end within a term,
+ * which no payout has that was asked for here, is written so that no two different payouts give one text.
  */
 export function approvalText(terms: ApprovedTerms): string {
   const lines = [
@@ -32,7 +34,5 @@ export function approvalText(terms: ApprovedTerms): string {
     // A merchant's own payout has no such line, nor had it before there were others.
     ...(terms.source === 'available' ? [] : [`source ${terms.source}`]),
   ]
-  const broken = lines.find((line) => /[\r\n]/.test(line))
-  if (broken !== undefined) throw new Error(`a term of payout ${terms.id} holds the end of a line`)
-  return `${lines.join('\n')}\n`
+  return lines.map((line) => `${line.replace(/[\\\r\n]/g, (found) => ESCAPES[found] ?? '')}\n`).join('')
 }

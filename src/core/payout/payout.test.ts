@@ -104,5 +104,8 @@ test('every term of an approval is in its text, and no term can write a line of 
   ]
   const texts = others.map((changes) => approvalText({ ...REQUESTED, ...changes }))
   expect(new Set([text, ...texts]).size).toBe(others.length + 1)
-  expect(() => approvalText({ ...REQUESTED, destination: 'a\namount 5' })).toThrow(/end of a line/)
+  const destinations = ['a\namount 5', 'a\\namount 5', 'a\ramount 5', 'a\\\namount 5']
+  const broken = destinations.map((destination) => approvalText({ ...REQUESTED, destination }))
+  expect(new Set(broken).size).toBe(destinations.length)
+  for (const each of broken) expect(each.split('\n')).toHaveLength(text.split('\n').length)
 })

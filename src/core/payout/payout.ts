@@ -41,6 +41,12 @@ export type Payout = {
   readonly failedAtMs: number | null
 }
 
+/**
+ * A payout's row disagrees with its ledger entries, or with what was signed for it: a person has to look, and other payouts need
+ * not wait for that.
+ */
+export class PayoutContradicted extends Error {}
+
 /** A transaction that carries a payout. */
 export type PayoutCarrier = { readonly txid: string; readonly networkFee: bigint }
 
@@ -129,7 +135,7 @@ export const netAmountOf = (payout: Pick<Payout, 'amount' | 'networkFee'>): bigi
 
 function carriedBy(payout: Payout, { carrier }: { readonly carrier: PayoutCarrier }): Partial<Payout> {
   if (carrier.networkFee < 0n || carrier.networkFee > payout.networkFeeMax) {
-    throw new Error(`the fee of ${carrier.txid} is above what was approved for ${payout.id}`)
+    throw new PayoutContradicted(`the fee of ${carrier.txid} is above what was approved for ${payout.id}`)
   }
   return { txid: carrier.txid, networkFee: carrier.networkFee }
 }
