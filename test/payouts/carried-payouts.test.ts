@@ -360,6 +360,38 @@ test('a payout whose row allows less than the fee that it was signed at is an al
   expect(await world.balances(changed)).toMatchObject({ reserved: LTC / 2n })
 })
 
+test('however many payouts of one merchant wait, the next merchant’s is signed', async () => {
+  const [many, other] = [await world.openShop([LTC]), await world.openShop([LTC])]
+  const first = await world.payout(many, '0.5')
+  // More than one turn looks at.
+  await world.database.owner.query(
+    `insert into payout (merchant_id, id, livemode, status, asset, network, amount, network_fee, network_fee_max,
+       destination_id, destination, requested_by, approved_by, approved_at, created_at)
+     select merchant_id, id || '_' || n, livemode, status, asset, network, amount, network_fee, network_fee_max,
+       destination_id, destination, requested_by, approved_by, approved_at, created_at
+     from payout, generate_series(1, 510) as n where id = $1`,
+    [first.id],
+  )
+  // Ids sort by time.
+  world.now = new Date(world.now.getTime() + 1_000)
+  await world.database.owner.query(
+    `insert into payout_refusal (merchant_id, payout_id, livemode, code, created_at)
+     select merchant_id, id, livemode, 'x', now() from payout where merchant_id = $1 and id <> $2`,
+    [many.merchantId, first.id],
+  )
+  const payout = await world.payout(other, '0.5')
+  await world.sign()
+  const { rows } = await world.database.owner.query('select from payout_transaction where payout_id = $1', [
+    payout.id,
+  ])
+  expect(rows).toHaveLength(1)
+  await world.database.owner.query('delete from payout_refusal where merchant_id = $1', [many.merchantId])
+  await world.database.owner.query('delete from payout where merchant_id = $1 and id <> $2', [
+    many.merchantId,
+    first.id,
+  ])
+})
+
 test('with the first node away a payout goes through the second, and what one node calls spent is given up only when both do', async () => {
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpcs = [new RpcClient('http://127.0.0.1:9', 'the test'), new RpcClient(proxy.url, 'the test')]

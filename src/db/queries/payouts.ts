@@ -219,14 +219,19 @@ export async function sumApprovedSince(tx: Tx, tenant: Tenant, asset: AssetId, s
   return rows[0]?.total ?? 0n
 }
 
-/** Payouts of a network that the signer or the chain has to deal with, oldest first. Served by payout_under_way. */
+/**
+ * Payouts of a network that the signer or the chain has to deal with: the oldest of each merchant and asset, then the second
+ * of each, and so on, so that whoever has more of them than the limit stands in nobody's way. Reads all that are under way,
+ * by payout_under_way.
+ */
 export async function listPayoutsUnderWay(
   db: Queryable,
   network: Network,
   limit: number,
 ): Promise<StoredPayout[]> {
   const { rows } = await db.query<Row>(
-    `select ${COLUMNS} from payout where network = $1 and status in ('approved', 'submitted') order by id limit $2`,
+    `select ${COLUMNS} from payout where network = $1 and status in ('approved', 'submitted')
+     order by row_number() over (partition by merchant_id, livemode, asset order by id), id limit $2`,
     [network, limit],
   )
   return rows.map(storedPayoutOf)
