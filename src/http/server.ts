@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
-import ipaddr from 'ipaddr.js'
 import type { Log } from '../log.ts'
-import { CLIENT_ADDRESS_HEADER } from './client-address.ts'
+import { writeClientAddress } from './client-address.ts'
 
 /** A part of the site: which paths it owns, and how it answers them. */
 export type HttpPart = {
@@ -71,7 +70,7 @@ export async function startHttpServer(options: {
     },
   }) as Server
   server.maxHeadersCount = HEADERS_MAX
-  server.prependListener('request', settleAddress)
+  server.prependListener('request', normaliseUrl)
   await listen(server, options)
   return {
     inFlight: () => inFlight,
@@ -93,40 +92,12 @@ const OWN_NAME = 'paylink'
  * Makes every request's URL parseable before the adapter parses it: the Host header is replaced, and a target that is
  * not a path becomes one that leads nowhere.
  */
-function settleAddress(incoming: IncomingMessage): void {
+function normaliseUrl(incoming: IncomingMessage): void {
   incoming.headers.host = OWN_NAME
   const target = incoming.url ?? ''
   const path = /^https?:\/\/[^/]*(\/.*)$/.exec(target)?.[1] ?? target
   incoming.url = path.startsWith('/') ? path.replaceAll('\\', '%5C') : '/no-path'
-  if (!UNCOUNTED.test(incoming.url)) tellClientAddress(incoming)
-}
-
-/** The API counts by key: its requests, in the one spelling that leads there, do not pay for finding an address out. */
-const UNCOUNTED = /^\/api\/v1\/[0-9A-Za-z_/-]{1,200}(?:\?|$)/
-/** A proxy on this machine or its own network tells who called it; nobody else is believed. */
-const NEAR = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
-
-/**
- * Writes the caller's address into a header of ours, over whatever the caller sent there: the socket's own, or,
- * where that is a proxy near us, the last address that the proxy added to X-Forwarded-For.
- */
-function tellClientAddress(incoming: IncomingMessage): void {
-  const own = incoming.socket.remoteAddress ?? ''
-  const forwarded = incoming.headers['x-forwarded-for']
-  const last =
-    (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',').at(-1)?.trim() ?? ''
-  const isNear = ipaddr.isValid(own) && NEAR.has(ipaddr.process(own).range())
-  const told = isNear && ipaddr.isValid(last) ? last : own
-  // One spelling for one address: what counts by it compares text.
-  const address = ipaddr.isValid(told) ? ipaddr.process(told).toString() : told
-  const kept: string[] = []
-  for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
-    const [name = '', value = ''] = incoming.rawHeaders.slice(at, at + 2)
-    if (name.toLowerCase() !== CLIENT_ADDRESS_HEADER) kept.push(name, value)
-  }
-  incoming.rawHeaders.splice(0, incoming.rawHeaders.length, ...kept, CLIENT_ADDRESS_HEADER, address)
-  // Node has parsed the headers by now, and a look-up of one finds what was parsed.
-  incoming.headers[CLIENT_ADDRESS_HEADER] = address
+  writeClientAddress(incoming)
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

@@ -23,8 +23,8 @@ import {
 import { submitX402Authorization } from '../flows/submit-x402-authorization.ts'
 import type { Log } from '../log.ts'
 import { type X402Payment, x402PaymentSchema } from '../wire/x402.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts'
 import type { HttpPart } from './server.ts'
-import { createTurnstile, type Turnstile } from './turnstile.ts'
 
 const PATH = /^\/i\/([^/]+)\/x402$/
 /** A payment is about a kilobyte. */
@@ -60,7 +60,7 @@ type Offer = { readonly terms: X402Terms; readonly chainId: number; readonly con
  * Only what the watcher finds on the chain credits the invoice.
  */
 export function createX402Part(deps: X402Deps): HttpPart {
-  const turnstile = createTurnstile()
+  const limit = createConcurrencyLimit()
   return {
     name: 'x402',
     owns: (path) => PATH.test(path),
@@ -68,7 +68,7 @@ export function createX402Part(deps: X402Deps): HttpPart {
       if (request.method !== 'GET' && request.method !== 'POST')
         return json(405, { error: 'method_not_allowed' }, { allow: 'GET, POST' })
       try {
-        return await answer(deps, turnstile, request)
+        return await answer(deps, limit, request)
       } catch (error) {
         deps.log.error({ err: error }, 'an x402 request failed')
         return json(503, { error: 'service_unavailable' }, { 'retry-after': '1' })
@@ -77,7 +77,7 @@ export function createX402Part(deps: X402Deps): HttpPart {
   }
 }
 
-async function answer(deps: X402Deps, turnstile: Turnstile, request: Request): Promise<Response> {
+async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request): Promise<Response> {
   const path = new URL(request.url).pathname
   const found = await readX402Invoice(deps, PATH.exec(path)?.[1] ?? '')
   if (found === null) return json(404, { error: 'not_found' })
@@ -90,7 +90,7 @@ async function answer(deps: X402Deps, turnstile: Turnstile, request: Request): P
       { name: found.invoice.id, max: UNDER_WAY_OF_INVOICE_MAX },
       { name: found.tenant.merchantId, max: UNDER_WAY_OF_MERCHANT_MAX },
     ]
-    const passed = await turnstile.pass(within, () => pay(deps, { found, offer, path, header }))
+    const passed = await limit.run(within, () => pay(deps, { found, offer, path, header }))
     return passed ?? json(429, { error: 'too_many_under_way' }, { 'retry-after': '2' })
   }
   const { invoice } = found

@@ -22,8 +22,6 @@ import { SYSTEM_PROGRAM } from './solana-instructions.ts'
 
 /** Durable nonces of a network: so many payouts can be on their way at once. */
 const NONCES = 4
-/** A packet of 1,232 bytes holds the signatures of so many sources beside the fee payer's. */
-export const SWEEP_SOURCES_MAX = 9
 
 /** The signer's own accounts on one network, with their keys. */
 export type SolanaHouseKeys = {

@@ -1,7 +1,12 @@
 import { address, isAddress } from '@solana/kit'
 import { isChainsOwnAddress } from '../chain/solana/chains-own-address.ts'
 import { type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
-import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../core/payout/solana-fee.ts'
+import {
+  PAYOUT_UNIT_LIMIT,
+  SWEEP_SOURCES_MAX,
+  solanaFee,
+  unitPriceWithin,
+} from '../core/payout/solana-fee.ts'
 import {
   countChoresSigned,
   listOpenChores,
@@ -27,7 +32,6 @@ import {
   openHouse,
   type SolanaHouseKeys,
   type SolanaSigned,
-  SWEEP_SOURCES_MAX,
   signerOf,
   signWithBlockhash,
   signWithNonce,

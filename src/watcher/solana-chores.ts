@@ -3,7 +3,7 @@ import { SolanaCallFailed, type SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import { ownerOf } from '../chain/solana/watched-owners.ts'
 import type { Clock } from '../clock.ts'
 import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
-import { LAMPORTS_PER_SIGNATURE } from '../core/payout/solana-fee.ts'
+import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../core/payout/solana-fee.ts'
 import type { Pool } from '../db/pool.ts'
 import {
   bookFoundSweep,
@@ -27,8 +27,6 @@ import type { PayoutProviders } from './payout-providers.ts'
 const OPEN_MAX = 50
 /** Deposit addresses looked at in one turn: one call's worth. */
 const CANDIDATES_MAX = 100
-/** A packet holds so many sources beside the fee payer. */
-const SOURCES_MAX = 9
 
 /** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
 const SOUGHT_MAX = 50
@@ -156,8 +154,8 @@ export class SolanaChores {
         sources.push(source)
         missing -= source.lamports
       }
-      for (let at = 0; at < sources.length; at += SOURCES_MAX) {
-        const some = sources.slice(at, at + SOURCES_MAX)
+      for (let at = 0; at < sources.length; at += SWEEP_SOURCES_MAX) {
+        const some = sources.slice(at, at + SWEEP_SOURCES_MAX)
         payable -= LAMPORTS_PER_SIGNATURE * BigInt(some.length + 1)
         if (payable < 0n) return
         const now = clock()

@@ -4,6 +4,9 @@ export const LAMPORTS_PER_SIGNATURE = 5_000n
 const PAYOUT_SIGNATURES = 2n
 /** More than a payout computes: a nonce moved on, two transfers, and the limit and price themselves (150 units each). */
 export const PAYOUT_UNIT_LIMIT = 2_000
+/** Deposit addresses swept by one transaction: a packet of 1,232 bytes holds this many signatures beside the fee payer's. */
+export const SWEEP_SOURCES_MAX = 9
+
 /** Prices of a unit are in millionths of a lamport; no reading above this is believed. */
 export const UNIT_PRICE_MAX = 5_000_000
 const MICRO = 1_000_000n

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createTurnstile } from '../../src/http/turnstile.ts'
+import { createConcurrencyLimit } from '../../src/http/concurrency-limit.ts'
 
 test('as much is under way for each name as it may, whatever becomes of the work, and nothing of another is in its way', async () => {
-  const turnstile = createTurnstile()
+  const limit = createConcurrencyLimit()
   const ends: (() => void)[] = []
   const enter = (invoice: string, merchant: string, fails = false) =>
-    turnstile.pass(
+    limit.run(
       [
         { name: invoice, max: 2 },
         { name: merchant, max: 3 },
