@@ -1,14 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-
-/**
- * Something that the person who starts the program can fix: it ends the start with this one line, and no
- * stack trace.
- */
-export class StartRefused extends Error {
-  override name = 'StartRefused'
-}
+import { StartRefused } from './start-refused.ts'
 
 /** Makes the folder where it is missing. Throws `StartRefused` where it cannot be written. */
 export async function openDataDir(path: string): Promise<void> {

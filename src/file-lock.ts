@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { hasCode, readFileIfPresent, StartRefused } from './data-dir.ts'
+import { hasCode, readFileIfPresent } from './data-dir.ts'
+import { StartRefused } from './start-refused.ts'
 
 const WAIT_MS_MAX = 90_000
 const POLL_MS = 50

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { StartRefused } from './data-dir.ts'
 import type { Log } from './log.ts'
+import { StartRefused } from './start-refused.ts'
 
 /** The figures of this process, in Prometheus' text format. */
 export type Metrics = {

@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
-import { StartRefused } from './data-dir.ts'
 import type { Queryable } from './db/pool.ts'
 import { holdsSealedRows, insertKeyCheck, loadKeyCheck } from './db/queries/installation-secret.ts'
 import { type Keyring, openKeyring } from './secrets/keyring.ts'
 import { loadSecretKey, readSecretKey, secretKeyPath } from './secrets/secret-key.ts'
+import { StartRefused } from './start-refused.ts'
 
 const CHECK_PURPOSE = 'key check'
 const CHECKED = Buffer.from('paylink')

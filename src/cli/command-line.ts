@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config-values.ts'
-import { StartRefused } from '../data-dir.ts'
 import { describeError } from '../log.ts'
+import { StartRefused } from '../start-refused.ts'
 import { addFees, addOperators } from './add-fees.ts'
 import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'

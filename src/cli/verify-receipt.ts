@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { loadProcessConfig } from '../config.ts'
-import { StartRefused } from '../data-dir.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { openKeyring } from '../secrets/keyring.ts'
 import {
@@ -11,6 +10,7 @@ import {
   readPublicKeys,
 } from '../secrets/receipt-key.ts'
 import { readSecretKey } from '../secrets/secret-key.ts'
+import { StartRefused } from '../start-refused.ts'
 import type { Output } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
 import { UsageError } from './usage-error.ts'

@@ -9,12 +9,12 @@ import {
   openDataDir,
   readFileIfPresent,
   readOrMakeSecretFile,
-  StartRefused,
   systemReason,
   writeSecretFile,
 } from '../data-dir.ts'
 import { isAlive, withFileLock } from '../file-lock.ts'
 import { freePort, isFreePort } from '../free-port.ts'
+import { StartRefused } from '../start-refused.ts'
 import { findPostgresProgram, type PostgresProgram } from './postgres-program.ts'
 
 /** The database of Paylink on the embedded server. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { access, chown, constants, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { StartRefused } from '../data-dir.ts'
+import { StartRefused } from '../start-refused.ts'
 
 const runFile = promisify(execFile)
 

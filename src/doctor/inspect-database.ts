@@ -1,11 +1,11 @@
 import type { Config } from '../config.ts'
-import { StartRefused } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import type { Pool } from '../db/pool.ts'
 import { readBackendPid, readDoctorFacts } from '../db/queries/doctor.ts'
 import { countShortfalls, type ShortBalances } from '../db/queries/ledger.ts'
 import { readMigrationVersion } from '../db/queries/migration-version.ts'
 import { inspectKey, keyMend } from '../open-keyring.ts'
+import { StartRefused } from '../start-refused.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 /** A busy pooler may answer from another connection by chance. */

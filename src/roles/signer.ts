@@ -1,6 +1,6 @@
-import { StartRefused } from '../data-dir.ts'
 import { SignerRefused } from '../signer/refused.ts'
 import { startSigner } from '../signer/start-signer.ts'
+import { StartRefused } from '../start-refused.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
 /** The one process that may open the seed. It listens on nothing and talks to the database alone. */
