@@ -220,6 +220,8 @@ function whyNot(outcome: PayoutRequested): string {
       return 'nothing is left of the fees'
     case 'not_usable':
       return 'the destination cannot be used yet: paylink fees status says from when on'
+    case 'invalid':
+      return outcome.message
     case 'unavailable':
       return 'the network was not read lately, or the chain took back what was paid out of these coins'
     default:

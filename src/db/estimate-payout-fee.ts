@@ -1,10 +1,10 @@
 import { ASSETS, type AssetId, networkOf } from '../core/assets.ts'
 import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../core/payout/gas.ts'
 import { PAYOUT_OUTPUT_MIN } from '../core/payout/payout-limits.ts'
-import { feeFor, INPUTS_MAX, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
+import { feeFor, INPUTS_MAX, mostThatFits, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
 import { solanaFee } from '../core/payout/solana-fee.ts'
 import { loadHotWallet } from './queries/hot-wallets.ts'
-import { listSpendableCoins, loadNetworkFee } from './queries/payout-coins.ts'
+import { isChangeComing, listSpendableCoins, loadNetworkFee } from './queries/payout-coins.ts'
 import { loadSolanaHouse } from './queries/solana-house.ts'
 import { listSweepSources, loadSweptCredit, sumUnsignedPayouts } from './queries/sweeps.ts'
 import type { Tenant, Tx } from './transaction.ts'
@@ -14,8 +14,15 @@ const FEE_KNOWN_MS = 3_600_000
 
 type Wanted = { readonly asset: AssetId; readonly amount: bigint; readonly now: Date }
 
-/** What the network would take for a payout now, in units of its asset; null where nobody knows. */
-export function estimatePayoutFee(tx: Tx, tenant: Tenant, wanted: Wanted): Promise<bigint | null> {
+/**
+ * What the network would take for a payout now, in units of its asset; null where nobody knows. `most`: the amount needs more
+ * coins than fit into one transaction, which can surely send so much.
+ */
+export function estimatePayoutFee(
+  tx: Tx,
+  tenant: Tenant,
+  wanted: Wanted,
+): Promise<bigint | { readonly most: bigint } | null> {
   const { keyFamily } = ASSETS[wanted.asset]
   switch (keyFamily) {
     case 'bitcoin':
@@ -55,7 +62,7 @@ async function estimateOverCoins(
   tx: Tx,
   tenant: Tenant,
   { asset, amount, now }: Wanted,
-): Promise<bigint | null> {
+): Promise<bigint | { readonly most: bigint } | null> {
   const network = networkOf(asset, tenant.livemode)
   const changeMin = PAYOUT_OUTPUT_MIN[asset]
   if (changeMin === undefined) return null
@@ -64,6 +71,8 @@ async function estimateOverCoins(
   const coins = await listSpendableCoins(tx, tenant, network)
   const selection = selectCoins(coins, amount, { rate: fee.rate, changeMin })
   if (selection !== null) return selection.fee
+  const most = mostThatFits(coins, changeMin)
+  if (most !== null && !(await isChangeComing(tx, tenant, network))) return { most }
   // Some coins are on their way back from another payout: all that are left, and one of those.
   return feeFor(vbytesOf(Math.min(coins.length + 1, INPUTS_MAX), true), fee.rate)
 }

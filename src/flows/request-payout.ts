@@ -1,5 +1,5 @@
 import { ASSETS, type AssetId, networkOf } from '../core/assets.ts'
-import { parseCoinAmount } from '../core/money.ts'
+import { formatCoinAmount, parseCoinAmount } from '../core/money.ts'
 import type { PaymentRules } from '../core/payment-rules.ts'
 import type { Payout, PayoutSource } from '../core/payout/payout.ts'
 import { LIMIT_WINDOW_MS, planFee } from '../core/payout/payout-limits.ts'
@@ -63,6 +63,7 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   const estimate = await estimatePayoutFee(tx, tenant, { asset, amount, now })
   const outputMin = await payoutOutputMin(tx, tenant, { asset, now })
   if (estimate === null || outputMin === null) return { kind: 'unavailable' }
+  if (typeof estimate !== 'bigint') return tooLarge(asset, estimate.most)
   const plan = planFee(amount, estimate, outputMin)
   if (plan.kind === 'too_small') return { ...plan, asset }
   const payout = newPayout(request, destination, amount, plan)
@@ -128,6 +129,12 @@ function refuseFields(
     return { kind: 'invalid', param: 'amount', message }
   }
   return null
+}
+
+function tooLarge(asset: AssetId, most: bigint): PayoutRequested {
+  const coins = formatCoinAmount(most > 0n ? most : 0n, ASSETS[asset].decimals)
+  const message = `One payout of these coins can be of ${coins} ${asset} at most: ask for several.`
+  return { kind: 'invalid', param: 'amount', message }
 }
 
 function newPayout(

@@ -3,9 +3,9 @@ import { ASSETS } from '../core/assets.ts'
 import { type UtxoParameters, utxoParametersOf } from '../core/chain/utxo-parameters.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { PAYOUT_OUTPUT_MIN } from '../core/payout/payout-limits.ts'
-import { feeFor, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
+import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
 import { loadNetworkState } from '../db/queries/network-state.ts'
-import { listSpendableCoins, loadNetworkFee } from '../db/queries/payout-coins.ts'
+import { isChangeComing, listSpendableCoins, loadNetworkFee } from '../db/queries/payout-coins.ts'
 import {
   insertPayoutChange,
   insertPayoutInputs,
@@ -52,8 +52,7 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   if (terms.script === null) return { kind: 'refused', code: 'destination_invalid' }
   const coins = await freeCoins(signer, payout)
   const selection = selectCoins(coins, payout.amount, terms)
-  // The rest may be on its way back as another payout's change.
-  if (selection === null) return WAITS
+  if (selection === null) return (await isTooMuch(signer, payout, coins, terms)) ? TOO_MANY_COINS : WAITS
   const vbytes = vbytesOf(selection.coins.length, selection.change > 0n)
   if (payout.networkFeeMax < feeFor(vbytes, FEE_RATE_MIN)) return { kind: 'refused', code: 'fee_above_limit' }
   const networkFee = selection.fee < payout.networkFeeMax ? selection.fee : payout.networkFeeMax
@@ -74,6 +73,19 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
     nowMs: signer.clock().getTime(),
   })
   return { kind: 'signed', entry }
+}
+
+const TOO_MANY_COINS = { kind: 'refused', code: 'too_many_coins' } as const
+
+/** Whether the amount needs more coins than fit into a transaction, and nothing is on its way back as change. */
+async function isTooMuch(
+  { pool }: PayoutSigner,
+  payout: Payout,
+  coins: readonly Coin[],
+  { changeMin }: { readonly changeMin: bigint },
+): Promise<boolean> {
+  if (mostThatFits(coins, changeMin) === null) return false
+  return !(await isChangeComing(pool, tenantOf(payout), payout.network))
 }
 
 /** The merchant's coins, without those that anything ever signed spends, unless that payout failed for good. */

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
+import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
 import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
+import { withTransaction } from '../../src/db/transaction.ts'
 import { signPayouts } from '../../src/signer/sign-payouts.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
@@ -358,6 +360,51 @@ test('a payout whose row allows less than the fee that it was signed at is an al
   expect((await world.load(other, payouts[1].id)).status).toBe('confirmed')
   expect(await world.paidTo(payouts[0].destination)).toHaveLength(1)
   expect(await world.balances(changed)).toMatchObject({ reserved: LTC / 2n })
+})
+
+test('more than fits into one transaction is not taken on; what fits no more once other coins left fails, and its money comes back', async () => {
+  const tenant = await world.openShop([LTC])
+  const { owner } = world.database
+  await owner.query(
+    `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount, status,
+       first_seen_at, detected_at, confirmed_at, confirmations_required, late, dust, announced_confirming,
+       announced_review, ledger_bucket, ledger_postings)
+     select merchant_id, id || n, livemode, invoice_id, network, encode(sha256((id || n)::bytea), 'hex'), n, asset, 100000,
+       status, first_seen_at, detected_at, confirmed_at, 1, false, false, true, false, 'available', 1
+     from transfer, generate_series(1, 1500) as n where merchant_id = $1`,
+    [tenant.merchantId],
+  )
+  const from = { kind: 'deposit', from: 'chain', to: 'available', invoiceId: null, paymentId: null } as const
+  await withTransaction(owner, tenant, (tx) =>
+    insertLedgerTransfer(tx, tenant, {
+      ...from,
+      id: `dep:${tenant.merchantId}`,
+      asset: 'LTC',
+      amount: 150_000_000n,
+      usdCents: null,
+      createdAt: world.now,
+    }),
+  )
+  const wanted = { asset: 'LTC', address: world.newAddress() } as const
+  expect(await world.ask(tenant, { ...wanted, amount: '2.5' })).toMatchObject({
+    kind: 'invalid',
+    param: 'amount',
+    message: expect.stringContaining('1.9989454 LTC'),
+  })
+  const first = await world.payout(tenant, '1')
+  world.now = new Date(world.now.getTime() + 1_000)
+  const second = await world.payout(tenant, '1.4')
+  await world.sign()
+  await world.courier().pass()
+  await world.money.mine(1)
+  await world.courier().pass()
+  expect((await world.load(tenant, first.id)).status).toBe('confirmed')
+  await world.endRefused()
+  expect(await world.load(tenant, second.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'too_many_coins',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: 150_000_000n, reserved: 0n })
 })
 
 test('however many payouts of one merchant wait, the next merchant’s is signed', async () => {

@@ -58,6 +58,16 @@ export function selectCoins<C extends Coin>(
   return null
 }
 
+/**
+ * Where coins are more than fit into one transaction: how much the largest that fit can surely send, base units. Null where all
+ * of them fit.
+ */
+export function mostThatFits(coins: readonly Coin[], changeMin: bigint): bigint | null {
+  if (coins.length <= INPUTS_MAX) return null
+  const largest = [...coins].sort(byAmount).slice(0, INPUTS_MAX)
+  return largest.reduce((sum, { amount }) => sum + amount, -changeMin)
+}
+
 function selectionOf<C extends Coin>(coins: readonly C[], change: bigint, rate: bigint): CoinSelection<C> {
   return { coins, change, fee: feeFor(vbytesOf(coins.length, change > 0n), rate) }
 }

@@ -45,6 +45,17 @@ export async function listSpendableCoins(
   return rows
 }
 
+/** Whether change of a payout comes back to the merchant that is not confirmed yet. Served by payout_under_way. */
+export async function isChangeComing(db: Queryable, tenant: Tenant, network: Network): Promise<boolean> {
+  const { rows } = await db.query<{ coming: boolean }>(
+    `select exists (select from payout p
+       join payout_change c on c.merchant_id = p.merchant_id and c.payout_id = p.id and c.network = p.network
+       where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.status in ('approved', 'submitted')) as coming`,
+    [tenant.merchantId, tenant.livemode, network],
+  )
+  return rows[0]?.coming === true
+}
+
 /** What a virtual byte costs on a network, thousandths of a base unit, and when that was read; null where it never was. */
 export async function loadNetworkFee(
   db: Queryable,
