@@ -42,6 +42,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   readonly #placedAtMs = new Map<NamedChain<Chain>, number>()
   readonly #complained = new Told()
   #current: NamedChain<Chain>
+  #isLast = false
   #saved: string | null = null
   /** Of which provider the log knows; it begins with the first. */
   #told: string | null
@@ -58,6 +59,11 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     return this.#current.chain
   }
 
+  /** Whether no other provider is left to go on with, should the one of this look be unable to. */
+  get isLast(): boolean {
+    return this.#isLast
+  }
+
   /** Does the work with the first provider that serves it to the end. Throws `ChainUnavailable` where none does. */
   async through(work: () => Promise<void>): Promise<void> {
     const nowMs = this.#deps.clock().getTime()
@@ -68,6 +74,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
       try {
         await this.#place(provider, nowMs)
         this.#current = provider
+        this.#isLast = provider === inOrder.at(-1)
         await work()
         this.#away.delete(provider)
         await this.#tell(provider)

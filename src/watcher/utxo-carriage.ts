@@ -1,5 +1,6 @@
+import { ChainUnavailable } from '../chain/adapter.ts'
 import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
-import type { FoundBlock, SoughtTransaction } from '../chain/utxo/payout-carrier.ts'
+import type { Found, SoughtTransaction } from '../chain/utxo/payout-carrier.ts'
 import type { Clock } from '../clock.ts'
 import type { AssetId, Network } from '../core/assets.ts'
 import { confirmationsFor, readPaymentRules } from '../core/payment-rules.ts'
@@ -9,6 +10,8 @@ import { loadNetworkState } from '../db/queries/network-state.ts'
 import { heightOfCoin, saveNetworkFee } from '../db/queries/payout-coins.ts'
 import { listPayoutInputs, type Outpoint } from '../db/queries/payout-transactions.ts'
 import type { Tenant } from '../db/transaction.ts'
+import type { Log } from '../log.ts'
+import { Told } from '../told.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 import type { PayoutProvider, PayoutProviders } from './payout-providers.ts'
 
@@ -18,9 +21,7 @@ export type PayoutChain = PayoutProvider & {
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
   tipHeight(): Promise<number>
   isUnspent(txid: string, outputIndex: number): Promise<boolean>
-  find(
-    sought: readonly SoughtTransaction[],
-  ): Promise<{ readonly found: ReadonlyMap<string, FoundBlock>; readonly unread: ReadonlySet<string> }>
+  find(sought: readonly SoughtTransaction[]): Promise<Found>
 }
 
 type Parts = {
@@ -29,6 +30,7 @@ type Parts = {
   readonly providers: PayoutProviders<PayoutChain>
   readonly pool: Pool
   readonly clock: Clock
+  readonly log: Log
 }
 
 const FEE_INTERVAL_MS = 60_000
@@ -37,6 +39,7 @@ const FEE_INTERVAL_MS = 60_000
 export class UtxoCarriage implements PayoutCarriage {
   readonly providers: PayoutProviders<PayoutChain>
   readonly #parts: Parts
+  readonly #told = new Told()
   #feeReadAtMs = Number.NEGATIVE_INFINITY
   /** Since which height the inputs of a payout have been spent by something else. */
   readonly #spentSince = new Map<string, number>()
@@ -57,7 +60,9 @@ export class UtxoCarriage implements PayoutCarriage {
 
   async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
     const sought = followed.flatMap(({ transactions }) => transactions.map(soughtOf))
-    const { found, unread } = await this.providers.current.find(sought)
+    const { found, unread, pruned } = await this.providers.current.find(sought)
+    // Another one may have kept them.
+    if (pruned.size > 0 && !this.providers.isLast) throw new ChainUnavailable(PRUNED)
     const depth = await this.#depth()
     return new Map(
       followed.map(({ payout, transactions }): [string, Standing] => {
@@ -67,6 +72,7 @@ export class UtxoCarriage implements PayoutCarriage {
           const confirmations = found.get(transaction.txid)?.confirmations ?? 0
           return [payout.id, { kind: 'in_block', transaction, isFinal: confirmations >= depth }]
         }
+        if (transactions.some(({ txid }) => pruned.has(txid))) this.#complainOfPruned(payout)
         const isUnread = transactions.some(({ txid }) => unread.has(txid))
         return [payout.id, { kind: isUnread ? 'unread' : 'absent' }]
       }),
@@ -136,15 +142,23 @@ export class UtxoCarriage implements PayoutCarriage {
     return blocks
   }
 
+  #complainOfPruned({ id }: Payout): void {
+    if (this.#told.isNew(id, PRUNED)) this.#parts.log.error({ payoutId: id }, PRUNED)
+  }
+
   /** Whether the transaction that made a coin stands in a block still: else the coin is away and not spent. */
   async #exists(chain: PayoutChain, payout: Payout, input: Outpoint): Promise<boolean> {
     const { pool, network } = this.#parts
     const fromHeight = await heightOfCoin(pool, tenantOf(payout), network, input.txid)
     if (fromHeight === null) return false
-    const { found } = await chain.find([{ txid: input.txid, fromHeight }])
+    const { found, pruned } = await chain.find([{ txid: input.txid, fromHeight }])
+    if (pruned.size > 0) this.#complainOfPruned(payout)
     return found.has(input.txid)
   }
 }
+
+const PRUNED =
+  'a node has pruned the blocks of the time of a payout, and cannot say what became of it: use one that keeps them'
 
 const outpointName = ({ txid, outputIndex }: Outpoint): string => `${txid}:${outputIndex}`
 const soughtOf = ({ txid, fromHeight }: SoughtTransaction): SoughtTransaction => ({ txid, fromHeight })

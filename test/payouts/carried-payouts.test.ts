@@ -439,6 +439,54 @@ test('however many payouts of one merchant wait, the next merchant’s is signed
   ])
 })
 
+test('a payout whose blocks the node has pruned is an alarm, and holds up no other', async () => {
+  const proxy = await startRpcProxy(world.money.rpcUrl)
+  const rpc = new RpcClient(proxy.url, 'the test')
+  const [old, young] = [await world.openShop([LTC]), await world.openShop([LTC])]
+  const first = await world.payout(old, '0.5')
+  await world.sign()
+  const { rows } = await world.database.owner.query<{ height: number }>(
+    'select from_height as height from payout_transaction where payout_id = $1',
+    [first.id],
+  )
+  const pruned = await world.rpc.callRaw('getblockhash', [rows[0]?.height])
+  await world.money.mine(2)
+  const height = await world.rpc.callRaw('getblockcount', [])
+  await world.database.owner.query('update network_state set height = $1', [height])
+  const second = await world.payout(young, '0.5')
+  await world.sign()
+  proxy.lie('getblock', (told, { params }) => {
+    if (params[0] === pruned) throw new Error('Block not available (pruned data)')
+    return told
+  })
+  const courier = world.courierOf([{ name: 'pruned', chain: new PayoutCarrier(rpc, false) }])
+  for (let pass = 0; pass < 2; pass++) {
+    await courier.pass()
+    await world.money.mine(1)
+  }
+  await courier.pass()
+  expect((await world.load(young, second.id)).status).toBe('confirmed')
+  expect((await world.load(old, first.id)).status).toBe('approved')
+  const alarms = world.logged.filter((line) => line.includes(first.id) && line.includes('pruned'))
+  expect(alarms).toHaveLength(1)
+  // Another node that keeps them is asked in its place.
+  const both = world.courierOf([
+    { name: 'pruned', chain: new PayoutCarrier(rpc, false) },
+    { name: 'whole', chain: new PayoutCarrier(world.rpc, false) },
+  ])
+  await world.database.owner.query('update network_state set hash = $2 where network = $1 and height = $3', [
+    world.network,
+    await world.rpc.callRaw('getblockhash', [height]),
+    height,
+  ])
+  await both.pass()
+  await world.money.mine(1)
+  await both.pass()
+  expect((await world.load(old, first.id)).status).toBe('confirmed')
+  await rpc.close()
+  await proxy.close()
+})
+
 test('with the first node away a payout goes through the second, and what one node calls spent is given up only when both do', async () => {
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpcs = [new RpcClient('http://127.0.0.1:9', 'the test'), new RpcClient(proxy.url, 'the test')]

@@ -127,7 +127,10 @@ describe.each(['bitcoin', 'litecoin'] as const)('on a real node of %s', (chain) 
     await node.rpc('sendrawtransaction', [rows[0]?.raw.toString('hex')])
     await node.mine(1)
     await world
-      .courier((chain) => ({ ...bound(chain), find: async () => ({ found: new Map(), unread: new Set() }) }))
+      .courier((chain) => ({
+        ...bound(chain),
+        find: async () => ({ pruned: new Set<string>(), found: new Map(), unread: new Set() }),
+      }))
       .pass()
     expect((await world.load(tenant, payout.id)).status).toBe('submitted')
     await world.courier().pass()

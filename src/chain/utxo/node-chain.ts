@@ -12,7 +12,7 @@ import {
   headerSchema,
   parseHex,
 } from './node-answers.ts'
-import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
+import { isPruned, RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 
 /** Headers ahead of blocks by more than this: the node is fetching blocks, not just waiting for the newest. */
 const HEADERS_AHEAD_MAX = 2
@@ -144,7 +144,7 @@ async function explained<Result>(block: string, answer: Promise<Result>): Promis
   try {
     return await answer
   } catch (error) {
-    if (error instanceof RpcError && /pruned/i.test(error.message)) {
+    if (error instanceof RpcError && isPruned(error)) {
       throw new ChainHalted(
         `the node has pruned block ${block}, which was not read yet: use a node that still has it, or raise prune= and sync again`,
         { cause: error },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import { hashSchema, headerSchema } from './node-answers.ts'
-import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
+import { isPruned, RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 
 const txidsSchema = z.object({ tx: z.array(hashSchema) })
 const feeSchema = z.object({ feerate: z.number().positive().optional() })
@@ -23,6 +23,13 @@ const ANCHORS_MAX = 20_000
 const BLOCKS_PER_LOOK = 500
 
 export type SoughtTransaction = { readonly txid: string; readonly fromHeight: number }
+/** Where transactions stand in blocks; see `PayoutCarrier.find`. */
+export type Found = {
+  readonly found: ReadonlyMap<string, FoundBlock>
+  readonly unread: ReadonlySet<string>
+  /** Those of `unread` whose blocks the node has thrown away. */
+  readonly pruned: ReadonlySet<string>
+}
 export type FoundBlock = { readonly height: number; readonly confirmations: number }
 
 type Anchor = { readonly height: number; readonly hash: string; readonly isFound: boolean }
@@ -100,14 +107,13 @@ export class PayoutCarrier {
    * The blocks of the node's best chain in which these transactions stand, of each transaction that stands in one.
    * Of those in `unread` more blocks are to be read: that they were not found proves nothing.
    */
-  async find(
-    sought: readonly SoughtTransaction[],
-  ): Promise<{ readonly found: ReadonlyMap<string, FoundBlock>; readonly unread: ReadonlySet<string> }> {
+  async find(sought: readonly SoughtTransaction[]): Promise<Found> {
     const tip = await this.tipHeight()
     const look = new Look(this.#rpc, tip)
     if (this.#anchors.size > ANCHORS_MAX) this.#anchors.clear()
     const found = new Map<string, FoundBlock>()
     const unread = new Set<string>()
+    const pruned = new Set<string>()
     for (const { txid, fromHeight } of sought) {
       const known = this.#anchors.get(txid)
       const isGood = known !== undefined && (await look.hashAt(known.height)) === known.hash
@@ -115,7 +121,8 @@ export class PayoutCarrier {
       for (let height = (anchor?.height ?? fromHeight - 1) + 1; anchor?.isFound !== true; height++) {
         if (height > tip) break
         const block = await look.blockAt(height)
-        if (block === null) {
+        if (block === 'pruned') pruned.add(txid)
+        if (block === 'pruned' || block === 'later') {
           unread.add(txid)
           break
         }
@@ -127,7 +134,7 @@ export class PayoutCarrier {
         found.set(txid, { height: anchor.height, confirmations: tip - anchor.height + 1 })
       }
     }
-    return { found, unread }
+    return { found, unread, pruned }
   }
 }
 
@@ -156,20 +163,31 @@ class Look {
     return hash
   }
 
-  /** Null once enough was read for one look. Throws where the chain moved underneath. */
+  /** `later` once enough was read for one look. Throws where the chain moved underneath. */
   async blockAt(
     height: number,
-  ): Promise<{ readonly hash: string; readonly txids: ReadonlySet<string> } | null> {
+  ): Promise<{ readonly hash: string; readonly txids: ReadonlySet<string> } | 'later' | 'pruned'> {
     const known = this.#blocks.get(height)
     if (known !== undefined) return known
-    if (this.#blocks.size >= BLOCKS_PER_LOOK) return null
+    if (this.#blocks.size >= BLOCKS_PER_LOOK) return 'later'
     const hash = await this.hashAt(height)
     if (hash === null) throw new ChainUnavailable('a block above the tip was asked for')
-    const { tx } = await this.#rpc.call('getblock', [hash, 1], txidsSchema)
+    const tx = await this.#txidsOf(hash)
+    if (tx === null) return 'pruned'
     const { confirmations } = await this.#rpc.call('getblockheader', [hash], headerSchema)
     if (confirmations < 1) throw new ChainUnavailable('the chain was reorganised while it was read')
     const block = { hash, txids: new Set(tx) }
     this.#blocks.set(height, block)
     return block
+  }
+
+  /** Null where the node has thrown the block away. */
+  async #txidsOf(hash: string): Promise<readonly string[] | null> {
+    try {
+      return (await this.#rpc.call('getblock', [hash, 1], txidsSchema)).tx
+    } catch (error) {
+      if (error instanceof RpcError && isPruned(error)) return null
+      throw error
+    }
   }
 }

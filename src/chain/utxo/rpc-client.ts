@@ -32,6 +32,9 @@ export class RpcError extends ChainUnavailable {
   }
 }
 
+/** Whether a node says that it has thrown a block away, as it may where `prune=` is set. */
+export const isPruned = (error: RpcError): boolean => /pruned/i.test(error.message)
+
 const answerSchema = z.object({
   result: z.unknown().optional(),
   error: z.object({ code: z.number(), message: z.string() }).nullish(),
