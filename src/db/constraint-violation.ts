@@ -1,4 +1,4 @@
-/** Errors of PostgreSQL that tell of a row and not of the outside (class 23 of its error codes). */
+/** PostgreSQL's errors about a row's content (class 23 of its error codes). */
 const CONSTRAINT_CLASS = '23'
 
 /** Whether an error says that a row contradicts what the database holds: trying again will not help. */

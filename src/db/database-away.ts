@@ -1,6 +1,7 @@
 /**
- * PostgreSQL's and the network's codes for "not now": the connection is refused or lost, the server stops, has no
- * connection left, is no primary (any more, or yet), or ended the statement to resolve a deadlock or a timeout. Repeating the request is right.
+ * PostgreSQL's and the network's codes for temporary failures: the connection is refused or lost, the server is
+ * stopping, has no connection left, is not (or no longer) the primary, or ended the statement because of a deadlock
+ * or timeout. Repeating the request is right.
  */
 const TRANSIENT_CODES = new Set([
   'ECONNREFUSED',
@@ -28,7 +29,7 @@ const TRANSIENT_MESSAGES = [
   'Client has encountered a connection error',
 ]
 
-/** Whether an error says that the database cannot be asked now, and soon may be; not that a statement is wrong. */
+/** Whether an error means that the database is temporarily unavailable, as opposed to a wrong statement. */
 export function isDatabaseAway(error: Error): boolean {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   return TRANSIENT_CODES.has(code) || TRANSIENT_MESSAGES.some((message) => error.message.startsWith(message))

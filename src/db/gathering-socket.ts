@@ -1,9 +1,9 @@
 import { Socket } from 'node:net'
 
 /**
- * A socket that sends what is written in one turn of the event loop as one piece. Statements that do not wait for
- * one another's answers, each a handful of protocol messages, so cost one system call together instead of several
- * each; the call costs more than a small statement does.
+ * A socket that sends everything written in one turn of the event loop at once. Statements that do not wait for one
+ * another, a handful of protocol messages each, then cost one system call together; a call costs more than a small
+ * statement does.
  */
 export class GatheringSocket extends Socket {
   #gathering = false

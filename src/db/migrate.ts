@@ -6,11 +6,14 @@ import { tellWaiting } from './tell-waiting.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
-/** Any constant will do: several starts at once queue behind one advisory lock of this database. */
+/** An arbitrary constant: starts at the same time queue behind one advisory lock of this database. */
 const LOCK_KEY = 7_295_465_301
-/** Whatever comes after a statement that waits for a table waits behind it, so it gives up and comes back later. */
+/**
+ * Every later statement waits behind one that waits for a table's lock, so a migration gives up after this long and
+ * tries again later.
+ */
 const TABLE_WAIT_MS = 2_000
-/** Meanwhile those who waited behind it go on. */
+/** Meanwhile the statements that waited behind it proceed. */
 const PAUSE_MS = 4_000
 /** For half an hour: a check of an audit may read a table for ten minutes. */
 const MAX_ATTEMPTS = 300
@@ -74,7 +77,10 @@ export async function latestMigration(): Promise<number> {
   return Math.max(0, ...versions.map(Number))
 }
 
-/** Applies one migration beside a service at work: it gives up and comes back where a table that it needs is being used. */
+/**
+ * Applies one migration while the service may be running: it gives up and retries while a table that it needs is in
+ * use.
+ */
 async function applyWhenFree(client: pg.Client, name: string, version: number): Promise<void> {
   const sql = await readFile(new URL(name, MIGRATIONS), 'utf8')
   for (let attempt = 1; ; attempt += 1) {

@@ -4,7 +4,7 @@ import type { Pool } from './pool.ts'
 const INVOICE_CHANNEL = 'paylink_invoice'
 const DELIVERY_CHANNEL = 'paylink_delivery'
 
-/** Notifications are a hint that saves a poll: at most twenty rounds a second leave a process. */
+/** Notifications only save a poll: at most twenty rounds a second leave a process. */
 const ROUND_INTERVAL_MS = 50
 /** PostgreSQL takes payloads under 8,000 bytes; an id has 30. */
 const IDS_PER_PAYLOAD = 200
@@ -16,14 +16,13 @@ export type Notifier = {
   invoiceChanged(invoiceId: string): void
   /** To be called after the commit that wrote deliveries. */
   deliveriesWaiting(): void
-  /** Sends what waits and then nothing more. */
+  /** Sends what is waiting, and nothing after that. */
   close(): Promise<void>
 }
 
 /**
- * Tells other processes, after a commit, that there is something to look at. Never inside a transaction:
- * NOTIFY there makes commits queue behind one another. A notification that fails is reported to `onError` and
- * forgotten, since every listener also polls.
+ * Notifies other processes after a commit. Never inside a transaction: NOTIFY there makes commits queue behind one
+ * another. A notification that fails is reported to `onError` and dropped, since every listener also polls.
  */
 export function createNotifier(pool: Pool, onError: (error: Error) => void = () => {}): Notifier {
   const invoiceIds = new Set<string>()
@@ -90,8 +89,8 @@ export type Listener = {
 }
 
 /**
- * Listens on a connection of its own and reconnects by itself, with a pause that doubles up to five seconds.
- * `onReconnect` is called after every connect but the first: what was told in between was missed.
+ * Listens on its own connection and reconnects by itself, with a pause that doubles up to five seconds. `onReconnect`
+ * is called after every connect but the first: notifications in between were missed.
  */
 export function listenFor(
   connectionString: string,

@@ -102,7 +102,7 @@ async function openAsRoles(config: Config, given: readonly DatabaseRole[]): Prom
   }
 }
 
-/** Refuses, in one line, a server that cannot be reached or is too old. */
+/** Rejects, in one line, a server that cannot be reached or is too old. */
 async function checkServer(url: string, name: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
   try {
@@ -128,7 +128,7 @@ async function checkServer(url: string, name: string): Promise<void> {
   }
 }
 
-/** Refuses a database that the owner has not brought up to date: a role may not do it. */
+/** Rejects a database that the owner has not migrated: a role may not do it. */
 async function checkSchema(url: string, name: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
   await client.connect()

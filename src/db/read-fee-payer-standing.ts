@@ -3,7 +3,7 @@ import type { Queryable } from './pool.ts'
 import { hasTokenMoney } from './queries/hot-wallets.ts'
 import { loadSolanaHouse } from './queries/solana-house.ts'
 
-/** Below this a fee payer calls for money: 0.05 SOL, some thousands of payouts. */
+/** Below this a fee payer needs topping up: 0.05 SOL, enough for thousands of payouts. */
 const FEE_PAYER_LOW = 50_000_000n
 
 /** How the fee payer of payouts in SOL stands. */

@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 import type { HttpPart } from './server.ts'
 import { createShortCache } from './short-cache.ts'
 
-/** For everybody: when the books were last audited, and with what result. */
+/** A public page: when the books were last audited, and with what result. */
 const AUDIT_PATH = '/audit'
 const AUDIT_JSON_PATH = '/audit.json'
 const CACHE_SECONDS = 30

@@ -15,7 +15,7 @@ const TYPES: { readonly [extension: string]: string } = {
   '.svg': 'image/svg+xml',
 }
 
-/** Nothing runs, styles or is asked but what came from here as a file of its own; no page may frame it. */
+/** Scripts, styles and requests only from here, as files of their own; no page may frame it. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -25,8 +25,8 @@ type NetworkReport = {
 }
 
 /**
- * `/healthz`: the process answers. `/readyz`: the database is there and migrated, 200 or 503; the state of
- * chains and prices is in its body and decides nothing, since everything else works without them.
+ * `/healthz`: the process answers. `/readyz`: 200 if the database is reachable and migrated, else 503; the state of
+ * chains and prices is in the body but decides nothing, since everything else works without them.
  */
 export function createHealthApp(deps: HealthDeps): Hono {
   const app = new Hono()
@@ -48,7 +48,8 @@ async function readiness(deps: HealthDeps) {
     const version = await readMigrationVersion(deps.pool)
     const networks = await loadNetworkStates(deps.pool)
     return {
-      // Migrations come first in an upgrade: until their turn comes, processes of the release before go on serving.
+      // In an upgrade the migrations run first: processes of the previous release keep serving until they are
+      // replaced.
       status: version >= deps.migration ? 'ready' : 'not_ready',
       database: version === deps.migration ? 'ok' : migrationProblem(version, deps.migration),
       networks: Object.fromEntries(networks.map((state) => [state.network, networkReport(state)])),

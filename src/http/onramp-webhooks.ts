@@ -19,8 +19,8 @@ type OnrampWebhookDeps = {
 const PATH = /^\/onramp\/([a-z]{1,20})\/webhook$/
 
 /**
- * Where card providers tell what became of a purchase, at `/onramp/<provider>/webhook`. What they tell changes
- * words on the buyer's page; nothing here credits anything.
+ * Receives the card providers' webhooks, at `/onramp/<provider>/webhook`. They change only the words on the buyer's
+ * page; nothing here credits anything.
  */
 export function createOnrampWebhookPart(
   deps: OnrampWebhookDeps,

@@ -3,14 +3,14 @@ import type { Log } from '../log.ts'
 import { openReceiptKey } from '../secrets/receipt-key.ts'
 import type { HttpPart } from './server.ts'
 
-/** Where the keys stand that receipts are checked with. */
+/** Path of the public keys that receipts are verified with. */
 export const RECEIPT_KEYS_PATH = '/.well-known/paylink-receipts.json'
 const RECEIPT_PATH = /^\/i\/([^/]+)\/receipt\.json$/
 const KEYS_CACHE_SECONDS = 3_600
 
 /**
- * Signed receipts of paid invoices for whoever holds the checkout URL, and the public key that they are checked
- * with. A token that opens nothing and an invoice that is not paid are answered alike.
+ * Signed receipts of paid invoices, for whoever holds the checkout URL, and the public key to verify them with. A
+ * token that opens nothing and an unpaid invoice are answered alike.
  */
 export function createReceiptPart(deps: ReadReceiptDeps & { readonly log: Log }): HttpPart {
   const key = openReceiptKey(deps.keyring)

@@ -5,10 +5,7 @@ import type { Route, RouteDeps } from './route.ts'
 
 const PATH_LENGTH_MAX = 500
 
-/**
- * Hands a request to the merchant's request log. What the dashboard's own pages read, over and over, is no news to
- * anybody and is left out.
- */
+/** Adds a request to the merchant's request log, except what the dashboard's own pages read over and over. */
 export function recordRequest(
   deps: RouteDeps,
   route: Route,

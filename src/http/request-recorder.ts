@@ -2,7 +2,7 @@ import type { Pool } from '../db/pool.ts'
 import { insertRequests, type LoggedRequest } from '../db/queries/request-log.ts'
 import type { Log } from '../log.ts'
 
-/** Gathers requests and writes them together: a request never waits for its own record. */
+/** Collects requests and writes them in batches: a request never waits for its own record. */
 export type RequestRecorder = {
   record(request: LoggedRequest): void
   /** Writes what is gathered. */

@@ -7,14 +7,16 @@ import { ApiProblem } from './problem.ts'
 /** Reads the dashboard's cookie; null where nobody is signed in. Throws the 403 of a request from elsewhere. */
 export type ReadSession = (request: Request) => Promise<Credential | null>
 
-/** Who a cookie is of, as the sign-in library tells it. */
+/** Finds whose sign-in a cookie is, as the sign-in library says. */
 export type FindSignIn = (headers: Headers) => Promise<{
   readonly personId: string
   readonly merchantId: string | null
   readonly secondFactorAtMs: number | null
 } | null>
 
-/** Which mode the dashboard shows; absent is test, so that a forgotten header never touches live. */
+/**
+ * The mode the dashboard shows. If the header is missing it is test, so that a forgotten header never touches live.
+ */
 const MODE_HEADER = 'paylink-mode'
 
 const READ_SCOPES = SCOPES.filter((scope) => scope.endsWith(':read'))
@@ -67,7 +69,10 @@ function readMode(headers: Headers): boolean {
   return mode === 'live'
 }
 
-/** A cookie goes wherever its browser is sent; Origin and Sec-Fetch-Site tell by whom, and no page can forge them. */
+/**
+ * A browser sends its cookies with anyone's request; Origin and Sec-Fetch-Site say whose it is, and no page can forge
+ * them.
+ */
 function refuseCrossOrigin(headers: Headers, baseUrl: string): void {
   const origin = headers.get('origin')
   const site = headers.get('sec-fetch-site')

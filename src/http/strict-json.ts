@@ -17,8 +17,8 @@ type Frame = {
 }
 
 /**
- * The one JSON object of a request body. Refuses, naming the field, what parsers would silently change or
- * disagree on: repeated names, `__proto__`, NUL, lone surrogates, and numbers that a double cannot hold.
+ * Parses a request body that must be one JSON object. Rejects, naming the field, what parsers would silently change
+ * or disagree on: repeated names, `__proto__`, NUL, lone surrogates, and numbers that a double cannot hold.
  */
 export function parseStrictJson(bytes: Uint8Array): { [name: string]: unknown } {
   const text = decodeUtf8(bytes)
@@ -42,7 +42,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** With the syntax known to be right, characters tell all: a walk from token to token, each character once. */
+/** The syntax is known to be valid, so a walk from token to token suffices, looking at each character once. */
 function checkTokens(text: string): void {
   const frames: Frame[] = []
   let position = 0

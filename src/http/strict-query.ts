@@ -2,8 +2,8 @@ import { ApiProblem } from './problem.ts'
 import { checkText } from './strict-json.ts'
 
 /**
- * The parameters of a query string, decoded. Refuses what the route does not know, what comes twice and what is
- * not percent-encoded UTF-8.
+ * The parameters of a query string, decoded. Rejects unknown parameters, repeated ones and invalid percent-encoded
+ * UTF-8.
  */
 export function parseStrictQuery(search: string, known: readonly string[]): { [name: string]: string } {
   const parameters: { [name: string]: string } = {}

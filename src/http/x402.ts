@@ -29,16 +29,16 @@ import type { HttpPart } from './server.ts'
 const PATH = /^\/i\/([^/]+)\/x402$/
 /** A payment is about a kilobyte. */
 const HEADER_CHARACTERS_MAX = 8_192
-/** A client is kept waiting for its block so long; asked again it finds the same payment. */
+/** How long a client is kept waiting for its block; if it asks again it finds the same payment. */
 const SETTLE_WAIT_MS_MAX = 20_000
 const SETTLE_POLL_MS = 250
 /**
- * Payments under way in this process at a time, of one invoice and of one merchant: each is held for seconds and asks the
- * database as long. Of an invoice's only one can pay.
+ * Payments handled at the same time in this process, for one invoice and for one merchant: each is held for seconds
+ * and queries the database meanwhile. Of one invoice's only one can pay.
  */
 const UNDER_WAY_OF_INVOICE_MAX = 25
 const UNDER_WAY_OF_MERCHANT_MAX = 200
-/** What the watcher last read of the hot wallet is believed for so long. */
+/** How old the watcher's last reading of the hot wallet may be. */
 const WALLET_AGE_MS_MAX = 5 * 60_000
 const TOO_LATE: X402Refusal = 'invalid_exact_evm_payload_authorization_valid_before'
 

@@ -64,7 +64,7 @@ export function createCardDesk(deps: CardDeskDeps) {
   }
 }
 
-/** Does what a card of that number would lead to. Coins are sent by one press of a page alone. */
+/** Plays the outcome of the test card. Coins are sent for only one press of the button on a page. */
 async function playTestCard(
   deps: CardDeskDeps,
   sandbox: Pick<SandboxControl, 'sendCoins'>,

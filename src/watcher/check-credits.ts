@@ -9,7 +9,7 @@ import { type RecordingParts, recordFacts } from './record-reading.ts'
 const BLOCKS_PER_ROUND = 20
 
 type CheckedCredits = {
-  /** Names (`keyOf`) of what must not become final yet. */
+  /** Keys (`keyOf`) of transfers that must not become final yet. */
   readonly unchecked: ReadonlySet<string>
   /** Whether there is more to look at, at once. */
   readonly hasMore: boolean

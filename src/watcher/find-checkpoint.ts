@@ -11,9 +11,8 @@ import type { Log } from '../log.ts'
 import { abandonUnsettled, LeadLost, type RecordingParts } from './record-reading.ts'
 
 /**
- * Where to go on: the stored checkpoint, or the node's tip on a network that was never followed, or that is
- * another chain than it was. What was final on the other chain stays so and is no longer followed; what was not
- * is given up.
+ * Where to continue: the stored checkpoint, or the node's tip on a network that was never followed or is now another
+ * chain. What was final on the other chain stays final and is no longer followed; what was not final is given up.
  */
 export async function findCheckpoint(parts: RecordingParts, parameters: string, log: Log): Promise<BlockRef> {
   const { adapter, pool } = parts
@@ -63,7 +62,7 @@ function checkpointOf(state: NetworkState | null): BlockRef | null {
   return { height: state.height, hash: state.hash, timeMs: state.blockTime?.getTime() ?? 0 }
 }
 
-/** No address of ours is older than the first start on a chain, so nothing below the tip can pay one. */
+/** No address of ours existed before the first start on a chain, so nothing below the tip can pay one. */
 async function start(
   { adapter, pool, clock }: RecordingParts,
   now: { readonly parameters: string; readonly chain: string | null },

@@ -18,7 +18,7 @@ import { recordTransfers } from '../flows/record-transfers.ts'
 
 /** Blocks that are read and recorded together. */
 const BLOCKS_PER_BATCH = 50
-/** A chain that is reorganised while it is read is read again. */
+/** Attempts at reading a chain that is reorganised during the reading. */
 const READINGS_MAX = 5
 
 type RescanOptions = {
@@ -32,13 +32,13 @@ type RescanOptions = {
   readonly to: number
   /** The watcher's checkpoint, at or above `to`. */
   readonly checkpoint: { readonly height: number; readonly hash: string }
-  /** More than one provider must agree before value is final: the watcher sees to that. */
+  /** Whether several providers must agree before value is final: the watcher sees to that. */
   readonly mustAgree: boolean
   /** Assets whose transfers are read a second time before they are final. */
   readonly readTwice: readonly PaymentAsset[]
-  /** Programs (hex) that no invoice has, and that are only reported. */
+  /** Programs (hex) that belong to no invoice; payments to them are only reported. */
   readonly strangers: ReadonlyMap<string, number>
-  /** Told after each commit. */
+  /** Called after each commit. */
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   readonly onBatch: (progress: { readonly height: number; readonly recorded: number }) => void
 }
@@ -125,7 +125,8 @@ async function recordBatch(
     readAtMs: clock().getTime(),
   }
   const missed = missedIn(reading)
-  // What has left the chain already is never told as standing in a block, should we be cut off in between.
+  // Never reports a transfer as included in a block that has already left the chain, should we be interrupted in
+  // between.
   const goneBefore = await goneOf(options.blocks, missed)
   const standing = stillIn(missed, goneBefore)
   await readAgainBelow(options, blocks, standing)
@@ -208,7 +209,7 @@ function strangersIn(
   )
 }
 
-/** Refuses a source that is not on the chain which the watcher read. */
+/** Rejects a source that is not on the chain that the watcher read. */
 export async function requireSameChain(
   source: Pick<BlockHistory, 'hashAt'>,
   checkpoint: Pick<BlockRef, 'height' | 'hash'>,

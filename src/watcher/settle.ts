@@ -10,7 +10,7 @@ import { readAgain } from './second-reading.ts'
 type Settled = {
   /** Null where there are none. */
   readonly marks: MarkHeights | null
-  /** Whether what is behind goes on at once: a round does a part of it, so that the head does not wait. */
+  /** Whether to go on at once: a round does only a part, so that the head does not wait. */
   readonly hasMore: boolean
 }
 
@@ -23,7 +23,7 @@ export async function settle(parts: RecordingParts, checkpoint: BlockPosition): 
   const { adapter, agreement, pool } = parts
   if (!isSettledLater(parts)) return { marks: null, hasMore: false }
   const marks = (await adapter.readMarks?.(checkpoint)) ?? null
-  // The chain moved, or nobody confirms our place on it: nothing can be judged in this round.
+  // The chain moved, or no provider confirms our place on it: nothing can be judged in this round.
   if (marks === null && adapter.readMarks !== undefined) return { marks, hasMore: false }
   const { height } = checkpoint
   const dueOf = (tracked: readonly TrackedTransfer[]) => dueAt(height, marks, tracked)

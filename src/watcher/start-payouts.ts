@@ -30,7 +30,7 @@ async function keepCarrying(parts: PayoutFollower, intervalMs: number, stop: Abo
       await pauseUnless(stop, intervalMs)
     } catch (error) {
       if (stop.aborted) return
-      // That a node is away, its watcher says already.
+      // The watcher already reports that a node is away.
       if (error instanceof ChainUnavailable) log.debug({ err: error, network }, 'payouts wait for their node')
       else log.error({ err: error, network }, 'payouts cannot be carried')
       await pauseUnless(stop, FAULT_PAUSE_MS)

@@ -10,7 +10,7 @@ import { type DerivedKeyspace, fillAddressPool } from './fill-address-pool.ts'
 import { takeAddressBatches } from './take-address-batches.ts'
 
 const INTERVAL_MS = 500
-/** A pool is dry for a moment when a network is followed for the first time; that is no news. */
+/** A pool is empty for a moment when a network is followed for the first time; that is not worth an alarm. */
 const DRY_ROUNDS_MAX = 20
 
 type SupplyOptions = {
@@ -53,7 +53,7 @@ async function fillAll({ pool, networks, clock, log }: SupplyOptions): Promise<v
   for (const network of networks) {
     const keyspace = keyspaceOfNetwork(network)
     const parameters = parametersOf.get(network) ?? null
-    // Which chain it is, its node tells first.
+    // Its node must first say which chain it is.
     if (parameters !== null && isDerived(keyspace)) forms.set(keyspace, addressFormOf(keyspace, parameters))
   }
   for (const [keyspace, form] of forms) {
@@ -65,7 +65,7 @@ async function fillAll({ pool, networks, clock, log }: SupplyOptions): Promise<v
   }
 }
 
-/** An alarm when a network's pool runs dry, and word when it has addresses again. */
+/** Logs an error when a network's pool runs dry, and when it has addresses again. */
 async function tellWhatIsDry(
   { pool, networks, log }: SupplyOptions,
   dry: Map<Network, number>,

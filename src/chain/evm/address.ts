@@ -5,7 +5,7 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 const EVM_ADDRESS_BYTES = 20
 /** The first byte of an uncompressed public key only says that it is one (SEC 1, 2.3.3). */
 const COORDINATES_FROM = 1
-/** A letter is written large where the nibble of the hash in its place is at least this. */
+/** A letter is upper case where the nibble of the hash at its place is at least this. */
 const UPPER_FROM = 8
 
 /** The text of a 20-byte address, with the checksum that its letters' case carries (EIP-55). */
@@ -20,8 +20,8 @@ export function encodeEvmAddress(program: Uint8Array): string {
 }
 
 /**
- * The 20 bytes of an address, or null where the text is none. Letters all small or all large carry no checksum;
- * mixed ones must carry the right one (EIP-55).
+ * The 20 bytes of an address, or null if the text is none. All lower or all upper case carries no checksum; mixed
+ * case must carry the right one (EIP-55).
  */
 export function parseEvmAddress(text: string): Uint8Array | null {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return null

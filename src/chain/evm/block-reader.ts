@@ -13,7 +13,7 @@ import { creditsOfLogs, mayMove, requireLogsOf } from './token-logs.ts'
 
 const BLOCKS_IN_FLIGHT = 4
 
-/** How a node tells of native coin: by traces of every transaction, or by the balances of open checkouts. */
+/** How native coin is found: by traces of every transaction, or by the balances of open checkouts. */
 export type NativeMode = 'traces' | 'balances'
 
 /** Addresses (20 bytes each) that somebody may pay at this moment of the chain's own time. */
@@ -141,7 +141,7 @@ export class BlockReader {
     return logs
   }
 
-  /** One question for all; halves of it where the provider finds it too large. */
+  /** One request for all; split in half if the provider finds the range too large. */
   async #logsBetween(headers: readonly EvmHeader[], contracts: readonly string[]): Promise<EvmLog[]> {
     const [first, last] = [headers[0], headers.at(-1)]
     if (first === undefined || last === undefined) return []

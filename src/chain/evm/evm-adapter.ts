@@ -51,7 +51,7 @@ export type EvmAdapterOptions = {
   readonly openPrograms?: OpenPrograms
   /** A test network's own USDC contract in place of Circle's. */
   readonly usdcContract?: string | null
-  /** In place of what the node turns out to be able to do. */
+  /** Overrides what the node turns out to be able to do. */
   readonly nativeMode?: NativeMode
   readonly probeIntervalMs?: number
 }
@@ -75,7 +75,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   #mode: NativeMode | null
   /** Blocks in one step: halved while a provider refuses so many calls at once. */
   #stepBlocks = Number.POSITIVE_INFINITY
-  /** The tip as it was told last, on our chain. */
+  /** The latest tip on our chain. */
   #tip: BlockRef | null = null
   /** As read last, while no block of ours has left the chain since. */
   #marks: { readonly heights: MarkHeights; readonly readAtMs: number } | null = null
@@ -92,13 +92,13 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     const parts = { node: this.#node, watched: this.watched }
     this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openPrograms })
     this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))
-    // What no invoice asks for is never paid with: one reading is enough.
+    // A token that no invoice asks for never pays one: one reading is enough.
     const money = this.#tokens.filter((token) => isAssetId(token.asset))
     this.credits = new EvmCreditCheck(this.#node, asset, (header) => this.#modeAt(header))
     this.tokens = new EvmTokenReader({ ...parts, tokens: money, reader: this.#reader })
   }
 
-  /** How the node tells of native coin; null before it was asked. */
+  /** How native coin is found on this node; null before that was determined. */
   get nativeMode(): NativeMode | null {
     return this.#mode
   }
@@ -167,7 +167,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     return update
   }
 
-  /** Nothing that waits is told: a payment counts from its block. */
+  /** Pending transactions are not reported: a payment counts from its block. */
   async readMempool(): Promise<MempoolReading | null> {
     const tip = this.#tip ?? (await this.tip())
     return { tip, readAtMs: this.#options.clock().getTime(), transfers: [] }
@@ -229,7 +229,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     )
   }
 
-  /** A contract that is not there, or counts in other units, would make nonsense of every amount. */
+  /** A missing contract, or one with other decimals, would make every amount wrong. */
   async #requireToken({ contract, decimals, asset }: EvmToken): Promise<void> {
     const told = await this.#node.decimalsOf(contract)
     if (told === decimals) return

@@ -31,7 +31,7 @@ const WORD_DIGITS = 64
 
 const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
 
-/** What is asked of a node of Ethereum's kind. Blocks are named by hash wherever their contents are asked for. */
+/** The questions we ask an EVM node. Blocks are identified by hash wherever their contents are read. */
 export class EvmNode {
   readonly rpc: EvmRpc
 

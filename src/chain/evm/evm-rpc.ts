@@ -19,7 +19,7 @@ const METHOD_WORDS =
   /method .*(not|n't) |not (supported|available|whitelisted|allowed|enabled)|unsupported method/i
 const RATE_WORDS = /rate.?limit|too many requests|capacity|throttl|daily request/i
 
-/** The node understood and said no. */
+/** The node understood the request and rejected it. */
 export class EvmRpcError extends ChainUnavailable {
   override name = 'EvmRpcError'
   readonly code: number

@@ -1,7 +1,7 @@
 import { HDKey } from '@scure/bip32'
 import { evmProgramOf } from './address.ts'
 
-/** BIP44's chain of addresses that are not given out. */
+/** BIP44's chain of addresses that are not handed out. */
 export const HOT_WALLET_CHAIN = 1
 export const HOT_WALLET_INDEX = 0
 

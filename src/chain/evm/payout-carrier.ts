@@ -51,7 +51,7 @@ export type EvmStanding = {
   readonly token: { readonly name: string; readonly version: string; readonly balance: bigint } | null
 }
 
-/** What payouts need of a node of Ethereum's kind. */
+/** What payouts need from an EVM node. */
 export class EvmPayoutCarrier {
   readonly #node: EvmNode
   readonly #chain: EvmChain

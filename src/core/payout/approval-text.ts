@@ -1,6 +1,6 @@
 import type { Payout } from './payout.ts'
 
-/** What of a payout an approval is for: whatever else may change, none of this may. */
+/** The terms of a payout that an approval covers: whatever else may change, none of these may. */
 type ApprovedTerms = Pick<
   Payout,
   | 'merchantId'

@@ -1,14 +1,14 @@
-/** What a network of accounts takes now, wei. */
+/** An EVM network's current fees, in wei. */
 type GasMarket = {
   /** Of the newest block (EIP-1559). */
   readonly baseFee: bigint
-  /** What block producers want above it. */
+  /** The priority fee that block producers expect. */
   readonly tip: bigint
-  /** Base: what a transaction pays at most for its place on Ethereum; 0 elsewhere. */
+  /** Base: the most a transaction pays for its data on Ethereum; 0 elsewhere. */
   readonly l1Fee: bigint
 }
 
-/** The two fee fields of a transaction, wei for a unit of gas. */
+/** The two fee fields of an EIP-1559 transaction, in wei per unit of gas. */
 export type GasPrice = { readonly maxFee: bigint; readonly tip: bigint }
 
 /** A plain transfer of the native coin to an address without code (Yellow Paper, G_transaction). */
@@ -17,11 +17,11 @@ export const TRANSFER_GAS = 21_000n
 export const TOKEN_TRANSFER_GAS = 120_000n
 /** A transfer of USDC by signature, which takes some 100,000. */
 export const TOKEN_SWEEP_GAS = 180_000n
-/** A destination with code may take so much and no more. */
+/** The most gas a destination with code may use. */
 export const DESTINATION_GAS_MAX = 200_000n
 /** No price above this is believed or paid. */
 export const MAX_FEE_MAX = 1_000_000_000_000n
-/** Pools take the place of a waiting transaction for a tenth more in both fields; an eighth is a tenth with room. */
+/** Nodes replace a pending transaction for a tenth more in both fields; we add an eighth, a tenth with room. */
 const BUMP_PARTS = 8n
 
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
@@ -33,20 +33,18 @@ export function gasPriceOf({ baseFee, tip }: GasMarket): GasPrice {
   return { maxFee, tip: lower(tip, maxFee) }
 }
 
-/** What a transaction takes at most. */
+/** The most a transaction can cost. */
 export const gasCostOf = (gas: bigint, price: GasPrice, { l1Fee }: Pick<GasMarket, 'l1Fee'>): bigint =>
   gas * price.maxFee + l1Fee
 
-/** The least price that takes the place of a transaction at `last`; more where the market wants more. */
+/** The lowest price that replaces a transaction at `last`; more if the market asks for more. */
 export function replacingPrice(last: GasPrice, market: GasMarket): GasPrice {
   const wanted = gasPriceOf(market)
   const grown = (fee: bigint): bigint => fee + (fee + BUMP_PARTS - 1n) / BUMP_PARTS
   return { maxFee: higher(grown(last.maxFee), wanted.maxFee), tip: higher(grown(last.tip), wanted.tip) }
 }
 
-/**
- * The price, or as much of it as `costMax` pays for; null where that is less than `least`, wei for a unit of gas.
- */
+/** The price, or as much of it as `costMax` pays for; null if that is less than `least`, in wei per unit of gas. */
 export function affordablePrice(
   price: GasPrice,
   gas: bigint,
@@ -57,7 +55,7 @@ export function affordablePrice(
   return maxFee < terms.least ? null : { maxFee, tip: lower(price.tip, maxFee) }
 }
 
-/** So many sweeps of a token and payouts of it a hot wallet should be able to pay for. */
+/** The gas a hot wallet should be able to pay for: twenty sweeps and payouts of a token. */
 const RESERVE_GAS = 20n * (TOKEN_SWEEP_GAS + TOKEN_TRANSFER_GAS)
 
 /** Whether a hot wallet's own ether, wei, is nearly used up. */

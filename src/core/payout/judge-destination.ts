@@ -12,8 +12,8 @@ type DestinationJudgement =
   | { readonly kind: 'good'; readonly usableAt: Date }
 
 /**
- * Whether an address may go on a list, and from when on money may go there. `used` are the addresses of its family that
- * ever stood on the list: one that only looks like one of them was made to be taken for it.
+ * Whether an address may be added to a list, and from when on it may be paid. `used` are all addresses of its family
+ * that were ever on the list: an address that merely looks like one of them was made to be mistaken for it.
  */
 export function judgeDestination(
   address: string,

@@ -1,6 +1,6 @@
 /** Characters at each end of an address that people compare; wallets show four to six. */
 const ENDS = 4
-/** What every address of a kind begins with tells nobody anything. */
+/** The prefix that all addresses of a kind share does not help to tell them apart. */
 const COMMON_START = /^(?:(?:bcrt|bc|tb|rltc|tltc|ltc)1[a-z0-9]|0x|[123mnlq])/
 
 /**

@@ -4,7 +4,7 @@ import { ASSETS, type AssetId } from '../assets.ts'
 export const COOL_OFF_MS = 24 * 3_600_000
 /** A merchant's daily limit counts what was asked for, and what was approved, in this time. */
 export const LIMIT_WINDOW_MS = 24 * 3_600_000
-/** The fee may become so many times what was shown, where the network fills up meanwhile; never over half the amount. */
+/** How many times the shown fee may grow while the network is busy; never over half the amount. */
 const FEE_GROWTH = 3n
 
 /**
@@ -21,10 +21,10 @@ export const PAYOUT_OUTPUT_MIN: { readonly [asset in AssetId]?: bigint } = {
 
 type PayoutPlan =
   | { readonly kind: 'planned'; readonly networkFee: bigint; readonly networkFeeMax: bigint }
-  /** What is left after the fee is no payment, or the fee would be over half of it. */
+  /** After the fee nothing worth sending is left, or the fee would be over half of the amount. */
   | { readonly kind: 'too_small'; readonly minimum: bigint }
 
-/** What a payout's fee is and may become, from the estimate of its transaction. */
+/** A payout's fee, and the most it may become, from the estimate of its transaction. */
 export function planFee(amount: bigint, estimate: bigint, outputMin: bigint): PayoutPlan {
   const half = amount / 2n
   if (estimate > half || amount - half < outputMin) {

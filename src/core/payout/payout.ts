@@ -4,8 +4,8 @@ const PAYOUT_STATUSES = ['requested', 'approved', 'submitted', 'confirmed', 'rej
 export type PayoutStatus = (typeof PAYOUT_STATUSES)[number]
 
 /**
- * Which account of the ledger a payout takes from: what is the merchant's, or what the operator keeps of the merchant's
- * payments. The coins are the merchant's own either way.
+ * Which ledger account a payout takes from: the merchant's money, or the operator's fees on the merchant's payments.
+ * The coins are the merchant's own either way.
  */
 export type PayoutSource = 'available' | 'fees'
 
@@ -54,13 +54,13 @@ export type PayoutInput = { readonly nowMs: number } & (
   | { readonly kind: 'approve'; readonly by: string }
   | { readonly kind: 'reject'; readonly by: string }
   | { readonly kind: 'submit'; readonly carrier: PayoutCarrier }
-  /** A replacement for a higher fee took the carrier's place. */
+  /** A replacement with a higher fee took the carrier's place. */
   | { readonly kind: 'replace'; readonly carrier: PayoutCarrier }
   | { readonly kind: 'confirm'; readonly carrier: PayoutCarrier }
   | { readonly kind: 'fail'; readonly code: string }
 )
 
-/** What the caller writes in the transaction that writes `next`. */
+/** What the caller writes in the same transaction as `next`. */
 type PayoutEffect =
   | { readonly kind: 'event'; readonly type: `payout.${PayoutStatus}` }
   /** `reserve`: available to reserved. `return`: back. `settle`: reserved to what was paid and to the network's fee. */
@@ -79,7 +79,7 @@ export const requestEffects = (payout: Payout): readonly PayoutEffect[] => [
   ...eventOf(payout, 'requested'),
 ]
 
-/** A payout of fees is none of the merchant's, who is not told of it. */
+/** A payout of fees is not the merchant's, who is not told about it. */
 const eventOf = ({ source }: Payout, status: PayoutStatus): readonly PayoutEffect[] =>
   source === 'available' ? [{ kind: 'event', type: `payout.${status}` }] : []
 
@@ -129,7 +129,7 @@ export function advancePayout(payout: Payout, input: PayoutInput): PayoutAdvance
   }
 }
 
-/** What reaches the destination: the amount without the network's fee. */
+/** The amount that reaches the destination: without the network's fee. */
 export const netAmountOf = (payout: Pick<Payout, 'amount' | 'networkFee'>): bigint =>
   payout.amount - payout.networkFee
 

@@ -259,7 +259,7 @@ export type HeldMoney = {
 /** Addresses looked up on a chain in one audit, those that hold the most. */
 export const ADDRESSES_MAX = 500
 
-/** What stands in balances and still lies at deposit addresses of a network of accounts; not where a sweep is on its way. */
+/** Balances that still lie at deposit addresses of an account-based network, except where a sweep is on its way. */
 export async function listHeldDeposits(db: Queryable, network: Network): Promise<HeldMoney[]> {
   const { rows } = await db.query<HeldMoney>(
     `select t.merchant_id as "merchantId", t.asset, d.program, sum(t.amount) as amount

@@ -5,7 +5,10 @@ import type { Tenant } from '../transaction.ts'
 /** A payout or a sweep of which the signer is to publish all that its journal has. */
 type JournalQuestion = Tenant & { readonly intentId: string; readonly network: Network }
 
-/** For so long the journal's word counts: what a database that is set back later forgets, an answer of before knows nothing of. */
+/**
+ * How long an answer of the journal is valid: it knows nothing of what the database forgets when it is restored
+ * later.
+ */
 const ANSWER_COUNTS_MS = 5 * 60_000
 
 /** Asks, and asks anew where the answer is old; whether it was answered lately before this call. By primary key. */

@@ -2,25 +2,25 @@ import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
-/** What the signer is asked to do with its own accounts. */
+/** A transaction that the signer is asked to make between its own accounts. */
 export type SolanaChore =
   | {
       readonly kind: 'nonce'
       readonly id: string
-      /** Which of its nonce accounts it makes. */
+      /** Which nonce account to create. */
       readonly place: number
-      /** What the vault is given beside, so that it exists. */
+      /** Lamports that the vault gets in the same transaction, so that it exists. */
       readonly vaultLamports: bigint
     }
   | { readonly kind: 'sweep'; readonly id: string; readonly sources: readonly SweepSource[] }
 
-/** A deposit address, and all that lies there. */
+/** A deposit address, and everything that it holds. */
 export type SweepSource = { readonly index: number; readonly lamports: bigint }
 
 export type SignedChore = {
   readonly txid: string
   readonly raw: Buffer
-  /** The last block, by height, that may hold it. */
+  /** The height of the last block that may include it. */
   readonly lastValidHeight: number
 }
 
@@ -110,7 +110,7 @@ export async function countChoresSigned(db: Queryable, network: Network, since: 
   return rows[0]?.count ?? 0
 }
 
-/** Says, once, what became of a chore. By primary key. */
+/** Records, once, what became of a chore. */
 export async function endSolanaChore(
   db: Queryable,
   network: Network,
@@ -123,10 +123,10 @@ export async function endSolanaChore(
   )
 }
 
-/** A deposit address with what must lie there by the books, lamports. */
+/** A deposit address with what it must hold according to the books, in lamports. */
 type SweepCandidate = { readonly index: number; readonly program: Buffer; readonly expected: bigint }
 
-/** Wrapped SOL is named by an index from here on, and lies elsewhere. */
+/** Output indexes from here on stand for wrapped SOL, which is in other accounts. */
 const WRAPPED_FROM = 1_000
 
 /** What lies in the vault for the merchants in `m`, by `kept` chores: swept in, of each one's own addresses. */

@@ -3,19 +3,19 @@ import type { Queryable } from '../pool.ts'
 
 /** The signer's own accounts on a Solana network, base58. */
 type SolanaAccounts = {
-  /** Pays what the chain takes; the operator's own money. */
+  /** Pays the network's fees, with the operator's own money. */
   readonly feePayer: string
-  /** Holds what was swept, and is what payouts go out from. */
+  /** Holds what was swept; payouts are paid from it. */
   readonly vault: string
-  /** Accounts of durable nonces, whether they exist yet or not. */
+  /** Durable nonce accounts, whether they exist yet or not. */
   readonly nonceAccounts: readonly string[]
 }
 
-/** What was read of them at a finalized slot; lamports. */
+/** Their state at a finalized slot; lamports. */
 export type SolanaReading = {
   readonly feePayerLamports: bigint
   readonly vaultLamports: bigint
-  /** What an account without data, and one of a nonce, must hold to exist. */
+  /** The minimum balances of an account without data, and of a nonce account. */
   readonly rentExempt: bigint
   readonly nonceRentExempt: bigint
   /** Price of a compute unit, millionths of a lamport. */
