@@ -130,7 +130,7 @@ export async function signerStatusCommand(
 }
 
 /**
- * `paylink signer recover`: brings payouts back that the journal has and a database that was set back has not; exit code 1
+ * `paylink signer recover`: brings payouts back that the journal has and a restored database has not; exit code 1
  * where some are left. `accept`: ids of such payouts that the books hold otherwise, or that surely never happened.
  */
 export async function recoverPayoutsCommand(

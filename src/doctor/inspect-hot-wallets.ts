@@ -32,7 +32,7 @@ export async function inspectFeePayers(pool: Pool): Promise<Finding[]> {
   })
 }
 
-/** Payouts that the signer's journal has and the database, which was set back, has not. */
+/** Payouts that the signer's journal has and the database, which was restored, has not. */
 export async function inspectLostPayouts(pool: Pool): Promise<Finding[]> {
   return (await countLostPayouts(pool)).map(({ network, count }) =>
     fault(

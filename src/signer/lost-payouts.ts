@@ -20,7 +20,7 @@ export async function findLostPayouts({
 }
 
 /**
- * Networks on which nothing new is signed: the database was set back to before a payout there, whose money it takes for
+ * Networks on which nothing new is signed: the database was restored to before a payout there, whose money it takes for
  * the merchant's still. Whatever is signed beside it would be paid out of the money of others.
  */
 export async function networksSetBack(signer: PayoutSigner): Promise<ReadonlySet<Network>> {
@@ -35,7 +35,7 @@ export async function networksSetBack(signer: PayoutSigner): Promise<ReadonlySet
   if (signer.told.isNew(lost[0] ?? '', `${lost.length} lost`))
     signer.log.error(
       { payouts: lost.length, networks: [...new Set(networks.values())] },
-      'the journal has payouts that the database does not know, since it was set back: nothing is signed on their networks until paylink signer recover has brought them back',
+      'the journal has payouts that the database does not know, since it was restored from a backup: nothing is signed on their networks until paylink signer recover has brought them back',
     )
   return new Set(networks.values())
 }

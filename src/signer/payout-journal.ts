@@ -11,7 +11,7 @@ const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
 const units = z.string().regex(/^[0-9]{1,60}$/)
 const outpoint = z.object({ txid: hex, output_index: z.int().nonnegative() })
 
-/** What a signature is for, as far as a database that was set back has to be told of it. */
+/** What a signature is for, as far as a restored database must be told of it. */
 const intent = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('payout'),
@@ -154,7 +154,7 @@ export async function countSigned(folder: string): Promise<number> {
 }
 
 /**
- * What the signer ever signed for payouts, in a file of its own that only grows. A database that was set back to an
+ * What the signer ever signed for payouts, in a file of its own that only grows. A database restored to an
  * older state knows nothing of it; the journal does.
  */
 export class PayoutJournal {

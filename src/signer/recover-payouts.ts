@@ -46,7 +46,7 @@ type Lost = Omit<Payout, 'destinationId'>
 const FEE_DESTINATIONS_MAX = 1_000
 
 /**
- * Brings back what a database that was set back has forgotten: each payout with its reserved money, its signatures and the
+ * Brings back what a restored database has forgotten: each payout with its reserved money, its signatures and the
  * sweeps for its sake, as it stood after its approval. `pool` is the owner's. Nothing is signed and no chain is asked: the
  * watcher follows what is there, and confirms or fails it.
  */

@@ -104,7 +104,7 @@ export class EvmSweeps {
           this.#complain(sweep.id, 'the node has dropped the receipts of its time: use one that keeps them')
         return found === 'elsewhere'
       })
-    // Judged anew after the signer has looked into its journal: what a database that was set back had forgotten counts.
+    // Judged anew after the signer has looked into its journal: what a restored database had forgotten counts.
     if (!(await judge()) || !(await askJournal(pool, question, clock())) || !(await judge())) return
     // A final block has its nonce and none of its transactions: somebody else has the key.
     await this.#fail(sweep, 'its nonce was used elsewhere')

@@ -90,7 +90,7 @@ export class PayoutCourier {
     return { signed, unsigned }
   }
 
-  /** What the journal has of it counts for more than a refusal: that one may be of before a database was set back. */
+  /** What the journal has of it counts for more than a refusal: the refusal may date from before a restore. */
   async #endRefused(payout: Payout): Promise<boolean> {
     const code = await loadPayoutRefusal(this.#parts.pool, tenantOf(payout), payout.id)
     if (code === null) return false
@@ -134,7 +134,7 @@ export class PayoutCourier {
     const { pool, network, clock } = this.#parts
     const tenant = tenantOf(payout)
     if (!(await askJournal(pool, { ...tenant, intentId: payout.id, network }, clock()))) return false
-    // What a database that was set back had forgotten came after these were read.
+    // What a restored database had forgotten came after these were read.
     return (await listPayoutTransactions(pool, tenant, payout.id)).length === transactions.length
   }
 

@@ -186,7 +186,7 @@ export class SolanaChores {
   }
 
   /**
-   * Why an address holds less than the books say: a sweep that the database does not know of, because it was set back or
+   * Why an address holds less than the books say: a sweep that the database does not know of, because it was restored or
    * a node did not know of it when it was asked. The chain tells of it, and it is booked. Anything else is an alarm.
    */
   async #explain(short: ShortAddress): Promise<void> {
