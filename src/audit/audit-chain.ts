@@ -25,7 +25,7 @@ import { openProviderOf, watchedOf } from '../open-providers.ts'
 import { listHeld } from './audit-balances.ts'
 
 /** The newest blocks are read again in full; below them only the blocks that hold a transfer of ours are asked for. */
-export const BLOCKS_READ_MAX = 500
+const BLOCKS_READ_MAX = 500
 
 /** What the database says of a network's chain, at the moment of the audit. */
 export type ChainRecord = {

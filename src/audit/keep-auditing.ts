@@ -13,7 +13,7 @@ const EVERY_MINUTES = 360
 /** How often it looks whether it is time, and how long after the start first. */
 const LOOK_INTERVAL_MS = 60_000
 
-export type KeptAuditDeps = {
+type KeptAuditDeps = {
   readonly pool: Pool
   readonly nodes: readonly ChainNode[]
   readonly clock: Clock

@@ -27,7 +27,7 @@ export type CheckResult = {
 }
 
 /** How far an audit has come: parts done, of how many, and which is looked at. */
-export type AuditProgress = (done: number, total: number, note: string) => void
+type AuditProgress = (done: number, total: number, note: string) => void
 
 /** Checks that are one query each. */
 const QUERY_CHECKS = [...LEDGER_CHECKS, ...PAYOUT_CHECKS, ...SWEEP_CHECKS, ...INVOICE_CHECKS, ...EVENT_CHECKS]

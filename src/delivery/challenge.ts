@@ -6,10 +6,10 @@ import { OUTCOME_CODES, type OutcomeCode, outcomeOfError } from './outcome-code.
 import { headerOf, postSigned, type SignedEvent } from './send.ts'
 
 /** Spec §6.3: the answer stays under 1 KiB. */
-export const CHALLENGE_ANSWER_BYTES_MAX = 1_023
+const CHALLENGE_ANSWER_BYTES_MAX = 1_023
 
 /** Why a challenge was not met: how the attempt ended, or what was wrong with the answer. */
-export const CHALLENGE_FAILURES = [
+const CHALLENGE_FAILURES = [
   ...OUTCOME_CODES,
   'answer_too_large',
   'answer_encoded',
@@ -63,7 +63,7 @@ export async function sendTrial(
 }
 
 /** Null where the answer is a 2xx with exactly `{"challenge": "<the same>"}` as identity-encoded JSON. */
-export function judgeAnswer(answer: PostAnswer, challenge: string): ChallengeFailure | null {
+function judgeAnswer(answer: PostAnswer, challenge: string): ChallengeFailure | null {
   const status = statusFailure(answer.status)
   if (status !== null) return status
   const encoding = headerOf(answer, 'content-encoding')

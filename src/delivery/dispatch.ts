@@ -29,7 +29,7 @@ export type Row = {
 }
 type OpenSecret = (delivery: ClaimedDelivery, secret: ClaimedDelivery['secrets'][number]) => string
 
-export type Dispatcher = {
+type Dispatcher = {
   /** Sends each claimed delivery as its lane has a slot; outcomes come by `onOutcome`. */
   send(claimed: Claimed): void
   /** Gives claimed deliveries back unsent. */

@@ -19,7 +19,7 @@ const HEADERS_BYTES_MAX = 16_384
 const DISCARD_BYTES_MAX = 16_384
 const DISCARD_MS_MAX = 250
 
-export type PostRequest = {
+type PostRequest = {
   /** Whose connections to use: nobody else's slow receiver stands in the way. */
   readonly lane: string
   readonly url: URL

@@ -61,7 +61,7 @@ export type DeliveryWorkerOptions = {
   readonly onAttempt?: (code: string, durationMs: number) => void
 }
 
-export type DeliveryWorkerReport = {
+type DeliveryWorkerReport = {
   readonly inFlight: number
   readonly unrecorded: number
   /** Why nothing is sent; null while all is well. */

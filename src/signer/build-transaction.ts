@@ -5,7 +5,7 @@ import { p2wpkh, Transaction } from '@scure/btc-signer'
 const SEQUENCE_REPLACEABLE = 0xfffffffd
 
 /** A coin and the key below its account that spends it. */
-export type KeyedCoin = {
+type KeyedCoin = {
   readonly txid: string
   readonly outputIndex: number
   readonly amount: bigint
@@ -14,7 +14,7 @@ export type KeyedCoin = {
   readonly index: number
 }
 
-export type BuiltTransaction = { readonly txid: string; readonly raw: Buffer }
+type BuiltTransaction = { readonly txid: string; readonly raw: Buffer }
 
 /**
  * Signs a transaction of P2WPKH coins (BIP143): output 0 pays the destination, output 1, if there is change, comes back to

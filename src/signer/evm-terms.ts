@@ -90,7 +90,7 @@ export async function coversGas(
 }
 
 /** The coin in which a network's gas is paid. */
-export function nativeAssetOf(network: Network): AssetId {
+function nativeAssetOf(network: Network): AssetId {
   const livemode = network.endsWith('-live')
   return networkOf('ETH', livemode) === network ? 'ETH' : 'ETH_BASE'
 }

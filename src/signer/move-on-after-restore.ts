@@ -5,7 +5,7 @@ import { deletePoolAddresses } from '../db/queries/address-pool.ts'
 import { withSystemTransaction } from '../db/transaction.ts'
 import type { IndexMark, IndexMarks } from './index-journal.ts'
 
-export type MovedOn = { readonly keyspace: string; readonly nextIndex: number; readonly discarded: number }
+type MovedOn = { readonly keyspace: string; readonly nextIndex: number; readonly discarded: number }
 
 /**
  * Far more addresses than can be given out between the journal's last entry and the loss of the database. An

@@ -2,7 +2,7 @@ import { feeFor, vbytesOf } from '../core/payout/select-coins.ts'
 import type { UtxoEntry } from './payout-journal.ts'
 
 /** A transaction has this long to be taken into a block before its fee is looked at again. */
-export const REPLACE_AFTER_MS = 30 * 60_000
+const REPLACE_AFTER_MS = 30 * 60_000
 const REPLACEMENTS_MAX = 10
 /** A replacement pays for its own relay beside what it replaces (BIP125 rule 4): 1 for a virtual byte. */
 const INCREMENT = 1_000n

@@ -26,7 +26,7 @@ import { type PayoutSigner, signPayouts } from './sign-payouts.ts'
 import { signX402 } from './sign-x402.ts'
 import { issueAddresses, type SolanaIssuer } from './solana-addresses.ts'
 
-export type SignerOptions = {
+type SignerOptions = {
   /** Connections of the signer's own database role, two at least: one holds the lock. */
   readonly pool: Pool
   readonly dataDir: string

@@ -19,7 +19,7 @@ import { planReplacement } from './plan-replacement.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 
 /** Thousandths of a base unit for a virtual byte: no estimate above this is believed. */
-export const FEE_RATE_MAX = 500_000n
+const FEE_RATE_MAX = 500_000n
 /** What nodes relay at least (minrelaytxfee, 1 for a virtual byte). */
 const FEE_RATE_MIN = 1_000n
 

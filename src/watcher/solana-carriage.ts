@@ -39,7 +39,7 @@ const NONCE_USES_MAX = 20
 /** Destinations looked at in one pass: one call's worth. */
 const DESTINATIONS_MAX = 100
 
-export type SolanaCarriageParts = {
+type SolanaCarriageParts = {
   readonly network: Network
   readonly pool: Pool
   readonly clock: Clock

@@ -30,7 +30,7 @@ export type Found = {
   /** Those of `unread` whose blocks the node has thrown away. */
   readonly pruned: ReadonlySet<string>
 }
-export type FoundBlock = { readonly height: number; readonly confirmations: number }
+type FoundBlock = { readonly height: number; readonly confirmations: number }
 
 type Anchor = { readonly height: number; readonly hash: string; readonly isFound: boolean }
 

@@ -137,7 +137,7 @@ export async function loadBalance(
   return rows.find((row) => row.asset === asset && row.account === account)?.balance ?? 0n
 }
 
-export type BalanceRow = { asset: PaymentAsset; account: LedgerAccount; balance: bigint }
+type BalanceRow = { asset: PaymentAsset; account: LedgerAccount; balance: bigint }
 
 /** What stands in each account of a merchant in one mode. */
 export async function loadBalances(tx: Tx, tenant: Tenant): Promise<BalanceRow[]> {

@@ -237,7 +237,7 @@ export async function listPayoutsUnderWay(
   return rows.map(storedPayoutOf)
 }
 
-export type ApprovalRow = {
+type ApprovalRow = {
   readonly approver: string
   readonly digest: Buffer
   readonly signature: Buffer

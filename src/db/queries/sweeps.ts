@@ -104,7 +104,7 @@ export async function insertSweep(
 }
 
 /** A sweep that is in no block, and whose payout failed meanwhile. */
-export type OrphanSweep = {
+type OrphanSweep = {
   readonly id: string
   readonly amount: bigint
   /** It may happen whether or not anybody needs it, and somebody has to pay what it takes. */
@@ -112,7 +112,7 @@ export type OrphanSweep = {
 }
 
 /** Where money for a merchant's payouts can come from that is not in the hot wallet and not on its way. */
-export type SweepSources = {
+type SweepSources = {
   /** Sweeps that go on for another payout's sake: those first that were signed, then the largest. */
   readonly orphans: readonly OrphanSweep[]
   readonly addresses: readonly SweepableAddress[]
