@@ -3,6 +3,27 @@ import type { AuditCheck } from './audit-check.ts'
 /** Attempts are kept this long (spec §6.6); an older event cannot be shown to have been delivered. */
 const ATTEMPTS_KEPT_DAYS = 30
 
+/**
+ * The bytes of an event begin as core/event/envelope writes them; between the two parts stand the 24 characters of a time.
+ * The first is put together once for each event, and its length counted by its pieces, for that is most of the check's work.
+ */
+const HEAD = [
+  `'{"id":"'`,
+  'id',
+  `'","schema_version":'`,
+  'schema_version',
+  `',"event_type":"'`,
+  'event_type',
+  `'","merchant_id":"'`,
+  'merchant_id',
+  `'","resource_id":"'`,
+  'resource_id',
+  `'","livemode":'`,
+  'livemode::text',
+  `',"created_at":"'`,
+] as const
+const REST = `'","sequence":' || sequence || ','`
+
 /** Events against what they tell of, and against their deliveries. */
 export const EVENT_CHECKS: readonly AuditCheck[] = [
   {
@@ -52,26 +73,23 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'event_body_is_its_own',
     rule: 'the bytes of every event carry its own id, type, merchant, resource, mode and number',
-    // The bytes begin as core/event/envelope writes them; between the two parts stand the 24 characters of a time.
-    sql: `select merchant_id, id as subject, 'its body tells of something else' as detail from (
-        select merchant_id, id, body,
-          convert_to('{"id":"' || id || '","schema_version":' || schema_version || ',"event_type":"' || event_type ||
-            '","merchant_id":"' || merchant_id || '","resource_id":"' || resource_id || '","livemode":' || livemode ||
-            ',"created_at":"', 'UTF8') as head,
-          convert_to('","sequence":' || sequence || ',', 'UTF8') as rest
-        from event) e
-      where substring(body, 1, octet_length(head)) <> head
-        or substring(body, octet_length(head) + 25, octet_length(rest)) <> rest`,
+    sql: `select merchant_id, id as subject, 'its body tells of something else' as detail from event
+      where position(convert_to(concat(${HEAD.join(', ')}), 'UTF8') in body) <> 1
+        or substring(body, ${HEAD.map((part) => `octet_length(${part}::text)`).join(' + ')} + 25,
+          octet_length(${REST})) <> convert_to(${REST}, 'UTF8')`,
   },
   {
     name: 'event_is_never_lost',
     rule: 'every event was delivered, is waiting to be delivered, or awaits recovery',
-    sql: `select e.merchant_id, e.id as subject, e.event_type || ' is neither delivered, nor waiting, nor awaiting recovery' as detail
-      from event e
-      where e.created_at > now() - interval '${ATTEMPTS_KEPT_DAYS} days'
-        and not exists (select from delivery d where d.merchant_id = e.merchant_id and d.event_id = e.id)
-        and not exists (select from event_awaiting a where a.merchant_id = e.merchant_id and a.event_id = e.id)
-        and not exists (select from attempt t where t.merchant_id = e.merchant_id and t.event_id = e.id and t.code = 'ok')`,
+    // By the events' primary key alone; only of what is found so the events themselves are read.
+    sql: `select merchant_id, e.id as subject, e.event_type || ' is neither delivered, nor waiting, nor awaiting recovery' as detail
+      from (
+        select merchant_id, id from event e
+        where not exists (select from delivery d where d.merchant_id = e.merchant_id and d.event_id = e.id)
+          and not exists (select from event_awaiting a where a.merchant_id = e.merchant_id and a.event_id = e.id)
+          and not exists (select from attempt t where t.merchant_id = e.merchant_id and t.event_id = e.id and t.code = 'ok')
+      ) lost join event e using (merchant_id, id)
+      where e.created_at > now() - interval '${ATTEMPTS_KEPT_DAYS} days'`,
   },
   {
     name: 'delivery_is_of_its_mode',

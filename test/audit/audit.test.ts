@@ -93,6 +93,12 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     `update ledger_entry set amount = amount + 1 where account = 'available'`,
   ],
   [
+    'two entries stand against the same one',
+    'ledger_sums_to_zero',
+    `update ledger_entry set transfer_id = left(transfer_id, -1) || '1' where account = 'available';
+     delete from ledger_entry where transfer_id like '%:2'`,
+  ],
+  [
     'the entries of a posting are gone',
     'ledger_transfer_has_entries',
     `delete from ledger_entry where transfer_id like '%:2'`,
@@ -253,6 +259,11 @@ const BREAKS: readonly [what: string, check: string, sql: string][] = [
     "an event's bytes were changed",
     'event_body_is_its_own',
     `update event set body = replace(convert_from(body, 'UTF8'), 'invoice.paid', 'invoice.gone')::bytea`,
+  ],
+  [
+    "an event's bytes have another number",
+    'event_body_is_its_own',
+    `update event set body = replace(convert_from(body, 'UTF8'), '"sequence":3,', '"sequence":4,')::bytea`,
   ],
   ['an event was lost', 'event_is_never_lost', `delete from event_awaiting`],
   [
