@@ -63,11 +63,15 @@ type Content = {
   readonly build: (amount: bigint) => Pick<EvmTransaction, 'to' | 'value' | 'data'>
 }
 
-/** Why there is nothing to send yet, or never, or what it is. */
+/**
+ * Why there is nothing to send yet, or never, or what it is. `last`: what was signed for it before, which says it too where
+ * the payout was brought back after a restore.
+ */
 async function readContent(
   signer: PayoutSigner,
   payout: Payout,
   terms: EvmTerms,
+  last: EvmEntry | null,
 ): Promise<Content | Unsigned> {
   const to = parseEvmAddress(payout.destination)
   // What goes to the hot wallet itself would be booked as paid and stay.
@@ -82,10 +86,17 @@ async function readContent(
     const build = (amount: bigint) => ({ to: token.contract, value: 0n, data: tokenTransfer(to, amount) })
     return { gas: TOKEN_TRANSFER_GAS, isToken: true, swept, build }
   }
+  const send = { isToken: false, build: (value: bigint) => ({ to, value, data: new Uint8Array() }) }
   const gas = await loadPayoutGas(signer.pool, tenant, payout.id)
+  if (gas === null && last !== null) {
+    const lastGas = BigInt(last.gas)
+    // What was not the last one's own gas was its sweeps', of which the database may have forgotten some.
+    const own = gasCostOf(lastGas, priceOfEntry(last), terms.wallet)
+    return { ...send, gas: lastGas, swept: BigInt(last.network_fee) - own }
+  }
   if (gas === null) return WAITS
   if (gas === 0n) return { kind: 'refused', code: 'destination_refuses' }
-  return { gas, isToken: false, swept, build: (value) => ({ to, value, data: new Uint8Array() }) }
+  return { ...send, gas, swept }
 }
 
 /** The price at which a payout goes, within what was approved; null where that is less than `least`. */
@@ -99,7 +110,7 @@ function priceWithin(payout: Payout, content: Content, terms: EvmTerms, wanted: 
 async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask): Promise<Signed<EvmEntry>> {
   const terms = await readEvmTerms(signer, payout)
   if (terms === null) return WAITS
-  const content = await readContent(signer, payout, terms)
+  const content = await readContent(signer, payout, terms, null)
   if ('kind' in content) return content
   const of = { network: payout.network, asset: payout.asset, counts: 'done' } as const
   if ((await loadSweptCredit(signer.pool, tenantOf(payout), of)) < payout.amount)
@@ -182,7 +193,7 @@ async function signReplacement(
   const terms = await readEvmTerms(signer, payout)
   // What is in a block needs none, and what waits behind another waits for that.
   if (terms === null || terms.wallet.nonce !== last.nonce) return WAITS
-  const content = await readContent(signer, payout, terms)
+  const content = await readContent(signer, payout, terms, last)
   if ('kind' in content) return WAITS
   const least = replacingPrice(priceOfEntry(last), { ...terms.wallet, baseFee: 0n, tip: 0n })
   const wanted = replacingPrice(priceOfEntry(last), terms.wallet)

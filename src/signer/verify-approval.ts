@@ -27,15 +27,18 @@ export async function approvalKeyOf(folder: string, offered: Uint8Array | null):
 
 /**
  * The digest of what is to be paid, where exactly that was approved: the stored digest is the payout's own, computed
- * anew, and the API's key signed it. Null where anything of the payout is not what was approved.
+ * anew, and the API's key signed it; `signed`, what the journal has of it, was signed over it too. Null where anything of the
+ * payout is not what was approved. One that was brought back after a restore has no approval any more: the journal says
+ * which was checked before the first signature.
  */
 export function verifyApproval(
   payout: Payout,
   approval: { readonly digest: Uint8Array; readonly signature: Uint8Array } | null,
-  key: Uint8Array,
+  { key, signed }: { readonly key: Uint8Array; readonly signed: readonly { readonly digest: string }[] },
 ): Buffer | null {
-  if (approval === null) return null
   const digest = approvalDigest(approvalText(payout))
+  if (!signed.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))) return null
+  if (approval === null) return signed.length > 0 ? digest : null
   if (!isSameDigest(approval.digest, digest)) return null
   return isApprovedBy(key, digest, approval.signature) ? digest : null
 }

@@ -306,6 +306,47 @@ test('a payout that a restored database has forgotten is brought back from the j
   expect(await world.coinsOnChain(tenant)).toBe(available)
 }, 120_000)
 
+test('a payout that was brought back from the journal is signed again for a higher fee where it waits too long, as long as it is what the journal says', async () => {
+  const tenant = await world.openShop([LTC])
+  const restore = await world.backUp()
+  const payout = await world.payout(tenant, '0.5')
+  await world.sign()
+  await restore()
+  expect(await world.recover()).toEqual({ [payout.id]: 'recovered' })
+  world.logged.length = 0
+  await world.sign()
+  expect(world.logged.join('')).not.toContain('not what was approved')
+  const { owner } = world.database
+  const signed = async () =>
+    (await owner.query('select from payout_transaction where payout_id = $1', [payout.id])).rowCount
+  world.now = new Date(world.now.getTime() + 31 * 60_000)
+  const courier = world.courier()
+  await courier.pass()
+  await owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [world.network])
+  const raise = (by: number) =>
+    owner.query('update payout set network_fee_max = network_fee_max + $2 where id = $1', [payout.id, by])
+  await raise(1)
+  await world.sign()
+  expect([await signed(), world.logged.join('')]).toEqual([
+    1,
+    expect.stringContaining('not what was approved'),
+  ])
+  await raise(-1)
+  const first = await world.load(tenant, payout.id)
+  await world.sign()
+  expect(await signed()).toBe(2)
+  await courier.pass()
+  await world.money.mine(1)
+  await courier.pass()
+  const done = await world.load(tenant, payout.id)
+  expect(done.status).toBe('confirmed')
+  expect(done.txid).not.toBe(first.txid)
+  expect(done.networkFee).toBeGreaterThan(first.networkFee)
+  expect(done.networkFee).toBeLessThanOrEqual(payout.networkFeeMax)
+  expect(await world.paidTo(payout.destination)).toEqual([payout.amount - done.networkFee])
+  expect(await world.coinsOnChain(tenant)).toBe((await world.balances(tenant)).available)
+})
+
 test('a payout is dead only when something else spent its coin and lies deep enough; then its money comes back and its other coins are free', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n])
   const payout = await world.payout(tenant, '1.2')

@@ -375,6 +375,73 @@ test('a node that does not count an address’s last sweep yet gives its nonce t
   ])
 })
 
+test('payouts of USDC and ether that were brought back from the journal are signed again for a higher fee where they wait, and each is paid once, at what was approved', async () => {
+  const shops = [
+    await world.openShop('USDC_BASE', [USDC]),
+    await world.openShop('ETH_BASE', [ETHER]),
+  ] as const
+  const restore = await world.backUp()
+  const usdc = await world.payout(shops[0], 'USDC_BASE', '1')
+  // The hot wallet's first is the one that was asked for first.
+  world.now = new Date(world.now.getTime() + 1_000)
+  const ether = await world.payout(shops[1], 'ETH_BASE', '1')
+  const signed = async () => [
+    (await world.signedFor(usdc.id)).payout.length,
+    (await world.signedFor(ether.id)).payout.length,
+  ]
+  await sendSweeps()
+  await world.anvil.mine(1)
+  await sendSweeps()
+  expect(await signed()).toEqual([1, 1])
+  await world.anvil.rpc('anvil_dropAllTransactions')
+  await restore()
+  expect(await world.recover()).toEqual({ [usdc.id]: 'recovered', [ether.id]: 'recovered' })
+  world.logged.length = 0
+  const later = async () => {
+    await world.courier().pass()
+    world.now = new Date(world.now.getTime() + 4 * 60_000)
+    await sendSweeps()
+  }
+  await later()
+  expect(await signed()).toEqual([2, 1])
+  // The one block has the first of them alone.
+  await world.anvil.rpc('anvil_dropAllTransactions')
+  const { rows: newest } = await world.database.owner.query<{ raw: Buffer }>(
+    'select raw from payout_transaction where payout_id = $1 and number = 2',
+    [usdc.id],
+  )
+  await world.anvil.rpc('eth_sendRawTransaction', [hexOf(newest[0]?.raw)])
+  await world.anvil.mine(1)
+  await later()
+  expect(await signed()).toEqual([2, 2])
+  expect(world.logged.join('')).not.toContain('not what was approved')
+  for (const [shop, { id, asset, destination }] of [
+    [shops[0], usdc],
+    [shops[1], ether],
+  ] as const) {
+    const done = await world.until(shop, id, 'confirmed')
+    expect(await world.holds(asset === 'USDC_BASE' ? asset : 'ETH_BASE', destination)).toBe(
+      done.amount - done.networkFee,
+    )
+    expect(await world.balances(shop)).toMatchObject({ available: 0n, reserved: 0n })
+    expect(done.networkFee).toBeLessThanOrEqual(done.networkFeeMax)
+  }
+  // Its own gas is an eighth dearer, and its sweep costs what it did.
+  const { rows } = await world.database.owner.query<{ fees: bigint[] }>(
+    'select array_agg(network_fee order by number) as fees from payout_transaction where payout_id = $1',
+    [ether.id],
+  )
+  const [before = 0n, after = 0n] = rows[0]?.fees.map(BigInt) ?? []
+  const { rows: sweeps } = await world.database.owner.query<{ cost: bigint }>(
+    'select cost from sweep where payout_id = $1',
+    [ether.id],
+  )
+  const [{ cost } = { cost: 0n }] = sweeps
+  expect(cost).toBeGreaterThan(0n)
+  expect(after - cost).toBeGreaterThanOrEqual(((before - cost) * 9n) / 8n)
+  expect(await findings()).toEqual([])
+})
+
 test('of more sweeps than one look takes every one gets its turn, also where the node fails over one of them each time, and while new ones come', async () => {
   const tenant = await world.openShop('USDC_BASE', [USDC])
   const payout = await world.payout(tenant, 'USDC_BASE', '1')
