@@ -15,8 +15,6 @@ export type ClaimedDelivery = {
   /** 1, 2, 3…: the try that begins now. */
   readonly attempt: number
   readonly giveUpAtMs: number
-  /** When it was due, as PostgreSQL writes it: its place in the lane, should it be given back. */
-  readonly wasDueAt: string
   /** The try before this one was never recorded: whoever made it is gone. */
   readonly lapsed: boolean
   readonly url: string
@@ -65,18 +63,13 @@ export async function isStillSendable(
  */
 export async function releaseDeliveries(
   db: Queryable,
-  held: readonly { merchantId: string; id: string; leaseId: string; wasDueAt: string }[],
+  held: readonly { merchantId: string; id: string; leaseId: string }[],
 ): Promise<number> {
   const { rowCount } = await db.query(
-    `update delivery d set attempt = d.attempt - 1, due_at = f.due_at, lease_id = null
-     from unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[]) as f (merchant_id, id, lease_id, due_at)
+    `update delivery d set attempt = d.attempt - 1, due_at = d.was_due_at, lease_id = null
+     from unnest($1::text[], $2::text[], $3::uuid[]) as f (merchant_id, id, lease_id)
      where d.merchant_id = f.merchant_id and d.id = f.id and d.lease_id = f.lease_id`,
-    [
-      held.map((row) => row.merchantId),
-      held.map((row) => row.id),
-      held.map((row) => row.leaseId),
-      held.map((row) => row.wasDueAt),
-    ],
+    [held.map((row) => row.merchantId), held.map((row) => row.id), held.map((row) => row.leaseId)],
   )
   return rowCount ?? 0
 }

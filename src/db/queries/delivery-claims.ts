@@ -6,26 +6,37 @@ const ROWS_PER_LANE_MIN = 4
 /** Lanes one claim looks at; the next claim goes on from there. */
 export const LANES_PER_CLAIM_MAX = 256
 
-type ClaimRow = {
-  database_now_ms: number
-  lanes: number
-  last_lane: string | null
-  merchant_id: string | null
-  id: string
-  livemode: boolean
-  endpoint_id: string
-  event_id: string
-  attempt: number
-  give_up_at_ms: number
-  was_due_at: string
-  lapsed: boolean
-  url: string
-  format: string
-  body: Buffer
-  schema_version: number
-  troubled: boolean
-  secrets: string | null
+type ReceiverRow = {
+  readonly endpointId: string
+  readonly url: string
+  readonly format: string
+  readonly troubled: boolean
+  readonly secrets: readonly { readonly id: string; readonly sealed: string }[]
 }
+
+/** The first row of a claim's answer tells of the claim itself; each of the others is a delivery. */
+type ClaimRow =
+  | {
+      readonly claim: {
+        readonly databaseNowMs: number
+        readonly lanes: number
+        readonly lastLane: string | null
+        readonly receivers: readonly ReceiverRow[]
+      }
+    }
+  | {
+      readonly claim: null
+      readonly merchant_id: string
+      readonly id: string
+      readonly livemode: boolean
+      readonly endpoint_id: string
+      readonly event_id: string
+      readonly attempt: number
+      readonly give_up_at_ms: number
+      readonly lapsed: boolean
+      readonly body: string
+      readonly schema_version: number
+    }
 
 export type Claim = {
   readonly deliveries: readonly ClaimedDelivery[]
@@ -45,24 +56,19 @@ export type LaneClaim = Claim & {
 const TAKE_PICKED = `
   claimed as (
     update delivery d
-    set attempt = d.attempt + 1, due_at = now() + ${LEASE_MS} * interval '1 millisecond', lease_id = $1
+    set attempt = d.attempt + 1, due_at = now() + ${LEASE_MS} * interval '1 millisecond', lease_id = $1,
+      was_due_at = d.due_at, lapsed = d.lease_id is not null
     where d.ctid = any (array(select p.ctid from picked p))
-    returning d.merchant_id, d.id, d.livemode, d.endpoint_id, d.event_id, d.attempt, d.give_up_at)`
-
-const DATABASE_NOW_MS = `date_part('epoch', clock_timestamp()) * 1000 as database_now_ms`
-
-const CLAIMED_COLUMNS = `
-  c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt,
-  date_part('epoch', c.give_up_at) * 1000 as give_up_at_ms,
-  p.lapsed, p.due_at::text as was_due_at, r.url, r.format, e.body, e.schema_version, r.troubled, r.secrets`
+    returning d.merchant_id, d.id, d.livemode, d.endpoint_id, d.event_id, d.attempt, d.give_up_at, d.lapsed)`
 
 /**
  * Where to, in which words, with which secrets, and whether the last try failed, once for each endpoint of the claim.
- * Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. Served by the endpoint's key and endpoint_secret_by_endpoint.
+ * Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. Served by the
+ * endpoint's key and endpoint_secret_by_endpoint.
  */
 const RECEIVERS = `
-  receiver as materialized (
-    select one.merchant_id, one.endpoint_id, w.url, w.format, s.secrets, exists (
+  receiver as (
+    select one.endpoint_id as "endpointId", w.url, w.format, s.secrets, exists (
       select from delivery_lane b
       where b.merchant_id = one.merchant_id and b.endpoint_id = one.endpoint_id) as troubled
     from (select distinct merchant_id, endpoint_id from picked) one
@@ -70,15 +76,30 @@ const RECEIVERS = `
       select w.url, w.format from webhook_endpoint w
       where w.merchant_id = one.merchant_id and w.id = one.endpoint_id offset 0) w
     cross join lateral (
-      select string_agg(k.id || ':' || encode(k.secret_sealed, 'hex'), ',' order by k.valid_until desc nulls first)
-        as secrets
+      select coalesce(
+        json_agg(json_build_object('id', k.id, 'sealed', encode(k.secret_sealed, 'hex'))
+          order by k.valid_until desc nulls first), '[]') as secrets
       from endpoint_secret k
       where k.merchant_id = one.merchant_id and k.endpoint_id = one.endpoint_id
         and (k.valid_until is null or k.valid_until > clock_timestamp())) s)`
 
-const JOIN_CLAIMED = `
-  join picked p on p.merchant_id = c.merchant_id and p.id = c.id
-  join receiver r on r.merchant_id = c.merchant_id and r.endpoint_id = c.endpoint_id
+/**
+ * The answer of both claims, of `lanes` looked at: no CTE is joined with another, since a plan that was made while the
+ * queue was empty would compare each row of one with each of the other. A body comes as text and is bytes again on our
+ * side: it is JSON, whose UTF-8 stands for the same bytes both ways (RFC 8259 §8.1). As bytea it would come in
+ * hexadecimal, twice as long. Served by the event's key.
+ */
+const ANSWER = (lanes: { count: string; last: string }): string => `
+  select json_build_object(
+      'databaseNowMs', date_part('epoch', clock_timestamp()) * 1000,
+      'lanes', ${lanes.count}, 'lastLane', ${lanes.last},
+      'receivers', coalesce((select json_agg(r) from receiver r), '[]')) as claim,
+    null as merchant_id, null as id, null as livemode, null as endpoint_id, null as event_id, null as attempt,
+    null as give_up_at_ms, null as lapsed, null as body, null as schema_version
+  union all
+  select null, c.merchant_id, c.id, c.livemode, c.endpoint_id, c.event_id, c.attempt,
+    date_part('epoch', c.give_up_at) * 1000, c.lapsed, convert_from(e.body, 'UTF8'), e.schema_version
+  from claimed c
   cross join lateral (
     select e.body, e.schema_version from event e
     where e.merchant_id = c.merchant_id and e.id = c.event_id offset 0) e`
@@ -123,7 +144,7 @@ export async function claimFromLanes(
        order by lane.endpoint_id),
      picked as materialized (
        select due.* from ready cross join lateral (
-         select d.ctid, d.merchant_id, d.id, d.endpoint_id, d.due_at, d.lease_id is not null as lapsed
+         select d.ctid, d.merchant_id, d.endpoint_id
          from delivery d
          where d.endpoint_id = ready.endpoint_id and d.due_at <= now()
          order by d.due_at limit least(ready.rows, ready.share)
@@ -131,10 +152,7 @@ export async function claimFromLanes(
        limit $3),
      ${TAKE_PICKED},
      ${RECEIVERS}
-     select scan.*, ${CLAIMED_COLUMNS}
-     from (
-       select ${DATABASE_NOW_MS}, count(*)::int as lanes, max(endpoint_id) as last_lane from lane) scan
-     left join (claimed c ${JOIN_CLAIMED}) on true`,
+     ${ANSWER({ count: '(select count(*) from lane)', last: '(select max(endpoint_id) from lane)' })}`,
     [
       input.leaseId,
       input.cursor,
@@ -144,15 +162,12 @@ export async function claimFromLanes(
       [...input.roomByLane.values()],
     ],
   )
-  const [first] = rows
-  if (first === undefined) throw new Error('a claim answered nothing')
-  const claim = toClaim(rows)
-  const scanEnded = first.lanes < LANES_PER_CLAIM_MAX
-  const afterScan = scanEnded ? '' : (first.last_lane ?? '')
+  const { deliveries, databaseNowMs, lanes, lastLane } = toClaim(rows)
+  const afterScan = lanes < LANES_PER_CLAIM_MAX ? '' : (lastLane ?? '')
   // A claim that was full stopped at its last row's lane, wherever the scan itself went.
-  const stoppedAt = claim.deliveries.length < input.rowsMax ? null : lastEndpointOf(claim.deliveries)
-  const atEnd = stoppedAt === null || stoppedAt === first.last_lane
-  return { ...claim, nextCursor: atEnd ? afterScan : stoppedAt }
+  const stoppedAt = deliveries.length < input.rowsMax ? null : lastEndpointOf(deliveries)
+  const atEnd = stoppedAt === null || stoppedAt === lastLane
+  return { deliveries, databaseNowMs, nextCursor: atEnd ? afterScan : stoppedAt }
 }
 
 /**
@@ -183,14 +198,13 @@ export async function claimProbes(tx: Tx, input: { leaseId: string; rowsMax: num
        where h.id is not null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
      picked as materialized (
        select due.* from chosen h cross join lateral (
-         select d.ctid, d.merchant_id, d.id, d.endpoint_id, d.due_at, d.lease_id is not null as lapsed
+         select d.ctid, d.merchant_id, d.endpoint_id
          from delivery d
          where d.merchant_id = h.merchant_id and d.id = h.id and d.due_at <= now()
          for update skip locked) due),
      ${TAKE_PICKED},
      ${RECEIVERS}
-     select one.*, ${CLAIMED_COLUMNS}
-     from (select ${DATABASE_NOW_MS}, 0 as lanes, null as last_lane) one left join (claimed c ${JOIN_CLAIMED}) on true`,
+     ${ANSWER({ count: '0', last: 'null' })}`,
     [input.leaseId, input.rowsMax],
   )
   return toClaim(rows)
@@ -205,45 +219,41 @@ function lastEndpointOf(deliveries: readonly ClaimedDelivery[]): string {
   )
 }
 
-function toClaim(rows: readonly ClaimRow[]): Claim {
-  const [first] = rows
-  if (first === undefined) throw new Error('a claim answered nothing')
-  // Most rows of a claim share their secrets with others.
-  const known = new Map<string, ClaimedDelivery['secrets']>()
-  const secretsOf = (text: string): ClaimedDelivery['secrets'] => {
-    const secrets = known.get(text) ?? text.split(',').map(toSecret)
-    known.set(text, secrets)
-    return secrets
-  }
-  const deliveries = rows.flatMap((row) =>
-    row.merchant_id === null
-      ? []
-      : [toDelivery(row.merchant_id, row, row.secrets === null ? [] : secretsOf(row.secrets))],
-  )
-  return { deliveries, databaseNowMs: first.database_now_ms }
+function toClaim(rows: readonly ClaimRow[]): Claim & { lanes: number; lastLane: string | null } {
+  const told = rows.find((row) => row.claim !== null)?.claim
+  if (told === undefined || told === null) throw new Error('a claim answered nothing')
+  const receivers = new Map(told.receivers.map((receiver) => [receiver.endpointId, toReceiver(receiver)]))
+  const deliveries = rows.flatMap((row): ClaimedDelivery[] => {
+    if (row.claim !== null) return []
+    const receiver = receivers.get(row.endpoint_id)
+    if (receiver === undefined) throw new Error('a claim told a delivery and not its endpoint')
+    return [toDelivery(row, receiver)]
+  })
+  return { deliveries, databaseNowMs: told.databaseNowMs, lanes: told.lanes, lastLane: told.lastLane }
 }
 
-function toSecret(text: string): ClaimedDelivery['secrets'][number] {
-  const separator = text.lastIndexOf(':')
-  return { id: text.slice(0, separator), sealed: Buffer.from(text.slice(separator + 1), 'hex') }
+type Receiver = Pick<ClaimedDelivery, 'url' | 'format' | 'troubled' | 'secrets'>
+
+function toReceiver({ url, format, troubled, secrets }: ReceiverRow): Receiver {
+  const sealed = secrets.map((secret) => ({ id: secret.id, sealed: Buffer.from(secret.sealed, 'hex') }))
+  return { url, format, troubled, secrets: sealed }
 }
 
-function toDelivery(merchantId: string, row: ClaimRow, secrets: ClaimedDelivery['secrets']): ClaimedDelivery {
+function toDelivery(row: Extract<ClaimRow, { claim: null }>, receiver: Receiver): ClaimedDelivery {
   return {
-    merchantId,
+    merchantId: row.merchant_id,
     id: row.id,
     livemode: row.livemode,
     endpointId: row.endpoint_id,
     eventId: row.event_id,
     attempt: row.attempt,
     giveUpAtMs: row.give_up_at_ms,
-    wasDueAt: row.was_due_at,
     lapsed: row.lapsed,
-    url: row.url,
-    format: row.format,
-    body: row.body,
+    url: receiver.url,
+    format: receiver.format,
+    body: Buffer.from(row.body),
     schemaVersion: row.schema_version,
-    troubled: row.troubled,
-    secrets,
+    troubled: receiver.troubled,
+    secrets: receiver.secrets,
   }
 }
