@@ -122,7 +122,8 @@ export async function createLoad(
 let fills = 0
 
 /** What writing thousands of events leaves to do, the server does before they are due: writing is another figure. */
-const DUE_AFTER_SECONDS = 2
+export const DUE_AFTER_SECONDS = 2
+export const finishWriting = (load: WebhookLoad): Promise<unknown> => load.database.owner.query('checkpoint')
 
 /** Events for all endpoints in turn, as they would stand after their commit, all due in a moment. Returns their ids. */
 export async function fillEvents(
@@ -148,7 +149,7 @@ export async function fillEvents(
      select id from made`,
     [first.tenant.merchantId, ids, fills, count, bodyBytes, DUE_AFTER_SECONDS],
   )
-  await load.database.owner.query('checkpoint')
+  await finishWriting(load)
   return rows.map((row) => row.id)
 }
 
