@@ -1,4 +1,4 @@
-import { open, truncate } from 'node:fs/promises'
+import { type FileHandle, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ASSET_IDS } from '../core/assets.ts'
@@ -159,6 +159,8 @@ export async function countSigned(folder: string): Promise<number> {
  */
 export class PayoutJournal {
   readonly #path: string
+  /** Bytes of the file, as far as this journal read or wrote it. */
+  #size = 0
   readonly #byPayout = new Map<string, JournalEntry[]>()
   /** Which payouts use something up. */
   readonly #spenders = new Map<string, Set<string>>()
@@ -181,6 +183,7 @@ export class PayoutJournal {
     if (content === null) return journal
     const end = content.lastIndexOf(LINE_END) + 1
     if (end < content.length && mode === 'writes') await truncate(journal.#path, end)
+    journal.#size = end
     for (const line of content.subarray(0, end).toString('utf8').split('\n')) {
       if (line !== '') journal.#remember(journal.#parse(line))
     }
@@ -224,16 +227,32 @@ export class PayoutJournal {
     return this.#firstSignedAt.length
   }
 
-  /** Resolves once the entry is on the disk. */
+  /**
+   * Resolves once the entry is on the disk. Throws where the file is not as this journal left it: a signer that has lost its
+   * lock, and does not know it yet, must not sign beside the one that took over.
+   */
   async append(entry: JournalEntry): Promise<void> {
+    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
     const file = await open(this.#path, 'a', OWNER_ONLY)
     try {
-      await file.appendFile(`${JSON.stringify(entry)}\n`)
+      await this.#confirmSize(file)
+      await file.appendFile(line)
+      this.#size += line.length
       await file.sync()
+      // Of two that wrote at once the later one sees both, and tells nobody of its own.
+      await this.#confirmSize(file)
     } finally {
       await file.close()
     }
     this.#remember(entry)
+  }
+
+  async #confirmSize(file: FileHandle): Promise<void> {
+    const { size } = await file.stat()
+    if (size !== this.#size)
+      throw new Error(
+        `another process has written to ${this.#path}: nothing is signed before it was read anew`,
+      )
   }
 
   #parse(line: string): JournalEntry {

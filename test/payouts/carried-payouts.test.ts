@@ -4,6 +4,7 @@ import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
 import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
 import { withTransaction } from '../../src/db/transaction.ts'
+import { PayoutJournal } from '../../src/signer/payout-journal.ts'
 import { signPayouts } from '../../src/signer/sign-payouts.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
@@ -228,6 +229,31 @@ test('a journal that is older than the database signs nothing beside what was si
   await courier.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
   expect(await world.paidTo(payout.destination)).toHaveLength(1)
+})
+
+test('of two signers at once one signs, and the other writes nothing beside it', async () => {
+  const tenant = await world.openShop([LTC])
+  const payout = await world.payout(tenant, '0.5')
+  // The first has lost its lock in the middle of a turn and does not know it yet; the second works at another fee.
+  const slow = world.sign({
+    reached: async (point) => {
+      if (point !== 'before_journal') return
+      await world.database.owner.query('update network_fee set milli_per_vbyte = milli_per_vbyte + 1000')
+      await world.sign()
+    },
+  })
+  await expect(slow).rejects.toThrow('another process has written to')
+  const entries = (await PayoutJournal.open(world.folder, 'reads')).entriesOf(payout.id)
+  expect(entries).toHaveLength(1)
+  const { rows } = await world.database.owner.query(
+    'select txid from payout_transaction where payout_id = $1',
+    [payout.id],
+  )
+  expect(rows).toEqual([{ txid: entries[0]?.txid }])
+  await world.courier().pass()
+  await world.money.mine(1)
+  await world.courier().pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })
 
 test('coins that a forgotten payout spends are given to no other', async () => {
