@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
@@ -14,6 +13,8 @@ import {
   Crash,
   FIRST_SEED,
   historiesOf,
+  KILLS_BEFORE_REST,
+  killSometime,
   seedsByWorld,
   signerTurn,
   unlessCrashed,
@@ -121,7 +122,8 @@ async function areSwept(payouts: readonly Payout[]): Promise<boolean> {
 }
 
 const KILLS = process.env.LONG === '1' ? 100 : 4
-const KILLED_WITHIN_MS = 400
+/** A process comes past so many on its way to a payout of each kind. */
+const MOMENTS_MAX = 60
 
 const sweepChecks = new Set(SWEEP_CHECKS.map(({ name }) => name))
 
@@ -181,24 +183,26 @@ test(
     }
     await world.courier().pass()
     const payouts: Payout[] = []
+    const rest = async () => {
+      const alive = await world.startProcess()
+      const isDone = async () => {
+        await world.anvil.mine(1)
+        const now = await Promise.all(payouts.map(load))
+        return now.every(({ status }) => status === 'confirmed')
+      }
+      await until(isDone, { what: 'every payout is confirmed', timeoutMs: 120_000 })
+      await alive.kill()
+    }
     for (let kill = 0; kill < KILLS; kill++) {
       for (const asset of assets) {
         await world.deposit(shops[asset], asset, 10n ** BigInt(ASSETS[asset].decimals))
         payouts.push(await world.payout(shops[asset], asset, '0.8'))
       }
-      const killed = await world.startProcess()
-      await sleep(random.below(KILLED_WITHIN_MS))
-      await killed.kill()
+      await killSometime(random, await world.startProcess(), MOMENTS_MAX)
       if (random.chance(0.5)) await world.anvil.mine(1)
+      if ((kill + 1) % KILLS_BEFORE_REST === 0) await rest()
     }
-    const last = await world.startProcess()
-    const isDone = async () => {
-      await world.anvil.mine(1)
-      const now = await Promise.all(payouts.map(load))
-      return now.every(({ status }) => status === 'confirmed')
-    }
-    await until(isDone, { what: 'every payout is confirmed', timeoutMs: 120_000 })
-    await last.kill()
+    await rest()
     for (const { asset, destination, amount, networkFee, id } of await Promise.all(payouts.map(load))) {
       expect(await world.holds(asset === 'USDC_BASE' ? asset : 'ETH_BASE', destination)).toBe(
         amount - networkFee,
@@ -208,7 +212,7 @@ test(
     const audit = await runAudit(world.database.owner, [])
     expect(audit.filter(({ name, findings }) => sweepChecks.has(name) && findings.length > 0)).toEqual([])
   },
-  120_000 + KILLS * 10_000,
+  120_000 + KILLS * 30_000,
 )
 
 const load = ({ merchantId, livemode, id }: Payout): Promise<Payout> =>

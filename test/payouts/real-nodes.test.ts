@@ -1,17 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { PayoutChain } from '../../src/watcher/utxo-carriage.ts'
 import { startNode, type TestNode, until } from '../support/litecoind.ts'
+import { KILLS_BEFORE_REST, killSometime } from '../support/payout-history.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { seededRandom } from '../support/random.ts'
 
 const COIN = 100_000_000n
 const MANY = 500
 const KILLS = process.env.LONG === '1' ? 60 : 3
-/** A turn of both takes about so long. */
-const KILLED_WITHIN_MS = 400
+/** A process comes past so many on its way to a payout. */
+const MOMENTS_MAX = 20
 const SEED = 20_261_121
 
 describe.each(['bitcoin', 'litecoin'] as const)('on a real node of %s', (chain) => {
@@ -146,21 +146,23 @@ describe.each(['bitcoin', 'litecoin'] as const)('on a real node of %s', (chain) 
       const tenant = await world.openShop(coins)
       const height = Number(await world.rpc.callRaw('getblockcount', []))
       const payouts: Payout[] = []
+      const rest = async () => {
+        const alive = await world.startProcess()
+        const isDone = async () => {
+          await node.mine(1)
+          const now = await Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
+          return now.every(({ status }) => status === 'confirmed')
+        }
+        await until(isDone, { what: 'every payout is confirmed', timeoutMs: 60_000 })
+        await alive.kill()
+      }
       for (let kill = 0; kill < KILLS; kill++) {
         payouts.push(await world.payout(tenant, '0.3'))
-        const killed = await world.startProcess()
-        await sleep(random.below(KILLED_WITHIN_MS))
-        await killed.kill()
+        await killSometime(random, await world.startProcess(), MOMENTS_MAX)
         if (random.chance(0.5)) await node.mine(1)
+        if ((kill + 1) % KILLS_BEFORE_REST === 0) await rest()
       }
-      const last = await world.startProcess()
-      const isDone = async () => {
-        await node.mine(1)
-        const now = await Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
-        return now.every(({ status }) => status === 'confirmed')
-      }
-      await until(isDone, { what: 'every payout is confirmed', timeoutMs: 60_000 })
-      await last.kill()
+      await rest()
       for (const { id, destination, amount } of payouts) {
         const { networkFee } = await world.load(tenant, id)
         expect(await world.paidTo(destination, height)).toEqual([amount - networkFee])

@@ -8,7 +8,14 @@ import type { Tenant } from '../../src/db/transaction.ts'
 import { brokenSolanaNode } from '../support/broken-solana-node.ts'
 import { copyDatabase } from '../support/database-copy.ts'
 import { until } from '../support/litecoind.ts'
-import { FIRST_SEED, historiesOf, signerTurn, unlessCrashed } from '../support/payout-history.ts'
+import {
+  FIRST_SEED,
+  historiesOf,
+  KILLS_BEFORE_REST,
+  killSometime,
+  signerTurn,
+  unlessCrashed,
+} from '../support/payout-history.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 import { lever } from '../support/solana-payer.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
@@ -25,7 +32,8 @@ const PATIENT_ROUNDS = 6
 const DOZENS = 36
 const KILLS = process.env.LONG === '1' ? 60 : 2
 /** From its start to its first payout on the chain a process takes about so long. */
-const KILLED_WITHIN_MS = 1_500
+/** A process comes past so many on its way to a payout, whose coins are swept and final before. */
+const MOMENTS_MAX = 80
 const BLOCK_MS = 20
 const SOL = 1_000_000_000n
 /** Blocks that no fork takes back. */
@@ -245,30 +253,31 @@ test(
       const shop = { tenant, owners: [] as string[], total: 0n }
       await world.courier().pass()
       const payouts: Payout[] = []
+      const load = () => Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
+      const rest = async () => {
+        const alive = await world.startProcess()
+        const isDone = async () => {
+          await world.solana.mine(1)
+          return (await load()).every(({ status }) => status === 'confirmed')
+        }
+        await until(isDone, { what: 'every payout is confirmed', timeoutMs: 120_000 })
+        await alive.kill()
+      }
       for (let kill = 0; kill < KILLS; kill++) {
         shop.owners.push(await world.deposit(tenant, SOL))
         shop.total += SOL
         await world.solana.mine(FINALIZED_LAG)
         payouts.push(await world.payout(tenant, '0.8'))
-        const killed = await world.startProcess()
-        const endsAtMs = performance.now() + random.below(KILLED_WITHIN_MS)
-        while (performance.now() < endsAtMs) {
+        await killSometime(random, await world.startProcess(), MOMENTS_MAX, async () => {
           await world.solana.mine(1)
           await sleep(BLOCK_MS)
-        }
-        await killed.kill()
+        })
         // Later than all that the killed one wrote.
         world.now = new Date(world.now.getTime() + 60_000)
         if (random.chance(0.3)) await world.solana.reorganise(1 + random.below(FINALIZED_LAG))
+        if ((kill + 1) % KILLS_BEFORE_REST === 0) await rest()
       }
-      const last = await world.startProcess()
-      const load = () => Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
-      const isDone = async () => {
-        await world.solana.mine(1)
-        return (await load()).every(({ status }) => status === 'confirmed')
-      }
-      await until(isDone, { what: 'every payout is confirmed', timeoutMs: 120_000 })
-      await last.kill()
+      await rest()
       await world.solana.mine(FINALIZED_LAG + 1)
       await expectDone(world, { shops: [shop], payouts: await load(), before: 0n, about: 'killed' })
     } finally {

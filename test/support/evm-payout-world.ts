@@ -13,7 +13,7 @@ import { EvmCarriage, type EvmPayoutChain } from '../../src/watcher/evm-carriage
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { type NamedChain, PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
-import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
+import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 
 export type EvmAsset = 'ETH' | 'ETH_BASE' | 'USDC_BASE'
@@ -173,7 +173,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   /** See `startPayoutProcess`. */
-  startProcess(): Promise<{ kill(): Promise<void> }> {
+  startProcess(): Promise<PayoutProcess> {
     const token = this.token === null ? {} : { token: this.token }
     const at = { network: this.network, asset: 'ETH_BASE', rpcUrl: this.anvil.url } as const
     return this.startPayoutProcess({ ...at, ...token })

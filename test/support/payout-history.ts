@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
-import type { PayoutSteps } from './payout-steps.ts'
+import type { PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import type { Random } from './random.ts'
 
 /** What histories of payouts on every kind of chain have in common. */
@@ -50,4 +51,30 @@ export function signerTurn(world: PayoutSteps, random: Random, strikes = () => t
     if (point === dies && strikes()) throw new Crash(point)
   }
   return unlessCrashed(() => world.sign({ reached }))
+}
+
+/** What is left undone by kills is more for the next process, and too much of it is all that any later one comes to. */
+export const KILLS_BEFORE_REST = 10
+
+const AFTER_MOMENT_MAX_MS = 10
+/** What has nothing left to do comes to no further moment. */
+const LIFE_MAX_MS = 4_000
+const LOOK_MS = 2
+
+/**
+ * Kills a process at one of its first `momentsMax` moments or just after it, by `random`, at an early one more often: most
+ * of what can be half done is there. `meanwhile` happens until then.
+ */
+export async function killSometime(
+  random: Random,
+  process: PayoutProcess,
+  momentsMax: number,
+  meanwhile: () => Promise<unknown> = () => sleep(LOOK_MS),
+): Promise<void> {
+  const moments = random.below(1 + random.below(momentsMax))
+  const afterMs = random.below(AFTER_MOMENT_MAX_MS)
+  const endsAtMs = performance.now() + LIFE_MAX_MS
+  while (process.moments() < moments && performance.now() < endsAtMs) await meanwhile()
+  await sleep(afterMs)
+  await process.kill()
 }

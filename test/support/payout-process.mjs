@@ -1,7 +1,8 @@
 /**
  * A signer and a courier in a process of their own, out of the build that `npm test` makes first. The one argument is
  * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex, and on an account-based chain
- * `token`, the contract of its USDC. Says when it begins, and goes on until it is killed.
+ * `token`, the contract of its USDC. Says when it begins, then writes a line at each moment at which a death would leave
+ * something half done, and goes on until it is killed.
  */
 const order = JSON.parse(process.argv[2])
 const load = (path) => import(new URL(`../../dist/${path}`, import.meta.url))
@@ -32,6 +33,7 @@ const signer = {
   accounts: accounts.spenders,
   solana: accounts.issuer,
   told: new Told(),
+  reached: async (point) => tell(point),
 }
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log }
 const openCarriage = order.asset === 'SOL' ? openVault : order.token === undefined ? openCoins : openAccounts
@@ -41,9 +43,25 @@ const courier = new PayoutCourier({
   notifier: { deliveriesWaiting: () => {} },
 })
 
-/** The one provider there is. */
+function tell(moment) {
+  process.stdout.write(`${moment}\n`)
+}
+
+/** The one provider there is, of which every question is a moment, and every answer. */
 function only(chain) {
-  return new PayoutProviders(at, [{ name: 'the node', chain }])
+  const telling = new Proxy(chain, {
+    get(target, name) {
+      const value = target[name]
+      if (typeof value !== 'function') return value
+      return async (...args) => {
+        tell(`${String(name)} is asked`)
+        const answer = await value.apply(target, args)
+        tell(`${String(name)} is answered`)
+        return answer
+      }
+    },
+  })
+  return new PayoutProviders(at, [{ name: 'the node', chain: telling }])
 }
 
 async function openCoins() {
@@ -76,7 +94,7 @@ async function openVault() {
   return new SolanaCarriage({ ...at, providers, givesCoins: false, busyIntervalMs: 0 })
 }
 
-process.stdout.write('begins\n')
+tell('begins')
 for (;;) {
   await signPayouts(signer)
   await courier.pass()

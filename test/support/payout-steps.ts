@@ -36,6 +36,13 @@ export type PayoutParts = {
   readonly accounts: Accounts
 }
 
+export type PayoutProcess = {
+  /** How many moments it has come past at which a death would leave something half done. */
+  moments(): number
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>
+}
+
 /** A database and a signer's folder and seed, and no processes: a test takes each turn itself, on whatever chain. */
 export abstract class PayoutSteps {
   readonly database: TestDatabase
@@ -279,14 +286,14 @@ export abstract class PayoutSteps {
     return rows.map((row) => row.event_type.replace('payout.', ''))
   }
 
-  /** A signer and a courier in a process of their own, at work when this returns; `kill` ends it as a power cut would. */
+  /** A signer and a courier in a process of their own, at work when this returns. */
   async startPayoutProcess(at: {
     readonly network: Network
     readonly asset: AssetId
     readonly rpcUrl: string
     /** On an account-based chain: the contract of its USDC. */
     readonly token?: string
-  }): Promise<{ kill(): Promise<void> }> {
+  }): Promise<PayoutProcess> {
     const order = {
       ...at,
       signerUrl: this.database.urls.signer,
@@ -312,6 +319,7 @@ export abstract class PayoutSteps {
       { what: 'the process begins' },
     )
     return {
+      moments: () => told.split('\n').length - 2,
       kill: async () => {
         if (child.exitCode !== null) throw new Error(`the process ended by itself: ${told}`)
         const ended = new Promise((resolve) => child.once('exit', resolve))

@@ -14,7 +14,7 @@ import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { type NamedChain, PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { type PayoutChain, UtxoCarriage } from '../../src/watcher/utxo-carriage.ts'
 import { askForFees } from './fee-payouts.ts'
-import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
+import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 
 /** The chain on which a world's money is: its own wallet pays, and its blocks come when asked for. */
@@ -187,7 +187,7 @@ export class PayoutWorld extends PayoutSteps {
   }
 
   /** A signer and a courier in a process of their own, at work when this returns; `kill` ends it as a power cut would. */
-  startProcess(): Promise<{ kill(): Promise<void> }> {
+  startProcess(): Promise<PayoutProcess> {
     return this.startPayoutProcess({ network: this.network, asset: this.asset, rpcUrl: this.money.rpcUrl })
   }
 

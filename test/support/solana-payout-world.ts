@@ -9,7 +9,7 @@ import type { Tenant } from '../../src/db/transaction.ts'
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { SolanaCarriage } from '../../src/watcher/solana-carriage.ts'
-import { type PayoutParts, PayoutSteps } from './payout-steps.ts'
+import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 import { type DrivenSolana, solanaDriver } from './solana-driver.ts'
 
@@ -127,7 +127,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
   }
 
   /** See `startPayoutProcess`. */
-  startProcess(): Promise<{ kill(): Promise<void> }> {
+  startProcess(): Promise<PayoutProcess> {
     return this.startPayoutProcess({ network: NETWORK, asset: 'SOL', rpcUrl: this.solana.url })
   }
 
