@@ -1,11 +1,94 @@
+import { type Dispatcher, Pool } from 'undici'
+import { ChainUnavailable } from './adapter.ts'
+
+const CONNECT_TIMEOUT_MS = 5_000
+
+/** The connections to one HTTP server. A request that gets no answer is a `ChainUnavailable` that names the fix. */
+export class HttpConnection {
+  readonly #pool: Pool
+  readonly #path: string
+  readonly #authorization: string | null
+  readonly #server: string
+  readonly #setting: string
+  /** Host and port, for messages: the URL itself may hold credentials. */
+  readonly where: string
+
+  /** `kind` is what the server is, as in "the node"; `setting` is the name under which the operator configured `url`. */
+  constructor(
+    url: URL,
+    options: {
+      readonly kind: string
+      readonly setting: string
+      readonly connections: number
+      readonly answerMsMax: number
+      /** What is longer is no answer of such a server; long answers are read in one piece. */
+      readonly answerBytesMax: number
+    },
+  ) {
+    this.where = url.host
+    this.#server = `${options.kind} at ${url.host}`
+    this.#setting = options.setting
+    this.#path = `${url.pathname}${url.search}`
+    this.#authorization = basicAuthorization(url)
+    this.#pool = new Pool(url.origin, {
+      connections: options.connections,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      headersTimeout: options.answerMsMax,
+      bodyTimeout: options.answerMsMax,
+      maxResponseSize: options.answerBytesMax,
+    })
+  }
+
+  /** Posts JSON to the URL itself. */
+  async postJson(body: string, signal?: AbortSignal): Promise<{ status: number; text: string }> {
+    return this.#request(
+      { method: 'POST', path: this.#path, body, ...(signal === undefined ? {} : { signal }) },
+      'application/json',
+      async (answer) => ({ status: answer.statusCode, text: await answer.body.text() }),
+    )
+  }
+
+  /** Asks for a path of the server, in place of the URL's own. */
+  async askPath(
+    method: 'GET' | 'POST',
+    path: string,
+    body?: string,
+  ): Promise<{ status: number; body: Buffer }> {
+    return this.#request({ method, path, ...(body === undefined ? {} : { body }) }, null, async (answer) => ({
+      status: answer.statusCode,
+      body: Buffer.from(await answer.body.arrayBuffer()),
+    }))
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy()
+  }
+
+  async #request<Answer>(
+    request: Dispatcher.RequestOptions,
+    contentType: string | null,
+    read: (answer: Dispatcher.ResponseData) => Promise<Answer>,
+  ): Promise<Answer> {
+    const headers = {
+      ...(contentType === null ? {} : { 'content-type': contentType }),
+      ...(this.#authorization === null ? {} : { authorization: this.#authorization }),
+    }
+    try {
+      return await read(await this.#pool.request({ ...request, headers }))
+    } catch (error) {
+      throw new ChainUnavailable(explainConnection(error, this.#server, this.#setting), { cause: error })
+    }
+  }
+}
+
 /** HTTP Basic from the credentials of a URL (RFC 7617); null where it has none. */
-export function basicAuthorization(url: URL): string | null {
+function basicAuthorization(url: URL): string | null {
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
   return credentials === ':' ? null : `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}`
 }
 
 /** Why a server could not be asked, with the fix: `server` names it, `setting` is where its URL was configured. */
-export function explainConnection(error: unknown, server: string, setting: string): string {
+function explainConnection(error: unknown, server: string, setting: string): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   switch (code) {
     case 'ECONNREFUSED':

@@ -158,7 +158,7 @@ function solanaLies(url: string, way: WayOfWatching): readonly ChainLie[] {
     },
     {
       name: 'hangs up in the middle of its answers',
-      outcome: { told: /cannot be asked|no JSON/ },
+      outcome: { told: /ended the connection|no JSON/ },
       tell: (proxy) => proxy.hangUp(),
     },
     { name: 'is slow', outcome: 'harmless', tell: (proxy) => proxy.delay(60) },

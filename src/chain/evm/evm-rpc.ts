@@ -1,10 +1,8 @@
-import { type Dispatcher, Pool } from 'undici'
 import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
-import { basicAuthorization, explainConnection } from '../http-connection.ts'
+import { HttpConnection } from '../http-connection.ts'
 
-const CONNECT_TIMEOUT_MS = 5_000
-const ANSWER_TIMEOUT_MS = 20_000
+const ANSWER_MS_MAX = 20_000
 const CONNECTIONS_MAX = 8
 /** The traces of a full block are some tens of megabytes. */
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024
@@ -46,9 +44,7 @@ const answerSchema = z.object({
 
 /** Ethereum's JSON-RPC over HTTP (EIP-1474). Every failure is a `ChainUnavailable` that names the fix. */
 export class EvmRpc {
-  readonly #pool: Pool
-  readonly #path: string
-  readonly #authorization: string | null
+  readonly #connection: HttpConnection
   /** Host and port, for messages: the URL itself holds credentials. */
   readonly where: string
   readonly #setting: string
@@ -56,25 +52,22 @@ export class EvmRpc {
 
   /** `setting` is the name under which the operator configured `url`. */
   constructor(url: string, setting: string) {
-    const parsed = new URL(url)
-    this.where = parsed.host
     this.#setting = setting
-    this.#path = `${parsed.pathname}${parsed.search}`
-    this.#authorization = basicAuthorization(parsed)
-    this.#pool = new Pool(parsed.origin, {
+    this.#connection = new HttpConnection(new URL(url), {
+      kind: 'the node',
+      setting,
       connections: CONNECTIONS_MAX,
-      connect: { timeout: CONNECT_TIMEOUT_MS },
-      headersTimeout: ANSWER_TIMEOUT_MS,
-      bodyTimeout: ANSWER_TIMEOUT_MS,
-      maxResponseSize: ANSWER_BYTES_MAX,
+      answerMsMax: ANSWER_MS_MAX,
+      answerBytesMax: ANSWER_BYTES_MAX,
     })
+    this.where = this.#connection.where
   }
 
   /** Calls a method and parses its result. Throws `EvmRpcError` where the node refuses, else `ChainUnavailable`. */
   async call<Result>(method: string, params: readonly unknown[], schema: z.ZodType<Result>): Promise<Result> {
     this.#lastId += 1
     const body = JSON.stringify({ jsonrpc: '2.0', id: this.#lastId, method, params })
-    const { status, text } = await this.#post(body)
+    const { status, text } = await this.#connection.postJson(body)
     const answer = this.#parse(status, text)
     if (answer.error) throw new EvmRpcError(this.where, method, answer.error)
     const parsed = schema.safeParse(answer.result)
@@ -86,21 +79,7 @@ export class EvmRpc {
   }
 
   close(): Promise<void> {
-    return this.#pool.destroy()
-  }
-
-  async #post(body: string): Promise<{ status: number; text: string }> {
-    const headers: Record<string, string> = { 'content-type': 'application/json' }
-    if (this.#authorization !== null) headers.authorization = this.#authorization
-    const request: Dispatcher.RequestOptions = { method: 'POST', path: this.#path, headers, body }
-    try {
-      const response = await this.#pool.request(request)
-      return { status: response.statusCode, text: await response.body.text() }
-    } catch (error) {
-      throw new ChainUnavailable(explainConnection(error, `the node at ${this.where}`, this.#setting), {
-        cause: error,
-      })
-    }
+    return this.#connection.close()
   }
 
   #parse(status: number, text: string): z.infer<typeof answerSchema> {

@@ -1,10 +1,8 @@
-import { type Dispatcher, Pool } from 'undici'
 import type { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
-import { basicAuthorization, explainConnection } from '../http-connection.ts'
+import { HttpConnection } from '../http-connection.ts'
 
-const CONNECT_TIMEOUT_MS = 5_000
-const ANSWER_TIMEOUT_MS = 30_000
+const ANSWER_MS_MAX = 30_000
 const CONNECTIONS_MAX = 4
 /** The bytes of a full block with its extension block, or a page of transactions with their witnesses. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024
@@ -30,27 +28,24 @@ export class EsploraRefusal extends ChainUnavailable {
  * a `ChainUnavailable` that names the fix.
  */
 export class EsploraClient {
-  readonly #pool: Pool
+  readonly #connection: HttpConnection
   readonly #base: string
-  readonly #authorization: string | null
-  /** Host and port, for messages: the URL itself may hold credentials. */
   readonly #where: string
   readonly #setting: string
 
   /** `url` begins with `esplora+`; `setting` is the name under which the operator configured it. */
   constructor(url: string, setting: string) {
     const parsed = new URL(url.slice(ESPLORA_SCHEME.length))
-    this.#where = parsed.host
     this.#setting = setting
     this.#base = parsed.pathname.replace(/\/+$/, '')
-    this.#authorization = basicAuthorization(parsed)
-    this.#pool = new Pool(parsed.origin, {
+    this.#connection = new HttpConnection(parsed, {
+      kind: 'the Esplora server',
+      setting,
       connections: CONNECTIONS_MAX,
-      connect: { timeout: CONNECT_TIMEOUT_MS },
-      headersTimeout: ANSWER_TIMEOUT_MS,
-      bodyTimeout: ANSWER_TIMEOUT_MS,
-      maxResponseSize: ANSWER_BYTES_MAX,
+      answerMsMax: ANSWER_MS_MAX,
+      answerBytesMax: ANSWER_BYTES_MAX,
     })
+    this.#where = this.#connection.where
   }
 
   /** The body at a path; null where the server does not have what is asked for. */
@@ -94,7 +89,7 @@ export class EsploraClient {
   }
 
   close(): Promise<void> {
-    return this.#pool.destroy()
+    return this.#connection.close()
   }
 
   #parsed<Result>(path: string, value: unknown, schema: z.ZodType<Result>): Result {
@@ -107,22 +102,8 @@ export class EsploraClient {
     return `${this.#where} answers ${path} in a form that is not known: ${this.#setting} must point to an Esplora server's API, as in esplora+https://host/api`
   }
 
-  async #request(method: 'GET' | 'POST', path: string, body?: string) {
-    const request: Dispatcher.RequestOptions = {
-      method,
-      path: `${this.#base}${path}`,
-      ...(body === undefined ? {} : { body }),
-      ...(this.#authorization === null ? {} : { headers: { authorization: this.#authorization } }),
-    }
-    try {
-      const response = await this.#pool.request(request)
-      return { status: response.statusCode, body: Buffer.from(await response.body.arrayBuffer()) }
-    } catch (error) {
-      throw new ChainUnavailable(
-        explainConnection(error, `the Esplora server at ${this.#where}`, this.#setting),
-        { cause: error },
-      )
-    }
+  #request(method: 'GET' | 'POST', path: string, body?: string) {
+    return this.#connection.askPath(method, `${this.#base}${path}`, body)
   }
 
   #refusal(status: number, body: Buffer): ChainUnavailable {

@@ -1,10 +1,8 @@
-import { type Dispatcher, Pool } from 'undici'
 import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
-import { basicAuthorization, explainConnection } from '../http-connection.ts'
+import { HttpConnection } from '../http-connection.ts'
 
-const CONNECT_TIMEOUT_MS = 5_000
-const ANSWER_TIMEOUT_MS = 30_000
+const ANSWER_MS_MAX = 30_000
 /** A node's own queue holds 16 requests (-rpcworkqueue). */
 const CONNECTIONS_MAX = 8
 /** The hex of a full block with its extension block, or the ids of a mempool of nearly two million transactions. */
@@ -44,29 +42,22 @@ const batchSchema = z.array(answerSchema.extend({ id: z.number() }))
 
 /** JSON-RPC over HTTP with a node of Bitcoin Core's family. Every failure is a `ChainUnavailable` that names the fix. */
 export class RpcClient {
-  readonly #pool: Pool
-  readonly #path: string
-  readonly #authorization: string | null
-  /** Host and port, for messages: the URL itself holds credentials. */
+  readonly #connection: HttpConnection
   readonly #where: string
   readonly #setting: string
   #lastId = 0
 
   /** `setting` is the name under which the operator configured `url`. */
   constructor(url: string, setting: string) {
-    const parsed = new URL(url)
-    this.#where = parsed.host
     this.#setting = setting
-    this.#path = `${parsed.pathname}${parsed.search}`
-    this.#authorization = basicAuthorization(parsed)
-    this.#pool = new Pool(parsed.origin, {
+    this.#connection = new HttpConnection(new URL(url), {
+      kind: 'the node',
+      setting,
       connections: CONNECTIONS_MAX,
-      connect: { timeout: CONNECT_TIMEOUT_MS },
-      headersTimeout: ANSWER_TIMEOUT_MS,
-      bodyTimeout: ANSWER_TIMEOUT_MS,
-      // Long answers are read in one piece; what has more bytes than this is no answer of a node.
-      maxResponseSize: ANSWER_BYTES_MAX,
+      answerMsMax: ANSWER_MS_MAX,
+      answerBytesMax: ANSWER_BYTES_MAX,
     })
+    this.#where = this.#connection.where
   }
 
   /** Calls a method and parses its result. Throws `RpcError` where the node refuses, else `ChainUnavailable`. */
@@ -87,7 +78,7 @@ export class RpcClient {
     const firstId = this.#lastId + 1
     this.#lastId += each.length
     const calls = each.map((params, index) => ({ jsonrpc: '1.0', id: firstId + index, method, params }))
-    const { status, text } = await this.#post(JSON.stringify(calls))
+    const { status, text } = await this.#connection.postJson(JSON.stringify(calls))
     this.#refuseStatus(status)
     const batch = batchSchema.safeParse(parsedOrNull(text))
     if (!batch.success) return null
@@ -105,13 +96,13 @@ export class RpcClient {
   async callRaw(method: string, params: readonly unknown[]): Promise<unknown> {
     this.#lastId += 1
     const body = JSON.stringify({ jsonrpc: '1.0', id: this.#lastId, method, params })
-    const { status, text } = await this.#post(body)
+    const { status, text } = await this.#connection.postJson(body)
     this.#refuseStatus(status)
     return this.#resultOf(method, this.#parse(text))
   }
 
   close(): Promise<void> {
-    return this.#pool.destroy()
+    return this.#connection.close()
   }
 
   #resultOf(method: string, { result, error }: Answer): unknown {
@@ -129,20 +120,6 @@ export class RpcClient {
       `${this.#where} answers ${method} in a form that is not known: ${this.#setting} must point to a node of Bitcoin Core's family`,
       { cause: parsed.error },
     )
-  }
-
-  async #post(body: string): Promise<{ status: number; text: string }> {
-    const headers: Record<string, string> = { 'content-type': 'application/json' }
-    if (this.#authorization !== null) headers.authorization = this.#authorization
-    const request: Dispatcher.RequestOptions = { method: 'POST', path: this.#path, headers, body }
-    try {
-      const response = await this.#pool.request(request)
-      return { status: response.statusCode, text: await response.body.text() }
-    } catch (error) {
-      throw new ChainUnavailable(explainConnection(error, `the node at ${this.#where}`, this.#setting), {
-        cause: error,
-      })
-    }
   }
 
   #refuseStatus(status: number): void {
