@@ -154,7 +154,7 @@ export type ShortBalances = {
 
 /**
  * In how many balances of each mode something is missing that was paid out, of merchants and of the operator's fees. Served
- * by ledger_balance_outside.
+ * by ledger_balance_outside, which reads every balance of these two accounts: one that knew the balance would cost each posting.
  */
 export async function countShortfalls(db: Queryable): Promise<ShortBalances> {
   const { rows } = await db.query<{ account: 'shortfall' | 'fees'; live: number; test: number }>(
