@@ -10,7 +10,7 @@ import {
   TRANSFER_GAS,
 } from '../core/payout/gas.ts'
 import type { Payout } from '../core/payout/payout.ts'
-import { insertAccountNonce } from '../db/queries/account-nonces.ts'
+import { insertAccountNonce, listTakenNonces } from '../db/queries/account-nonces.ts'
 import { listSweepSources, listSweepsOf, loadPayoutGas, loadSweptCredit } from '../db/queries/sweeps.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { complain } from './complain.ts'
@@ -166,7 +166,10 @@ function sign(
 ): Signed<EvmEntry> {
   const { payout, terms, content, price, nonce } = parts
   const { gas, swept, isToken } = content
-  const networkFee = isToken ? 0n : swept + gasCostOf(gas, price, terms.wallet)
+  const cost = swept + gasCostOf(gas, price, terms.wallet)
+  // What is above the highest fee that was approved is not the payout's.
+  const within = cost < payout.networkFeeMax ? cost : payout.networkFeeMax
+  const networkFee = isToken ? 0n : within
   const built = signFromHotWallet(terms.account, {
     ...content.build(payout.amount - networkFee),
     chainId: terms.chainId,
@@ -182,7 +185,10 @@ function sign(
   return { kind: 'signed', entry }
 }
 
-/** The hot wallet's next transaction, where it has waited too long, is signed again with its nonce for a higher fee. */
+/**
+ * The hot wallet's next transaction, where it has waited too long, is signed again with its nonce for a higher fee. Where no
+ * block takes what was approved for it, and others wait behind it, the hot wallet's own ether pays the rest.
+ */
 async function signReplacement(
   signer: PayoutSigner,
   { payout, digest }: SigningTask,
@@ -197,11 +203,18 @@ async function signReplacement(
   if ('kind' in content) return WAITS
   const least = replacingPrice(priceOfEntry(last), { ...terms.wallet, baseFee: 0n, tip: 0n })
   const wanted = replacingPrice(priceOfEntry(last), terms.wallet)
-  const price = priceWithin(payout, content, terms, wanted, least.maxFee)
+  const within = priceWithin(payout, content, terms, wanted, least.maxFee)
+  const price = within ?? ((await isInTheWay(signer, last, terms)) ? wanted : null)
   if (price === null) return WAITS
-  if (content.isToken && !(await coversGas(signer, terms, { gas: content.gas, price, waiting: 0 })))
-    return WAITS
+  const isHelped = content.isToken || within === null
+  if (isHelped && !(await coversGas(signer, terms, { gas: content.gas, price, waiting: 0 }))) return WAITS
   return sign(signer, { payout, digest, terms, content, price, nonce: last.nonce, number: last.number + 1 })
+}
+
+/** Whether blocks cost more than a transaction pays, and the hot wallet's later ones wait for it. */
+async function isInTheWay(signer: PayoutSigner, last: EvmEntry, { network, hot, wallet }: EvmTerms) {
+  if (priceOfEntry(last).maxFee >= wallet.baseFee) return false
+  return (await listTakenNonces(signer.pool, { network, sender: hot, from: last.nonce + 1 })).size > 0
 }
 
 async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<void> {

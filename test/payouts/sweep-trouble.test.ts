@@ -356,6 +356,43 @@ test.each(['before', 'after'])(
   },
 )
 
+test('a payout whose approved fee blocks take no more does not hold up what waits behind it: the hot wallet’s own ether pays the rest', async () => {
+  await setBaseFee(GWEI)
+  const [first, other] = [
+    await world.openShop('ETH_BASE', [ETHER]),
+    await world.openShop('USDC_BASE', [5n * USDC]),
+  ]
+  await setBaseFee(GWEI)
+  await world.courier().pass()
+  const dear = await world.payout(first, 'ETH_BASE', '1')
+  await sendSweeps()
+  await setBaseFee(GWEI)
+  await sendSweeps()
+  expect((await world.signedFor(dear.id)).payout).toHaveLength(1)
+  const price = 20n * GWEI
+  await setBaseFee(price)
+  const later = 15 * 60_000
+  const takeTurn = async () => {
+    world.now = new Date(world.now.getTime() + later)
+    await sendSweeps()
+    await setBaseFee(price)
+  }
+  // While nobody waits behind it, it pays no more than was approved.
+  await takeTurn()
+  expect((await world.load(first, dear.id)).status).toBe('submitted')
+  const waiting = await world.payout(other, 'USDC_BASE', '5')
+  for (let turn = 0; turn < 6; turn++) {
+    await takeTurn()
+    if ((await world.load(other, waiting.id)).status === 'confirmed') break
+  }
+  expect((await world.load(other, waiting.id)).status).toBe('confirmed')
+  const done = await world.load(first, dear.id)
+  expect(done).toMatchObject({ status: 'confirmed', networkFee: dear.networkFeeMax })
+  expect(await world.holds('ETH_BASE', dear.destination)).toBe(dear.amount - dear.networkFeeMax)
+  expect(await world.balances(first)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
+})
+
 test('a node that does not count an address’s last sweep yet gives its nonce to no other sweep', async () => {
   const tenant = await world.openShop('ETH_BASE', [])
   const invoice = await world.deposit(tenant, 'ETH_BASE', ETHER)
