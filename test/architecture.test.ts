@@ -115,8 +115,7 @@ test('queries know no flow and no HTTP; flows know no HTTP and no other flow', (
 })
 
 test('flows stand on core, the database and the secrets; one alone sends something, between two transactions', () => {
-  const below =
-    /^(core|db|secrets)\/|^wire\/scopes\.ts$|^(clock|new-id|new-api-key|random-base62)\.ts$|^node:crypto$/
+  const below = /^(core|db|secrets)\/|^wire\/scopes\.ts$|^(clock|new-id)\.ts$|^node:crypto$/
   const others = importsBeyond('flows/', below).filter(
     (line) => !/^flows\/verify-endpoint\.ts .*delivery\//.test(line),
   )

@@ -3,12 +3,12 @@ import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { EvmPayoutCarrier } from '../chain/evm/payout-carrier.ts'
 import { ACCOUNTS_PER_CALL, SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import { ownerOf, programOf } from '../chain/solana/watched-owners.ts'
-import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../chain-nodes.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { evmTokensOf } from '../core/chain/evm-parameters.ts'
 import type { Queryable } from '../db/pool.ts'
 import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '../db/queries/audit.ts'
 import { listHeldLamports, loadVaultDue } from '../db/queries/solana-chores.ts'
+import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
 import type { ChainAudit } from './audit-chain.ts'
 
 type AccountsNode = EvmChainNode | SolanaChainNode

@@ -2,7 +2,6 @@ import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { ProgramSet } from '../chain/program-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import {
@@ -21,7 +20,8 @@ import {
 } from '../db/queries/audit.ts'
 import type { NetworkState } from '../db/queries/network-state.ts'
 import type { Tx } from '../db/transaction.ts'
-import { openProviderOf, watchedOf } from '../open-providers.ts'
+import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../nodes/chain-nodes.ts'
+import { openProviderOf, watchedOf } from '../nodes/open-providers.ts'
 import { listHeld } from './audit-balances.ts'
 
 /** The newest blocks are read again in full; below them only the blocks that hold a transfer of ours are asked for. */

@@ -2,9 +2,9 @@ import { ChainUnavailable } from '../chain/adapter.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
 import { PayoutCarrier } from '../chain/utxo/payout-carrier.ts'
 import { RpcClient } from '../chain/utxo/rpc-client.ts'
-import type { ChainNode } from '../chain-nodes.ts'
-import { isUtxoNode } from '../chain-nodes.ts'
 import type { BookedCoin, Finding } from '../db/queries/audit.ts'
+import type { ChainNode } from '../nodes/chain-nodes.ts'
+import { isUtxoNode } from '../nodes/chain-nodes.ts'
 import type { ChainAudit, ChainRecord } from './audit-chain.ts'
 
 /**

@@ -1,9 +1,10 @@
 import { auditParts, type CheckResult, runAudit } from '../audit/run-audit.ts'
 import { summarise } from '../audit/summarise.ts'
-import { configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import { finishAuditRun } from '../db/queries/audit-runs.ts'
 import { createLogger } from '../log.ts'
+import { configuredNodes } from '../nodes/chain-nodes.ts'
+import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { createProgress, type ProgressStream } from './progress-bar.ts'
 

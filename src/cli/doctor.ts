@@ -1,4 +1,3 @@
-import { type ChainNode, configuredNodes, openSandboxNodes } from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import { type Config, loadProcessConfig } from '../config.ts'
 import { openAsOwner } from '../db/open-database.ts'
@@ -13,6 +12,8 @@ import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectPrices } from '../doctor/inspect-prices.ts'
 import { inspectSetup } from '../doctor/inspect-setup.ts'
 import { createLogger, describeError, withoutSecrets } from '../log.ts'
+import { type ChainNode, configuredNodes } from '../nodes/chain-nodes.ts'
+import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import type { Output } from './command-context.ts'
 
 const MARKS: { readonly [kind in Finding['kind']]: string } = { ok: '✓', notice: '·', fault: '✗' }

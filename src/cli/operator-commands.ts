@@ -8,8 +8,8 @@ import {
   type Operator,
   revokeOperator,
 } from '../db/queries/operators.ts'
-import { hashApiKey, newOperatorKey, OPERATOR_KEY_PATTERN } from '../new-api-key.ts'
 import { newId } from '../new-id.ts'
+import { hashApiKey, newOperatorKey, OPERATOR_KEY_PATTERN } from '../secrets/new-api-key.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { UsageError } from './usage-error.ts'
 

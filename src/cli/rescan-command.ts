@@ -9,16 +9,6 @@ import { encodeAddress } from '../chain/utxo/address.ts'
 import { historyOf } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
 import { receivePrograms } from '../chain/utxo/receive-programs.ts'
-import {
-  configuredNodes,
-  type EvmChainNode,
-  isEvmNode,
-  isSolanaNode,
-  isUtxoNode,
-  openSandboxNodes,
-  type SolanaChainNode,
-  type UtxoNode,
-} from '../chain-nodes.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { COINS, type Keyspace, keyspaceOfNetwork, type PaymentAsset } from '../core/assets.ts'
@@ -30,7 +20,17 @@ import { loadAccountKey } from '../db/queries/account-keys.ts'
 import { loadNetworkState } from '../db/queries/network-state.ts'
 import { listMissingIndexes, listOpenPrograms, streamPrograms } from '../db/queries/watched-programs.ts'
 import { createLogger } from '../log.ts'
-import { watchedOf } from '../open-providers.ts'
+import {
+  configuredNodes,
+  type EvmChainNode,
+  isEvmNode,
+  isSolanaNode,
+  isUtxoNode,
+  type SolanaChainNode,
+  type UtxoNode,
+} from '../nodes/chain-nodes.ts'
+import { watchedOf } from '../nodes/open-providers.ts'
+import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import { type RescanReport, requireSameChain, rescanBlocks } from '../watcher/rescan.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { createProgress, type ProgressStream } from './progress-bar.ts'

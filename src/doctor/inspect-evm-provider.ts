@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EvmNode } from '../chain/evm/evm-node.ts'
-import type { EvmChainNode } from '../chain-nodes.ts'
+import type { EvmChainNode } from '../nodes/chain-nodes.ts'
 import { type Finding, fault, ok } from './finding.ts'
 
 /** Blocks between a chain's tip and what is safe; more says that the chain's consensus, or the node's, is ill. */

@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises'
-import { FOLLOWED_CHAINS, rpcSettingOf } from '../chain-nodes.ts'
 import type { Config } from '../config.ts'
 import { CHAINS, type Network } from '../core/assets.ts'
 import { openDataDir } from '../data-dir.ts'
 import { describeError } from '../log.ts'
+import { FOLLOWED_CHAINS, rpcSettingOf } from '../nodes/chain-nodes.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 const FREE_BYTES_MIN = 1024 ** 3

@@ -3,8 +3,8 @@ import type { Pool } from '../db/pool.ts'
 import { insertApiKey } from '../db/queries/api-keys.ts'
 import { merchantExists } from '../db/queries/merchants.ts'
 import { type Tenant, type Tx, withSystemTransaction } from '../db/transaction.ts'
-import { hashApiKey, newApiKey } from '../new-api-key.ts'
 import { newId } from '../new-id.ts'
+import { hashApiKey, newApiKey } from '../secrets/new-api-key.ts'
 import type { Scope } from '../wire/scopes.ts'
 
 /** Enough to tell keys apart, and four of 43 characters less to guess. */

@@ -10,7 +10,7 @@ import {
 } from '../db/queries/people.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
-import { randomBase62 } from '../random-base62.ts'
+import { randomBase62 } from '../secrets/random-base62.ts'
 
 const TOKEN_LENGTH = 43
 const TOKEN_SECONDS = 7 * 24 * 3_600

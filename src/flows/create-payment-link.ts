@@ -2,7 +2,7 @@ import type { PaymentLink } from '../core/checkout/payment-link.ts'
 import { insertPaymentLink } from '../db/queries/payment-links.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
-import { randomBase62 } from '../random-base62.ts'
+import { randomBase62 } from '../secrets/random-base62.ts'
 
 const SLUG_LENGTH = 10
 /** A slug is taken once in 62¹⁰ times for each link that exists; five times in a row is a fault of the generator. */

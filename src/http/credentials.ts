@@ -2,7 +2,7 @@ import type { Pool } from '../db/pool.ts'
 import { findApiKey } from '../db/queries/api-keys.ts'
 import type { MemberRole } from '../db/queries/people.ts'
 import type { Tenant } from '../db/transaction.ts'
-import { API_KEY_PATTERN, hashApiKey } from '../new-api-key.ts'
+import { API_KEY_PATTERN, hashApiKey } from '../secrets/new-api-key.ts'
 import { ApiProblem } from './problem.ts'
 import { createShortCache } from './short-cache.ts'
 

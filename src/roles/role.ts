@@ -1,4 +1,3 @@
-import type { ChainNode } from '../chain-nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { RoleUrls } from '../db/open-database.ts'
@@ -6,6 +5,7 @@ import type { Pool } from '../db/pool.ts'
 import type { DatabaseRole } from '../db/roles.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import type { ChainNode } from '../nodes/chain-nodes.ts'
 
 export const ROLE_NAMES = ['api', 'checkout', 'watcher', 'delivery', 'signer', 'sandbox'] as const
 export type RoleName = (typeof ROLE_NAMES)[number]

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ChainNode } from '../../src/chain-nodes.ts'
-import { openProviders } from '../../src/open-providers.ts'
+import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
+import { openProviders } from '../../src/nodes/open-providers.ts'
 
 const node: ChainNode = {
   network: 'litecoin-live',

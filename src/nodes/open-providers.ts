@@ -1,12 +1,12 @@
-import type { ChainAdapter, ChainProvider, ProviderAgreement } from './chain/adapter.ts'
-import { EvmAdapter } from './chain/evm/evm-adapter.ts'
-import { ProgramSet } from './chain/program-set.ts'
-import { type NamedProvider, ProviderGroup } from './chain/provider-group.ts'
-import { SolanaAdapter } from './chain/solana/solana-adapter.ts'
-import { WatchedOwners } from './chain/solana/watched-owners.ts'
-import { isEsploraUrl, openProvider, providerHost, providerName } from './chain/utxo/open-provider.ts'
+import type { ChainAdapter, ChainProvider, ProviderAgreement } from '../chain/adapter.ts'
+import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
+import { ProgramSet } from '../chain/program-set.ts'
+import { type NamedProvider, ProviderGroup } from '../chain/provider-group.ts'
+import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
+import { WatchedOwners } from '../chain/solana/watched-owners.ts'
+import { isEsploraUrl, openProvider, providerHost, providerName } from '../chain/utxo/open-provider.ts'
+import type { Clock } from '../clock.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from './chain-nodes.ts'
-import type { Clock } from './clock.ts'
 
 /** An Esplora server is asked about each open checkout in each round, and has no notifications. */
 const ESPLORA_POLL_INTERVAL_MS = 2_000

@@ -1,9 +1,18 @@
-import { encodeEvmAddress } from './chain/evm/address.ts'
-import { EvmPayoutCarrier } from './chain/evm/payout-carrier.ts'
-import { SolanaRpc } from './chain/solana/solana-rpc.ts'
-import { isEsploraUrl, providerName } from './chain/utxo/open-provider.ts'
-import { PayoutCarrier } from './chain/utxo/payout-carrier.ts'
-import { RpcClient } from './chain/utxo/rpc-client.ts'
+import { encodeEvmAddress } from '../chain/evm/address.ts'
+import { EvmPayoutCarrier } from '../chain/evm/payout-carrier.ts'
+import { SolanaRpc } from '../chain/solana/solana-rpc.ts'
+import { isEsploraUrl, providerName } from '../chain/utxo/open-provider.ts'
+import { PayoutCarrier } from '../chain/utxo/payout-carrier.ts'
+import { RpcClient } from '../chain/utxo/rpc-client.ts'
+import type { Clock } from '../clock.ts'
+import { evmTokensOf } from '../core/chain/evm-parameters.ts'
+import type { Pool } from '../db/pool.ts'
+import type { Log } from '../log.ts'
+import { EvmCarriage } from '../watcher/evm-carriage.ts'
+import type { PayoutCarriage } from '../watcher/payout-carriage.ts'
+import { type PayoutProvider, PayoutProviders } from '../watcher/payout-providers.ts'
+import { SolanaCarriage } from '../watcher/solana-carriage.ts'
+import { UtxoCarriage } from '../watcher/utxo-carriage.ts'
 import {
   type ChainNode,
   type EvmChainNode,
@@ -13,15 +22,6 @@ import {
   type SolanaChainNode,
   type UtxoNode,
 } from './chain-nodes.ts'
-import type { Clock } from './clock.ts'
-import { evmTokensOf } from './core/chain/evm-parameters.ts'
-import type { Pool } from './db/pool.ts'
-import type { Log } from './log.ts'
-import { EvmCarriage } from './watcher/evm-carriage.ts'
-import type { PayoutCarriage } from './watcher/payout-carriage.ts'
-import { type PayoutProvider, PayoutProviders } from './watcher/payout-providers.ts'
-import { SolanaCarriage } from './watcher/solana-carriage.ts'
-import { UtxoCarriage } from './watcher/utxo-carriage.ts'
 
 type OpenCarriage = {
   readonly carriage: PayoutCarriage

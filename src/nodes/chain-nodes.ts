@@ -1,0 +1,96 @@
+import type { Config } from '../config.ts'
+import type { Network } from '../core/assets.ts'
+import { EVM_CHAINS, type EvmChain, publicTestChainId } from '../core/chain/evm-parameters.ts'
+import type { UtxoChain } from '../core/chain/utxo-parameters.ts'
+import type { EvmIdentity } from '../core/checkout/payment-uri.ts'
+import type { EvmIdentities } from '../core/invoice/render.ts'
+import type { SandboxLevers } from '../sandbox/levers.ts'
+
+/** Bitcoin and the chains derived from it. */
+export const UTXO_CHAINS: readonly UtxoChain[] = ['litecoin', 'bitcoin']
+/** The chains that this version follows. */
+export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain | 'solana')[] = [
+  ...UTXO_CHAINS,
+  ...EVM_CHAINS,
+  'solana',
+]
+
+/** A sandbox chain, served by this process or another one. */
+type NodeSandbox = {
+  readonly levers: SandboxLevers
+  /** EIP-155; absent on chains that have none. */
+  readonly chainId?: number
+  stop(): Promise<void>
+}
+
+/** How a network's node is reached. */
+export type ChainNode = {
+  readonly network: Network
+  readonly chain: UtxoChain | EvmChain | 'solana'
+  readonly livemode: boolean
+  /** The node, or Esplora server (`esplora+https:`), that is followed. Contains credentials. */
+  readonly rpcUrl: string
+  /** Further providers, which confirm what the first one says and stand in for it. */
+  readonly furtherUrls: readonly string[]
+  /** The variable that names it, for messages. */
+  readonly rpcSetting: string
+  readonly zmqUrl: string | null
+  /** Ethereum and Base in test mode: a token contract in place of Circle's; null elsewhere and where it is Circle's. */
+  readonly usdcContract: string | null
+  /** Present where the network runs on a sandbox chain of ours. */
+  readonly sandbox: NodeSandbox | null
+}
+
+/** A node of Bitcoin or of a chain derived from it. */
+export type UtxoNode = ChainNode & { readonly chain: UtxoChain }
+/** A node of an EVM chain. */
+export type EvmChainNode = ChainNode & { readonly chain: EvmChain }
+export type SolanaChainNode = ChainNode & { readonly chain: 'solana' }
+
+export const isUtxoNode = (node: ChainNode): node is UtxoNode =>
+  UTXO_CHAINS.some((chain) => chain === node.chain)
+
+export const isEvmNode = (node: ChainNode): node is EvmChainNode =>
+  EVM_CHAINS.some((chain) => chain === node.chain)
+
+export const isSolanaNode = (node: ChainNode): node is SolanaChainNode => node.chain === 'solana'
+
+export const rpcSettingOf = (network: Network): string => {
+  const [chain = '', mode = ''] = network.split('-')
+  return `${mode}_${chain}_RPC_URL`.toUpperCase()
+}
+
+/** The nodes that were configured. */
+export function configuredNodes(config: Config): ChainNode[] {
+  return FOLLOWED_CHAINS.flatMap((chain) =>
+    [true, false].flatMap((livemode): ChainNode[] => {
+      const network: Network = `${chain}-${livemode ? 'live' : 'test'}`
+      const settings = config.networks[network]
+      const [rpcUrl, ...furtherUrls] = settings?.rpcUrls ?? []
+      if (settings === undefined || rpcUrl === undefined) return []
+      const rpcSetting = rpcSettingOf(network)
+      const { zmqUrl } = settings
+      const usdcContract = ownUsdcOf(network, config)
+      return [
+        { network, chain, livemode, rpcUrl, furtherUrls, rpcSetting, zmqUrl, usdcContract, sandbox: null },
+      ]
+    }),
+  )
+}
+
+/** A test network's own USDC contract; null where it is Circle's. */
+function ownUsdcOf(network: Network, config: Config): string | null {
+  if (network === 'base-test') return config.testBaseUsdcAddress
+  return network === 'ethereum-test' ? config.testEthereumUsdcAddress : null
+}
+
+/** How payment links name the test networks that are not the public ones. */
+export function evmIdentitiesOf(nodes: readonly ChainNode[]): EvmIdentities {
+  const identities = new Map<Network, EvmIdentity>()
+  for (const node of nodes) {
+    if (!isEvmNode(node) || node.livemode) continue
+    const { network, usdcContract } = node
+    identities.set(network, { chainId: node.sandbox?.chainId ?? publicTestChainId(node.chain), usdcContract })
+  }
+  return (network) => identities.get(network)
+}

@@ -1,0 +1,122 @@
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { EVM_CHAINS, type EvmChain } from '../core/chain/evm-parameters.ts'
+import type { UtxoChain } from '../core/chain/utxo-parameters.ts'
+import type { Log } from '../log.ts'
+import { AnvilMissing } from '../sandbox/evm/anvil-program.ts'
+import { startEvmChain } from '../sandbox/evm/start-evm-chain.ts'
+import { utxoLevers } from '../sandbox/levers.ts'
+import { type SandboxPlace, THIS_MACHINE } from '../sandbox/own-port.ts'
+import { SvmMissing } from '../sandbox/solana/load-svm.ts'
+import { SolanaSandboxClient } from '../sandbox/solana/solana-sandbox-client.ts'
+import { startSolanaSandbox } from '../sandbox/solana/start-solana-sandbox.ts'
+import { startSandboxChain } from '../sandbox/start-sandbox-chain.ts'
+import { type ChainNode, rpcSettingOf, UTXO_CHAINS } from './chain-nodes.ts'
+
+/** Time between the sandbox chains' blocks while something happens. */
+const SANDBOX_BLOCK_INTERVAL_MS = 1_000
+
+const runsOnSandbox = (config: Config, chain: UtxoChain | EvmChain): boolean =>
+  config.networks[`${chain}-test`] === undefined
+
+/** `SANDBOX_HOST` leaves the chains to the processes with the role of that name: they listen where `HOST` says. */
+const placeOf = ({ sandboxHost, host }: Config, serves: boolean): SandboxPlace => {
+  if (sandboxHost === null) return THIS_MACHINE
+  return serves ? { kind: 'here', host } : { kind: 'elsewhere', host: sandboxHost }
+}
+
+/**
+ * Serves, or finds served by another process, the sandbox chain of every test network without a node. Where this
+ * machine has no anvil the EVM networks are left out, and the log says what to do.
+ */
+export async function openSandboxNodes(
+  config: Config,
+  tools: { clock: Clock; log: Log; hasSandboxRole?: boolean },
+): Promise<ChainNode[]> {
+  const { clock, log, hasSandboxRole = false } = tools
+  const deps: Deps = { clock, log, place: placeOf(config, hasSandboxRole) }
+  const opening = [
+    ...UTXO_CHAINS.filter((chain) => runsOnSandbox(config, chain)).map((chain) =>
+      openUtxoSandbox(config, chain, deps),
+    ),
+    openSolanaSandbox(config, deps),
+    ...EVM_CHAINS.filter((chain) => runsOnSandbox(config, chain)).map((chain) =>
+      openEvmSandbox(config, chain, deps),
+    ),
+  ]
+  const opened = await Promise.allSettled(opening)
+  const nodes = opened.flatMap((each) =>
+    each.status === 'fulfilled' && each.value !== null ? [each.value] : [],
+  )
+  const faults = opened.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
+  const missing = faults.find((fault) => fault instanceof AnvilMissing)
+  if (missing instanceof AnvilMissing) deps.log.warn(missing.message)
+  const [fault] = faults.filter((each) => !(each instanceof AnvilMissing))
+  if (fault === undefined) return nodes
+  for (const { sandbox } of nodes) await sandbox?.stop()
+  throw fault
+}
+
+type Deps = { readonly clock: Clock; readonly log: Log; readonly place: SandboxPlace }
+
+/** What all sandbox nodes have in common. */
+const sandboxNode = <Chain extends UtxoChain | EvmChain>(chain: Chain, rpcUrl: string) => ({
+  network: `${chain}-test` as const,
+  chain,
+  livemode: false,
+  rpcUrl,
+  furtherUrls: [],
+  rpcSetting: rpcSettingOf(`${chain}-test`),
+  zmqUrl: null,
+})
+
+async function openUtxoSandbox({ dataDir }: Config, chain: UtxoChain, deps: Deps): Promise<ChainNode> {
+  const blockIntervalMs = SANDBOX_BLOCK_INTERVAL_MS
+  const sandbox = await startSandboxChain({ ...deps, chain, dataDir, blockIntervalMs })
+  return {
+    ...sandboxNode(chain, sandbox.rpcUrl),
+    usdcContract: null,
+    sandbox: { levers: utxoLevers(sandbox.client), stop: () => sandbox.stop() },
+  }
+}
+
+async function openEvmSandbox(config: Config, chain: EvmChain, deps: Deps): Promise<ChainNode> {
+  const { dataDir, testBaseUsdcAddress: usdcContract } = config
+  const blockIntervalMs = SANDBOX_BLOCK_INTERVAL_MS
+  const sandbox = await startEvmChain({ ...deps, chain, dataDir, blockIntervalMs, usdcContract })
+  return {
+    ...sandboxNode(chain, sandbox.rpcUrl),
+    usdcContract: sandbox.usdcContract,
+    sandbox: { levers: sandbox.client, chainId: sandbox.chainId, stop: () => sandbox.stop() },
+  }
+}
+
+/** Null where a node is configured, and where this machine has no virtual machine: then the log says what to do. */
+async function openSolanaSandbox(config: Config, deps: Deps): Promise<ChainNode | null> {
+  if (config.networks['solana-test'] !== undefined) return null
+  try {
+    const sandbox = await startSolanaSandbox({ ...deps, dataDir: config.dataDir })
+    const client = new SolanaSandboxClient(sandbox.rpcUrl)
+    return {
+      network: 'solana-test',
+      chain: 'solana',
+      livemode: false,
+      rpcUrl: sandbox.rpcUrl,
+      furtherUrls: [],
+      rpcSetting: rpcSettingOf('solana-test'),
+      zmqUrl: null,
+      usdcContract: null,
+      sandbox: {
+        levers: client,
+        stop: async () => {
+          await client.close()
+          await sandbox.stop()
+        },
+      },
+    }
+  } catch (error) {
+    if (!(error instanceof SvmMissing)) throw error
+    deps.log.warn(error.message)
+    return null
+  }
+}
