@@ -3,14 +3,14 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Log } from './log.ts'
 import { StartRefused } from './start-refused.ts'
 
-/** The figures of this process, in Prometheus' text format. */
+/** This process's metrics, in Prometheus' text format. */
 export type Metrics = {
   readonly registry: Registry
   /** Labels part, method and status; seconds. */
   readonly httpRequests: Histogram<'part' | 'method' | 'status'>
   /** Label code, of the bounded list of delivery outcomes. */
   readonly deliveryAttempts: Counter<'code'>
-  /** A figure that is asked for at each scrape; without a label where there is only one value. */
+  /** A value that is read at each scrape; without a label if there is only one. */
   gauge(name: string, help: string, read: () => Promise<readonly GaugeValue[]>): void
 }
 
@@ -42,7 +42,7 @@ export function createMetrics(log: Log): Metrics {
         help,
         labelNames: ['name'],
         registers: [registry],
-        // A figure that cannot be read is left out; the others are still worth having.
+        // A metric that cannot be read is left out; the others are still worth having.
         collect: async () => {
           try {
             for (const { label, value } of await read()) {
@@ -50,7 +50,7 @@ export function createMetrics(log: Log): Metrics {
               else gauge.set({ name: label }, value)
             }
           } catch (error) {
-            log.warn({ err: error, metric: name }, 'a figure could not be read')
+            log.warn({ err: error, metric: name }, 'a metric could not be read')
           }
         },
       })
@@ -59,8 +59,8 @@ export function createMetrics(log: Log): Metrics {
 }
 
 /**
- * Serves `GET /metrics` on a port of its own, which is for operators and is never put on the internet: figures
- * tell how much a shop earns. Throws `StartRefused` where the port is taken.
+ * Serves `GET /metrics` on a port of its own, which is for operators and is never put on the internet: metrics
+ * reveal how much a shop earns. Throws `StartRefused` where the port is taken.
  */
 export async function serveMetrics(options: {
   registry: Registry
@@ -76,7 +76,7 @@ export async function serveMetrics(options: {
     options.registry.metrics().then(
       (text) => response.writeHead(200, { 'content-type': options.registry.contentType }).end(text),
       (error: unknown) => {
-        options.log.error({ err: error }, 'the figures could not be read')
+        options.log.error({ err: error }, 'the metrics could not be read')
         response.writeHead(500).end()
       },
     )

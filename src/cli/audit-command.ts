@@ -22,7 +22,7 @@ export async function auditCommand(
     try {
       const startedAt = systemClock()
       const found = await runAudit(pool, nodes, (done, _total, note) => progress.update(done, note))
-      // The public page and the figures tell of this one, too.
+      // The public page and the metrics show this run, too.
       await finishAuditRun(pool, startedAt, systemClock(), summarise(found))
       return found
     } finally {

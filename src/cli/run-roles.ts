@@ -244,7 +244,7 @@ async function startMetrics(context: RoleContext, { roles }: RunOptions, stops: 
   const { port, isGiven } = config.operatorPort
   if (!isGiven && !roles.has('api')) return
   const server = await serveMetrics({ registry: metrics.registry, host: config.host, port, log })
-  stops.add('the figures', () => server.stop())
+  stops.add('the metrics', () => server.stop())
 }
 
 const logLost = (log: Log, error: Error): void =>

@@ -6,7 +6,7 @@ import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openCarriage } from '../nodes/open-carriage.ts'
 import { openProviders } from '../nodes/open-providers.ts'
 import { endWatchOfOthers } from '../watcher/end-watch-of-others.ts'
-import { exposeFigures } from '../watcher/expose-figures.ts'
+import { exposeMetrics } from '../watcher/expose-metrics.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
 import { startPayouts } from '../watcher/start-payouts.ts'
 import { startWatcher } from '../watcher/start-watcher.ts'
@@ -24,7 +24,7 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
   const payouts = startPayouts(carriers.map(({ follower }) => follower))
   const supply = supplyAddresses({ pool, networks, clock, log })
   const audits = keepAuditing({ pool, nodes, clock, log })
-  exposeFigures({ metrics, pool, networks, clock })
+  exposeMetrics({ metrics, pool, networks, clock })
   return {
     stop: async () => {
       await others.stop()

@@ -102,8 +102,8 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
     'a worker takes what is due of all merchants; on Citus one worker claims from one node',
   'delivery-claims.ts claimProbes':
     'a worker takes what is due of all merchants; on Citus one worker claims from one node',
-  'delivery-figures.ts countOpenLanes': FIGURE,
-  'delivery-figures.ts oldestDueSeconds': FIGURE,
+  'delivery-metrics.ts countOpenLanes': FIGURE,
+  'delivery-metrics.ts oldestDueSeconds': FIGURE,
   'doctor.ts readDoctorFacts': FIGURE,
   'ledger.ts countShortfalls': FIGURE,
   'fees.ts listFeeTotals': FIGURE,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countOpenLanes, oldestDueSeconds } from '../../src/db/queries/delivery-figures.ts'
+import { countOpenLanes, oldestDueSeconds } from '../../src/db/queries/delivery-metrics.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,

@@ -1,6 +1,6 @@
 import type { Queryable } from '../pool.ts'
 
-/** More endpoints than this with something waiting are not looked at: a figure must not cost what it measures. */
+/** More endpoints than this with something waiting are not looked at: a metric must not cost what it measures. */
 const LANES_MAX = 10_000
 
 /**

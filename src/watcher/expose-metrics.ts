@@ -21,8 +21,8 @@ type Sources = {
 /** What an account that pays for others has. */
 type Standing = { readonly network: Network; readonly isLow: boolean; readonly isNeeded: boolean }
 
-/** The watcher's figures: all but one are of the whole installation, and any watcher tells them. */
-export function exposeFigures(sources: Sources): void {
+/** The watcher's metrics: all but one describe the whole installation, and any watcher serves them. */
+export function exposeMetrics(sources: Sources): void {
   exposeNetworks(sources)
   exposeMoney(sources)
   exposeAudits(sources)
@@ -61,7 +61,7 @@ function exposeNetworks({ metrics, pool, networks, clock }: Sources): void {
   })
 }
 
-/** Of wallets, balances and the signer, which serves no figures of its own. */
+/** Of wallets, balances and the signer, which serves no metrics of its own. */
 function exposeMoney({ metrics, pool, networks }: Sources): void {
   const lowOf = async (read: (db: Pool, network: Network) => Promise<Standing | null>) => {
     const standings = await Promise.all(networks.map((network) => read(pool, network)))
@@ -113,16 +113,16 @@ function exposeMoney({ metrics, pool, networks }: Sources): void {
 
 function exposeAudits({ metrics, pool }: Sources): void {
   metrics.gauge('paylink_audit_last_run_seconds', 'When the last audit ended, in Unix seconds', async () =>
-    figureOf(await loadLastAuditRun(pool), ({ finishedAt }) => finishedAt.getTime() / 1_000),
+    gaugeOf(await loadLastAuditRun(pool), ({ finishedAt }) => finishedAt.getTime() / 1_000),
   )
   metrics.gauge('paylink_audit_discrepancies', 'What the last audit found', async () =>
-    figureOf(await loadLastAuditRun(pool), ({ discrepancies }) => discrepancies),
+    gaugeOf(await loadLastAuditRun(pool), ({ discrepancies }) => discrepancies),
   )
   metrics.gauge('paylink_audit_not_checked', 'What the last audit could not check', async () =>
-    figureOf(await loadLastAuditRun(pool), ({ notChecked }) => notChecked),
+    gaugeOf(await loadLastAuditRun(pool), ({ notChecked }) => notChecked),
   )
 }
 
-/** No figure before there was an audit. */
-const figureOf = (run: AuditRun | null, read: (run: AuditRun) => number): GaugeValue[] =>
+/** No value before the first audit. */
+const gaugeOf = (run: AuditRun | null, read: (run: AuditRun) => number): GaugeValue[] =>
   run === null ? [] : [{ value: read(run) }]
