@@ -13,7 +13,7 @@ import {
   removePayoutDestination,
 } from '../db/queries/payout-destinations.ts'
 import { loadPayout } from '../db/queries/payouts.ts'
-import { insertSweep, listSweepable, listSweepsOf } from '../db/queries/sweeps.ts'
+import { insertSweep, listDepositsOfSweep, listSweepsOf } from '../db/queries/sweeps.ts'
 import { type Tx, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 import { approvalDigest } from '../secrets/approval-key.ts'
@@ -185,10 +185,8 @@ async function writeSweep(
   if (!(await listSweepsOf(tx, lost, payoutId)).some(({ id }) => id === sweep.id)) {
     const address = Buffer.from(first.intent.address, 'hex')
     const amount = BigInt(first.intent.amount)
-    const sweepable = await listSweepable(tx, lost, { network, asset })
-    const deposits = sweepable.find((each) => each.address.equals(address))
-    // What came to the address besides is not this sweep's.
-    const transferIds = deposits?.amount === amount ? deposits.transferIds : []
+    // What came to the address later is not this sweep's.
+    const transferIds = await listDepositsOfSweep(tx, lost, { network, asset, address, amount })
     await insertSweep(tx, { ...sweep, payoutId, asset, address, keyIndex, amount, nonce, transferIds, now })
   }
   for (const entry of signatures) await writeSweepSignature(tx, sweep, entry, now)

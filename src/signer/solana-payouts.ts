@@ -7,6 +7,7 @@ import {
   solanaFee,
   unitPriceWithin,
 } from '../core/payout/solana-fee.ts'
+import { loadPayoutGas } from '../db/queries/payout-transactions.ts'
 import {
   countChoresSigned,
   listOpenChores,
@@ -21,7 +22,6 @@ import {
   saveSolanaAccounts,
   sumSolanaPayouts,
 } from '../db/queries/solana-house.ts'
-import { loadPayoutGas } from '../db/queries/sweeps.ts'
 import { complain } from './complain.ts'
 import { durableNonceClaim } from './payout-journal.ts'
 import { type PayoutKind, type Signed, type SigningTask, WAITS } from './payout-kind.ts'

@@ -13,6 +13,7 @@ import type { Network } from '../core/assets.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { PAYOUT_UNIT_LIMIT, usualUnitPrice } from '../core/payout/solana-fee.ts'
 import type { Pool } from '../db/pool.ts'
+import { insertPayoutGas, loadPayoutGas } from '../db/queries/payout-transactions.ts'
 import { listOpenChores } from '../db/queries/solana-chores.ts'
 import {
   loadSolanaHouse,
@@ -21,7 +22,6 @@ import {
   saveSolanaReading,
   sumSolanaPayouts,
 } from '../db/queries/solana-house.ts'
-import { insertPayoutGas, loadPayoutGas } from '../db/queries/sweeps.ts'
 import { readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'

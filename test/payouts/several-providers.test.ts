@@ -265,6 +265,23 @@ test('after a restore that lost payouts nothing is signed on their network until
   expect(audit.flatMap(({ findings }) => findings)).toEqual([])
 }, 120_000)
 
+test('a deposit that came to a swept address after the backup is not taken for the one that a lost payout swept, and is paid out', async () => {
+  const tenant = await world.openShop('ETH_BASE', [])
+  const invoice = await world.deposit(tenant, 'ETH_BASE', ETHER)
+  const restore = await world.backUp()
+  const lost = await world.payout(tenant, 'ETH_BASE', '1')
+  await world.until(tenant, lost.id, 'confirmed')
+  await restore()
+  world.now = new Date(world.now.getTime() + 1_000)
+  await world.payInvoice(tenant, { ...invoice, asset: 'ETH_BASE', amount: 2n * ETHER })
+  expect(await world.recover()).toEqual({ [lost.id]: 'recovered' })
+  await world.until(tenant, lost.id, 'confirmed')
+  const next = await world.payout(tenant, 'ETH_BASE', '2')
+  const done = await world.until(tenant, next.id, 'confirmed')
+  expect(await world.holds('ETH_BASE', next.destination)).toBe(next.amount - done.networkFee)
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+})
+
 test('what one provider breaks off in the middle of a look the next one does from the beginning', async () => {
   await watch()
   proxy.lie('eth_maxPriorityFeePerGas', () => {

@@ -211,3 +211,28 @@ export async function loadApprovalKey(db: Queryable): Promise<Buffer | null> {
   const { rows } = await db.query<{ public_key: Buffer }>('select public_key from payout_approval_key')
   return rows[0]?.public_key ?? null
 }
+
+/**
+ * How much gas, on Solana compute units, a payout's destination takes, 0 where it takes no payment; null where nobody has
+ * asked yet. By primary key.
+ */
+export async function loadPayoutGas(db: Queryable, tenant: Tenant, payoutId: string): Promise<bigint | null> {
+  const { rows } = await db.query<{ gas: number }>(
+    'select gas from payout_gas where merchant_id = $1 and payout_id = $2 and livemode = $3',
+    [tenant.merchantId, payoutId, tenant.livemode],
+  )
+  const row = rows[0]
+  return row === undefined ? null : BigInt(row.gas)
+}
+
+/** Keeps how much gas a payout's destination takes, as `loadPayoutGas` tells it; the first word stays. */
+export async function insertPayoutGas(
+  tx: Tx,
+  tenant: Tenant,
+  found: { readonly payoutId: string; readonly gas: bigint },
+): Promise<void> {
+  await tx.query(
+    'insert into payout_gas (merchant_id, payout_id, livemode, gas) values ($1, $2, $3, $4) on conflict do nothing',
+    [tenant.merchantId, found.payoutId, tenant.livemode, found.gas],
+  )
+}

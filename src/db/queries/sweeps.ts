@@ -51,7 +51,7 @@ const ADDRESSES_MAX = 500
  * The addresses whose final deposits of an asset stand in the merchant's available balance and were not swept, largest
  * first; an address that is being swept comes after that. Served by transfer's and sweep_transfer's keys.
  */
-export async function listSweepable(
+async function listSweepable(
   db: Queryable,
   tenant: Tenant,
   of: { readonly network: Network; readonly asset: AssetId },
@@ -71,6 +71,37 @@ export async function listSweepable(
     [tenant.merchantId, tenant.livemode, of.network, of.asset, keyspaceOfNetwork(of.network)],
   )
   return rows
+}
+
+/**
+ * The deposits of an address that a sweep of this amount took: the oldest that were not swept, which together are worth
+ * exactly that. Empty where none are. Served by transfer's and sweep_transfer's keys.
+ */
+export async function listDepositsOfSweep(
+  db: Queryable,
+  tenant: Tenant,
+  of: Pick<Sweep, 'network' | 'asset' | 'address' | 'amount'>,
+): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `with unswept as (
+       select t.id, sum(t.amount) over (order by t.block_height, t.id) as total
+       from transfer t join deposit_address d
+         on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $5 and d.program = $6
+       where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.asset = $4 and t.status = 'confirmed'
+         and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
+         and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id))
+     select id from unswept where total <= $7 and exists (select from unswept where total = $7) order by total`,
+    [
+      tenant.merchantId,
+      tenant.livemode,
+      of.network,
+      of.asset,
+      keyspaceOfNetwork(of.network),
+      of.address,
+      of.amount,
+    ],
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** Writes a planned sweep with its deposits. A deposit of another sweep's is an error. */
@@ -302,29 +333,4 @@ export async function sumUnsignedPayouts(
     [tenant.merchantId, tenant.livemode, of.network, of.asset, of.before],
   )
   return rows[0]?.total ?? 0n
-}
-
-/**
- * How much gas, on Solana compute units, a payout's destination takes, 0 where it takes no payment; null where nobody has
- * asked yet. By primary key.
- */
-export async function loadPayoutGas(db: Queryable, tenant: Tenant, payoutId: string): Promise<bigint | null> {
-  const { rows } = await db.query<{ gas: number }>(
-    'select gas from payout_gas where merchant_id = $1 and payout_id = $2 and livemode = $3',
-    [tenant.merchantId, payoutId, tenant.livemode],
-  )
-  const row = rows[0]
-  return row === undefined ? null : BigInt(row.gas)
-}
-
-/** Keeps how much gas a payout's destination takes, as `loadPayoutGas` tells it; the first word stays. */
-export async function insertPayoutGas(
-  tx: Tx,
-  tenant: Tenant,
-  found: { readonly payoutId: string; readonly gas: bigint },
-): Promise<void> {
-  await tx.query(
-    'insert into payout_gas (merchant_id, payout_id, livemode, gas) values ($1, $2, $3, $4) on conflict do nothing',
-    [tenant.merchantId, found.payoutId, tenant.livemode, found.gas],
-  )
 }
