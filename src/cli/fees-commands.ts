@@ -114,7 +114,7 @@ export async function allowFeesCommand(given: AllowArguments, output: Output): P
   switch (added.kind) {
     case 'lookalike':
       throw new UsageError(
-        `--address begins and ends like ${added.of}, which was used before, and is another one: compare them letter by letter`,
+        `--address begins and ends like ${added.of}, which was used before, but is a different one: compare them character by character`,
       )
     case 'listed':
       throw new UsageError('--address is on the list already: paylink fees status shows it')

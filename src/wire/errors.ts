@@ -56,12 +56,12 @@ export const ERRORS = {
   amount_too_small: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The amount is below the smallest that can be invoiced in this asset.',
+    message: 'The amount is below the minimum for an invoice in this asset.',
   },
   amount_too_large: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The amount is above the largest that can be invoiced.',
+    message: 'The amount is above the maximum for an invoice.',
   },
   asset_not_accepted: {
     status: 400,
@@ -71,18 +71,18 @@ export const ERRORS = {
   payout_too_small: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The amount is too small to be paid out at the fees of the moment.',
+    message: 'The amount is too small to be paid out at current fees.',
   },
   destination_address_invalid: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'This address cannot be paid to on the network of this asset and mode.',
+    message: 'This is not an address that can be paid on the network of this asset and mode.',
   },
   destination_lookalike: {
     status: 400,
     type: 'invalid_request_error',
     message:
-      'This address begins and ends like one you used before, and is another one. Compare them letter by letter.',
+      'This address begins and ends like one you used before, but is a different one. Compare them character by character.',
   },
   endpoint_url_refused: {
     status: 400,
@@ -103,7 +103,7 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     message:
-      'This payment link takes no amount of a checkout. Make a link with allow_dynamic_amount for checkout sessions.',
+      'This payment link has a fixed amount. Create a link with allow_dynamic_amount for checkout sessions.',
   },
   api_key_missing: {
     status: 401,
@@ -128,7 +128,7 @@ export const ERRORS = {
   approver_is_requester: {
     status: 403,
     type: 'permission_error',
-    message: 'Who asked for a payout cannot approve it. Another owner or admin must.',
+    message: 'Whoever requested a payout cannot approve it; another owner or admin must.',
   },
   role_insufficient: {
     status: 403,
@@ -143,7 +143,7 @@ export const ERRORS = {
   cross_origin_refused: {
     status: 403,
     type: 'permission_error',
-    message: 'A dashboard session changes something only from the dashboard itself.',
+    message: 'A dashboard session can make changes only from the dashboard itself.',
   },
   test_mode_only: {
     status: 403,
@@ -153,7 +153,7 @@ export const ERRORS = {
   not_found: {
     status: 404,
     type: 'not_found_error',
-    message: 'Nothing was found here under this id in the mode of the API key.',
+    message: 'Nothing with this id exists in the mode of the API key.',
   },
   path_not_found: {
     status: 404,
@@ -189,7 +189,7 @@ export const ERRORS = {
   checkout_session_not_cancellable: {
     status: 409,
     type: 'conflict_error',
-    message: 'A checkout session that was cancelled, or for which money has come, cannot be cancelled.',
+    message: 'A checkout session that was cancelled, or has received money, cannot be cancelled.',
   },
   sandbox_not_available: {
     status: 409,
@@ -227,7 +227,7 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     message:
-      'This destination cannot be paid to: it was removed, or its first day has not passed. usable_at says when it can.',
+      'This destination cannot be used: it was removed, or it is less than a day old. usable_at says when it can be used.',
   },
   balance_insufficient: {
     status: 409,
@@ -238,12 +238,12 @@ export const ERRORS = {
     status: 409,
     type: 'conflict_error',
     message:
-      'This payout would go over the daily limit of its asset, set under Payment rules: so much may be asked for, and so much approved, in 24 hours. Wait, or ask for less.',
+      'This payout would exceed the daily limit of its asset, set under Payment rules, on what may be requested and approved in 24 hours. Wait, or request less.',
   },
   payout_not_open: {
     status: 409,
     type: 'conflict_error',
-    message: 'This payout was decided already.',
+    message: 'This payout has already been decided.',
   },
   idempotency_key_in_use: {
     status: 409,
@@ -269,7 +269,7 @@ export const ERRORS = {
     status: 422,
     type: 'invalid_request_error',
     message:
-      'The receiver did not answer the challenge as it must; reason says what was wrong. Fix it and verify again.',
+      'The receiver did not answer the challenge correctly; reason says what was wrong. Fix it and verify again.',
   },
   rate_limited: {
     status: 429,
@@ -279,7 +279,7 @@ export const ERRORS = {
   internal_error: {
     status: 500,
     type: 'api_error',
-    message: 'Something went wrong on our side. The request id finds it in the log.',
+    message: 'Something went wrong on our side. Search the log for the request id.',
   },
   rate_unavailable: {
     status: 503,
@@ -290,13 +290,13 @@ export const ERRORS = {
   asset_unavailable: {
     status: 503,
     type: 'api_error',
-    message: 'Invoices in this asset cannot be made at the moment. GET /api/v1/assets says why.',
+    message: 'Invoices in this asset cannot be created at the moment. GET /api/v1/assets says why.',
   },
   payout_unavailable: {
     status: 503,
     type: 'api_error',
     message:
-      'Payouts in this asset cannot be made at the moment: nothing sends them here, or the fee of its network is not known. Try again soon.',
+      'Payouts in this asset are not possible at the moment: this installation cannot send them, or the fee of the network is not known. Try again soon.',
   },
   service_unavailable: {
     status: 503,

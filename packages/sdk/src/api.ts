@@ -667,7 +667,7 @@ export type Operations = {
     readonly answer: PaymentLink
     readonly item: undefined
   }
-  /** Ask for a payout */
+  /** Request a payout */
   readonly createPayout: {
     readonly id: undefined
     readonly query: undefined
@@ -973,7 +973,7 @@ export type Operations = {
     readonly answer: TestPayment
     readonly item: undefined
   }
-  /** Send an event to an endpoint again, or at last */
+  /** Send an event to an endpoint */
   readonly queueEvent: {
     readonly id: string
     readonly query: undefined
@@ -981,7 +981,7 @@ export type Operations = {
     readonly answer: QueuedDelivery
     readonly item: undefined
   }
-  /** See what a payout would come to */
+  /** Quote a payout */
   readonly quotePayout: {
     readonly id: string
     readonly query: {
@@ -992,7 +992,7 @@ export type Operations = {
     readonly answer: PayoutQuote
     readonly item: undefined
   }
-  /** Send the events that await recovery to an endpoint */
+  /** Recover undelivered events */
   readonly recoverEvents: {
     readonly id: undefined
     readonly query: undefined

@@ -11,7 +11,7 @@ export const approvePayoutRoute = defineRoute({
   tag: 'Payouts',
   summary: 'Approve a payout',
   description:
-    'From then on it is signed and sent, exactly as it is: its destination, asset and amount cannot change any more. Who asked for it cannot approve it where there is another owner or admin.',
+    'From then on it is signed and sent, exactly as it is: its destination, asset and amount cannot change any more. Whoever requested it cannot approve it if there is another owner or admin.',
   scope: 'payouts:write',
   live: 'session',
   success: { status: 200, description: 'The approved payout.', schema: payoutView },

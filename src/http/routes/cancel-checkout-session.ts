@@ -12,7 +12,7 @@ export const cancelCheckoutSessionRoute = defineRoute({
   tag: 'Checkout sessions',
   summary: 'Cancel a checkout session',
   description:
-    'Its URL then opens nothing, and the invoice that the buyer has made of it is cancelled too. Refused once money has come.',
+    'Its URL then opens nothing, and the invoice that the buyer created from it is cancelled too. Rejected once money has been received.',
   scope: 'checkout_sessions:write',
   success: { status: 200, description: 'The cancelled session.', schema: checkoutSessionView },
   problems: ['checkout_session_not_cancellable'],

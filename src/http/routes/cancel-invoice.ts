@@ -12,7 +12,7 @@ export const cancelInvoiceRoute = defineRoute({
   tag: 'Invoices',
   summary: 'Cancel an invoice',
   description:
-    'Possible while it awaits payment or has expired. What arrives within ten minutes afterwards is followed and put before you for review.',
+    'Possible while it awaits payment or has expired. Payments that arrive within the next ten minutes are still followed and put up for your review.',
   scope: 'invoices:write',
   success: { status: 200, description: 'The cancelled invoice.', schema: invoiceView },
   problems: ['invoice_not_cancellable'],

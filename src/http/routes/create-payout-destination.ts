@@ -13,7 +13,7 @@ export const createPayoutDestinationRoute = defineRoute({
   tag: 'Payouts',
   summary: 'Allow a payout destination',
   description:
-    'Payouts go to listed addresses only. In live mode a new one can be used after a day, `usable_at`. An address that looks like one you used before, and is not it, is refused.',
+    'Payouts go to listed addresses only. In live mode a new one can be used after a day, `usable_at`. An address that merely looks like one you used before is rejected.',
   scope: 'payouts:write',
   live: 'session',
   body: createPayoutDestinationBody,
@@ -53,7 +53,7 @@ export const createPayoutDestinationRoute = defineRoute({
       case 'lookalike':
         throw new ApiProblem('destination_lookalike', {
           param: 'address',
-          message: `This address begins and ends like ${added.of}, which you used before, and is another one. Compare them letter by letter: such addresses are made to be taken for the right one.`,
+          message: `This address begins and ends like ${added.of}, which you used before, but is a different one. Compare them character by character: such addresses are made to be taken for the right one.`,
         })
       case 'listed':
         throw new ApiProblem('destination_exists', { param: 'address' })

@@ -9,7 +9,7 @@ export const createPayoutRoute = defineRoute({
   path: '/payouts',
   operationId: 'createPayout',
   tag: 'Payouts',
-  summary: 'Ask for a payout',
+  summary: 'Request a payout',
   description:
     'The amount leaves your available balance at once and is set aside; it comes back if the payout is rejected or fails. Nothing is sent before it is approved. `network_fee` and `net_amount` are estimates until it is submitted: the fee never becomes more than three times what is shown here, nor half of the amount.',
   scope: 'payouts:write',

@@ -9,7 +9,7 @@ export const deletePayoutDestinationRoute = defineRoute({
   operationId: 'deletePayoutDestination',
   tag: 'Payouts',
   summary: 'Remove a payout destination',
-  description: 'No payout to it can be asked for or approved any more. Approved ones go on.',
+  description: 'No payout to it can be requested or approved any more. Approved ones go on.',
   scope: 'payouts:write',
   live: 'session',
   success: { status: 204, description: 'The destination is off the list.' },

@@ -11,7 +11,7 @@ export const listAuditEntriesRoute = defineRoute({
   path: '/audit-log',
   operationId: 'listAuditEntries',
   tag: 'Dashboard',
-  summary: 'List what was done at the dashboard',
+  summary: 'List audit log entries',
   description:
     'Newest first. Every act has two entries, `begun` and how it ended; `paylink audit-log verify` proves that none was changed or taken out.',
   scope: null,

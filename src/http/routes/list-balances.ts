@@ -12,7 +12,7 @@ export const listBalancesRoute = defineRoute({
   operationId: 'listBalances',
   tag: 'Balances',
   summary: 'List balances',
-  description: 'What stands in your ledger for each asset, in the mode of the key.',
+  description: 'Your balances of each asset, in the mode of the key.',
   scope: 'balances:read',
   success: { status: 200, description: 'A balance for each asset.', schema: balanceList },
   problems: [],

@@ -10,7 +10,7 @@ export const listRatesRoute = defineRoute({
   operationId: 'listRates',
   tag: 'Assets and rates',
   summary: 'List prices',
-  description: 'The price at which an invoice made now would be computed, for each coin you accept.',
+  description: 'The price at which an invoice created now would be computed, for each coin you accept.',
   scope: null,
   success: { status: 200, description: 'A price for each accepted asset.', schema: rateList },
   problems: [],

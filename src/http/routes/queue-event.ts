@@ -9,7 +9,7 @@ export const queueEventRoute = defineRoute({
   path: '/events/:id/queue',
   operationId: 'queueEvent',
   tag: 'Events',
-  summary: 'Send an event to an endpoint again, or at last',
+  summary: 'Send an event to an endpoint',
   description:
     'Keeps the event’s id and body, and asks for no subscription. Creates no payment and changes no balance.',
   scope: 'events:write',

@@ -11,12 +11,12 @@ export const quotePayoutRoute = defineRoute({
   path: '/payout-destinations/:id/quote',
   operationId: 'quotePayout',
   tag: 'Payouts',
-  summary: 'See what a payout would come to',
+  summary: 'Quote a payout',
   description:
-    'Fee and what will arrive, at the fees of the moment, or the problem that asking for this payout would answer with. Nothing is asked for and nothing is set aside.',
+    'The fee and the amount that will arrive, at current fees, or the problem that requesting this payout would be answered with. Nothing is requested and nothing is set aside.',
   scope: 'payouts:read',
   query: payoutQuoteQuery,
-  success: { status: 200, description: 'What the payout would come to.', schema: payoutQuoteView },
+  success: { status: 200, description: 'The payout as it would be requested now.', schema: payoutQuoteView },
   problems: [
     'payout_too_small',
     'balance_insufficient',

@@ -8,7 +8,7 @@ export const recoverEventsRoute = defineRoute({
   path: '/events/recover',
   operationId: 'recoverEvents',
   tag: 'Events',
-  summary: 'Send the events that await recovery to an endpoint',
+  summary: 'Recover undelivered events',
   description:
     'Queues, oldest first, the events since a time that reached no endpoint and that this one subscribes to, under their own ids.',
   scope: 'events:write',

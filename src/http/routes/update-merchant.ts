@@ -17,7 +17,7 @@ export const updateMerchantRoute = defineRoute({
   operationId: 'updateMerchant',
   tag: 'Dashboard',
   summary: "Change the look of the buyer's pages",
-  description: 'What is left out stays as it is; null goes back to the default. Both modes look the same.',
+  description: 'Omitted fields stay as they are; null restores the default. Both modes look the same.',
   scope: null,
   dashboardOnly: true,
   managers: true,

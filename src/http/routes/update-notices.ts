@@ -10,7 +10,7 @@ export const updateNoticesRoute = defineRoute({
   operationId: 'updateNotices',
   tag: 'Dashboard',
   summary: 'Choose which e-mails you get',
-  description: 'Each kind can be switched off; what is left out stays as it is.',
+  description: 'Each kind can be switched off; omitted fields stay as they are.',
   scope: null,
   dashboardOnly: true,
   body: updateNoticesBody,

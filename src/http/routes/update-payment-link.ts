@@ -13,7 +13,7 @@ export const updatePaymentLinkRoute = defineRoute({
   tag: 'Payment links',
   summary: 'Change a payment link',
   description:
-    'What is left out stays as it is. Checkout sessions and invoices that exist already keep their amounts and deadlines.',
+    'Omitted fields stay as they are. Existing checkout sessions and invoices keep their amounts and deadlines.',
   scope: 'payment_links:write',
   body: updatePaymentLinkBody,
   example: { active: false },

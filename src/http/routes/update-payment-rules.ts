@@ -11,7 +11,7 @@ export const updatePaymentRulesRoute = defineRoute({
   tag: 'Dashboard',
   summary: 'Change the payment rules',
   description:
-    'What is left out stays as it is. Invoices that exist already keep the rules that they were made under.',
+    'Omitted fields stay as they are. Existing invoices keep the rules that they were created under.',
   scope: null,
   dashboardOnly: true,
   managers: true,
