@@ -13,7 +13,7 @@ export async function findNetworksWithAddresses(db: Queryable): Promise<Readonly
      cross join lateral (
        select parameters from address
        where address.keyspace = watched.keyspace and assigned_at is null and idx <= watched.through
-       order by idx desc limit 1) as next_address`,
+       order by assigned_at desc, idx desc limit 1) as next_address`,
   )
   return new Map(rows.map((row) => [row.network, row.form]))
 }

@@ -28,7 +28,7 @@ export async function listPooledAddresses(
 ): Promise<PooledAddress[]> {
   const { rows } = await db.query<{ idx: number; program: Buffer; address: string }>(
     `select idx, program, address from address where keyspace = $1 and assigned_at is null
-     order by idx limit $2`,
+     order by assigned_at, idx limit $2`,
     [keyspace, max],
   )
   return rows

@@ -56,7 +56,7 @@ export type ClaimedAddress = { readonly idx: number; readonly program: Buffer; r
 /**
  * Takes the next address of the pool that every watched network of its keyspace matches already, the asked one among
  * them; null where there is none. Rows that other transactions hold are skipped, so that creating invoices never
- * queues. Served by address_pool; network_watch has a row for each network.
+ * queues. Served by address_pool, whose order it asks for; network_watch has a row for each network.
  */
 export async function claimAddress(
   tx: Tx,
@@ -69,7 +69,7 @@ export async function claimAddress(
        select keyspace, idx from address
        where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (
          select case when bool_or(network = $4) then min(through) end from network_watch where keyspace = $1)
-       order by idx limit 1 for update skip locked)
+       order by assigned_at, idx limit 1 for update skip locked)
      returning idx, program, address`,
     [keyspace, form, now, network],
   )
