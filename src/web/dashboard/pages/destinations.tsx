@@ -66,7 +66,7 @@ export function DestinationsPage() {
           onClose={() => setEnding(null)}
         >
           <p>
-            No payout to it can be asked for or approved any more. What is approved already goes on.
+            No payout to it can be requested or approved any more. Payouts already approved go on.
             {mode === 'live' ? ' Should you allow it again, it waits a day again.' : ''}
           </p>
         </Confirm>

@@ -60,7 +60,8 @@ function Inspector({ event }: { event: PaylinkEvent }) {
         <Attempts event={event} />
         <Card title="Send it again">
           <p className="quiet">
-            Under the same id, so that a receiver which has it already can tell. Subscriptions are not asked.
+            Under the same id, so that a receiver which has it already can tell. Its subscriptions do not
+            matter.
           </p>
           <QueueForm eventId={id} />
         </Card>

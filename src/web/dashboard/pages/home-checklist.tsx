@@ -184,7 +184,7 @@ function WebhookStep() {
   return (
     <>
       <p className="quiet">
-        Paylink tells your server of every change, signed, and again until it has heard.
+        Paylink notifies your server of every change, signed, and retries until it has arrived.
         {mode === 'test' ? ' On your own machine one command stands in for an endpoint:' : ''}
       </p>
       {mode === 'test' ? (

@@ -105,7 +105,7 @@ export function KeysPage() {
           onClose={() => setEnding(null)}
         >
           <p>
-            Whatever uses it stops working at once, and it cannot be brought back. Make another key first.
+            Whatever uses it stops working at once, and it cannot be brought back. Create another key first.
           </p>
         </Confirm>
       )}

@@ -38,7 +38,8 @@ export function LinksPage() {
         empty={
           <Empty title="No payment links yet">
             <p>
-              Put one on your page, in a mail, or behind a button. Every buyer gets an invoice of their own.
+              Put one on your page, in an e-mail, or behind a button. Every buyer gets an invoice of their
+              own.
             </p>
             {makeButton}
           </Empty>

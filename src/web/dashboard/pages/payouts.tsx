@@ -78,7 +78,7 @@ export function PayoutsPage() {
 const NothingYet = () => (
   <Empty title="No payouts yet">
     <p>
-      First allow the address that your money may go to. Then ask for a payout; an owner or admin approves it,
+      First allow the address that your money may go to. Then request a payout; an owner or admin approves it,
       and it is sent.
     </p>
     <Link className="button primary" to="/payouts/destinations">

@@ -224,7 +224,7 @@ function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers:
   return (
     <Card title="When a payment is final">
       <p className="quiet">
-        In blocks on top, or by the chain's own word. More is safer, and slower.
+        In confirmations, or by the chain's own finality. More is safer, but slower.
         {mode === 'test'
           ? ' On a test chain of your own, such as the sandbox, one block of Bitcoin or Litecoin is enough whatever stands here.'
           : ''}

@@ -114,7 +114,8 @@ function MemberRow({ member }: { member: Member }) {
           onClose={() => setIsRemoving(false)}
         >
           <p>
-            They are out with their next click. API keys that they made go on working: revoke those apart.
+            They are signed out with their next click. API keys that they created keep working: revoke those
+            separately.
           </p>
         </Confirm>
       ) : null}

@@ -171,7 +171,7 @@ function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
           onClose={() => setAsked(null)}
         >
           <p>
-            It hears of nothing more. What happens meanwhile is kept under Notifications awaiting delivery;
+            It gets no more events. What happens meanwhile is kept under Notifications awaiting delivery;
             verifying it enables it again.
           </p>
         </Confirm>
@@ -185,7 +185,7 @@ function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
           onClose={() => setAsked(null)}
         >
           <p>
-            Its secret is gone for good. Events that it has not heard of are kept under Notifications awaiting
+            Its secret is gone for good. Events that it has not received are kept under Notifications awaiting
             delivery.
           </p>
         </Confirm>
