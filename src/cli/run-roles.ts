@@ -248,4 +248,4 @@ async function startMetrics(context: RoleContext, { roles }: RunOptions, stops: 
 }
 
 const logLost = (log: Log, error: Error): void =>
-  log.warn({ err: error }, 'a notification could not be sent; whoever waits for it polls')
+  log.warn({ err: error }, 'a notification could not be sent; its listeners poll meanwhile')

@@ -83,7 +83,7 @@ async function begin({ config, roles, log, stop, everything, output }: Start): P
 /** Waits for the current step of the start, so that what it began can be stopped in order. */
 async function settledInTime(begun: Promise<void>, log: Log): Promise<void> {
   const patience = setTimeout(() => {
-    log.fatal('the step under way does not end: ending at once')
+    log.fatal('the current step does not finish: exiting at once')
     process.exit(EXIT_FORCED)
   }, STEP_STOP_MS_MAX)
   try {
@@ -166,7 +166,7 @@ class StopSignal {
     // After its terminal was closed the process has no output; it stops in order all the same.
     if (this.signal.aborted) {
       if (performance.now() - this.#toldAt < REPEATED_WITHIN_MS) return
-      this.#log.warn(`${name} again: ending at once`)
+      this.#log.warn(`${name} again: exiting at once`)
       process.exit(EXIT_FORCED)
     }
     this.#toldAt = performance.now()

@@ -12,13 +12,13 @@ const GONE_MS_MAX = 2_000
  */
 export async function stopInTime(everything: StopList, log: Log): Promise<void> {
   const patience = setTimeout(() => {
-    log.fatal('stopping took too long: ending at once')
+    log.fatal('stopping took too long: exiting at once')
     process.exit(1)
   }, STOP_MS_MAX)
   await everything.stop()
   clearTimeout(patience)
   const goesOn = setTimeout(() => {
-    log.fatal('something goes on after the stop: ending at once')
+    log.fatal('something keeps running after the stop: exiting at once')
     process.exit(1)
   }, GONE_MS_MAX)
   // Where nothing else does, it keeps nothing alive.

@@ -80,7 +80,7 @@ export function createPurchaseFollower(deps: {
     entry.gapMs = Math.min(entry.gapMs * 2, GAP_MS_MAX)
     entry.dueAtMs = clock().getTime() + entry.gapMs
     const question = ask(entry)
-      .catch((error: unknown) => log.error({ err: error }, 'what became of a card purchase was not recorded'))
+      .catch((error: unknown) => log.error({ err: error }, 'the outcome of a card purchase was not recorded'))
       .finally(() => {
         entry.isAsking = false
         asked.delete(question)

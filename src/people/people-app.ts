@@ -69,10 +69,10 @@ export function createPeopleApp(options: {
     }
     const { path } = c.req
     if (isDatabaseAway(error)) {
-      options.log.warn({ err: error, path }, 'the database could not serve a request of the sign-in')
+      options.log.warn({ err: error, path }, 'the database could not serve a sign-in request')
       return unavailable(c)
     }
-    options.log.error({ err: error, path }, 'a request of the sign-in failed')
+    options.log.error({ err: error, path }, 'a sign-in request failed')
     return c.json(problem('FAILED'), 500, NO_STORE)
   })
   return app

@@ -107,13 +107,13 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
     onInvoiceChanged: (id) => streams.invoiceChanged(id),
     onReconnect: () => streams.refreshAll(),
     onLost: (error) =>
-      deps.log.warn({ err: error }, 'checkout pages are not told of changes and poll meanwhile'),
+      deps.log.warn({ err: error }, 'checkout pages get no notifications and poll meanwhile'),
   })
   const endFollowing = followTips({
     isWatched: () => streams.size > 0,
     read: async () => tipsOf(await deps.networks.read()),
     onMoved: (networks) => streams.tipsMoved(networks),
-    onError: (error) => deps.log.warn({ err: error }, 'confirmations on open pages are counted late'),
+    onError: (error) => deps.log.warn({ err: error }, 'confirmations on open pages are late'),
   })
   return {
     parts: [

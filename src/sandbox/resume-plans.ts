@@ -9,7 +9,7 @@ export function resumePlans(node: SandboxNode, plans: readonly Plan[], log: Log)
     try {
       resume(node, plan)
     } catch (error) {
-      log.warn({ err: error, txid: plan.txid }, 'what a test payment had left to do could not be done')
+      log.warn({ err: error, txid: plan.txid }, 'a test payment that was interrupted could not be finished')
     }
     node.state.mempool.release(plan.txid)
     node.state.done(plan.txid)

@@ -142,7 +142,7 @@ async function sendLater(
     await pauseUnless(stopped, afterMs)
     await chain.send(signed)
   } catch (error) {
-    log.warn({ err: error, txid: signed.txid }, 'a test card that was to pay later did not')
+    log.warn({ err: error, txid: signed.txid }, 'a delayed test card payment failed')
   }
 }
 
@@ -274,7 +274,7 @@ async function waitUntil(run: Run, forMs: number, holds: (invoice: Invoice) => b
   }
   if (!run.stopped.aborted) {
     const context = { invoiceId: run.invoice.id, scenario: run.scenario }
-    log.warn(context, 'the watcher did not tell of a test payment in time; going on')
+    log.warn(context, 'the watcher did not report a test payment in time; going on')
   }
 }
 

@@ -40,7 +40,10 @@ async function run(
       }
       return
     } catch (error) {
-      log.warn({ err: error }, 'networks that are no longer followed could not be forgotten; tried again')
+      log.warn(
+        { err: error },
+        'the watches of networks that are no longer followed could not be removed; trying again',
+      )
     }
     await pauseUnless(stop, RETRY_MS)
   }

@@ -87,7 +87,7 @@ export async function followNetwork(options: FollowOptions, stop: AbortSignal): 
   const { adapter, connectionString, log } = options
   while (!stop.aborted) {
     const lead = await takeLead(connectionString, adapter.network, stop, (error) =>
-      log.warn({ err: error, network: adapter.network }, 'the lead of a network could not be asked for'),
+      log.warn({ err: error, network: adapter.network }, 'could not compete for the lead of a network'),
     )
     if (lead === null) return
     log.info({ network: adapter.network }, 'this process follows the network')
@@ -105,7 +105,7 @@ async function release(lead: Lead, log: Log): Promise<void> {
     await lead.release()
   } catch (error) {
     // The connection is gone, and with it the lock.
-    log.debug({ err: error }, 'the connection of a lead ended by itself')
+    log.debug({ err: error }, 'the connection that held a lead ended by itself')
   }
 }
 
@@ -292,7 +292,7 @@ class LeadSession {
         await this.#watchNewAddresses()
       } catch (error) {
         if (!stop.aborted)
-          log.error({ err: error, network: adapter.network }, 'new addresses are not watched')
+          log.error({ err: error, network: adapter.network }, 'new addresses could not be loaded')
       }
       await pauseUnless(stop, WATCH_INTERVAL_MS)
     }

@@ -15,7 +15,7 @@ test('a signal that comes twice, as a terminal and a supervisor send it, stops i
   app.signal('SIGTERM')
   app.signal('SIGTERM')
   expect(await app.exited()).toBe(0)
-  expect(app.stderr()).not.toContain('ending at once')
+  expect(app.stderr()).not.toContain('exiting at once')
 })
 
 test.each(['·', 'starting the signer', 'sandbox chain'])(

@@ -83,7 +83,7 @@ async function replay(
       await anvil.call('evm_mine', [timestamp])
       const block = await readTip(anvil)
       // Another anvil than the one that made it: to the watcher it is a reorganisation.
-      if (block.hash !== hash) into.log.warn({ height: block.height }, 'a sandbox block came out otherwise')
+      if (block.hash !== hash) into.log.warn({ height: block.height }, 'a replayed sandbox block differs')
       into.blocks.push(block)
       return
     }
