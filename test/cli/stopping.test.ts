@@ -53,6 +53,6 @@ test('what goes on after a stop that failed in part is ended, so that no process
   const ended = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
   await expect(ended).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('something goes on after the stop'),
+    stderr: expect.stringContaining('something keeps running after the stop'),
   })
 })
