@@ -130,13 +130,19 @@ async function write(
 ): Promise<'recovered' | 'not_covered' | 'contradicts'> {
   const now = clock()
   const context = { now, requestId: null }
-  const destinationId = await destinationOf(tx, lost, now)
-  if (destinationId === null) return 'contradicts'
-  const payout = { ...lost, destinationId }
-  if ((await commitNewPayout(tx, payout, context)).kind === 'not_covered') return 'not_covered'
-  const before = await loadPayout(tx, lost, lost.id, { source: null, forUpdate: true })
-  const advance = advancePayout(payout, { kind: 'approve', by: JOURNAL_APPROVER, nowMs: lost.createdAtMs })
-  if (before === null || advance.kind === 'refused') throw new Error(`${lost.id} cannot be approved`)
+  const known = await loadPayout(tx, lost, lost.id, { source: null, forUpdate: true })
+  if (known === null) {
+    const destinationId = await destinationOf(tx, lost, now)
+    if (destinationId === null) return 'contradicts'
+    const written = await commitNewPayout(tx, { ...lost, destinationId }, context)
+    if (written.kind === 'not_covered') return 'not_covered'
+  } else if (approvalText(known.payout) !== approvalText(lost)) return 'contradicts'
+  const before = known ?? (await loadPayout(tx, lost, lost.id, { source: null, forUpdate: true }))
+  if (before === null) throw new Error(`${lost.id} was written and is not there`)
+  const approval = { kind: 'approve', by: JOURNAL_APPROVER, nowMs: lost.createdAtMs } as const
+  const advance = advancePayout(before.payout, approval)
+  // Somebody has rejected it since, and its money went back to the balance.
+  if (advance.kind === 'refused') return 'contradicts'
   await commitPayoutAdvance(tx, before, advance, { ...context, by: 'merchant' })
   await insertLostPayouts(tx, new Map([[lost.id, lost.network]]), now)
   for (const signatures of journal.sweepsFor(lost.id)) await writeSweep(tx, lost, signatures, now)

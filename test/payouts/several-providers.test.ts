@@ -4,9 +4,12 @@ import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import type { EvmPayoutCarrier } from '../../src/chain/evm/payout-carrier.ts'
+import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
 import { inspectLostPayouts } from '../../src/doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
+import { decidePayout } from '../../src/flows/decide-payout.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { keyring } from '../support/payout-steps.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const ETHER = 10n ** 18n
@@ -264,6 +267,52 @@ test('after a restore that lost payouts nothing is signed on their network until
   expect(audit).toHaveLength(asked.size)
   expect(audit.flatMap(({ findings }) => findings)).toEqual([])
 }, 120_000)
+
+test.each(['requested', 'rejected'])(
+  'a payout that was paid and is only %s in a restored database is not paid for again out of the money of others',
+  async (status) => {
+    await world.fuelHotWallet(3n * ETHER)
+    const tenant = await world.openShop('ETH_BASE', [ETHER])
+    // A payout that failed left the money in the hot wallet.
+    const failed = await world.payout(tenant, 'ETH_BASE', '1')
+    await world.courier().pass()
+    await world.sign()
+    await world.courier().pass()
+    await world.database.owner.query(
+      `insert into payout_refusal (merchant_id, payout_id, livemode, code, created_at)
+       values ($1, $2, false, 'fee_above_limit', now())`,
+      [tenant.merchantId, failed.id],
+    )
+    await world.anvil.mine(3)
+    await world.endRefused()
+    const paid = await world.request(tenant, 'ETH_BASE', '1')
+    const restore = await world.backUp()
+    await world.approve(tenant, paid.id)
+    await world.until(tenant, paid.id, 'confirmed')
+    await restore()
+    const by = { source: 'available', by: 'key_b', requestId: 'req_test' } as const
+    if (status === 'rejected') {
+      const deps = { pool: world.database.pools.api, clock: () => world.now, keyring }
+      await decidePayout(deps, { ...by, tenant, payoutId: paid.id, decision: 'reject' })
+      const again = await world.payout(tenant, 'ETH_BASE', '1')
+      for (let turn = 0; turn < 4; turn++) {
+        await world.courier().pass()
+        await world.sign()
+        await world.anvil.mine(1)
+      }
+      expect(await world.signedFor(again.id)).toEqual({ payout: [], sweeps: [] })
+      expect(await world.recover()).toEqual({ [paid.id]: 'contradicts' })
+      await acceptLostPayout(world.database.owner, { id: paid.id, network: world.network }, world.now)
+    } else {
+      await world.sign()
+      expect(await inspectLostPayouts(world.database.owner)).toMatchObject([{ kind: 'fault' }])
+      expect(await world.recover()).toEqual({ [paid.id]: 'recovered' })
+      expect(await inspectLostPayouts(world.database.owner)).toEqual([])
+      await world.until(tenant, paid.id, 'confirmed')
+      expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+    }
+  },
+)
 
 test('a deposit that came to a swept address after the backup is not taken for the one that a lost payout swept, and is paid out', async () => {
   const tenant = await world.openShop('ETH_BASE', [])

@@ -4,10 +4,13 @@ import type { Queryable } from '../pool.ts'
 /** Who stands in the books as having asked for and approved what came back from the journal: the approval itself is lost. */
 export const JOURNAL_APPROVER = 'signer_journal'
 
-/** Which of these payouts the database knows, or the operator has accepted as lost. A look at each id, once a start. */
+/** Of payouts that were signed: where a database says so of one, it was set back to before its approval. */
+const FORGOTTEN = `('requested', 'rejected')`
+
+/** Which of these payouts the database knows as approved at least, or the operator has accepted as lost. A look at each id, once a start. */
 export async function listAccountedPayouts(db: Queryable, ids: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
-    `select id from payout where id = any($1)
+    `select id from payout where id = any($1) and status not in ${FORGOTTEN}
      union select payout_id from lost_payout where payout_id = any($1) and accepted_at is not null`,
     [ids],
   )
@@ -33,7 +36,8 @@ export async function countLostPayouts(
 ): Promise<{ readonly network: Network; readonly count: number }[]> {
   const { rows } = await db.query<{ network: Network; count: number }>(
     `select network, count(*)::int as count from lost_payout l
-     where accepted_at is null and not exists (select from payout p where p.id = l.payout_id)
+     where accepted_at is null and not exists (
+       select from payout p where p.id = l.payout_id and p.status not in ${FORGOTTEN})
      group by network order by network`,
   )
   return rows
