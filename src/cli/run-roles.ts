@@ -128,7 +128,37 @@ type SiteContext = RoleContext & {
 }
 
 async function startSite(context: SiteContext, { roles }: RunOptions, stops: StopList): Promise<void> {
-  const { config, clock, log, keyring, metrics, poolOf, sandbox } = context
+  const { config, clock, log, metrics } = context
+  const shared = openShared(context, stops)
+  const { pool, prices } = shared
+  const health = createHealthApp({ pool, clock, log, prices, migration: await latestMigration() })
+  const parts: HttpPart[] = [
+    {
+      name: 'health',
+      owns: (path) => path === '/healthz' || path === '/readyz',
+      fetch: (request) => health.fetch(request),
+    },
+    createAuditPart({ loadLastAudit: () => loadLastAuditRun(pool), log }),
+  ]
+  let endStreams = () => {}
+  if (roles.has('checkout')) {
+    const onramps = openOnramps(config.onramps, { clock })
+    stops.add('the card providers', () => onramps.close())
+    const { baseUrl, serviceFeeBps, x402 } = config
+    const own = { listenUrl: context.urls.api, baseUrl, serviceFeeBps, onramps, x402 }
+    const checkout = openCheckout({ ...shared, ...own })
+    stops.add('the checkout', () => checkout.stop())
+    endStreams = checkout.endStreams
+    parts.push(...checkout.parts)
+  }
+  if (roles.has('api')) parts.push(...(await openApiParts(context, shared, stops)))
+  const server = await listenOrRefuse({ config, parts, log, metrics })
+  stops.add('the site', () => server.stop(endStreams))
+}
+
+/** Opens what the API and the checkout share. */
+function openShared(context: SiteContext, stops: StopList) {
+  const { config, clock, log, keyring, metrics, nodes, poolOf, sandbox, onFatal } = context
   const pool = poolOf('api')
   const notifier = createNotifier(pool, (error) => logLost(log, error))
   stops.add("the API's notifications", () => notifier.close())
@@ -138,7 +168,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   const prices = createPriceBook({ sources, sandboxPrices: true, clock, log: priceLog })
   stops.add('the prices', () => prices.stop())
   // The start waits for no exchange: until one answers, an asset is unavailable, or priced by the sandbox's table.
-  prices.start().catch(context.onFatal)
+  prices.start().catch(onFatal)
   const priceKeeper = keepPrices({ pool, prices, clock, log })
   stops.add('the kept prices', () => priceKeeper.stop())
   metrics.gauge(
@@ -147,63 +177,36 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     async () =>
       prices.report().map(({ asset, status }) => ({ label: asset, value: status === 'ok' ? 1 : 0 })),
   )
-  const networks = createNetworkBoard(pool, undefined, evmIdentitiesOf(context.nodes))
+  const networks = createNetworkBoard(pool, undefined, evmIdentitiesOf(nodes))
   const issuedAddresses = createIssuedAddresses({ keysPath: config.addressKeysFile, log })
   metrics.gauge(
     'paylink_addresses_refused',
     'Addresses not given out since the start, for the signer did not sign them',
     async () => [{ value: issuedAddresses.refusals.count }],
   )
-  const health = createHealthApp({ pool, clock, log, prices, migration: await latestMigration() })
-  const parts: HttpPart[] = [
-    {
-      name: 'health',
-      owns: (path) => path === '/healthz' || path === '/readyz',
-      fetch: (request) => health.fetch(request),
-    },
+  return { pool, clock, log, keyring, networks, prices, notifier, issuedAddresses, sandbox }
+}
+
+/** The API with the sign-in, the dashboard and the compatibility APIs. */
+async function openApiParts(
+  { config }: SiteContext,
+  shared: ReturnType<typeof openShared>,
+  stops: StopList,
+): Promise<HttpPart[]> {
+  const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis } = config
+  const { pool, log } = shared
+  const people = openPeopleRole({ ...shared, baseUrl, smtpUrl })
+  const recorder = createRequestRecorder({ pool, log })
+  stops.add('the request log', () => recorder.stop())
+  const deps = { ...shared, findSignIn: people.findSignIn, recorder }
+  const api = openApi({ ...deps, baseUrl, rateLimits, webhookAllowPrivate, serviceFeeBps }, compatApis)
+  return [
+    people.part,
+    await createDashboardPart({ folder: DASHBOARD_FOLDER, baseUrl }),
+    // Before the API, which owns every remaining path.
+    ...openCompat(deps, compatApis, api),
+    api,
   ]
-  parts.push(createAuditPart({ loadLastAudit: () => loadLastAuditRun(pool), log }))
-  let endStreams = () => {}
-  if (roles.has('checkout')) {
-    const onramps = openOnramps(config.onramps, { clock })
-    stops.add('the card providers', () => onramps.close())
-    const deps = {
-      pool,
-      clock,
-      log,
-      keyring,
-      networks,
-      prices,
-      notifier,
-      listenUrl: context.urls.api,
-      baseUrl: config.baseUrl,
-      sandbox,
-      issuedAddresses,
-      serviceFeeBps: config.serviceFeeBps,
-      onramps,
-      x402: config.x402,
-    }
-    const checkout = openCheckout(deps)
-    stops.add('the checkout', () => checkout.stop())
-    endStreams = checkout.endStreams
-    parts.push(...checkout.parts)
-  }
-  if (roles.has('api')) {
-    const { baseUrl, rateLimits, webhookAllowPrivate } = config
-    const people = openPeopleRole({ pool, clock, log, keyring, baseUrl, smtpUrl: config.smtpUrl })
-    parts.push(people.part, await createDashboardPart({ folder: DASHBOARD_FOLDER, baseUrl }))
-    const { findSignIn } = people
-    const recorder = createRequestRecorder({ pool, log })
-    stops.add('the request log', () => recorder.stop())
-    const shared = { pool, clock, log, keyring, prices, networks, notifier, findSignIn, recorder }
-    const { serviceFeeBps } = config
-    const own = { baseUrl, rateLimits, webhookAllowPrivate, sandbox, issuedAddresses, serviceFeeBps }
-    const api = openApi({ ...shared, ...own }, config.compatApis)
-    // Must come before the API, which owns every remaining path.
-    parts.push(...openCompat(shared, config.compatApis, api), api)
-  }
-  const server = await listenOrRefuse({ config, parts, log, metrics })
-  stops.add('the site', () => server.stop(endStreams))
 }
 
 async function listenOrRefuse(site: {
