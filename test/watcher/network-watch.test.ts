@@ -201,3 +201,21 @@ test('the watch of a network that is followed no longer is forgotten although th
     await proxy.close()
   }
 })
+
+test("an address is looked for in the pool's own index, also where the statistics know of none given out", async () => {
+  await add('evm-test', 'evm', 0, 2_000)
+  await beginWatch(database.pools.watcher, 'base-test', 'evm-test', now())
+  await database.owner.query('vacuum analyze address')
+  const plan = await withSystemTransaction(database.pools.api, async (tx) => {
+    const explaining = {
+      ...tx,
+      query: (text: string, values?: unknown[]) => tx.query(`explain (format json) ${text}`, values),
+    }
+    return claimAddress(
+      explaining as typeof tx,
+      { network: 'base-test', keyspace: 'evm-test', form: 'evm' },
+      now(),
+    )
+  })
+  expect(JSON.stringify(plan)).toContain('"Index Name":"address_pool"')
+})
