@@ -59,7 +59,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     return this.#current.chain
   }
 
-  /** Whether no other provider is left to go on with, should the one of this look be unable to. */
+  /** Whether no other provider is left to go on with, should the one of this look be unable to: those that are away are not. */
   get isLast(): boolean {
     return this.#isLast
   }
@@ -70,11 +70,11 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     const isAway = (provider: NamedChain<Chain>) => (this.#away.get(provider)?.untilMs ?? 0) > nowMs
     const inOrder = [...this.#providers].sort((a, b) => Number(isAway(a)) - Number(isAway(b)))
     let last: ChainUnavailable | null = null
-    for (const provider of inOrder) {
+    for (const [place, provider] of inOrder.entries()) {
       try {
         await this.#place(provider, nowMs)
         this.#current = provider
-        this.#isLast = provider === inOrder.at(-1)
+        this.#isLast = inOrder.slice(place + 1).every(isAway)
         await work()
         this.#away.delete(provider)
         await this.#tell(provider)

@@ -536,15 +536,29 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   expect((await world.load(old, first.id)).status).toBe('approved')
   const alarms = world.logged.filter((line) => line.includes(first.id) && line.includes('pruned'))
   expect(alarms).toHaveLength(1)
-  // Another node that keeps them is asked in its place.
-  const both = world.courierOf([
-    { name: 'pruned', chain: new PayoutCarrier(rpc, false) },
-    { name: 'whole', chain: new PayoutCarrier(world.rpc, false) },
-  ])
+  // Nor does it where the node that would be asked in its place is away.
+  const late = await world.openShop([LTC])
+  const third = await world.payout(late, '0.5')
+  await world.sign()
+  await world.database.owner.query('update network_state set height = $1', [height])
   await world.database.owner.query('update network_state set hash = $2 where network = $1 and height = $3', [
     world.network,
     await world.rpc.callRaw('getblockhash', [height]),
     height,
+  ])
+  const nowhere = new RpcClient('http://127.0.0.1:9', 'the test')
+  const alone = world.courierOf([
+    { name: 'pruned', chain: new PayoutCarrier(rpc, false) },
+    { name: 'away', chain: new PayoutCarrier(nowhere, false) },
+  ])
+  await expect(alone.pass()).rejects.toThrow()
+  await alone.pass()
+  expect((await world.load(late, third.id)).status).toBe('submitted')
+  await nowhere.close()
+  // Another node that keeps them is asked in its place.
+  const both = world.courierOf([
+    { name: 'pruned', chain: new PayoutCarrier(rpc, false) },
+    { name: 'whole', chain: new PayoutCarrier(world.rpc, false) },
   ])
   await both.pass()
   await world.money.mine(1)

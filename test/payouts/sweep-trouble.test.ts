@@ -7,6 +7,7 @@ import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { contractCall } from '../../src/chain/evm/contract-call.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 import { sumHotObligations } from '../../src/db/queries/hot-wallets.ts'
+import { listPayoutsUnderWay } from '../../src/db/queries/payouts.ts'
 import { loadSweptCredit } from '../../src/db/queries/sweeps.ts'
 import { type Tenant, type Tx, withTrialTransaction } from '../../src/db/transaction.ts'
 import type { EvmPayoutChain } from '../../src/watcher/evm-carriage.ts'
@@ -391,6 +392,33 @@ test('a payout whose approved fee blocks take no more does not hold up what wait
   expect(await world.holds('ETH_BASE', dear.destination)).toBe(dear.amount - dear.networkFeeMax)
   expect(await world.balances(first)).toMatchObject({ available: 0n, reserved: 0n })
   expect(await findings()).toEqual([])
+})
+
+test('what has a place in the hot wallet’s line, as a sweep or as a payout, is looked at first, however many others wait: all of them wait for it', async () => {
+  await setBaseFee(GWEI)
+  const ofEther = async () =>
+    (await world.payout(await world.openShop('ETH_BASE', [ETHER]), 'ETH_BASE', '1')).id
+  const others = [await ofEther(), await ofEther()]
+  const shop = await world.openShop('USDC_BASE', [USDC, USDC])
+  const ofToken = [
+    (await world.payout(shop, 'USDC_BASE', '1')).id,
+    (await world.payout(shop, 'USDC_BASE', '1')).id,
+  ]
+  const { signer, watcher } = world.database.pools
+  const firstOf = async (inLine: readonly string[]) => {
+    for (const pool of [signer, watcher]) {
+      const listed = await listPayoutsUnderWay(pool, world.network, inLine.length)
+      expect(listed.map(({ payout }) => payout.id).sort()).toEqual([...inLine].sort())
+    }
+  }
+  await sendSweeps()
+  // Ether is swept by its own addresses.
+  await firstOf(ofToken)
+  await world.anvil.mine(1)
+  await sendSweeps()
+  await ofEther()
+  await ofEther()
+  await firstOf([...ofToken, ...others])
 })
 
 test('a node that does not count an address’s last sweep yet gives its nonce to no other sweep', async () => {

@@ -220,9 +220,10 @@ export async function sumApprovedSince(tx: Tx, tenant: Tenant, asset: AssetId, s
 }
 
 /**
- * Payouts of a network that the signer or the chain has to deal with: the oldest of each merchant and asset, then the second
- * of each, and so on, so that whoever has more of them than the limit stands in nobody's way. Reads all that are under way,
- * by payout_under_way.
+ * Payouts of a network that the signer or the chain has to deal with: first those that have a place in the line of its hot
+ * wallet, themselves or by their sweeps, since everybody's wait for them; then the oldest of each merchant and asset, then the
+ * second of each, and so on, so that whoever has more of them than the limit stands in nobody's way. Reads all that are under
+ * way, by payout_under_way, and account_nonce by its key.
  */
 export async function listPayoutsUnderWay(
   db: Queryable,
@@ -231,7 +232,12 @@ export async function listPayoutsUnderWay(
 ): Promise<StoredPayout[]> {
   const { rows } = await db.query<Row>(
     `select ${COLUMNS} from payout where network = $1 and status in ('approved', 'submitted')
-     order by row_number() over (partition by merchant_id, livemode, asset order by id), id limit $2`,
+     order by (merchant_id, id) not in (
+         select n.merchant_id, coalesce(s.payout_id, n.intent_id) from hot_wallet h
+         join account_nonce n on n.network = h.network and n.sender = h.address and n.nonce >= h.nonce
+         left join sweep s on s.merchant_id = n.merchant_id and s.id = n.intent_id
+         where h.network = $1),
+       row_number() over (partition by merchant_id, livemode, asset order by id), id limit $2`,
     [network, limit],
   )
   return rows.map(storedPayoutOf)
