@@ -17,7 +17,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { Told } from '../told.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
-import { hasNonceElsewhere, isRevertedForGood } from './evm-verdicts.ts'
+import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
 import { GasAlarm } from './gas-alarm.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
@@ -170,16 +170,18 @@ export class EvmCarriage implements PayoutCarriage {
 
   async #standingOf({ payout, transactions }: Followed, finalized: number | null): Promise<Standing> {
     for (const transaction of [...transactions].reverse()) {
-      const receipt = await this.providers.current.receiptOf(transaction.txid)
+      const { txid } = transaction
+      const receipt = await this.providers.current.receiptOf(txid)
       if (receipt === null) continue
       const isFinal = finalized !== null && receipt.height <= finalized
       if (isFinal && !receipt.succeeded) {
         // It took its nonce and its gas, and paid nobody.
-        const { txid } = transaction
         const isReverted = await this.providers.allSay(payout.id, (chain) => isRevertedForGood(chain, txid))
         return isReverted ? { kind: 'dead', code: 'reverted' } : { kind: 'unread' }
       }
-      return { kind: 'in_block', transaction, isFinal }
+      const isAgreed =
+        isFinal && (await this.providers.anotherSays(payout.id, (chain) => isFinalWith(chain, txid, receipt)))
+      return { kind: 'in_block', transaction, isFinal: isAgreed }
     }
     return { kind: 'absent' }
   }

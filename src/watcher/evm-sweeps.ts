@@ -1,3 +1,4 @@
+import type { EvmReceiptFound } from '../chain/evm/payout-carrier.ts'
 import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../core/payout/gas.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
@@ -23,7 +24,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 import { Told, withoutNumbers } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
-import { hasNonceElsewhere, isRevertedForGood } from './evm-verdicts.ts'
+import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 
 /** Sweeps of one network looked after in one look; the next one goes on after them. */
 const SWEEPS_MAX = 1_000
@@ -75,7 +76,7 @@ export class EvmSweeps {
       const receipt = await providers.current.receiptOf(transaction.txid)
       if (receipt === null) continue
       const isFinal = finalized !== null && receipt.height <= finalized
-      return this.#tell(sweep, { carrier: transaction, succeeded: receipt.succeeded, isFinal })
+      return this.#tell(sweep, { carrier: transaction, receipt, isFinal })
     }
     if (sweep.status === 'done') await this.#tell(sweep, null)
     await this.#send(sweep, transactions)
@@ -122,7 +123,7 @@ export class EvmSweeps {
     sweep: Sweep,
     found: {
       readonly carrier: SweepTransaction
-      readonly succeeded: boolean
+      readonly receipt: EvmReceiptFound
       readonly isFinal: boolean
     } | null,
   ): Promise<void> {
@@ -131,14 +132,17 @@ export class EvmSweeps {
       await updateSweep(pool, sweep, { status: 'planned', carrier: null, finalAt: null })
       return
     }
-    const finalAt = found.isFinal ? clock() : null
-    if (found.succeeded) {
-      await updateSweep(pool, sweep, { status: 'done', carrier: found.carrier, finalAt })
+    const { carrier, receipt, isFinal } = found
+    const { txid } = carrier
+    if (receipt.succeeded) {
+      // What is final is not looked after any more. Until then the word of one provider is as good as a block that may go.
+      const isAgreed =
+        isFinal && (await providers.anotherSays(sweep.id, (chain) => isFinalWith(chain, txid, receipt)))
+      await updateSweep(pool, sweep, { status: 'done', carrier, finalAt: isAgreed ? clock() : null })
       return
     }
     // Until it is final a reorganisation may let it succeed.
-    const { txid } = found.carrier
-    if (found.isFinal && (await providers.allSay(sweep.id, (chain) => isRevertedForGood(chain, txid))))
+    if (isFinal && (await providers.allSay(sweep.id, (chain) => isRevertedForGood(chain, txid))))
       await this.#fail(sweep, `the chain reverted ${txid}`)
   }
 

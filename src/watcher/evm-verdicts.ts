@@ -1,10 +1,25 @@
+import type { EvmReceiptFound } from '../chain/evm/payout-carrier.ts'
 import type { EvmPayoutChain } from './evm-carriage.ts'
+
+/** Whether this block is final, and has this transaction with this outcome. */
+export async function isFinalWith(
+  chain: EvmPayoutChain,
+  txid: string,
+  { hash, succeeded }: EvmReceiptFound,
+): Promise<boolean> {
+  const receipt = await finalReceiptOf(chain, txid)
+  return receipt?.hash === hash && receipt.succeeded === succeeded
+}
 
 /** Whether a final block has this transaction, and it did nothing there but use up its nonce. */
 export async function isRevertedForGood(chain: EvmPayoutChain, txid: string): Promise<boolean> {
+  return (await finalReceiptOf(chain, txid))?.succeeded === false
+}
+
+async function finalReceiptOf(chain: EvmPayoutChain, txid: string): Promise<EvmReceiptFound | null> {
   const finalized = await chain.finalizedHeight()
   const receipt = await chain.receiptOf(txid)
-  return receipt !== null && finalized !== null && receipt.height <= finalized && !receipt.succeeded
+  return receipt !== null && finalized !== null && receipt.height <= finalized ? receipt : null
 }
 
 type Place = { readonly sender: Uint8Array; readonly nonce: number }

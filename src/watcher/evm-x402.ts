@@ -10,7 +10,7 @@ import {
 } from '../db/queries/x402-authorizations.ts'
 import { Told, withoutNumbers } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
-import { isNonceGone } from './evm-verdicts.ts'
+import { isFinalWith, isNonceGone } from './evm-verdicts.ts'
 
 /** Authorizations of one network looked after in one look. */
 const LOOK_MAX = 200
@@ -64,13 +64,16 @@ export class EvmX402 {
     for (const { txid } of [...transactions].reverse()) {
       const receipt = await providers.current.receiptOf(txid)
       if (receipt === null) continue
-      const doneAt = finalized !== null && receipt.height <= finalized ? clock() : null
+      const isFinal =
+        finalized !== null &&
+        receipt.height <= finalized &&
+        (await providers.anotherSays(authorization.id, (chain) => isFinalWith(chain, txid, receipt)))
       if (authorization.status === 'checked') promise(promised, authorization, -authorization.value)
       await updateX402Authorization(pool, authorization, {
         status: receipt.succeeded ? 'settled' : 'refused',
         reason: receipt.succeeded ? null : 'invalid_transaction_state',
         txid: receipt.succeeded ? txid : null,
-        doneAt,
+        doneAt: isFinal ? clock() : null,
       })
       return
     }

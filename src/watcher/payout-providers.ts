@@ -33,12 +33,15 @@ type Deps = {
 /**
  * The providers of a network, as payouts see them. A look at payouts goes through one of them from its beginning to its
  * end: the first, and while that one is away the next that knows the block where the watcher stands. What gives money
- * free again must hold at all of them: one that is mistaken, or lies, would have it paid twice.
+ * free again must hold at all of them: one that is mistaken, or lies, would have it paid twice. What is confirmed must hold
+ * at another one too: it would be gone from the books, and never sent.
  */
 export class PayoutProviders<Chain extends PayoutProvider> {
   readonly #deps: Deps
   readonly #providers: readonly [NamedChain<Chain>, ...NamedChain<Chain>[]]
   readonly #away = new Map<NamedChain<Chain>, { readonly untilMs: number; readonly reason: string }>()
+  /** What cannot serve a look may say all the same what stands in one block: the two are apart. */
+  readonly #silentUntilMs = new Map<NamedChain<Chain>, number>()
   readonly #placedAtMs = new Map<NamedChain<Chain>, number>()
   readonly #complained = new Told()
   #current: NamedChain<Chain>
@@ -108,6 +111,31 @@ export class PayoutProviders<Chain extends PayoutProvider> {
       return false
     }
     return true
+  }
+
+  /**
+   * Whether another provider than that of this look says so as well; a provider that is the only one is believed. What
+   * waits for it is told to the log once. `about`: the id of what would be confirmed.
+   */
+  async anotherSays(about: string, question: (chain: Chain) => Promise<boolean>): Promise<boolean> {
+    if (this.#providers.length === 1) return true
+    const nowMs = this.#deps.clock().getTime()
+    const reasons: string[] = []
+    for (const provider of this.#providers) {
+      if (provider === this.#current || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
+      try {
+        if (await question(provider.chain)) return true
+        reasons.push(`${provider.name} does not say so`)
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        this.#silentUntilMs.set(provider, nowMs + AWAY_MS)
+        reasons.push(error.message)
+      }
+    }
+    const message = 'a payout or a sweep waits for another provider to confirm it'
+    const reason = reasons.join('; ') || 'none answers'
+    if (this.#complained.isNew(about, message)) this.#deps.log.warn({ about, reason }, message)
+    return false
   }
 
   /** A stand-in, or a node that was set back, must not be taken for the chain on which the money is. */

@@ -27,7 +27,7 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 import type { PayoutProviders } from './payout-providers.ts'
-import { SolanaChores } from './solana-chores.ts'
+import { isFinalWith, SolanaChores } from './solana-chores.ts'
 
 /** While nothing is to be paid the accounts are read this often. */
 const IDLE_INTERVAL_MS = 60_000
@@ -123,14 +123,16 @@ export class SolanaCarriage implements PayoutCarriage {
     const transaction = transactions.find(({ txid }) => statuses.has(txid))
     const status = transaction === undefined ? undefined : statuses.get(transaction.txid)
     if (transaction === undefined || status === undefined) return { kind: 'absent' }
-    if (!status.failed) return { kind: 'in_block', transaction, isFinal: status.isFinal }
+    const saysSo = (rpc: SolanaRpc) => isFinalWith(rpc, transaction.txid, status)
+    if (!status.failed) {
+      // What is confirmed already is looked at for a while, and needs nobody's word any more.
+      const isFinal =
+        status.isFinal &&
+        (payout.status === 'confirmed' || (await this.providers.anotherSays(payout.id, saysSo)))
+      return { kind: 'in_block', transaction, isFinal }
+    }
     // It moved its nonce on and paid nobody: the same bytes are worth nothing, once that is final.
-    const isDead =
-      status.isFinal &&
-      (await this.providers.allSay(payout.id, async (rpc) => {
-        const theirs = (await rpc.statuses([transaction.txid])).get(transaction.txid)
-        return theirs?.failed === true && theirs.isFinal
-      }))
+    const isDead = status.isFinal && (await this.providers.allSay(payout.id, saysSo))
     return isDead ? { kind: 'dead', code: 'failed_on_chain' } : { kind: 'unread' }
   }
 

@@ -1,5 +1,5 @@
 import type { TransactionAlone } from '../chain/solana/solana-answers.ts'
-import { SolanaCallFailed, type SolanaRpc } from '../chain/solana/solana-rpc.ts'
+import { SolanaCallFailed, type SolanaRpc, type TransactionStatus } from '../chain/solana/solana-rpc.ts'
 import { ownerOf } from '../chain/solana/watched-owners.ts'
 import type { Clock } from '../clock.ts'
 import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
@@ -87,8 +87,11 @@ export class SolanaChores {
     const statuses = await rpc.statuses(signed.map(({ txid }) => txid))
     for (const chore of signed) {
       const status = statuses.get(chore.txid)
-      if (status?.isFinal === true) await this.#end(chore.id, !status.failed)
-      else if (status === undefined && height > chore.lastValidHeight) await this.#endDropped(chore)
+      if (status?.isFinal === true) {
+        const { txid } = chore
+        if (await providers.anotherSays(chore.id, (other) => isFinalWith(other, txid, status)))
+          await this.#end(chore.id, !status.failed)
+      } else if (status === undefined && height > chore.lastValidHeight) await this.#endDropped(chore)
       else if (status === undefined) await this.#offer(chore)
     }
   }
@@ -226,6 +229,16 @@ export class SolanaChores {
     }
     return found
   }
+}
+
+/** Whether the node has this transaction in this slot for good, with this outcome. */
+export async function isFinalWith(
+  rpc: SolanaRpc,
+  txid: string,
+  { slot, failed }: TransactionStatus,
+): Promise<boolean> {
+  const found = (await rpc.statuses([txid])).get(txid)
+  return found?.isFinal === true && found.slot === slot && found.failed === failed
 }
 
 /** What a transaction brought to an account, lamports; below zero where it took some. */

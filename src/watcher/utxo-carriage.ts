@@ -1,6 +1,6 @@
 import { ChainUnavailable } from '../chain/adapter.ts'
 import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
-import type { Found, SoughtTransaction } from '../chain/utxo/payout-carrier.ts'
+import type { Found, FoundBlock, SoughtTransaction } from '../chain/utxo/payout-carrier.ts'
 import type { Clock } from '../clock.ts'
 import type { AssetId, Network } from '../core/assets.ts'
 import { confirmationsFor, readPaymentRules } from '../core/payment-rules.ts'
@@ -22,6 +22,7 @@ export type PayoutChain = PayoutProvider & {
   tipHeight(): Promise<number>
   isUnspent(txid: string, outputIndex: number): Promise<boolean>
   find(sought: readonly SoughtTransaction[]): Promise<Found>
+  hasInBlock(txid: string, block: FoundBlock): Promise<boolean>
 }
 
 type Parts = {
@@ -64,19 +65,28 @@ export class UtxoCarriage implements PayoutCarriage {
     // Another one may have kept them.
     if (pruned.size > 0 && !this.providers.isLast) throw new ChainUnavailable(PRUNED)
     const depth = await this.#depth()
-    return new Map(
-      followed.map(({ payout, transactions }): [string, Standing] => {
-        const transaction = transactions.find(({ txid }) => found.has(txid))
-        if (transaction !== undefined) {
-          this.#spentSince.delete(payout.id)
-          const confirmations = found.get(transaction.txid)?.confirmations ?? 0
-          return [payout.id, { kind: 'in_block', transaction, isFinal: confirmations >= depth }]
-        }
-        if (transactions.some(({ txid }) => pruned.has(txid))) this.#complainOfPruned(payout)
-        const isUnread = transactions.some(({ txid }) => unread.has(txid))
-        return [payout.id, { kind: isUnread ? 'unread' : 'absent' }]
-      }),
-    )
+    const standings = new Map<string, Standing>()
+    for (const { payout, transactions } of followed) {
+      const transaction = transactions.find(({ txid }) => found.has(txid))
+      const block = transaction === undefined ? undefined : found.get(transaction.txid)
+      if (transaction !== undefined && block !== undefined) {
+        this.#spentSince.delete(payout.id)
+        const isFinal =
+          block.confirmations >= depth && (await this.#isAgreed(payout, transaction.txid, block.hash, depth))
+        standings.set(payout.id, { kind: 'in_block', transaction, isFinal })
+        continue
+      }
+      if (transactions.some(({ txid }) => pruned.has(txid))) this.#complainOfPruned(payout)
+      const isUnread = transactions.some(({ txid }) => unread.has(txid))
+      standings.set(payout.id, { kind: isUnread ? 'unread' : 'absent' })
+    }
+    return standings
+  }
+
+  /** What is confirmed already is looked at for a while, and needs nobody's word any more. */
+  async #isAgreed({ id, status }: Payout, txid: string, hash: string, depth: number): Promise<boolean> {
+    if (status === 'confirmed') return true
+    return this.providers.anotherSays(id, (other) => other.hasInBlock(txid, { hash, confirmations: depth }))
   }
 
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {

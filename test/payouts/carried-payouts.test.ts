@@ -382,6 +382,7 @@ test('a payout is dead only when something else spent its coin and lies deep eno
     feeRate: () => chain.feeRate(),
     tipHeight: () => chain.tipHeight(),
     find: (sought) => chain.find(sought),
+    hasInBlock: (txid, block) => chain.hasInBlock(txid, block),
     broadcast: async () => ({ kind: 'lacks_inputs' }),
     // Of the two coins one was spent by somebody who has the seed, too.
     isUnspent: async (txid, index) => {
@@ -568,7 +569,7 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   await proxy.close()
 })
 
-test('with the first node away a payout goes through the second, and what one node calls spent is given up only when both do', async () => {
+test('with the first node away a payout goes through the second, and what one node calls spent, or paid, is given up, or confirmed, only when both do', async () => {
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpcs = [new RpcClient('http://127.0.0.1:9', 'the test'), new RpcClient(proxy.url, 'the test')]
   const [dead, proxied] = rpcs.map((rpc) => new PayoutCarrier(rpc, false))
@@ -620,7 +621,38 @@ test('with the first node away a payout goes through the second, and what one no
   }
   expect(world.logged.join('')).toContain('it is not given up until all say so')
   await couriersOf(honest, dead).pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  // It has the payout's block, and says that the payout is not in it.
+  await couriersOf(honest, proxied).pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  proxy.tellTheTruth()
+  await couriersOf(honest, proxied).pass()
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+  const made = await world.payout(tenant, '0.25')
+  await world.sign()
+  await world.money.mine(1)
+  await watch()
+  const { rows } = await world.database.owner.query<{ txid: string }>(
+    'select txid from payout_transaction where payout_id = $1',
+    [made.id],
+  )
+  // A node that makes up a block's list of transactions: nobody has sent this one.
+  proxy.lie('getblock', (told, { params }) =>
+    params[1] === 1 ? { ...(told as object), tx: [...(told as { tx: string[] }).tx, rows[0]?.txid] } : told,
+  )
+  const courier = couriersOf(proxied, honest)
+  for (let pass = 0; pass < 3; pass++) await courier.pass()
+  expect((await world.load(tenant, made.id)).status).toBe('submitted')
+  expect(await world.paidTo(made.destination)).toEqual([])
+  const waits = world.logged.filter(
+    (line) => line.includes(made.id) && line.includes('waits for another provider to confirm'),
+  )
+  expect(waits).toHaveLength(1)
+  await couriersOf(honest, proxied).pass()
+  await world.money.mine(1)
+  proxy.tellTheTruth()
+  await couriersOf(honest, proxied).pass()
+  expect((await world.load(tenant, made.id)).status).toBe('confirmed')
   for (const rpc of rpcs) await rpc.close()
   await proxy.close()
 })

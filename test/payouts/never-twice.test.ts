@@ -44,6 +44,7 @@ function courierTurn(random: Random): Promise<void> {
     tipHeight: () => call('the height', () => chain.tipHeight()),
     isUnspent: (txid, index) => call('a coin', () => chain.isUnspent(txid, index)),
     find: (sought) => call('a search', () => chain.find(sought)),
+    hasInBlock: (txid, block) => call('a block', () => chain.hasInBlock(txid, block)),
     broadcast: async (raw) => {
       const verdict = await call('a broadcast', () => chain.broadcast(raw))
       // A node that took it and says that it did not.

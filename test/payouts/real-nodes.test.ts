@@ -203,4 +203,5 @@ const bound = (chain: PayoutChain): PayoutChain => ({
   tipHeight: () => chain.tipHeight(),
   isUnspent: (txid, index) => chain.isUnspent(txid, index),
   find: (sought) => chain.find(sought),
+  hasInBlock: (txid, block) => chain.hasInBlock(txid, block),
 })

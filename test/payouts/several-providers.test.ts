@@ -93,7 +93,23 @@ function deny(txids: readonly string[]): void {
   })
 }
 
-test('with the first provider away a payout is swept, sent and confirmed through the next, and doctor names it', async () => {
+/** The proxy has these transactions, which nobody has sent, in a final block. */
+async function makeUp(txids: readonly string[]): Promise<void> {
+  expect(txids).toHaveLength(1)
+  await world.anvil.mine(3)
+  await watch()
+  const { number, hash } = await world.anvil.rpc<Block>('eth_getBlockByNumber', ['finalized', false])
+  const receipt = { blockNumber: number, blockHash: hash, status: '0x1' }
+  proxy.lie('eth_getTransactionReceipt', (result, { params }) =>
+    txids.includes(String(params[0])) ? receipt : result,
+  )
+}
+
+/** What the log says of a payout or a sweep that waits for another provider. */
+const waitsOf = (id: string): string[] =>
+  world.logged.filter((line) => line.includes(id) && line.includes('waits for another provider to confirm'))
+
+test('with the first provider away a payout is swept and sent through the next, which doctor names, and confirmed once another says so too', async () => {
   await watch()
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
@@ -104,6 +120,10 @@ test('with the first provider away a payout is swept, sent and confirmed through
     await courier.pass()
     await world.anvil.mine(1)
   }
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  expect(waitsOf(payout.id)).toHaveLength(1)
+  const third = { name: 'third', chain: honest }
+  await world.courierOf([{ name: 'first', chain: dead }, { name: 'second', chain: proxied }, third]).pass()
   const done = await world.load(tenant, payout.id)
   expect(done.status).toBe('confirmed')
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
@@ -147,10 +167,63 @@ test.each(['says otherwise', 'does not answer'])(
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
     expect(world.logged.join('')).toContain('it is not given up until all say so')
     proxy.tellTheTruth()
-    await courier.pass()
+    await couriersOf(proxied, honest).pass()
     expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
   },
 )
+
+test.each(['says otherwise', 'does not answer'])(
+  'a payout and its sweep that one provider makes up a final block for are neither confirmed nor left alone where another %s',
+  async (other) => {
+    const tenant = await world.openShop('ETH_BASE', [ETHER])
+    const payout = await world.payout(tenant, 'ETH_BASE', '1')
+    await world.courier().pass()
+    await world.sign()
+    const courier = couriersOf(proxied, other === 'says otherwise' ? honest : dead)
+    await makeUp((await world.signedFor(payout.id)).sweeps)
+    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    const { rows } = await world.database.owner.query(
+      'select s.id, s.final_at, s.status from sweep s where s.payout_id = $1',
+      [payout.id],
+    )
+    expect(rows).toEqual([expect.objectContaining({ status: 'done', final_at: null })])
+    expect(waitsOf(rows[0]?.id)).toHaveLength(1)
+    proxy.tellTheTruth()
+    await courier.pass()
+    await world.anvil.mine(3)
+    await courier.pass()
+    await world.sign()
+    await makeUp((await world.signedFor(payout.id)).payout)
+    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
+    expect(waitsOf(payout.id)).toHaveLength(1)
+    proxy.tellTheTruth()
+    const done = await world.until(tenant, payout.id, 'confirmed')
+    expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
+  },
+)
+
+test('a payout waits for a provider that is behind, or has it in another block, and is confirmed without anybody when it has come so far', async () => {
+  const { tenant, payout } = await paidUnnoticed()
+  const courier = couriersOf(honest, proxied)
+  proxy.lie('eth_getBlockByNumber', (block, { params }) => (params[0] === 'finalized' ? null : block))
+  for (let pass = 0; pass < 3; pass++) await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  proxy.tellTheTruth()
+  const elsewhere = await world.anvil.rpc<Block>('eth_getBlockByNumber', ['0x1', false])
+  proxy.lie('eth_getTransactionReceipt', (receipt) => ({
+    ...(receipt as object),
+    blockHash: elsewhere.hash,
+    blockNumber: elsewhere.number,
+  }))
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  expect(waitsOf(payout.id)).toHaveLength(1)
+  proxy.tellTheTruth()
+  await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+})
 
 test('a sweep that one provider has never heard of keeps its deposits, and a payout that it calls reverted its money', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])

@@ -46,6 +46,26 @@ async function untilSigned(payoutId: string) {
   throw new Error('it was not signed')
 }
 
+/** The watcher stands at the newest block. */
+async function watch(): Promise<void> {
+  const slot = await world.rpc.slot('confirmed')
+  const { blockhash } = (await world.rpc.blockHead(slot)) ?? {}
+  await world.database.owner.query('update network_state set height = $1, hash = $2', [slot, blockhash])
+}
+
+/** The node calls every transaction final, with this error if any. */
+function callFinal(at: RpcProxy, err: string | null): void {
+  const final = { slot: 1, confirmations: null, err, confirmationStatus: 'finalized' }
+  at.lie('getSignatureStatuses', (told) => {
+    const { value, ...rest } = told as { value: unknown[] }
+    return { ...rest, value: value.map(() => final) }
+  })
+}
+
+/** What the log says of a payout or a sweep that waits for another provider. */
+const waitsOf = (id: string): string[] =>
+  world.logged.filter((line) => line.includes(id) && line.includes('waits for another provider to confirm'))
+
 /** Once, whole, and the same in the books as on the chain. */
 async function expectPaidOnce(tenant: Tenant, payoutId: string): Promise<void> {
   const payout = await world.load(tenant, payoutId)
@@ -244,11 +264,7 @@ test('a payout that the chain executed and that failed there is not sent again',
   const payout = await world.payout(tenant, '0.5')
   await untilSigned(payout.id)
   proxy = await startRpcProxy(world.solana.url)
-  proxy.lie('getSignatureStatuses', (told) => {
-    const { value, ...rest } = told as { value: unknown[] }
-    const failed = { slot: 1, confirmations: null, err: 'x', confirmationStatus: 'finalized' }
-    return { ...rest, value: value.map(() => failed) }
-  })
+  callFinal(proxy, 'x')
   const { courier, close } = await courierOver(proxy)
   await courier.pass()
   await close()
@@ -259,37 +275,74 @@ test('a payout that the chain executed and that failed there is not sent again',
   expect(proxy.calls).not.toContain('sendTransaction')
 })
 
-test('with the first node away SOL is paid through the second, and what one node calls failed keeps its money', async () => {
+test('with the first node away SOL is paid through the second, and what one node calls failed, or final, keeps its money reserved', async () => {
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   await untilSigned(payout.id)
   proxy = await startRpcProxy(world.solana.url)
   const dead = new SolanaRpc('http://127.0.0.1:9', 'the test')
   const proxied = new SolanaRpc(proxy.url, 'the test')
-  const slot = await world.rpc.slot('confirmed')
-  const { blockhash } = (await world.rpc.blockHead(slot)) ?? {}
-  await world.database.owner.query('update network_state set height = $1, hash = $2', [slot, blockhash])
-  proxy.lie('getSignatureStatuses', (told) => {
-    const { value, ...rest } = told as { value: unknown[] }
-    const failed = { slot: 1, confirmations: null, err: 'x', confirmationStatus: 'finalized' }
-    return { ...rest, value: value.map(() => failed) }
-  })
+  await watch()
+  callFinal(proxy, 'x')
   for (const second of [world.rpc, dead]) {
     await world.courier(world.carriage(proxied, second)).pass()
     expect((await world.load(tenant, payout.id)).status).toBe('approved')
   }
   expect(world.logged.join('')).toContain('it is not given up until all say so')
   proxy.tellTheTruth()
+  // Nobody has sent it.
+  callFinal(proxy, null)
+  for (const second of [world.rpc, dead]) {
+    world.logged.length = 0
+    const courier = world.courier(world.carriage(proxied, second))
+    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+    expect(waitsOf(payout.id)).toHaveLength(1)
+  }
+  proxy.tellTheTruth()
   const courier = world.courier(world.carriage(dead, proxied))
   await courier.pass()
-  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   await world.solana.mine(1)
   await courier.pass()
+  expect((await world.load(tenant, payout.id)).status).toBe('submitted')
+  await world.courier(world.carriage(world.rpc, proxied)).pass()
   await expectPaidOnce(tenant, payout.id)
   await world.database.owner.query('update network_state set hash = $1', ['another'])
   await expect(world.courier(world.carriage(dead, proxied)).pass()).rejects.toThrow(/does not know block/)
   await dead.close()
   await proxied.close()
+})
+
+test('a sweep into the vault that one node makes up is not booked, and is sent by the next', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  const signedSweep = async () => {
+    const { rows } = await world.database.owner.query<{ id: string; done: boolean }>(
+      `select id, ended_at is not null as done from solana_chore where kind = 'sweep' and txid is not null
+       order by id desc limit 1`,
+    )
+    return rows[0]
+  }
+  const before = await signedSweep()
+  for (let turn = 0; turn < 10 && (await signedSweep())?.id === before?.id; turn++) {
+    await world.courier().pass()
+    await world.sign()
+    await world.solana.mine(1)
+    world.now = new Date(world.now.getTime() + 1_000)
+  }
+  const sweep = await signedSweep()
+  expect(sweep?.id).not.toBe(before?.id)
+  await watch()
+  proxy = await startRpcProxy(world.solana.url)
+  callFinal(proxy, null)
+  const proxied = new SolanaRpc(proxy.url, 'the test')
+  const courier = world.courier(world.carriage(proxied, world.rpc))
+  for (let pass = 0; pass < 3; pass++) await courier.pass()
+  expect(await signedSweep()).toEqual({ id: sweep?.id, done: false })
+  expect(waitsOf(sweep?.id ?? '')).toHaveLength(1)
+  await proxied.close()
+  await world.until(tenant, payout.id, 'confirmed')
+  await expectPaidOnce(tenant, payout.id)
 })
 
 test('SOL that a restored database has forgotten to have paid out is not paid again, and its payout is brought back from the journal', async () => {

@@ -37,7 +37,12 @@ const REVERT_WORDS = /revert|invalid opcode|out of gas|gas required exceeds|stac
 
 const receiptSchema = z.object({ blockHash: hash, blockNumber: count, status: count.optional() }).nullable()
 
-export type EvmReceiptFound = { readonly height: number; readonly succeeded: boolean }
+export type EvmReceiptFound = {
+  readonly height: number
+  /** Of the block. */
+  readonly hash: string
+  readonly succeeded: boolean
+}
 
 /** How the chain and one account on it stand, at its newest block. Wei, but for the token's units. */
 export type EvmStanding = {
@@ -148,7 +153,7 @@ export class EvmPayoutCarrier {
     const block = await this.#node.headerAt(receipt.blockNumber)
     // A node between two chains may tell of the one it left.
     if (block?.hash !== receipt.blockHash) return null
-    return { height: receipt.blockNumber, succeeded: receipt.status === 1 }
+    return { height: receipt.blockNumber, hash: receipt.blockHash, succeeded: receipt.status === 1 }
   }
 
   /**

@@ -30,7 +30,7 @@ export type Found = {
   /** Those of `unread` whose blocks the node has thrown away. */
   readonly pruned: ReadonlySet<string>
 }
-type FoundBlock = { readonly height: number; readonly confirmations: number }
+export type FoundBlock = { readonly hash: string; readonly confirmations: number }
 
 type Anchor = { readonly height: number; readonly hash: string; readonly isFound: boolean }
 
@@ -131,10 +131,22 @@ export class PayoutCarrier {
       if (anchor === null) this.#anchors.delete(txid)
       else this.#anchors.set(txid, anchor)
       if (anchor?.isFound === true) {
-        found.set(txid, { height: anchor.height, confirmations: tip - anchor.height + 1 })
+        found.set(txid, { hash: anchor.hash, confirmations: tip - anchor.height + 1 })
       }
     }
     return { found, unread, pruned }
+  }
+
+  /** Whether this block, with this transaction in it, lies at least so deep on the node's best chain; its tip is at 1. */
+  async hasInBlock(txid: string, { hash, confirmations }: FoundBlock): Promise<boolean> {
+    try {
+      const header = await this.#rpc.call('getblockheader', [hash], headerSchema)
+      if (header.confirmations < confirmations) return false
+    } catch (error) {
+      if (error instanceof RpcError && error.code === RPC_CODES.notFound) return false
+      throw error
+    }
+    return (await txidsOf(this.#rpc, hash))?.includes(txid) === true
   }
 }
 
@@ -172,7 +184,7 @@ class Look {
     if (this.#blocks.size >= BLOCKS_PER_LOOK) return 'later'
     const hash = await this.hashAt(height)
     if (hash === null) throw new ChainUnavailable('a block above the tip was asked for')
-    const tx = await this.#txidsOf(hash)
+    const tx = await txidsOf(this.#rpc, hash)
     if (tx === null) return 'pruned'
     const { confirmations } = await this.#rpc.call('getblockheader', [hash], headerSchema)
     if (confirmations < 1) throw new ChainUnavailable('the chain was reorganised while it was read')
@@ -180,14 +192,14 @@ class Look {
     this.#blocks.set(height, block)
     return block
   }
+}
 
-  /** Null where the node has thrown the block away. */
-  async #txidsOf(hash: string): Promise<readonly string[] | null> {
-    try {
-      return (await this.#rpc.call('getblock', [hash, 1], txidsSchema)).tx
-    } catch (error) {
-      if (error instanceof RpcError && isPruned(error)) return null
-      throw error
-    }
+/** Null where the node has thrown the block away. */
+async function txidsOf(rpc: RpcClient, hash: string): Promise<readonly string[] | null> {
+  try {
+    return (await rpc.call('getblock', [hash, 1], txidsSchema)).tx
+  } catch (error) {
+    if (error instanceof RpcError && isPruned(error)) return null
+    throw error
   }
 }
