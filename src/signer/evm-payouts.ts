@@ -10,7 +10,7 @@ import {
   TRANSFER_GAS,
 } from '../core/payout/gas.ts'
 import type { Payout } from '../core/payout/payout.ts'
-import { insertAccountNonce, listTakenNonces } from '../db/queries/account-nonces.ts'
+import { areNoncesOfOthers, insertAccountNonce } from '../db/queries/account-nonces.ts'
 import { loadPayoutGas } from '../db/queries/payout-transactions.ts'
 import { listSweepSources, listSweepsOf, loadSweptCredit } from '../db/queries/sweeps.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
@@ -188,7 +188,7 @@ function sign(
 
 /**
  * The hot wallet's next transaction, where it has waited too long, is signed again with its nonce for a higher fee. Where no
- * block takes what was approved for it, and others wait behind it, the hot wallet's own ether pays the rest.
+ * block takes what was approved for it, and other merchants wait behind it, the hot wallet's own ether pays the rest.
  */
 async function signReplacement(
   signer: PayoutSigner,
@@ -205,17 +205,25 @@ async function signReplacement(
   const least = replacingPrice(priceOfEntry(last), { ...terms.wallet, baseFee: 0n, tip: 0n })
   const wanted = replacingPrice(priceOfEntry(last), terms.wallet)
   const within = priceWithin(payout, content, terms, wanted, least.maxFee)
-  const price = within ?? ((await isInTheWay(signer, last, terms)) ? wanted : null)
+  const price = within ?? ((await isInTheWay(signer, payout, last, terms)) ? wanted : null)
   if (price === null) return WAITS
   const isHelped = content.isToken || within === null
   if (isHelped && !(await coversGas(signer, terms, { gas: content.gas, price, waiting: 0 }))) return WAITS
   return sign(signer, { payout, digest, terms, content, price, nonce: last.nonce, number: last.number + 1 })
 }
 
-/** Whether blocks cost more than a transaction pays, and the hot wallet's later ones wait for it. */
-async function isInTheWay(signer: PayoutSigner, last: EvmEntry, { network, hot, wallet }: EvmTerms) {
+/**
+ * Whether blocks cost more than a transaction pays, and what other merchants have in the hot wallet's line waits for it. The
+ * merchant's own is no reason: it would have its gas paid by asking for two payouts at a time.
+ */
+function isInTheWay(
+  { pool }: PayoutSigner,
+  { merchantId }: Payout,
+  last: EvmEntry,
+  { network, hot, wallet }: EvmTerms,
+): Promise<boolean> | boolean {
   if (priceOfEntry(last).maxFee >= wallet.baseFee) return false
-  return (await listTakenNonces(signer.pool, { network, sender: hot, from: last.nonce + 1 })).size > 0
+  return areNoncesOfOthers(pool, { network, sender: hot, from: last.nonce + 1, merchantId })
 }
 
 async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<void> {

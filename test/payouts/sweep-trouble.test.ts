@@ -357,10 +357,10 @@ test.each(['before', 'after'])(
   },
 )
 
-test('a payout whose approved fee blocks take no more does not hold up what waits behind it: the hot wallet’s own ether pays the rest', async () => {
+test('a payout whose approved fee blocks take no more does not hold up what others have behind it: the hot wallet’s own ether pays the rest, and nothing for the merchant’s own sake', async () => {
   await setBaseFee(GWEI)
   const [first, other] = [
-    await world.openShop('ETH_BASE', [ETHER]),
+    await world.openShop('ETH_BASE', [ETHER, ETHER]),
     await world.openShop('USDC_BASE', [5n * USDC]),
   ]
   await setBaseFee(GWEI)
@@ -378,8 +378,13 @@ test('a payout whose approved fee blocks take no more does not hold up what wait
     await sendSweeps()
     await setBaseFee(price)
   }
-  // While nobody waits behind it, it pays no more than was approved.
+  // While only its own merchant waits behind it, it pays no more than was approved.
   await takeTurn()
+  const { payout: within } = await world.signedFor(dear.id)
+  const own = await world.payout(first, 'ETH_BASE', '1')
+  for (let turn = 0; turn < 5; turn++) await takeTurn()
+  expect((await world.signedFor(own.id)).payout).toHaveLength(1)
+  expect((await world.signedFor(dear.id)).payout).toEqual(within)
   expect((await world.load(first, dear.id)).status).toBe('submitted')
   const waiting = await world.payout(other, 'USDC_BASE', '5')
   for (let turn = 0; turn < 6; turn++) {
@@ -390,6 +395,7 @@ test('a payout whose approved fee blocks take no more does not hold up what wait
   const done = await world.load(first, dear.id)
   expect(done).toMatchObject({ status: 'confirmed', networkFee: dear.networkFeeMax })
   expect(await world.holds('ETH_BASE', dear.destination)).toBe(dear.amount - dear.networkFeeMax)
+  await world.until(first, own.id, 'confirmed')
   expect(await world.balances(first)).toMatchObject({ available: 0n, reserved: 0n })
   expect(await findings()).toEqual([])
 })

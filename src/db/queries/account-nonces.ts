@@ -14,6 +14,24 @@ export async function listTakenNonces(
   return new Set(rows.map(({ nonce }) => nonce))
 }
 
+/** Whether nonces of an account from `from` on belong to other merchants than this one. Served by the primary key. */
+export async function areNoncesOfOthers(
+  db: Queryable,
+  of: {
+    readonly network: Network
+    readonly sender: Uint8Array
+    readonly from: number
+    readonly merchantId: string
+  },
+): Promise<boolean> {
+  const { rows } = await db.query<{ are: boolean }>(
+    `select exists (select from account_nonce
+       where network = $1 and sender = $2 and nonce >= $3 and merchant_id <> $4) as are`,
+    [of.network, Buffer.from(of.sender), of.from, of.merchantId],
+  )
+  return rows[0]?.are === true
+}
+
 /** Gives a nonce to a payout or sweep. The same again changes nothing; a nonce of another's is an error. */
 export async function insertAccountNonce(
   tx: Tx,
