@@ -55,7 +55,10 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       ...(await inspectAddresses(config, pool)),
       ...(await inspectNetworks(pool, nodes, systemClock)),
       ...(await inspectHotWallets(pool)),
-      ...(await inspectFeePayers(pool)),
+      ...(await inspectFeePayers(
+        pool,
+        sandboxes.map(({ network }) => network),
+      )),
       ...(await inspectLostPayouts(pool)),
     ]
   } catch (error) {

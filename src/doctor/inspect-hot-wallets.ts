@@ -1,5 +1,5 @@
 import { encodeEvmAddress } from '../chain/evm/address.ts'
-import { ASSETS } from '../core/assets.ts'
+import { ASSETS, type Network } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Pool } from '../db/pool.ts'
 import { countLostPayouts } from '../db/queries/lost-payouts.ts'
@@ -13,8 +13,11 @@ export async function inspectHotWallets(pool: Pool): Promise<Finding[]> {
   return standings.flatMap((standing) => (standing === null ? [] : findingsOf(standing)))
 }
 
-/** The fee payers of payouts in SOL: where they are, and whether they have enough. */
-export async function inspectFeePayers(pool: Pool): Promise<Finding[]> {
+/**
+ * The fee payers of payouts in SOL: where they are, and whether they have enough. Those of `sandboxes` get some as soon as a
+ * payout needs it.
+ */
+export async function inspectFeePayers(pool: Pool, sandboxes: readonly Network[]): Promise<Finding[]> {
   const standings = await Promise.all(
     FEE_PAYER_NETWORKS.map((network) => readFeePayerStanding(pool, network)),
   )
@@ -23,6 +26,7 @@ export async function inspectFeePayers(pool: Pool): Promise<Finding[]> {
     const { network, feePayer, held, isLow, isNeeded } = standing
     const said = `${network}: the fee payer ${feePayer} has ${formatCoinAmount(held, ASSETS.SOL.decimals)} SOL for fees`
     if (!isLow) return [ok(said)]
+    if (sandboxes.includes(network)) return [ok(`${said}; the sandbox sends it some when a payout needs it`)]
     const fix = `send it SOL on ${network}`
     return [
       isNeeded
