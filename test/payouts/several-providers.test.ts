@@ -5,6 +5,7 @@ import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import type { EvmPayoutCarrier } from '../../src/chain/evm/payout-carrier.ts'
 import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
 import { inspectLostPayouts } from '../../src/doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
 import { decidePayout } from '../../src/flows/decide-payout.ts'
@@ -284,11 +285,8 @@ test('a payout that every provider says is dead gives its money back, once all o
   expect(await world.balances(tenant)).toMatchObject({ available: ETHER, reserved: 0n })
 })
 
-test('after a restore that lost payouts nothing is signed on their network until they are brought back, and each is paid once', async () => {
-  await world.fuelHotWallet()
-  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
-  const others = await world.openShop('USDC_BASE', [USDC])
-  // A payout that failed left what was swept for it in the hot wallet, beside the money of others.
+/** A payout of one ether that failed after what it needs was swept: that stays in the hot wallet, beside the money of others. */
+async function leaveInHotWallet(tenant: Tenant): Promise<void> {
   const failed = await world.payout(tenant, 'ETH_BASE', '1')
   await world.courier().pass()
   await world.sign()
@@ -301,6 +299,13 @@ test('after a restore that lost payouts nothing is signed on their network until
   await world.anvil.mine(3)
   await world.endRefused()
   expect((await world.load(tenant, failed.id)).status).toBe('failed')
+}
+
+test('after a restore that lost payouts nothing is signed on their network until they are brought back, and each is paid once', async () => {
+  await world.fuelHotWallet()
+  const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
+  const others = await world.openShop('USDC_BASE', [USDC])
+  await leaveInHotWallet(tenant)
   const restore = await world.backUp()
   const first = await world.payout(tenant, 'ETH_BASE', '1')
   await world.until(tenant, first.id, 'confirmed')
@@ -346,18 +351,7 @@ test.each(['requested', 'rejected'])(
   async (status) => {
     await world.fuelHotWallet(3n * ETHER)
     const tenant = await world.openShop('ETH_BASE', [ETHER])
-    // A payout that failed left the money in the hot wallet.
-    const failed = await world.payout(tenant, 'ETH_BASE', '1')
-    await world.courier().pass()
-    await world.sign()
-    await world.courier().pass()
-    await world.database.owner.query(
-      `insert into payout_refusal (merchant_id, payout_id, livemode, code, created_at)
-       values ($1, $2, false, 'fee_above_limit', now())`,
-      [tenant.merchantId, failed.id],
-    )
-    await world.anvil.mine(3)
-    await world.endRefused()
+    await leaveInHotWallet(tenant)
     const paid = await world.request(tenant, 'ETH_BASE', '1')
     const restore = await world.backUp()
     await world.approve(tenant, paid.id)
