@@ -5,6 +5,7 @@ import {
   insertPayoutDestination,
   listUsedAddresses,
   loadPayoutDestination,
+  lockPayoutDestinations,
   type PayoutDestination,
 } from '../db/queries/payout-destinations.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
@@ -32,6 +33,7 @@ export async function addPayoutDestination(
   | { readonly kind: 'too_many' }
 > {
   const { tenant, asset, address, name, by, now } = input
+  await lockPayoutDestinations(tx, tenant)
   const { keyFamily } = ASSETS[asset]
   const alike = ASSET_IDS.filter((other) => ASSETS[other].keyFamily === keyFamily)
   const used = await listUsedAddresses(tx, tenant, alike, COMPARED_MAX)

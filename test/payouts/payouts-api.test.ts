@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { DESTINATIONS_MAX } from '../../src/core/payout/judge-destination.ts'
 import { newId } from '../../src/new-id.ts'
 import { keepPricesOnce } from '../../src/rates/keep-prices.ts'
 import { payoutView } from '../../src/wire/payout.ts'
@@ -7,6 +9,8 @@ import { creditLitecoin } from '../support/payout-money.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 
 const LTC = 100_000_000n
+/** The same four letters at both ends as the published address beside which it stands in the tests, made by trying. */
+const POISONED = encodeEvmAddress(Buffer.from('5aaeb60000000000000000000000000000fbeaed', 'hex'))
 let api: TestApi
 let shop: TestMerchant
 beforeAll(async () => {
@@ -155,13 +159,32 @@ test('an address made to be taken for a used one is refused and told which, even
   expect((await api.call('DELETE', `/payout-destinations/${body.id}`, { key: shop.testKey })).status).toBe(
     204,
   )
-  // The same four letters at both ends, made by trying.
-  const poisoned = '0x5aaeB60000000000000000000000000000fbeAEd'
-  const { encodeEvmAddress } = await import('../../src/chain/evm/address.ts')
-  const address = encodeEvmAddress(Buffer.from(poisoned.slice(2), 'hex'))
-  const answer = await post('/payout-destinations', { asset: 'USDC_BASE', address, name: 'Treasury' })
+  const answer = await post('/payout-destinations', {
+    asset: 'USDC_BASE',
+    address: POISONED,
+    name: 'Treasury',
+  })
   expect([answer.status, answer.body.error.code]).toEqual([400, 'destination_lookalike'])
   expect(answer.body.error.message).toContain(used)
+})
+
+test('of twelve addresses at once for the last place on the list one is added, and of two lookalikes one', async () => {
+  shop = await api.addMerchant()
+  await api.database.owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     select $1, 'dst_' || n, false, 'LTC', 'listed-' || n || '-' || md5(n::text), 'x', 'somebody', $2, $2
+     from generate_series(1, ${DESTINATIONS_MAX - 1}) as n`,
+    [shop.id, api.time.now],
+  )
+  const add = (asset: string, address: string) => post('/payout-destinations', { asset, address, name: 'x' })
+  const added = await Promise.all(
+    Array.from({ length: 12 }, () => add('LTC', randomLitecoinAddress('regtest'))),
+  )
+  expect(added.filter(({ status }) => status === 201)).toHaveLength(1)
+  shop = await api.addMerchant()
+  const alike = ['0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', POISONED]
+  const both = await Promise.all(alike.map((address) => add('ETH', address)))
+  expect(both.map(({ status }) => status).sort()).toEqual([201, 400])
 })
 
 test('a removed destination takes no request and no approval', async () => {

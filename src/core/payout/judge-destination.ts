@@ -2,7 +2,7 @@ import { lookalikeOf } from './lookalike.ts'
 import { COOL_OFF_MS } from './payout-limits.ts'
 
 /** Addresses on one list, in one mode. */
-const DESTINATIONS_MAX = 100
+export const DESTINATIONS_MAX = 100
 /** Addresses, removed ones included, that a new one is compared with. */
 export const COMPARED_MAX = 10_000
 
