@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { holdRequests } from '../support/browser.ts'
 import {
   askFromPage,
   type Dashboard,
@@ -295,14 +296,7 @@ describe('a shop in test mode', () => {
       ['/invoices', '**/api/v1/invoices?*'],
       ['/developers/events', '**/api/v1/events*'],
     ] as const) {
-      let release: () => void = () => {}
-      const released = new Promise<void>((resolve) => {
-        release = resolve
-      })
-      await page.route(asked, async (route) => {
-        await released
-        await route.continue()
-      })
+      const release = await holdRequests(page, asked)
       await open(path)
       const table = page.locator('section.table-frame[aria-busy=true]')
       expect(await table.locator('tbody .bone').count()).toBeGreaterThan(5)
@@ -311,7 +305,6 @@ describe('a shop in test mode', () => {
       await table.waitFor({ state: 'detached' })
       await page.locator('tbody a').first().waitFor()
       expect(await page.locator('.bone').count()).toBe(0)
-      await page.unroute(asked)
     }
   })
 

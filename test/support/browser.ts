@@ -38,6 +38,19 @@ export async function photograph(page: Page, path: string): Promise<void> {
   await page.screenshot({ path })
 }
 
+/** The page's requests of that pattern wait until what this answers is called. */
+export async function holdRequests(page: Page, pattern: string): Promise<() => void> {
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route(pattern, async (route) => {
+    await released
+    await route.continue()
+  })
+  return release
+}
+
 async function chromiumPath(): Promise<string> {
   const given = process.env.CHROMIUM_PATH
   for (const path of given === undefined ? CHROMIUM_PATHS : [given]) {

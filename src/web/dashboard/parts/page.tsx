@@ -1,6 +1,10 @@
-import { type ReactNode, useEffect, useRef } from 'react'
+import { useLocation } from '@tanstack/react-router'
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from 'react'
 
-/** A page's title, what can be done on it, and the page. The title takes focus on arrival, so that a screen reader says where one is. */
+/**
+ * A page's title, what can be done on it, and the page. The title takes focus on arrival, so that a screen reader says
+ * where one is; a title that changes afterwards leaves focus to whoever has it by then.
+ */
 export function Page({
   title,
   lead,
@@ -13,10 +17,13 @@ export function Page({
   children: ReactNode
 }) {
   const heading = useRef<HTMLHeadingElement>(null)
+  const place = useLocation({ select: ({ pathname }) => pathname })
   useEffect(() => {
     document.title = `${title} · Paylink`
-    heading.current?.focus({ preventScroll: true })
   }, [title])
+  // As the page is drawn, before anybody can press anything on it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another place is another arrival.
+  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), [place])
   return (
     <>
       <header className="page-head">
