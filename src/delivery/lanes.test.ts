@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLanes, type Lanes, WINDOW_START } from './lanes.ts'
+import { Lanes, WINDOW_START } from './lanes.ts'
 
 type Row = { readonly endpointId: string; readonly number: number }
 const SLOW = { ok: true, durationMs: 5_000 }
@@ -17,7 +17,7 @@ function sendAll(lanes: Lanes<Row>): Row[] {
 }
 
 test('a lane starts with two at once, doubles with success up to eight, and falls to one after a failure', () => {
-  const lanes = createLanes<Row>(100)
+  const lanes = new Lanes<Row>(100)
   for (const row of rowsOf('we_a', 30)) lanes.add(row, false)
   const sizes: number[] = []
   for (let round = 0; round < 4; round++) {
@@ -36,7 +36,7 @@ test('a lane starts with two at once, doubles with success up to eight, and fall
 })
 
 test('failing lanes together hold at most half of the slots', () => {
-  const lanes = createLanes<Row>(8)
+  const lanes = new Lanes<Row>(8)
   const rows = Array.from({ length: 8 }, (_, index) => ({ endpointId: `we_${index}`, number: 0 }))
   for (const row of rows) lanes.add(row, false)
   for (const row of sendAll(lanes)) lanes.finished(row, FAILED)
@@ -49,7 +49,7 @@ test('failing lanes together hold at most half of the slots', () => {
 })
 
 test('only a lane that answers quickly is given rows ahead, and a failure gives them back', () => {
-  const lanes = createLanes<Row>(100)
+  const lanes = new Lanes<Row>(100)
   const grow = (endpointId: string, answer: { ok: boolean; durationMs: number }) => {
     for (const row of rowsOf(endpointId, 6)) lanes.add(row, false)
     for (let sent = sendAll(lanes); sent.length > 0; sent = sendAll(lanes)) {
@@ -63,38 +63,38 @@ test('only a lane that answers quickly is given rows ahead, and a failure gives 
 
   for (const row of rowsOf('we_quick', 20)) lanes.add(row, false)
   const [sent] = sendAll(lanes)
-  expect([lanes.inFlight(), lanes.held()]).toEqual([8, 20])
+  expect([lanes.inFlight, lanes.held]).toEqual([8, 20])
   if (sent === undefined) throw new Error('nothing was sent')
   expect(lanes.finished(sent, FAILED).map((row) => row.number)).toEqual(
     Array.from({ length: 12 }, (_, index) => 8 + index),
   )
-  expect([lanes.inFlight(), lanes.held()]).toEqual([7, 7])
+  expect([lanes.inFlight, lanes.held]).toEqual([7, 7])
 })
 
 test('lanes take turns for slots, however much each has waiting', () => {
-  const lanes = createLanes<Row>(4)
+  const lanes = new Lanes<Row>(4)
   for (const row of rowsOf('we_a', 50)) lanes.add(row, false)
   for (const row of rowsOf('we_b', 2)) lanes.add(row, false)
   expect(sendAll(lanes).map((row) => row.endpointId)).toEqual(['we_a', 'we_b', 'we_a', 'we_b'])
   expect(lanes.takeWaiting()).toHaveLength(48)
-  expect(lanes.held()).toBe(4)
+  expect(lanes.held).toBe(4)
 })
 
 test('lanes that were in trouble before this worker knew them count as failing from the start', () => {
-  const lanes = createLanes<Row>(8)
+  const lanes = new Lanes<Row>(8)
   const troubled = Array.from({ length: 6 }, (_, index) => ({ endpointId: `we_${index}`, number: 0 }))
   expect(troubled.map((row) => lanes.add(row, true))).toEqual([true, true, true, true, false, false])
-  expect([sendAll(lanes).length, lanes.confinedRoom()]).toEqual([4, 0])
+  expect([sendAll(lanes).length, lanes.confinedRoom]).toEqual([4, 0])
   for (const row of rowsOf('we_healthy', 2)) expect(lanes.add(row, false)).toBe(true)
   expect(sendAll(lanes).map((row) => row.endpointId)).toEqual(['we_healthy', 'we_healthy'])
   const [first] = troubled
   if (first === undefined) throw new Error('no row')
   lanes.finished(first, QUICK)
-  expect(lanes.confinedRoom()).toBe(1)
+  expect(lanes.confinedRoom).toBe(1)
 })
 
 test('lanes that take seconds for each answer hold at most half of the slots together, each the same part', () => {
-  const lanes = createLanes<Row>(64)
+  const lanes = new Lanes<Row>(64)
   const names = Array.from({ length: 10 }, (_, index) => `we_slow_${index}`)
   const given = new Map(names.map((name) => [name, 0]))
   for (const name of names) for (const row of rowsOf(name, 2)) lanes.add(row, false)
@@ -118,7 +118,7 @@ test('lanes that take seconds for each answer hold at most half of the slots tog
 })
 
 test('a lane that turns slow gives back what it was given while it was quick', () => {
-  const lanes = createLanes<Row>(100)
+  const lanes = new Lanes<Row>(100)
   for (const row of rowsOf('we_a', 20)) lanes.add(row, false)
   const [first, second] = sendAll(lanes)
   if (first === undefined || second === undefined) throw new Error('nothing was sent')

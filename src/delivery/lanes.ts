@@ -1,4 +1,4 @@
-import { CONNECTIONS_PER_LANE } from './http-client.ts'
+import { CONNECTIONS_PER_LANE } from './connection-pool.ts'
 
 /** Requests at once for a lane that nothing is known of yet. */
 export const WINDOW_START = 2
@@ -36,38 +36,112 @@ type Lane<Row> = {
  * answer, share at most half of all slots, in equal parts: receivers that hang or dawdle, however many, leave room
  * for those that answer.
  */
-export type Lanes<Row> = {
+export class Lanes<Row extends { readonly endpointId: string }> {
+  readonly #slots: number
+  readonly #confinedMax: number
+  readonly #lanes = new Map<string, Lane<Row>>()
+  /** Lanes with both a row and a slot of their own, in the order of their turns. */
+  readonly #line: Lane<Row>[] = []
+  #inFlight = 0
+  #waiting = 0
+  /** Rows of confined lanes, in flight or waiting. */
+  #confinedHeld = 0
+
+  /** `slots`: requests in flight at once, of all lanes together. */
+  constructor(slots: number) {
+    this.#slots = slots
+    this.#confinedMax = Math.max(1, Math.floor(slots / 2))
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /** In flight or waiting. */
+  get held(): number {
+    return this.#inFlight + this.#waiting
+  }
+
+  /** Rows that endpoints which fail or are slow may be given besides. */
+  get confinedRoom(): number {
+    return Math.max(0, this.#confinedMax - this.#confinedHeld)
+  }
+
   /** Rows that each known lane may be given now; lanes not named may be given `WINDOW_START`. */
-  room(): Map<string, number>
+  room(): Map<string, number> {
+    const room = new Map<string, number>()
+    const forgetBefore = performance.now() - FORGET_AFTER_MS
+    const share = this.#confinedShare()
+    for (const [endpointId, lane] of this.#lanes) {
+      if (heldBy(lane) === 0 && lane.usedAt < forgetBefore) {
+        this.#lanes.delete(endpointId)
+        continue
+      }
+      const rows = this.#roomOf(lane, share)
+      if (rows !== WINDOW_START) room.set(endpointId, rows)
+    }
+    return room
+  }
+
   /**
    * Takes a row; false where its lane fails or is slow and its like hold all that they may. A lane that is new here
    * begins as failing where it is `troubled`: a worker that starts among receivers that hang knows them by that.
    */
-  add(row: Row, troubled: boolean): boolean
-  /** Rows that endpoints which fail or are slow may be given besides. */
-  confinedRoom(): number
+  add(row: Row, troubled: boolean): boolean {
+    const lane = this.#laneOf(row, troubled)
+    lane.usedAt = performance.now()
+    if (lane.confined && this.#confinedHeld >= this.#confinedMax) return false
+    lane.waiting.push(row)
+    this.#waiting += 1
+    if (lane.confined) this.#confinedHeld += 1
+    this.#lineUp(lane)
+    return true
+  }
+
   /** The next row to send, whose slot it takes; null while no lane has both a row and a slot. Lanes take turns. */
-  next(): Row | null
+  next(): Row | null {
+    while (this.#inFlight < this.#slots) {
+      const lane = this.#line.shift()
+      if (lane === undefined) return null
+      lane.inLine = false
+      const row = lane.waiting.shift()
+      if (row === undefined) continue
+      this.#waiting -= 1
+      this.#inFlight += 1
+      lane.inFlight += 1
+      lane.usedAt = performance.now()
+      this.#lineUp(lane)
+      return row
+    }
+    return null
+  }
+
   /** The request of a row ended. Returns rows of its lane that shall not be sent now. */
-  finished(row: Row, ended: { ok: boolean; durationMs: number }): Row[]
-  inFlight(): number
-  /** In flight or waiting. */
-  held(): number
+  finished(row: Row, ended: { ok: boolean; durationMs: number }): Row[] {
+    const lane = this.#laneOf(row, false)
+    // All that the lane holds changes sides with it.
+    const wasConfined = lane.confined
+    if (wasConfined) this.#confinedHeld -= heldBy(lane)
+    this.#inFlight -= 1
+    lane.inFlight -= 1
+    lane.window = ended.ok ? Math.min(WINDOW_MAX, lane.window * 2) : 1
+    lane.answerMs = meanAnswer(lane.answerMs, ended.durationMs)
+    lane.confined = !ended.ok || lane.answerMs >= SLOW_ANSWER_MS
+    if (lane.confined) this.#confinedHeld += heldBy(lane)
+    lane.usedAt = performance.now()
+    // What it was given ahead while it was quick would take the slots of those that still are.
+    if (!ended.ok || (lane.confined && !wasConfined)) return this.#takeAll(lane)
+    this.#lineUp(lane)
+    return []
+  }
+
   /** Takes away all that waits. */
-  takeWaiting(): Row[]
-}
+  takeWaiting(): Row[] {
+    return [...this.#lanes.values()].flatMap((lane) => this.#takeAll(lane))
+  }
 
-export function createLanes<Row extends { readonly endpointId: string }>(slots: number): Lanes<Row> {
-  const lanes = new Map<string, Lane<Row>>()
-  const confinedMax = Math.max(1, Math.floor(slots / 2))
-  const line: Lane<Row>[] = []
-  /** Rows of confined lanes, in flight or waiting. */
-  let confinedHeld = 0
-  let inFlight = 0
-  let waiting = 0
-
-  const laneOf = (row: Row, troubled: boolean): Lane<Row> => {
-    const known = lanes.get(row.endpointId)
+  #laneOf(row: Row, troubled: boolean): Lane<Row> {
+    const known = this.#lanes.get(row.endpointId)
     if (known !== undefined) return known
     const lane: Lane<Row> = {
       window: troubled ? 1 : WINDOW_START,
@@ -78,98 +152,34 @@ export function createLanes<Row extends { readonly endpointId: string }>(slots: 
       usedAt: performance.now(),
       inLine: false,
     }
-    lanes.set(row.endpointId, lane)
+    this.#lanes.set(row.endpointId, lane)
     return lane
   }
 
-  const lineUp = (lane: Lane<Row>): void => {
+  #lineUp(lane: Lane<Row>): void {
     if (lane.inLine || lane.waiting.length === 0 || lane.inFlight >= lane.window) return
     lane.inLine = true
-    line.push(lane)
+    this.#line.push(lane)
   }
 
   /** What each confined lane may hold, so that the first ones do not keep the others out. */
-  const confinedShare = (): number => {
+  #confinedShare(): number {
     let busy = 0
     const busySince = performance.now() - BUSY_MS
-    for (const lane of lanes.values()) if (lane.confined && lane.usedAt > busySince) busy += 1
-    return Math.max(1, Math.floor(confinedMax / Math.max(1, busy)))
+    for (const lane of this.#lanes.values()) if (lane.confined && lane.usedAt > busySince) busy += 1
+    return Math.max(1, Math.floor(this.#confinedMax / Math.max(1, busy)))
   }
 
-  const roomOf = (lane: Lane<Row>, share: number): number => {
+  #roomOf(lane: Lane<Row>, share: number): number {
     if (!lane.confined) return Math.max(0, lane.window + aheadOf(lane) - heldBy(lane))
-    if (confinedHeld >= confinedMax) return 0
+    if (this.#confinedHeld >= this.#confinedMax) return 0
     return Math.max(0, Math.min(lane.window, share) - heldBy(lane))
   }
 
-  const takeAll = (lane: Lane<Row>): Row[] => {
-    waiting -= lane.waiting.length
-    if (lane.confined) confinedHeld -= lane.waiting.length
+  #takeAll(lane: Lane<Row>): Row[] {
+    this.#waiting -= lane.waiting.length
+    if (lane.confined) this.#confinedHeld -= lane.waiting.length
     return lane.waiting.splice(0)
-  }
-
-  return {
-    room: () => {
-      const room = new Map<string, number>()
-      const forgetBefore = performance.now() - FORGET_AFTER_MS
-      const share = confinedShare()
-      for (const [endpointId, lane] of lanes) {
-        if (heldBy(lane) === 0 && lane.usedAt < forgetBefore) {
-          lanes.delete(endpointId)
-          continue
-        }
-        const rows = roomOf(lane, share)
-        if (rows !== WINDOW_START) room.set(endpointId, rows)
-      }
-      return room
-    },
-    add: (row, troubled) => {
-      const lane = laneOf(row, troubled)
-      lane.usedAt = performance.now()
-      if (lane.confined && confinedHeld >= confinedMax) return false
-      lane.waiting.push(row)
-      waiting += 1
-      if (lane.confined) confinedHeld += 1
-      lineUp(lane)
-      return true
-    },
-    confinedRoom: () => Math.max(0, confinedMax - confinedHeld),
-    next: () => {
-      while (inFlight < slots) {
-        const lane = line.shift()
-        if (lane === undefined) return null
-        lane.inLine = false
-        const row = lane.waiting.shift()
-        if (row === undefined) continue
-        waiting -= 1
-        inFlight += 1
-        lane.inFlight += 1
-        lane.usedAt = performance.now()
-        lineUp(lane)
-        return row
-      }
-      return null
-    },
-    finished: (row, ended) => {
-      const lane = laneOf(row, false)
-      // All that the lane holds changes sides with it.
-      const wasConfined = lane.confined
-      if (wasConfined) confinedHeld -= heldBy(lane)
-      inFlight -= 1
-      lane.inFlight -= 1
-      lane.window = ended.ok ? Math.min(WINDOW_MAX, lane.window * 2) : 1
-      lane.answerMs = meanAnswer(lane.answerMs, ended.durationMs)
-      lane.confined = !ended.ok || lane.answerMs >= SLOW_ANSWER_MS
-      if (lane.confined) confinedHeld += heldBy(lane)
-      lane.usedAt = performance.now()
-      // What it was given ahead while it was quick would take the slots of those that still are.
-      if (!ended.ok || (lane.confined && !wasConfined)) return takeAll(lane)
-      lineUp(lane)
-      return []
-    },
-    inFlight: () => inFlight,
-    held: () => inFlight + waiting,
-    takeWaiting: () => [...lanes.values()].flatMap(takeAll),
   }
 }
 

@@ -12,7 +12,7 @@ const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
 
 /** Takes outcomes as they come and records them in batches: whatever gathers while one commit runs goes with the next. */
-type Recorder = {
+export type Recorder = {
   record(outcome: Outcome, onCommitted?: () => void): void
   /** Outcomes that are not committed yet. */
   unrecorded(): number

@@ -5,7 +5,7 @@ import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, GIVE_UP_AFTER_MS } from '../../src/co
 import { BREAKER_OPENS_AT } from '../../src/core/endpoint/breaker.ts'
 import { PAYOUT_EVENT_TYPES, VERIFICATION_EVENT_TYPE } from '../../src/core/endpoint/subscriptions.ts'
 import { INVOICE_EVENT_TYPES } from '../../src/core/invoice/types.ts'
-import { CONNECTIONS_PER_LANE } from '../../src/delivery/http-client.ts'
+import { CONNECTIONS_PER_LANE } from '../../src/delivery/connection-pool.ts'
 import { OUTCOME_CODES } from '../../src/delivery/outcome-code.ts'
 import { RECEIVER_DEADLINE_MS, signedHeaders } from '../../src/delivery/send.ts'
 import { signatureHeader } from '../../src/delivery/sign.ts'

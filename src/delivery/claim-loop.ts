@@ -1,0 +1,155 @@
+import type { Clock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import { readDatabaseClock } from '../db/queries/delivery-upkeep.ts'
+import type { Log } from '../log.ts'
+import { createWake } from '../wake.ts'
+import { claimDeliveries } from './claim.ts'
+import { isSkewed } from './clock-skew.ts'
+import type { Dispatcher, Row } from './dispatcher.ts'
+import { createFaultLog } from './fault-log.ts'
+import { type Lanes, WINDOW_START } from './lanes.ts'
+import type { Recorder } from './recorder.ts'
+
+/** Rows of one claim. */
+const CLAIM_ROWS_MAX = 256
+/** Sent but not committed: beyond this many the worker stops claiming. */
+const UNRECORDED_MAX = 1_000
+/** With nothing to do, the queue is looked at this often; notifications make it sooner. */
+const POLL_MS_MIN = 100
+const POLL_MS_SPREAD = 150
+/** While there is work, the next claim waits until half of what is held has ended, or this long. */
+const PACE_MS = 5
+/** A claim of fewer rows than this found a trickle: the next waits until some have gathered, for each costs the same. */
+const TRICKLE_ROWS = 16
+const TRICKLE_PACE_MS = 15
+/** Rows that wait for their turn: while a claim is on its way, no slot stands empty. */
+const AHEAD_MAX = 512
+const PROBE_EVERY_MS = 200
+const FAULT_PAUSE_MS = 500
+const SKEW_RECHECK_MS = 2_000
+
+type ClaimLoopDeps = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly random: () => number
+  /** Requests in flight at once. */
+  readonly concurrency: number
+  readonly lanes: Lanes<Row>
+  readonly dispatcher: Dispatcher
+  readonly recorder: Recorder
+}
+
+/** Claims due deliveries as fast as lanes and recorder take them, and hands them to the dispatcher. */
+export class ClaimLoop {
+  readonly #deps: ClaimLoopDeps
+  readonly #bell = createWake()
+  readonly #heldMax: number
+  #isStopping = false
+  #waitsForRecords = false
+  #halted: 'clock_skew' | null = null
+  /** Where the next claim begins among the lanes; '' is the start of a round. */
+  #cursor = ''
+  #probedAt = Number.NEGATIVE_INFINITY
+
+  constructor(deps: ClaimLoopDeps) {
+    this.#deps = deps
+    this.#heldMax = deps.concurrency + AHEAD_MAX
+  }
+
+  /** Why nothing is sent; null while all is well. */
+  get halted(): 'clock_skew' | null {
+    return this.#halted
+  }
+
+  /** There may be deliveries to claim, or room for them. */
+  wake(): void {
+    this.#bell.ring()
+  }
+
+  /** Some outcomes were committed. */
+  onRecorded(): void {
+    if (this.#waitsForRecords && this.#deps.recorder.unrecorded() < UNRECORDED_MAX) this.#bell.ring()
+  }
+
+  /** Ends the run after the claim that is on its way. */
+  stop(): void {
+    this.#isStopping = true
+    this.#bell.ring()
+  }
+
+  /** Claims until it is stopped; a claim that fails is logged and tried again. */
+  async run(): Promise<void> {
+    const faults = createFaultLog(this.#deps.log, 'claiming deliveries')
+    while (!this.#isStopping) {
+      try {
+        if (this.#halted !== null && !(await this.#clocksAgreeAgain())) continue
+        if (this.#isFull()) {
+          await this.#bell.wait(POLL_MS_MIN)
+          continue
+        }
+        const fromStart = this.#cursor === ''
+        const count = await this.#claimOnce()
+        faults.recovered()
+        await this.#pause(count, fromStart && this.#cursor === '')
+      } catch (error) {
+        faults.failed(error)
+        await this.#bell.wait(FAULT_PAUSE_MS)
+      }
+    }
+  }
+
+  async #clocksAgreeAgain(): Promise<boolean> {
+    const { pool, clock, log } = this.#deps
+    await this.#bell.wait(SKEW_RECHECK_MS)
+    if (this.#isStopping || isSkewed((await readDatabaseClock(pool)).getTime(), clock)) return false
+    this.#halted = null
+    log.info('host and database clocks agree again: deliveries go on')
+    return true
+  }
+
+  #isFull(): boolean {
+    const { lanes, recorder } = this.#deps
+    this.#waitsForRecords = recorder.unrecorded() >= UNRECORDED_MAX
+    return this.#waitsForRecords || lanes.held >= this.#heldMax
+  }
+
+  /** How many deliveries were claimed and handed on; 0 also where the clocks disagree. */
+  async #claimOnce(): Promise<number> {
+    const { pool, clock, log, lanes, dispatcher } = this.#deps
+    const free = Math.min(CLAIM_ROWS_MAX, this.#heldMax - lanes.held)
+    const mayProbe = performance.now() - this.#probedAt >= PROBE_EVERY_MS
+    const probesMax = mayProbe ? Math.min(free, lanes.confinedRoom) : 0
+    if (probesMax > 0) this.#probedAt = performance.now()
+    const claimed = await claimDeliveries(
+      { pool, clock },
+      {
+        cursor: this.#cursor,
+        rowsMax: free,
+        rowsByDefault: WINDOW_START,
+        roomByLane: lanes.room(),
+        probesMax,
+      },
+    )
+    this.#cursor = claimed.nextCursor
+    if (isSkewed(claimed.databaseNowMs, clock)) {
+      this.#halted = 'clock_skew'
+      log.error({ databaseNow: new Date(claimed.databaseNowMs), hostNow: clock() }, SKEW_MESSAGE)
+      await dispatcher.release(claimed)
+      return 0
+    }
+    dispatcher.send(claimed)
+    return claimed.deliveries.length
+  }
+
+  /** Waits as long as the last claim suggests; `wasWholeRound`: it looked at every lane. */
+  async #pause(count: number, wasWholeRound: boolean): Promise<void> {
+    // A claim that was full leaves more to take: where little is held besides, there is no time to lose.
+    if (count === CLAIM_ROWS_MAX && this.#deps.lanes.held < this.#heldMax / 2) return
+    if (count >= TRICKLE_ROWS) await this.#bell.wait(PACE_MS)
+    else if (count > 0) await new Promise((resolve) => setTimeout(resolve, TRICKLE_PACE_MS))
+    else if (wasWholeRound) await this.#bell.wait(POLL_MS_MIN + this.#deps.random() * POLL_MS_SPREAD)
+  }
+}
+
+const SKEW_MESSAGE = 'host and database clocks are more than 30 s apart: nothing is sent until they agree'
