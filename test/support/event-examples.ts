@@ -1,5 +1,8 @@
+import { eventBody } from '../../src/core/event/envelope.ts'
 import { formatId, type IdKind, uuidv7 } from '../../src/core/ids.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
+import { advancePayout, type Payout, type PayoutInput, requestEffects } from '../../src/core/payout/payout.ts'
+import { renderPayout } from '../../src/core/payout/render.ts'
 import { verificationEvent } from '../../src/flows/verify-endpoint.ts'
 import { inBlock, inMempool, makeInvoice } from './invoice.ts'
 import { InvoiceStory } from './invoice-story.ts'
@@ -8,6 +11,8 @@ const CREATED_AT_MS = Date.parse('2026-11-21T12:00:00.000Z')
 const MINUTE_MS = 60_000
 /** 49.99 / 83.567, rounded up to the coin’s smallest unit. */
 const AMOUNT = 59_820_265n
+/** People ask for a payout and decide it by a request; what comes after is the chain's doing. */
+const DECIDED_AT_MINUTES = 5
 const TXID = '8d7b4c2f1e6a9053b7d84c1f2e6a9053b7d84c1f2e6a9053b7d84c1f2e6a9053'
 
 /** Ids that are the same in every run: they end with a count. */
@@ -66,7 +71,77 @@ export function eventExamples(): ReadonlyMap<string, object> {
     stories.flat().map(({ type, body }): [string, object] => [type, JSON.parse(body)]),
   )
   const verification = verificationExample(invoice.merchantId, idOf)
+  for (const event of payoutExamples(invoice.merchantId, idOf)) examples.set(event.event_type, event)
   return examples.set(verification.event_type, verification)
+}
+
+/** A payout that is confirmed, one that is rejected, and one that fails after its approval. */
+function payoutExamples(merchantId: string, idOf: (kind: IdKind, now: Date) => string) {
+  const at = (minutes: number) => CREATED_AT_MS + minutes * MINUTE_MS
+  const requested: Payout = {
+    merchantId,
+    id: idOf('payout', new Date(at(0))),
+    livemode: false,
+    status: 'requested',
+    source: 'available',
+    asset: 'LTC',
+    network: 'litecoin-test',
+    amount: AMOUNT,
+    networkFee: 1_410n,
+    networkFeeMax: 4_230n,
+    destinationId: idOf('payoutDestination', new Date(at(0))),
+    destination: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k5rn2vy',
+    requestedBy: idOf('apiKey', new Date(at(0))),
+    approvedBy: null,
+    rejectedBy: null,
+    txid: null,
+    failureCode: null,
+    createdAtMs: at(0),
+    approvedAtMs: null,
+    rejectedAtMs: null,
+    submittedAtMs: null,
+    confirmedAtMs: null,
+    failedAtMs: null,
+  }
+  const tell = (payout: Payout, type: string, sequence: number, minutes: number) => {
+    const id = idOf('event', new Date(at(minutes)))
+    const { id: resourceId, livemode } = payout
+    const isAsked = minutes <= DECIDED_AT_MINUTES
+    const requestId = isAsked ? 'req_5c7d9e1f2a3b4c5d6e7f8091a2b3c4d5' : null
+    const envelope = { id, type, merchantId, resourceId, livemode, createdAtMs: at(minutes), sequence }
+    const body: { event_type: string } = JSON.parse(
+      eventBody({ ...envelope, requestId, data: renderPayout(payout) }),
+    )
+    return body
+  }
+  const follow = (inputs: readonly PayoutInput[]) => {
+    let payout = requested
+    return inputs.flatMap((input, index) => {
+      const advance = advancePayout(payout, input)
+      if (advance.kind === 'refused') throw new Error(`the example's payout refused to ${input.kind}`)
+      payout = advance.next
+      const minutes = (input.nowMs - CREATED_AT_MS) / MINUTE_MS
+      return advance.effects.flatMap((effect) =>
+        effect.kind === 'event' ? tell(payout, effect.type, index + 2, minutes) : [],
+      )
+    })
+  }
+  const by = 'usr_Yd3kQz7WmB1xTn5RcV9a'
+  const carrier = { txid: TXID, networkFee: 1_410n }
+  const [asked] = requestEffects(requested).flatMap((effect) => (effect.kind === 'event' ? effect.type : []))
+  return [
+    tell(requested, asked ?? '', 1, 0),
+    ...follow([
+      { kind: 'approve', by, nowMs: at(DECIDED_AT_MINUTES) },
+      { kind: 'submit', carrier, nowMs: at(6) },
+      { kind: 'confirm', carrier, nowMs: at(9) },
+    ]),
+    ...follow([{ kind: 'reject', by, nowMs: at(DECIDED_AT_MINUTES) }]),
+    ...follow([
+      { kind: 'approve', by, nowMs: at(DECIDED_AT_MINUTES) },
+      { kind: 'fail', code: 'fee_above_limit', nowMs: at(65) },
+    ]).slice(1),
+  ]
 }
 
 function verificationExample(merchantId: string, idOf: (kind: IdKind, now: Date) => string) {
