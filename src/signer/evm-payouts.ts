@@ -15,7 +15,7 @@ import { loadPayoutGas } from '../db/queries/payout-transactions.ts'
 import { listSweepSources, listSweepsOf, loadSweptCredit } from '../db/queries/sweeps.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { complain } from './complain.ts'
-import { signSweeps } from './evm-sweeps.ts'
+import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
 import {
   coversGas,
   type EvmTerms,
@@ -233,4 +233,10 @@ async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<voi
 }
 
 /** Payouts of accounts (Ethereum, Base): all transactions of one have one nonce of the hot wallet. */
-export const EVM_PAYOUTS: PayoutKind = { prepare, signFirst, signReplacement, publish }
+export const EVM_PAYOUTS: PayoutKind = {
+  tend: signSweepInTheWay,
+  prepare,
+  signFirst,
+  signReplacement,
+  publish,
+}

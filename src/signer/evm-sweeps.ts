@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Network } from '../core/assets.ts'
 import {
   affordablePrice,
   type GasPrice,
@@ -10,7 +11,12 @@ import {
 } from '../core/payout/gas.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { insertAccountNonce } from '../db/queries/account-nonces.ts'
-import { insertSweepTransaction, listSweepTransactions, type Sweep } from '../db/queries/sweeps.ts'
+import {
+  insertSweepTransaction,
+  listSweepTransactions,
+  loadNextSweep,
+  type Sweep,
+} from '../db/queries/sweeps.ts'
 import { type Tx, withTransaction } from '../db/transaction.ts'
 import { complain } from './complain.ts'
 import {
@@ -20,6 +26,7 @@ import {
   isReplacementDue,
   nextHotNonce,
   priceOfEntry,
+  readEvmTerms,
 } from './evm-terms.ts'
 import {
   type EvmEntry,
@@ -32,7 +39,12 @@ import { depositAddress, signFromHotWallet, signSweep, tokenSweepCall } from './
 import type { PayoutSigner } from './sign-payouts.ts'
 import { isSameDigest } from './verify-approval.ts'
 
-type Task = { readonly payout: Payout; readonly sweeps: readonly Sweep[]; readonly terms: EvmTerms }
+type Task = {
+  /** What the sweeps are for. */
+  readonly payout: Pick<Payout, 'asset' | 'network' | 'networkFeeMax'>
+  readonly sweeps: readonly Sweep[]
+  readonly terms: EvmTerms
+}
 
 /**
  * Signs the sweeps for an approved payout's sake that are in no block yet: each moves deposits of that merchant to the hot
@@ -45,6 +57,19 @@ export async function signSweeps(signer: PayoutSigner, task: Task): Promise<bool
     if (!(await signOne(signer, task, sweep))) isAffordable = false
   }
   return isAffordable
+}
+
+/**
+ * Signs the hot wallet's next transaction again where it is a sweep that has waited too long, whatever became of the payout
+ * that it was signed for: all that others have in the line waits for it.
+ */
+export async function signSweepInTheWay(signer: PayoutSigner, network: Network): Promise<void> {
+  const sweep = await loadNextSweep(signer.pool, network)
+  if (sweep === null || signer.journal.entriesOf(sweep.id).length === 0) return
+  const terms = await readEvmTerms(signer, sweep)
+  // A token's sweep takes nothing of a payout's fee.
+  const payout = { asset: 'USDC_BASE', network, networkFeeMax: 0n } as const
+  if (terms !== null) await signOne(signer, { payout, sweeps: [sweep], terms }, sweep)
 }
 
 /** What a sweep's signatures are bound to: whatever else is signed under its id conflicts with what was. */

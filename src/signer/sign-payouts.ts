@@ -85,7 +85,7 @@ export async function signPayouts(signer: PayoutSigner): Promise<void> {
   const setBack = await networksSetBack(signer)
   const key = await approvalKeyOf(signer.folder, await loadApprovalKey(signer.pool))
   for (const { network, kind } of networksOfKinds()) {
-    await kind.tend?.(signer, network)
+    await attempt(signer, { id: network }, async () => kind.tend?.(signer, network))
     // Nothing was ever approved.
     if (key === null) continue
     const payouts = (await listPayoutsUnderWay(signer.pool, network, TURN_MAX)).map(({ payout }) => payout)

@@ -400,6 +400,56 @@ test('a payout whose approved fee blocks take no more does not hold up what othe
   expect(await findings()).toEqual([])
 })
 
+test('a sweep of USDC that others wait for in the hot wallet’s line is signed again for a higher fee also after its own payout has failed', async () => {
+  await setBaseFee(GWEI)
+  const [first, other] = [
+    await world.openShop('USDC_BASE', []),
+    await world.openShop('USDC_BASE', [5n * USDC]),
+  ]
+  const addresses: string[] = []
+  for (const amount of [10n, 9n])
+    addresses.push((await world.deposit(first, 'USDC_BASE', amount * USDC)).address)
+  const failed = await world.payout(first, 'USDC_BASE', '19')
+  await setBaseFee(GWEI)
+  await sendSweeps()
+  // One of the two reverts in a block, and the other is in none by the time that blocks cost more than it pays.
+  await world.anvil.rpc('anvil_dropAllTransactions')
+  const { rows } = await world.database.owner.query<{ raw: Buffer; address: Buffer }>(
+    `select t.raw, s.address from sweep_transaction t join sweep s on s.id = t.sweep_id
+     join account_nonce n on n.intent_id = s.id where s.payout_id = $1 order by n.nonce`,
+    [failed.id],
+  )
+  const reverting = addresses.find((address) => address.toLowerCase() === hexOf(rows[0]?.address)) ?? ''
+  await world.anvil.rpc('anvil_setBalance', [reverting, hex(ETHER)])
+  const held = await world.holds('USDC_BASE', reverting)
+  const data = contractCall('transfer(address,uint256)', newEvmAddress().program, held)
+  await sendAs(reverting, { to: world.token ?? '', data: hexOf(Buffer.from(data)) })
+  await world.anvil.mine(1)
+  await world.anvil.rpc('eth_sendRawTransaction', [hexOf(rows[0]?.raw)])
+  await world.anvil.mine(3)
+  const price = 20n * GWEI
+  for (let turn = 0; turn < 3; turn++) {
+    await setBaseFee(price)
+    await sendSweeps()
+  }
+  expect(await world.load(first, failed.id)).toMatchObject({ failureCode: 'sweep_failed' })
+  const waiting = await world.payout(other, 'USDC_BASE', '5')
+  for (let turn = 0; turn < 6; turn++) {
+    world.now = new Date(world.now.getTime() + 15 * 60_000)
+    await setBaseFee(price)
+    await sendSweeps()
+    if ((await world.load(other, waiting.id)).status === 'confirmed') break
+  }
+  expect((await world.load(other, waiting.id)).status).toBe('confirmed')
+  expect((await sweepsOf(failed.id)).map(({ status }) => status).sort()).toEqual(['done', 'failed'])
+  await world.pay('USDC_BASE', reverting, held)
+  await world.anvil.mine(1)
+  const next = await world.payout(first, 'USDC_BASE', '19')
+  await world.until(first, next.id, 'confirmed')
+  expect(await world.holds('USDC_BASE', next.destination)).toBe(19n * USDC)
+  expect(await findings()).toEqual([])
+})
+
 test('what has a place in the hot wallet’s line, as a sweep or as a payout, is looked at first, however many others wait: all of them wait for it', async () => {
   await setBaseFee(GWEI)
   const ofEther = async () =>

@@ -79,6 +79,7 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'payouts.ts listLatelyConfirmed': PAYOUTS,
   'payouts.ts listPayoutsUnderWay': PAYOUTS,
   'sweeps.ts listSweepsUnderWay': PAYOUTS,
+  'sweeps.ts loadNextSweep': PAYOUTS,
   'x402-authorizations.ts countX402Transactions': PAYOUTS,
   'x402-authorizations.ts listX402UnderWay': PAYOUTS,
   'audit.ts firstDepositAt': AUDIT,

@@ -199,6 +199,18 @@ export async function listSweepsOf(db: Queryable, tenant: Tenant, payoutId: stri
   return rows
 }
 
+/** The sweep that has the next nonce of a network's hot wallet; null where none has. By primary keys. */
+export async function loadNextSweep(db: Queryable, network: Network): Promise<Sweep | null> {
+  const { rows } = await db.query<Sweep>(
+    `select ${COLUMNS} from sweep where status = 'planned' and (merchant_id, id) in (
+       select n.merchant_id, n.intent_id from hot_wallet h
+       join account_nonce n on n.network = h.network and n.sender = h.address and n.nonce = h.nonce
+       where h.network = $1)`,
+    [network],
+  )
+  return rows[0] ?? null
+}
+
 /** Sweeps of a network that are not final yet, after the id `after`, in the order of ids. Served by sweep_under_way. */
 export async function listSweepsUnderWay(
   db: Queryable,
