@@ -39,6 +39,7 @@ export async function importCommand(
       `${file} has no column ${read.missing.join(', ')}: for an export of another service than BTCPay give --source and --columns`,
     )
   }
+  if (read.kind === 'too_many_rows') throw new UsageError(`${file} has more than ${read.most} rows: split it`)
   const { source, invoices, faults, rows } = read
   const tenant = { merchantId: given.merchant, livemode: given.mode === 'live' }
   const written = await withOwnerPool(async (pool) => {

@@ -24,10 +24,12 @@ afterAll(async () => {
 })
 
 const fileOf = (name: string) => join(place.dataDir, '..', name)
-const importFile = (name: string, ...words: string[]) =>
+const importFile = (name: string, ...words: string[]) => importWith({}, name, ...words)
+const importWith = (env: { NODE_OPTIONS?: string }, name: string, ...words: string[]) =>
   runProgram(['import', fileOf(name), '--merchant', merchant.id, ...words], {
     DATA_DIR: place.dataDir,
     DATABASE_URL: api.database.ownerUrl,
+    ...env,
   })
 const list = async (query: string, key = merchant.liveKey) => {
   const { body } = await api.call('GET', `/imported-invoices${query}`, { key })
@@ -98,6 +100,42 @@ test('the shop reads what was imported, in its own mode, newest first, by its or
     'select (select count(*) from invoice) + (select count(*) from event) + (select count(*) from ledger_transfer) as count',
   )
   expect(rows).toEqual([{ count: 0 }])
+})
+
+test('a large export needs little more memory than its text, whatever is in the columns that nobody asked for', async () => {
+  const rows = Array.from(
+    { length: 60 },
+    (_, number) => `${rowOf(5_000 + number, 'Settled')},"${'x\n'.repeat(2 ** 18)}"`,
+  )
+  await writeFile(fileOf('large.csv'), [`${HEADER},InvoiceItemDesc`, ...rows].join('\r\n'))
+  const { code, stdout, stderr } = await importWith({ NODE_OPTIONS: '--max-old-space-size=200' }, 'large.csv')
+  expect([code, stdout, stderr]).toEqual([
+    0,
+    '60 invoices in 60 rows: 60 new, 0 changed, 0 as before\n',
+    expect.stringContaining('100 %'),
+  ])
+})
+
+test('a row that the database could not hold is told by its line, and the others are imported', async () => {
+  const rows = [
+    rowOf(2_000, 'Settled').replaceAll('2025', '0001'),
+    rowOf(2_001, 'Settled').replace('order', 'or\u0000der'),
+    rowOf(2_002, 'Settled').replace('tx', 't\u0000x'),
+    rowOf(2_003, 'Settled'),
+  ]
+  await writeFile(fileOf('odd.csv'), [HEADER, ...rows].join('\n'))
+  const { code, stdout } = await importFile('odd.csv')
+  expect([code, stdout.split('\n')]).toEqual([
+    1,
+    [
+      '1 invoices in 4 rows: 1 new, 0 changed, 0 as before',
+      '3 rows could not be read:',
+      '✗ line 2: InvoiceCreatedDate is not a time',
+      '✗ line 3: it holds a character that is no text (NUL)',
+      '✗ line 4: it holds a character that is no text (NUL)',
+      '',
+    ],
+  ])
 })
 
 test('another service’s export is read by its columns, and a wrong command line is one line', async () => {

@@ -1,50 +1,50 @@
-/** One record of a CSV file; `line` is where it begins, from 1. */
-export type CsvRecord = { readonly line: number; readonly fields: readonly string[] }
-
-const RECORDS_MAX = 2_000_000
+/** One record of a CSV file; `line` is where it begins, from 1. `fields` is null where a quote never ends: the file's last. */
+export type CsvRecord = { readonly line: number; readonly fields: readonly string[] | null }
 
 /**
  * Reads CSV (RFC 4180): commas, or semicolons where the first line has more of those; CRLF or LF; quoted fields with
  * doubled quotes and line breaks inside. Empty lines are passed over. A quote that never ends makes everything from
- * there on one broken record, told by `unended`.
+ * there on one broken record. Records come one by one, and fields are cut out whole: what is put together letter by
+ * letter takes twenty times the memory of the text.
  */
-export function readCsv(text: string): {
-  readonly records: readonly CsvRecord[]
-  readonly unended: number | null
-} {
-  const source = text.startsWith('\ufeff') ? text.slice(1) : text
-  const records: CsvRecord[] = []
-  let [fields, field, line, begins, isQuoted] = [[] as string[], '', 1, 1, false]
-  const separator = separatorOf(source)
-  const endRecord = () => {
-    if (fields.length > 0 || field !== '') records.push({ line: begins, fields: [...fields, field] })
-    ;[fields, field] = [[], '']
+export function* readCsv(text: string): Generator<CsvRecord, void, undefined> {
+  let at = text.startsWith('\ufeff') ? 1 : 0
+  const separator = separatorOf(text.slice(at).split('\n', 1)[0] ?? '')
+  const stop = new RegExp(`[${separator}\n]`, 'g')
+  let line = 1
+  while (at < text.length) {
+    const begins = line
+    const fields: string[] = []
+    for (let isEnd = false; !isEnd; ) {
+      const quoted = text[at] === '"' ? readQuoted(text, at + 1) : { value: '', end: at }
+      if (quoted === null) {
+        yield { line: begins, fields: null }
+        return
+      }
+      line += text.slice(at, quoted.end).split('\n').length - 1
+      stop.lastIndex = quoted.end
+      const end = stop.exec(text)?.index ?? text.length
+      fields.push(quoted.value + text.slice(quoted.end, end).replaceAll('\r', ''))
+      isEnd = text[end] !== separator
+      at = end + 1
+    }
+    line += 1
+    if (fields.length > 1 || fields[0] !== '') yield { line: begins, fields }
   }
-  for (let at = 0; at < source.length; at += 1) {
-    const character = source[at]
-    if (character === '\n') line += 1
-    if (isQuoted) {
-      const isDoubled = character === '"' && source[at + 1] === '"'
-      if (isDoubled) at += 1
-      if (character !== '"' || isDoubled) field += character
-      else isQuoted = false
-    } else if (character === '"' && field === '') isQuoted = true
-    else if (character === separator) {
-      fields.push(field)
-      field = ''
-    } else if (character === '\n') {
-      endRecord()
-      begins = line
-      if (records.length >= RECORDS_MAX) throw new RangeError(`the file has more than ${RECORDS_MAX} records`)
-    } else if (character !== '\r') field += character
-  }
-  if (isQuoted) return { records, unended: begins }
-  endRecord()
-  return { records, unended: null }
 }
 
-function separatorOf(source: string): ',' | ';' {
-  const end = source.indexOf('\n')
-  const first = end < 0 ? source : source.slice(0, end)
-  return first.split(';').length > first.split(',').length ? ';' : ','
+/** The value of a quoted field that begins at `from`, behind its quote, and where it has ended; null where it never does. */
+function readQuoted(text: string, from: number): { readonly value: string; readonly end: number } | null {
+  let isDoubled = false
+  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 2)) {
+    if (text[at + 1] !== '"') {
+      const value = text.slice(from, at)
+      return { value: isDoubled ? value.replaceAll('""', '"') : value, end: at + 1 }
+    }
+    isDoubled = true
+  }
+  return null
 }
+
+const separatorOf = (first: string): ',' | ';' =>
+  first.split(';').length > first.split(',').length ? ';' : ','

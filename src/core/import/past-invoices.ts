@@ -56,21 +56,27 @@ type PastInvoices =
       readonly rows: number
     }
   | { readonly kind: 'unknown_columns'; readonly missing: readonly string[] }
+  | { readonly kind: 'too_many_rows'; readonly most: number }
+
+const ROWS_MAX = 2_000_000
 
 /** Reads an export. Its columns are known where it is BTCPay's, and given where it is another's. */
 export function readPastInvoices(
   text: string,
   given: { source: string; columns: Columns } | null,
 ): PastInvoices {
-  const { records, unended } = readCsv(text)
-  const [header, ...rows] = records
-  const names = (header?.fields ?? []).map((name) => name.trim())
+  const records = readCsv(text)
+  const header = records.next()
+  const names = (header.done === true ? [] : (header.value.fields ?? [])).map((name) => name.trim())
   const columns = given?.columns ?? BTCPAY
   const missing = NEEDED.map((key) => columns[key] ?? key).filter((name) => !names.includes(name))
   if (missing.length > 0) return { kind: 'unknown_columns', missing }
-  const faults: Fault[] = unended === null ? [] : [{ line: unended, reason: 'a quoted field never ends' }]
+  const faults: Fault[] = []
+  let rows = 0
   const invoices = new Map<string, PastInvoice>()
-  for (const row of rows) {
+  for (const row of records) {
+    rows += 1
+    if (rows > ROWS_MAX) return { kind: 'too_many_rows', most: ROWS_MAX }
     const read = readRow(row, names, columns, given === null)
     if (typeof read === 'string') {
       faults.push({ line: row.line, reason: read })
@@ -86,22 +92,24 @@ export function readPastInvoices(
     invoices.set(read.sourceId, { ...read, payments: [...payments.values()] })
   }
   const source = given?.source ?? 'btcpay'
-  return { kind: 'read', source, invoices: [...invoices.values()], faults, rows: rows.length }
+  return { kind: 'read', source, invoices: [...invoices.values()], faults, rows }
 }
 
 const TEXT_LENGTH_MAX = 255
 
 /** The invoice of a row, or why it is none. */
 function readRow(
-  row: CsvRecord,
+  { fields }: CsvRecord,
   names: readonly string[],
   columns: Columns,
   isBtcpay: boolean,
 ): PastInvoice | string {
-  if (row.fields.length !== names.length)
-    return `it has ${row.fields.length} fields and the header ${names.length}`
+  if (fields === null) return 'a quoted field never ends'
+  if (fields.length !== names.length) return `it has ${fields.length} fields and the header ${names.length}`
+  // PostgreSQL keeps no such text.
+  if (fields.some((field) => field.includes('\0'))) return 'it holds a character that is no text (NUL)'
   const cell = (name: string | undefined) =>
-    name === undefined ? '' : (row.fields[names.indexOf(name)] ?? '').trim()
+    name === undefined ? '' : (fields[names.indexOf(name)] ?? '').trim()
   const of = (key: ColumnKey) => cell(columns[key])
   const empty = NEEDED.find((key) => of(key) === '')
   if (empty !== undefined) return `${columns[empty] ?? empty} is empty`
@@ -144,7 +152,7 @@ const ISO = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,7})?)?) ?(Z|
 const AMERICAN = /^(\d{2})\/(\d{2})\/(\d{4}) (\d{2}:\d{2}:\d{2})$/
 const UNIX_SECONDS = /^\d{9,10}$/
 
-/** Milliseconds since 1970; UTC where the text names no zone. Null for what is no such time. */
+/** Milliseconds since 1970; UTC where the text names no zone. Null for what is no such time, as the year 1 of an empty date. */
 function timeOf(text: string): number | null {
   if (UNIX_SECONDS.test(text)) return Number(text) * 1_000
   const [, month, day, year, clock] = AMERICAN.exec(text) ?? []
@@ -152,5 +160,5 @@ function timeOf(text: string): number | null {
   if (date === undefined || time === undefined) return null
   const offset = zone === undefined || zone === 'UTC' ? 'Z' : zone.replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
   const ms = Date.parse(`${date}T${time.slice(0, 12)}${offset}`)
-  return Number.isNaN(ms) ? null : ms
+  return ms >= 0 ? ms : null
 }
