@@ -199,6 +199,17 @@ describe('lists', () => {
     expect(newer).toEqual(made.slice(2))
   })
 
+  test('a list that does not go on, as one from a cache, ends with an error and not never', async () => {
+    const page = JSON.stringify({ object: 'list', has_more: true, data: [{ id: 'inv_1' }, { id: 'inv_2' }] })
+    const stuck = connect({ fetch: async () => new Response(page) })
+    const read: string[] = []
+    const reading = (async () => {
+      for await (const { id } of stuck.invoices.list()) if (read.push(id) > 9) throw new Error('for ever')
+    })()
+    expect(await failureOf(reading)).toBeInstanceOf(UnexpectedAnswer)
+    expect(read).toEqual(['inv_1', 'inv_2'])
+  })
+
   test('nothing is asked for before it is read, nor beyond what is taken', async () => {
     const list = client.invoices.list({ limit: 2 })
     expect(proxy.seen).toEqual([])
@@ -359,21 +370,40 @@ describe('errors', () => {
     const quick = connect({ maxRetries: 0 })
     for (const _ of [1, 2])
       expect(await failureOf(quick.invoices.list().page())).toBeInstanceOf(UnexpectedAnswer)
+    // Nothing at all is what a removal answers, and no invoice; a list is known by what it holds.
+    proxy.faults.push({ status: 200 }, { status: 200, body: '{}' }, { status: 200, body: '{"data":[{}]}' })
+    for (const ask of [
+      () => quick.invoices.create(ORDER),
+      () => quick.invoices.list().page(),
+      () => quick.invoices.list().take(1),
+    ])
+      expect(await failureOf(ask())).toBeInstanceOf(UnexpectedAnswer)
     // A redirect would carry the key elsewhere.
     proxy.faults.push({ status: 302, headers: { location: 'https://elsewhere.example/' } })
     expect(await failureOf(quick.invoices.list().page())).toMatchObject({ status: 302 })
   })
 
   test('a call that is wrong is a TypeError, before anything is sent', async () => {
-    for (const apiKey of ['', 'undefined', 'pk_test_x', 'sk_test_', 'sk_test_a b']) {
+    for (const apiKey of ['', 'undefined', 'pk_test_x', 'sk_test_', 'sk_test_a b', 'sk_test_é']) {
       expect(() => connect({ apiKey })).toThrow(TypeError)
     }
-    for (const baseUrl of ['', 'pay.example.com', 'ftp://x', 'https://x/?a=1', 'https://']) {
+    for (const baseUrl of [
+      '',
+      'pay.example.com',
+      'ftp://x',
+      'https://x/?a=1',
+      'https://',
+      'https://me:pw@x',
+    ]) {
       expect(() => connect({ baseUrl })).toThrow(TypeError)
     }
     for (const maxRetries of [-1, 1.5, 11, Number.NaN])
       expect(() => connect({ maxRetries })).toThrow(TypeError)
-    expect(() => connect({ timeoutMs: Number.NaN })).toThrow(TypeError)
+    // A timer takes no more than 2³¹ − 1 milliseconds, and would fire at once.
+    for (const timeoutMs of [Number.NaN, 0, 0.5, 2 ** 31, Number.POSITIVE_INFINITY])
+      expect(() => connect({ timeoutMs })).toThrow(TypeError)
+    for (const idempotencyKey of ['', 'order ✓', 'a\nb', 'x'.repeat(256)])
+      expect(await failureOf(client.invoices.create(ORDER, { idempotencyKey }))).toBeInstanceOf(TypeError)
     for (const id of ['', '..', '../payouts', 'inv_1/cancel', 'inv_1?x', undefined as unknown as string]) {
       expect(await failureOf(client.invoices.get(id))).toBeInstanceOf(TypeError)
     }

@@ -30,22 +30,27 @@ const PAGE_LIMIT = 100
 const PAGES_MAX = 1_000_000
 
 /** A list whose pages `ask` gives. `query` is the caller's. */
-export function listOf<Item>(query: Position, ask: (query: object) => Promise<Page<Item>>): List<Item> {
+export function listOf<Item>(query: Position, ask: (query: object) => Promise<unknown>): List<Item> {
+  const pageOf = async (asked: object) => pageIn<Item>(await ask(asked))
   const isUpwards = query.ending_before !== undefined
   async function* items(): AsyncGenerator<Item, void, undefined> {
     let position: Position = {}
+    let last = ''
     for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-      const page = await ask({ limit: PAGE_LIMIT, ...query, ...position })
-      yield* isUpwards ? [...page.data].reverse() : page.data
-      if (!page.has_more) return
-      const id = idOf(isUpwards ? page.data[0] : page.data.at(-1))
+      const { data, has_more } = await pageOf({ limit: PAGE_LIMIT, ...query, ...position })
+      const id = has_more ? idOf(isUpwards ? data[0] : data.at(-1)) : null
+      // A cache that does not look at the query would give the same page for ever.
+      if (id === last) break
+      yield* isUpwards ? [...data].reverse() : data
+      if (id === null) return
+      last = id
       position = isUpwards ? { ending_before: id } : { starting_after: id }
     }
     throw new UnexpectedAnswer(200, 'a list without end')
   }
   return {
     [Symbol.asyncIterator]: items,
-    page: () => ask(query),
+    page: () => pageOf(query),
     take: async (most) => {
       const taken: Item[] = []
       if (most < 1) return taken
@@ -56,6 +61,13 @@ export function listOf<Item>(query: Position, ask: (query: object) => Promise<Pa
       return taken
     },
   }
+}
+
+/** What the items are is as the server's schemas say. */
+function pageIn<Item>(answer: unknown): Page<Item> {
+  const { data, has_more } = answer as { readonly data?: unknown; readonly has_more?: unknown }
+  if (Array.isArray(data) && typeof has_more === 'boolean') return answer as Page<Item>
+  throw new UnexpectedAnswer(200, 'an answer that is no list')
 }
 
 function idOf(item: unknown): string {

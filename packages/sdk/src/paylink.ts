@@ -1,5 +1,5 @@
 import type { Event, Operations } from './api.ts'
-import { type List, listOf, type Page, type Position } from './list.ts'
+import { type List, listOf, type Position } from './list.ts'
 import {
   type ClientOptions,
   type CreateOptions,
@@ -50,11 +50,7 @@ export class Paylink {
         name: Name,
         { query = {}, ...input }: RequestInput,
         given?: RequestOptions,
-      ) =>
-        listOf<Item<Name>>(
-          query as Position,
-          (asked) => send(name, { ...input, query: asked }, given) as Promise<Page<Item<Name>>>,
-        ),
+      ) => listOf<Item<Name>>(query as Position, (asked) => send(name, { ...input, query: asked }, given)),
     }
     this.invoices = invoices(api)
     this.paymentLinks = paymentLinks(api)

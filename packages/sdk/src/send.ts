@@ -43,6 +43,8 @@ export type Send = <Name extends OperationName>(
 const MAX_RETRIES_DEFAULT = 3
 const MAX_RETRIES_MAX = 10
 const TIMEOUT_MS_DEFAULT = 30_000
+/** A timer of more fires at once. */
+const TIMEOUT_MS_MAX = 2 ** 31 - 1
 const RETRY_DELAY_MS_DEFAULT = 500
 const RETRY_DELAY_MS_MAX = 8_000
 /** A server that asks for more is not waited for. */
@@ -62,7 +64,7 @@ export function createSend(options: ClientOptions): Send {
       'user-agent': `paylink-sdk/${VERSION}`,
     }
     if (input.body !== undefined) headers['content-type'] = 'application/json'
-    if (keyed) headers['idempotency-key'] = idempotencyKey ?? crypto.randomUUID()
+    if (keyed) headers['idempotency-key'] = keyOf(idempotencyKey)
     const url = baseUrl + API_PREFIX + pathOf(path, input.id) + queryOf(input.query)
     const body = input.body === undefined ? null : JSON.stringify(input.body)
     const isRepeatable = method !== 'POST' || keyed
@@ -84,16 +86,25 @@ function checkOptions(options: ClientOptions) {
   const { maxRetries = MAX_RETRIES_DEFAULT, timeoutMs = TIMEOUT_MS_DEFAULT } = options
   const { retryDelayMs = RETRY_DELAY_MS_DEFAULT } = options
   // A variable that was never set, or a secret of another kind, is told here and not by a 401 in production.
-  if (!/^sk_(?:test|live)_\S+$/.test(options.apiKey))
+  if (!/^sk_(?:test|live)_[!-~]+$/.test(options.apiKey))
     throw new TypeError('apiKey must be an API key: sk_test_… or sk_live_…')
-  if (!/^https?:\/\/[^?#]+$/.test(options.baseUrl) || !URL.canParse(options.baseUrl))
+  if (!/^https?:\/\/[^?#@]+$/.test(options.baseUrl) || !URL.canParse(options.baseUrl))
     throw new TypeError('baseUrl must be the address of your Paylink, such as https://pay.shop.example')
   if (!Number.isInteger(maxRetries) || maxRetries < 0 || maxRetries > MAX_RETRIES_MAX)
     throw new TypeError(`maxRetries must be a whole number from 0 to ${MAX_RETRIES_MAX}`)
-  if (!(timeoutMs > 0 && retryDelayMs >= 0))
-    throw new TypeError('timeoutMs and retryDelayMs must be milliseconds')
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > TIMEOUT_MS_MAX)
+    throw new TypeError(`timeoutMs must be whole milliseconds, from 1 to ${TIMEOUT_MS_MAX}`)
+  if (!(retryDelayMs >= 0)) throw new TypeError('retryDelayMs must be milliseconds')
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
   return { apiKey: options.apiKey, baseUrl, maxRetries, timeoutMs, retryDelayMs }
+}
+
+/** As the server takes one. What cannot stand in a header would look like a fault of the network. */
+function keyOf(given: string | undefined): string {
+  if (given === undefined) return crypto.randomUUID()
+  if (!/^[!-~](?:[ -~]{0,253}[!-~])?$/.test(given))
+    throw new TypeError('idempotencyKey must be 1 to 255 printable ASCII characters, without blanks around')
+  return given
 }
 
 /** Anything else in a path would lead to another route. */
@@ -153,7 +164,8 @@ async function once(
     return new Failure(new ConnectionError(`${init.method} ${url}: ${what}`, { cause }), null, null)
   }
   const { status, ok } = response
-  if (ok && text === '') return undefined
+  // No content, as after a removal. An empty 200 is nobody's answer.
+  if (status === 204) return undefined
   const retryAfter = response.headers.get('retry-after')
   const body = parse(text)
   if (ok && typeof body === 'object' && body !== null) return body
