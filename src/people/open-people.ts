@@ -1,24 +1,21 @@
 import { passkey } from '@better-auth/passkey'
 import { verify } from '@node-rs/argon2'
-import { betterAuth } from 'better-auth'
+import { type BetterAuthOptions, betterAuth } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
-import { organization, twoFactor } from 'better-auth/plugins'
-import { defaultAc, defaultRoles } from 'better-auth/plugins/organization/access'
+import { twoFactor } from 'better-auth/plugins'
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
-import { isNewPlace } from '../db/queries/notices.ts'
-import { findFirstMerchant, findMemberRole, findPersonToTell, noteKnownPlace } from '../db/queries/people.ts'
-import { blockOf, CLIENT_ADDRESS_HEADER, UNKNOWN_BLOCK } from '../http/client-address.ts'
+import { CLIENT_ADDRESS_HEADER } from '../http/client-address.ts'
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
-import { signInEmail } from '../notices/emails.ts'
-import { invitationMail, resetMail, verificationMail } from './emails.ts'
+import { resetMail, verificationMail } from './emails.ts'
 import { forgetGuessesElsewhere, guardHooks } from './guard.ts'
 import { hashPassword } from './hash-password.ts'
 import { AUTH_PREFIX } from './paths.ts'
+import { sessionHooks } from './session-hooks.ts'
+import { shopMembers } from './shop-members.ts'
 import {
   ACCOUNT_TABLE,
-  ORGANIZATION_TABLES,
   PASSKEY_TABLES,
   RATE_TABLE,
   SESSION_TABLE,
@@ -32,12 +29,8 @@ const SESSION_SECONDS = 7 * 24 * 3_600
 const SESSION_RENEW_SECONDS = 3_600
 const RESET_LINK_SECONDS = 3_600
 const VERIFICATION_LINK_SECONDS = 24 * 3_600
-const INVITATION_SECONDS = 7 * 24 * 3_600
 const PASSWORD_LENGTH_MIN = 10
 const PASSWORD_LENGTH_MAX = 128
-const MEMBERS_MAX = 100
-/** Where nobody signed in for this long, is a strange place again. */
-const PLACE_KEEP_DAYS = 180
 
 type PeopleDeps = {
   readonly pool: Pool
@@ -55,7 +48,6 @@ type PeopleDeps = {
  */
 export function openPeople(deps: PeopleDeps) {
   const { pool, clock, baseUrl, mail } = deps
-  const isSecure = baseUrl.startsWith('https:')
   return betterAuth({
     appName: 'Paylink',
     baseURL: baseUrl,
@@ -84,79 +76,18 @@ export function openPeople(deps: PeopleDeps) {
         secondFactorAt: { type: 'date', required: false, input: false, fieldName: 'second_factor_at' },
       },
     },
-    emailAndPassword: {
-      enabled: true,
-      autoSignIn: true,
-      minPasswordLength: PASSWORD_LENGTH_MIN,
-      maxPasswordLength: PASSWORD_LENGTH_MAX,
-      revokeSessionsOnPasswordReset: true,
-      resetPasswordTokenExpiresIn: RESET_LINK_SECONDS,
-      password: {
-        hash: hashPassword,
-        verify: ({ hash: stored, password }) => verify(stored, password),
-      },
-      sendResetPassword: ({ user, token }) => mail.send(resetMail(baseUrl, user, token)),
-      onPasswordReset: ({ user }) => forgetGuessesElsewhere(pool, user.email),
-    },
+    emailAndPassword: passwords(deps),
     emailVerification: {
       sendOnSignUp: true,
       expiresIn: VERIFICATION_LINK_SECONDS,
       sendVerificationEmail: ({ user, token }) => mail.send(verificationMail(baseUrl, user, token)),
     },
-    rateLimit: {
-      enabled: true,
-      storage: 'database',
-      ...RATE_TABLE,
-      window: 60,
-      max: 120,
-      customRules: {
-        '/sign-in/email': { window: 60, max: 20 },
-        '/sign-up/email': { window: 3_600, max: 20 },
-        '/request-password-reset': { window: 3_600, max: 10 },
-        '/send-verification-email': { window: 3_600, max: 10 },
-        '/organization/invite-member': { window: 3_600, max: 60 },
-      },
-    },
-    advanced: {
-      // `__Host-` binds the cookie to this origin; browsers take it from a secure page alone.
-      cookiePrefix: isSecure ? '__Host-paylink' : 'paylink',
-      useSecureCookies: false,
-      defaultCookieAttributes: { secure: isSecure, httpOnly: true, sameSite: 'lax', path: '/' },
-      ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS_HEADER], ipv6Subnet: 64 },
-    },
-    databaseHooks: {
-      session: {
-        create: {
-          before: async (session) => {
-            if (typeof session.activeOrganizationId === 'string') return
-            return {
-              data: { ...session, activeOrganizationId: await findFirstMerchant(pool, session.userId) },
-            }
-          },
-          after: async (session) => {
-            await notePlace(deps, session)
-            await tellNewPlace(deps, session)
-          },
-        },
-      },
-    },
+    rateLimit: RATE_LIMITS,
+    advanced: cookies(baseUrl),
+    databaseHooks: { session: { create: sessionHooks(deps) } },
     hooks: guardHooks({ pool, clock }),
     plugins: [
-      organization({
-        schema: ORGANIZATION_TABLES,
-        allowUserToCreateOrganization: false,
-        membershipLimit: MEMBERS_MAX,
-        invitationExpiresIn: INVITATION_SECONDS,
-        invitationLimit: MEMBERS_MAX,
-        cancelPendingInvitationsOnReInvite: true,
-        requireEmailVerificationOnInvitation: true,
-        roles: { ...defaultRoles, viewer: defaultAc.newRole({}) },
-        organizationHooks: {
-          beforeAcceptInvitation: ({ invitation, user }) => requireInviterInOffice(pool, invitation, user.id),
-        },
-        sendInvitationEmail: ({ id, email, inviter, organization: { name } }) =>
-          mail.send(invitationMail(baseUrl, { id, email, inviter: inviter.user.name, merchant: name })),
-      }),
+      shopMembers(deps),
       twoFactor({
         issuer: 'Paylink',
         schema: TWO_FACTOR_TABLES,
@@ -174,48 +105,48 @@ export function openPeople(deps: PeopleDeps) {
   })
 }
 
-/** Where a person has signed in, others' wrong passwords do not count against them. */
-async function notePlace(
-  { pool, clock }: PeopleDeps,
-  { userId, ipAddress }: { userId: string; ipAddress?: string | null | undefined },
-): Promise<void> {
-  const place = blockOf(ipAddress ?? '')
-  if (place !== UNKNOWN_BLOCK) {
-    await noteKnownPlace(pool, { userId, place, keepDays: PLACE_KEEP_DAYS, now: clock() })
-  }
-}
-
-/** An e-mail to the person about a sign-in from a browser and address that none before it had. */
-async function tellNewPlace(
-  { pool, clock, mail }: PeopleDeps,
-  session: {
-    id: string
-    userId: string
-    ipAddress?: string | null | undefined
-    userAgent?: string | null | undefined
+/** Per address and path, besides the guesses that guard.ts counts. */
+const RATE_LIMITS = {
+  enabled: true,
+  storage: 'database',
+  ...RATE_TABLE,
+  window: 60,
+  max: 120,
+  customRules: {
+    '/sign-in/email': { window: 60, max: 20 },
+    '/sign-up/email': { window: 3_600, max: 20 },
+    '/request-password-reset': { window: 3_600, max: 10 },
+    '/send-verification-email': { window: 3_600, max: 10 },
+    '/organization/invite-member': { window: 3_600, max: 60 },
   },
-): Promise<void> {
-  const { id, userId, ipAddress: address = null, userAgent: browser = null } = session
-  if (!(await isNewPlace(pool, { id, userId, ipAddress: address, userAgent: browser }))) return
-  const person = await findPersonToTell(pool, userId)
-  if (person !== null) await mail.send(signInEmail(person, { at: clock(), address, browser }))
+} satisfies BetterAuthOptions['rateLimit']
+
+function passwords({ pool, baseUrl, mail }: PeopleDeps) {
+  return {
+    enabled: true,
+    autoSignIn: true,
+    minPasswordLength: PASSWORD_LENGTH_MIN,
+    maxPasswordLength: PASSWORD_LENGTH_MAX,
+    revokeSessionsOnPasswordReset: true,
+    resetPasswordTokenExpiresIn: RESET_LINK_SECONDS,
+    password: {
+      hash: hashPassword,
+      verify: ({ hash: stored, password }) => verify(stored, password),
+    },
+    sendResetPassword: ({ user, token }) => mail.send(resetMail(baseUrl, user, token)),
+    onPasswordReset: ({ user }) => forgetGuessesElsewhere(pool, user.email),
+  } satisfies BetterAuthOptions['emailAndPassword']
 }
 
-/** An invitation is worth what its inviter is now: whoever was removed or made less leaves no door behind. */
-async function requireInviterInOffice(
-  pool: Pool,
-  { inviterId, organizationId: merchantId }: { inviterId: string; organizationId: string },
-  userId: string,
-): Promise<void> {
-  const inviter = await findMemberRole(pool, { userId: inviterId, merchantId })
-  if (inviter !== 'owner' && inviter !== 'admin') {
-    throw new APIError('FORBIDDEN', {
-      code: 'INVITER_NOT_IN_OFFICE',
-      message: 'Whoever invited you may not do so any more. Ask for a new invitation.',
-    })
-  }
-  if ((await findMemberRole(pool, { userId, merchantId })) === null) return
-  throw new APIError('CONFLICT', { code: 'MEMBER_ALREADY', message: 'You belong to this shop already.' })
+function cookies(baseUrl: string) {
+  const isSecure = baseUrl.startsWith('https:')
+  return {
+    // `__Host-` binds the cookie to this origin; browsers take it from a secure page alone.
+    cookiePrefix: isSecure ? '__Host-paylink' : 'paylink',
+    useSecureCookies: false,
+    defaultCookieAttributes: { secure: isSecure, httpOnly: true, sameSite: 'lax', path: '/' },
+    ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS_HEADER], ipv6Subnet: 64 },
+  } satisfies BetterAuthOptions['advanced']
 }
 
 /** A passkey counts as a second factor: its owner must have unlocked it. */

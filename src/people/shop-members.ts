@@ -1,0 +1,47 @@
+import { APIError } from 'better-auth/api'
+import { organization } from 'better-auth/plugins'
+import { defaultAc, defaultRoles } from 'better-auth/plugins/organization/access'
+import type { Pool } from '../db/pool.ts'
+import { findMemberRole } from '../db/queries/people.ts'
+import type { Mail } from '../mail/mail.ts'
+import { invitationMail } from './emails.ts'
+import { ORGANIZATION_TABLES } from './table-names.ts'
+
+const INVITATION_SECONDS = 7 * 24 * 3_600
+const MEMBERS_MAX = 100
+
+/** The people of a shop, their roles and invitations: the library's organizations are our merchants. */
+export function shopMembers({ pool, mail, baseUrl }: { pool: Pool; mail: Mail; baseUrl: string }) {
+  return organization({
+    schema: ORGANIZATION_TABLES,
+    allowUserToCreateOrganization: false,
+    membershipLimit: MEMBERS_MAX,
+    invitationExpiresIn: INVITATION_SECONDS,
+    invitationLimit: MEMBERS_MAX,
+    cancelPendingInvitationsOnReInvite: true,
+    requireEmailVerificationOnInvitation: true,
+    roles: { ...defaultRoles, viewer: defaultAc.newRole({}) },
+    organizationHooks: {
+      beforeAcceptInvitation: ({ invitation, user }) => requireInviterInOffice(pool, invitation, user.id),
+    },
+    sendInvitationEmail: ({ id, email, inviter, organization: { name } }) =>
+      mail.send(invitationMail(baseUrl, { id, email, inviter: inviter.user.name, merchant: name })),
+  })
+}
+
+/** An invitation is worth what its inviter is now: whoever was removed or made less leaves no door behind. */
+async function requireInviterInOffice(
+  pool: Pool,
+  { inviterId, organizationId: merchantId }: { inviterId: string; organizationId: string },
+  userId: string,
+): Promise<void> {
+  const inviter = await findMemberRole(pool, { userId: inviterId, merchantId })
+  if (inviter !== 'owner' && inviter !== 'admin') {
+    throw new APIError('FORBIDDEN', {
+      code: 'INVITER_NOT_IN_OFFICE',
+      message: 'Whoever invited you may not do so any more. Ask for a new invitation.',
+    })
+  }
+  if ((await findMemberRole(pool, { userId, merchantId })) === null) return
+  throw new APIError('CONFLICT', { code: 'MEMBER_ALREADY', message: 'You belong to this shop already.' })
+}
