@@ -4,10 +4,11 @@ import { beforeAll, expect, test } from 'vitest'
 
 /** The import rules of ARCHITECTURE.md, read off the sources themselves. */
 
-const SOURCES = new URL('../src', import.meta.url).pathname
+const ROOT = new URL('..', import.meta.url).pathname
+const SOURCES = join(ROOT, 'src')
 /** Files of the SDK are named as if they stood in a folder of this name below src. */
 const SDK = 'sdk/'
-const SDK_SOURCES = new URL('../packages/sdk/src', import.meta.url).pathname
+const SDK_SOURCES = join(ROOT, 'packages/sdk/src')
 const LINES_MAX = 350
 const DASHBOARD = 'web/dashboard/'
 
@@ -39,6 +40,37 @@ async function readSource(file: string, path: string): Promise<Source> {
   const resolveName = (name: string) => (name.startsWith('.') ? normalize(join(dirname(path), name)) : name)
   const imports = found.map(({ to, isType }) => ({ from: path, to: resolveName(to), isType }))
   return { path, text, imports }
+}
+
+const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|class|type|interface) (\w+)/gm
+const NAMED_IMPORT =
+  /^\s*(?:import|export|const)\s+(?:type\s+)?\{([^}]*)\}\s+(?:from\s+|= await import\()'(\.[^']+)'/gm
+/** Loaded when it is needed, such as a page by the dashboard's router. */
+const LAZY_IMPORT = /import\('(\.[^']+)'\)(?:, '|\)\.)(\w+)/g
+
+/** Every file of code below a folder, named from the root. */
+async function readTexts(folder: string): Promise<{ file: string; text: string }[]> {
+  const names = await readdir(join(ROOT, folder), { recursive: true })
+  const files = names.filter((name) => /\.(?:tsx?|mjs)$/.test(name)).map((name) => join(folder, name))
+  return Promise.all(files.map(async (file) => ({ file, text: await readFile(join(ROOT, file), 'utf8') })))
+}
+
+/** What a file imports by name from files of ours, each as `file name`. */
+function namesImported({ file, text }: { file: string; text: string }): string[] {
+  // Scripts, and processes that tests start, import what was built.
+  const resolved = (from: string) =>
+    normalize(join(dirname(file), from)).replace(/^dist\/(.*)\.js$/, 'src/$1.ts')
+  const named = [...text.matchAll(NAMED_IMPORT)].flatMap(([, names = '', from = '']) =>
+    names.split(',').map(
+      (name) =>
+        `${resolved(from)} ${name
+          .trim()
+          .replace(/^type /, '')
+          .replace(/ as .*/, '')}`,
+    ),
+  )
+  const lazy = [...text.matchAll(LAZY_IMPORT)].map(([, from = '', name]) => `${resolved(from)} ${name}`)
+  return [...named, ...lazy]
 }
 
 const isTest = (path: string) => /\.test\.tsx?$/.test(path)
@@ -180,6 +212,17 @@ test('every import of ours carries its extension, and every file is exported by 
   )
   expect(told(bare)).toEqual([])
   expect(linesWith('', /^export default\b|^export \*/)).toEqual([])
+})
+
+test('what a file exports, another file imports', async () => {
+  const readers = await Promise.all(
+    ['src', 'packages/sdk/src', 'test', 'bench', 'scripts'].map((folder) => readTexts(folder)),
+  )
+  const imported = new Set(readers.flat().flatMap(namesImported))
+  const exported = [...(await readTexts('src')), ...(await readTexts('packages/sdk/src'))].flatMap(
+    ({ file, text }) => [...text.matchAll(EXPORT)].map(([, name]) => `${file} ${name}`),
+  )
+  expect(exported.filter((one) => !imported.has(one))).toEqual([])
 })
 
 test('file names are kebab-case', () => {

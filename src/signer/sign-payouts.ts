@@ -57,7 +57,7 @@ const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
 /** Payouts of one network looked at in one turn. */
 const TURN_MAX = 500
 /** Payouts signed in an hour at most, on all networks: whoever could approve without end still cannot empty everything at once. */
-export const SIGNED_PER_HOUR_MAX = 200
+const SIGNED_PER_HOUR_MAX = 200
 const HOUR_MS = 3_600_000
 export type PayoutSigner = {
   readonly pool: Pool

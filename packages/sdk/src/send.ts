@@ -34,7 +34,7 @@ export type CreateOptions = RequestOptions & {
 
 export type RequestInput = { readonly id?: string; readonly query?: object; readonly body?: object }
 
-export type Send = <Name extends OperationName>(
+type Send = <Name extends OperationName>(
   name: Name,
   input: RequestInput,
   options?: CreateOptions,

@@ -4,7 +4,7 @@ import { type ClaimedDelivery, ELIGIBLE, LEASE_MS } from './deliveries.ts'
 /** Rows one claim may take from one endpoint's lane, however many lanes share it; where there are few, each has more. */
 const ROWS_PER_LANE_MIN = 4
 /** Lanes one claim looks at; the next claim goes on from there. */
-export const LANES_PER_CLAIM_MAX = 256
+const LANES_PER_CLAIM_MAX = 256
 
 type ReceiverRow = {
   readonly endpointId: string
@@ -38,12 +38,12 @@ type ClaimRow =
       readonly schema_version: number
     }
 
-export type Claim = {
+type Claim = {
   readonly deliveries: readonly ClaimedDelivery[]
   readonly databaseNowMs: number
 }
 
-export type LaneClaim = Claim & {
+type LaneClaim = Claim & {
   /** Where the next claim goes on; '' when the last lane was reached. */
   readonly nextCursor: string
 }

@@ -8,7 +8,6 @@ import { useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import { CopyField } from '../parts/copy.tsx'
 import { coins, usd } from '../parts/money.ts'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
@@ -140,8 +139,4 @@ function Actions({ invoice }: { invoice: Invoice }) {
       ) : null}
     </>
   )
-}
-
-export function PayLink({ invoice }: { invoice: Invoice }) {
-  return <CopyField label="Link for the buyer" text={invoice.checkout_url} />
 }
