@@ -116,7 +116,7 @@ test('withdrawals that a second provider does not know of are never paid', async
   await withdraw(height, invoice.address, watched.driver.amount / GWEI)
   proxy.resume()
   const isHalted = async () => (await watched.state()).status === 'halted'
-  await expect.poll(isHalted, { timeout: 15_000 }).toBe(true)
+  await expect.poll(isHalted).toBe(true)
   expect((await watched.state()).reason).toMatch(/another provider does not find it there/)
   expect(await watched.eventsOf(invoice.id)).not.toContain('paid')
 })

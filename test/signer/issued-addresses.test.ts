@@ -49,7 +49,7 @@ const keysPath = () => join(setup.dataDir, 'address-keys.json')
 /** The signer at work until it has filled the pool, and stopped again. */
 async function fillPool(): Promise<void> {
   const signer = await setup.start(api.database.pools.signer)
-  await expect.poll(readyCount, { timeout: 20_000 }).toBe(ISSUED_TARGET)
+  await expect.poll(readyCount).toBe(ISSUED_TARGET)
   await signer.stop()
   await addAddresses(api.database, 'litecoin-test', 'regtest', LITECOIN_ADDRESSES)
 }
@@ -186,7 +186,7 @@ test('an empty pool refuses SOL alone, the doctor says so, and it recovers as so
     expect.stringMatching(/^fault: solana-test: no deposit address is ready/),
   )
   const signer = await setup.start(api.database.pools.signer)
-  await expect.poll(readyCount, { timeout: 20_000 }).toBe(ISSUED_TARGET)
+  await expect.poll(readyCount).toBe(ISSUED_TARGET)
   expect((await invoiceIn('SOL')).status).toBe(201)
   await signer.stop()
 })

@@ -114,9 +114,7 @@ test('a batch that was changed, or signed by somebody else, is refused, and thos
 
 test('the running signer issues addresses by itself, and its high-water mark covers them', async () => {
   const signer = await setup.start(database.pools.signer)
-  await expect
-    .poll(() => countUnassigned(database.owner, 'solana-test'), { timeout: 20_000 })
-    .toBe(ISSUED_TARGET)
+  await expect.poll(() => countUnassigned(database.owner, 'solana-test')).toBe(ISSUED_TARGET)
   await signer.stop()
   const { readJournal } = await import('../../src/signer/index-journal.ts')
   expect((await readJournal(setup.folder)).get('solana-test')?.nextIndex).toBe(ISSUED_TARGET)

@@ -212,7 +212,7 @@ test('of two signers one is active, and the other takes over when it stops', asy
   const second = await setup.start(database.pools.signer)
   expect([first.status(), second.status()]).toEqual(['active', 'standby'])
   await first.stop()
-  await expect.poll(() => second.status(), { timeout: 5_000, interval: 5 }).toBe('active')
+  await expect.poll(() => second.status(), { interval: 5 }).toBe('active')
 })
 
 test('a signer whose connection is cut stands by, and becomes active again', async () => {
@@ -225,13 +225,10 @@ test('a signer whose connection is cut stands by, and becomes active again', asy
   await expect
     .poll(
       () => statuses.push(signer.status()) > 0 && setup.lines.some((line) => line.includes('stands by')),
-      {
-        timeout: 5_000,
-        interval: 1,
-      },
+      { interval: 1 },
     )
     .toBe(true)
-  await expect.poll(() => signer.status(), { timeout: 5_000, interval: 5 }).toBe('active')
+  await expect.poll(() => signer.status(), { interval: 5 }).toBe('active')
 })
 
 test('a standby with another seed ends with a refusal when its turn comes', async () => {
