@@ -46,8 +46,11 @@ test('attempts have a partition for every day of the week ahead, and lose theirs
     )
   }
   await database.owner.query(`drop table ${dayName(3)}`)
+  // Those that were made with the tables are of the day on which the run of tests began.
+  const before = await partitions()
   await applyRetention(database.pools.delivery)
-  const expected = [-30, -29, -1, 0, 1, 2, 3, 4, 5, 6, 7].map(dayName)
+  const kept = before.filter((name) => name !== dayName(-31) && name !== dayName(-40))
+  const expected = [...new Set([...kept, ...[-30, -29, -1, 0, 1, 2, 3, 4, 5, 6, 7].map(dayName)])]
   expect(await partitions()).toEqual(expected.sort())
 })
 

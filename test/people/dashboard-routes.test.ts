@@ -92,13 +92,19 @@ test('the figures of the home page add up the invoices of the days asked for, in
     { usd_amount: '99', asset: 'LTC' },
     { 'paylink-mode': 'live' },
   )
+  // All on one day, also around midnight.
+  const openedAt = new Date()
+  await people.api.database.owner.query('update invoice set created_at = $2 where merchant_id = $1', [
+    merchantId,
+    openedAt,
+  ])
   await people.api.database.owner.query(
     `update invoice set status = 'paid', paid_at = created_at + interval '90 seconds'
      where id in (select id from invoice where merchant_id = $1 and not livemode limit 2)`,
     [merchantId],
   )
   const { body } = await browser.ask('GET', '/api/v1/statistics')
-  const day = new Date().toISOString().slice(0, 10)
+  const day = openedAt.toISOString().slice(0, 10)
   expect(body.days).toEqual([{ day, opened: 3, paid: 2, paid_usd: '21.00', exceptions: 0 }])
   expect(body.assets).toEqual([{ asset: 'LTC', paid: 2, paid_usd: '21.00', median_seconds_to_pay: 90 }])
 })
