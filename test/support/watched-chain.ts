@@ -11,7 +11,7 @@ import { networkState, type Watching, watchWith } from './watched-network.ts'
 
 const HOUR_MS = 3_600_000
 
-export type OpenInvoice = { readonly id: string; readonly address: string; readonly expiresAtMs: number }
+export type OpenInvoice = { readonly id: string; readonly address: string }
 
 /** A node that a driver drives, a real database with a merchant in it, and watchers between them. */
 export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
@@ -96,7 +96,15 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
        where invoice_id = $1`,
       [invoice.id],
     )
-    return { id: invoice.id, address, expiresAtMs: invoice.expiresAtMs }
+    return { id: invoice.id, address }
+  }
+
+  /** What the passing of time does to open invoices: their deadline is now. */
+  async endNow(invoiceIds: readonly string[]): Promise<void> {
+    await this.database.owner.query('update invoice set expires_at = $2 where id = any($1)', [
+      invoiceIds,
+      new Date(),
+    ])
   }
 
   /** Confirmations that an invoice of this chain may ask for, as a change of its terms. */
@@ -165,6 +173,18 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
       },
       { what: 'the watcher has read the new tip' },
     )
+  }
+
+  /** When the watcher has said of its network how it is, once more. */
+  async untilSaidAgain(): Promise<void> {
+    const saidAt = async () => {
+      const { rows } = await this.database.owner.query<{ updated_at: Date }>(
+        'select updated_at from network_state',
+      )
+      return rows[0]?.updated_at.getTime() ?? 0
+    }
+    const before = await saidAt()
+    await until(async () => (await saidAt()) > before, { what: 'the watcher has said how its network is' })
   }
 
   /** Puts the checkpoint where it was so many blocks ago, as a restore from a backup does. */
