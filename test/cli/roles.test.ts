@@ -20,7 +20,7 @@ afterEach(async () => {
 })
 
 test('each role in a process of its own, knowing only its own login, takes a payment together with the others', async () => {
-  const port = String(await freePort())
+  const [port, OPERATOR_PORT] = [String(await freePort()), String(await freePort())]
   const shared = { DATA_DIR: place.dataDir, PORT: port }
   const started = await Promise.all([
     startRoles(['signer'], { ...shared, SIGNER_DATABASE_URL: database.urls.signer }),
@@ -28,7 +28,7 @@ test('each role in a process of its own, knowing only its own login, takes a pay
     startRoles(['watcher'], { ...shared, WATCHER_DATABASE_URL: database.urls.watcher }),
     startRoles(['watcher'], { ...shared, WATCHER_DATABASE_URL: database.urls.watcher }),
     startRoles(['delivery'], { ...shared, DELIVERY_DATABASE_URL: database.urls.delivery }),
-    startRoles(['api', 'checkout'], { ...shared, API_DATABASE_URL: database.urls.api }),
+    startRoles(['api', 'checkout'], { ...shared, OPERATOR_PORT, API_DATABASE_URL: database.urls.api }),
   ])
   const owner = { DATA_DIR: place.dataDir, DATABASE_URL: database.ownerUrl }
   const key = await makeKey(owner)

@@ -21,7 +21,9 @@ test('a signal that comes twice, as a terminal and a supervisor send it, stops i
 test.each(['·', 'starting the signer', 'sandbox chain'])(
   'the first signal is obeyed while the program starts, after the line "%s"',
   async (line) => {
-    const program = startProgram(['start'], { DATA_DIR: place.dataDir, PORT: String(await freePort()) })
+    const [port, operatorPort] = [String(await freePort()), String(await freePort())]
+    const env = { DATA_DIR: place.dataDir, PORT: port, OPERATOR_PORT: operatorPort }
+    const program = startProgram(['start'], env)
     await until(30_000, () => program.stdout().includes(line))
     program.signal('SIGTERM')
     expect(await program.exited()).toBe(0)

@@ -1,10 +1,9 @@
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { disableEndpoint } from '../../src/flows/disable-endpoint.ts'
 import { rotateSecret } from '../../src/flows/rotate-secret.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { freePort } from '../support/postgres-server.ts'
 import {
   countRows,
   createTenant,
@@ -128,7 +127,8 @@ test('one thousand endpoints that were dead and come back together are met one p
   timeout: TIMEOUT_MS,
 }, async () => {
   const tenant = await createTenant(database)
-  const { port, url } = await closedPort()
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}/hooks`
   const endpoints = []
   for (let index = 0; index < HERD_ENDPOINTS; index++) {
     endpoints.push(await createVerifiedEndpoint(database, tenant, `${url}/${index}`))
@@ -246,15 +246,6 @@ async function fillHerd(merchantId: string, eventsEach: number): Promise<void> {
      select $1, 'dlv_' || id, false, substr(resource_id, 5), id, now(), now() + interval '5 days' from made`,
     [merchantId, eventsEach],
   )
-}
-
-/** A port where nobody listens, and its URL. */
-async function closedPort(): Promise<{ port: number; url: string }> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
-  return { port, url: `http://127.0.0.1:${port}/hooks` }
 }
 
 /** Answers after a moment, and counts how many requests it was sent at once. */

@@ -5,6 +5,7 @@ import { createCheckoutApp } from '../../src/web/checkout/app.ts'
 import { type Branding, NO_BRANDING } from '../../src/web/checkout/branding.ts'
 import type { CheckoutDeps, CheckoutFacts, PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
 import { NOW_MS } from './checkout-invoice.ts'
+import { freePort } from './postgres-server.ts'
 
 /** A token's invoice and the shop it belongs to. */
 export type ShownInvoice = Omit<CheckoutFacts, 'networkFacts'>
@@ -42,7 +43,9 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
     })
   let checkout = createApp()
   let server = createServer(getRequestListener(checkout.app.fetch))
-  const port = await listen(server, 0)
+  // None that the system could give to a connection while the server starts anew.
+  const port = await freePort()
+  await listen(server, port)
   const url = `http://127.0.0.1:${port}`
   const close = async () => {
     checkout.streams.close()
@@ -96,9 +99,6 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
 }
 export type CheckoutServer = Awaited<ReturnType<typeof startCheckoutServer>>
 
-async function listen(server: Server, port: number): Promise<number> {
+async function listen(server: Server, port: number): Promise<void> {
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }

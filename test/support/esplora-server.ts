@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { TestNode } from './litecoind.ts'
+import { freePort } from './postgres-server.ts'
 
 /** An Esplora server that stands over a real node and follows the documented API as far as a wallet needs it. */
 export type EsploraServer = {
@@ -61,11 +61,9 @@ export async function startEsploraServer(node: TestNode): Promise<EsploraServer>
           .end(error instanceof Error ? error.message : ''),
     )
   })
-  let port = 0
-  const start = async () => {
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    port = (server.address() as AddressInfo).port
-  }
+  // None that the system could give to a connection while the server is stopped.
+  const port = await freePort()
+  const start = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   await start()
   return {
     url: `esplora+http://127.0.0.1:${port}/api`,
