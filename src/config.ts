@@ -135,7 +135,10 @@ const flag = must(
 )
 
 const VARIABLES = {
-  DATABASE_URL: must('a PostgreSQL URL such as postgresql://user:password@host:5432/paylink', postgresUrl),
+  DATABASE_URL: must(
+    'a PostgreSQL URL such as postgresql://host:5432/paylink, with user:password@ before the host',
+    postgresUrl,
+  ),
   API_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
   WATCHER_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
   DELIVERY_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
@@ -165,7 +168,10 @@ const VARIABLES = {
   ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
   SANDBOX_HOST: must('a host name such as sandbox', z.string().regex(/^[0-9A-Za-z.-]{1,253}$/)),
   SERVICE_FEE_BPS: must(`basis points, a whole number from 0 to ${SERVICE_FEE_BPS_MAX}`, basisPoints),
-  SMTP_URL: must('a URL such as smtps://user:password@mail.example.com', urlOf('smtp:', 'smtps:')),
+  SMTP_URL: must(
+    'a URL such as smtps://mail.example.com, with user:password@ before the host where it asks for them',
+    urlOf('smtp:', 'smtps:'),
+  ),
 }
 type VariableName = keyof typeof VARIABLES
 type ValueOf<Name extends VariableName> = ReturnType<(typeof VARIABLES)[Name]>

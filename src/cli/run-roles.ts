@@ -131,7 +131,14 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   const { config, clock, log, metrics } = context
   const shared = openShared(context, stops)
   const { pool, prices } = shared
-  const health = createHealthApp({ pool, clock, log, prices, migration: await latestMigration() })
+  const health = createHealthApp({
+    pool,
+    clock,
+    log,
+    prices,
+    baseUrl: config.baseUrl,
+    migration: await latestMigration(),
+  })
   const parts: HttpPart[] = [
     {
       name: 'health',

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
 import { ERRORS } from '../wire/errors.ts'
 import type { Answer } from './answer.ts'
@@ -10,6 +9,7 @@ import { createMarketReader } from './market.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { recordRequest } from './record-request.ts'
+import { newRequestId } from './request-id.ts'
 import { API_PREFIX, type Route } from './route.ts'
 import { ROUTES } from './routes.ts'
 import { createRulesCache } from './rules-cache.ts'
@@ -33,7 +33,7 @@ export function createApiApp(deps: ApiDeps): ApiApp {
   }
   const app: ApiApp = new Hono<Variables>()
   app.use((c, next) => {
-    const requestId = `req_${randomUUID().replaceAll('-', '')}`
+    const requestId = newRequestId()
     c.set('requestId', requestId)
     c.set('headers', { 'request-id': requestId, 'x-content-type-options': 'nosniff' })
     return next()

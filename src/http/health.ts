@@ -1,14 +1,17 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { readMigrationVersion } from '../db/queries/migration-version.ts'
 import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
 import type { Log } from '../log.ts'
 import type { PriceBook } from '../rates/price-book.ts'
+import { ApiProblem, errorBody } from './problem.ts'
+import { newRequestId } from './request-id.ts'
 
 type HealthDeps = {
   readonly pool: Pool
   readonly clock: Clock
+  readonly baseUrl: string
   readonly log: Log
   readonly prices: Pick<PriceBook, 'report'> | null
   /** The migration that this program was made for. */
@@ -30,16 +33,25 @@ type NetworkReport = {
  */
 export function createHealthApp(deps: HealthDeps): Hono {
   const app = new Hono()
-  app.use(async (c, next) => {
-    await next()
-    c.header('cache-control', 'no-store')
-  })
-  app.get('/healthz', (c) => c.json({ status: 'ok' }))
+  app.get('/healthz', (c) => answer(c, 200, { status: 'ok' }))
   app.get('/readyz', async (c) => {
     const report = await readiness(deps)
-    return c.json(report, report.status === 'ready' ? 200 : 503)
+    return answer(c, report.status === 'ready' ? 200 : 503, report)
+  })
+  app.all('*', (c) => {
+    const requestId = newRequestId()
+    c.header('allow', 'GET, HEAD')
+    return answer(c, 405, errorBody(new ApiProblem('method_not_allowed'), requestId, deps.baseUrl), requestId)
   })
   return app
+}
+
+function answer(c: Context, status: 200 | 405 | 503, body: object, requestId = newRequestId()): Response {
+  return c.body(JSON.stringify(body), status, {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'request-id': requestId,
+  })
 }
 
 async function readiness(deps: HealthDeps) {

@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import { ASSET_IDS, networkOf } from '../core/assets.ts'
 import { ENDPOINT_FORMATS } from '../core/endpoint/subscriptions.ts'
 import { loadMerchantProfile } from '../db/queries/merchants.ts'
 import { withTransaction } from '../db/transaction.ts'
@@ -13,10 +12,7 @@ export async function merchantViewOf(
   deps: RouteDeps,
   { tenant, person }: Pick<RouteRequest, 'tenant' | 'person'>,
 ): Promise<z.output<typeof merchantView>> {
-  const [profile, networks] = await Promise.all([
-    withTransaction(deps.pool, tenant, (tx) => loadMerchantProfile(tx, tenant.merchantId)),
-    deps.networks.read(),
-  ])
+  const profile = await withTransaction(deps.pool, tenant, (tx) => loadMerchantProfile(tx, tenant.merchantId))
   if (profile === null || person === null) throw new ApiProblem('not_found')
   const { name, email, brandName, brandColour, logoDigest, createdAt } = profile
   return {
@@ -28,7 +24,6 @@ export async function merchantViewOf(
     brand_colour: brandColour,
     logo_url: logoDigest === null ? null : `/logo/${tenant.merchantId}/${logoDigest}.webp`,
     role: person.role,
-    live_assets: ASSET_IDS.filter((asset) => networks.stateOf(networkOf(asset, true)) !== undefined),
     webhook_formats: ENDPOINT_FORMATS.filter((format) =>
       isOffered(format, deps.webhookFormats?.offered ?? []),
     ),

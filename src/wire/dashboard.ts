@@ -155,7 +155,6 @@ export const merchantView = z
     brand_colour: z.string().nullable(),
     logo_url: z.string().nullable(),
     role: z.enum(['owner', 'admin', 'member', 'viewer']).meta({ description: 'Yours.' }),
-    live_assets: z.array(assetName).meta({ description: 'Assets whose live network this server follows.' }),
     webhook_formats: z.array(endpointFormat).meta({
       description: 'What a webhook endpoint’s `format` may be here; Paylink’s own first.',
     }),

@@ -50,6 +50,12 @@ export const timestamp = z.string().meta({
   examples: ['2026-01-31T09:30:00.000Z'],
 })
 
+/** Whether a time in UTC is one of the calendar's: `Date.parse` takes the 30th of February for the 2nd of March. */
+function isRealTime(text: string): boolean {
+  const time = new Date(text)
+  return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 19) === text.slice(0, 19)
+}
+
 /** A time that a caller gives: ISO 8601 in UTC, to the second or the millisecond. */
 export const instant = z
   .string()
@@ -57,7 +63,7 @@ export const instant = z
     /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,3})?Z$/,
     'Must be a time such as 2026-01-31T09:30:00Z',
   )
-  .refine((value) => !Number.isNaN(Date.parse(value)), { error: 'Must be a time that exists' })
+  .refine(isRealTime, { error: 'Must be a time that exists' })
   .meta({ format: 'date-time' })
 
 /** An id of ours with this prefix. */

@@ -10,15 +10,17 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const ready = async (migration: number) => {
-  const app = createHealthApp({
+const openApp = (migration: number) =>
+  createHealthApp({
     pool: database.pools.api,
     clock: () => new Date(),
     log: silentLog,
     prices: null,
+    baseUrl: 'https://pay.example.com',
     migration,
   })
-  const response = await app.request('/readyz')
+const ready = async (migration: number) => {
+  const response = await openApp(migration).request('/readyz')
   return { status: response.status, ...(await response.json()) }
 }
 
@@ -37,4 +39,25 @@ test('a process is not ready on a database that lacks its migrations', async () 
     status: 'not_ready',
     database: `the database has migration ${latest} and this program needs ${latest + 1}: run paylink migrate`,
   })
+})
+
+test('health answers are like every other: a request id, JSON in UTF-8, and 405 for other methods', async () => {
+  const app = openApp(await latestMigration())
+  for (const path of ['/healthz', '/readyz']) {
+    for (const method of ['GET', 'HEAD', 'POST']) {
+      const answer = await app.request(path, { method })
+      expect(answer.headers.get('request-id'), `${method} ${path}`).toMatch(/^req_[0-9a-f]{32}$/)
+      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect(answer.status).toBe(method === 'POST' ? 405 : 200)
+      if (method !== 'POST') continue
+      expect(answer.headers.get('allow')).toBe('GET, HEAD')
+      expect(await answer.json()).toMatchObject({
+        error: {
+          type: 'invalid_request_error',
+          code: 'method_not_allowed',
+          request_id: answer.headers.get('request-id'),
+        },
+      })
+    }
+  }
 })

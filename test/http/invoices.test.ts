@@ -128,6 +128,35 @@ test('a coin without a network here is 503 where it is accepted and 400 where it
   ])
 })
 
+test('a live coin is accepted as soon as its network is followed, and 503 until its node has answered', async () => {
+  const { owner } = api.database
+  const assetsOf = async () => (await get('/assets', merchant.liveKey)).body.data
+  expect((await assetsOf()).map(({ asset }: { asset: string }) => asset)).toEqual(['BTC', 'LTC'])
+  await owner.query(
+    `insert into network_state (network, status, reason, updated_at)
+     values ('ethereum-live', 'unavailable', 'the node refuses the connection', now())`,
+  )
+  await owner.query(
+    `insert into network_watch (network, keyspace, through, updated_at) values ('ethereum-live', 'evm-live', -1, now())`,
+  )
+  api.time.advance(1_000)
+  try {
+    expect((await assetsOf())[2]).toMatchObject({
+      asset: 'ETH',
+      available: false,
+      unavailable_code: 'asset_unavailable',
+      network_status: 'unavailable',
+      network_reason: 'the node refuses the connection',
+    })
+    const refused = await post('/invoices', { usd_amount: '10', asset: 'ETH' }, merchant.liveKey)
+    expect([refused.status, refused.body.error.code]).toEqual([503, 'asset_unavailable'])
+  } finally {
+    await owner.query(`delete from network_watch where network = 'ethereum-live'`)
+    await owner.query(`delete from network_state where network = 'ethereum-live'`)
+    api.time.advance(1_000)
+  }
+})
+
 test('a node that is down stops no invoice while addresses are ready, and a halted network does', async () => {
   const set = async (status: string) => {
     await api.database.owner.query(`update network_state set status = $1 where network = 'litecoin-test'`, [
@@ -289,6 +318,15 @@ test('filters narrow a list, alone and together', async () => {
   await expectFound('q=_rder')
   await expectFound('q=order+1&status=cancelled', three)
   expect(START.getTime()).toBeLessThan(Date.parse(at[0] ?? ''))
+})
+
+test('a time that no calendar has is refused, and not taken for the day after', async () => {
+  for (const day of ['2026-02-29', '2026-02-30', '2026-04-31', '2026-13-01', '2026-01-00']) {
+    const answer = await get(`/invoices?created_after=${day}T00:00:00Z`)
+    expect([answer.status, answer.body.error?.param], day).toEqual([400, 'created_after'])
+  }
+  expect((await get('/invoices?created_after=2026-01-01T24:00:00Z')).status).toBe(400)
+  expect((await get('/invoices?created_after=2028-02-29T23:59:59.5Z')).status).toBe(200)
 })
 
 test('an invoice is found by its deposit address', async () => {

@@ -66,6 +66,18 @@ test('payment rules that are set govern the next invoice, and impossible ones ar
   }
 })
 
+test('in live mode no coin can be accepted whose network is not followed here', async () => {
+  const { browser } = await people.signUp('Ines')
+  await people.enableSecondFactor(browser)
+  const accept = (assets: string[], mode: string) =>
+    browser.ask('PATCH', '/api/v1/payment-rules', { accepted_assets: assets }, { 'paylink-mode': mode })
+  const refused = await accept(['LTC', 'SOL'], 'live')
+  expect([refused.status, refused.body.error?.param]).toEqual([400, 'accepted_assets'])
+  expect(refused.body.error.message).toContain('SOL')
+  expect((await accept(['LTC'], 'live')).body.accepted_assets).toEqual(['LTC'])
+  expect((await accept(['LTC', 'SOL'], 'test')).body.accepted_assets).toEqual(['LTC', 'SOL'])
+})
+
 test('the look of the pages is set, kept and taken back; a file that is no picture is refused', async () => {
   const { browser } = await people.signUp('Cem')
   const set = (body: object) => browser.ask('PATCH', '/api/v1/merchant', body)

@@ -32,8 +32,14 @@ export function supportIn(
   return (asset) => {
     const state = networks.stateOf(networkOf(asset, livemode))
     // A payment on a network that nobody follows any more would never be seen.
-    const parameters = state?.isWatched === true ? state.parameters : null
-    return { parameters, halted: state?.status === 'halted', chainMinimum: state?.minimum ?? null }
+    const isConfigured = state?.isWatched === true
+    const parameters = isConfigured ? state.parameters : null
+    return {
+      isConfigured,
+      parameters,
+      halted: state?.status === 'halted',
+      chainMinimum: state?.minimum ?? null,
+    }
   }
 }
 
@@ -58,7 +64,7 @@ export function acceptedIn(market: Pick<Market, 'livemode' | 'rules' | 'supportO
   accepted: readonly AssetId[]
   chosen: AssetId | null
 } {
-  const isConfigured = (asset: AssetId) => market.supportOf(asset).parameters !== null
+  const isConfigured = (asset: AssetId) => market.supportOf(asset).isConfigured
   const accepted = acceptedAssets(market.rules, market.livemode, isConfigured)
   return { accepted, chosen: defaultAsset(market.rules, accepted, isConfigured) }
 }

@@ -7,6 +7,7 @@ const price = { price: 10n ** 14n, evidence: { usdPerUnit: '100', quotedAt: '', 
 const runs =
   (...assets: AssetId[]) =>
   (asset: AssetId): AssetSupport => ({
+    isConfigured: assets.includes(asset),
     parameters: assets.includes(asset) ? 'main' : null,
     halted: false,
   })
@@ -43,11 +44,19 @@ test('the caller’s mistakes are told before what is unavailable', () => {
 test('an accepted coin without a network, on a halted one, or without a price is unavailable', () => {
   const test = { ...context, livemode: false }
   expect(planInvoice({ ...tenDollars, asset: 'SOL' }, test)).toMatchObject({ code: 'asset_unavailable' })
-  const halted = { ...test, supportOf: () => ({ parameters: 'main', halted: true }) }
+  const halted = { ...test, supportOf: () => ({ isConfigured: true, parameters: 'main', halted: true }) }
   expect(planInvoice(tenDollars, halted)).toMatchObject({ code: 'asset_unavailable' })
   expect(planInvoice(tenDollars, { ...test, priceOf: () => null })).toMatchObject({
     code: 'rate_unavailable',
   })
+})
+
+test('a coin whose node never answered is accepted where its network is configured, and unavailable until then', () => {
+  const away = {
+    ...context,
+    supportOf: () => ({ isConfigured: true, parameters: null, halted: false }),
+  }
+  expect(planInvoice(tenDollars, away)).toMatchObject({ code: 'asset_unavailable', asset: 'LTC' })
 })
 
 test('without an asset the default coin is taken', () => {

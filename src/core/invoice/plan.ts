@@ -19,6 +19,8 @@ import {
 
 /** What this server can do for an asset in one mode. */
 export type AssetSupport = {
+  /** Whether its network is followed here, be its node away. */
+  readonly isConfigured: boolean
   /** The chain's parameters as reported by its node; null if no node of this network has ever answered. */
   readonly parameters: string | null
   /** The node contradicts itself or us: nothing on this network is credited until a person has looked. */
@@ -67,7 +69,7 @@ export function planInvoice(
   },
 ): InvoicePlan {
   const { livemode, rules, supportOf } = context
-  const isConfigured = (candidate: AssetId) => supportOf(candidate).parameters !== null
+  const isConfigured = (candidate: AssetId) => supportOf(candidate).isConfigured
   const accepted = acceptedAssets(rules, livemode, isConfigured)
   const asset = asked.asset ?? defaultAsset(rules, accepted, isConfigured)
   if (asset === null || !accepted.includes(asset)) {

@@ -19,7 +19,7 @@ export const listRatesRoute = defineRoute({
     const { livemode } = tenant
     const [rules, networks] = await Promise.all([deps.rulesOf(tenant), deps.networks.read()])
     const supportOf = supportIn(networks, livemode)
-    const accepted = acceptedAssets(rules, livemode, (asset) => supportOf(asset).parameters !== null)
+    const accepted = acceptedAssets(rules, livemode, (asset) => supportOf(asset).isConfigured)
     const data = accepted.map((asset) => {
       const quote = deps.prices.quote(asset, livemode)
       const evidence = quote.kind === 'quote' ? quote.evidence : null

@@ -1,3 +1,4 @@
+import { supportIn } from '../../core/invoice/market.ts'
 import { changePaymentRules } from '../../flows/change-payment-rules.ts'
 import { paymentRulesView, updatePaymentRulesBody } from '../../wire/dashboard.ts'
 import { paymentRulesViewOf } from '../dashboard-views.ts'
@@ -22,6 +23,14 @@ export const updatePaymentRulesRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant, body }) => {
+    const supportOf = supportIn(await deps.networks.read(), tenant.livemode)
+    const off = body.accepted_assets?.find((asset) => tenant.livemode && !supportOf(asset).isConfigured)
+    if (off !== undefined) {
+      throw new ApiProblem('parameter_invalid', {
+        param: 'accepted_assets',
+        message: `${off} cannot be accepted in live mode: this server has no node of its network.`,
+      })
+    }
     const changed = await changePaymentRules(deps, { tenant, changes: body })
     if (changed.kind === 'refused') throw new ApiProblem('parameter_invalid', changed)
     return paymentRulesViewOf(changed.rules, tenant.livemode)
