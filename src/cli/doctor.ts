@@ -7,7 +7,12 @@ import { fault } from '../doctor/finding.ts'
 import { inspectAddresses } from '../doctor/inspect-addresses.ts'
 import { inspectCards } from '../doctor/inspect-cards.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
-import { inspectFeePayers, inspectHotWallets, inspectLostPayouts } from '../doctor/inspect-hot-wallets.ts'
+import {
+  inspectFeePayers,
+  inspectHotWallets,
+  inspectLongWaits,
+  inspectLostPayouts,
+} from '../doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectPrices } from '../doctor/inspect-prices.ts'
 import { inspectSetup } from '../doctor/inspect-setup.ts'
@@ -60,6 +65,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
         sandboxes.map(({ network }) => network),
       )),
       ...(await inspectLostPayouts(pool)),
+      ...(await inspectLongWaits(pool, systemClock)),
     ]
   } catch (error) {
     return [

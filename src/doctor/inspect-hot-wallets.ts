@@ -1,10 +1,13 @@
 import { encodeEvmAddress } from '../chain/evm/address.ts'
+import type { Clock } from '../clock.ts'
 import { ASSETS, type Network } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Pool } from '../db/pool.ts'
+import type { LongWait } from '../db/queries/long-waits.ts'
 import { countLostPayouts } from '../db/queries/lost-payouts.ts'
 import { FEE_PAYER_NETWORKS, readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
 import { type GasStanding, HOT_WALLETS, readGasStanding } from '../db/read-gas-standing.ts'
+import { readLongWaits } from '../db/read-long-waits.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 /** The hot wallets: where they are, whether they have enough ether for the gas of USDC, and what they lack of merchants' ether. */
@@ -41,6 +44,23 @@ export async function inspectLostPayouts(pool: Pool): Promise<Finding[]> {
   return (await countLostPayouts(pool)).map(({ network, count }) =>
     fault(
       `${network}: the database does not know ${count} of the payouts that were signed, since it was restored: nothing is signed there; run paylink signer recover where the signer runs`,
+    ),
+  )
+}
+
+const STANDS: { readonly [state in LongWait['state']]: string } = {
+  approved: 'payouts wait to be signed and sent',
+  submitted: 'payouts that were sent wait to be confirmed',
+  planned: 'sweeps wait for a block',
+  done: 'sweeps that are in a block wait to be final',
+  next_in_line: 'the hot wallet’s next transaction is in no block, and all behind it wait',
+}
+
+/** Payouts and sweeps that have stood in one state longer than is usual. */
+export async function inspectLongWaits(pool: Pool, clock: Clock): Promise<Finding[]> {
+  return (await readLongWaits(pool, clock())).map(({ network, state, count, oldestId, since }) =>
+    fault(
+      `${network}: ${STANDS[state]}: ${count}, of them ${oldestId} since ${since.toISOString()}; the log of watcher and signer says why`,
     ),
   )
 }

@@ -50,7 +50,7 @@ function payoutFinding({ network }: ChainNode, state: NetworkState | null): Find
   const { payoutProvider: provider, payoutNotice: why } = state
   if (provider === null) return [fault(`${network}: payouts wait, no provider serves them: ${why}`)]
   const through = `${network}: payouts go through ${provider}`
-  return [why === null ? ok(through) : notice(`${through} in place of the first provider: ${why}`)]
+  return [why === null ? ok(through) : notice(`${through}, ${why}`)]
 }
 
 function watchFinding({ network }: ChainNode, state: NetworkState | null, clock: Clock): Finding {

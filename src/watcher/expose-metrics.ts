@@ -9,6 +9,7 @@ import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { isSignerActive } from '../db/queries/signer-lock.ts'
 import { readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
 import { readGasStanding } from '../db/read-gas-standing.ts'
+import { readLongWaits } from '../db/read-long-waits.ts'
 import type { GaugeValue, Metrics } from '../metrics.ts'
 
 type Sources = {
@@ -62,7 +63,7 @@ function exposeNetworks({ metrics, pool, networks, clock }: Sources): void {
 }
 
 /** Of wallets, balances and the signer, which serves no metrics of its own. */
-function exposeMoney({ metrics, pool, networks }: Sources): void {
+function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
   const lowOf = async (read: (db: Pool, network: Network) => Promise<Standing | null>) => {
     const standings = await Promise.all(networks.map((network) => read(pool, network)))
     return standings.flatMap((each) =>
@@ -78,6 +79,17 @@ function exposeMoney({ metrics, pool, networks }: Sources): void {
     'paylink_fee_payer_low',
     '1 where the fee payer of payouts in SOL has too little, and there is SOL to be paid out',
     () => lowOf(readFeePayerStanding),
+  )
+  metrics.gauge(
+    'paylink_payouts_late',
+    'Payouts and sweeps that stand in one state longer than is usual, as paylink doctor names them',
+    async () => {
+      const waits = await readLongWaits(pool, clock())
+      return networks.map((label) => {
+        const here = waits.filter(({ network }) => network === label)
+        return { label, value: here.reduce((sum, { count }) => sum + count, 0) }
+      })
+    },
   )
   metrics.gauge('paylink_signer_active', '1 while a signer holds its lock, in any process', async () => [
     { value: (await isSignerActive(pool)) ? 1 : 0 },

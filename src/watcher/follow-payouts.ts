@@ -6,6 +6,7 @@ import type { Pool } from '../db/pool.ts'
 import { askJournal } from '../db/queries/journal-questions.ts'
 import { listPayoutTransactions, loadPayoutRefusal } from '../db/queries/payout-transactions.ts'
 import { listLatelyConfirmed, listPayoutsUnderWay } from '../db/queries/payouts.ts'
+import { readLongWaits } from '../db/read-long-waits.ts'
 import type { Tenant } from '../db/transaction.ts'
 import { carryPayout, type PayoutFact } from '../flows/carry-payout.ts'
 import type { Log } from '../log.ts'
@@ -23,6 +24,8 @@ export type PayoutFollower = {
 
 /** Payouts of one network looked at in one pass. */
 const PASS_MAX = 2_000
+/** What waits for long is looked for this often. */
+const WAITS_EVERY_MS = 60_000
 /** A confirmed payout is offered again to a chain that lost its block for so long. */
 const LOOKED_AFTER_MS = 24 * 3_600_000
 
@@ -34,14 +37,29 @@ const LOOKED_AFTER_MS = 24 * 3_600_000
 export class PayoutCourier {
   readonly #parts: PayoutFollower
   readonly #told = new Told()
+  #waitsReadAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: PayoutFollower) {
     this.#parts = parts
   }
 
   /** One look at everything that is under way. Throws `ChainUnavailable` where no provider can be asked. */
-  pass(): Promise<void> {
-    return this.#parts.carriage.providers.through(() => this.#look())
+  async pass(): Promise<void> {
+    await this.#tellLongWaits()
+    await this.#parts.carriage.providers.through(() => this.#look())
+  }
+
+  /** Also where no provider answers, and what waits is not looked at. */
+  async #tellLongWaits(): Promise<void> {
+    const { pool, network, clock, log } = this.#parts
+    const now = clock()
+    if (now.getTime() - this.#waitsReadAtMs < WAITS_EVERY_MS) return
+    this.#waitsReadAtMs = now.getTime()
+    for (const wait of await readLongWaits(pool, now)) {
+      const message = 'payouts or sweeps wait longer than is usual'
+      if (wait.network === network && this.#told.isNew(wait.oldestId, wait.state))
+        log.error({ ...wait }, message)
+    }
   }
 
   async #look(): Promise<void> {

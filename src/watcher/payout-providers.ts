@@ -8,6 +8,8 @@ import { Told, withoutNumbers } from '../told.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
+/** What waits for another provider's word and was not asked for again for this long waits for it no more. */
+const UNCONFIRMED_MS = 10 * 60_000
 /** Where there are several, the one in use is asked this often whether it still knows where the watcher stands. */
 const PLACE_INTERVAL_MS = 60_000
 
@@ -44,6 +46,8 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   readonly #silentUntilMs = new Map<NamedChain<Chain>, number>()
   readonly #placedAtMs = new Map<NamedChain<Chain>, number>()
   readonly #complained = new Told()
+  /** What waits for another provider's word, and why, by the time at which it was last asked for. */
+  readonly #unconfirmed = new Map<string, { readonly atMs: number; readonly reason: string }>()
   #current: NamedChain<Chain>
   #isLast = false
   #saved: string | null = null
@@ -124,7 +128,10 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     for (const provider of this.#providers) {
       if (provider === this.#current || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
       try {
-        if (await question(provider.chain)) return true
+        if (await question(provider.chain)) {
+          this.#unconfirmed.delete(about)
+          return true
+        }
         reasons.push(`${provider.name} does not say so`)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
@@ -134,6 +141,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     }
     const message = 'a payout or a sweep waits for another provider to confirm it'
     const reason = reasons.join('; ') || 'none answers'
+    this.#unconfirmed.set(about, { atMs: nowMs, reason })
     if (this.#complained.isNew(about, message)) this.#deps.log.warn({ about, reason }, message)
     return false
   }
@@ -158,12 +166,25 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     return this.#providers.flatMap((provider) => this.#away.get(provider)?.reason ?? []).join('; ')
   }
 
-  /** Keeps for the operator which provider served; null where none did. */
+  /** What waits for another provider's word; null where nothing does. */
+  #unconfirmedNotice(): string | null {
+    const oldest = this.#deps.clock().getTime() - UNCONFIRMED_MS
+    for (const [about, { atMs }] of this.#unconfirmed) if (atMs < oldest) this.#unconfirmed.delete(about)
+    const [first] = this.#unconfirmed
+    if (first === undefined) return null
+    const [about, { reason }] = first
+    return `waiting for another provider to confirm ${this.#unconfirmed.size}, of them ${about}: ${reason}`
+  }
+
+  /** Keeps for the operator which provider served, null where none did, and what there is to say of it. */
   async #tell(provider: NamedChain<Chain> | null): Promise<void> {
     const { pool, network, log } = this.#deps
     const [first] = this.#providers
     const name = provider?.name ?? null
-    const notice = provider === first ? null : this.#reasons()
+    const isOther = provider !== null && provider !== first
+    const away = isOther ? `in place of the first provider: ${this.#reasons()}` : this.#reasons()
+    const notices = [provider === first ? null : away, this.#unconfirmedNotice()]
+    const notice = notices.filter((each) => each !== null).join('; ') || null
     if (this.#saved === `${name} ${notice}`) return
     await savePayoutProvider(pool, network, { name, notice })
     this.#saved = `${name} ${notice}`

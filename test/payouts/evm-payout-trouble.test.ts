@@ -3,8 +3,10 @@ import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress, parseEvmAddress } from '../../src/chain/evm/address.ts'
 import { EvmRpcError } from '../../src/chain/evm/evm-rpc.ts'
 import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
-import { inspectHotWallets } from '../../src/doctor/inspect-hot-wallets.ts'
+import { inspectHotWallets, inspectLongWaits } from '../../src/doctor/inspect-hot-wallets.ts'
+import { createMetrics } from '../../src/metrics.ts'
 import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
+import { exposeMetrics } from '../../src/watcher/expose-metrics.ts'
 import { hex, newEvmAddress } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
@@ -584,6 +586,51 @@ test('a node that refuses a payout in other words at each look is told of once',
   const told = world.logged.filter((line) => line.includes(payout.id) && line.includes('does not take'))
   expect(told).toHaveLength(1)
   await world.until(tenant, payout.id, 'confirmed')
+})
+
+test('what holds up the hot wallet’s line, and what waits longer than is usual, is told by doctor, log and metric until it goes on', async () => {
+  const { tenant, payout } = await sweptPayout()
+  await world.sign()
+  const { owner, pools } = world.database
+  const metrics = createMetrics(world.log)
+  exposeMetrics({ metrics, pool: pools.watcher, networks: [world.network], clock: () => world.now })
+  const told = async () => {
+    const findings = await inspectLongWaits(owner, () => world.now)
+    return findings.map(({ kind, text }) => `${kind} ${text}`).filter((text) => text.includes(payout.id))
+  }
+  const late = async () => {
+    const { values } = (await metrics.registry.getSingleMetric('paylink_payouts_late')?.get()) ?? {
+      values: [],
+    }
+    return values.find(({ labels }) => labels.name === world.network)?.value
+  }
+  await world.anvil.mine(3)
+  // Of a transaction that has less gas than every block asks for.
+  const courier = world.courier((chain) => ({
+    ...boundChain(chain),
+    broadcast: () => Promise.resolve({ kind: 'refused', reason: 'intrinsic gas too low' }),
+  }))
+  const wait = async (minutes: number) => {
+    world.now = new Date(world.now.getTime() + minutes * 60_000)
+    await courier.pass()
+  }
+  await wait(0)
+  expect(await told()).toEqual([])
+  const before = (await late()) ?? 0
+  await wait(21)
+  const inLine = expect.stringMatching(/^fault base-test: the hot wallet’s next transaction is in no block/)
+  expect(await told()).toEqual([inLine])
+  await wait(40)
+  const approved = expect.stringMatching(/^fault base-test: payouts wait to be signed and sent: \d+, /)
+  expect(await told()).toEqual([approved, inLine])
+  // Beside what other tests have left.
+  expect(await late()).toBeGreaterThanOrEqual(before + 2)
+  const lines = world.logged.filter(
+    (line) => line.includes(payout.id) && line.includes('longer than is usual'),
+  )
+  expect(lines).toHaveLength(2)
+  await world.until(tenant, payout.id, 'confirmed')
+  expect(await told()).toEqual([])
 })
 
 test('the hot wallet itself is no destination', async () => {

@@ -130,7 +130,7 @@ test('with the first provider away a payout is swept and sent through the next, 
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
   expect(await told()).toEqual([
     expect.stringMatching(
-      /^notice payouts go through second in place of the first provider: .*127\.0\.0\.1:9/,
+      /^notice payouts go through second, in place of the first provider: .*127\.0\.0\.1:9/,
     ),
   ])
   await couriersOf(honest, proxied).pass()
@@ -189,6 +189,11 @@ test.each(['says otherwise', 'does not answer'])(
     )
     expect(rows).toEqual([expect.objectContaining({ status: 'done', final_at: null })])
     expect(waitsOf(rows[0]?.id)).toHaveLength(1)
+    expect(await told()).toEqual([
+      expect.stringMatching(
+        /^notice payouts go through first, waiting for another provider to confirm \d+, of them \w+_/,
+      ),
+    ])
     proxy.tellTheTruth()
     await courier.pass()
     await world.anvil.mine(3)

@@ -75,6 +75,7 @@ export const ACROSS_MERCHANTS: { readonly [query: string]: string } = {
   'payout-transactions.ts listFailedPayouts': PAYOUTS,
   'lost-payouts.ts listAccountedPayouts': PAYOUTS,
   'lost-payouts.ts countLostPayouts': FIGURE,
+  'long-waits.ts listLongWaits': FIGURE,
   'journal-questions.ts listJournalQuestions': PAYOUTS,
   'payouts.ts listLatelyConfirmed': PAYOUTS,
   'payouts.ts listPayoutsUnderWay': PAYOUTS,
