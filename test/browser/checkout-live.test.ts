@@ -133,7 +133,7 @@ describe('an open page', () => {
     server.checkout.streams.close()
     await server.restart()
     server.show('t', paid)
-    await expect.poll(() => heading().textContent(), { timeout: 15_000 }).toBe('Payment complete')
+    await expect.poll(() => heading().textContent()).toBe('Payment complete')
     expect(await isFirstLoad()).toBe(true)
   })
 
@@ -305,7 +305,7 @@ describe('without script', () => {
     await still.locator('label[for=qr-address]').click()
     expect(await still.locator('.qr-address').isVisible()).toBe(true)
     await still.locator('#sandbox-exact').click()
-    expect(await still.locator('h1').textContent()).toBe('Payment complete')
+    await expect.poll(() => still.locator('h1').textContent()).toBe('Payment complete')
     expect(new URL(still.url()).pathname).toBe('/i/t')
     await plain.close()
   })

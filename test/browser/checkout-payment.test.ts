@@ -21,6 +21,8 @@ import { seedInvoice, seedMerchant } from '../support/seed.ts'
 /** The checkout over the real database, with the API's role, its tokens and its notifications. */
 
 const WHOLE = 100_000_000n
+/** A page that hears of nothing asks by itself after 20 s, and the server reads for it after 15: it was told. */
+const TOLD_MS_MAX = 10_000
 const clock = () => new Date(makeInvoice().createdAtMs + 60_000)
 
 let api: TestApi
@@ -57,7 +59,7 @@ async function record(tenant: Tenant, invoiceId: string, ...facts: TransferFact[
 const pathOf = (tenant: Tenant, invoiceId: string) =>
   `/i/${invoiceToken(api.deps.keyring, { ...tenant, invoiceId })}`
 
-test('a page follows its invoice from the first sighting to paid, within a second of each commit', async () => {
+test('a page follows its invoice from the first sighting to paid, told of each commit before it would ask', async () => {
   const tenant = await seedMerchant(database)
   const invoice = await seedInvoice(database, tenant)
   const page = await browser.newPage()
@@ -68,13 +70,13 @@ test('a page follows its invoice from the first sighting to paid, within a secon
   expect(await heading()).toBe('Send 1 LTC')
   expect(await page.locator('#address-value').textContent()).toBe(invoice.address)
   await record(tenant, invoice.id, inMempool('a1', WHOLE / 2n))
-  await expect.poll(heading, { timeout: 1_000 }).toBe('Send 0.5 LTC more')
+  await expect.poll(heading, { timeout: TOLD_MS_MAX }).toBe('Send 0.5 LTC more')
   await record(tenant, invoice.id, inMempool('a2', WHOLE / 2n))
-  await expect.poll(heading, { timeout: 1_000 }).toBe('Payment detected')
+  await expect.poll(heading, { timeout: TOLD_MS_MAX }).toBe('Payment detected')
   await record(tenant, invoice.id, inBlock('a1', WHOLE / 2n, 1), inBlock('a2', WHOLE / 2n, 1))
-  await expect.poll(heading, { timeout: 1_000 }).toBe('Confirming your payment')
+  await expect.poll(heading, { timeout: TOLD_MS_MAX }).toBe('Confirming your payment')
   await record(tenant, invoice.id, inBlock('a1', WHOLE / 2n, 2), inBlock('a2', WHOLE / 2n, 2))
-  await expect.poll(heading, { timeout: 1_000 }).toBe('Payment complete')
+  await expect.poll(heading, { timeout: TOLD_MS_MAX }).toBe('Payment complete')
   expect(await page.evaluate(() => document.body.classList.contains('first-load'))).toBe(true)
   expect(complaints).toEqual([])
   await page.close()
@@ -181,7 +183,7 @@ test('confirmations count up within seconds of each block, long before the page 
       [103, '4'],
     ] as const) {
       await tipAt(height)
-      await expect.poll(progress, { timeout: 4_000 }).toBe(reached)
+      await expect.poll(progress, { timeout: TOLD_MS_MAX }).toBe(reached)
     }
   } finally {
     await page.close()

@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Dashboard, fillSignUp, startDashboard } from '../support/dashboard.ts'
 
-const MINUTES_MAX = 3
+const MS_MAX = 3 * 60_000
 let dashboard: Dashboard
 beforeAll(async () => {
   dashboard = await startDashboard()
 })
 afterAll(() => dashboard?.close())
 
-test('a newcomer signs up and sees their first invoice.paid in under three minutes, without leaving the browser', async () => {
+test('a newcomer signs up and sees their first invoice.paid in under three minutes, without leaving the browser', {
+  timeout: MS_MAX,
+}, async () => {
   const { page, complaints, open } = await dashboard.visitor()
   const startedAt = performance.now()
   await open('/')
@@ -23,10 +25,10 @@ test('a newcomer signs up and sees their first invoice.paid in under three minut
   })
   expect((await asked.json()).data).toMatchObject([{ usd_amount: '4.50', active: true }])
   await page.getByRole('button', { name: 'Pay with test coins' }).click()
-  await page.getByText('invoice.paid happened').waitFor()
-  const seconds = (performance.now() - startedAt) / 1_000
-  console.info(`first invoice.paid after ${seconds.toFixed(1)} s`)
-  expect(seconds).toBeLessThan(MINUTES_MAX * 60)
+  await page.getByText('invoice.paid happened').waitFor({ timeout: MS_MAX })
+  const ms = performance.now() - startedAt
+  console.info(`first invoice.paid after ${(ms / 1_000).toFixed(1)} s`)
+  expect(ms).toBeLessThan(MS_MAX)
   await page.getByRole('link', { name: 'Look at the event' }).click()
   await page.getByRole('heading', { name: 'invoice.paid' }).waitFor()
   expect(complaints).toEqual([])

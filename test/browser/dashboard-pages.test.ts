@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../support/app.ts'
+import { photograph } from '../support/browser.ts'
 import { type Dashboard, signIn, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { DIALOGS } from '../support/dashboard-dialogs.ts'
 import { importPastInvoice } from '../support/imported-invoice.ts'
@@ -152,10 +153,8 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
     complaints.length = 0
     await visitor.open(path)
     await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
-    const height = await page.evaluate(() => document.documentElement.scrollHeight)
     // What stands beside the page all the way down is drawn so, too.
-    await page.setViewportSize({ width, height })
-    await page.screenshot({ path: `${SCREENSHOTS}${name}-${colorScheme}-${width}.png` })
+    await photograph(page, `${SCREENSHOTS}${name}-${colorScheme}-${width}.png`)
     expect(await page.locator('h1').count()).toBe(1)
     expect(await overflow(page)).toBe(0)
     expect(await axeFaults(page)).toEqual([])

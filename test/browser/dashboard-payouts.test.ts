@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/new-id.ts'
 import { until } from '../support/app.ts'
@@ -58,16 +58,24 @@ async function savedRows(page: Page): Promise<{ [column: string]: string | undef
   })
 }
 
-/** A payout's page whose title is longer once the list of destinations is there takes focus from nobody then. */
+/** A payout's page takes focus from nobody, neither when it is loaded nor when the list of destinations is there and its title longer. */
 async function keepsFocus(page: Page): Promise<void> {
-  const release = await holdRequests(page, '**/api/v1/payout-destinations*')
+  const releasePayout = await holdRequests(page, '**/api/v1/payouts/*')
+  const releaseDestinations = await holdRequests(page, '**/api/v1/payout-destinations*')
+  const hasFocus = (button: Locator) => button.evaluate((element) => element === document.activeElement)
   await page.reload()
+  const signOut = page.getByRole('button', { name: 'Sign out' })
   const approve = page.getByRole('button', { name: 'Approve', exact: true })
+  await page.getByRole('heading', { level: 1, name: 'Payout' }).waitFor()
+  await signOut.focus()
+  releasePayout()
+  await approve.waitFor()
+  expect(await hasFocus(signOut)).toBe(true)
   await approve.focus()
   expect(await page.getByRole('heading', { level: 1 }).textContent()).not.toContain('Treasury')
-  release()
+  releaseDestinations()
   await page.getByRole('heading', { level: 1, name: 'Treasury' }).waitFor()
-  expect(await approve.evaluate((element) => element === document.activeElement)).toBe(true)
+  expect(await hasFocus(approve)).toBe(true)
 }
 
 const merchantOf = async (visitor: Visitor): Promise<string> =>

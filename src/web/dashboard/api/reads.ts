@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { askApi, type Mode, type Query } from './ask.ts'
+import { askApi, type Mode, Problem, type Query } from './ask.ts'
 import type {
   ApiKey,
   Asset,
@@ -39,12 +39,13 @@ function read<Result>(mode: Mode, path: string, query: Query = {}, everyMs = LIV
   })
 }
 
-/** One resource: never another one's while it loads. */
+/** One resource: never another one's while it loads. What the API does not know is not asked for again. */
 function readOne<Result>(mode: Mode, path: string, everyMs = LIVE_MS) {
   return queryOptions({
     queryKey: [mode, path, {}] as const,
     queryFn: ({ signal }) => askApi<Result>(mode, 'GET', path, { signal }),
-    refetchInterval: everyMs,
+    refetchInterval: ({ state: { error } }) =>
+      error instanceof Problem && error.status === 404 ? false : everyMs,
   })
 }
 

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useId, useLayoutEffect, useRef } from 'react'
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react'
 import { Icon } from './icons.tsx'
 
 /** Where typing begins; a window without fields begins at its button to close it. */
@@ -31,7 +31,7 @@ export function Dialog({
   }, [])
   // A next step took away what had focus.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the title tells that there is another step.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (ref.current?.contains(document.activeElement) === false) heading.current?.focus()
   }, [title])
   return (

@@ -1,9 +1,13 @@
 import { useLocation } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useLayoutEffect, useRef } from 'react'
 
+/** The address whose page took focus last. */
+let arrivedAt = ''
+
 /**
  * A page's title, what can be done on it, and the page. The title takes focus on arrival, so that a screen reader says
- * where one is; a title that changes afterwards leaves focus to whoever has it by then.
+ * where one is; a title that changes afterwards, or another one in its place when the page is loaded, leaves focus to
+ * whoever has it by then.
  */
 export function Page({
   title,
@@ -22,8 +26,11 @@ export function Page({
     document.title = `${title} · Paylink`
   }, [title])
   // As the page is drawn, before anybody can press anything on it.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another place is another arrival.
-  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), [place])
+  useLayoutEffect(() => {
+    const isArrival = place !== arrivedAt
+    arrivedAt = place
+    if (isArrival || document.activeElement === document.body) heading.current?.focus({ preventScroll: true })
+  }, [place])
   return (
     <>
       <header className="page-head">
