@@ -26,7 +26,7 @@ afterAll(async () => {
   await app.stop()
 })
 
-const { create: invoiceIn, eventsOf, untilStatus, pay } = invoicesOf(() => app)
+const { create: invoiceIn, eventsOf, untilStatus, untilTold, pay } = invoicesOf(() => app)
 
 test('an invoice that names no coin is in USDC on Base, and its link names the sandbox', async () => {
   const made = await app.api('POST', '/api/v1/invoices', { usd_amount: '25.00' })
@@ -58,13 +58,12 @@ for (const asset of ['ETH', 'ETH_BASE', 'USDC_BASE']) {
 test('a replaced payment leaves the invoice open, and a reorganisation takes a paid one back until it returns', async () => {
   const replaced = await invoiceIn('ETH')
   await pay(replaced.id, 'double_spend')
-  await untilStatus(replaced.id, 'confirming')
+  await untilTold(replaced.id, 'invoice.confirming')
   const open = await untilStatus(replaced.id, 'awaiting_payment')
   expect(open.payments).toMatchObject([{ status: 'reorged' }])
   const reorganised = await invoiceIn('USDC_BASE')
   await pay(reorganised.id, 'reorg')
-  await untilStatus(reorganised.id, 'paid')
-  expect(await untilStatus(reorganised.id, 'manual_review')).toMatchObject({ status_reason: 'reorged' })
+  expect(await untilTold(reorganised.id, 'invoice.manual_review')).toMatchObject({ status_reason: 'reorged' })
   await untilStatus(reorganised.id, 'paid')
   expect((await eventsOf(reorganised.id)).filter((type) => type === 'invoice.paid')).toHaveLength(1)
 }, 90_000)

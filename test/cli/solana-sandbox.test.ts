@@ -29,7 +29,7 @@ afterAll(async () => {
   await place.remove()
 })
 
-const { create, eventsOf, isAvailable, untilStatus, pay } = invoicesOf(() => app)
+const { create, eventsOf, isAvailable, untilStatus, untilTold, pay } = invoicesOf(() => app)
 
 test('a test payment in SOL is told step by step and paid, and partial ones come together', async () => {
   const exact = await create('SOL')
@@ -69,15 +69,14 @@ test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and i
 test('a replaced payment leaves the invoice open', async () => {
   const replaced = await create('SOL')
   await pay(replaced.id, 'double_spend')
-  await untilStatus(replaced.id, 'confirming')
+  await untilTold(replaced.id, 'invoice.confirming')
   await untilStatus(replaced.id, 'awaiting_payment')
 }, 90_000)
 
 test('a reorganisation takes a paid invoice to review, and the payment’s return makes it paid again, told once', async () => {
   const reorganised = await create('SOL')
   await pay(reorganised.id, 'reorg')
-  await untilStatus(reorganised.id, 'paid')
-  expect(await untilStatus(reorganised.id, 'manual_review')).toMatchObject({ status_reason: 'reorged' })
+  expect(await untilTold(reorganised.id, 'invoice.manual_review')).toMatchObject({ status_reason: 'reorged' })
   const again = await untilStatus(reorganised.id, 'paid')
   expect(again.payments).toMatchObject([{ status: 'confirmed' }])
   expect(await eventsOf(reorganised.id)).toEqual([...STORY_OF_A_PAYMENT, 'invoice.manual_review'])

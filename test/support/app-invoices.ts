@@ -8,6 +8,12 @@ const STATUS_MS_MAX = 30_000
 
 /** The demo shop's invoices of a running program, over its API. */
 export function invoicesOf(app: () => App) {
+  /** The invoice's events, oldest first. */
+  const toldOf = async (id: unknown) => {
+    const { body } = await app().api('GET', '/api/v1/events?limit=100')
+    const { data } = body as { data: { event_type: string; data: Body }[] }
+    return data.filter((event) => event.data.id === id).reverse()
+  }
   return {
     create: async (asset: string): Promise<Body> => {
       const made = await app().api('POST', '/api/v1/invoices', { usd_amount: '25.00', asset })
@@ -20,13 +26,19 @@ export function invoicesOf(app: () => App) {
       return data.some((each) => each.asset === asset && each.available)
     },
     /** The invoice's types of events, oldest first. */
-    eventsOf: async (id: unknown): Promise<string[]> => {
-      const { body } = await app().api('GET', '/api/v1/events?limit=100')
-      const { data } = body as { data: { event_type: string; data: { id: string } }[] }
-      return data
-        .filter((event) => event.data.id === id)
-        .map(({ event_type }) => event_type)
-        .reverse()
+    eventsOf: async (id: unknown): Promise<string[]> =>
+      (await toldOf(id)).map(({ event_type }) => event_type),
+    /** The invoice as its first event of this type tells it: a status may pass between two looks, its event stays. */
+    untilTold: async (id: unknown, type: string): Promise<Body> => {
+      let told: Body | undefined
+      await until(
+        async () => {
+          told = (await toldOf(id)).find(({ event_type }) => event_type === type)?.data
+          return told !== undefined
+        },
+        { what: `${type} is told`, timeoutMs: STATUS_MS_MAX },
+      )
+      return told ?? {}
     },
     untilStatus: async (id: unknown, status: string): Promise<Body> => {
       let last: Body = {}
