@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** What our own API said of a request that it refused. */
+/** Our own API's answer to a request that it refused. */
 export class Refused extends Error {
   override name = 'Refused'
   readonly status: number
@@ -21,7 +21,7 @@ export class Refused extends Error {
   }
 }
 
-/** Whose key it is. */
+/** Whom a key belongs to. */
 export type KeyHolder = {
   readonly merchantId: string
   readonly name: string
@@ -32,7 +32,7 @@ export type KeyHolder = {
 export type OwnApiDeps = {
   /** Our own API, in this process. */
   ask(request: Request): Response | Promise<Response>
-  /** Null for what is no key of ours. */
+  /** Null if the key is unknown. */
   holderOf(key: string): Promise<KeyHolder | null>
 }
 
@@ -51,8 +51,8 @@ type Call = {
 const ORIGIN = 'http://paylink'
 
 /**
- * Our own API for one caller's key: what a translation does, it does by these calls alone, so that rights, limits and
- * records are those of any other client.
+ * Our own API, called with one caller's key. A translation does everything by these calls, so that the rights, limits
+ * and audit records of any other client apply to it.
  */
 export function createOwnApi(deps: OwnApiDeps, key: string | null) {
   const call = async <View>(asked: Call, schema: z.ZodType<View>): Promise<View> =>
@@ -83,7 +83,7 @@ async function answerOf(deps: OwnApiDeps, key: string | null, asked: Call): Prom
   throw new Refused(answer.status, error, answer.headers.get('retry-after'))
 }
 
-/** Ids of ours; anything else in a path would lead to another route. */
+/** The form of our ids. Anything else in a path could lead to another route. */
 const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
 
 export function ownId(id: string): string {

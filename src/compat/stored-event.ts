@@ -10,6 +10,6 @@ export type StoredInvoiceEvent = {
   readonly data: InvoiceSnapshot
 }
 
-/** Our own bytes, which hold what our own schemas say. */
+/** Parses an event that we stored ourselves: it was checked against its schema when it was written. */
 export const storedInvoiceEvent = (body: Uint8Array): StoredInvoiceEvent =>
   JSON.parse(Buffer.from(body).toString('utf8')) as StoredInvoiceEvent

@@ -1,11 +1,11 @@
 import { Agent, type Dispatcher, request } from 'undici'
 
-/** A whole answer, headers and body: a buyer waits for it. */
+/** For the whole answer, headers and body. It is short, because a buyer is waiting. */
 export const ASK_DEADLINE_MS = 6_000
 const CONNECT_TIMEOUT_MS = 3_000
 const CONNECTIONS_PER_PROVIDER = 6
 
-/** What came back, understood no further than as JSON. */
+/** The answer, parsed as JSON and not checked further. */
 export type Asked =
   | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
   | { readonly kind: 'failed'; readonly reason: string; readonly cause?: unknown }
@@ -15,7 +15,7 @@ type Question = {
   readonly url: URL
   readonly headers?: { readonly [name: string]: string }
   readonly body?: string
-  /** The largest answer that is read. */
+  /** A longer answer is not read. */
   readonly bytesMax: number
   readonly deadlineMs: number
 }
@@ -27,7 +27,7 @@ export const openProviderConnections = (): Agent =>
     connect: { timeout: CONNECT_TIMEOUT_MS },
   })
 
-/** Asks a card provider once. A redirect is not followed. Never throws for what the outside does. */
+/** Asks a card provider once and follows no redirect. Faults of the network or the provider are returned, not thrown. */
 export async function askProvider(dispatcher: Dispatcher, question: Question): Promise<Asked> {
   const { method, url, headers = {}, body, bytesMax, deadlineMs } = question
   try {
@@ -38,7 +38,7 @@ export async function askProvider(dispatcher: Dispatcher, question: Question): P
       headers: { accept: 'application/json', 'user-agent': 'paylink', ...headers },
       ...(body === undefined ? {} : { body }),
     })
-    // A body that is given up emits an error of its own; what matters of it was told by then.
+    // A body that is given up emits an error; its cause has been reported by then.
     response.body.on('error', () => {})
     const text = await readCapped(response.body, bytesMax)
     if (text === null) return { kind: 'failed', reason: `more than ${bytesMax} bytes` }

@@ -15,7 +15,7 @@ import type { Keyring } from '../secrets/keyring.ts'
 
 const SLOW_MS = 10_000
 const UNDER_PERCENT = 40n
-/** The sandbox's transaction of a purchase: there is one. */
+/** A sandbox purchase has one transaction, with this id. */
 const SANDBOX_TRANSACTION = 'sandbox'
 
 type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
@@ -33,7 +33,7 @@ type CardDeskDeps = {
   readonly providers: readonly OnrampProvider[]
   /** What the sandbox's card page sends coins with; null where no sandbox chain runs. */
   readonly sandbox: Pick<SandboxControl, 'sendCoins'> | null
-  /** The buyer's public address by the request's headers; null where it is none. */
+  /** The buyer's IP address from the request's headers; null if it is not public. */
   readonly publicAddressOf: (headers: Headers) => string | null
 }
 
@@ -64,7 +64,7 @@ export function createCardDesk(deps: CardDeskDeps) {
   }
 }
 
-/** Plays the outcome of the test card. Coins are sent for only one press of the button on a page. */
+/** Plays the outcome of a test card. However often the button is pressed, coins are sent once. */
 async function playTestCard(
   deps: CardDeskDeps,
   sandbox: Pick<SandboxControl, 'sendCoins'>,

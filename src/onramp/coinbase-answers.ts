@@ -47,7 +47,7 @@ export const transactionsSchema = z.object({
   ),
 })
 
-/** What stands for nothing yet, such as a page that was opened, says nothing that the checkout's does not. */
+/** Statuses before a purchase begins, such as a page being opened, are left out: the checkout page says as much. */
 export const COINBASE_NEWS: { readonly [status: string]: Exclude<CardNews, 'abandoned'> } = {
   ONRAMP_TRANSACTION_STATUS_IN_PROGRESS: 'pending',
   ONRAMP_TRANSACTION_STATUS_SUCCESS: 'completed',

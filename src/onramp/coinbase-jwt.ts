@@ -1,7 +1,7 @@
 import { type KeyObject, randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
 
-/** Coinbase takes no token that is valid for longer. */
+/** The longest that Coinbase accepts. */
 const VALID_SECONDS = 120
 const NONCE_BYTES = 16
 

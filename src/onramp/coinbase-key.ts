@@ -21,7 +21,7 @@ export function parseCoinbaseKey(text: string): KeyObject | null {
     const x = bytes.subarray(SEED_BYTES).toString('base64url')
     return createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x }, format: 'jwk' })
   } catch {
-    // OpenSSL says no more than that it is no key; the caller names the variable.
+    // OpenSSL's error says only that this is not a key; the caller names the variable that holds it.
     return null
   }
 }

@@ -44,14 +44,14 @@ const ANSWER_BYTES_MAX = 64 * 1024
 const OPTIONS_BYTES_MAX = 4 * 1024 * 1024
 /** Limits and places change seldom. */
 const OPTIONS_KEPT_MS = 10 * 60_000
-/** A session's token lives five minutes; the buyer needs some of them to read the offer. */
+/** A session's token lives five minutes; the last of them is left for the way to Coinbase's page. */
 const USABLE_SECONDS = 240
 /** A buyer's tries at one purchase. */
 const TRANSACTIONS_MAX = 10
 const CARD = 'CARD'
 
 type Place = { readonly country: string; readonly state: string | null }
-/** Where it surely sells, for a question of the operator's. */
+/** A place where it certainly sells, for `paylink doctor`. */
 const PROBED_PLACE: Place = { country: 'US', state: 'CA' }
 
 /** Coinbase's names of the coins. */
@@ -140,7 +140,7 @@ const notKept = (answer: ProviderAnswer) => ({ kind: 'not_kept', answer }) as co
 
 function readOptions(asked: Asked): KeptOrAnswer<CoinbaseOptions> {
   if (asked.kind === 'failed') return notKept(failed(asked.reason, asked.cause))
-  // A place that it does not know is one that it does not serve.
+  // It does not serve a place that it does not know.
   if (asked.status === 400 || asked.status === 404) return notKept(refused('region'))
   if (asked.status !== 200) return notKept(errorOf(asked))
   const options = optionsSchema.safeParse(asked.body)
@@ -250,7 +250,7 @@ const REFUSALS: { readonly [errorType: string]: CardRefusal } = {
   guest_transaction_count: 'not_offered',
 }
 
-/** `{errorType, errorMessage}`: what the buyer can do nothing about is told to the operator alone. */
+/** `{errorType, errorMessage}`: what the buyer cannot change goes to the log only. */
 function errorOf({ status, body }: Extract<Asked, { kind: 'answer' }>): ProviderAnswer {
   const error = errorSchema.safeParse(body)
   const type = error.success ? error.data.errorType : 'an error without a type'

@@ -22,7 +22,7 @@ const orderSchema = z.object({
   destinationAddress: z.string().nullish(),
 })
 
-/** A webhook of Coinbase's: signature, age, and what it says of which purchase. */
+/** Verifies the signature and age of a webhook from Coinbase, and reads which purchase it is about and what it says. */
 export function readCoinbaseWebhook(
   secret: string,
   request: { readonly headers: Headers; readonly body: Uint8Array },
@@ -55,7 +55,7 @@ export function readCoinbaseWebhook(
 
 /**
  * `t=<unix>,v0=<hex>,h=<header names by spaces>,v1=<hex>`: v1 signs the time, those names, the values of those
- * headers and the raw body, joined by dots; v0 the time and the body alone. Where v1 is there, v0 counts for nothing.
+ * headers and the raw body, joined by dots; v0 the time and the body alone. v0 is ignored if v1 is present.
  */
 function signatureFault(
   secret: string,

@@ -5,12 +5,12 @@ import type { Pool } from '../db/pool.ts'
 import { recordCardNews } from '../flows/record-card-news.ts'
 import type { Log } from '../log.ts'
 
-/** The first question comes so long after the purchase was met, each further one twice as long after, up to the other. */
+/** The gap before the first question; each further gap is twice as long, up to `GAP_MS_MAX`. */
 const FIRST_GAP_MS = 15_000
 const GAP_MS_MAX = 120_000
-/** The session is dead after five minutes, and whoever typed a card in it has a transaction by now. */
+/** The session ends after five minutes; by now anyone who entered a card has a transaction. */
 const ABANDONED_AFTER_MS = 10 * 60_000
-/** More than buyers leave for a card in an hour; past it the oldest is asked about no more until its page is seen. */
+/** More than buyers leave for a card in an hour. Beyond it the oldest is dropped until its page is seen again. */
 const FOLLOWED_MAX = 1_000
 const ASKED_AT_ONCE_MAX = 4
 const TICK_MS = 1_000
@@ -19,7 +19,7 @@ type Followed = Pick<CardWaiting, 'purchaseId' | 'provider' | 'leftAtMs'>
 type Entry = Followed & { gapMs: number; dueAtMs: number; isAsking: boolean }
 
 type PurchaseFollower = {
-  /** From now on the provider is asked how this purchase stands, until it has ended or an hour is over. */
+  /** Asks the provider about this purchase from now on, until it has ended or an hour has passed. */
   follow(purchase: Followed): void
   stop(): Promise<void>
 }
@@ -56,7 +56,7 @@ export function createPurchaseFollower(deps: {
       const nothing = { news: 'abandoned', transaction: '', address: null } as const
       await recordCardNews(deps, { provider, purchaseId, ...nothing })
     }
-    // The page has one word for all tries: told of each in turn, it would change at every question. The newest is first.
+    // The page shows one state for all tries: a completed one, else the newest, which comes first.
     const transaction = transactions.find(({ news }) => news === 'completed') ?? transactions[0]
     if (transaction === undefined) return
     const { kind } = await recordCardNews(deps, { provider, purchaseId, ...transaction })

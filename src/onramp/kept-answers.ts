@@ -1,15 +1,15 @@
 import type { Clock } from '../clock.ts'
 import type { ProviderAnswer } from '../core/card/onramp-provider.ts'
 
-/** More than there are places that anybody asks from in the time that answers are kept. */
+/** More than the places that anybody asks from while answers are kept. */
 const KEPT_MAX = 400
 
-/** What a provider said that holds for a while, or the answer that ends the question. */
+/** A list that may be kept for a while, or an answer that holds for this question only. */
 export type Kept<Value> =
   | { readonly kind: 'kept'; readonly value: Value }
   | { readonly kind: 'not_kept'; readonly answer: ProviderAnswer }
 
-/** Keeps a provider's lists for a while, by a key; what was no list is not kept. Asks once for those who wait together. */
+/** Keeps a provider's lists for `keptMs`, by key; other answers are not kept. Callers that wait for the same key share one question. */
 export function createKeptAnswers<Value>(options: { readonly clock: Clock; readonly keptMs: number }) {
   const kept = new Map<string, { readonly untilMs: number; readonly value: Promise<Kept<Value>> }>()
   return {

@@ -27,7 +27,7 @@ const ANSWER_BYTES_MAX = 64 * 1024
 /** Hundreds of currencies, and countries with their documents. */
 const LIST_BYTES_MAX = 8 * 1024 * 1024
 const LIST_KEPT_MS = 60 * 60_000
-/** The URL itself does not end; its price does. */
+/** The URL itself does not expire, but its price does. */
 const USABLE_SECONDS = 240
 const CURRENCY = 'usd'
 const CARD_PAYMENT = {
@@ -46,7 +46,7 @@ const CODES: { readonly [asset in AssetId]: string } = {
   SOL: 'sol',
 }
 
-/** JSON numbers, for comparing limits and showing prices: never what is credited. */
+/** MoonPay's amounts are JSON numbers. They serve to compare limits and show prices, never to credit. */
 const amount = z.number().nonnegative().transform(decimalOf).pipe(z.string())
 const currencySchema = z.object({
   code: z.string(),
@@ -59,7 +59,7 @@ const currencySchema = z.object({
   notAllowedUSStates: z.array(z.string()).optional(),
 })
 type Currency = z.output<typeof currencySchema>
-/** Fiat money stands in the same list and has other fields. */
+/** The list holds fiat currencies too, which have other fields. */
 const currenciesSchema = z.array(z.unknown()).transform((entries) =>
   entries.flatMap((entry) => {
     const parsed = currencySchema.safeParse(entry)
@@ -85,7 +85,7 @@ const quoteSchema = z.object({
   networkFeeAmount: amount,
 })
 
-/** MoonPay's widget on its own page, with a signed URL. Its lists say where and what it sells, its quote for how much. */
+/** MoonPay's widget on its own page, with a signed URL. Its lists say what it sells and where, its quote at which price. */
 export function createMoonpayOnramp(settings: MoonpaySettings, deps: Deps): OnrampProvider {
   const kept = { clock: deps.clock, keptMs: LIST_KEPT_MS }
   const currencies = createKeptAnswers<readonly Currency[]>(kept)
@@ -161,7 +161,7 @@ function refusalOf(currency: Currency | undefined, countries: Countries, text: s
   return isBarred ? 'region' : null
 }
 
-/** It sells no finer than its own precision: more than was asked for, never less. */
+/** Rounds up to MoonPay's precision: the buyer gets more than was asked for, never less. */
 function roundedUp({ asset, amount: units }: CardOrder, precision: number): bigint {
   const step = 10n ** BigInt(Math.max(0, ASSETS[asset].decimals - precision))
   return ((units + step - 1n) / step) * step
@@ -191,7 +191,7 @@ function offerOf(answers: {
   const { quoteCurrency, baseCurrency } = read.limits
   const minimum = fiatOf(parseFiat(baseCurrency.minBuyAmount) ?? 0n, 'USD')
   const bought = parseFiat(answers.quoteCurrencyAmount) ?? 0n
-  // The quote of an amount that is out of bounds is an error of its own, which says less.
+  // Checked here, because the error for a quote out of bounds says less.
   if (bought < (parseFiat(quoteCurrency.minBuyAmount) ?? 0n))
     return { kind: 'refused', reason: 'below_minimum', minimum }
   const most = parseFiat(quoteCurrency.maxBuyAmount ?? '')
@@ -217,7 +217,7 @@ function offerOf(answers: {
 
 /**
  * The widget's URL, signed over its query as it is sent, question mark included: base64 of HMAC-SHA-256 under the
- * secret key. A wallet's address may be given in a signed URL alone.
+ * secret key. Only a signed URL may give the wallet's address.
  */
 function widgetUrl(
   { apiKey, secretKey, widgetUrl }: MoonpaySettings,
@@ -240,7 +240,7 @@ function widgetUrl(
   return `${url.href}&signature=${encodeURIComponent(signature)}`
 }
 
-/** `{message, type}`: what the buyer can do nothing about is told to the operator alone. */
+/** `{message, type}`: what the buyer cannot change goes to the log only. */
 const errorBody = z.object({ type: z.string().max(100) })
 function errorOf({ status, body }: Extract<Asked, { kind: 'answer' }>): Failed {
   const error = errorBody.safeParse(body)

@@ -4,7 +4,7 @@ import type { CardNews } from '../core/card/card-purchase.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
 const HEADER = 'moonpay-signature-v2'
-/** `t=1492774577,s=<lower-case hex>`, nothing else and nothing twice. */
+/** `t=1492774577,s=<lower-case hex>`, with no other part and none twice. */
 const SIGNATURE = /^t=([0-9]{1,12}),s=([0-9a-f]{64})$/
 
 const eventSchema = z.object({
@@ -18,14 +18,14 @@ const eventSchema = z.object({
 })
 
 const TYPES: readonly string[] = ['transaction_created', 'transaction_updated', 'transaction_failed']
-/** While it waits for the buyer there is nothing to tell them. */
+/** Statuses in which MoonPay waits for the buyer are left out: there is nothing to tell them. */
 const NEWS: { readonly [status: string]: CardNews } = {
   pending: 'pending',
   completed: 'completed',
   failed: 'failed',
 }
 
-/** A webhook of MoonPay's: HMAC-SHA-256 of `t.body` under the webhook key; what it says, and of which purchase. */
+/** Verifies a webhook from MoonPay (HMAC-SHA-256 of `t.body` under the webhook key), and reads which purchase it is about. */
 export function readMoonpayWebhook(
   key: string,
   request: { readonly headers: Headers; readonly body: Uint8Array },

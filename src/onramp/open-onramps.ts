@@ -15,12 +15,12 @@ export type OnrampConfig = {
 
 export type Onramps = {
   readonly providers: readonly OnrampProvider[]
-  /** How the webhooks of each are read, by its name in the path. */
+  /** What reads each provider's webhooks, by the provider's name in the path. */
   readonly webhooks: ReadonlyMap<string, WebhookReader>
   close(): Promise<void>
 }
 
-/** Opens the configured providers. Nobody is asked anything before a buyer asks. */
+/** Opens the configured providers. None is asked anything until a buyer is. */
 export function openOnramps(
   { coinbase, moonpay }: OnrampConfig,
   deps: { readonly clock: Clock; readonly deadlineMs?: number },

@@ -7,7 +7,7 @@ const FEE_PER_MILLE = 25n
 const FEE_CENTS_MIN = 100n
 const MINIMUM_CENTS = 100n
 const USABLE_SECONDS = 300
-/** Antarctica: where it pretends not to be, so that a shopkeeper can see what buyers see there. */
+/** Antarctica, which it pretends not to serve, so that a shopkeeper can see what buyers see then. */
 const NOT_SERVED = 'AQ'
 
 /** The pretended provider of test mode. Its page is our own, and its coins are those of the sandbox chains. */

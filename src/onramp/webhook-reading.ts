@@ -1,9 +1,9 @@
 import type { ToldCardNews } from '../flows/record-card-news.ts'
 
-/** What a provider's webhook comes to. */
+/** What reading a provider's webhook gives. */
 export type ReadWebhook =
   | { readonly kind: 'told'; readonly news: ToldCardNews }
-  /** Genuine, and nothing that a page would say. */
+  /** Genuine, with nothing to show on the page. */
   | { readonly kind: 'ignored' }
   | { readonly kind: 'rejected'; readonly reason: string }
 
@@ -16,13 +16,13 @@ export type WebhookReader = (
 /** How far a signature's time may be from ours, as for the webhooks that we send: an older one is a replay. */
 const TOLERANCE_SECONDS = 300
 
-/** Whether a signature's Unix time is of about now. */
+/** Whether a signature's Unix time is within the tolerance of ours. */
 export function isFresh(text: string, nowMs: number): boolean {
   if (!/^[0-9]{1,12}$/.test(text)) return false
   return Math.abs(Number(text) - nowMs / 1_000) <= TOLERANCE_SECONDS
 }
 
-/** The body of a webhook whose signature was found right; undefined where it is no JSON. */
+/** The body of a webhook whose signature was verified; undefined if it is not JSON. */
 export function jsonOf(body: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(body).toString('utf8'))

@@ -131,7 +131,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   }
 }
 
-/** How high the networks are that were read at all. */
+/** The heights of the networks that have been read. */
 function tipsOf(view: NetworkView): ReadonlyMap<Network, number> {
   const tips = new Map<Network, number>()
   for (const network of NETWORKS) {
@@ -141,7 +141,7 @@ function tipsOf(view: NetworkView): ReadonlyMap<Network, number> {
   return tips
 }
 
-/** The look of merchants' pages, kept for a moment: every page of theirs asks for it. */
+/** Merchants' branding, cached for a moment, because every page needs it. */
 function brandingFrom(pool: Pool): Pick<CheckoutDeps, 'readBranding' | 'readLogo'> {
   const looks = createShortCache<Branding>({
     load: async (merchantId) => {

@@ -10,7 +10,7 @@ import { AUTH_PREFIX } from '../people/paths.ts'
 import { createPeopleApp } from '../people/people-app.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
-/** Sign-in for the dashboard, and who a cookie is of, for the API. */
+/** Sign-in for the dashboard; and for the API, whose cookie a request carries. */
 export function openPeopleRole(deps: {
   pool: Pool
   clock: Clock

@@ -62,7 +62,7 @@ export class Journal {
     options: { replay: (record: PlacedRecord) => void; onSyncError: (error: Error) => void },
   ): Journal {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    // No append mode: where the next record goes is ours to say, over what a failed write left.
+    // Not in append mode: the next record must go over what a failed write left.
     const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       chmodSync(path, 0o600)
@@ -128,7 +128,7 @@ export class Journal {
     }
   }
 
-  /** Asks for the disk's word without waiting for it: only a power cut can take what was appended since. */
+  /** Flushes to the disk without waiting: only a power cut can lose what was appended since. */
   private syncSoon(): void {
     if (this.syncing !== 'no') {
       this.syncing = 'again'

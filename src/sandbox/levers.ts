@@ -13,13 +13,13 @@ export type SandboxLevers = {
   send(payment: SignedPayment): Promise<void>
   /** Sends a payment that can be taken back: once it was detected, or once it was confirmed. */
   show(payment: SignedPayment, until: 'detected' | 'confirmed'): Promise<void>
-  /** Puts in the place of a payment what pays nobody. */
+  /** Replaces a payment by a transaction that does not pay the invoice. */
   replace(payment: SignedPayment): Promise<void>
   /** Replaces the blocks that hold a payment by others without it. */
   withdraw(payment: SignedPayment): Promise<void>
   /** Lets a payment that was withdrawn into a block again. */
   release(payment: SignedPayment): Promise<void>
-  /** Keeps what is left to do, for when the chain starts again; absent where a chain keeps nothing of that. */
+  /** Keeps what is left to do for when the chain starts again; absent if a chain cannot. */
   readonly plans?: { keep(plan: Plan): Promise<void>; done(txid: string): Promise<void> }
 }
 

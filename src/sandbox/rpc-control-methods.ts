@@ -10,7 +10,7 @@ const RPC_INSUFFICIENT_FUNDS = -6
 const MAX_BLOCKS_AT_ONCE = 1_000
 
 /**
- * What no real node has: the sandbox's own levers, for tests, test checkouts and `POST /test/invoices/:id/pay`.
+ * The sandbox's own levers, which no real node has: for tests, test checkouts and `POST /test/invoices/:id/pay`.
  */
 export const CONTROL_METHODS: { readonly [method: string]: RpcMethod } = {
   /** Address and base units (a decimal string) → a signed payment and its rival, both unsent. */
@@ -56,7 +56,7 @@ export const CONTROL_METHODS: { readonly [method: string]: RpcMethod } = {
     return null
   },
 
-  /** Mines so many blocks at once. */
+  /** Mines this many blocks at once. */
   sandbox_mine: ({ state, nowMs }, params) => {
     const count = integerParam(params, 0)
     if (count < 1 || count > MAX_BLOCKS_AT_ONCE) {

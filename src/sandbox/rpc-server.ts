@@ -40,7 +40,7 @@ function answer(
   try {
     request = JSON.parse(text)
   } catch {
-    // What is no JSON is the caller's mistake, and this is how they are told.
+    // Not JSON: the caller's mistake, answered as such.
     return { status: 500, body: failure(RPC_ERRORS.parse, 'Parse error', null) }
   }
   if (Array.isArray(request)) {

@@ -65,7 +65,7 @@ function isSignature(signature: Uint8Array, digest: Uint8Array, publicKey: Uint8
     compact = secp256k1.Signature.fromBytes(signature, 'der').toBytes('compact')
     secp256k1.Point.fromBytes(publicKey)
   } catch {
-    // Bytes that are no signature or no key sign nothing: that is the answer, not a fault.
+    // Malformed signatures and keys do not verify: that is an answer, not a fault.
     return false
   }
   return secp256k1.verify(compact, digest, publicKey, { prehash: false, lowS: true })

@@ -10,7 +10,7 @@ import {
   usdOf,
 } from '../invoice-facts.ts'
 
-/** Where an invoice of ours keeps what Greenfield wants to read again; never shown as the shop's own metadata. */
+/** The metadata key under which an invoice keeps Greenfield's `checkout` object; hidden from the shop's own metadata. */
 export const CHECKOUT_KEY = 'btcpay_checkout'
 
 export type Fault = { readonly path: string; readonly message: string }
@@ -18,7 +18,7 @@ export type Asked =
   | { readonly kind: 'asked'; readonly body: Metadata }
   | { readonly kind: 'refused'; readonly faults: readonly Fault[] }
 
-/** Greenfield's `CreateInvoiceRequest` as the body of our `POST /invoices`. */
+/** Translates Greenfield's `CreateInvoiceRequest` to the body of our `POST /invoices`. */
 export function askedInvoice(fields: Metadata): Asked {
   const { currency = 'USD', amount } = fields
   const metadata = isObject(fields.metadata) ? fields.metadata : {}
@@ -42,7 +42,7 @@ export function askedInvoice(fields: Metadata): Asked {
   }
 }
 
-/** Greenfield lets the URL name the order; the invoice it may name as well has no id yet, and such a URL leads nowhere. */
+/** Fills in the order id. A URL with the invoice's id is dropped: that id is not known yet. */
 function returnPage(url: unknown, orderId: unknown): string | undefined {
   if (typeof url !== 'string' || url.includes('{InvoiceId}')) return undefined
   return returnUrlOf(url.replaceAll('{OrderId}', encodeURIComponent(referenceOf(orderId) ?? '')))
@@ -67,7 +67,7 @@ function totalOf(currency: unknown, amount: unknown): Total | Fault {
   return coins === null ? { path: 'amount', message: 'Must be a decimal amount.' } : { amount: coins, asset }
 }
 
-/** `BTC`, `BTC-CHAIN`, `BTC-OnChain`; Lightning is none of ours. */
+/** `BTC`, `BTC-CHAIN` or `BTC-OnChain`. Lightning is not supported. */
 const METHOD = /^([A-Z]{2,6})(?:[-_](?:CHAIN|OnChain))?$/i
 
 const assetOf = (method: unknown): AssetName | undefined => {

@@ -18,12 +18,12 @@ import { askedWebhook, webhookData } from './greenfield-webhook.ts'
 
 export type CompatDeps = OwnApiDeps & { readonly clock: () => Date; readonly log: Log }
 
-/** What plugins ask before they go on; the last version whose Greenfield this was read from. */
+/** The BTCPay version whose Greenfield API this follows. Plugins ask for it before they do anything else. */
 const VERSION = '1.13.0'
 const TAKE_DEFAULT = 50
 const TAKE_MAX = 100
 
-/** Greenfield's own form of several mistakes in one body. */
+/** Several mistakes in one body, answered in Greenfield's own form. */
 class Invalid extends Error {
   override name = 'Invalid'
   readonly faults: readonly Fault[]
@@ -59,7 +59,7 @@ export function createBtcpayApp(deps: CompatDeps, path: string): Hono {
   return app
 }
 
-/** Webhooks of this format alone: other endpoints are told in words that Greenfield has not. */
+/** Shows only endpoints of this format: Greenfield has no form for the others. */
 function serveWebhooks(app: Hono, apiOf: (c: Context) => OwnApi): void {
   const readWebhook = async (c: Context, api: OwnApi) => {
     await storeOf(c, api)
@@ -153,7 +153,7 @@ async function readInvoice(c: Context, api: OwnApi) {
   return { storeId: merchantId, invoice: await api.call({ method: 'GET', path }, invoiceView) }
 }
 
-/** `orderId`, `textSearch`, `startDate`, `endDate` and `take`; any other filter is refused and not passed over. */
+/** `orderId`, `textSearch`, `startDate`, `endDate` and `take`; any other filter is refused rather than ignored. */
 async function listInvoices(deps: CompatDeps, c: Context, api: OwnApi): Promise<Response> {
   const { merchantId } = await storeOf(c, api)
   const { orderId, textSearch, startDate, endDate, take = String(TAKE_DEFAULT), ...others } = c.req.query()
@@ -174,14 +174,14 @@ async function listInvoices(deps: CompatDeps, c: Context, api: OwnApi): Promise<
   return c.json(data.map((invoice) => invoiceData(invoice, merchantId, deps.clock())))
 }
 
-/** Unix seconds as we take times. */
+/** Greenfield's times are Unix seconds, ours are ISO 8601. */
 function instantOf(path: string, seconds: string | undefined): string | undefined {
   if (seconds === undefined || seconds === '') return undefined
   if (!/^\d{1,11}$/.test(seconds)) throw new Invalid([{ path, message: 'Must be seconds since 1970.' }])
   return new Date(Number(seconds) * 1_000).toISOString()
 }
 
-/** `Invalid` cancels what nobody has paid; `Settled` (older: `Complete`) accepts what waits for the merchant. */
+/** `Invalid` cancels an unpaid invoice; `Settled` (formerly `Complete`) accepts one that waits for the merchant. */
 async function markInvoice(deps: CompatDeps, c: Context, api: OwnApi): Promise<Response> {
   const { merchantId } = await storeOf(c, api)
   const path = `/invoices/${ownId(c.req.param('id') ?? '')}`

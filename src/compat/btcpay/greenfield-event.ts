@@ -4,7 +4,7 @@ import { type InvoiceSnapshot, isCovered, unixSeconds } from '../invoice-facts.t
 import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
 import { methodOf, ownMetadata, paymentData } from './greenfield-invoice.ts'
 
-/** BTCPay's webhooks: its events of invoices, and `BTCPay-Sig`, the HMAC-SHA-256 of the body alone. */
+/** BTCPay's webhooks: its invoice events, signed in `BTCPay-Sig` by the HMAC-SHA-256 of the body alone. */
 export const GREENFIELD_EVENTS: EventFormat = {
   bodyOf: ({ endpointId, eventId, body }) => {
     const event = storedInvoiceEvent(body)
@@ -16,7 +16,7 @@ export const GREENFIELD_EVENTS: EventFormat = {
       metadata: ownMetadata(event.data),
     })
   },
-  // BTCPay's own test names an invoice of this form, so that receivers know it for one.
+  // BTCPay's own test delivery names an invoice of this form; receivers recognise it by that.
   trialBody: ({ endpointId, merchantId, eventId, now }) =>
     envelope(endpointId, eventId, {
       type: 'InvoiceCreated',
@@ -30,7 +30,7 @@ export const GREENFIELD_EVENTS: EventFormat = {
   }),
 }
 
-/** There each try has an id of its own; here they are one delivery, for their bytes are the same. */
+/** BTCPay gives each attempt an id of its own. Here all attempts share one, because their bytes are the same. */
 const envelope = (webhookId: string, deliveryId: string, fields: object): Uint8Array =>
   Buffer.from(
     JSON.stringify({
@@ -43,7 +43,7 @@ const envelope = (webhookId: string, deliveryId: string, fields: object): Uint8A
     'utf8',
   )
 
-/** Which of its events ours is, with the fields that this one has. */
+/** The BTCPay event that ours becomes, with that event's own fields. */
 function happened({ event_type: type, created_at: at, data: invoice }: StoredInvoiceEvent) {
   switch (type) {
     case 'invoice.created':
@@ -74,7 +74,7 @@ function happened({ event_type: type, created_at: at, data: invoice }: StoredInv
   }
 }
 
-/** Value that left its block may come back; other money in review came in a way that settles nothing. */
+/** A payment that was reorganised away may come back; any other in review was received and settles nothing. */
 function reviewed(invoice: InvoiceSnapshot) {
   if (invoice.review_reason === 'reorged') return { type: 'InvoiceProcessing', overPaid: false }
   const payment = invoice.payments.findLast(({ review_reason }) => review_reason !== null)
@@ -83,7 +83,7 @@ function reviewed(invoice: InvoiceSnapshot) {
 
 function paymentOf(invoice: InvoiceSnapshot, payment: InvoiceSnapshot['payments'][number] | undefined) {
   if (payment === undefined) return {}
-  // Dollars of another network are no coin of the invoice's, and have no ticker of their own there.
+  // USDC sent on Ethereum is never the invoice's coin, so its method must not look like it.
   const paymentMethod =
     payment.asset === 'USDC_ETHEREUM' ? 'USDC-ETHEREUM' : methodOf({ asset: payment.asset })
   return {

@@ -54,7 +54,7 @@ function reviewStanding(invoice: InvoiceSnapshot): Standing {
   return { status: 'Expired', additionalStatus: 'PaidLate' }
 }
 
-/** The shop's own metadata, without what the translation keeps beside it. */
+/** The shop's own metadata, without the key that the translation adds. */
 export function ownMetadata(invoice: Pick<Invoice, 'metadata'>): Metadata {
   const { [CHECKOUT_KEY]: _, ...own } = invoice.metadata ?? {}
   return own
@@ -95,7 +95,7 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
 
 export const methodOf = ({ asset }: Pick<Invoice, 'asset'>): string => `${tickerOf(asset)}-CHAIN`
 
-/** What `POST …/status` would do something with. */
+/** The statuses that `POST …/status` accepts for this invoice now. */
 function markable({ status }: Invoice): string[] {
   if (status === 'awaiting_payment' || status === 'expired') return ['Invalid']
   return ['partially_paid', 'overpaid', 'manual_review'].includes(status) ? ['Settled'] : []
@@ -109,7 +109,7 @@ const PAYMENT_STATUS = {
   reorged: 'Invalid',
 } as const
 
-/** The coin that the invoice stands in now, with what has come, as Greenfield's one payment method. */
+/** The invoice's present coin and what was paid in it, as Greenfield's one payment method. */
 export function paymentMethods(invoice: Invoice) {
   const method = methodOf(invoice)
   return [

@@ -7,7 +7,7 @@ import type { Asked, Fault } from './asked-invoice.ts'
 type Endpoint = z.output<typeof webhookEndpointView>
 type OwnType = StoredInvoiceEvent['event_type']
 
-/** Its events by ours: subscribing to one of them takes these. A cancellation is told by no event of ours. */
+/** Our event types for each of Greenfield's. We have none for a cancellation. */
 const OWN_TYPES: { readonly [type: string]: readonly OwnType[] } = {
   InvoiceCreated: ['invoice.created'],
   InvoiceReceivedPayment: ['invoice.payment_detected', 'invoice.confirming', 'invoice.manual_review'],
@@ -18,7 +18,7 @@ const OWN_TYPES: { readonly [type: string]: readonly OwnType[] } = {
   InvoiceInvalid: [],
 }
 
-/** Greenfield's request for a webhook as the body of our `POST /webhook-endpoints`. */
+/** Translates Greenfield's request for a webhook to the body of our `POST /webhook-endpoints`. */
 export function askedWebhook(fields: Metadata): Asked {
   const { url, secret, enabled = true, automaticRedelivery = true, authorizedEvents } = fields
   const faults: Fault[] = []
@@ -34,7 +34,7 @@ export function askedWebhook(fields: Metadata): Asked {
   return { kind: 'asked', body: { url, subscribed_events: types, format: 'btcpay' } }
 }
 
-/** Null where an event is named that there is not. */
+/** Null if an unknown event is named. */
 function ownTypes({ everything, specificEvents }: Metadata): readonly string[] | null {
   const names: unknown = specificEvents ?? []
   if (everything === true || (everything === undefined && Array.isArray(names) && names.length === 0))

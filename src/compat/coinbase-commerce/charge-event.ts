@@ -4,7 +4,7 @@ import { isCovered } from '../invoice-facts.ts'
 import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
 import { chargeOf } from './charge.ts'
 
-/** The version of the API that its webhooks name; it had no later one. */
+/** The API version that its webhooks name, its last. */
 const API_VERSION = '2018-03-22'
 
 /** Coinbase Commerce's webhooks: a charge in its events, and `X-CC-Webhook-Signature`, the HMAC-SHA-256 of the body. */
@@ -25,7 +25,7 @@ export const CHARGE_EVENTS: EventFormat = {
   }),
 }
 
-/** There every try counts itself; here they are the first, for their bytes are the same. */
+/** Coinbase numbers each attempt. Here every attempt is the first, because their bytes are the same. */
 const envelope = (
   id: string,
   event: { readonly id: string; readonly type: string; readonly created_at: string; readonly data: object },
@@ -41,8 +41,8 @@ const envelope = (
   )
 
 /**
- * Which of its events ours is. `charge:pending` is taken for paid in full by many, so that a payment that falls short
- * leaves the charge as it was created; too little and too much are `charge:failed` there, and the timeline says why.
+ * The charge event that ours becomes. Many shops take `charge:pending` for paid in full, so a payment that falls short
+ * leaves the charge as created; too little and too much are `charge:failed`, and the timeline says why.
  */
 function typeOf({ event_type: type, data: invoice }: StoredInvoiceEvent): string {
   switch (type) {

@@ -11,7 +11,7 @@ import {
   usdOf,
 } from '../invoice-facts.ts'
 
-/** Where an invoice of ours keeps what a charge wants to read again; never shown as the shop's own metadata. */
+/** The metadata key under which an invoice keeps a charge's own fields; hidden from the shop's own metadata. */
 const CHARGE_KEY = 'coinbase_commerce_charge'
 
 const NAME_LENGTH_MAX = 100
@@ -21,7 +21,7 @@ type Asked =
   | { readonly kind: 'asked'; readonly body: Metadata }
   | { readonly kind: 'refused'; readonly message: string }
 
-/** The body of `POST /charges` as that of our `POST /invoices`. */
+/** Translates the body of `POST /charges` to that of our `POST /invoices`. */
 export function askedCharge(fields: Metadata): Asked {
   const { name, description, pricing_type: pricing, local_price: price } = fields
   const isShort = (text: unknown, max: number) =>
@@ -52,7 +52,7 @@ const refused = (message: string): Asked => ({ kind: 'refused', message })
 
 type TimelineEntry = { readonly time: string; readonly status: string; readonly context?: string }
 
-/** Networks by the names that charges give them; both that have Ether are told apart. */
+/** Charges' names of the networks, which tell the two that have Ether apart. */
 const NETWORK_NAMES: { readonly [asset in Invoice['payments'][number]['asset']]: string } = {
   BTC: 'bitcoin',
   LTC: 'litecoin',
@@ -63,7 +63,7 @@ const NETWORK_NAMES: { readonly [asset in Invoice['payments'][number]['asset']]:
   SOL: 'solana',
 }
 
-/** An invoice as a charge. Its code is its id; its page is told to whoever asks by the API, and to no webhook. */
+/** An invoice as a charge. Its code is its id. The API's answers have its page's URL, webhooks do not. */
 export function chargeOf(invoice: InvoiceSnapshot & { readonly checkout_url?: string }) {
   const { [CHARGE_KEY]: kept, ...metadata } = invoice.metadata ?? {}
   const charge = isObject(kept) ? kept : {}
@@ -113,7 +113,7 @@ const PAYMENT_STATUS = {
 function timelineOf(invoice: InvoiceSnapshot): TimelineEntry[] {
   const entries: TimelineEntry[] = [{ time: invoice.created_at, status: 'NEW' }]
   const [first] = invoice.payments
-  // Many take PENDING for paid in full: what falls short is not.
+  // Many shops take PENDING for paid in full, so a payment that falls short is not PENDING.
   if (first !== undefined && isCovered(invoice)) entries.push({ time: first.detected_at, status: 'PENDING' })
   const last = lastEntry(invoice)
   return last === null ? entries : [...entries, last]

@@ -70,7 +70,7 @@ async function listCharges(c: Context, api: OwnApi): Promise<Response> {
   })
 }
 
-/** Types of errors as their clients tell them apart. */
+/** Error types that Coinbase Commerce's clients tell apart. */
 const TYPES: { readonly [status: number]: string } = {
   401: 'authentication_error',
   403: 'authentication_error',

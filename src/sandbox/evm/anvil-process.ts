@@ -33,7 +33,7 @@ const answerSchema = z.object({
 })
 export type RpcAnswer = z.output<typeof answerSchema>
 
-/** Anvil said no. The code and the message are its own. */
+/** Anvil refused a call; code and message are anvil's own. */
 export class AnvilRefused extends Error {
   override name = 'AnvilRefused'
   readonly code: number

@@ -18,7 +18,7 @@ import {
 import { type EvmGenesis, genesisSchema } from './evm-genesis.ts'
 import { Exclusive } from './exclusive.ts'
 
-/** A start makes so many blocks and transactions again at most; then the chain's state is written as a whole. */
+/** At most this many blocks and transactions are replayed at a start; beyond it the state is written as a whole. */
 const RECORDS_MAX = 500
 const STATE_BYTES_MAX = 256 * 1024 * 1024
 
@@ -243,7 +243,7 @@ export class EvmChain {
     return txid
   }
 
-  /** What was in a block that is gone may have become impossible; then it is gone too. */
+  /** A transaction of a block that is gone may have become invalid; then it is gone too. */
   async #sendAgain(raw: string): Promise<void> {
     try {
       await this.#send(raw)

@@ -4,7 +4,7 @@ import type { EvmChain } from './evm-chain.ts'
 const BLOCKS_AFTER_LAST_TRANSACTION = 5
 /** An idle chain still moves, because a watch on an address closes by the time of a block. */
 const IDLE_BLOCK_INTERVAL_MS = 10 * 60_000
-/** Whoever keeps the chain still and does not come back keeps it no longer than this. */
+/** A caller that keeps the chain still and does not come back keeps it no longer than this. */
 const STILL_MS_MAX = 120_000
 
 /** Makes blocks by itself. An interval of 0 makes none: then blocks come only when they are asked for. */

@@ -6,7 +6,7 @@ import type { EvmChain } from './evm-chain.ts'
 import type { EvmMiner } from './evm-miner.ts'
 import { type EvmWallet, WalletRefused } from './evm-wallet.ts'
 
-/** What only reads, of all that anvil knows: whatever changes the chain goes through the journal, or not at all. */
+/** Anvil's methods that only read. What changes the chain goes through the journal, or not at all. */
 const READING = /^(eth_(?!send)|net_|web3_|debug_(trace|getRaw)|trace_|txpool_)[A-Za-z]+$/
 const MINE_MAX = 100
 
@@ -96,7 +96,7 @@ export async function answerEvmRpc(
   try {
     request = JSON.parse(text)
   } catch {
-    // What is no JSON is the caller's mistake, and this is how they are told.
+    // Not JSON: the caller's mistake, answered as such.
     return reply(null, refusal(CODES.parse, 'Parse error'))
   }
   if (!Array.isArray(request)) return call(request, node, onError)

@@ -26,7 +26,7 @@ const ACCOUNTS_MAX = 100
 const SLOTS_PER_EPOCH = 432_000
 const LAMPORTS_PER_SIGNATURE = 5_000n
 
-/** Accounts, sending, and what a node tells of itself. */
+/** Methods about accounts, sending, and the node itself. */
 export const ACCOUNT_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, RpcMethod>([
   ['getHealth', () => 'ok'],
   ['getVersion', () => ({ 'solana-core': '3.0.0', 'feature-set': 0 })],
@@ -184,7 +184,7 @@ export function send(
 ): string {
   if (!skipPreflight) preflight(node, transaction)
   const refused = node.chain.accept(transaction, held)
-  // A real node takes what it was sent without a look, and a block never comes.
+  // As by a real node: without preflight it is accepted unseen, and no block ever has it.
   if (refused !== null && !skipPreflight) throw preflightFailure(refused, [], 0n)
   return transaction.signature
 }

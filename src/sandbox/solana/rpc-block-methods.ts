@@ -20,7 +20,7 @@ const SIGNATURES_MAX = 1_000
 const STATUSES_MAX = 256
 const NATIVE_DECIMALS = 9
 
-/** Blocks, and the transactions in them. */
+/** Methods about blocks and the transactions in them. */
 export const BLOCK_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, RpcMethod>([
   ['getBlock', (node, [slot, options]) => getBlock(node, integerOf(slot), optionsOf(options))],
   [

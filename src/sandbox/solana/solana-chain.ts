@@ -16,9 +16,9 @@ import { SvmMachine } from './svm-machine.ts'
 import type { TransactionError } from './transaction-error.ts'
 import { TransactionIndex } from './transaction-index.ts'
 
-/** A blockhash may be used for so many blocks. */
+/** Blocks for which a blockhash may be used. */
 export const BLOCKHASH_BLOCKS = 150
-/** Blocks kept for whoever asks; what is older is pruned, as by a real node. */
+/** Blocks kept to be read; older ones are pruned, as by a real node. */
 const RETAINED_BLOCKS = 20_000
 /** Journal lines after which a new base is written. */
 const REBASE_LINES = 8_000
@@ -32,7 +32,7 @@ const RECENT_SLOT_HASHES = 64
 
 type Waiting = Pick<Pending, 'transaction' | 'isAgeless'>
 type SavedState = { readonly slot: number; readonly state: Uint8Array }
-/** What a lever held back is taken however old its blockhash has become meanwhile: it is ageless. */
+/** Ageless: a lever held it back, so it is taken however old its blockhash has become meanwhile. */
 type Pending = { readonly transaction: ReadTransaction; held: boolean; readonly isAgeless: boolean }
 
 /**
@@ -84,7 +84,7 @@ export class SolanaChain {
   }
 
   get genesisHash(): string {
-    // The bank's address is random: no two sandbox chains are the same one.
+    // The bank's address is random, so that no two sandbox chains have the same genesis.
     return hashOfBlock({ parentHash: this.#bank, slot: 0, branch: 0, signatures: [] })
   }
 
@@ -298,7 +298,7 @@ export class SolanaChain {
     return this.head
   }
 
-  /** The block as it was, its name included: it was made on an earlier branch, perhaps. */
+  /** Gives the block its old hash too: it may have been made on an earlier branch. */
   #reexecute(block: SolanaBlock): void {
     this.#execute(
       block.slot,

@@ -17,13 +17,13 @@ type SolanaNodeOptions = {
   readonly lag: CommitmentLag
   /** Time between slots while something happens; 0: blocks come only when asked for. */
   readonly slotMs: number
-  /** Every so manieth slot has no block; 0: none is skipped. */
+  /** One slot in this many has no block; 0: none is skipped. */
   readonly skipEvery: number
   readonly onError: (error: unknown) => void
 }
 
 const BLOCKS_PER_TICK = 10
-/** Whoever holds finality back and goes away holds it no longer. */
+/** A caller that holds finality back and goes away holds it no longer than this. */
 const HELD_MS_MAX = 30_000
 
 /**
@@ -85,7 +85,7 @@ export class SolanaNode {
     this.#lag = lag
   }
 
-  /** Makes so many blocks now; the first after `skipped` slots without one. */
+  /** Makes `count` blocks now, the first after `skipped` slots without one. */
   mine(count: number, skipped = 0): SolanaBlock {
     for (let made = 0; made < count; made++) this.#produce(made === 0 ? skipped : 0)
     return this.chain.head
@@ -93,7 +93,7 @@ export class SolanaNode {
 
   #tick(): void {
     if (this.chain.pendingCount > 0) this.#owed = Math.max(this.#owed, this.#lag.finalized + 1)
-    // What is owed to let a blockhash grow old, nobody has to wait for.
+    // Blocks that only let a blockhash grow old are made several at a time: nobody waits for them.
     const count = this.#owed > BLOCKS_PER_TICK * 5 ? BLOCKS_PER_TICK : Math.min(1, this.#owed)
     for (let made = 0; made < count; made++) this.#produce(0)
     this.#owed -= count

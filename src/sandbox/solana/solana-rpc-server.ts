@@ -28,7 +28,7 @@ async function answer(body: string, context: Context): Promise<unknown> {
   try {
     request = JSON.parse(body)
   } catch {
-    // What is no JSON is the caller's mistake, and this is how they are told.
+    // Not JSON: the caller's mistake, answered as such.
     return failure(null, RPC_CODES.parse, 'Parse error')
   }
   if (!Array.isArray(request)) return call(request, context)

@@ -17,7 +17,7 @@ const TABLE_HEADER_BYTES = 56
 const NONCE_VALUE_AT = 40
 /** The value that a nonce moves on to is the hash of this and of the last block's name (DurableNonce of the Solana SDK). */
 const NONCE_DOMAIN = 'DURABLE_NONCE'
-/** What Solana takes for each signature. */
+/** Solana's fee for each signature. */
 const LAMPORTS_PER_SIGNATURE = 5_000n
 
 type TransactionAccount = {
@@ -141,7 +141,7 @@ export class SvmMachine {
     }
   }
 
-  /** What would become of a transaction now; null where it would go well. */
+  /** Runs a transaction without effect; `error` is null if it would succeed. */
   simulate(transaction: ReadTransaction): { error: TransactionError | null; logs: string[]; units: bigint } {
     const wire = Uint8Array.from(transaction.bytes)
     const result =
@@ -175,7 +175,7 @@ export class SvmMachine {
     return this.#svm.minimumBalanceForRentExemption(dataBytes)
   }
 
-  /** The value that a durable nonce's account holds now, base58; null where it is none. */
+  /** The value that a durable nonce's account holds now, base58; null if the account is not a nonce. */
   nonceValue(owner: Address): string | null {
     const found = this.account(owner)
     if (found === null || found.data.length < NONCE_VALUE_AT + 32) return null

@@ -39,7 +39,7 @@ export function fiat(language: Language, { amount, currency }: FiatAmount): stri
   return isolated(language, format.format(decimal(amount)))
 }
 
-/** `14:05 UTC`, with the day where it may not be today's. The script puts the buyer's own time in its place. */
+/** `14:05 UTC`, with the day where it may not be today's. The page's script replaces it by the buyer's own time. */
 export function utcTime(language: Language, ms: number, style: TimeStyle): string {
   const key = `${language.tag} ${style}`
   let format = TIME_FORMATS.get(key)
@@ -77,7 +77,7 @@ function currencyFormat(language: Language, decimals: number): Intl.NumberFormat
   const key = `${language.tag} ${decimals}`
   let format = CURRENCY_FORMATS.get(key)
   if (format === undefined) {
-    // Between words from right to left a dollar sign changes sides; the form that stands on price tags does not.
+    // In a right-to-left sentence a dollar sign would move to the other side; English notation keeps it in place.
     const locale = language.direction === 'rtl' ? 'en' : language.locale
     format = new Intl.NumberFormat(locale, {
       style: 'currency',
@@ -89,7 +89,7 @@ function currencyFormat(language: Language, decimals: number): Intl.NumberFormat
   return format
 }
 
-/** `Intl` takes decimal strings exactly, without a floating point number between; the types want them proved. */
+/** `Intl` formats decimal strings exactly, without a floating point number between, but its types ask for a proof. */
 function decimal(text: string): `${number}` {
   if (!/^[0-9]+(\.[0-9]+)?$/.test(text)) throw new Error(`not a decimal number: ${text}`)
   return text as `${number}`

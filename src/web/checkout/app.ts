@@ -17,9 +17,8 @@ export const isBuyersPath = (path: string): boolean =>
   path === '/embed.js' || ['/i/', '/l/', '/logo/'].some((start) => path.startsWith(start))
 
 /**
- * The buyers' pages: invoices under `/i/`, payment links under `/l/`, logos, embed.js. `invoiceChanged`, `tipsMoved` and
- * `refreshAll` of `streams` are for whoever hears of changes; its `close` ends the open streams, so that a server
- * can stop.
+ * The buyers' pages: invoices under `/i/`, payment links under `/l/`, logos, embed.js. The caller
+ * tells `streams` of changes, and closes it so that a server can stop.
  */
 export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: LiveStreams } {
   const streams = liveStreamsOf(deps)

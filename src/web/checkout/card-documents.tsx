@@ -9,7 +9,7 @@ import { SCRIPT } from './script.ts'
 import { Languages } from './shop.tsx'
 import { TITLE_NAME_MAX } from './words.ts'
 
-/** A provider is being asked by an earlier press: its answer is a moment away. */
+/** While a provider is being asked by an earlier press, its answer is a moment away. */
 const ASKING_RELOAD_SECONDS = 2
 
 /** The providers' offers. While one is still being asked the page looks again by itself. */
@@ -70,6 +70,6 @@ function shopDocument(
   })
 }
 
-/** The sandbox's card page is one of a purchase, in every language. */
+/** The query that keeps the sandbox's card page on its purchase when the language is changed. */
 const purchaseQuery = (page: CheckoutPage | TestCardPage): URLSearchParams =>
   new URLSearchParams('purchase' in page ? { purchase: page.purchase.id } : {})

@@ -7,8 +7,8 @@ import { fill } from './language.ts'
 import { NoticeBox, Shop } from './shop.tsx'
 
 /**
- * What the buyer sees between our page and the provider's, which it goes to by itself. A redirect from our form would
- * be bound by its `form-action`, along with every redirect that the provider makes in turn.
+ * Shown between our page and the provider's, to which it goes on by itself. A redirect in answer to our form would be
+ * bound by the `form-action` policy, and so would every redirect that the provider makes.
  */
 export function LeaveMain(props: { page: CheckoutPage; provider: CardProviderId; url: string }) {
   const { page, url } = props
@@ -34,7 +34,7 @@ export function LeaveMain(props: { page: CheckoutPage; provider: CardProviderId;
   )
 }
 
-/** The sandbox's own card page, in the place of a provider's. */
+/** The sandbox's own card page, instead of a provider's. */
 export function TestCardMain({ page }: { page: TestCardPage }) {
   const { language, purchase } = page
   const { messages } = language
@@ -98,5 +98,5 @@ export function TestCardMain({ page }: { page: TestCardPage }) {
   )
 }
 
-/** As it stands on a card: by fours. */
+/** In groups of four digits, as on a card. */
 const grouped = (number: string): string => number.replace(/(.{4})(?=.)/g, '$1 ')

@@ -17,8 +17,8 @@ const PURCHASE_ID = /^card_[0-9a-hjkmnp-tv-z]{26}$/
 type Answer = (c: Context, found: FoundCheckout) => Promise<Response> | Response
 
 /**
- * Paying by card, under the invoice's own token. Looking makes nothing: offers are asked for by a form, and another
- * leaves for the provider. Whatever a provider sends the buyer back with is not looked at.
+ * Paying by card, under the invoice's own token. Reading the page changes nothing: one form asks
+ * for offers, another leaves for the provider. What a provider adds to the URL on the way back is ignored.
  */
 export function serveCardPages(app: Hono, deps: CheckoutDeps, desk: CardDesk): void {
   const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
@@ -37,7 +37,7 @@ export function serveCardPages(app: Hono, deps: CheckoutDeps, desk: CardDesk): v
   route('post', '/i/:token/card/test', (c, found) => playTestCard(c, deps, desk, found))
 }
 
-/** Nothing is bought for an invoice that is not to be paid now: its own page says how it stands. */
+/** Coins are sold only for an invoice that can be paid now; the page of any other says how it stands. */
 const isOpen = (deps: CheckoutDeps, found: FoundCheckout, c: Context): boolean =>
   pageOf(deps, found, languageOf(c)).view.payable && found.card.asset !== null
 
@@ -104,7 +104,7 @@ async function leave(
   return c.html(html, 200, policyOf(found))
 }
 
-/** The purchase that a form names; null where the form is none of ours. */
+/** The purchase that a form names; null if the form is not ours. */
 async function purchaseOf(c: Context): Promise<string | null> {
   const fields = await formFields(c, ['purchase'])
   return PURCHASE_ID.test(fields?.purchase ?? '') ? (fields?.purchase ?? null) : null
@@ -126,7 +126,7 @@ async function showTestCard(
   return c.html(html, notice === null ? 200 : notice === 'sandbox_failed' ? 503 : 400, policyOf(found))
 }
 
-/** What a provider would do with this card: the coins are sent on the sandbox chain, and found there like any. */
+/** Does what a provider would do with this card: the coins are sent on the sandbox chain and found there like any others. */
 async function playTestCard(
   c: Context,
   deps: CheckoutDeps,
@@ -145,7 +145,7 @@ async function playTestCard(
     case 'not_found':
       return missing(c)
     case 'played':
-      // A declined card can be tried again with another, on the same page; the invoice's own tells of it too.
+      // After a declined card the buyer can try another on the same page; the invoice's page says so too.
       return outcome === 'declined'
         ? showTestCard(c, deps, desk, found, { purchaseId, notice: 'sandbox_card_refused' })
         : toInvoice(c, found, '../../')

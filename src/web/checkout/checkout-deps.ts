@@ -11,7 +11,7 @@ import type { Scenario } from './test-panel.tsx'
 
 type Tenant = { readonly merchantId: string; readonly livemode: boolean }
 
-/** What a token opens: an invoice, whose shop it is, and what the buyer may still do about it. */
+/** What a token opens: an invoice, its shop, and what the buyer may still do. */
 export type CheckoutFacts = {
   readonly invoice: Invoice
   readonly merchantName: string
@@ -54,7 +54,7 @@ type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
 /** Buying the invoice's coin by card, at a provider. */
 export type CardDesk = {
   sells(asset: AssetId, livemode: boolean): boolean
-  /** Asks the providers for offers; a press that repeats another asks nobody. `path` leads back to the page. */
+  /** Asks the providers for offers; a repeated press asks no provider again. `path` leads back to the page. */
   ask(
     request: OwnInvoice & { readonly place: string; readonly headers: Headers; readonly path: string },
   ): Promise<{ readonly kind: 'asked' | 'closed' | 'too_often' | 'not_found' }>
@@ -79,7 +79,7 @@ export type CardDesk = {
 export type CheckoutDeps = {
   readonly clock: Clock
   readonly log: { error(details: object, message: string): void }
-  /** Null for every token that opens nothing, whatever the reason. Throws where the database cannot be asked. */
+  /** Null for a token that opens nothing, whatever the reason. Throws if the database cannot be reached. */
   readonly readCheckout: (token: string) => Promise<CheckoutFacts | null>
   /** Reads only: opening a payment link makes nothing. */
   readonly readPaymentPage: (query: PaymentPageQuery) => Promise<PaymentPageFacts>
@@ -90,11 +90,11 @@ export type CheckoutDeps = {
       readonly picked?: boolean
     },
   ) => Promise<MadeInvoice | AssetRefused | { readonly kind: 'neutral' | 'bad_amount' | 'no_visit' }>
-  /** Whom a request is counted under. */
+  /** The caller that a request counts against. */
   readonly callerOf: (headers: Headers) => string
   /** False where the caller of these headers has sent too many forms just now. */
   readonly maySendForm: (headers: Headers) => boolean
-  /** Random words for one rendering of a payment link's page: so many presses of it make one invoice. */
+  /** A random name for one rendering of a payment link's page, so that pressing its button twice makes one invoice. */
   readonly newVisit: () => string
   readonly switchAsset: (
     change: OwnInvoice & { readonly asset: AssetId; readonly picked?: boolean },
@@ -109,15 +109,15 @@ export type CheckoutDeps = {
   readonly tokenOf: (invoice: OwnInvoice) => string
   /** How the merchant's pages look. */
   readonly readBranding: (merchantId: string) => Promise<Branding>
-  /** A merchant's logo by its digest; null where that is not, or no longer, theirs. */
+  /** A merchant's logo by its digest; null if it is not, or no longer, theirs. */
   readonly readLogo: (merchantId: string, digest: string) => Promise<Uint8Array<ArrayBuffer> | null>
   /** Present where somebody sells coins for cards. */
   readonly card?: CardDesk
   /** Present where test invoices can be paid on sandbox chains. */
   readonly sandbox?: {
-    /** Whether invoices in this asset can be paid there; the panel stands on no other. */
+    /** Whether invoices in this asset can be paid there; only their pages show the panel. */
     serves(asset: AssetId, livemode: boolean): boolean
-    /** Throws where it could not pay. */
+    /** Throws if it could not pay. */
     payInvoice(request: {
       tenant: { merchantId: string; livemode: boolean }
       invoiceId: string

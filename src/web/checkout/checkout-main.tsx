@@ -14,8 +14,8 @@ import { WhyExpired } from './why-expired.tsx'
 import { isWaitingForCard, milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
 
 /**
- * The part of the page that changes. The script puts a new one in its place whole, so that the page with script
- * and the page without are the same markup from the same function.
+ * The part of the page that changes. The script replaces all of it, so that the page has the same markup, from the same
+ * function, with and without script.
  */
 export function CheckoutMain({ page }: { page: CheckoutPage }) {
   const { view } = page
@@ -104,7 +104,7 @@ function PayableBody({ page }: { page: CheckoutPage }) {
   )
 }
 
-/** The price stays in sight while the page asks for a part of it. */
+/** Keeps the price in sight while the page asks for only a part of it. */
 function Price({ page: { view, language } }: { page: CheckoutPage }) {
   const dollars = view.usdCents === null ? '' : `${usd(language, view.usdCents)} · `
   return (
@@ -174,7 +174,7 @@ function SettledBody({ page }: { page: CheckoutPage }) {
   )
 }
 
-/** Back to the shop, which comes second where the page asks for an answer first, and the receipt. */
+/** The receipt and the way back to the shop, which comes second if the page asks for an answer first. */
 function WaysOn({ page }: { page: CheckoutPage }) {
   const { returnUrl, view, merchantName: merchant, token, langQuery, language } = page
   if (returnUrl === null && view.paidAtMs === null) return null
@@ -209,7 +209,7 @@ function Progress({ page: { view, language } }: { page: CheckoutPage }) {
   )
 }
 
-/** Two answers kept apart: who has not paid must not pay the old address, who has must not pay twice. */
+/** Two separate answers: a buyer who has not paid must not use the old address, one who has must not pay twice. */
 function AfterExpiry({ page }: { page: CheckoutPage }) {
   const { language, merchantName: merchant, token, langQuery } = page
   const { messages } = language

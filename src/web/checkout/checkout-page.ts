@@ -17,7 +17,7 @@ export type Notice =
   | 'sandbox_card_wrong'
   | 'sandbox_card_refused'
 
-/** What every page of a merchant's is drawn from. */
+/** What every page of a merchant is drawn from. */
 export type ShopPage = PageLanguage & {
   readonly merchantName: string
   readonly branding: Branding
@@ -35,7 +35,7 @@ export type CheckoutPage = ShopPage & {
   readonly token: string
   /** The other coins to pay with; empty where the coin is settled. */
   readonly otherCoins: readonly CoinOffer[]
-  /** The buyer may have the payment again at the current price. */
+  /** The buyer may reopen the payment at the current price. */
   readonly reopenable: boolean
   /** The buyer said that the money is on its way. */
   readonly watching: boolean
@@ -61,7 +61,7 @@ export type TestCardPage = CheckoutPage & { readonly purchase: CardPurchase }
 export type OpenPage = ShopPage & {
   readonly livemode: boolean
   readonly slug: string
-  /** The query parameters that make the page what it is, as its form sends them on. */
+  /** The query parameters of the page, which its form sends on. */
   readonly checkoutToken: string | undefined
   readonly usd: string | undefined
   /** Names this rendering of the page, so that a second press of it makes nothing new. */
@@ -73,6 +73,6 @@ export type OpenPage = ShopPage & {
   readonly durationMinutes: number
   readonly chosen: string | null
   readonly coins: readonly CoinOffer[]
-  /** There is a button for whoever pays by card. */
+  /** Whether there is a button to pay by card. */
   readonly byCard: boolean
 }

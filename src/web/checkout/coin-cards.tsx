@@ -4,7 +4,7 @@ import { coin } from './amounts.ts'
 import type { ShopPage } from './checkout-page.ts'
 import { fill } from './language.ts'
 
-/** The coins as cards to choose from. One that cannot be used says why, and is the only one disabled. */
+/** The coins as cards to choose from. One that cannot be used is disabled and says why. */
 export function CoinCards(props: {
   page: ShopPage
   coins: readonly CoinOffer[]

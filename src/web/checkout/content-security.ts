@@ -5,7 +5,7 @@ import { STYLE, STYLE_WITHOUT_SCRIPT } from './styles.ts'
 const SCRIPT_HASH = hashOf(SCRIPT)
 const STYLE_HASHES = `${hashOf(STYLE)} ${hashOf(STYLE_WITHOUT_SCRIPT)}`
 
-/** Nothing runs and nothing is styled but what stands in this program, word for word, and the merchant's colours. */
+/** Only this program's own script and styles, by their hashes, and the merchant's colours are allowed. */
 export function contentSecurityPolicy(branding: Branding): string {
   const own = brandStyle(branding)
   return [

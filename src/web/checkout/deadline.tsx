@@ -3,7 +3,7 @@ import type { CheckoutPage } from './checkout-page.ts'
 import { Icon } from './icons.tsx'
 import { fillParts } from './language.ts'
 
-/** Until when the price holds; the script counts down beside it, but for a page that stands still. */
+/** Until when the price holds; the script counts down beside it, except on a page that does not change. */
 export function Deadline({
   page: { view, language },
   still = false,

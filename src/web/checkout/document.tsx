@@ -16,7 +16,7 @@ const RELOAD_SECONDS = 15
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%232b50d8'/%3E%3Cpath d='M9 17l5 5 10-11' fill='none' stroke='%23fff' stroke-width='3.5' stroke-linecap='round' stroke-linejoin='round'/%3E%3C/svg%3E"
 
-/** Nothing more will happen to these by themselves soon: a page without script rests. */
+/** States that will hardly change by themselves: in them a page without script does not reload. */
 const RESTING: readonly CheckoutState[] = ['paid', 'overpaid', 'cancelled']
 
 /** The page of one invoice, whole. */
@@ -120,7 +120,7 @@ type DocumentParts = {
   title: string
   body: unknown
   reload: 'never' | 'without_script' | 'always'
-  /** What an `http-equiv="refresh"` does, where it is not the usual reload. */
+  /** The content of `http-equiv="refresh"`, if it is not the usual reload. */
   refresh?: string | undefined
 }
 

@@ -1,13 +1,13 @@
 import type { Network } from '../../core/assets.ts'
 
-/** Confirmations are to be seen counting; the board that is read is at most half a second old anyway. */
+/** Often enough to see confirmations count up; the board that is read is up to half a second old anyway. */
 const POLL_MS = 1_000
 
 type Tips = ReadonlyMap<Network, number>
 
 /**
- * Tells, about once a second, on which networks new blocks were read: a confirmation more is no change of an
- * invoice, so nobody else would. Asks nothing while nobody watches. The answer ends it.
+ * Tells about once a second on which networks new blocks were read. One more confirmation does not change an invoice, so
+ * no notification tells of it. Reads nothing while no page is open. Returns what ends it.
  */
 export function followTips(deps: {
   readonly isWatched: () => boolean

@@ -124,7 +124,7 @@ async function reopen(c: Context, deps: CheckoutDeps, found: FoundCheckout): Pro
     case 'not_found':
       return missing(c)
     default:
-      // A payment was found meanwhile, or the shop does not offer it: the page says how things stand.
+      // A payment came meanwhile, or the shop does not offer this: the page shows how things stand.
       return backTo(c, found.token)
   }
 }

@@ -12,7 +12,7 @@ import { titleOf } from './words.ts'
 /** All that the page of a token is drawn from. */
 export type FoundCheckout = CheckoutFacts & { readonly token: string; readonly branding: Branding }
 
-/** What a token opens, with the look of its shop; null where it opens nothing. */
+/** What a token opens, with its shop's branding; null if it opens nothing. */
 export async function findCheckout(deps: CheckoutDeps, token: string): Promise<FoundCheckout | null> {
   const found = await deps.readCheckout(token)
   if (found === null) return null

@@ -48,7 +48,7 @@ export const LANGUAGES: readonly Language[] = [
 const ACCEPT_LENGTH_MAX = 500
 const ACCEPT_ENTRIES_MAX = 30
 
-/** The language that `?lang=` names; null for anything that names none of ours. */
+/** The language that `?lang=` names; null for anything else. */
 export function languageNamed(tag: string | undefined): Language | null {
   return LANGUAGES.find((language) => language.tag.toLowerCase() === tag?.toLowerCase()) ?? null
 }
@@ -83,8 +83,8 @@ const FIRST_STRONG_ISOLATE = '\u2068'
 const POP_ISOLATE = '\u2069'
 
 /**
- * A message with its words in braces filled in. A word that is not given is a bug. Where sentence or word is
- * written from right to left the word stands in an isolate (UAX #9), so that neither turns the other around.
+ * A message with its words in braces filled in. A missing word is a bug. If the sentence or the
+ * word is written from right to left, the word is isolated (UAX #9), so that neither turns the other around.
  */
 export function fill(message: string, values: { readonly [word: string]: string }): string {
   const turns = RIGHT_TO_LEFT.test(message)

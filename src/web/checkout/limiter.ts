@@ -8,7 +8,7 @@ export function createLimiter(max: number): <Result>(work: () => Promise<Result>
     try {
       return await work()
     } finally {
-      // The place is handed on, so that nobody new slips in before those who wait.
+      // The slot goes straight to the first that waits, so that a newcomer cannot take it.
       const next = waiting.shift()
       if (next === undefined) running--
       else next()

@@ -1,7 +1,7 @@
 import type { Network } from '../../core/assets.ts'
 import { createLimiter } from './limiter.ts'
 
-/** What the open page is told: the whole changing part, or only that it is still right. */
+/** What an open page is sent: its whole changing part, or only that it is up to date. */
 export type Snapshot = {
   readonly version: string
   readonly state: string
@@ -17,27 +17,27 @@ export type FullSnapshot = Snapshot & { readonly html: string }
 /** One reading of an invoice. */
 type ReadSnapshots = {
   readonly byLanguage: ReadonlyMap<string, FullSnapshot>
-  /** The network whose next block changes what the page says; null where none does. */
+  /** The network whose next block changes what the page says; null if none does. */
   readonly movesWith: Network | null
 }
 
 type LiveStreamDeps = {
-  /** The page's content now in each of the languages; null where the token opens nothing any more. */
+  /** The page's present content in each language; null if the token opens nothing any more. */
   readonly read: (token: string, languages: readonly string[]) => Promise<ReadSnapshots | null>
   readonly onError: (error: unknown) => void
 }
 
-/** Also the heartbeat that keeps proxies from closing the stream and tells the page that it is alive. */
+/** Also the heartbeat, by which proxies keep the stream open and the page knows that it is alive. */
 const POLL_MS = 15_000
 const RETRY_MS = 3_000
 const STREAMS_MAX = 10_000
-/** One buyer with many tabs is welcome; a thousand are an attack. */
+/** More than any buyer has tabs. */
 const STREAMS_PER_INVOICE_MAX = 50
-/** No caller takes them all; many buyers of one mobile network share an address, and a page without a stream still loads. */
+/** No caller may take all streams, but many buyers of a mobile network share one address. A page without a stream polls. */
 const STREAMS_PER_CALLER_MAX = 2_500
 /** A reader that is this many messages behind is dropped, and connects again. */
 const QUEUED_MESSAGES_MAX = 16
-/** A block may change thousands of invoices at once: they take turns, so that the pool is left to others. */
+/** A block may change thousands of invoices at once; they take turns, so that other queries get connections too. */
 const READS_AT_ONCE_MAX = 6
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
@@ -78,7 +78,7 @@ export class LiveStreams {
     return this.#count
   }
 
-  /** The stream of one page that shows `version`; null while there are too many, in all, of it or of the caller. */
+  /** The stream of one page that shows `version`; null while there are too many in all, of this invoice or of this caller. */
   open(page: {
     invoiceId: string
     token: string
@@ -125,7 +125,7 @@ export class LiveStreams {
       if (topic.movesWith !== null && networks.has(topic.movesWith)) this.#refresh(topic)
   }
 
-  /** Notifications may have been missed, or a block has come: everything is read again. */
+  /** Notifications may have been missed: everything is read again. */
   refreshAll(): void {
     for (const topic of this.#topics.values()) this.#refresh(topic)
   }
@@ -197,7 +197,7 @@ export class LiveStreams {
       for (const [language, snapshot] of read.byLanguage) this.#sendSnapshot(topic, language, snapshot)
     } catch (error) {
       this.#deps.onError(error)
-      // Not a message: the proxies between must hear something, the page must notice that it hears nothing.
+      // A comment, which keeps proxies content; the page counts messages only, and notices that none come.
       for (const stream of topic.streams) this.#send(topic, stream, encoder.encode(': unavailable\n\n'))
     }
   }

@@ -4,7 +4,7 @@ import { missing } from './plain-pages.ts'
 
 const LOGO_FILE = /^([0-9a-f]{32})\.webp$/
 
-/** Merchants' logos, as we encoded them, from our own origin. The name is the content's: it never changes. */
+/** Serves merchants' logos, as we encoded them, from our own origin. A path has the content's digest, so what it gives never changes. */
 export function serveLogos(app: Hono, deps: CheckoutDeps): void {
   app.get('/logo/:merchant/:file', async (c) => {
     const digest = LOGO_FILE.exec(c.req.param('file'))?.[1]

@@ -5,7 +5,7 @@ import { Icon } from './icons.tsx'
 import { fill, fillParts } from './language.ts'
 import { NoticeBox, Shop } from './shop.tsx'
 
-/** What the URL of an open page holds besides the language. */
+/** The query of an open page besides its language. */
 export function openQuery(page: OpenPage): URLSearchParams {
   const query = new URLSearchParams()
   if (page.checkoutToken !== undefined) query.set('checkout_token', page.checkoutToken)
@@ -55,7 +55,7 @@ export function OpenMain({ page, nowMs }: { page: OpenPage; nowMs: number }) {
   )
 }
 
-/** What was chosen when the page was drawn goes along: a coin that the buyer left alone is no choice of theirs. */
+/** The form sends along which coin was chosen when the page was drawn: one that the buyer left as it was is not their choice. */
 function ByCard({ page: { language, byCard, coins, chosen } }: { page: OpenPage }) {
   const shown = chosenCoin(coins, chosen)
   return (

@@ -4,11 +4,11 @@ import { type Language, languageAccepted, languageNamed } from './language.ts'
 /** In what language a page was asked for. */
 export type PageLanguage = {
   readonly language: Language
-  /** `?lang=…` where the URL named one: it goes on over links and forms. Else empty. */
+  /** `?lang=…` if the URL has one, for links and forms to carry on; else empty. */
   readonly langQuery: string
 }
 
-/** The one language of `?lang=`, else the browser's. A value that is none of ours, or two, counts for nothing. */
+/** The language of `?lang=`, else the browser's. An unknown value, or more than one, is ignored. */
 export function languageOf(c: Context): PageLanguage {
   const named = c.req.queries('lang')
   const language = named?.length === 1 ? languageNamed(named[0]) : null
@@ -16,7 +16,7 @@ export function languageOf(c: Context): PageLanguage {
   return { language: languageAccepted(c.req.header('accept-language')), langQuery: '' }
 }
 
-/** Browsers tell where a form was sent from; only a page's own form may come. */
+/** Whether a form was sent from our own pages, by what the browser says. */
 export function isOwnForm(c: Context): boolean {
   return ['same-origin', 'none', undefined].includes(c.req.header('sec-fetch-site'))
 }

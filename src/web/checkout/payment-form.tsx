@@ -34,13 +34,13 @@ export function ScanBox({ page }: { page: CheckoutPage }) {
   )
 }
 
-/** Where the script puts a button for each wallet that the browser has; it finds here what to ask them for. */
+/** Holds what to ask a wallet for. The script adds a button here for each wallet that the browser has. */
 function Wallets({ page: { view, language } }: { page: CheckoutPage }) {
   const { messages } = language
   const { asset, livemode, address, evm } = view
   const transaction = walletTransaction({ asset, livemode, address, evm, amount: view.remaining })
   if (transaction === null) return null
-  // The wallet's name is known to the browser alone.
+  // Only the browser knows the wallet's name.
   const words = { wallet: '{wallet}', network: ASSETS[asset].networkName }
   return (
     <div
@@ -121,7 +121,7 @@ function CopyField({ page, name, label, action, text, children }: CopyFieldProps
 
 const ADDRESS_ENDS = 8
 
-/** The whole address, because a lookalike agrees at both ends; the ends stand out, because people compare those. */
+/** Shows the whole address, because a lookalike has the same ends, and marks the ends, because people compare those. */
 function Address({ address }: { address: string }) {
   return (
     <>

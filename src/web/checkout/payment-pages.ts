@@ -19,7 +19,7 @@ export function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
   app.get('/l/:slug', async (c) => {
     const [token, ...moreTokens] = c.req.queries('checkout_token') ?? []
     const [usd, ...moreAmounts] = c.req.queries('usd') ?? []
-    // A URL that says two things was changed by somebody.
+    // Our URLs have each parameter once; this one was altered.
     if (moreTokens.length > 0 || isTooLong(token)) return missing(c)
     if (moreAmounts.length > 0 || isTooLong(usd)) return plainPage(c, 'bad_amount', 400)
     const query = { slug: c.req.param('slug'), checkoutToken: token, usd }
@@ -46,7 +46,7 @@ export function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
   })
 }
 
-/** A card buys USDC on Base where nothing else was picked and it can be had. */
+/** By card: the coin that the buyer picked, else USDC on Base if it can be had. */
 async function assetForCard(deps: CheckoutDeps, query: PaymentPageQuery, chosen: AssetId): Promise<AssetId> {
   const facts = await deps.readPaymentPage(query)
   if (facts.kind !== 'open') return chosen

@@ -4,7 +4,7 @@ import type { Language } from './language.ts'
 type NamedPlace = { readonly code: string; readonly name: string }
 
 const PLACES = new Map<string, readonly NamedPlace[]>()
-/** ISO's own name stands in where a language has none. */
+/** English stands in where a language has no name. */
 const namesIn = (language: Language) => new Intl.DisplayNames([language.locale, 'en'], { type: 'region' })
 
 /** Every country by its name in the language and in its order; the United States state by state. */

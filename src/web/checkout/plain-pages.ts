@@ -25,5 +25,5 @@ export function plainPage(
 /** One page for everything that opens nothing: tampered with, another mode's, expired, or never issued. */
 export const missing = (c: Context): Response | Promise<Response> => plainPage(c, 'missing', 404)
 
-/** For a form that no page of ours sends. */
+/** For a form that none of our pages sends. */
 export const refused = (c: Context): Response | Promise<Response> => plainPage(c, 'refused', 400)

@@ -10,7 +10,7 @@ export function ReceiptMain({ page }: { page: CheckoutPage }) {
   const { view, language, token, langQuery } = page
   const { messages } = language
   const { symbol, networkName } = ASSETS[view.asset]
-  // A payment that the chain took back has none until it is there again.
+  // After a reorganisation there is no signed receipt until the payment is back.
   const isSigned = view.state === 'paid' || view.state === 'overpaid'
   return (
     <main id="checkout">

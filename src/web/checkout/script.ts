@@ -2,9 +2,8 @@ import type { Snapshot } from './live-streams.ts'
 import { WALLET_FUNCTIONS } from './wallet-script.ts'
 
 /**
- * The page's whole script. These functions run in the browser and never here: the page carries their text, so
- * they may use nothing but each other, `live`, and what a browser has. Without them the page is complete and
- * reloads by itself.
+ * The page's whole script. These functions run only in the browser: the page carries their text, so they may use
+ * nothing but each other, `live`, and what a browser has. Without them the page is complete and reloads by itself.
  */
 let live: LivePage
 
@@ -18,7 +17,7 @@ type LivePage = {
   newestServerMs: number
   /** How far the server's clock is ahead of this one. */
   aheadMs: number
-  /** The smallest number of milliseconds left that was warned of. */
+  /** Milliseconds left at the last warning that was given. */
   warnedMs: number
   isOver: boolean
 }
@@ -45,14 +44,14 @@ function start(): void {
   addEventListener('offline', () => showLost(true))
   addEventListener('pageshow', (event) => event.persisted && wake())
   enliven()
-  // A receipt or a choice of coins does not change by itself.
+  // Receipts and coin choices do not change by themselves.
   if (!main.dataset.version) return
   setInterval(tick, 1_000)
   setInterval(watch, 5_000)
   connect()
 }
 
-/** Version and language of what the page shows, for its questions. */
+/** The version and language that the page shows, as a query. */
 function query(): string {
   return `?version=${live.main.dataset.version}&lang=${document.documentElement.lang}`
 }
@@ -71,7 +70,7 @@ function hear(snapshot: Snapshot): void {
   live.heardAt = Date.now()
   showLost(false)
   const serverMs = Date.parse(snapshot.server_time)
-  // An answer that a newer one has overtaken says nothing any more.
+  // A newer answer has been shown already.
   if (serverMs < live.newestServerMs) return
   live.newestServerMs = serverMs
   live.aheadMs = serverMs - live.heardAt
@@ -158,7 +157,7 @@ async function poll(): Promise<void> {
     const answer = await fetch(`${live.path}/state${query()}`, { cache: 'no-store' })
     if (answer.ok) hear(await answer.json())
   } catch {
-    // No network now. `watch` asks again, and tells the buyer when it lasts.
+    // No network now. `watch` asks again, and tells the buyer if it lasts.
   }
 }
 
@@ -168,7 +167,7 @@ function connect(): void {
   live.source.onmessage = (message) => hear(JSON.parse(message.data))
 }
 
-/** Sockets die without a word on phones. The server speaks every 15 s: past 20 s the stream is not trusted. */
+/** Phones drop sockets silently. The server sends something every 15 s, so after 20 s the stream is not trusted. */
 function watch(): void {
   const silentMs = Date.now() - live.heardAt
   if (silentMs > 40_000) showLost(true)
@@ -194,7 +193,7 @@ async function copy(button: HTMLElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
   } catch {
-    // Without https there is no clipboard to write to; the old way still works.
+    // Without https there is no clipboard API; the older way still works.
     const field = document.createElement('textarea')
     field.value = text
     document.body.append(field)

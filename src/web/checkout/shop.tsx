@@ -26,7 +26,7 @@ export function Shop({ page }: { page: ShopPage }) {
   )
 }
 
-/** What the last thing asked of the page came to, where it did not succeed. */
+/** Why the last thing that the buyer asked for did not succeed. */
 export function NoticeBox({ page }: { page: ShopPage }) {
   if (page.notice === null || page.notice === 'sandbox_failed') return null
   return (
@@ -37,7 +37,7 @@ export function NoticeBox({ page }: { page: ShopPage }) {
   )
 }
 
-/** The same page in every language. `query` is what makes the page what it is, without `lang`. */
+/** The same page in every language. `query` is the page's query without `lang`. */
 export function Languages({ page, query }: { page: ShopPage; query?: URLSearchParams }) {
   const hrefOf = (tag: string) => {
     const whole = new URLSearchParams(query)

@@ -174,5 +174,5 @@ const squeeze = (css: string): string =>
 
 export const STYLE = squeeze(SOURCE)
 
-/** Without script, what only script can do is not shown. Stands in a `noscript`. */
+/** Hides what only works with script. For a `noscript` element. */
 export const STYLE_WITHOUT_SCRIPT = '.scripted{display:none!important}'

@@ -20,7 +20,7 @@ function watchWallets(): void {
   wallets = { found: new Map(), asked: { payment: '', says: '', isHeld: false } }
   addEventListener('eip6963:announceProvider', (event) => {
     const { detail } = event as CustomEvent<Wallet>
-    // More than these nobody has; a page of buttons is somebody's joke.
+    // Nobody has more wallets; a page full of buttons would be an extension's prank.
     if (wallets.found.size < 6) wallets.found.set(detail.info.uuid, detail)
     drawWallets()
   })
@@ -61,12 +61,12 @@ function drawWallets(): void {
   if (focused) document.getElementById(focused)?.focus()
 }
 
-/** What a payment is known by: the same coin, address and amount are not asked for twice. */
+/** Identifies a payment: the same coin, address and amount are not asked for twice. */
 function paymentOf({ dataset }: HTMLElement): string {
   return [dataset.chain, dataset.to, dataset.value, dataset.data].join()
 }
 
-/** A wallet names itself as it likes: the name is cut, and turns no text around. */
+/** A wallet chooses its own name, so it is cut, and isolated so that it cannot turn text around. */
 function wordsFor(text: string | undefined, wallet: Wallet): string {
   const name = String(wallet.info.name).replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
   return (text ?? '').replace('{wallet}', () => name.slice(0, 40))
@@ -90,13 +90,13 @@ async function payWith(wallet: Wallet): Promise<void> {
   let isSending = false
   try {
     const accounts = (await ask('eth_requestAccounts')) as string[]
-    // A wallet that is there already may refuse to go there.
+    // A wallet may refuse to switch to the network that it is on already.
     if (Number(await ask('eth_chainId')) !== Number(chainId)) {
       await ask('wallet_switchEthereumChain', { chainId })
       if (Number(await ask('eth_chainId')) !== Number(chainId)) throw { code: 4902 }
     }
     const now = document.getElementById('wallets')
-    // The page has changed while the wallet asked: what it asked for is not what is to be paid.
+    // The page changed while the wallet was asking: the payment is not the one to make now.
     if (!now || paymentOf(now) !== payment) return
     isSending = true
     await ask('eth_sendTransaction', { from: accounts[0], to, value, ...(data && { data }) })

@@ -89,7 +89,7 @@ export function wordsOf(page: CheckoutPage): Words {
   }
 }
 
-/** Whether the page speaks of a card provider first: the buyer went there, and the provider has said neither no nor nothing. */
+/** Whether the page speaks of a card provider first: the buyer went there, and the provider has not said that nothing will come. */
 export const isWaitingForCard = ({ view, payOther }: Pick<CheckoutPage, 'view' | 'payOther'>): boolean =>
   view.card !== null && view.card.news !== 'failed' && view.card.news !== 'abandoned' && !payOther
 
@@ -150,7 +150,7 @@ function reviewWords(page: CheckoutPage): Words {
   }
 }
 
-/** What is to be said about payments that do not decide the page: wrong coin, or one too many. */
+/** Notes on payments that do not decide the page's state: in the wrong coin, or one too many. */
 export function notesOf(
   page: Pick<CheckoutPage, 'merchantName'> & {
     readonly view: Pick<CheckoutView, 'payments'>
@@ -195,7 +195,7 @@ export function stepsDone(state: CheckoutState): number | null {
   }
 }
 
-/** Changes exactly when there is something new to announce; a further confirmation is none. */
+/** Changes exactly when there is something new to announce; one more confirmation is not announced. */
 export function milestoneOf(view: CheckoutView): string {
   const card = view.card === null ? '' : ` ${view.card.provider} ${view.card.news}`
   return `${view.state} ${view.received} ${networkOf(view.asset, view.livemode)}${card}`
