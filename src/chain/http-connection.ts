@@ -2,6 +2,8 @@ import { type Dispatcher, Pool } from 'undici'
 import { ChainUnavailable } from './adapter.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
+/** A block's traces are large; what takes longer than this trickles in to keep us waiting. */
+const WHOLE_ANSWER_MS_MAX = 120_000
 
 /** The connections to one HTTP server. A request that gets no answer is a `ChainUnavailable` that names the fix. */
 export class HttpConnection {
@@ -10,6 +12,7 @@ export class HttpConnection {
   readonly #authorization: string | null
   readonly #server: string
   readonly #setting: string
+  readonly #wholeAnswerMsMax: number
   /** Host and port, for messages: the URL itself may hold credentials. */
   readonly where: string
 
@@ -20,7 +23,10 @@ export class HttpConnection {
       readonly kind: string
       readonly setting: string
       readonly connections: number
+      /** For the first of an answer, and between its pieces. */
       readonly answerMsMax: number
+      /** For all of it, the wait for a free connection included. */
+      readonly wholeAnswerMsMax?: number
       /** What is longer is no answer of such a server; long answers are read in one piece. */
       readonly answerBytesMax: number
     },
@@ -28,6 +34,7 @@ export class HttpConnection {
     this.where = url.host
     this.#server = `${options.kind} at ${url.host}`
     this.#setting = options.setting
+    this.#wholeAnswerMsMax = options.wholeAnswerMsMax ?? WHOLE_ANSWER_MS_MAX
     this.#path = `${url.pathname}${url.search}`
     this.#authorization = basicAuthorization(url)
     this.#pool = new Pool(url.origin, {
@@ -42,9 +49,10 @@ export class HttpConnection {
   /** Posts JSON to the URL itself. */
   async postJson(body: string, signal?: AbortSignal): Promise<{ status: number; text: string }> {
     return this.#request(
-      { method: 'POST', path: this.#path, body, ...(signal === undefined ? {} : { signal }) },
+      { method: 'POST', path: this.#path, body },
       'application/json',
       async (answer) => ({ status: answer.statusCode, text: await answer.body.text() }),
+      signal,
     )
   }
 
@@ -68,13 +76,16 @@ export class HttpConnection {
     request: Dispatcher.RequestOptions,
     contentType: string | null,
     read: (answer: Dispatcher.ResponseData) => Promise<Answer>,
+    stop?: AbortSignal,
   ): Promise<Answer> {
     const headers = {
       ...(contentType === null ? {} : { 'content-type': contentType }),
       ...(this.#authorization === null ? {} : { authorization: this.#authorization }),
     }
+    const deadline = AbortSignal.timeout(this.#wholeAnswerMsMax)
+    const signal = stop === undefined ? deadline : AbortSignal.any([stop, deadline])
     try {
-      return await read(await this.#pool.request({ ...request, headers }))
+      return await read(await this.#pool.request({ ...request, headers, signal }))
     } catch (error) {
       throw new ChainUnavailable(explainConnection(error, this.#server, this.#setting), { cause: error })
     }
@@ -89,6 +100,7 @@ function basicAuthorization(url: URL): string | null {
 
 /** Why a server could not be asked, with the fix: `server` names it, `setting` is where its URL was configured. */
 function explainConnection(error: unknown, server: string, setting: string): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `${server} does not answer in time`
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   switch (code) {
     case 'ECONNREFUSED':

@@ -1,6 +1,9 @@
+import { createServer, type RequestListener } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type BlockRef, ChainUnavailable } from '../../src/chain/adapter.ts'
 import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
+import { HttpConnection } from '../../src/chain/http-connection.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Anvil, newEvmAddress, startAnvil } from '../support/anvil.ts'
 import { deployTestToken, type TestToken } from '../support/evm-contracts.ts'
@@ -112,4 +115,63 @@ test('the second reading halves its ranges too, until the provider takes them', 
     await adapter.close()
     await proxy.close()
   }
+})
+
+/** Serves until the test is over. */
+async function serving(listener: RequestListener, use: (url: string) => Promise<void>): Promise<void> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  try {
+    await use(`http://127.0.0.1:${address.port}`)
+  } finally {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+}
+
+test('a plan without traces, which some providers refuse with 403, is one without traces and no wrong key', async () => {
+  const message = 'Archive, Debug and Trace requests are not available on your current plan.'
+  const listener: RequestListener = async (request, response) => {
+    const body = await text(request)
+    const { id, method } = JSON.parse(body) as { id: number; method: string }
+    if (method.startsWith('debug_')) {
+      const error = { code: -32_002, message }
+      response.writeHead(403).end(JSON.stringify({ jsonrpc: '2.0', id, error }))
+      return
+    }
+    const headers = { 'content-type': 'application/json' }
+    response.end(await (await fetch(anvil.url, { method: 'POST', headers, body })).text())
+  }
+  await serving(listener, async (url) => {
+    const adapter = adapterAt(url)
+    try {
+      expect((await adapter.connect()).health).toEqual({ status: 'ok' })
+      expect(adapter.nativeMode).toBe('balances')
+    } finally {
+      await adapter.close()
+    }
+  })
+  await serving(
+    (_request, response) => response.writeHead(403).end('{"error":{"code":-32000,"message":"not allowed"}}'),
+    async (url) => {
+      const adapter = adapterAt(url)
+      await expect(adapter.connect()).rejects.toThrow(/refuses the key or password/)
+      await adapter.close()
+    },
+  )
+})
+
+test('an answer that trickles in for ever is given up, so that another provider can be followed', async () => {
+  const listener: RequestListener = (_request, response) => {
+    const drip = setInterval(() => response.write(' '), 20)
+    response.on('close', () => clearInterval(drip))
+  }
+  await serving(listener, async (url) => {
+    const limits = { connections: 1, answerMsMax: 1_000, wholeAnswerMsMax: 200, answerBytesMax: 1_000_000 }
+    const connection = new HttpConnection(new URL(url), { kind: 'the node', setting: 'URL', ...limits })
+    await expect(connection.postJson('{}')).rejects.toThrow(/does not answer in time/)
+    await connection.close()
+  })
 })

@@ -68,7 +68,7 @@ export class EvmRpc {
     this.#lastId += 1
     const body = JSON.stringify({ jsonrpc: '2.0', id: this.#lastId, method, params })
     const { status, text } = await this.#connection.postJson(body)
-    const answer = this.#parse(status, text)
+    const answer = this.#parse(method, status, text)
     if (answer.error) throw new EvmRpcError(this.where, method, answer.error)
     const parsed = schema.safeParse(answer.result)
     if (parsed.success) return parsed.data
@@ -82,10 +82,10 @@ export class EvmRpc {
     return this.#connection.close()
   }
 
-  #parse(status: number, text: string): z.infer<typeof answerSchema> {
+  #parse(method: string, status: number, text: string): z.infer<typeof answerSchema> {
     if (status === 429)
       throw new ChainUnavailable(`${this.where} answers only so many calls (429): raise its plan`)
-    if (status === 401 || status === 403) {
+    if ((status === 401 || status === 403) && !isWithoutTraces(method, text)) {
       throw new ChainUnavailable(`${this.where} refuses the key or password: correct it in ${this.#setting}`)
     }
     if (status >= 500 && !text.startsWith('{')) {
@@ -105,4 +105,9 @@ export class EvmRpc {
   #noNode(): string {
     return `what answers at ${this.where} is no Ethereum node: correct ${this.#setting}`
   }
+}
+
+/** Some providers refuse what a plan does not include as they refuse a wrong key: 403, and the reason in the error. */
+function isWithoutTraces(method: string, text: string): boolean {
+  return method.startsWith('debug_') && text.startsWith('{') && METHOD_WORDS.test(text)
 }
