@@ -104,4 +104,20 @@ describe.each(Object.entries(SHOPS))('the quick-start in %s', (name, command) =>
     await until(PAID_MS_MAX, () => shop.log().includes(`${order.reference} is paid: ship it`))
     await shop.close()
   })
+
+  test('tells a buyer of its own fault where Paylink is away, and has written the order down', async () => {
+    const port = await freePort()
+    const orders = await mkdtemp(join(ordersRoot, `${name}-`))
+    const shop = await startServer(command(port), port, {
+      PAYLINK_URL: 'http://127.0.0.1:9',
+      PAYLINK_API_KEY: app.apiKey,
+      PAYLINK_WEBHOOK_SECRET: 'whsec_x',
+      ORDERS_DIR: orders,
+      PYTHONDONTWRITEBYTECODE: '1',
+    })
+    const answer = await fetch(`http://127.0.0.1:${port}/buy`, { method: 'POST', redirect: 'manual' })
+    expect([answer.status, answer.headers.get('location')]).toEqual([500, null])
+    expect(await readdir(orders)).toHaveLength(1)
+    await shop.stop()
+  })
 })

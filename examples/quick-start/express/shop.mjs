@@ -13,6 +13,7 @@ const app = express()
 
 app.post('/buy', async (_request, response) => {
   const order = { reference: `order-${randomUUID()}`, usd_amount: '12.50', status: 'open' }
+  await saveOrder(order)
   // The key is the order's: should this be sent twice, there is one invoice.
   const invoice = await paylink.invoices.create(
     { usd_amount: order.usd_amount, external_reference: order.reference, allow_asset_selection: true },

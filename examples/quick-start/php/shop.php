@@ -35,6 +35,7 @@ function paylink(string $method, string $path, ?array $body = null, array $heade
 function buy(): void
 {
     $order = ['reference' => 'order-' . bin2hex(random_bytes(16)), 'usd_amount' => '12.50', 'status' => 'open'];
+    saveOrder($order);
     // The key is the order's: should this be sent twice, there is one invoice.
     $invoice = paylink('POST', '/invoices', [
         'usd_amount' => $order['usd_amount'],
