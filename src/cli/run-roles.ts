@@ -229,6 +229,7 @@ async function listenOrRefuse(site: {
       port,
       parts: site.parts,
       log: site.log,
+      isHttps: site.config.baseUrl.startsWith('https:'),
       onRequest: (part, method, status, seconds) =>
         site.metrics.httpRequests.observe({ part, method, status }, seconds),
     })

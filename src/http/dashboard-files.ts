@@ -46,18 +46,18 @@ export async function createDashboardPart(options: { folder: string; baseUrl: st
   const index = files.get('/index.html')
   if (index === undefined) throw new Error(`no dashboard in ${options.folder}: npm run build makes it`)
   const page = toBytes(Buffer.from(index.plain).toString('utf8').replace(ORIGIN_MARK, options.baseUrl))
-  const security = securityHeaders(options.baseUrl)
   const answer = (request: Request): Response => {
     const { pathname } = new URL(request.url)
     if (pathname === '/' || pathname === PREFIX) {
-      return new Response(null, { status: 302, headers: { ...security, location: `${PREFIX}/` } })
+      return new Response(null, { status: 302, headers: { ...SECURITY_HEADERS, location: `${PREFIX}/` } })
     }
     const path = pathname.slice(PREFIX.length)
     const file = path === '/index.html' ? undefined : files.get(path)
-    if (file !== undefined) return fileResponse(file, path, request, security)
-    if (path.startsWith('/assets/')) return new Response('Not found\n', { status: 404, headers: security })
+    if (file !== undefined) return fileResponse(file, path, request)
+    if (path.startsWith('/assets/'))
+      return new Response('Not found\n', { status: 404, headers: SECURITY_HEADERS })
     return new Response(page, {
-      headers: { ...security, 'content-type': TYPES['.html'] ?? '', 'cache-control': 'no-cache' },
+      headers: { ...SECURITY_HEADERS, 'content-type': TYPES['.html'] ?? '', 'cache-control': 'no-cache' },
     })
   }
   return {
@@ -67,18 +67,13 @@ export async function createDashboardPart(options: { folder: string; baseUrl: st
       if (request.method === 'GET' || request.method === 'HEAD') return answer(request)
       return new Response('Method not allowed\n', {
         status: 405,
-        headers: { ...security, allow: 'GET, HEAD' },
+        headers: { ...SECURITY_HEADERS, allow: 'GET, HEAD' },
       })
     },
   }
 }
 
-function fileResponse(
-  file: File,
-  path: string,
-  request: Request,
-  security: { readonly [name: string]: string },
-): Response {
+function fileResponse(file: File, path: string, request: Request): Response {
   const wanted = request.headers.get('accept-encoding') ?? ''
   const coding = ['br', 'gzip'].find((name) =>
     new RegExp(`\\b${name}\\b(?!;q=0(?:\\.0*)?\\s*(?:,|$))`).test(wanted),
@@ -89,7 +84,7 @@ function fileResponse(
     : `public, max-age=${ICON_SECONDS}`
   return new Response(compressed ?? file.plain, {
     headers: {
-      ...security,
+      ...SECURITY_HEADERS,
       'content-type': file.type,
       'cache-control': cache,
       vary: 'accept-encoding',
@@ -98,7 +93,7 @@ function fileResponse(
   })
 }
 
-const securityHeaders = (baseUrl: string) => ({
+const SECURITY_HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -106,8 +101,7 @@ const securityHeaders = (baseUrl: string) => ({
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  ...(baseUrl.startsWith('https:') ? { 'strict-transport-security': `max-age=${YEAR_SECONDS}` } : {}),
-})
+}
 
 async function readFiles(folder: string): Promise<ReadonlyMap<string, File>> {
   const names = await readdir(folder, { recursive: true })

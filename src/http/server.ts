@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Log } from '../log.ts'
 import { writeClientAddress } from './client-address.ts'
@@ -19,6 +19,7 @@ const KEEP_ALIVE_MS = 65_000
 const HEADER_BYTES_MAX = 16 * 1024
 const HEADERS_MAX = 100
 const CONNECTIONS_CHECK_MS = 5_000
+const YEAR_SECONDS = 31_536_000
 
 export type HttpServer = {
   /** Requests being answered, open streams included. */
@@ -36,6 +37,8 @@ export async function startHttpServer(options: {
   port: number
   parts: readonly HttpPart[]
   log: Log
+  /** Whether buyers and merchants come by https: their browsers then come by nothing else for a year (RFC 6797). */
+  isHttps?: boolean
   onRequest?: (part: string, method: string, status: number, seconds: number) => void
 }): Promise<HttpServer> {
   let inFlight = 0
@@ -70,7 +73,10 @@ export async function startHttpServer(options: {
     },
   }) as Server
   server.maxHeadersCount = HEADERS_MAX
-  server.prependListener('request', normaliseUrl)
+  server.prependListener('request', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    normaliseUrl(incoming)
+    if (options.isHttps) outgoing.setHeader('strict-transport-security', `max-age=${YEAR_SECONDS}`)
+  })
   await listen(server, options)
   return {
     inFlight: () => inFlight,

@@ -6,7 +6,7 @@ import { photograph } from '../support/browser.ts'
 import { type Dashboard, signIn, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { DIALOGS } from '../support/dashboard-dialogs.ts'
 import { importPastInvoice } from '../support/imported-invoice.ts'
-import { axeContrastFaults, axeFaults, overflow } from '../support/page-checks.ts'
+import { axeContrastFaults, axeFaults, cutTables, overflow } from '../support/page-checks.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 
 const SCREENSHOTS = new URL('../../test-output/screenshots/dashboard/', import.meta.url).pathname
@@ -35,16 +35,20 @@ const make = async (path: string, body?: object): Promise<Made> => {
 
 /** The demo shop with something on every page. */
 async function fillShop(): Promise<void> {
-  const invoice = (reference: string) =>
+  const invoice = (reference: string, asset = 'LTC') =>
     make('/invoices', {
       usd_amount: '49.99',
-      asset: 'LTC',
+      asset,
       external_reference: reference,
       customer_email: 'buyer@example.com',
     })
   const statusOf = async (id: string) => (await make(`/invoices/${id}`)).status
-  for (const reference of ['order-1001', 'order-1002', 'order-1003']) {
-    ids.paid = (await invoice(reference)).id
+  for (const [reference, asset] of [
+    ['order-1001', 'LTC'],
+    ['order-1002', 'USDC_BASE'],
+    ['order-1003', 'LTC'],
+  ] as const) {
+    ids.paid = (await invoice(reference, asset)).id
     await make(`/test/invoices/${ids.paid}/pay`, { scenario: 'exact' })
   }
   ids.short = (await invoice('order-1004')).id
@@ -157,6 +161,7 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
     await photograph(page, `${SCREENSHOTS}${name}-${colorScheme}-${width}.png`)
     expect(await page.locator('h1').count()).toBe(1)
     expect(await overflow(page)).toBe(0)
+    expect(await cutTables(page)).toEqual([])
     expect(await axeFaults(page)).toEqual([])
     await page.emulateMedia({ colorScheme: other })
     await page.screenshot({ path: `${SCREENSHOTS}${name}-${other}-${width}.png` })

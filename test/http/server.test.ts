@@ -24,8 +24,11 @@ beforeAll(async () => {
   server = await startHttpServer({
     host: '127.0.0.1',
     port,
-    parts: [{ name: 'api', owns: () => true, fetch: (request) => api.app.fetch(request) }],
+    parts: [
+      { name: 'api', owns: (path) => path.startsWith('/api'), fetch: (request) => api.app.fetch(request) },
+    ],
     log: api.deps.log,
+    isHttps: true,
   })
 })
 afterAll(async () => {
@@ -60,6 +63,7 @@ test('nobody chooses the address that they are counted under, whichever way a he
     host: '127.0.0.1',
     port: ownPort,
     log: api.deps.log,
+    isHttps: false,
     parts: [
       {
         name: 'echo',
@@ -84,7 +88,20 @@ test('nobody chooses the address that they are counted under, whichever way a he
   expect(await seen(byProxy)).toEqual([told, told, told])
   const six = '2001:db8:1:2:3:4:5:6'
   expect(await seen({ 'x-forwarded-for': six })).toEqual(['2001:db8:1:2::', six, six])
+  expect((await fetch(`http://127.0.0.1:${ownPort}/`)).headers.get('strict-transport-security')).toBeNull()
   await echo.stop(() => {})
+})
+
+test('where people come by https, every answer keeps their browsers from ever coming by anything else', async () => {
+  const answers = await Promise.all([
+    create(order),
+    fetch(url('/invoices')),
+    fetch(`http://127.0.0.1:${port}/no-such-page`),
+  ])
+  expect(answers.map(({ status }) => status)).toEqual([201, 401, 404])
+  for (const answer of answers) {
+    expect(answer.headers.get('strict-transport-security')).toBe('max-age=31536000')
+  }
 })
 
 test('an invoice is made over the wire, declared, chunked and repeated', async () => {

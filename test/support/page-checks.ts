@@ -97,6 +97,15 @@ export function overflow(page: Page): Promise<number> {
   return page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth))
 }
 
+/** Tables that are wider than their frame, by name: their last column is out of sight until somebody scrolls. */
+export function cutTables(page: Page): Promise<(string | null)[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('.table-frame')]
+      .filter((frame) => frame.scrollWidth > frame.clientWidth)
+      .map((frame) => frame.getAttribute('aria-label')),
+  )
+}
+
 /** Controls and pictures without a name for a screen reader, and ids that occur twice. */
 export function unnamed(page: Page): Promise<string[]> {
   return page.evaluate(() => {

@@ -70,15 +70,21 @@ export function AwaitingPage() {
   )
 }
 
-/** Everything since a time, to one endpoint. */
+function recoveryWords({ queued, has_more }: Recovery): string {
+  if (queued === 0)
+    return 'Nothing to send: none of them is of that time and of a kind this endpoint hears of.'
+  const sent = queued === 1 ? '1 event is on its way.' : `${queued} events are on their way.`
+  return has_more ? `${sent} There are more: send again.` : sent
+}
+
+/** Everything since a time that one endpoint hears of, to that endpoint. */
 function RecoverCard() {
   const ready = useReadyEndpoints()
   const [since, setSince] = useState(() => new Date(Date.now() - DAY_MS).toISOString().slice(0, 16))
   const [chosen, setChosen] = useState('')
   const endpointId = chosen === '' ? (ready[0]?.id ?? '') : chosen
   const recover = useChange<RecoverEvents, Recovery>((body) => ({ path: '/events/recover', body }), {
-    done: ({ queued, has_more }) =>
-      `${queued} events are on their way.${has_more ? ' There are more: send again.' : ''}`,
+    done: recoveryWords,
   })
   return (
     <Card title="Send all of them since a time">

@@ -63,16 +63,18 @@ export function EventsPage() {
   )
 }
 
+const Of = ({ resourceId }: { resourceId: string }) => <code className="short">…{resourceId.slice(-8)}</code>
+
 export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
   {
     title: 'Event',
-    cell: ({ id, event_type, created_at }) => (
+    cell: ({ id, event_type, resource_id, created_at }) => (
       <>
         <Link to="/developers/events/$id" params={{ id }} className="row-link" preload="intent">
           <Breakable text={event_type} />
         </Link>
         <Narrow>
-          <Time at={created_at} />
+          <Time at={created_at} /> <Of resourceId={resource_id} />
         </Narrow>
       </>
     ),
@@ -81,7 +83,7 @@ export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
   {
     title: 'Of',
     wide: true,
-    cell: ({ resource_id }) => <code className="short">…{resource_id.slice(-8)}</code>,
+    cell: ({ resource_id }) => <Of resourceId={resource_id} />,
   },
   { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

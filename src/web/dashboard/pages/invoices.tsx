@@ -8,7 +8,7 @@ import { STATUS_WORDS, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
-import { CoinFilter, Filter } from '../parts/filter.tsx'
+import { CoinFilter, DayFilter, Filter } from '../parts/filter.tsx'
 import { coins, usd } from '../parts/money.ts'
 import { Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
@@ -81,7 +81,6 @@ function Filters({ search }: { search: Search }) {
   const navigate = route.useNavigate()
   const apply = (change: Partial<Search>) =>
     navigate({ search: (old) => ({ ...old, ...change, after: undefined, before: undefined }) })
-  const orNothing = (value: string): string | undefined => (value === '' ? undefined : value)
   return (
     <search className="filters">
       <SearchBox
@@ -98,20 +97,8 @@ function Filters({ search }: { search: Search }) {
         onChoose={(status) => void apply({ status })}
       />
       <CoinFilter value={search.asset} onChoose={(asset) => void apply({ asset })} />
-      <input
-        className="input"
-        type="date"
-        aria-label="Made from"
-        value={search.from ?? ''}
-        onChange={(event) => void apply({ from: orNothing(event.target.value) })}
-      />
-      <input
-        className="input"
-        type="date"
-        aria-label="Made until"
-        value={search.to ?? ''}
-        onChange={(event) => void apply({ to: orNothing(event.target.value) })}
-      />
+      <DayFilter label="Made from" value={search.from} onChoose={(from) => void apply({ from })} />
+      <DayFilter label="Made until" value={search.to} onChoose={(to) => void apply({ to })} />
     </search>
   )
 }

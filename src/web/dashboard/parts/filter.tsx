@@ -39,3 +39,24 @@ export function CoinFilter(props: {
 }) {
   return <Filter label="Coin" all="Every coin" options={COIN_OPTIONS} {...props} />
 }
+
+/** A day; an empty date field does not say by itself what it is for. */
+export const DayFilter = ({
+  label,
+  value,
+  onChoose,
+}: {
+  label: string
+  value: string | undefined
+  onChoose: (day: string | undefined) => void
+}) => (
+  <label className="day-filter">
+    {label}
+    <input
+      className="input"
+      type="date"
+      value={value ?? ''}
+      onChange={(event) => onChoose(event.target.value === '' ? undefined : event.target.value)}
+    />
+  </label>
+)

@@ -6,29 +6,45 @@ const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'U
 export const usd = (amount: string | null | undefined): string =>
   amount === null || amount === undefined ? '–' : DOLLARS.format(Number(amount))
 
-type Coin = { readonly symbol: string; readonly name: string; readonly explorer: string }
+type Coin = {
+  readonly symbol: string
+  readonly on?: string
+  readonly name: string
+  readonly explorer: string
+}
 
-/** The coins an invoice can ask for. `explorer`: where a live transaction can be looked at. */
+/**
+ * The coins an invoice can ask for. `on`: the chain, where the coin is on several and money that is sent on another
+ * one does not pay. `explorer`: where a live transaction can be looked at.
+ */
 export const COINS: { readonly [coin in AssetName]: Coin } = {
   BTC: { symbol: 'BTC', name: 'Bitcoin', explorer: 'https://mempool.space/tx/' },
   LTC: { symbol: 'LTC', name: 'Litecoin', explorer: 'https://litecoinspace.org/tx/' },
   ETH: { symbol: 'ETH', name: 'Ether on Ethereum', explorer: 'https://etherscan.io/tx/' },
-  ETH_BASE: { symbol: 'ETH', name: 'Ether on Base', explorer: 'https://basescan.org/tx/' },
-  USDC_BASE: { symbol: 'USDC', name: 'USDC on Base', explorer: 'https://basescan.org/tx/' },
+  ETH_BASE: { symbol: 'ETH', on: 'Base', name: 'Ether on Base', explorer: 'https://basescan.org/tx/' },
+  USDC_BASE: { symbol: 'USDC', on: 'Base', name: 'USDC on Base', explorer: 'https://basescan.org/tx/' },
   SOL: { symbol: 'SOL', name: 'Solana', explorer: 'https://solscan.io/tx/' },
 }
 export const COIN_NAMES = Object.keys(COINS) as AssetName[]
 
 /** What else may come to an address of ours, never asked for. */
 const MISSENT: { readonly [coin in Exclude<PaidAssetName, AssetName>]: Coin } = {
-  USDC_ETHEREUM: { symbol: 'USDC', name: 'USDC on Ethereum', explorer: 'https://etherscan.io/tx/' },
+  USDC_ETHEREUM: {
+    symbol: 'USDC',
+    on: 'Ethereum',
+    name: 'USDC on Ethereum',
+    explorer: 'https://etherscan.io/tx/',
+  },
 }
 const ALL_COINS: { readonly [coin in PaidAssetName]: Coin } = { ...COINS, ...MISSENT }
 
 export const coinName = (coin: PaidAssetName): string => ALL_COINS[coin].name
 
-/** `0.015 LTC`. */
-export const coins = (amount: string, coin: PaidAssetName): string => `${amount} ${ALL_COINS[coin].symbol}`
+/** `0.015 LTC`, `20 USDC on Base`. */
+export function coins(amount: string, coin: PaidAssetName): string {
+  const { symbol, on } = ALL_COINS[coin]
+  return on === undefined ? `${amount} ${symbol}` : `${amount} ${symbol} on ${on}`
+}
 
 export const explorerUrl = (coin: PaidAssetName, txid: string): string =>
   `${ALL_COINS[coin].explorer}${encodeURIComponent(txid)}`
