@@ -54,6 +54,8 @@ const common = {
   signed_at: z.int(),
   /** Missing in lines of before it was kept. */
   intent: intent.optional(),
+  /** The byte of the file at which its writer meant the line to begin; missing in lines of before it was kept. */
+  at: z.int().nonnegative().optional(),
 }
 
 const utxoLine = z.object({
@@ -184,11 +186,26 @@ export class PayoutJournal {
     const end = content.lastIndexOf(LINE_END) + 1
     if (end < content.length && mode === 'writes') await truncate(journal.#path, end)
     journal.#size = end
-    for (const line of content.subarray(0, end).toString('utf8').split('\n')) {
-      if (line !== '') journal.#remember(journal.#parse(line))
-    }
+    journal.#read(content.subarray(0, end))
     for (const id of journal.#byPayout.keys()) if (isPayoutId(id)) journal.#unseen.add(id)
     return journal
+  }
+
+  /**
+   * Remembers all lines but those that were written at the same moment as the one before them: who wrote them found the file
+   * longer than it meant to leave it, and told nobody. A line that stands elsewhere for another reason is damage.
+   */
+  #read(lines: Buffer): void {
+    let start = 0
+    let last: number | null = null
+    for (let end = lines.indexOf(LINE_END); end >= 0; end = lines.indexOf(LINE_END, start)) {
+      const entry = this.#parse(lines.toString('utf8', start, end))
+      if (entry.at === undefined || entry.at === start) {
+        this.#remember(entry)
+        last = start
+      } else if (entry.at !== last) throw this.#damaged(`a line that belongs at ${entry.at} is at ${start}`)
+      start = end + 1
+    }
   }
 
   /** Payouts that stood in the journal when it was opened and that `see` was not told of, oldest first. */
@@ -232,7 +249,7 @@ export class PayoutJournal {
    * lock, and does not know it yet, must not sign beside the one that took over.
    */
   async append(entry: JournalEntry): Promise<void> {
-    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    const line = Buffer.from(`${JSON.stringify({ ...entry, at: this.#size })}\n`)
     const file = await open(this.#path, 'a', OWNER_ONLY)
     try {
       await this.#confirmSize(file)
@@ -259,11 +276,15 @@ export class PayoutJournal {
     try {
       return lineSchema.parse(JSON.parse(line))
     } catch (error) {
-      throw new SignerRefused(
-        `${this.#path} was written to by a newer release, or is damaged: start the newest release that ran here, and never put an older journal in its place`,
-        { cause: error },
-      )
+      throw this.#damaged(error)
     }
+  }
+
+  #damaged(cause: unknown): SignerRefused {
+    return new SignerRefused(
+      `${this.#path} was written to by a newer release, or is damaged: start the newest release that ran here, and never put an older journal in its place`,
+      { cause },
+    )
   }
 
   #remember(entry: JournalEntry): void {

@@ -1,3 +1,5 @@
+import { appendFile, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
@@ -256,6 +258,57 @@ test('of two signers at once one signs, and the other writes nothing beside it',
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })
 
+test('of signers that write to the journal at the same moment only the first has signed: what the others wrote holds up neither a higher fee nor another payout', async () => {
+  const tenant = await world.openShop([LTC])
+  const { owner } = world.database
+  const first = await world.request(tenant, '0.4')
+  world.now = new Date(world.now.getTime() + 1_000)
+  const other = await world.payout(tenant, '0.4')
+  const path = join(world.folder, 'payouts.jsonl')
+  // Each writes where the journal ended when it looked, and sees only then that it was not alone.
+  await appendFile(path, '', { mode: 0o600 })
+  const before = await readFile(path)
+  const written = async (): Promise<Buffer> => {
+    const stopped = world.sign({
+      reached: (point) => (point === 'after_journal' ? Promise.reject(new Error('cut')) : Promise.resolve()),
+    })
+    await expect(stopped).rejects.toThrow('cut')
+    const line = (await readFile(path)).subarray(before.length)
+    await writeFile(path, before)
+    return line
+  }
+  const lines = [await written()]
+  await world.approve(tenant, first.id)
+  await owner.query('update network_fee set milli_per_vbyte = 2000 where network = $1', [world.network])
+  lines.push(await written())
+  await owner.query('update network_fee set milli_per_vbyte = 1000 where network = $1', [world.network])
+  await world.sign()
+  for (const line of lines) await appendFile(path, line)
+  world.now = new Date(world.now.getTime() + 31 * 60_000)
+  const courier = world.courier()
+  await courier.pass()
+  await owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [world.network])
+  await world.sign()
+  const signed = 'select number from payout_transaction where payout_id = $1 order by number'
+  expect((await owner.query(signed, [first.id])).rows).toEqual([{ number: 1 }, { number: 2 }])
+  for (let block = 0; block < 3; block++) {
+    await courier.pass()
+    await world.money.mine(1)
+    await world.sign()
+  }
+  await courier.pass()
+  for (const payout of [first, other]) {
+    const { status, amount, networkFee } = await world.load(tenant, payout.id)
+    expect(status).toBe('confirmed')
+    expect(await world.paidTo(payout.destination)).toEqual([amount - networkFee])
+  }
+  // A line that stands elsewhere than it was written, and not for that reason, is damage.
+  const content = await readFile(path)
+  await writeFile(path, Buffer.concat([content, content]))
+  await expect(PayoutJournal.open(world.folder)).rejects.toThrow('is damaged')
+  await writeFile(path, content)
+})
+
 test('coins that a forgotten payout spends are given to no other', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n])
   const forgotten = await world.payout(tenant, '0.6')
@@ -274,7 +327,6 @@ test('coins that a forgotten payout spends are given to no other', async () => {
     'select raw from payout_transaction where payout_id = $1',
     [next.id],
   )
-  const { readFile } = await import('node:fs/promises')
   const lines = (await readFile(`${world.folder}/payouts.jsonl`, 'utf8')).trim().split('\n')
   const inputsOf = (id: string): string[] =>
     lines
@@ -286,7 +338,6 @@ test('coins that a forgotten payout spends are given to no other', async () => {
 })
 
 test('a payout that a restored database has forgotten is brought back from the journal, also where its lines end before it was known what they are for', async () => {
-  const { readFile, writeFile } = await import('node:fs/promises')
   const tenant = await world.openShop([LTC, LTC])
   const restore = await world.backUp()
   const payout = await world.payout(tenant, '0.5')
@@ -300,8 +351,10 @@ test('a payout that a restored database has forgotten is brought back from the j
   // As a line of an earlier release, and as one that somebody changed.
   const path = `${world.folder}/payouts.jsonl`
   const journal = await readFile(path, 'utf8')
+  // Nor did that one say where a line stands.
+  const earlier = journal.replaceAll(/"at":\d+,?/g, '').replaceAll(',}', '}')
   const changed = (change: (line: { payout_id: string; intent?: { amount: string } }) => unknown) =>
-    journal
+    earlier
       .split('\n')
       .map((line) => (line.includes(payout.id) ? JSON.stringify(change(JSON.parse(line))) : line))
       .join('\n')
