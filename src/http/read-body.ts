@@ -17,9 +17,15 @@ export async function readBody(request: Request, isRequired: boolean): Promise<U
   if (length !== null) {
     if (!(Number(length) <= BODY_BYTES_MAX)) throw tooLarge()
     // Node's parser has the last word on how long a body of declared length is.
-    return new Uint8Array(await request.arrayBuffer())
+    return new Uint8Array(await request.arrayBuffer().catch(refuseCutOff))
   }
-  return readStream(request)
+  return readStream(request).catch(refuseCutOff)
+}
+
+/** A caller who hangs up within a body: the error has the code of a lost connection to the database, and is none. */
+function refuseCutOff(error: unknown): never {
+  if (error instanceof ApiProblem) throw error
+  throw new ApiProblem('body_invalid', { cause: error })
 }
 
 async function readStream(request: Request): Promise<Uint8Array> {

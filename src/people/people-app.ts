@@ -106,12 +106,11 @@ async function codeOf(response: Response): Promise<string> {
 /** unique_violation and check_violation. */
 const CONFLICTS = new Set(['23505', '23514'])
 
-/** The body, or null where it is none that the database could hold. */
+/** The body, or null where it was cut off, or is none that the database could hold. */
 async function readJson(request: Request): Promise<unknown> {
-  const text = await request.text()
-  if (text.includes('\\u0000')) return null
   try {
-    return JSON.parse(text)
+    const text = await request.text()
+    return text.includes('\\u0000') ? null : JSON.parse(text)
   } catch {
     return null
   }

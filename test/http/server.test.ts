@@ -146,6 +146,20 @@ test('a body too large is 413 over the wire, declared and chunked, and the next 
   expect((await create(order)).status).toBe(201)
 })
 
+test('a caller who hangs up within a body is no fault of the database', async () => {
+  for (const declared of ['content-length: 50', 'transfer-encoding: chunked']) {
+    const socket = connect(port, '127.0.0.1')
+    const head = Object.entries(headers()).map(([name, value]) => `${name}: ${value}`)
+    socket.write(
+      `${['POST /api/v1/invoices HTTP/1.1', 'host: x', ...head, declared].join('\r\n')}\r\n\r\n9\r\n{"usd`,
+    )
+    await expect.poll(() => server.inFlight()).toBe(1)
+    socket.destroy()
+    await expect.poll(() => server.inFlight()).toBe(0)
+  }
+  expect(api.logged.filter((line) => line.includes('the database could not serve'))).toEqual([])
+})
+
 test('headers that are too large, a body that lies about its length, and two keys are refused', async () => {
   const key = `Authorization: Bearer ${merchant.testKey}\r\n`
   expect(await talk(`GET /api/v1/assets HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(

@@ -29,6 +29,7 @@ export type TestPeople = {
   readonly api: TestApi
   readonly emails: Email[]
   browser(address?: string): TestBrowser
+  fetch(request: Request): Response | Promise<Response>
   /** Signs up a new person with a shop of their own. */
   signUp(name: string): Promise<{ browser: TestBrowser; email: string; merchantId: string }>
   /** Turns on a second factor; what it returns tells codes. */
@@ -60,6 +61,7 @@ export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<T
     api,
     emails,
     browser,
+    fetch,
     signUp: async (name) => {
       const one = browser()
       const email = `${name.toLowerCase().replaceAll(' ', '.')}@example.com`

@@ -23,14 +23,16 @@ export function isOwnForm(c: Context): boolean {
 
 /**
  * The fields of a form that has no others than `allowed`, each at most once; null for anything else, a body of
- * another kind included.
+ * another kind included, and for a form that the buyer's connection cut off: nobody waits for what is wrong with it.
  */
 export async function formFields<Name extends string>(
   c: Context,
   allowed: readonly Name[],
 ): Promise<{ readonly [name in Name]?: string } | null> {
   const fields: { [name in Name]?: string } = {}
-  for (const [name, value] of new URLSearchParams(await c.req.text())) {
+  const text = await c.req.text().catch(() => null)
+  if (text === null) return null
+  for (const [name, value] of new URLSearchParams(text)) {
     const known = allowed.find((one) => one === name)
     if (known === undefined || fields[known] !== undefined) return null
     fields[known] = value
