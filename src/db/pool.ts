@@ -30,6 +30,8 @@ export function openPool(options: {
   onError: (error: Error) => void
   /** Of a role that row level security shows nothing, and lets write nothing, outside a tenant's transaction. */
   guarded?: boolean
+  /** How long anybody waits for a connection, a free one of the pool included; for tests. */
+  connectMsMax?: number
   /** How long a statement may stay without an answer before its connection is given up; for tests. */
   answerMsMax?: number
 }): Pool {
@@ -40,7 +42,7 @@ export function openPool(options: {
     // Statements that do not wait for one another's answers travel together.
     pipeline: true,
     stream: () => new GatheringSocket(),
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: options.connectMsMax ?? CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: options.answerMsMax ?? ANSWER_MS_MAX,
     keepAlive: true,

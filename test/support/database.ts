@@ -21,6 +21,8 @@ export type TestDatabase = {
 }
 
 const ROLE_PASSWORD = 'role-password'
+/** Hundreds that ask at once wait for ten connections, however slow the machine: whoever waits in vain is told 503. */
+const CONNECT_MS_MAX = 60_000
 
 /**
  * A fresh, migrated database with a login for each role: cloned from the template in some 50 ms. On the run's
@@ -61,7 +63,14 @@ export async function createTestDatabase(
 }
 
 function openTestPool(connectionString: string, guarded = false): Pool {
-  return openPool({ connectionString, applicationName: 'paylink-test', max: 10, onError: () => {}, guarded })
+  return openPool({
+    connectionString,
+    applicationName: 'paylink-test',
+    max: 10,
+    onError: () => {},
+    guarded,
+    connectMsMax: CONNECT_MS_MAX,
+  })
 }
 
 async function onServer<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
