@@ -171,7 +171,7 @@ async function publish(
   const { number, txid, network, nonce } = entry
   await withTransaction(pool, tenant, async (tx) => {
     const raw = Buffer.from(entry.raw, 'hex')
-    await insertX402Transaction(tx, authorization, { number, txid, raw, now: clock() })
+    if (!(await insertX402Transaction(tx, authorization, { number, txid, raw, now: clock() }))) return
     const sender = Buffer.from(entry.sender, 'hex')
     await insertAccountNonce(tx, tenant, { network, sender, nonce, intentId })
   })

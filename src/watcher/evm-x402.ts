@@ -86,13 +86,13 @@ export class EvmX402 {
     const chain = providers.current
     const { payer: from, recipient: to, validBefore, status, value } = authorization
     if (validBefore <= BigInt(Math.floor(clock().getTime() / 1_000)))
-      return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before')
+      return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before', true)
     if (status !== 'waiting') return
     const failure = await chain.failureOf({
       from: hot,
       data: payerTransferCall({ ...authorization, from, to }),
     })
-    if (failure !== null) return this.#refuse(authorization, reasonOf(failure))
+    if (failure !== null) return this.#refuse(authorization, reasonOf(failure), true)
     // Each alone goes through, and of all together only as many as there is money for: the others wait for these.
     const others = promised.get(from.toString('hex')) ?? 0n
     if (others > 0n && (await chain.tokenBalanceOf(from)) < others + value) return
@@ -105,9 +105,10 @@ export class EvmX402 {
     })
   }
 
-  async #refuse(authorization: X402Authorization, reason: string): Promise<void> {
+  /** `ifUnsigned`: where the signer was faster after all, it stays as it is, and is carried. */
+  async #refuse(authorization: X402Authorization, reason: string, ifUnsigned: boolean): Promise<void> {
     const { pool, clock } = this.#parts
-    const refused = { status: 'refused' as const, reason, txid: null, doneAt: clock() }
+    const refused = { status: 'refused' as const, reason, txid: null, doneAt: clock(), ifUnsigned }
     await updateX402Authorization(pool, authorization, refused)
   }
 
@@ -131,7 +132,7 @@ export class EvmX402 {
     if (place === null) return
     const txids = async () => transactions.map(({ txid }) => txid)
     const isDead = await providers.allSay(authorization.id, (chain) => isNonceGone(chain, place, txids))
-    if (isDead) await this.#refuse({ ...authorization, status: 'checked' }, 'unexpected_settle_error')
+    if (isDead) await this.#refuse({ ...authorization, status: 'checked' }, 'unexpected_settle_error', false)
   }
 }
 

@@ -639,37 +639,46 @@ test.each<SigningPoint>(['before_journal', 'after_journal', 'after_commit'])(
   },
 )
 
-test('a payment that expires while its signature stands in the journal alone is refused, and its nonce is the next one’s', async () => {
-  const opened = await open()
-  const asked = await requirementsOf(opened.url)
-  const { header } = await signPayment(await payerWith(AMOUNT), asked, { validBefore: now() + 200n })
-  const response = send(opened.url, header)
-  while ((await stored(opened)).length === 0) await pause(20)
-  world.now = new Date()
-  await world.courier().pass()
-  const dies = async (reached: SigningPoint) => {
-    if (reached === 'after_journal') throw new Error('killed')
-  }
-  await expect(signX402(await world.signer({ reached: dies }))).rejects.toThrow('killed')
-  const nonce = await world.anvil.rpc<string>('eth_getTransactionCount', [
-    encodeEvmAddress(world.hot),
-    'latest',
-  ])
-  world.now = new Date(Date.now() + 4 * MINUTE_MS)
-  await world.courier().pass()
-  await signX402(await world.signer())
-  expect(reasonOf(await response)).toBe('invalid_exact_evm_payload_authorization_valid_before')
-  expect(await stored(opened)).toMatchObject([{ status: 'refused', transactions: 0 }])
-  const next = await open()
-  const paid = await signPayment(await payerWith(AMOUNT), await requirementsOf(next.url))
-  expect((await answered(send(next.url, paid.header))).status).toBe(200)
-  const { rows } = await world.database.owner.query(
-    `select n.nonce from account_nonce n join x402_authorization a on a.id = n.intent_id where a.invoice_id = $1`,
-    [next.invoice.id],
-  )
-  expect(rows).toEqual([{ nonce: Number(nonce) }])
-  expect(await received(opened)).toBe(0n)
-})
+test.each(['dies', 'stands still'])(
+  'a payment that expires while the signer %s behind its journal is refused, and its nonce is the next one’s',
+  async (what) => {
+    const opened = await open()
+    const asked = await requirementsOf(opened.url)
+    const { header } = await signPayment(await payerWith(AMOUNT), asked, { validBefore: now() + 200n })
+    const response = send(opened.url, header)
+    while ((await stored(opened)).length === 0) await pause(20)
+    world.now = new Date()
+    await world.courier().pass()
+    const expires = async () => {
+      world.now = new Date(Date.now() + 4 * MINUTE_MS)
+      await world.courier().pass()
+    }
+    const reached = async (point: SigningPoint) => {
+      if (point !== 'after_journal') return
+      if (what === 'dies') throw new Error('killed')
+      await expires()
+    }
+    const signing = signX402(await world.signer({ reached }))
+    await (what === 'dies' ? expect(signing).rejects.toThrow('killed') : signing)
+    const nonce = await world.anvil.rpc<string>('eth_getTransactionCount', [
+      encodeEvmAddress(world.hot),
+      'latest',
+    ])
+    await expires()
+    await signX402(await world.signer())
+    expect(reasonOf(await response)).toBe('invalid_exact_evm_payload_authorization_valid_before')
+    expect(await stored(opened)).toMatchObject([{ status: 'refused', transactions: 0 }])
+    const next = await open()
+    const paid = await signPayment(await payerWith(AMOUNT), await requirementsOf(next.url))
+    expect((await answered(send(next.url, paid.header))).status).toBe(200)
+    const { rows } = await world.database.owner.query(
+      `select n.nonce from account_nonce n join x402_authorization a on a.id = n.intent_id where a.invoice_id = $1`,
+      [next.invoice.id],
+    )
+    expect(rows).toEqual([{ nonce: Number(nonce) }])
+    expect(await received(opened)).toBe(0n)
+  },
+)
 
 test.each([
   ['recipient', Buffer.alloc(20, 7)],

@@ -150,12 +150,16 @@ export async function updateX402Authorization(
     readonly reason: string | null
     readonly txid: string | null
     readonly doneAt: Date | null
+    /** Only while nothing is signed for it. */
+    readonly ifUnsigned?: boolean
   },
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `update x402_authorization set status = $4, reason = $5, txid = $6, done_at = $7
-     where merchant_id = $1 and id = $2 and status = $3 and done_at is null`,
-    [merchantId, id, before, to.status, to.reason, to.txid, to.doneAt],
+     where merchant_id = $1 and id = $2 and status = $3 and done_at is null
+       and not ($8 and exists (
+         select from x402_transaction where merchant_id = $1 and authorization_id = $2))`,
+    [merchantId, id, before, to.status, to.reason, to.txid, to.doneAt, to.ifUnsigned === true],
   )
   return rowCount === 1
 }
@@ -183,15 +187,21 @@ export async function countX402Transactions(db: Queryable, network: Network, sin
   return rows[0]?.count ?? 0
 }
 
-/** Writes a signed transaction; the same again changes nothing. */
+/**
+ * Writes a signed transaction; whether it was written. Not where the authorization was refused while it was signed: nobody
+ * would carry it, and all that the hot wallet signs after it would wait for its nonce. By primary keys.
+ */
 export async function insertX402Transaction(
   tx: Tx,
   { merchantId, livemode, id, network }: X402Authorization,
   signed: X402Transaction & { readonly now: Date },
-): Promise<void> {
-  await tx.query(
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
     `insert into x402_transaction (merchant_id, authorization_id, number, livemode, network, txid, raw, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
+     select $1, $2, $3, $4, $5, $6, $7, $8 where exists (
+       select from x402_authorization where merchant_id = $1 and id = $2 and status <> 'refused')
+     on conflict do nothing`,
     [merchantId, id, signed.number, livemode, network, signed.txid, signed.raw, signed.now],
   )
+  return rowCount === 1
 }
