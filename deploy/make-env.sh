@@ -11,7 +11,11 @@ if [ ! -e "$folder/signer-key" ]; then
   (umask 077 && secret 32 >"$folder/signer-key")
 fi
 # Containers read it as their user `node`.
-if [ "$(id -u)" = 0 ]; then chown 1000:1000 "$folder/signer-key"; fi
+case "$(id -u)" in
+0) chown 1000:1000 "$folder/signer-key" ;;
+1000) ;;
+*) echo "the signer's container could not read its key: sudo chown 1000:1000 $folder/signer-key" >&2 ;;
+esac
 
 cat <<END
 DOMAIN=$domain

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { storePaymentRules } from '../../src/db/queries/payment-rules.ts'
 import { withTransaction } from '../../src/db/transaction.ts'
+import { createApiApp } from '../../src/http/app.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { openCompat } from '../../src/roles/compat.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
@@ -238,6 +239,27 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
     OpenAPI.TOKEN = (await api.addKey(merchant.id, false, ['invoices:read'])).key
     expect(await failureOf(create(order))).toMatchObject({ status: 403, body: { code: 'scope-missing' } })
   })
+
+  test.each(['/stores', '/stores/:store', '/api-keys/current', '/server/info'])(
+    'is held to the limit of its key at %s too',
+    async (path) => {
+      const app = createApiApp({ ...api.deps, rateLimits: { live: 1, test: 1 } })
+      const own = { name: 'api', owns: () => true, fetch: (request: Request) => app.fetch(request) }
+      const [part] = openCompat(api.deps, ['btcpay'], own)
+      const ask = async () => {
+        const asked = new Request(`http://x/compat/btcpay/api/v1${path.replace(':store', merchant.id)}`, {
+          headers: { authorization: `token ${merchant.testKey}` },
+        })
+        const answer = await part?.fetch(asked)
+        return [answer?.status, answer?.headers.get('retry-after')]
+      }
+      expect([await ask(), await ask(), await ask()]).toEqual([
+        [200, null],
+        [200, null],
+        [429, expect.stringMatching(/^\d+$/)],
+      ])
+    },
+  )
 
   test('sees nothing of another shop', async () => {
     const other = await api.addMerchant()

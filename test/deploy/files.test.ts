@@ -204,6 +204,21 @@ test('make-env.sh makes new secrets each time, and never replaces the signer’s
   })
 })
 
+test('make-env.sh says so where the containers’ user could not read the signer’s key', async () => {
+  await withEnv(async (_env, folder) => {
+    // Whoever runs it is, by turns, root, the containers' own user, and another one.
+    const askedBy = async (uid: number) => {
+      await writeFile(join(folder, 'id'), `#!/bin/sh\necho ${uid}\n`, { mode: 0o755 })
+      await writeFile(join(folder, 'chown'), '#!/bin/sh\n', { mode: 0o755 })
+      const env = { SIGNER_KEY_FOLDER: folder, PATH: `${folder}:${process.env.PATH}` }
+      return (await run(MAKE_ENV, ['pay.example.com'], { env })).stderr
+    }
+    expect(await askedBy(0)).toBe('')
+    expect(await askedBy(1000)).toBe('')
+    expect(await askedBy(1001)).toContain(`sudo chown 1000:1000 ${folder}/signer-key`)
+  })
+})
+
 test('the proxy asks exactly the API processes of compose.yaml', async () => {
   const [caddyfile, { services }] = await Promise.all([
     readRootFile('deploy/Caddyfile'),
