@@ -7,23 +7,16 @@ import type { Output } from './command-context.ts'
 export async function migrateCommand(output: Output): Promise<number> {
   const config = loadProcessConfig()
   await openDataDir(config.dataDir)
-  let changed = false
-  const database = await openDatabase(config, {
-    onStep: (line) => {
-      changed = true
-      output.line(line)
-    },
-    onWait: (line) => output.line(line),
-  })
+  const onStep = (line: string) => output.line(line)
+  const database = await openDatabase(config, { onStep, onWait: onStep })
   try {
     if (database.ownerUrl !== null) {
       const made = await makeGivenLogins(config, database.ownerUrl)
       for (const login of made) output.line(`made the login ${login}`)
-      changed ||= made.length > 0
     }
   } finally {
     await database.close()
   }
-  if (!changed) output.line('the database is up to date')
+  output.line('the database is up to date')
   return 0
 }

@@ -60,6 +60,7 @@ test('the commands and variables of compose.yaml take a payment: made at one API
   const migrated = await runProgram(admin.args, admin.env)
   expect(migrated).toMatchObject({ code: 0, stderr: '' })
   for (const login of LOGINS) expect(migrated.stdout).toContain(`made the login ${login}\n`)
+  expect(migrated.stdout).toMatch(/\nthe database is up to date\n$/)
   // A second time there is nothing to do: containers are started anew after every reboot.
   expect((await runProgram(admin.args, admin.env)).stdout).toBe('the database is up to date\n')
   const key = await makeKey(admin.env)
