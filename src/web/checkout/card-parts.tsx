@@ -4,6 +4,7 @@ import type { CheckoutPage } from './checkout-page.ts'
 import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
+import { OutcomeHead } from './outcome-head.tsx'
 import { wordsOf } from './words.ts'
 
 /** The way to the card providers, where there is one. */
@@ -43,15 +44,7 @@ export function CardWaitingBody({ page }: { page: CheckoutPage }) {
   otherQuery.set('pay', 'other')
   return (
     <section class={`outcome ${words.tone}`} id="card-waiting">
-      <span class="badge" aria-hidden="true">
-        <Icon name={words.icon} />
-      </span>
-      <div id="announce">
-        <h1 id="heading" tabindex={-1}>
-          {words.heading}
-        </h1>
-        <p class="lead">{words.lead}</p>
-      </div>
+      <OutcomeHead words={words} />
       <Deadline page={page} />
       <p class="links">
         {page.cardAsset !== null && (

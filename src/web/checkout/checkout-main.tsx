@@ -6,6 +6,7 @@ import { CoinCards } from './coin-cards.tsx'
 import { Deadline } from './deadline.tsx'
 import { Icon } from './icons.tsx'
 import { fill } from './language.ts'
+import { OutcomeHead } from './outcome-head.tsx'
 import { CopyFields, ScanBox } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
@@ -155,15 +156,7 @@ function SettledBody({ page }: { page: CheckoutPage }) {
   const words = wordsOf(page)
   return (
     <section class={`outcome ${words.tone}`}>
-      <span class="badge" aria-hidden="true">
-        <Icon name={words.icon} />
-      </span>
-      <div id="announce">
-        <h1 id="heading" tabindex={-1}>
-          {words.heading}
-        </h1>
-        <p class="lead">{words.lead}</p>
-      </div>
+      <OutcomeHead words={words} />
       <Progress page={page} />
       {page.view.state === 'expired' && <AfterExpiry page={page} />}
       <Notes page={page} />

@@ -7,7 +7,7 @@ import type { IconName } from './icons.tsx'
 import { fill, type Language } from './language.ts'
 
 /** The heading of a page and the sentence under it; together they are what a screen reader announces. */
-type Words = {
+export type Words = {
   readonly heading: string
   readonly lead: string
   readonly icon: IconName
