@@ -4,6 +4,11 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
-    include: ['test/architecture.test.ts', 'test/dependencies.test.ts', 'test/sdk/generated.test.ts'],
+    include: [
+      'test/architecture.test.ts',
+      'test/dependencies.test.ts',
+      'test/docs/links.test.ts',
+      'test/sdk/generated.test.ts',
+    ],
   },
 })
