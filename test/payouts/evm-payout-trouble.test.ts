@@ -509,6 +509,14 @@ test('a payout that the database forgot, once it is accepted as lost, holds no n
   expect(await world.holds('ETH_BASE', forgotten.destination)).toBe(0n)
 })
 
+/** Code that always reverts with these words (Solidity's `Error(string)`). */
+function revertingWith(words: string): string {
+  const word = (value: number) => value.toString(16).padStart(64, '0')
+  const text = Buffer.from(words).toString('hex').padEnd(64, '0')
+  // It copies what stands behind its first twelve bytes to memory, and reverts with that.
+  return `0x6064600c60003960646000fd08c379a0${word(32)}${word(words.length)}${text}`
+}
+
 test('a contract that takes no ether is no destination: the payout fails and its money comes back', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1', world.token ?? '')
@@ -522,6 +530,10 @@ test.each([
   ['fills its stack', '0x5b365f56'],
   ['is no code', '0x0c'],
   ['never ends', '0x5b5f56'],
+  // What a contract says is its owner's to choose, and no word of the node's.
+  ['says "too many requests"', revertingWith('too many requests')],
+  ['says "method is not supported"', revertingWith('method is not supported')],
+  ['says "block range is too large"', revertingWith('block range is too large')],
 ])(
   'a contract whose code %s is no destination, and nobody else’s payout waits for it',
   async (_what, code) => {

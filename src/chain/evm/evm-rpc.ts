@@ -10,6 +10,9 @@ const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 /** JSON-RPC 2.0, and EIP-1474's own codes. */
 const METHOD_NOT_FOUND = [-32601, -32004]
 const LIMIT_EXCEEDED = -32005
+/** The code and the word of a call that a contract reverted. What follows is the contract's, and so whoever's wrote it. */
+const REVERTED = 3
+const REVERTED_WORD = /\brevert/i
 /** What providers say where a range of blocks, or its answer, is too large for them. */
 const RANGE_WORDS =
   /block range|range (is )?too (large|wide)|limit(ed)? to|more than \d+ (results|logs)|response size|too many (results|blocks)|max(imum)? (range|results)|exceeds? (the )?(max|range|limit)/i
@@ -31,6 +34,7 @@ export class EvmRpcError extends ChainUnavailable {
 }
 
 function kindOf({ code, message }: { code: number; message: string }): EvmRpcError['kind'] {
+  if (code === REVERTED || REVERTED_WORD.test(message)) return 'other'
   if (METHOD_NOT_FOUND.includes(code) || METHOD_WORDS.test(message)) return 'no_such_method'
   if (RATE_WORDS.test(message)) return 'rate_limited'
   if (RANGE_WORDS.test(message) || code === LIMIT_EXCEEDED) return 'range_too_large'
