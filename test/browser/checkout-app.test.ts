@@ -230,7 +230,7 @@ describe('the events', () => {
     expect(server.checkout.streams.size).toBe(50)
     expect((await fetch(`${url}/events`)).status).toBe(503)
     for (const controller of controllers.slice(1)) controller.abort()
-    await vi.waitFor(() => expect(server.checkout.streams.size).toBe(1))
+    await expect.poll(() => server.checkout.streams.size).toBe(1)
     server.checkout.streams.close()
     expect(server.checkout.streams.size).toBe(0)
     const [left] = answers
@@ -262,11 +262,11 @@ describe('the events', () => {
     const url = server.show('t', INVOICES_BY_PAGE.awaiting)
     const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/events`)))
     await Promise.all(answers.map((answer) => answer.body?.getReader().read()))
-    await vi.waitFor(() => expect(server.checkout.streams.size).toBe(20))
+    await expect.poll(() => server.checkout.streams.size).toBe(20)
     const before = server.state.reads
     for (let change = 0; change < 100; change++)
       server.checkout.streams.invoiceChanged(INVOICES_BY_PAGE.awaiting.id)
-    await vi.waitFor(() => expect(server.state.reads).toBeGreaterThan(before))
+    await expect.poll(() => server.state.reads).toBeGreaterThan(before)
     await new Promise((resolve) => setImmediate(resolve))
     expect(server.state.reads - before).toBeLessThanOrEqual(3)
   })
