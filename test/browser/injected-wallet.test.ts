@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { LANGUAGES } from '../../src/web/checkout/language.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { invoicesOf } from '../support/app-invoices.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { litecoinInvoice } from '../support/checkout-invoice.ts'
 import { type CheckoutServer, startCheckoutServer } from '../support/checkout-server.ts'
@@ -58,11 +59,14 @@ describe('on the sandbox chains', () => {
   beforeAll(async () => {
     data = await makeDataDir()
     app = await startApp(data)
+    await untilAllAreAvailable()
   })
   afterAll(async () => {
     await app?.stop()
     await data?.remove()
   })
+
+  const { create, untilAllAreAvailable, untilStatus } = invoicesOf(() => app)
 
   /** A wallet over the real sandbox chains, that stands on Ethereum's main chain until it is asked to go elsewhere. */
   async function sandboxWallet() {
@@ -104,20 +108,18 @@ describe('on the sandbox chains', () => {
   test.each(['USDC_BASE', 'ETH', 'ETH_BASE'])(
     '%s is paid to the end from a wallet that stood on another chain',
     async (asset) => {
-      const made = await app.api('POST', '/api/v1/invoices', { usd_amount: '25.00', asset })
-      const invoice = made.body as { id: string; checkout_url: string }
+      const invoice = await create(asset)
       const wallet = await sandboxWallet()
       const page = await browser.newPage()
       const complaints = complaintsOf(page)
       await inject(page, 'Heron Wallet', wallet.answer)
-      await page.goto(`${app.baseUrl}${new URL(invoice.checkout_url).pathname}`)
+      await page.goto(`${app.baseUrl}${new URL(String(invoice.checkout_url)).pathname}`)
       await page.getByRole('button', { name: 'Pay with Heron Wallet' }).click()
       await expect
         .poll(() => page.locator('h1').textContent())
         .toMatch(/^(Payment detected|Confirming your payment|Payment complete)$/)
       await expect.poll(() => page.locator('h1').textContent()).toBe('Payment complete')
-      const paid = (await app.api('GET', `/api/v1/invoices/${invoice.id}`)).body
-      expect(paid).toMatchObject({ status: 'paid', amount_remaining: '0' })
+      expect(await untilStatus(invoice.id, 'paid')).toMatchObject({ amount_remaining: '0' })
       expect(wallet.calls.filter(({ method }) => method === 'wallet_switchEthereumChain')).toEqual([
         {
           method: 'wallet_switchEthereumChain',

@@ -5,7 +5,6 @@ import { TEST_CARDS } from '../../src/core/card/test-cards.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
-import { until } from '../support/litecoind.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 
 const SCREENSHOTS = new URL('../../test-output/screenshots/', import.meta.url).pathname
@@ -13,20 +12,20 @@ const SCREENSHOTS = new URL('../../test-output/screenshots/', import.meta.url).p
 let app: App
 beforeAll(async () => {
   app = await startApp(await makeDataDir())
-  // On a busy machine the banner is there before the last of the chains is followed.
-  await until(
-    async () => {
-      const { body } = await app.api('GET', '/api/v1/assets')
-      return (body as { data: Body[] }).data.every(({ available }) => available === true)
-    },
-    { what: 'every coin can be taken', timeoutMs: 60_000 },
-  )
-}, 150_000)
+  await untilAllAreAvailable()
+})
 afterAll(async () => {
   await app.stop()
 })
 
-const { create: invoiceIn, eventsOf, untilStatus, untilTold, pay } = invoicesOf(() => app)
+const {
+  create: invoiceIn,
+  eventsOf,
+  pay,
+  untilAllAreAvailable,
+  untilStatus,
+  untilTold,
+} = invoicesOf(() => app)
 
 test('an invoice that names no coin is in USDC on Base, and its link names the sandbox', async () => {
   const made = await app.api('POST', '/api/v1/invoices', { usd_amount: '25.00' })

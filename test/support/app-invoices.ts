@@ -5,6 +5,7 @@ import { until } from './litecoind.ts'
 export type Body = { [field: string]: unknown }
 
 const STATUS_MS_MAX = 30_000
+const AVAILABLE_MS_MAX = 60_000
 
 /** The demo shop's invoices of a running program, over its API. */
 export function invoicesOf(app: () => App) {
@@ -14,17 +15,24 @@ export function invoicesOf(app: () => App) {
     const { data } = body as { data: { event_type: string; data: Body }[] }
     return data.filter((event) => event.data.id === id).reverse()
   }
+  const assets = async () => {
+    const { body } = await app().api('GET', '/api/v1/assets')
+    return (body as { data: { asset: string; available: boolean }[] }).data
+  }
   return {
     create: async (asset: string): Promise<Body> => {
       const made = await app().api('POST', '/api/v1/invoices', { usd_amount: '25.00', asset })
       expect(made.status).toBe(201)
       return made.body as Body
     },
-    isAvailable: async (asset: string): Promise<boolean> => {
-      const { body } = await app().api('GET', '/api/v1/assets')
-      const { data } = body as { data: { asset: string; available: boolean }[] }
-      return data.some((each) => each.asset === asset && each.available)
-    },
+    isAvailable: async (asset: string): Promise<boolean> =>
+      (await assets()).some((each) => each.asset === asset && each.available),
+    /** On a busy machine the banner is there before the last of the chains is followed. */
+    untilAllAreAvailable: () =>
+      until(async () => (await assets()).every(({ available }) => available), {
+        what: 'every coin can be taken',
+        timeoutMs: AVAILABLE_MS_MAX,
+      }),
     /** The invoice's types of events, oldest first. */
     eventsOf: async (id: unknown): Promise<string[]> =>
       (await toldOf(id)).map(({ event_type }) => event_type),
