@@ -402,10 +402,13 @@ test('a flood from one caller makes no more than its share, in plain words, and 
         body: new URLSearchParams({ visit: randomBase62(22), asset: 'LTC' }),
       })
     // One household's network is one caller, however many addresses it uses.
+    const startedAt = performance.now()
     const flood = await Promise.all(Array.from({ length: 60 }, (_, at) => press(`2001:db8:0:1::${at + 1}`)))
+    const seconds = (performance.now() - startedAt) / 1_000
     const made = flood.filter(({ status }) => status === 303).length
     expect(made).toBeGreaterThan(0)
-    expect(made).toBeLessThan(40)
+    // Ten at once, and five for each second that the flood takes.
+    expect(made).toBeLessThanOrEqual(10 + 5 * seconds)
     const refused = flood.filter(({ status }) => status === 429)
     expect(refused.length).toBe(60 - made)
     expect(await refused[0]?.text()).toContain('Please wait a few seconds')
