@@ -10,7 +10,7 @@ import { type EvmEntry, nonceClaim } from './payout-journal.ts'
 import { hotWalletAddress } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 
-/** What the watcher last read is believed for so long. */
+/** How long what the watcher last read is believed. */
 const TERMS_AGE_MS_MAX = 5 * 60_000
 /** Transactions of one hot wallet that may wait for a block. */
 const IN_FLIGHT_MAX = 32
@@ -23,13 +23,13 @@ export type EvmTerms = {
   /** 20 bytes. */
   readonly hot: Uint8Array
   readonly wallet: HotWallet
-  /** USDC; null where the network has none that is known. */
+  /** USDC's contract; null if none is known on the network. */
   readonly token: TokenDomain | null
 }
 
 /**
- * What a network of accounts takes now and how the hot wallet stands, as the watcher read it; null while that is not known
- * or too old. Which chain and which token contract are right is not the database's to say.
+ * What an account-based network charges now and what the hot wallet has, as the watcher read it; null while that is unknown
+ * or too old. Chain id and token contract are checked against our own parameters: the database has no say in them.
  */
 export async function readEvmTerms(
   signer: PayoutSigner,

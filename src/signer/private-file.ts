@@ -19,7 +19,7 @@ export async function readPrivateFile(path: string): Promise<Buffer | null> {
  * where it exists: a seed is never written over.
  */
 export function createPrivateFile(path: string, content: string): Promise<void> {
-  // A hard link, other than a rename, fails where the name is taken.
+  // Unlike a rename, a hard link fails if the name is taken.
   return write(path, content, async (temporary) => {
     await link(temporary, path)
     await rm(temporary)

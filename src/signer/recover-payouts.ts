@@ -151,8 +151,8 @@ async function write(
 }
 
 /**
- * Where its money went; an address that the database has forgotten is written down as one that was taken off the list. Null
- * where it is none of the operator's list, which is not written to.
+ * Where its money went. A merchant's address that the database has forgotten is written down as one taken off the list; null
+ * for fees paid to an address that is not on the operator's list, which is left as it is.
  */
 async function destinationOf(tx: Tx, lost: Lost, now: Date): Promise<string | null> {
   const of = { asset: lost.asset, address: lost.destination }

@@ -45,7 +45,7 @@ export const hotWalletAddress = (account: HDKey): Uint8Array =>
 export const depositAddress = (account: HDKey, index: number): Uint8Array =>
   withKey(account, { chain: DEPOSIT_CHAIN, index }, (_key, address) => address)
 
-/** A signature over 32 bytes, of the two possible ones the one that chains take (EIP-2). */
+/** A signature over 32 bytes: of the two possible ones, the one with the low `s`, which chains accept (EIP-2). */
 function signHash(hash: Uint8Array, key: Uint8Array): EvmSignature {
   const bytes = secp256k1.sign(hash, key, { prehash: false, format: 'recovered' })
   const { r, s, recovery } = secp256k1.Signature.fromBytes(bytes, 'recovered')

@@ -32,7 +32,7 @@ type SignerOptions = {
   readonly dataDir: string
   /** `SIGNER_KEY_FILE`; null: the key is made once, beside the seed. */
   readonly keyFile: string | null
-  /** Where the public keys are written by which the addresses that it signs are known. */
+  /** Where it writes the public keys that verify the addresses it signs. */
   readonly addressKeysFile: string
   readonly clock: Clock
   readonly log: Log
@@ -246,7 +246,7 @@ async function openAccounts(state: State): ReturnType<typeof openAccountsOf> {
   const { pool, clock, log } = state.options
   let entropy = await openSeed(state.folder, state.keySource)
   if (entropy === null) {
-    // A new seed beside an old database would send nobody's payments to a key that anyone holds.
+    // With a new seed beside an old database nobody would hold the keys of the addresses already given out.
     if ((await listAccountKeys(pool)).length > 0) {
       throw new SignerRefused(
         `the database has account keys and ${state.folder} has no seed: restore seed.json and its key from the backup`,

@@ -25,7 +25,7 @@ const FEE_RATE_MIN = 1_000n
 
 const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
 
-/** What of a network a signature needs; null while it is not known. */
+/** What a signature needs to know of a network; null until it is known. */
 async function readTerms(signer: PayoutSigner, payout: Payout) {
   const { asset } = payout
   const { keyFamily } = ASSETS[asset]
@@ -88,7 +88,7 @@ async function isTooMuch(
   return !(await isChangeComing(pool, tenantOf(payout), payout.network))
 }
 
-/** The merchant's coins, without those that anything ever signed spends, unless that payout failed for good. */
+/** The merchant's coins, except those that a signed transaction spends whose payout has not failed for good. */
 async function freeCoins({ pool, journal }: PayoutSigner, payout: Payout) {
   const coins = await listSpendableCoins(pool, tenantOf(payout), payout.network)
   const spenders = [...new Set(coins.flatMap((coin) => journal.spendersOf(outpointClaim(coin))))]

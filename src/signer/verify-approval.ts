@@ -10,7 +10,7 @@ const KEY_BYTES = 32
 const keyPath = (folder: string): string => join(folder, 'approval-key')
 
 /**
- * The public key by which approvals are known: the first that the database offered, kept in the signer's own folder from
+ * The public key that verifies approvals: the first that the database offered, kept in the signer's own folder from
  * then on. What the database says later does not matter. Null where there was none yet.
  */
 export async function approvalKeyOf(folder: string, offered: Uint8Array | null): Promise<Uint8Array | null> {
@@ -26,8 +26,8 @@ export async function approvalKeyOf(folder: string, offered: Uint8Array | null):
 }
 
 /**
- * The digest of what is to be paid, where exactly that was approved: the stored digest is the payout's own, computed
- * anew, and the API's key signed it; `signed`, what the journal has of it, was signed over it too. Null where anything of the
+ * The digest of what is to be paid, where exactly that was approved: the stored digest equals the one computed
+ * from the payout now, and the API's key signed it; `signed`, what the journal has of it, was signed over it too. Null where anything of the
  * payout is not what was approved. One that was brought back after a restore has no approval any more: the journal says
  * which was checked before the first signature.
  */
