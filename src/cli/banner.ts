@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { urlHost } from '../url-host.ts'
 import type { Output } from './command-context.ts'
 import type { SeededSandbox } from './seed-sandbox.ts'
 
@@ -18,7 +19,7 @@ Paylink is ready (${(start.startedMs / 1_000).toFixed(1)} s)
   Demo owner     ${sandbox.email}   password ${sandbox.password}
   Test API key   ${sandbox.apiKey}
   Open checkout  ${sandbox.checkoutUrl}
-${config.operatorPort === null ? '' : `  Metrics        http://${config.host}:${config.operatorPort.port}/metrics\n`}
+${config.operatorPort === null ? '' : `  Metrics        http://${urlHost(config.host)}:${config.operatorPort.port}/metrics\n`}
 Make an invoice of your own:
 
   curl -s ${baseUrl}/api/v1/invoices \\

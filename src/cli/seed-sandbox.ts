@@ -16,6 +16,7 @@ import { hashPassword } from '../people/hash-password.ts'
 import { hashApiKey } from '../secrets/new-api-key.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
 import { StartRefused } from '../start-refused.ts'
+import { urlHost } from '../url-host.ts'
 import { SCOPES } from '../wire/scopes.ts'
 
 const DEMO_NAME = 'Demo Shop'
@@ -188,8 +189,7 @@ function isStillOpen(invoice: Invoice): boolean {
 }
 
 async function ask(config: Config, shop: Remembered, method: string, path: string, body?: object) {
-  const host = config.host === '0.0.0.0' ? '127.0.0.1' : config.host === '::' ? '::1' : config.host
-  const response = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}${path}`, {
+  const response = await fetch(`http://${urlHost(config.host)}:${config.port}${path}`, {
     method,
     headers: { authorization: `Bearer ${shop.api_key}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

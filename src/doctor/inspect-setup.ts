@@ -4,6 +4,7 @@ import { CHAINS, type Network } from '../core/assets.ts'
 import { openDataDir } from '../data-dir.ts'
 import { describeError } from '../log.ts'
 import { FOLLOWED_CHAINS, rpcSettingOf } from '../nodes/chain-nodes.ts'
+import { urlHost } from '../url-host.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 const FREE_BYTES_MIN = 1024 ** 3
@@ -61,8 +62,7 @@ async function dataDirFinding({ dataDir }: Config): Promise<Finding> {
 }
 
 async function serviceFinding({ host, port }: Config): Promise<Finding> {
-  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host
-  const url = `http://${address}:${port}/healthz`
+  const url = `http://${urlHost(host)}:${port}/healthz`
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) })
     if (response.ok) return ok(`The service answers on port ${port}`)

@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { hasCode, readFileIfPresent, readOrMakeSecretFile, writeSecretFile } from '../data-dir.ts'
 import type { Log } from '../log.ts'
 import { StartRefused } from '../start-refused.ts'
+import { urlHost } from '../url-host.ts'
 
 /** For whoever starts beside the machine that serves the chains: it may still be starting too. */
 const ELSEWHERE_MS_MAX = 30_000
@@ -64,16 +65,13 @@ export async function serveOnOwnPort(options: OwnPortOptions): Promise<OwnPort> 
   const { endpoint, host } = await settle(options)
   const serving = host === null ? waitToServe(endpoint, options) : host
   return {
-    rpcUrl: urlAt(askedAt(place.host), endpoint),
+    rpcUrl: urlAt(urlHost(place.host), endpoint),
     stop: () => serving.stop(),
   }
 }
 
 const urlAt = (host: string, { port, password }: Endpoint): string =>
   `http://${RPC_USER}:${password}@${host}:${port}`
-
-/** What listens on every address is asked on this machine's own. */
-const askedAt = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host)
 
 /** Port and password of a chain that another machine serves from the same folder. */
 async function endpointOfOther({ folder, chain, place }: OwnPortOptions): Promise<Endpoint> {
@@ -177,7 +175,7 @@ class PendingServer {
 async function isServed(endpoint: Endpoint, { probe, place }: OwnPortOptions): Promise<boolean> {
   const authorization = `Basic ${Buffer.from(`${RPC_USER}:${endpoint.password}`).toString('base64')}`
   try {
-    const response = await fetch(`http://${askedAt(place.host)}:${endpoint.port}`, {
+    const response = await fetch(`http://${urlHost(place.host)}:${endpoint.port}`, {
       method: 'POST',
       headers: { authorization, 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: probe.method, params: [] }),
