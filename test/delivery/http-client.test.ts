@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createHttpClient, type HttpClient } from '../../src/delivery/http-client.ts'
 import { createDnsResolver, type ResolveHost, resolveBySystem } from '../../src/delivery/resolve-host.ts'
 import { type SendOutcome, sendEvent } from '../../src/delivery/send.ts'
@@ -165,6 +165,19 @@ test('a name is refused when any one of its addresses is not public', async () =
   dns.answer = () => []
   expect((await post(http, `https://shop.test:${receiver.port}/`)).code).toBe('dns')
   expect(receiver.connections()).toBe(0)
+})
+
+test('no port of another service is connected to, nor its name looked up', async () => {
+  let asked = 0
+  const resolve: ResolveHost = async () => {
+    asked += 1
+    return ['2d00::1']
+  }
+  const http = client({ publicOnly: true, resolve })
+  for (const port of [1, 22, 25, 80, 1_023]) {
+    expect([port, (await post(http, `https://shop.test:${port}/`)).code]).toEqual([port, 'address_refused'])
+  }
+  expect(asked).toBe(0)
 })
 
 test('a name that turns private between two look-ups is never connected to: what was vetted is what is dialled', async () => {
@@ -345,6 +358,21 @@ test('connections are kept and used again', async () => {
   const http = client({ publicOnly: false })
   for (let index = 0; index < 20; index++) expect((await post(http, receiver.url)).code).toBe('ok')
   expect(receiver.connections()).toBe(1)
+})
+
+test('a connection of five minutes ago is not used again: its name may lead elsewhere by now', async () => {
+  const http = client({ publicOnly: false })
+  const now = performance.now.bind(performance)
+  let later = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + later)
+  closes.push(async () => clock.mockRestore())
+  expect((await post(http, receiver.url)).code).toBe('ok')
+  later = 5 * 60_000 - 10_000
+  expect((await post(http, receiver.url)).code).toBe('ok')
+  expect(receiver.connections()).toBe(1)
+  later = 5 * 60_000
+  expect((await post(http, receiver.url)).code).toBe('ok')
+  expect(receiver.connections()).toBe(2)
 })
 
 test('nothing of the signing secret leaves in any header', async () => {

@@ -75,6 +75,23 @@ test('an event arrives once, its exact bytes signed so that node:crypto alone ve
   expect(receiver.events).toHaveLength(1)
 })
 
+test('signing secrets that somebody swapped between two rows sign nothing, and nothing is sent', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  const { rowCount } = await database.owner.query(
+    `update endpoint_secret mine set secret_sealed = other.secret_sealed from endpoint_secret other
+     where mine.merchant_id = $1 and other.merchant_id = $1 and other.id <> mine.id`,
+    [tenant.merchantId],
+  )
+  expect(rowCount).toBe(2)
+  await startWorker()
+  const eventId = await emitEvent(database, tenant)
+  await eventually(async () => (await attemptsOf(database, eventId)).length === 2, 'both were tried')
+  expect((await attemptsOf(database, eventId)).map(({ code }) => code)).toEqual(['internal', 'internal'])
+  expect(receiver.events).toEqual([])
+})
+
 test('a notification after the commit wakes an idle worker', async () => {
   const tenant = await createTenant(database)
   await createVerifiedEndpoint(database, tenant, receiver.url)
