@@ -136,6 +136,14 @@ describe('a shop in test mode', () => {
     const { page, open } = shop
     await open('/developers/awaiting')
     await page.getByText('No verified endpoint can be told.').waitFor()
+    // A browser's clock is that of all its pages: a month later is another browser, signed in as this one is.
+    const month = await dashboard.browser.newContext({ storageState: await shop.context.storageState() })
+    const later = await month.newPage()
+    await later.clock.setFixedTime(Date.now() + 31 * 24 * 3_600_000)
+    await later.goto(page.url())
+    await later.getByRole('link', { name: 'invoice.created' }).first().click()
+    await later.getByText('tries are kept for 30 days').waitFor()
+    await month.close()
     await open('/developers/webhooks')
     await page.getByRole('button', { name: 'Add an endpoint' }).first().click()
     await page.getByLabel('Address of your receiver').fill(receiver.url)
@@ -163,6 +171,7 @@ describe('a shop in test mode', () => {
     await page.getByRole('link', { name: 'invoice.created' }).first().click()
     await heading(page, 'invoice.created')
     await page.getByText('200 ok').first().waitFor()
+    await page.getByText(`Two secrets sign for ${receiver.url} now`).waitFor()
     const before = receiver.heard.length
     await press(page, 'Send')
     await expect.poll(() => receiver.heard.length).toBeGreaterThan(before)
@@ -179,6 +188,8 @@ describe('a shop in test mode', () => {
 
   test('a link with a dynamic amount is made, opens a checkout for an order, and is turned off and on again', async () => {
     const { page, open } = shop
+    await open('/links?mode=live')
+    await page.getByText('sk_live_…').waitFor()
     await open('/links')
     await page.getByRole('button', { name: 'New link' }).first().click()
     await page.getByLabel('What the buyer pays for').fill('Tickets')

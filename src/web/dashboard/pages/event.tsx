@@ -13,6 +13,9 @@ import { type Column, DataTable } from '../parts/table.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
 
 const route = getRouteApi('/inside/developers/events/$id')
+const DAY_MS = 24 * 3_600_000
+/** Spec §6.6. */
+const ATTEMPTS_KEPT_DAYS = 30
 
 export function EventPage() {
   const { id } = route.useParams()
@@ -102,18 +105,25 @@ function Attempts({ event }: { event: PaylinkEvent }) {
         caption="Attempts to deliver it, newest first"
         columns={columns}
         read={attempts}
-        empty={
-          <p className="quiet">It was not sent to anybody: no verified endpoint subscribed to it then.</p>
-        }
+        empty={<p className="quiet">{whyNoAttempts(event)}</p>}
       />
     </Card>
   )
 }
 
-/** How a receiver checks it (spec §6.4), with this event's own bytes. */
+function whyNoAttempts({ created_at }: PaylinkEvent): string {
+  if (Date.now() - Date.parse(created_at) > ATTEMPTS_KEPT_DAYS * DAY_MS) {
+    return `No try stands here: tries are kept for ${ATTEMPTS_KEPT_DAYS} days, and this event is older.`
+  }
+  return 'Nobody was tried yet: no verified endpoint subscribed to it then, or its turn is still to come.'
+}
+
+/** How a receiver checks it (spec §6.4), with this event's own bytes, and where two secrets sign just now. */
 function Signature({ event }: { event: PaylinkEvent }) {
   const seconds = Math.floor(Date.parse(event.created_at) / 1_000)
   const body = JSON.stringify(event)
+  const endpoints = useQuery(endpointsOf(useMode()))
+  const rotating = endpoints.data?.data.filter(({ secret_rotation }) => secret_rotation.active) ?? []
   return (
     <Card title="How it is signed">
       <div className="stack">
@@ -123,6 +133,12 @@ function Signature({ event }: { event: PaylinkEvent }) {
           <code>whsec_</code> included, over the time, a full stop, and the body exactly as it came. While a
           secret rotates there is one <code>v1</code> for each.
         </p>
+        {rotating.map(({ id, url, secret_rotation: { ends_at } }) => (
+          <p key={id} className="break">
+            Two secrets sign for {url} now
+            {ends_at === null ? '' : `, until ${momentWords(ends_at)}`}.
+          </p>
+        ))}
         <Snippet label="Header" code={`paylink-signature: t=${seconds},v1=<64 hexadecimal digits>`} />
         <Snippet label="What is signed, with this event's time" code={`${seconds}.${body}`} />
         <p className="quiet">

@@ -14,7 +14,7 @@ import { useChange } from '../app/changes.ts'
 import { FIRST_KEY, firstInvoiceIn, firstKeyOf } from '../app/first-steps.ts'
 import { useAccount, useMode } from '../app/session.ts'
 import { Button } from '../parts/button.tsx'
-import { CopyField, Snippet } from '../parts/copy.tsx'
+import { CopyField, PostSnippet, Snippet } from '../parts/copy.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
@@ -131,13 +131,7 @@ function InvoiceStep({ secret }: { secret: string | null }) {
   const key = secret ?? (mode === 'test' ? 'sk_test_…' : 'sk_live_…')
   return (
     <>
-      <Snippet
-        label="From your server"
-        code={`curl ${window.location.origin}/api/v1/invoices \\
-  -H 'authorization: Bearer ${key}' \\
-  -H 'content-type: application/json' \\
-  -d '${JSON.stringify(body)}'`}
-      />
+      <PostSnippet path="/invoices" apiKey={key} body={body} />
       <div className="actions">
         <Button busy={make.isPending} onClick={() => make.mutate(body)}>
           Or make it here

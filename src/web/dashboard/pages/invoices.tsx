@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import type { Mode } from '../api/ask.ts'
 import { importedInvoicesOf, invoicesOf } from '../api/reads.ts'
 import type { Invoice, InvoiceStatus } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { STATUS_WORDS, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
+import { PostSnippet } from '../parts/copy.tsx'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter, DayFilter, Filter } from '../parts/filter.tsx'
@@ -67,7 +69,7 @@ export function InvoicesPage() {
           isFiltered ? (
             <NothingFound importedFor={hasImported ? q : undefined} />
           ) : (
-            <NothingYet onMake={() => setIsMaking(true)} />
+            <NothingYet onMake={() => setIsMaking(true)} mode={mode} />
           )
         }
       />
@@ -122,12 +124,17 @@ const ImportedLink = ({ q, children }: { q: string | undefined; children: string
   </Link>
 )
 
-const NothingYet = ({ onMake }: { onMake: () => void }) => (
+const NothingYet = ({ onMake, mode }: { onMake: () => void; mode: Mode }) => (
   <Empty title="No invoices yet">
     <p>Your server makes them by the API, a payment link makes one for every buyer, or you make one here.</p>
     <Button look="primary" onClick={onMake}>
       Make an invoice
     </Button>
+    <PostSnippet
+      path="/invoices"
+      apiKey={`sk_${mode}_…`}
+      body={{ usd_amount: '25.00', external_reference: 'order-1001' }}
+    />
   </Empty>
 )
 

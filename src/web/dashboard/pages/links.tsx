@@ -7,7 +7,7 @@ import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
-import { CopyButton } from '../parts/copy.tsx'
+import { CopyButton, PostSnippet } from '../parts/copy.tsx'
 import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS, usd } from '../parts/money.ts'
@@ -42,6 +42,11 @@ export function LinksPage() {
               own.
             </p>
             {makeButton}
+            <PostSnippet
+              path="/payment-links"
+              apiKey={`sk_${mode}_…`}
+              body={{ name: 'Coffee', usd_amount: '4.50' }}
+            />
           </Empty>
         }
       />

@@ -52,3 +52,14 @@ export function Snippet({ code, label }: { code: string; label: string }) {
     </figure>
   )
 }
+
+/** The command by which a shop's server makes something. */
+export const PostSnippet = ({ path, apiKey, body }: { path: string; apiKey: string; body: object }) => (
+  <Snippet
+    label="From your server"
+    code={`curl ${window.location.origin}/api/v1${path} \\
+  -H 'authorization: Bearer ${apiKey}' \\
+  -H 'content-type: application/json' \\
+  -d '${JSON.stringify(body)}'`}
+  />
+)
