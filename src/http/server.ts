@@ -17,7 +17,6 @@ const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_MS = 65_000
 const HEADER_BYTES_MAX = 16 * 1024
-const HEADERS_MAX = 100
 const CONNECTIONS_CHECK_MS = 5_000
 const YEAR_SECONDS = 31_536_000
 
@@ -72,7 +71,8 @@ export async function startHttpServer(options: {
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     },
   }) as Server
-  server.maxHeadersCount = HEADERS_MAX
+  // Node drops what is beyond its count without a word, an Idempotency-Key too; the bytes bound the number.
+  server.maxHeadersCount = 0
   server.prependListener('request', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     normaliseUrl(incoming)
     if (options.isHttps) outgoing.setHeader('strict-transport-security', `max-age=${YEAR_SECONDS}`)

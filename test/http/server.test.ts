@@ -160,6 +160,19 @@ test('a caller who hangs up within a body is no fault of the database', async ()
   expect(api.logged.filter((line) => line.includes('the database could not serve'))).toEqual([])
 })
 
+test('no header is dropped, however many come before it', async () => {
+  const others = Array.from({ length: 300 }, (_, index) => `x-${index}: 1`)
+  const known = Object.entries({ ...headers(), 'idempotency-key': 'behind-many' })
+  const all = [
+    ...others,
+    ...known.map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${order.length}`,
+  ]
+  const bytes = `POST /api/v1/invoices HTTP/1.1\r\nhost: x\r\n${all.join('\r\n')}\r\n\r\n${order}`
+  expect(await talk(bytes)).toContain('201 Created')
+  expect(await talk(bytes)).toContain('idempotent-replayed: true')
+})
+
 test('headers that are too large, a body that lies about its length, and two keys are refused', async () => {
   const key = `Authorization: Bearer ${merchant.testKey}\r\n`
   expect(await talk(`GET /api/v1/assets HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(
