@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ExactEvmScheme } from '@x402/evm'
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { payerTransferCall } from '../../src/chain/evm/payer-authorization.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
@@ -15,6 +15,7 @@ import { signX402 } from '../../src/signer/sign-x402.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { keyring } from '../support/payout-steps.ts'
 import { freePort } from '../support/postgres-server.ts'
+import { startRpcProxy } from '../support/rpc-proxy.ts'
 import { seedMerchant } from '../support/seed.ts'
 import {
   type Changes,
@@ -561,6 +562,65 @@ test('a payment whose block leaves the chain is carried there again, by the same
   expect(await stored(opened)).toEqual([{ status: 'settled', reason: null, transactions: 1 }])
   const replay = await (await send(opened.url, header)).json()
   expect(replay).toEqual(told)
+})
+
+test('one of two providers that makes up a payment’s block, calls it reverted or its nonce used ends nothing: it is carried on, once, and told of as the chain has it', async () => {
+  const proxy = await startRpcProxy(world.anvil.url)
+  const [first, second] = [world.carrierAt(proxy.url), world.carrierAt(world.anvil.url)]
+  const courier = world.courierOf([
+    { name: 'first', chain: first },
+    { name: 'second', chain: second },
+  ])
+  type Block = { readonly number: string; readonly hash: string }
+  const blockAt = (at: string) => world.anvil.rpc<Block>('eth_getBlockByNumber', [at, false])
+  const { number, hash } = await blockAt('latest')
+  await world.database.owner.query('update network_state set height = $1, hash = $2', [Number(number), hash])
+  const doneAt = async ({ invoice }: Opened) => {
+    const of = 'select done_at from x402_authorization where invoice_id = $1'
+    return (await world.database.owner.query<{ done_at: Date | null }>(of, [invoice.id])).rows[0]?.done_at
+  }
+  const lookAndMine = async () => {
+    for (let look = 0; look < 3; look++) await courier.pass()
+    await world.anvil.mine(1)
+  }
+  const lies = {
+    'has it in a block': '0x1',
+    'has it reverted in a block': '0x0',
+    'never heard of it': null,
+  } as const
+  for (const [lie, status] of Object.entries(lies)) {
+    const opened = await open()
+    const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(opened.url))
+    const response = send(opened.url, header)
+    await vi.waitFor(async () => expect(await stored(opened)).toHaveLength(1), ANSWER_MS_MAX)
+    world.now = new Date()
+    await courier.pass()
+    await signX402(await world.signer())
+    expect(await stored(opened), lie).toMatchObject([{ status: 'checked', transactions: 1 }])
+    const block = await blockAt('finalized')
+    const made = status === null ? null : { blockNumber: block.number, blockHash: block.hash, status }
+    proxy.lie('eth_getTransactionReceipt', () => made)
+    proxy.lie('eth_getTransactionCount', () => '0xffff')
+    proxy.lie('eth_sendRawTransaction', () => {
+      throw new Error('nonce too low')
+    })
+    await lookAndMine()
+    // What it never heard of it has passed on.
+    const there = status === null ? AMOUNT : 0n
+    expect([await received(opened), await doneAt(opened)], lie).toEqual([there, null])
+    proxy.tellTheTruth()
+    await lookAndMine()
+    await lookAndMine()
+    expect(await received(opened), lie).toBe(AMOUNT)
+    for (let block = 0; block < 3; block++) await lookAndMine()
+    expect(await stored(opened), lie).toEqual([{ status: 'settled', reason: null, transactions: 1 }])
+    expect(await doneAt(opened), lie).not.toBeNull()
+    await response
+    const told = await (await send(opened.url, header)).json()
+    expect(told, lie).toMatchObject({ status: 'settled' })
+  }
+  for (const chain of [first, second]) await chain.close()
+  await proxy.close()
 })
 
 test('a transaction that waits too long is replaced for a higher fee, and only one of the two happens', async () => {
