@@ -167,7 +167,8 @@ export class PayoutJournal {
   /** Which payouts use something up. */
   readonly #spenders = new Map<string, Set<string>>()
   readonly #nextChange = new Map<string, number>()
-  #firstSignedAt: number[] = []
+  #firstSigned: { readonly atMs: number; readonly livemode: boolean; readonly merchantId: string | null }[] =
+    []
   /** Payouts of which the database was not heard to know. */
   readonly #unseen = new Set<string>()
 
@@ -238,10 +239,17 @@ export class PayoutJournal {
     return this.#nextChange.get(network) ?? 0
   }
 
-  /** How many payouts were signed for the first time since then. */
-  signedSince(ms: number): number {
-    this.#firstSignedAt = this.#firstSignedAt.filter((at) => at > ms)
-    return this.#firstSignedAt.length
+  /** How many payouts of a mode were signed for the first time since then: of all merchants, and of this one. */
+  signedSince(
+    ms: number,
+    { livemode, merchantId }: { readonly livemode: boolean; readonly merchantId: string },
+  ): { readonly all: number; readonly ofMerchant: number } {
+    this.#firstSigned = this.#firstSigned.filter(({ atMs }) => atMs > ms)
+    const inMode = this.#firstSigned.filter((first) => first.livemode === livemode)
+    return {
+      all: inMode.length,
+      ofMerchant: inMode.filter((first) => first.merchantId === merchantId).length,
+    }
   }
 
   /**
@@ -289,7 +297,12 @@ export class PayoutJournal {
 
   #remember(entry: JournalEntry): void {
     const entries = this.#byPayout.get(entry.payout_id) ?? []
-    if (entries.length === 0 && isPayoutId(entry.payout_id)) this.#firstSignedAt.push(entry.signed_at)
+    if (entries.length === 0 && isPayoutId(entry.payout_id))
+      this.#firstSigned.push({
+        atMs: entry.signed_at,
+        livemode: entry.network.endsWith('-live'),
+        merchantId: entry.intent?.merchant_id ?? null,
+      })
     this.#byPayout.set(entry.payout_id, [...entries, entry])
     for (const claim of claimsOf(entry)) {
       this.#spenders.set(claim, (this.#spenders.get(claim) ?? new Set()).add(entry.payout_id))

@@ -56,8 +56,13 @@ const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
 
 /** Payouts of one network looked at in one turn. */
 const TURN_MAX = 500
-/** Payouts signed in an hour at most, on all networks: whoever could approve without end still cannot empty everything at once. */
+/**
+ * Payouts signed in an hour at most, on all networks of a mode: whoever could approve without end still cannot empty
+ * everything at once.
+ */
 const SIGNED_PER_HOUR_MAX = 200
+/** Of these, one merchant's: who asks for many does not make all others wait. */
+const OF_MERCHANT_PER_HOUR_MAX = 150
 const HOUR_MS = 3_600_000
 export type PayoutSigner = {
   readonly pool: Pool
@@ -223,7 +228,8 @@ async function signFirst(
   digest: Buffer,
 ): Promise<Signed> {
   if (isSetBack) return WAITS
-  if (signer.journal.signedSince(signer.clock().getTime() - HOUR_MS) >= SIGNED_PER_HOUR_MAX) {
+  const { all, ofMerchant } = signer.journal.signedSince(signer.clock().getTime() - HOUR_MS, payout)
+  if (all >= SIGNED_PER_HOUR_MAX || ofMerchant >= OF_MERCHANT_PER_HOUR_MAX) {
     complain(signer, payout, 'as many payouts were signed as an hour may have; this one waits')
     return WAITS
   }
