@@ -51,6 +51,9 @@ type SolanaCarriageParts = {
   readonly busyIntervalMs: number
 }
 
+/** So long a payout is offered to nodes that try it before they take it. */
+const UNTRIED_AFTER_MS = 30 * 60_000
+
 /**
  * Payouts on Solana. It reads the signer's accounts for requests and the signer, asks the signer for nonces and sweeps,
  * and sends what is signed. Payouts are signed over durable nonces: the same bytes are good for as long as it takes.
@@ -136,9 +139,13 @@ export class SolanaCarriage implements PayoutCarriage {
     return isDead ? { kind: 'dead', code: 'failed_on_chain' } : { kind: 'unread' }
   }
 
-  async broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+    return this.#send(raw, false)
+  }
+
+  async #send(raw: Uint8Array, isUntried: boolean): Promise<BroadcastVerdict> {
     try {
-      await this.providers.current.sendTransaction(raw)
+      await this.providers.current.sendTransaction(raw, isUntried)
       return { kind: 'known' }
     } catch (error) {
       if (!(error instanceof SolanaCallFailed)) throw error
@@ -163,7 +170,19 @@ export class SolanaCarriage implements PayoutCarriage {
       for (const { raw } of transactions) if (!(await isUsedElsewhere(rpc, raw, own))) return false
       return true
     })
-    return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
+    if (isDead) return { code: 'nonce_used_elsewhere', unspent: [] }
+    await this.#sendUntried(transactions)
+    return null
+  }
+
+  /**
+   * What nodes refuse because it would fail no block ever has, and its nonce would carry nobody's payout any more. After a
+   * while it is sent without being tried before: executed, it fails for good and lets go of its nonce.
+   */
+  async #sendUntried(transactions: Followed['transactions']): Promise<void> {
+    const nowMs = this.#parts.clock().getTime()
+    for (const { raw, createdAt } of transactions)
+      if (nowMs - createdAt.getTime() >= UNTRIED_AFTER_MS) await this.#send(raw, true)
   }
 
   async #read(

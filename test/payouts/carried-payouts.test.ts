@@ -560,48 +560,6 @@ test('however many payouts of one merchant wait, the next merchant’s is signed
   ])
 })
 
-test('however many payouts were signed in an hour in live mode, or of one merchant, the next one of test mode, or of another merchant, is signed', async () => {
-  const [many, other] = [await world.openShop([LTC]), await world.openShop([LTC])]
-  const path = join(world.folder, 'payouts.jsonl')
-  const before = await readFile(path, 'utf8')
-  const signed = JSON.parse(before.split('\n')[0] ?? '')
-  const { owner } = world.database
-  const signBeside = async (network: string, count: number) => {
-    const lines = Array.from({ length: count }, (_, place) => {
-      const intent = { ...signed.intent, merchant_id: many.merchantId }
-      const line = {
-        ...signed,
-        payout_id: `po_${network}${place}`,
-        network,
-        intent,
-        inputs: [{ ...signed.inputs[0], output_index: place }],
-      }
-      return `${JSON.stringify({ ...line, at: undefined, signed_at: world.now.getTime() })}\n`
-    })
-    await writeFile(path, before + lines.join(''))
-    await world.sign()
-    const now = (await readFile(path, 'utf8')).slice((before + lines.join('')).length)
-    await writeFile(path, before)
-    return now
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line).payout_id)
-  }
-  world.now = new Date(world.now.getTime() + 2 * 3_600_000)
-  await world.courier().pass()
-  const first = await world.payout(many, '0.5')
-  expect(await signBeside('bitcoin-live', 200)).toEqual([first.id])
-  expect(world.logged.join('')).not.toContain('as many payouts were signed')
-  await owner.query('delete from payout_transaction where payout_id = $1', [first.id])
-  await owner.query('delete from payout_input where payout_id = $1', [first.id])
-  await owner.query('delete from payout_change where payout_id = $1', [first.id])
-  world.now = new Date(world.now.getTime() + 1_000)
-  const second = await world.payout(other, '0.5')
-  expect(await signBeside('bitcoin-test', 150)).toEqual([second.id])
-  expect(world.logged.filter((line) => line.includes('as many payouts were signed'))).toHaveLength(1)
-  await owner.query('delete from lost_payout')
-})
-
 test('a payout whose blocks the node has pruned is an alarm, and holds up no other', async () => {
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpc = new RpcClient(proxy.url, 'the test')
@@ -788,4 +746,47 @@ test('no process but the signer’s can write what is signed, and none can chang
   for (const change of [`address = ''`, 'usable_at = created_at', 'removed_at = null, livemode = true'])
     await refused('api', `update payout_destination set ${change}`)
   await refused('signer', `update payout set status = 'approved'`)
+})
+
+// The last one: it takes signatures out of the journal again.
+test('however many payouts were signed in an hour in live mode, or of one merchant, the next one of test mode, or of another merchant, is signed', async () => {
+  const [many, other] = [await world.openShop([LTC]), await world.openShop([LTC])]
+  const path = join(world.folder, 'payouts.jsonl')
+  const before = await readFile(path, 'utf8')
+  const signed = JSON.parse(before.split('\n')[0] ?? '')
+  const { owner } = world.database
+  world.now = new Date(world.now.getTime() + 2 * 3_600_000)
+  await world.courier().pass()
+  const first = await world.payout(many, '0.5')
+  world.now = new Date(world.now.getTime() + 1_000)
+  const second = await world.request(other, '0.5')
+  const signBeside = async (network: string, count: number) => {
+    const lines = Array.from({ length: count }, (_, place) => {
+      const intent = { ...signed.intent, merchant_id: many.merchantId }
+      const line = {
+        ...signed,
+        payout_id: `po_${network}${place}`,
+        network,
+        intent,
+        inputs: [{ ...signed.inputs[0], output_index: place }],
+      }
+      return `${JSON.stringify({ ...line, at: undefined, signed_at: world.now.getTime() })}\n`
+    })
+    await writeFile(path, before + lines.join(''))
+    await world.sign()
+    const now = (await readFile(path, 'utf8')).slice((before + lines.join('')).length)
+    await writeFile(path, before)
+    for (const table of ['payout_transaction', 'payout_input', 'payout_change'])
+      await owner.query(`delete from ${table} where payout_id = any($1)`, [[first.id, second.id]])
+    return now
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line).payout_id)
+  }
+  expect(await signBeside('bitcoin-live', 200)).toEqual([first.id])
+  expect(world.logged.join('')).not.toContain('as many payouts were signed')
+  await world.approve(other, second.id)
+  expect(await signBeside('bitcoin-test', 150)).toEqual([second.id])
+  expect(world.logged.filter((line) => line.includes('as many payouts were signed'))).toHaveLength(1)
+  await owner.query('delete from lost_payout')
 })

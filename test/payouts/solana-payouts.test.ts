@@ -4,7 +4,7 @@ import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { SOLANA_FEE_MIN } from '../../src/core/payout/solana-fee.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
-import { signerOf, signWithNonce } from '../../src/signer/solana-house.ts'
+import { openHouse, signerOf, signWithBlockhash, signWithNonce } from '../../src/signer/solana-house.ts'
 import { transferOf } from '../../src/signer/solana-instructions.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { lever } from '../support/solana-payer.ts'
@@ -273,6 +273,39 @@ test('a payout that the chain executed and that failed there is not sent again',
     failureCode: 'failed_on_chain',
   })
   expect(proxy.calls).not.toContain('sendTransaction')
+})
+
+test('a payout that would fail on the chain holds no nonce back: after half an hour it is executed, fails, and gives its money back', async () => {
+  const tenant = await world.openShop([SOL])
+  const failing = await world.payout(tenant, '1')
+  await untilSigned(failing.id)
+  // What is missing from the vault now is missing when it is executed.
+  const { reading, vault } = await world.house()
+  if (reading === null) throw new Error('nothing was read')
+  const keys = await openHouse(world.accounts.issuer, 'solana-test')
+  const taken = (await world.holds(vault)) - reading.rentExempt
+  const move = transferOf(keys.vault, keys.feePayer.address, taken)
+  const latest = await world.rpc.latestBlockhash()
+  const { raw } = await signWithBlockhash(keys.feePayer, [move], { ...reading, ...latest })
+  await world.rpc.sendTransaction(raw)
+  const turns = async () => {
+    for (let turn = 0; turn < 3; turn++) {
+      await world.solana.mine(1)
+      await world.courier().pass()
+    }
+  }
+  await turns()
+  expect((await world.load(tenant, failing.id)).status).toBe('approved')
+  world.now = new Date(world.now.getTime() + 31 * 60_000)
+  await turns()
+  expect(await world.load(tenant, failing.id)).toMatchObject({ failureCode: 'failed_on_chain' })
+  expect(await world.holds(failing.destination)).toBe(0n)
+  expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
+  await world.solana.pay(vault, taken)
+  await world.solana.mine(1)
+  const next = await world.payout(tenant, '1')
+  await world.until(tenant, next.id, 'confirmed')
+  await expectPaidOnce(tenant, next.id)
 })
 
 test('with the first node away SOL is paid through the second, and what one node calls failed, or final, keeps its money reserved', async () => {

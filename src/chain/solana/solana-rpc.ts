@@ -265,11 +265,10 @@ export class SolanaRpc {
   }
 
   /** Sends signed bytes, with the node's own trial of them before. Throws `SolanaCallFailed` where it refuses. */
-  async sendTransaction(raw: Uint8Array): Promise<void> {
+  async sendTransaction(raw: Uint8Array, skipPreflight = false): Promise<void> {
     const wire = Buffer.from(raw).toString('base64') as Base64EncodedWireTransaction
-    await this.#read('sendTransaction', signatureSchema, () =>
-      this.#rpc.sendTransaction(wire, { encoding: 'base64', preflightCommitment: 'confirmed' }).send(),
-    )
+    const how = { encoding: 'base64', preflightCommitment: 'confirmed', skipPreflight } as const
+    await this.#read('sendTransaction', signatureSchema, () => this.#rpc.sendTransaction(wire, how).send())
   }
 
   /** Coins of a test cluster, which gives them to anybody. */
