@@ -1,6 +1,6 @@
 import { isAPIError } from 'better-auth/api'
 import type { Pool } from '../db/pool.ts'
-import type { People } from './open-people.ts'
+import type { People } from './open-authentication.ts'
 
 /** A person's sign-in, as its cookie tells. */
 export type SignIn = {

@@ -4,7 +4,7 @@ import type { Pool } from '../db/pool.ts'
 import { findInvitation, findMemberPerson, findMemberRole } from '../db/queries/people.ts'
 import { appendAuditEntry } from '../flows/append-audit-entry.ts'
 import { findSignIn, type SignIn } from './find-sign-in.ts'
-import type { People } from './open-people.ts'
+import type { People } from './open-authentication.ts'
 
 type Deps = { readonly people: People; readonly pool: Pool; readonly clock: Clock }
 type Asked = {

@@ -5,7 +5,7 @@ import type { FindSignIn } from '../http/session-credential.ts'
 import type { Log } from '../log.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
 import { findSignIn } from '../people/find-sign-in.ts'
-import { openPeople } from '../people/open-people.ts'
+import { openAuthentication } from '../people/open-authentication.ts'
 import { AUTH_PREFIX } from '../people/paths.ts'
 import { createPeopleApp } from '../people/people-app.ts'
 import type { Keyring } from '../secrets/keyring.ts'
@@ -22,7 +22,7 @@ export function openPeopleRole(deps: {
   const { pool, clock, log, keyring, baseUrl, smtpUrl } = deps
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
-  const people = openPeople({ pool, clock, log, baseUrl, secret, mail })
+  const people = openAuthentication({ pool, clock, log, baseUrl, secret, mail })
   const app = createPeopleApp({ people, pool, clock, log, baseUrl })
   return {
     part: {

@@ -4,7 +4,7 @@ import { createApiApp } from '../../src/http/app.ts'
 import { CLIENT_ADDRESS_HEADER } from '../../src/http/client-address.ts'
 import type { Email } from '../../src/mail/mail.ts'
 import { findSignIn } from '../../src/people/find-sign-in.ts'
-import { openPeople } from '../../src/people/open-people.ts'
+import { openAuthentication } from '../../src/people/open-authentication.ts'
 import { createPeopleApp } from '../../src/people/people-app.ts'
 import { BASE_URL, createTestApi, type TestApi } from './api.ts'
 
@@ -43,7 +43,7 @@ export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<T
   const emails: Email[] = []
   const { pool, log } = api.deps
   const clock = () => new Date()
-  const people = openPeople({
+  const people = openAuthentication({
     pool,
     clock,
     log,

@@ -46,7 +46,7 @@ type PeopleDeps = {
  * The authentication of the people who run a shop, by better-auth on our own tables. What it lacks stands in
  * guard.ts: guesses counted before they are evaluated, codes used once, sign-ins renewed at a second factor.
  */
-export function openPeople(deps: PeopleDeps) {
+export function openAuthentication(deps: PeopleDeps) {
   const { pool, clock, baseUrl, mail } = deps
   return betterAuth({
     appName: 'Paylink',
@@ -158,4 +158,4 @@ function requireUserVerified(verification: { authenticationInfo: { userVerified:
   })
 }
 
-export type People = ReturnType<typeof openPeople>
+export type People = ReturnType<typeof openAuthentication>
