@@ -103,6 +103,31 @@ test('what twelve buyers paid is swept into the vault and paid out whole, once; 
   expect((await world.signedOf(payout.id)).map(({ txid }) => txid)).toEqual([done.txid])
 })
 
+test('what many small deposits must be swept for goes batch by batch, and another merchant’s sweep waits for one batch at most', async () => {
+  const beingSwept = async () => {
+    const { rows } = await world.database.owner.query<{ indexes: string[] }>(
+      `select indexes::text[] from solana_chore where ended_at is null and kind = 'sweep'`,
+    )
+    return rows.flatMap(({ indexes }) => indexes)
+  }
+  const many = await world.openShop(Array.from({ length: 110 }, () => SOL / 100n))
+  const large = await world.payout(many, '1.1')
+  await world.courier().pass()
+  const batch = await beingSwept()
+  expect(batch).toHaveLength(100)
+  const few = await world.openShop([SOL])
+  const small = await world.payout(few, '0.5')
+  await world.courier().pass()
+  expect((await beingSwept()).filter((index) => !batch.includes(index))).toHaveLength(1)
+  for (const { tenant, id } of [
+    { tenant: few, id: small.id },
+    { tenant: many, id: large.id },
+  ]) {
+    await world.until(tenant, id, 'confirmed')
+    await expectPaidOnce(tenant, id)
+  }
+})
+
 test('six payouts at once are each paid once, though fewer nonces carry them', async () => {
   const tenant = await world.openShop([SOL, SOL])
   const payouts = []

@@ -140,7 +140,8 @@ const sweptFor = (kept: string): string => `coalesce((
 type Place = { readonly network: Network; readonly keyspace: string }
 
 /**
- * Merchants whose payouts under way need more than lies, or is on its way, in the vault for them; lamports. Served by
+ * Merchants whose payouts under way need more than lies in the vault for them, and for whom nothing is on its way there:
+ * one batch at a time, so that nobody's many small deposits stand before everybody else's. Lamports. Served by
  * payout_under_way, payout_by_mode and deposit_address' key; reads every sweep.
  */
 export async function listSweepNeeds(
@@ -152,10 +153,11 @@ export async function listSweepNeeds(
        select m.merchant_id, m.livemode,
          (select sum(p.amount) from payout p where p.merchant_id = m.merchant_id and p.livemode = m.livemode
            and p.network = $1 and p.status in ('approved', 'submitted', 'confirmed')) as due,
-         ${sweptFor('c.landed or c.ended_at is null')} as swept
+         ${sweptFor('c.landed')} as swept,
+         ${sweptFor('c.ended_at is null')} as coming
        from (select distinct merchant_id, livemode from payout
              where network = $1 and status in ('approved', 'submitted')) m) needs
-     where due > swept order by merchant_id`,
+     where due > swept and coming = 0 order by merchant_id`,
     [network, keyspace],
   )
   return rows.map(({ merchant_id: merchantId, livemode, missing }) => ({
