@@ -4,10 +4,12 @@ import { loadIntentNonce } from '../db/queries/account-nonces.ts'
 import {
   listX402Transactions,
   listX402UnderWay,
+  refuseUnsignedX402,
   updateX402Authorization,
   type X402Authorization,
   type X402Transaction,
 } from '../db/queries/x402-authorizations.ts'
+import { withTransaction } from '../db/transaction.ts'
 import { Told, withoutNumbers } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
 import { isFinalWith, isNonceGone } from './evm-verdicts.ts'
@@ -86,13 +88,13 @@ export class EvmX402 {
     const chain = providers.current
     const { payer: from, recipient: to, validBefore, status, value } = authorization
     if (validBefore <= BigInt(Math.floor(clock().getTime() / 1_000)))
-      return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before', true)
+      return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before')
     if (status !== 'waiting') return
     const failure = await chain.failureOf({
       from: hot,
       data: payerTransferCall({ ...authorization, from, to }),
     })
-    if (failure !== null) return this.#refuse(authorization, reasonOf(failure), true)
+    if (failure !== null) return this.#refuse(authorization, reasonOf(failure))
     // Each alone goes through, and of all together only as many as there is money for: the others wait for these.
     const others = promised.get(from.toString('hex')) ?? 0n
     if (others > 0n && (await chain.tokenBalanceOf(from)) < others + value) return
@@ -105,16 +107,17 @@ export class EvmX402 {
     })
   }
 
-  /** `ifUnsigned`: where the signer was faster after all, it stays as it is, and is carried. */
-  async #refuse(authorization: X402Authorization, reason: string, ifUnsigned: boolean): Promise<void> {
+  /** Where the signer was faster after all, it stays as it is, and is carried. */
+  async #refuse(authorization: X402Authorization, reason: string): Promise<void> {
     const { pool, clock } = this.#parts
-    const refused = { status: 'refused' as const, reason, txid: null, doneAt: clock(), ifUnsigned }
-    await updateX402Authorization(pool, authorization, refused)
+    await withTransaction(pool, tenantOf(authorization), (tx) =>
+      refuseUnsignedX402(tx, authorization, { reason, now: clock() }),
+    )
   }
 
   /** The newest pays the most; an older one is offered only where the node does not take the newer. */
   async #send(authorization: X402Authorization, transactions: readonly X402Transaction[]): Promise<void> {
-    const { providers, pool, log } = this.#parts
+    const { providers, pool, log, clock } = this.#parts
     // Its block left the chain.
     if (authorization.status === 'settled') {
       const again = { status: 'checked' as const, reason: null, txid: null, doneAt: null }
@@ -132,7 +135,14 @@ export class EvmX402 {
     if (place === null) return
     const txids = async () => transactions.map(({ txid }) => txid)
     const isDead = await providers.allSay(authorization.id, (chain) => isNonceGone(chain, place, txids))
-    if (isDead) await this.#refuse({ ...authorization, status: 'checked' }, 'unexpected_settle_error', false)
+    if (!isDead) return
+    const dead = {
+      status: 'refused',
+      reason: 'unexpected_settle_error',
+      txid: null,
+      doneAt: clock(),
+    } as const
+    await updateX402Authorization(pool, { ...authorization, status: 'checked' }, dead)
   }
 }
 

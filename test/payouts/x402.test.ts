@@ -740,6 +740,36 @@ test.each(['dies', 'stands still'])(
   },
 )
 
+test('a payment that expires in the moment in which its transaction is written is carried, so that nothing behind it waits for its nonce', async () => {
+  const opened = await open()
+  const asked = await requirementsOf(opened.url)
+  const { header } = await signPayment(await payerWith(AMOUNT), asked, { validBefore: now() + 200n })
+  const response = send(opened.url, header)
+  while ((await stored(opened)).length === 0) await pause(20)
+  world.now = new Date()
+  await world.courier().pass()
+  const waitsFor = (what: string) =>
+    vi.waitFor(async () => {
+      const { rowCount } = await world.database.owner.query(
+        `select from pg_locks where not granted and ${what}
+           and database = (select oid from pg_database where datname = current_database())`,
+      )
+      expect(rowCount).toBe(1)
+    }, ANSWER_MS_MAX)
+  const holder = await world.database.owner.connect()
+  await holder.query('begin; lock table account_nonce in share mode')
+  const signing = signX402(await world.signer())
+  await waitsFor(`relation = 'account_nonce'::regclass`)
+  world.now = new Date(Date.now() + 4 * MINUTE_MS)
+  const passing = world.courier().pass()
+  await Promise.race([passing, waitsFor(`locktype = 'advisory'`)])
+  await holder.query('commit')
+  holder.release()
+  await Promise.all([signing, passing])
+  expect(await stored(opened)).toMatchObject([{ status: 'checked', transactions: 1 }])
+  expect((await answered(response)).status).toBe(200)
+})
+
 test.each([
   ['recipient', Buffer.alloc(20, 7)],
   ['value', 1n],

@@ -150,18 +150,34 @@ export async function updateX402Authorization(
     readonly reason: string | null
     readonly txid: string | null
     readonly doneAt: Date | null
-    /** Only while nothing is signed for it. */
-    readonly ifUnsigned?: boolean
   },
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `update x402_authorization set status = $4, reason = $5, txid = $6, done_at = $7
-     where merchant_id = $1 and id = $2 and status = $3 and done_at is null
-       and not ($8 and exists (
-         select from x402_transaction where merchant_id = $1 and authorization_id = $2))`,
-    [merchantId, id, before, to.status, to.reason, to.txid, to.doneAt, to.ifUnsigned === true],
+     where merchant_id = $1 and id = $2 and status = $3 and done_at is null`,
+    [merchantId, id, before, to.status, to.reason, to.txid, to.doneAt],
   )
   return rowCount === 1
+}
+
+/** Who signs an authorization and who refuses it take turns, so that the later one sees what the other has written. */
+async function takeTurn(tx: Tx, id: string): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [id])
+}
+
+/** Refuses one for good, unless it has moved on meanwhile or something was signed for it. By primary keys. */
+export async function refuseUnsignedX402(
+  tx: Tx,
+  { merchantId, id, status: before }: X402Authorization,
+  { reason, now }: { readonly reason: string; readonly now: Date },
+): Promise<void> {
+  await takeTurn(tx, id)
+  await tx.query(
+    `update x402_authorization set status = 'refused', reason = $4, done_at = $5
+     where merchant_id = $1 and id = $2 and status = $3 and done_at is null
+       and not exists (select from x402_transaction where merchant_id = $1 and authorization_id = $2)`,
+    [merchantId, id, before, reason, now],
+  )
 }
 
 /** Signed transactions, oldest first. By primary key. */
@@ -196,6 +212,7 @@ export async function insertX402Transaction(
   { merchantId, livemode, id, network }: X402Authorization,
   signed: X402Transaction & { readonly now: Date },
 ): Promise<boolean> {
+  await takeTurn(tx, id)
   const { rowCount } = await tx.query(
     `insert into x402_transaction (merchant_id, authorization_id, number, livemode, network, txid, raw, created_at)
      select $1, $2, $3, $4, $5, $6, $7, $8 where exists (
