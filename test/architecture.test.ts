@@ -110,8 +110,8 @@ test('the SDK needs nothing of ours and no package, and the product does not nee
   expect(importsBetween(/^sdk\/(?!webhooks\/verify\.ts$)/, /^node:/)).toEqual([])
 })
 
-test('web imports only web, wire, core, the clock and the parts that render pages', () => {
-  const allowed = /^(web\/|wire\/|core\/|clock\.ts$|hono$|hono\/|uqr$|node:crypto$)/
+test('web imports only web, wire, core, the clock, the limit of bodies and the parts that render pages', () => {
+  const allowed = /^(web\/|wire\/|core\/|(?:clock|limit-body)\.ts$|hono$|hono\/|uqr$|node:crypto$)/
   const beyond = productImports().filter(
     ({ from, to }) => from.startsWith('web/') && !from.startsWith(DASHBOARD) && !allowed.test(to),
   )

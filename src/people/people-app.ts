@@ -1,11 +1,11 @@
 import { type Context, Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { DatabaseError } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { isDatabaseAway } from '../db/database-away.ts'
 import type { Pool } from '../db/pool.ts'
 import { openShop } from '../flows/open-shop.ts'
+import { limitBody } from '../limit-body.ts'
 import type { Log } from '../log.ts'
 import { findSignIn } from './find-sign-in.ts'
 import type { People } from './open-authentication.ts'
@@ -32,7 +32,7 @@ export function createPeopleApp(options: {
   const app = new Hono()
   app.use(
     `${AUTH_PREFIX}/*`,
-    bodyLimit({ maxSize: BODY_BYTES_MAX, onError: (c) => c.json(problem('BODY_TOO_LARGE'), 413, NO_STORE) }),
+    limitBody(BODY_BYTES_MAX, (c) => c.json(problem('BODY_TOO_LARGE'), 413, NO_STORE)),
   )
   app.post(`${AUTH_PREFIX}/*`, async (c, next) => {
     if (!isJson(c.req.header('content-type'))) return c.json(problem('JSON_ONLY'), 415, NO_STORE)

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { testCardOutcome } from '../../core/card/test-cards.ts'
+import { limitBody } from '../../limit-body.ts'
 import { renderCardDocument, renderLeaveDocument, renderTestCardDocument } from './card-documents.tsx'
 import type { CardDesk, CheckoutDeps } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
@@ -21,7 +21,7 @@ type Answer = (c: Context, found: FoundCheckout) => Promise<Response> | Response
  * for offers, another leaves for the provider. What a provider adds to the URL on the way back is ignored.
  */
 export function serveCardPages(app: Hono, deps: CheckoutDeps, desk: CardDesk): void {
-  const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
+  const limit = limitBody(FORM_BYTES_MAX, refused)
   const route = (method: 'get' | 'post', path: string, answer: Answer): void => {
     app.on(method.toUpperCase(), path, limit, async (c) => {
       const found = await findCheckout(deps, c.req.param('token') ?? '')

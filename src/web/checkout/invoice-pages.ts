@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { ASSET_IDS } from '../../core/assets.ts'
+import { limitBody } from '../../limit-body.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
 import type { CheckoutPage, Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'
@@ -65,7 +65,7 @@ function serveEvents(app: Hono, deps: CheckoutDeps, streams: LiveStreams): void 
 }
 
 function serveForms(app: Hono, deps: CheckoutDeps): void {
-  const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
+  const limit = limitBody(FORM_BYTES_MAX, refused)
   const form = (
     path: string,
     answer: (c: Context, found: FoundCheckout) => Promise<Response> | Response,

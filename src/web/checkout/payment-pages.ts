@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
 import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
+import { limitBody } from '../../limit-body.ts'
 import type { CheckoutDeps, PaymentPageFacts, PaymentPageQuery } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'
@@ -26,7 +26,7 @@ export function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
     const facts = await deps.readPaymentPage(query)
     return facts.kind === 'open' ? answerOpen(c, deps, query, facts) : answerOther(c, deps, facts)
   })
-  const limit = bodyLimit({ maxSize: FORM_BYTES_MAX, onError: refused })
+  const limit = limitBody(FORM_BYTES_MAX, refused)
   app.post('/l/:slug', limit, async (c) => {
     if (!isOwnForm(c)) return refused(c)
     const fields = await formFields(c, ['checkout_token', 'usd', 'visit', 'asset', 'shown', 'by'])
