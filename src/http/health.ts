@@ -4,9 +4,9 @@ import type { Pool } from '../db/pool.ts'
 import { readMigrationVersion } from '../db/queries/migration-version.ts'
 import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
 import type { Log } from '../log.ts'
+import { newRequestId } from '../new-request-id.ts'
 import type { PriceBook } from '../rates/price-book.ts'
 import { ApiProblem, errorBody } from './problem.ts'
-import { newRequestId } from './request-id.ts'
 
 type HealthDeps = {
   readonly pool: Pool

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { findInvitation, findMemberPerson, findMemberRole } from '../db/queries/people.ts'
 import { appendAuditEntry } from '../flows/append-audit-entry.ts'
+import { newRequestId } from '../new-request-id.ts'
 import { findSignIn, type SignIn } from './find-sign-in.ts'
 import type { People } from './open-authentication.ts'
 
@@ -30,7 +30,7 @@ export async function withTeamAudit(
   if (signIn === null || act === null) return ask()
   const tenant = { merchantId: act.merchantId, livemode: true }
   const { personId: actor } = signIn
-  const entry = { actor, action: act.action, requestId: `req_${randomUUID().replaceAll('-', '')}` }
+  const entry = { actor, action: act.action, requestId: newRequestId() }
   await appendAuditEntry(deps, tenant, { ...entry, resourceId: act.resourceId, phase: 'begun', code: null })
   const response = await ask()
   const { id, code } = await answered(response)

@@ -113,9 +113,9 @@ function Attempts({ event }: { event: PaylinkEvent }) {
 
 function whyNoAttempts({ created_at }: PaylinkEvent): string {
   if (Date.now() - Date.parse(created_at) > ATTEMPTS_KEPT_DAYS * DAY_MS) {
-    return `No try stands here: tries are kept for ${ATTEMPTS_KEPT_DAYS} days, and this event is older.`
+    return `Attempts are kept for ${ATTEMPTS_KEPT_DAYS} days, and this event is older: what became of them is no longer listed.`
   }
-  return 'Nobody was tried yet: no verified endpoint subscribed to it then, or its turn is still to come.'
+  return 'No attempt yet: no verified endpoint subscribed to it then, or its turn is still to come.'
 }
 
 /** How a receiver checks it (spec §6.4), with this event's own bytes, and where two secrets sign just now. */
