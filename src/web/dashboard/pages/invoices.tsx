@@ -99,8 +99,10 @@ function Filters({ search }: { search: Search }) {
         onChoose={(status) => void apply({ status })}
       />
       <CoinFilter value={search.asset} onChoose={(asset) => void apply({ asset })} />
-      <DayFilter label="Made from" value={search.from} onChoose={(from) => void apply({ from })} />
-      <DayFilter label="Made until" value={search.to} onChoose={(to) => void apply({ to })} />
+      <div className="day-filters">
+        <DayFilter label="Made from" value={search.from} onChoose={(from) => void apply({ from })} />
+        <DayFilter label="Made until" value={search.to} onChoose={(to) => void apply({ to })} />
+      </div>
     </search>
   )
 }
