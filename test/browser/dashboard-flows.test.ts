@@ -142,7 +142,7 @@ describe('a shop in test mode', () => {
     await later.clock.setFixedTime(Date.now() + 31 * 24 * 3_600_000)
     await later.goto(page.url())
     await later.getByRole('link', { name: 'invoice.created' }).first().click()
-    await later.getByText('tries are kept for 30 days').waitFor()
+    await later.getByText('Attempts are kept for 30 days').waitFor()
     await month.close()
     await open('/developers/webhooks')
     await page.getByRole('button', { name: 'Add an endpoint' }).first().click()
