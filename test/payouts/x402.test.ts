@@ -699,16 +699,22 @@ test.each<SigningPoint>(['before_journal', 'after_journal', 'after_commit'])(
   },
 )
 
+/** A payment that the watcher has checked, that nothing was signed for yet, and that expires in 200 seconds. */
+async function sendExpiring() {
+  const opened = await open()
+  const asked = await requirementsOf(opened.url)
+  const { header } = await signPayment(await payerWith(AMOUNT), asked, { validBefore: now() + 200n })
+  const response = send(opened.url, header)
+  while ((await stored(opened)).length === 0) await pause(20)
+  world.now = new Date()
+  await world.courier().pass()
+  return { opened, response }
+}
+
 test.each(['dies', 'stands still'])(
   'a payment that expires while the signer %s behind its journal is refused, and its nonce is the next one’s',
   async (what) => {
-    const opened = await open()
-    const asked = await requirementsOf(opened.url)
-    const { header } = await signPayment(await payerWith(AMOUNT), asked, { validBefore: now() + 200n })
-    const response = send(opened.url, header)
-    while ((await stored(opened)).length === 0) await pause(20)
-    world.now = new Date()
-    await world.courier().pass()
+    const { opened, response } = await sendExpiring()
     const expires = async () => {
       world.now = new Date(Date.now() + 4 * MINUTE_MS)
       await world.courier().pass()
@@ -741,13 +747,7 @@ test.each(['dies', 'stands still'])(
 )
 
 test('a payment that expires in the moment in which its transaction is written is carried, so that nothing behind it waits for its nonce', async () => {
-  const opened = await open()
-  const asked = await requirementsOf(opened.url)
-  const { header } = await signPayment(await payerWith(AMOUNT), asked, { validBefore: now() + 200n })
-  const response = send(opened.url, header)
-  while ((await stored(opened)).length === 0) await pause(20)
-  world.now = new Date()
-  await world.courier().pass()
+  const { opened, response } = await sendExpiring()
   const waitsFor = (what: string) =>
     vi.waitFor(async () => {
       const { rowCount } = await world.database.owner.query(
