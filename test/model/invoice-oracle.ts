@@ -2,6 +2,7 @@ import type { InvoiceStatus } from '../../src/core/invoice/types.ts'
 import type { InvoiceWorld, WorldTransfer } from './invoice-world.ts'
 
 const HORIZON_MS = 600_000
+const FIRST_BLOCK_LIMIT_MS = 86_400_000
 const DUST = 294n
 
 /** What the oracle remembers of a transfer: its own reading of the rules, kept beside the program's. */
@@ -9,6 +10,7 @@ type Memory = {
   role: 'counts' | 'dust' | 'wrong_asset' | 'late' | 'cancelled' | 'surplus'
   answer: string | null
   final: boolean
+  /** The block it is in, or was in last; empty before the first. */
   hash: string
 }
 
@@ -72,6 +74,10 @@ export class InvoiceOracle {
       if (typeof transfer.place !== 'number') memory.final = false
       else {
         if (memory.hash !== transfer.blockHash) memory.final = false
+        if (memory.role === 'counts' && memory.hash === '') {
+          const limit = this.world.invoice.expiresAtMs + FIRST_BLOCK_LIMIT_MS
+          if (transfer.minedMs > limit) memory.role = 'late'
+        }
         memory.hash = transfer.blockHash
         const required = this.world.invoice.confirmations[transfer.asset] ?? 0
         const { marks, tip } = this.world

@@ -13,6 +13,8 @@ export type WorldTransfer = {
   /** Height of its block; null in the mempool; `gone` once replaced or reorganised away. */
   place: number | null | 'gone'
   blockHash: string
+  /** Time of its block. */
+  minedMs: number
 }
 
 const AMOUNT = 100_000_000n
@@ -76,6 +78,7 @@ export class InvoiceWorld {
       firstSeenMs: this.nowMs,
       place: null,
       blockHash: '',
+      minedMs: 0,
     })
     if (inBlock) this.mineBlock(1)
     this.tellTransfers()
@@ -131,7 +134,7 @@ export class InvoiceWorld {
   }
 
   passTime(): boolean {
-    this.nowMs += this.random.pick([1, 5, 20, 61]) * MINUTE_MS
+    this.nowMs += this.random.pick([1, 5, 20, 61, 1441]) * MINUTE_MS
     return true
   }
 
@@ -160,6 +163,7 @@ export class InvoiceWorld {
     for (const transfer of this.transfers) {
       if (transfer.place !== null || !this.random.chance(inclusion)) continue
       transfer.place = this.tip
+      transfer.minedMs = this.nowMs
       transfer.blockHash = `block-${this.branch}-${this.tip}`
     }
   }
@@ -187,7 +191,7 @@ export class InvoiceWorld {
       ...base,
       ...(mark === null ? {} : { mark }),
       state: 'block',
-      block: { height: transfer.place, hash: transfer.blockHash, timeMs: transfer.firstSeenMs },
+      block: { height: transfer.place, hash: transfer.blockHash, timeMs: transfer.minedMs },
       confirmations: this.tip - transfer.place + 1,
     }
   }

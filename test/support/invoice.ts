@@ -65,11 +65,12 @@ export function inBlock(
   txid: string,
   amount: bigint,
   confirmations: number,
-  changes: FactChanges & { hash?: string } = {},
+  changes: FactChanges & { hash?: string; blockTimeMs?: number } = {},
 ): TransferFact {
-  const { hash = 'aa'.repeat(32), ...rest } = changes
+  const { hash = 'aa'.repeat(32), blockTimeMs, ...rest } = changes
   const base = transfer(txid, amount, rest)
-  return { ...base, state: 'block', block: { height: 100, hash, timeMs: base.firstSeenMs }, confirmations }
+  const timeMs = blockTimeMs ?? base.firstSeenMs
+  return { ...base, state: 'block', block: { height: 100, hash, timeMs }, confirmations }
 }
 
 /** A transfer that a conflicting one replaced, or whose block left the chain. */

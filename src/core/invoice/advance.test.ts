@@ -26,8 +26,12 @@ function tell(invoice: Invoice, ...inputs: InvoiceInput[]) {
 }
 
 function chain(...facts: TransferFact[]): InvoiceInput {
+  return chainAt(makeInvoice().createdAtMs + MINUTE_MS, ...facts)
+}
+
+function chainAt(nowMs: number, ...facts: TransferFact[]): InvoiceInput {
   const newPaymentIds = facts.map((fact) => `pay_${fact.txid}`)
-  return { kind: 'transfers', facts, newPaymentIds, nowMs: makeInvoice().createdAtMs + MINUTE_MS }
+  return { kind: 'transfers', facts, newPaymentIds, nowMs }
 }
 
 const deadline = (invoice: Invoice): InvoiceInput => ({
@@ -109,12 +113,63 @@ test('an invoice expires once, and not before its deadline was read past', () =>
   })
 })
 
-test('a payment seen before the deadline and confirmed long after still settles the invoice', () => {
+/** An invoice with a payment seen before its deadline, and the last moment at which its first block is in time. */
+function seenInTime() {
   const invoice = tell(makeInvoice(), chain(inMempool('a', WHOLE))).invoice
-  expect(tell(invoice, deadline(invoice), chain(inBlock('a', WHOLE, 2)))).toMatchObject({
+  return { invoice, limitMs: invoice.expiresAtMs + 24 * 60 * MINUTE_MS }
+}
+
+test('a payment seen in time and mined 24 hours after the deadline still settles the invoice', () => {
+  const { invoice, limitMs } = seenInTime()
+  const mined = inBlock('a', WHOLE, 2, { blockTimeMs: limitMs })
+  expect(tell(invoice, deadline(invoice), chainAt(limitMs + MINUTE_MS, mined))).toMatchObject({
     events: ['confirming', 'paid'],
     status: 'paid',
   })
+})
+
+test('a payment seen in time and first mined later than that is reviewed as late, its value in suspense', () => {
+  const { invoice, limitMs } = seenInTime()
+  const mined = inBlock('a', WHOLE, 2, { blockTimeMs: limitMs + 1 })
+  const told = tell(invoice, chainAt(limitMs + MINUTE_MS, mined))
+  expect(told).toMatchObject({
+    events: ['manual_review'],
+    status: 'manual_review',
+    postings: ['none→suspense'],
+  })
+  expect(reviewReasonOf(told.invoice)).toBe('late')
+  expect(tell(told.invoice, chainAt(limitMs + 2 * MINUTE_MS, mined)).events).toEqual([])
+  const nowMs = limitMs + 2 * MINUTE_MS
+  expect(tell(told.invoice, { kind: 'resolve', resolution: 'accept', nowMs })).toMatchObject({
+    events: ['paid'],
+    postings: ['suspense→available'],
+  })
+})
+
+test('a block mined in time and read after an outage of a month is in time', () => {
+  const { invoice, limitMs } = seenInTime()
+  const mined = inBlock('a', WHOLE, 2, { blockTimeMs: limitMs })
+  expect(tell(invoice, chainAt(limitMs + 30 * 24 * 60 * MINUTE_MS, mined)).status).toBe('paid')
+})
+
+test('a block read in time whose miner dates it two hours ahead is in time', () => {
+  const { invoice, limitMs } = seenInTime()
+  const mined = inBlock('a', WHOLE, 2, { blockTimeMs: limitMs + 120 * MINUTE_MS })
+  expect(tell(invoice, chainAt(limitMs, mined)).status).toBe('paid')
+})
+
+test('a payment first mined in time is not late for a later block that a reorganisation puts it in', () => {
+  const { invoice, limitMs } = seenInTime()
+  const first = inBlock('a', WHOLE, 1, { blockTimeMs: limitMs })
+  const second = inBlock('a', WHOLE, 2, { blockTimeMs: limitMs + MINUTE_MS, hash: 'bb'.repeat(32) })
+  expect(
+    tell(
+      invoice,
+      chainAt(limitMs, first),
+      chainAt(limitMs, inMempool('a', WHOLE)),
+      chainAt(limitMs + MINUTE_MS, second),
+    ),
+  ).toMatchObject({ events: ['confirming', 'paid'], status: 'paid' })
 })
 
 test('a payment within ten minutes after the deadline is late and settles an expired invoice', () => {

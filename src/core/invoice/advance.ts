@@ -1,6 +1,6 @@
 import { atLeast, isFinal, strictestFinality } from '../finality.ts'
 import { announceConfirming, announceDetected, announceOutcome, type Progress } from './announce.ts'
-import { classifyTransfer, isLateForDeadline } from './classify.ts'
+import { classifyTransfer, isLateForDeadline, reviewReasonInBlock } from './classify.ts'
 import { bucketOf, deriveStatus, isUnderReview } from './status.ts'
 import type {
   ChainReading,
@@ -49,7 +49,7 @@ function applyTransfers(
     sight(current, fact, newPaymentIds[index], nowMs),
   )
   progress = announceDetected(progress)
-  progress = each(progress, facts, (current, fact) => include(current, fact))
+  progress = each(progress, facts, (current, fact) => include(current, fact, nowMs))
   progress = announceConfirming(progress)
   progress = each(progress, facts, (current, fact) => finalise(current, fact, nowMs))
   return announceOutcome(progress, nowMs)
@@ -144,13 +144,18 @@ function newPayment(invoice: Invoice, fact: TransferFact, id: string, nowMs: num
   }
 }
 
-function include(invoice: Invoice, fact: TransferFact): Invoice {
+function include(invoice: Invoice, fact: TransferFact, nowMs: number): Invoice {
   if (fact.state !== 'block') return invoice
-  return updatePayment(invoice, fact, (payment) => ({
-    ...payment,
-    status: payment.status === 'detected' ? 'confirming' : payment.status,
-    block: fact.block,
-  }))
+  return updatePayment(invoice, fact, (payment) => {
+    const reviewReason = reviewReasonInBlock(invoice, payment, fact.block, nowMs)
+    return {
+      ...payment,
+      status: payment.status === 'detected' ? 'confirming' : payment.status,
+      block: fact.block,
+      reviewReason,
+      late: payment.late && reviewReason === null,
+    }
+  })
 }
 
 function finalise(invoice: Invoice, fact: TransferFact, nowMs: number): Invoice {

@@ -1,9 +1,15 @@
 import { COINS } from '../assets.ts'
-import { isSettled } from './status.ts'
-import type { Invoice, PaymentReviewReason, TransferFact } from './types.ts'
+import { isCounting, isSettled } from './status.ts'
+import type { BlockPosition, Invoice, Payment, PaymentReviewReason, TransferFact } from './types.ts'
 
 /** Automatic discovery goes on this long after expiry or cancellation (spec §1, §8). */
 export const DISCOVERY_HORIZON_MS = 10 * 60_000
+
+/**
+ * A payment seen in time must come into its first block this long after the deadline. A buyer who pays too low a fee
+ * could otherwise keep the invoice's price for weeks, and confirm or replace the payment as the market moves.
+ */
+const FIRST_BLOCK_LIMIT_MS = 24 * 3_600_000
 
 /** What a transfer means when it is first seen. Decided once; only `late` is ever corrected. */
 export function classifyTransfer(
@@ -31,4 +37,21 @@ function reviewReasonFor(invoice: Invoice, fact: TransferFact): PaymentReviewRea
 /** First seen after the deadline; within the horizon it still counts, and says so. */
 export function isLateForDeadline(invoice: Invoice, firstSeenMs: number): boolean {
   return firstSeenMs > invoice.expiresAtMs
+}
+
+/**
+ * What a payment means in this block: one that counts and comes into its first block past the limit is `late`. The
+ * block's time is what matters where we read it late; our own clock, where a miner's runs ahead.
+ */
+export function reviewReasonInBlock(
+  invoice: Invoice,
+  payment: Payment,
+  block: BlockPosition,
+  nowMs: number,
+): PaymentReviewReason | null {
+  const isFirstBlock = isCounting(invoice, payment) && !payment.announced.confirming
+  const includedMs = Math.min(block.timeMs, nowMs)
+  return isFirstBlock && includedMs > invoice.expiresAtMs + FIRST_BLOCK_LIMIT_MS
+    ? 'late'
+    : payment.reviewReason
 }
