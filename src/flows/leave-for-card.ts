@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { CardProviderId } from '../core/card/onramp-provider.ts'
 import { amountsOf } from '../core/invoice/status.ts'
+import { allowCardRounding } from '../db/allow-card-rounding.ts'
 import type { Pool } from '../db/pool.ts'
 import { leaveForCard } from '../db/queries/card-purchases.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
@@ -30,7 +31,10 @@ export async function leaveForCardProvider(
     if (stored === null) return null
     const { asset, address } = stored.invoice
     const amount = amountsOf(stored.invoice).remaining
-    return leaveForCard(tx, tenant, { id, invoiceId, asset, amount, address, now: deps.clock() })
+    const purchase = { id, invoiceId, asset, amount, address, now: deps.clock() }
+    const taken = await leaveForCard(tx, tenant, purchase)
+    if (taken !== null) await allowCardRounding(tx, tenant, invoiceId, asset)
+    return taken
   })
   if (left === null) return { kind: 'over' }
   deps.notifier.invoiceChanged(invoiceId)

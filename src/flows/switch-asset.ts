@@ -3,6 +3,7 @@ import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { AssetId } from '../core/assets.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { planSwitch, type SwitchPlan } from '../core/invoice/switch.ts'
+import { allowCardRounding } from '../db/allow-card-rounding.ts'
 import { claimIssuedAddress } from '../db/claim-issued-address.ts'
 import type { Pool } from '../db/pool.ts'
 import { markAssetPicked } from '../db/queries/card-purchases.ts'
@@ -52,6 +53,8 @@ export async function switchAsset(
     const address = await addressFor(tx, deps.issuedAddresses, tenant, invoiceId, planned.plan, now)
     if (address === null) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     await updateInvoiceTerms(tx, tenant, { ...planned.next, address })
+    // A card purchase of this coin, begun before the buyer looked at another, may be on its way.
+    await allowCardRounding(tx, tenant, invoiceId, asset)
     if (input.picked === true) await markAssetPicked(tx, tenant, invoiceId)
     return { kind: 'switched' }
   })

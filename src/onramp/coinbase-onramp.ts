@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { ASSETS, type AssetId } from '../core/assets.ts'
-import { fiatOf, fiatOfCents, parseFiat } from '../core/card/fiat.ts'
+import { FIAT_UNIT, fiatOf, fiatOfCents, parseFiat } from '../core/card/fiat.ts'
 import type {
   CardOrder,
   CardRefusal,
@@ -199,15 +199,8 @@ function readSession(asked: Asked, order: CardOrder, terms: Terms, protocol: str
   const { session, quote } = parsed.data
   const url = new URL(session.onrampUrl)
   if (url.protocol !== 'https:' && url.protocol !== protocol) return failed('its page is not on https')
-  const { asset, amount } = order
-  if (quote !== undefined) {
-    const { currency, network } = SOLD[asset]
-    const bought = parseFiat(quote.purchaseAmount)
-    const asked8 = parseFiat(formatCoinAmount(amount, ASSETS[asset].decimals))
-    const isOurs = quote.purchaseCurrency === currency && quote.destinationNetwork === network
-    if (!isOurs || bought === null || asked8 === null || bought < asked8)
-      return failed('its quote is over something else than was asked for')
-  }
+  const amount = quote === undefined ? order.amount : soldAmount(quote, order)
+  if (amount === null) return failed('its quote is over something else than was asked for')
   return {
     kind: 'offered',
     quote: quote === undefined ? null : quoteOf(quote),
@@ -216,6 +209,23 @@ function readSession(asked: Asked, order: CardOrder, terms: Terms, protocol: str
     url: url.href,
     usableSeconds: USABLE_SECONDS,
   }
+}
+
+/** Base units that a quote is over, which it may round up; null where that is less than was asked for, or another coin. */
+function soldAmount(
+  quote: { purchaseAmount: string; purchaseCurrency: string; destinationNetwork: string },
+  { asset, amount }: CardOrder,
+): bigint | null {
+  const { currency, network } = SOLD[asset]
+  const isOurs = quote.purchaseCurrency === currency && quote.destinationNetwork === network
+  // Compared by eight decimals: quotes of finer coins are cut there.
+  const [sold, asked] = [
+    parseFiat(quote.purchaseAmount),
+    parseFiat(formatCoinAmount(amount, ASSETS[asset].decimals)),
+  ]
+  if (!isOurs || sold === null || asked === null || sold < asked) return null
+  if (sold === asked) return amount
+  return (sold * 10n ** BigInt(ASSETS[asset].decimals)) / FIAT_UNIT
 }
 
 function readTransactions(asked: Asked): ToldTransactions {

@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { parseCoinbaseKey } from '../../src/onramp/coinbase-key.ts'
 import { type Onramps, openOnramps } from '../../src/onramp/open-onramps.ts'
 import { addAddresses, createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
@@ -14,6 +15,7 @@ import {
   startFakeCoinbase,
   startFakeMoonpay,
 } from '../support/fake-onramps.ts'
+import { inBlock } from '../support/invoice.ts'
 import { until } from '../support/litecoind.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 
@@ -193,6 +195,49 @@ test('an offer over another coin or amount than is to pay now is neither shown n
     purchaseCurrency: 'LTC',
     destinationNetwork: 'litecoin',
   })
+})
+
+/** So much arrives from the provider, and is final at once. */
+async function receive(made: Made, amount: bigint) {
+  const { id } = made
+  const firstSeenMs = api.deps.clock().getTime()
+  const at = { asset: 'LTC', network: 'litecoin-live', firstSeenMs } as const
+  await recordTransfers(
+    { pool: api.database.pools.watcher, clock: api.deps.clock },
+    {
+      tenant: { merchantId: merchant.id, livemode: true },
+      invoiceId: id,
+      facts: [inBlock(id, amount, 100, at)],
+      tipHeight: 200,
+    },
+  )
+  const { body } = await api.call('GET', `/invoices/${id}`, { key: merchant.liveKey })
+  const { rows } = await api.database.owner.query<{ event_type: string }>(
+    'select event_type from event where resource_id = $1 order by sequence',
+    [id],
+  )
+  return { status: body.status, confirmed: body.amount_confirmed, event: rows.at(-1)?.event_type }
+}
+
+test('what a card purchase rounds up does not overpay the invoice, and whatever is more than that does', async () => {
+  const pick = (made: Made, asset: string) => post(`${made.path}/switch`, { asset })
+  const make = async () => {
+    const made = await makeInvoice({ allow_asset_selection: true })
+    await pick(made, 'LTC')
+    return made
+  }
+  const [paid, back, over, wallet] = [await make(), await make(), await make(), await make()]
+  for (const made of [paid, back, over]) await leaveFor(made, 'moonpay', 'DE')
+  for (const asset of ['BTC', 'LTC']) await pick(back, asset)
+  // MoonPay sells Litecoin by the ten-thousandth.
+  const { body } = await api.call('GET', `/invoices/${paid.id}`, { key: merchant.liveKey })
+  const sold = Math.ceil(Number(body.amount) * 10_000)
+  expect(Number(body.amount)).toBeLessThan(sold / 10_000)
+  const [bought, settled] = [BigInt(sold) * 10_000n, { status: 'paid', event: 'invoice.paid' }]
+  expect(await receive(paid, bought)).toEqual({ ...settled, confirmed: String(sold / 10_000) })
+  expect(await receive(back, bought)).toMatchObject(settled)
+  expect(await receive(over, bought + 1n)).toMatchObject({ status: 'overpaid', event: 'invoice.overpaid' })
+  expect(await receive(wallet, bought)).toMatchObject({ status: 'overpaid', event: 'invoice.overpaid' })
 })
 
 test('no transaction is open while a provider is asked, and a process that dies meanwhile loses only the question', async () => {

@@ -283,7 +283,7 @@ test('Coinbase says what became of a purchase; no trouble of its is taken for ne
   expect(await ask()).toMatchObject({ kind: 'failed', reason: 'HTTP status 401' })
 })
 
-test('a session on a page without https, or over less than was asked for, is no offer', async () => {
+test('a session without https or over less than asked for is no offer, and a rounder one says what it brings', async () => {
   const session = (onrampUrl: string, purchaseAmount: string) => ({
     status: 201,
     body: {
@@ -306,6 +306,8 @@ test('a session on a page without https, or over less than was asked for, is no 
     coinbase.trouble.set('/platform/v2/onramp/sessions', session(url, amount))
     expect(await provider('coinbase').begin(ORDER), url).toMatchObject({ kind: 'failed' })
   }
+  coinbase.trouble.set('/platform/v2/onramp/sessions', session('https://pay.example.com', '50.00'))
+  expect(await provider('coinbase').begin(ORDER)).toMatchObject({ kind: 'offered', amount: 50_000_000n })
 })
 
 test('doctor says of each provider whether it answers, and with which keys it does not', async () => {

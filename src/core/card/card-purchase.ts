@@ -76,6 +76,19 @@ export function isOpenOffer(purchase: CardPurchase, nowMs: number): boolean {
   return nowMs < freshUntilMs && (leftAtMs === null || nowMs - leftAtMs < SAME_PRESS_MS)
 }
 
+/** Providers sell in steps, and a step of Bitcoin is worth a dollar. A larger share of what was asked for is no rounding. */
+const ROUNDING_SHARE_MAX = 20n
+
+/** How much more than was asked for one of the purchases brings because its provider rounds up, base units. */
+export function cardRounding(
+  purchases: readonly { readonly asked: bigint; readonly sold: bigint }[],
+): bigint {
+  const roundings = purchases.map(({ asked, sold }) =>
+    (sold - asked) * ROUNDING_SHARE_MAX <= asked ? sold - asked : 0n,
+  )
+  return roundings.reduce((most, rounding) => (rounding > most ? rounding : most), 0n)
+}
+
 /** What a page says of a purchase that the buyer went away for. */
 export type CardWaiting = {
   readonly purchaseId: string

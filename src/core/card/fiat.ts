@@ -2,7 +2,7 @@ import type { FiatAmount } from './onramp-provider.ts'
 
 /** Providers quote in money of many kinds: kept in 10⁻⁸ of its unit, which is finer than any of them writes. */
 const SCALE = 8
-const UNIT = 10n ** BigInt(SCALE)
+export const FIAT_UNIT = 10n ** BigInt(SCALE)
 const FIAT = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,18}))?$/
 const CURRENCY = /^[A-Z]{3}$/
 
@@ -10,12 +10,12 @@ const CURRENCY = /^[A-Z]{3}$/
 export function parseFiat(text: string): bigint | null {
   const match = FIAT.exec(text)
   if (match === null) return null
-  return BigInt(match[1] ?? '') * UNIT + BigInt((match[2] ?? '').slice(0, SCALE).padEnd(SCALE, '0'))
+  return BigInt(match[1] ?? '') * FIAT_UNIT + BigInt((match[2] ?? '').slice(0, SCALE).padEnd(SCALE, '0'))
 }
 
 /** Rounded up to hundredths, so that nobody is charged more than they were shown. */
 export function fiatOf(units: bigint, currency: string): FiatAmount {
-  const hundredth = UNIT / 100n
+  const hundredth = FIAT_UNIT / 100n
   const cents = (units + hundredth - 1n) / hundredth
   return { amount: `${cents / 100n}.${(cents % 100n).toString().padStart(2, '0')}`, currency }
 }
@@ -24,4 +24,4 @@ export function fiatOf(units: bigint, currency: string): FiatAmount {
 export const isCurrency = (text: string): boolean => CURRENCY.test(text)
 
 /** US cents in 10⁻⁸ dollars, to compare with what a provider writes. */
-export const fiatOfCents = (cents: bigint): bigint => cents * (UNIT / 100n)
+export const fiatOfCents = (cents: bigint): bigint => cents * (FIAT_UNIT / 100n)

@@ -182,6 +182,21 @@ export async function leaveForCard(
   return rows[0] === undefined ? null : { provider: rows[0].provider, sealedUrl: rows[0].url }
 }
 
+/** Base units that were asked for, and will be sent, in the purchases left for in one coin. Served by card_purchase_of_invoice. */
+export async function listLeftAmounts(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  asset: AssetId,
+): Promise<{ readonly asked: bigint; readonly sold: bigint }[]> {
+  const { rows } = await tx.query<{ asked: bigint; sold: string }>(
+    `select amount as asked, answer ->> 'amount' as sold from card_purchase
+     where merchant_id = $1 and livemode = $2 and invoice_id = $3 and asset = $4 and left_at is not null`,
+    [tenant.merchantId, tenant.livemode, invoiceId, asset],
+  )
+  return rows.map(({ asked, sold }) => ({ asked, sold: BigInt(sold) }))
+}
+
 /** Whose a purchase is, whatever the mode; null where nobody's. */
 export async function findCardPurchaseOwner(db: Queryable, id: string): Promise<Tenant | null> {
   const { rows } = await db.query<{ merchant_id: string; livemode: boolean }>(

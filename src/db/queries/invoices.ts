@@ -214,6 +214,20 @@ export async function updateInvoiceTerms(tx: Tx, tenant: Tenant, invoice: Invoic
   if (rowCount !== 1) throw new Error(`invoice ${invoice.id} changed its coin and is not there`)
 }
 
+/** Lets so many base units too much still be `paid`, where fewer were. By primary key. */
+export async function raiseToleranceOver(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  units: bigint,
+): Promise<void> {
+  await tx.query(
+    `update invoice set tolerance_over = $4
+     where merchant_id = $1 and id = $2 and livemode = $3 and tolerance_over < $4`,
+    [tenant.merchantId, invoiceId, tenant.livemode, units],
+  )
+}
+
 /** The invoice as which one was reopened, or null. Served by invoice_reopened_once. */
 export async function findReopening(tx: Tx, tenant: Tenant, invoiceId: string): Promise<string | null> {
   const { rows } = await tx.query<{ id: string }>(
