@@ -20,11 +20,6 @@ export type FoundTransfer = {
   readonly amount: bigint
   /** Confirmations that consensus demands before the value can move (1; 100 for a coinbase, 6 for a peg-out). */
   readonly minimumConfirmations: number
-  /**
-   * The same coin in a form that is not the asset itself, as wrapped SOL in a token account: a person has to look at
-   * it.
-   */
-  readonly isForeign?: true
 }
 
 export type ScannedBlock = {

@@ -7,6 +7,8 @@ export type Invoice = z.output<typeof invoiceView>
 /** An invoice as events carry it: without the buyer's link, which is a secret and must not be stored. */
 export type InvoiceSnapshot = Omit<Invoice, 'checkout_url'>
 export type AssetName = (typeof ASSET_NAMES)[number]
+/** What may have arrived: more than may be asked for. */
+type PaidAssetName = Invoice['payments'][number]['asset']
 export type Metadata = { readonly [name: string]: unknown }
 
 /** Assets by the tickers of other services. Where two networks share a ticker, it means the one that those services had. */
@@ -18,15 +20,17 @@ export const TICKERS: { readonly [ticker: string]: AssetName } = {
   USDC: 'USDC_BASE',
 }
 
-const TICKER_OF: { readonly [asset in AssetName]: string } = {
+const TICKER_OF: { readonly [asset in PaidAssetName]: string } = {
   BTC: 'BTC',
   LTC: 'LTC',
   ETH: 'ETH',
   ETH_BASE: 'ETH',
   USDC_BASE: 'USDC',
   SOL: 'SOL',
+  USDC_ETHEREUM: 'USDC',
+  WSOL: 'WSOL',
 }
-export const tickerOf = (asset: AssetName): string => TICKER_OF[asset]
+export const tickerOf = (asset: PaidAssetName): string => TICKER_OF[asset]
 
 export const isObject = (value: unknown): value is Metadata =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

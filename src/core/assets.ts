@@ -112,11 +112,15 @@ export const ASSETS: { readonly [id in AssetId]: Asset } = {
   },
 }
 
-/** Money that no invoice asks for but a buyer may send anyway: one of our tokens on the wrong network. */
-const FOREIGN_COIN_IDS = ['USDC_ETHEREUM'] as const
+/**
+ * Money that no invoice asks for but a buyer may send anyway: a token of ours on the wrong network, or a coin of ours
+ * inside a token account. No payout is made in it, and none of it is balance of another asset.
+ */
+const FOREIGN_COIN_IDS = ['USDC_ETHEREUM', 'WSOL'] as const
+type ForeignCoinId = (typeof FOREIGN_COIN_IDS)[number]
 
 /** What may arrive at one of our addresses. Only an `AssetId` can be invoiced and priced. */
-export type PaymentAsset = AssetId | (typeof FOREIGN_COIN_IDS)[number]
+export type PaymentAsset = AssetId | ForeignCoinId
 export const PAYMENT_ASSET_IDS: readonly PaymentAsset[] = [...ASSET_IDS, ...FOREIGN_COIN_IDS]
 
 /** What we must know about a kind of money to record that it arrived. */
@@ -134,7 +138,23 @@ export const COINS: { readonly [id in PaymentAsset]: Coin } = {
     decimals: 6,
     dustBelow: 10_000n,
   },
+  WSOL: {
+    id: 'WSOL',
+    name: 'Wrapped SOL',
+    symbol: 'WSOL',
+    networkName: 'Solana',
+    chain: 'solana',
+    keyFamily: 'solana',
+    decimals: 9,
+    dustBelow: 5_000n,
+  },
 }
+
+/** What foreign money is worth as much as. */
+const WORTH_AS: { readonly [id in ForeignCoinId]: AssetId } = { USDC_ETHEREUM: 'USDC_BASE', WSOL: 'SOL' }
+
+/** The asset whose price this money has. */
+export const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? asset : WORTH_AS[asset])
 
 /** Whether an invoice can ask for this money. */
 export const isAssetId = (asset: PaymentAsset): asset is AssetId => ASSET_IDS.some((id) => id === asset)

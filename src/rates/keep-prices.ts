@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type AssetId, isAssetId, PAYMENT_ASSET_IDS, type PaymentAsset } from '../core/assets.ts'
+import { PAYMENT_ASSET_IDS, pricedAs } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { saveAssetPrices } from '../db/queries/asset-prices.ts'
 import { repeat } from '../repeat.ts'
@@ -24,9 +24,6 @@ export async function keepPricesOnce({ pool, prices, clock }: KeptPricesDeps): P
   )
   if (known.length > 0) await saveAssetPrices(pool, known, clock())
 }
-
-/** A token of ours on another network is worth the same. */
-const pricedAs = (asset: PaymentAsset): AssetId => (isAssetId(asset) ? asset : 'USDC_BASE')
 
 /** Does so again and again until it is stopped. */
 export const keepPrices = (

@@ -54,7 +54,10 @@ export const balanceView = z
     livemode: z.boolean(),
     available: amountView.meta({ description: 'Final and yours to pay out.' }),
     pending: amountView.meta({ description: 'In a block, not yet final.' }),
-    suspense: amountView.meta({ description: 'Final, and waiting for your decision.' }),
+    suspense: amountView.meta({
+      description:
+        'Final, and waiting for your decision, or in a coin that no payout is made in (`USDC_ETHEREUM`, `WSOL`).',
+    }),
     reserved: amountView.meta({ description: 'Set aside for payouts under way.' }),
     shortfall: amountView.meta({
       description:

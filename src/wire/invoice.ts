@@ -16,10 +16,10 @@ import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 export const ASSET_NAMES = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'] as const
 export const assetName = z.enum(ASSET_NAMES, { error: `Must be one of ${ASSET_NAMES.join(', ')}` })
 
-/** What may arrive: besides the assets, the same token on a network where no invoice asks for it. */
-export const paymentAssetName = z.enum([...ASSET_NAMES, 'USDC_ETHEREUM']).meta({
+/** What may arrive: besides the assets, a token of ours where no invoice asks for it. */
+export const paymentAssetName = z.enum([...ASSET_NAMES, 'USDC_ETHEREUM', 'WSOL']).meta({
   description:
-    'The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`).',
+    'The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL.',
 })
 
 export const INVOICE_STATUS_NAMES = [

@@ -5,13 +5,10 @@ import {
   address,
   getAddressDecoder,
   getAddressEncoder,
-  type Instruction,
 } from '@solana/kit'
 import {
   findAssociatedTokenPda,
   getCloseAccountInstruction,
-  getCreateAssociatedTokenIdempotentInstruction,
-  getSyncNativeInstruction,
   TOKEN_PROGRAM_ADDRESS,
 } from '@solana-program/token'
 import { expect, test } from 'vitest'
@@ -44,7 +41,7 @@ type Paid = {
   readonly owner: Address
   readonly txid: string
   readonly amount: bigint
-  readonly isForeign: boolean
+  readonly asset: 'SOL' | 'WSOL'
 }
 
 /** Pays watched owners in every way there is, on a chain with skipped slots and forks. */
@@ -92,9 +89,9 @@ class Workload {
     const owner = this.owners[place] ?? this.owners[0]
     if (owner === undefined) throw new Error('no owner')
     const amount = AMOUNT + nth
-    const expectPaid = (txid: string, sum: bigint, isForeign = false) => {
-      this.paid.push({ owner, txid, amount: sum, isForeign })
-      if (!isForeign) this.#funded.add(owner)
+    const expectPaid = (txid: string, sum: bigint, asset: 'SOL' | 'WSOL' = 'SOL') => {
+      this.paid.push({ owner, txid, amount: sum, asset })
+      if (asset === 'SOL') this.#funded.add(owner)
     }
     const transfer = payer.transfer(owner, amount)
     switch (kind) {
@@ -125,7 +122,7 @@ class Workload {
         }
         return
       case 'wrapped':
-        return expectPaid(await payer.send(await this.#wrap(owner, amount)), amount, true)
+        return expectPaid(await payer.send(await payer.wrap(owner, amount)), amount, 'WSOL')
       case 'by a program': {
         // What closing a token account leaves goes to whom one names, by the token program.
         const [account] = await findAssociatedTokenPda({
@@ -135,25 +132,11 @@ class Workload {
         })
         const before = await payer.client.getMinimumBalanceForRentExemption(165n).send()
         const close = getCloseAccountInstruction({ account, destination: owner, owner: payer.signer })
-        const open = await this.#wrap(payer.signer.address, amount)
+        const open = await payer.wrap(payer.signer.address, amount)
         await payer.mine(1)
         return expectPaid(await payer.send([...open, close]), amount + before)
       }
     }
-  }
-
-  async #wrap(owner: Address, amount: bigint): Promise<Instruction[]> {
-    const { payer } = this.#solana
-    const [ata] = await findAssociatedTokenPda({
-      owner,
-      mint: NATIVE_MINT,
-      tokenProgram: TOKEN_PROGRAM_ADDRESS,
-    })
-    return [
-      getCreateAssociatedTokenIdempotentInstruction({ payer: payer.signer, ata, owner, mint: NATIVE_MINT }),
-      payer.transfer(ata, amount),
-      getSyncNativeInstruction({ account: ata }),
-    ]
   }
 }
 
@@ -183,8 +166,8 @@ async function findAll(solana: DrivenSolana, owners: readonly Address[], from: B
   }
 }
 
-const summary = (transfers: readonly { txid: string; amount: bigint; isForeign?: boolean | undefined }[]) =>
-  transfers.map(({ txid, amount, isForeign = false }) => `${txid} ${amount} ${isForeign}`).sort()
+const summary = (transfers: readonly { txid: string; amount: bigint; asset: string }[]) =>
+  transfers.map(({ txid, amount, asset }) => `${txid} ${amount} ${asset}`).sort()
 
 test(
   `both ways of watching find the same ${TRANSFERS} transfers of every kind: none is missed, none is doubled`,

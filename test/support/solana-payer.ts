@@ -33,6 +33,13 @@ import {
   getTransferSolInstruction,
   SYSTEM_PROGRAM_ADDRESS,
 } from '@solana-program/system'
+import {
+  findAssociatedTokenPda,
+  getCreateAssociatedTokenIdempotentInstruction,
+  getSyncNativeInstruction,
+  TOKEN_PROGRAM_ADDRESS,
+} from '@solana-program/token'
+import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
 
 const TABLE_PROGRAM = address('AddressLookupTab1e1111111111111111111111111')
 
@@ -85,6 +92,17 @@ export class SolanaPayer {
 
   async mine(count: number, skipped = 0): Promise<void> {
     await lever(this.#rpcUrl, 'sandbox_mine', [count, skipped])
+  }
+
+  /** What puts wrapped SOL into the token account that wallets use for this owner. */
+  async wrap(owner: Address, amount: bigint): Promise<Instruction[]> {
+    const mint = address(NATIVE_MINT)
+    const [ata] = await findAssociatedTokenPda({ owner, mint, tokenProgram: TOKEN_PROGRAM_ADDRESS })
+    return [
+      getCreateAssociatedTokenIdempotentInstruction({ payer: this.signer, ata, owner, mint }),
+      this.transfer(ata, amount),
+      getSyncNativeInstruction({ account: ata }),
+    ]
   }
 
   transfer(to: Address, amount: bigint): Instruction {

@@ -44,15 +44,15 @@ export type Attempt = {
 }
 
 export type Balance = {
-  /** The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`). */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
+  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL. */
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL'
   readonly object: 'balance'
   readonly livemode: boolean
   /** Final and yours to pay out. */
   readonly available: string
   /** In a block, not yet final. */
   readonly pending: string
-  /** Final, and waiting for your decision. */
+  /** Final, and waiting for your decision, or in a coin that no payout is made in (`USDC_ETHEREUM`, `WSOL`). */
   readonly suspense: string
   /** Set aside for payouts under way. */
   readonly reserved: string
@@ -64,8 +64,8 @@ export type BalanceEntry = {
   readonly id: string
   readonly object: 'balance_entry'
   readonly livemode: boolean
-  /** The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`). */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
+  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL. */
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL'
   /** Which of the balances of this asset it moved. */
   readonly account: 'available' | 'pending' | 'suspense' | 'reserved' | 'shortfall'
   /** Coins that came in, or, with a minus, went out. */
@@ -337,8 +337,8 @@ export type PayTestInvoice = {
 
 export type Payment = {
   readonly id: string
-  /** The asset; or `USDC_ETHEREUM`, which no invoice asks for: USDC that came on Ethereum to an address of yours, and waits for you (`wrong_asset`). */
-  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM'
+  /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL. */
+  readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL'
   readonly txid: string
   readonly output_index: number
   /** Canonical decimal in coin units. */
@@ -782,7 +782,7 @@ export type Operations = {
       /** Give those newer than this one. */
       readonly ending_before?: string | undefined
       /** Only entries in this asset. */
-      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | undefined
+      readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL' | undefined
     }
     readonly body: undefined
     readonly answer: undefined

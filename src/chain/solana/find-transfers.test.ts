@@ -30,7 +30,7 @@ const token = (owner: string | undefined, amount: string, mint = NATIVE_MINT): T
   uiTokenAmount: { amount },
 })
 const amounts = (changes: Partial<TransactionInBlock>) =>
-  findTransfers(transaction(changes), watched).map(({ amount, isForeign = false }) => [amount, isForeign])
+  findTransfers(transaction(changes), watched).map(({ amount, asset }) => [amount, asset])
 
 test('what an owner gained in the whole transaction is one transfer, named by its place', () => {
   expect(findTransfers(transaction({ pre: [1_000n, 5n, 1n], post: [0n, 905n, 1n] }), watched)).toEqual([
@@ -54,10 +54,12 @@ test('what leaves us, or is given back within the transaction, is no transfer', 
   expect(amounts({ pre: [1_000n, 900n, 1n], post: [1_000n, 900n, 1n] })).toEqual([])
 })
 
-test('wrapped SOL that comes to an account of ours is foreign, and so is an account of it that becomes ours', () => {
-  expect(amounts({ preTokens: [token(ours, '5')], postTokens: [token(ours, '12')] })).toEqual([[7n, true]])
-  expect(amounts({ postTokens: [token(ours, '12')] })).toEqual([[12n, true]])
-  expect(amounts({ preTokens: [token(OTHER, '12')], postTokens: [token(ours, '12')] })).toEqual([[12n, true]])
+test('wrapped SOL that comes to an account of ours is another asset, and so is an account of it that becomes ours', () => {
+  expect(amounts({ preTokens: [token(ours, '5')], postTokens: [token(ours, '12')] })).toEqual([[7n, 'WSOL']])
+  expect(amounts({ postTokens: [token(ours, '12')] })).toEqual([[12n, 'WSOL']])
+  expect(amounts({ preTokens: [token(OTHER, '12')], postTokens: [token(ours, '12')] })).toEqual([
+    [12n, 'WSOL'],
+  ])
   // Old nodes name no owner before.
   expect(amounts({ preTokens: [token(undefined, '12')], postTokens: [token(ours, '12')] })).toEqual([])
 })

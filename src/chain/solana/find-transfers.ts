@@ -2,7 +2,7 @@ import type { FoundTransfer } from '../adapter.ts'
 import type { TransactionInBlock } from './solana-answers.ts'
 import { programOf, type WatchedOwners } from './watched-owners.ts'
 
-/** Wrapped SOL: the same coin inside a token account. */
+/** Of wrapped SOL: the coin inside a token account, which is another asset than what lies on the address itself. */
 export const NATIVE_MINT = 'So11111111111111111111111111111111111111112'
 /** Wrapped SOL is named by the account that holds it, beyond any index that an account of a transaction can have. */
 const WRAPPED_FROM = 1_000
@@ -30,20 +30,20 @@ export function findTransfers(transaction: TransactionInBlock, watched: WatchedO
     )
     const amount = BigInt(after.uiTokenAmount.amount) - BigInt(before?.uiTokenAmount.amount ?? '0')
     if (amount <= 0n) continue
-    found.push({
-      ...transfer({ owner, txid, outputIndex: WRAPPED_FROM + accountIndex, amount }),
-      isForeign: true,
-    })
+    found.push(transfer({ owner, txid, outputIndex: WRAPPED_FROM + accountIndex, amount }, 'WSOL'))
   }
   return found
 }
 
-function transfer(parts: {
-  owner: string
-  txid: string
-  outputIndex: number
-  amount: bigint
-}): FoundTransfer {
+function transfer(
+  parts: {
+    readonly owner: string
+    readonly txid: string
+    readonly outputIndex: number
+    readonly amount: bigint
+  },
+  asset: 'SOL' | 'WSOL' = 'SOL',
+): FoundTransfer {
   const { owner, txid, outputIndex, amount } = parts
-  return { program: programOf(owner), txid, outputIndex, asset: 'SOL', amount, minimumConfirmations: 1 }
+  return { program: programOf(owner), txid, outputIndex, asset, amount, minimumConfirmations: 1 }
 }

@@ -93,7 +93,8 @@ export function invoiceData(invoice: Invoice, storeId: string, now: Date) {
   }
 }
 
-export const methodOf = ({ asset }: Pick<Invoice, 'asset'>): string => `${tickerOf(asset)}-CHAIN`
+export const methodOf = ({ asset }: Pick<Invoice['payments'][number], 'asset'>): string =>
+  `${tickerOf(asset)}-CHAIN`
 
 /** The statuses that `POST …/status` accepts for this invoice now. */
 function markable({ status }: Invoice): string[] {

@@ -61,6 +61,7 @@ const NETWORK_NAMES: { readonly [asset in Invoice['payments'][number]['asset']]:
   USDC_BASE: 'base',
   USDC_ETHEREUM: 'ethereum',
   SOL: 'solana',
+  WSOL: 'solana',
 }
 
 /** An invoice as a charge. Its code is its id. The API's answers have its page's URL, webhooks do not. */
@@ -92,7 +93,7 @@ export function chargeOf(invoice: InvoiceSnapshot & { readonly checkout_url?: st
       value: {
         crypto: {
           amount: payment.amount,
-          currency: payment.asset === 'USDC_ETHEREUM' ? 'USDC' : tickerOf(payment.asset),
+          currency: tickerOf(payment.asset),
         },
       },
       block: { confirmations: payment.confirmations, confirmations_required: payment.confirmations_required },

@@ -18,7 +18,7 @@ export type TrackedTransfer = InvoiceOwner & { readonly payment: Payment }
 
 /** A transfer that a block or the mempool holds, to the address of an invoice. */
 export type OwnedTransfer = InvoiceOwner &
-  Pick<TransferFact, 'txid' | 'outputIndex' | 'asset' | 'amount' | 'minimumConfirmations' | 'isForeign'>
+  Pick<TransferFact, 'txid' | 'outputIndex' | 'asset' | 'amount' | 'minimumConfirmations'>
 
 export type OwnedBlock = { readonly block: BlockPosition; readonly transfers: readonly OwnedTransfer[] }
 
@@ -188,9 +188,8 @@ export function keyOfTracked({ invoiceId, payment }: TrackedTransfer): string {
 
 /** The identifying fields of a transfer that was found, as facts carry them. */
 export function identityOf(network: Network, transfer: OwnedTransfer) {
-  const { txid, outputIndex, asset, amount, minimumConfirmations, isForeign } = transfer
-  const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations }
-  return isForeign === undefined ? identity : { ...identity, isForeign }
+  const { txid, outputIndex, asset, amount, minimumConfirmations } = transfer
+  return { network, txid, outputIndex, asset, amount, minimumConfirmations }
 }
 
 /** The identifying fields of a recorded transfer, as facts carry them. */

@@ -26,7 +26,7 @@ export function classifyTransfer(
 }
 
 function reviewReasonFor(invoice: Invoice, fact: TransferFact): PaymentReviewReason | null {
-  if (fact.asset !== invoice.asset || fact.isForeign === true) return 'wrong_asset'
+  if (fact.asset !== invoice.asset) return 'wrong_asset'
   if (isSettled(invoice)) return 'after_settlement'
   if (invoice.cancelledAtMs !== null) {
     return fact.firstSeenMs <= invoice.cancelledAtMs + DISCOVERY_HORIZON_MS ? 'cancelled' : 'late'

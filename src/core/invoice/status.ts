@@ -1,3 +1,4 @@
+import { isAssetId } from '../assets.ts'
 import type {
   Invoice,
   InvoiceStatus,
@@ -160,5 +161,7 @@ export function statusReasonOf(invoice: Invoice): string | null {
 export function bucketOf(payment: JudgedPayment): LedgerBucket {
   if (payment.dust || !isLive(payment) || payment.status === 'detected') return 'none'
   if (payment.status === 'confirming') return 'pending'
+  // What is available can be paid out, and no payout is made in these.
+  if (!isAssetId(payment.asset)) return 'suspense'
   return payment.reviewReason !== null && payment.resolution === null ? 'suspense' : 'available'
 }

@@ -161,8 +161,6 @@ export type TransferFact = {
   readonly firstSeenMs: number
   /** Confirmations that consensus itself demands before the value can move: 100 for a coinbase, 6 for a peg-out. */
   readonly minimumConfirmations: number
-  /** The same coin in another form than the asset, as wrapped SOL. */
-  readonly isForeign?: true
 } & (
   | { readonly state: 'mempool' }
   | ({ readonly state: 'block'; readonly block: BlockPosition } & BlockDepth)

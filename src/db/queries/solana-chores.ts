@@ -126,9 +126,6 @@ export async function endSolanaChore(
 /** A deposit address with what it must hold according to the books, in lamports. */
 type SweepCandidate = { readonly index: number; readonly program: Buffer; readonly expected: bigint }
 
-/** Output indexes from here on stand for wrapped SOL, which is in other accounts. */
-const WRAPPED_FROM = 1_000
-
 /** What lies in the vault for the merchants in `m`, by `kept` chores: swept in, of each one's own addresses. */
 const sweptFor = (kept: string): string => `coalesce((
     select sum(source.lamports) from solana_chore c
@@ -192,7 +189,7 @@ const heldWhere = (filter: string): string => `with paid as (
     from transfer t join deposit_address d
       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $2
     where t.network = $1 and t.status = 'confirmed' and t.left_on_chain is null
-      and t.output_index < ${WRAPPED_FROM} and ${filter}
+      and t.asset = 'SOL' and ${filter}
     group by t.merchant_id, d.idx, d.program)
   select merchant_id as "merchantId", index, program, amount - swept as expected from (
     select paid.*, coalesce((

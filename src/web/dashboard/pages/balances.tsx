@@ -6,7 +6,7 @@ import { useMode } from '../app/session.ts'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter } from '../parts/filter.tsx'
-import { coinName, coins, usd } from '../parts/money.ts'
+import { coinName, coins, isMissent, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
@@ -87,7 +87,9 @@ function Standings() {
               <small className="quiet">
                 {[
                   pending === '0' ? '' : `${pending} on its way`,
-                  suspense === '0' ? '' : `${suspense} waits for your decision`,
+                  suspense === '0'
+                    ? ''
+                    : `${suspense} ${isMissent(asset) ? 'cannot be paid out here' : 'waits for your decision'}`,
                   reserved === '0' ? '' : `${reserved} set aside for payouts`,
                 ]
                   .filter(Boolean)

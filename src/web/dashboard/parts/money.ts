@@ -35,7 +35,11 @@ const MISSENT: { readonly [coin in Exclude<PaidAssetName, AssetName>]: Coin } = 
     name: 'USDC on Ethereum',
     explorer: 'https://etherscan.io/tx/',
   },
+  WSOL: { symbol: 'WSOL', name: 'Wrapped SOL', explorer: 'https://solscan.io/tx/' },
 }
+/** Whether no invoice asks for it, and no payout is made in it. */
+export const isMissent = (coin: PaidAssetName): boolean => coin in MISSENT
+
 const ALL_COINS: { readonly [coin in PaidAssetName]: Coin } = { ...COINS, ...MISSENT }
 
 export const coinName = (coin: PaidAssetName): string => ALL_COINS[coin].name
