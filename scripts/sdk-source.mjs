@@ -7,8 +7,6 @@ const HEAD = `// Written by \`npm run sdk\` from the server's own schemas; a tes
 // biome-ignore-all format: it is compared letter by letter with what the generator writes.
 `
 const PREFIX = '/api/v1'
-/** Written as a number: the query string carries its digits. */
-const COUNTS = ['limit']
 
 /** The texts of `src/api.ts`, types alone, and `src/tables.ts`, what the client reads when it runs. */
 export function sdkSource(document) {
@@ -109,12 +107,7 @@ function operationType({ operation }) {
 
 function queryType(parameters) {
   if (parameters.length === 0) return 'undefined'
-  const properties = Object.fromEntries(
-    parameters.map(({ name, schema }) => [
-      name,
-      COUNTS.includes(name) ? { type: 'integer', description: schema.description } : schema,
-    ]),
-  )
+  const properties = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]))
   return typeOf({ type: 'object', properties, required: [] }, '    ', true)
 }
 

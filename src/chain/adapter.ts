@@ -1,6 +1,7 @@
 import type { Network, PaymentAsset } from '../core/assets.ts'
 import type { Credit } from '../core/chain/unfound.ts'
 import type { MarkHeights } from '../core/finality.ts'
+import { storableText } from '../core/storable-text.ts'
 
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
 
@@ -180,8 +181,15 @@ export interface ProviderAgreement {
   readonly notice: string | null
 }
 
+/** A fault of the outside world. It often repeats a node's own words, and its message is stored as the network's state. */
+class ChainFault extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(storableText(message), options)
+  }
+}
+
 /** The outside world failed temporarily: try again after a pause. */
-export class ChainUnavailable extends Error {
+export class ChainUnavailable extends ChainFault {
   override name = 'ChainUnavailable'
 }
 
@@ -191,6 +199,6 @@ export class ChainSyncing extends ChainUnavailable {
 }
 
 /** The outside world contradicts itself or us: stop crediting on this network and raise an alarm. */
-export class ChainHalted extends Error {
+export class ChainHalted extends ChainFault {
   override name = 'ChainHalted'
 }

@@ -98,7 +98,8 @@ function operationOf(route: Route, schemas: { [name: string]: JsonSchema }): Ope
   const { success } = route
   const scope = route.scope === null ? 'Any key may call this.' : `Scope: \`${route.scope}\`.`
   const live = route.live === undefined ? '' : ` ${LIVE_NOTES[route.live]}`
-  const successHeaders =
+  const content = success.schema === undefined ? {} : { content: json(schemaOf(success.schema, schemas)) }
+  const headers =
     route.create === undefined
       ? headerRefs(...RATE_HEADERS)
       : headerRefs(...RATE_HEADERS, 'idempotent-replayed')
@@ -117,11 +118,8 @@ function operationOf(route: Route, schemas: { [name: string]: JsonSchema }): Ope
           },
         }),
     responses: {
-      [success.status]: {
-        description: success.description,
-        headers: successHeaders,
-        ...(success.schema === undefined ? {} : { content: json(schemaOf(success.schema, schemas)) }),
-      },
+      ...(success.found === undefined ? {} : { 200: { description: success.found, headers, ...content } }),
+      [success.status]: { description: success.description, headers, ...content },
       ...errorResponses(problemCodesOf(route)),
     },
   }

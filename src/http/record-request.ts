@@ -16,6 +16,8 @@ export function recordRequest(
   if (deps.recorder === undefined || credential === undefined) return
   if (credential.person !== null && route.method === 'get') return
   const createdAt = deps.clock()
+  // As it was asked: a URL is ASCII, whatever bytes its escapes stand for, and so always storable.
+  const { pathname, search } = new URL(c.req.url)
   deps.recorder.record({
     ...credential.tenant,
     id: newId('requestLog', createdAt),
@@ -23,7 +25,7 @@ export function recordRequest(
     caller: credential.callerId,
     method: route.method.toUpperCase(),
     route: route.path,
-    path: (c.req.path + new URL(c.req.url).search).slice(0, PATH_LENGTH_MAX),
+    path: (pathname + search).slice(0, PATH_LENGTH_MAX),
     status: outcome.status,
     errorCode: outcome.code,
     durationMs: Math.round(performance.now() - outcome.startedAt),

@@ -1,3 +1,4 @@
+import { isDatabaseAway } from '../db/database-away.ts'
 import type { Pool } from '../db/pool.ts'
 import { insertRequests, type LoggedRequest } from '../db/queries/request-log.ts'
 import type { Log } from '../log.ts'
@@ -20,17 +21,25 @@ export function createRequestRecorder(deps: { pool: Pool; log: Log }): RequestRe
   let dropped = 0
   let timer: NodeJS.Timeout | null = null
   let writing: Promise<void> = Promise.resolve()
+  const insert = async (batch: readonly LoggedRequest[]): Promise<void> => {
+    try {
+      await insertRequests(pool, batch)
+    } catch (error) {
+      // What PostgreSQL refuses of one request must not cost the others of the batch their rows.
+      if (batch.length > 1 && error instanceof Error && !isDatabaseAway(error)) {
+        for (const request of batch) await insert([request])
+        return
+      }
+      dropped += batch.length
+      log.warn({ err: error, dropped }, 'requests could not be written to the request log')
+    }
+  }
   const write = async (): Promise<void> => {
     timer = null
     const batch = gathered.slice(0, BATCH_MAX)
     gathered = gathered.slice(BATCH_MAX)
     if (batch.length === 0) return
-    try {
-      await insertRequests(pool, batch)
-    } catch (error) {
-      dropped += batch.length
-      log.warn({ err: error, dropped }, 'requests could not be written to the request log')
-    }
+    await insert(batch)
     if (gathered.length > 0) plan()
   }
   const plan = (): void => {

@@ -80,6 +80,8 @@ type Success<View> = {
   readonly description: string
   /** Absent for 204. */
   readonly schema?: z.ZodType<View>
+  /** What a 200 in place of a 201 means, with the same schema. */
+  readonly found?: string
 }
 
 type IdOf<Path extends string> = Path extends `${string}/:id${string}` ? string : undefined

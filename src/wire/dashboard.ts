@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { coinAmount, idView, text, timestamp } from './fields.ts'
 import { assetName } from './invoice.ts'
-import { listOf, listParameters, refuseTwoPositions } from './list.ts'
+import { listOf, listParameters, refuseTwoPositions, wholeNumber } from './list.ts'
 import { SCOPES } from './scopes.ts'
 import { endpointFormat } from './webhook-endpoint.ts'
 
@@ -119,11 +119,7 @@ export const listRequestLogsQuery = z
   .superRefine(refuseTwoPositions)
 
 export const statisticsQuery = z.strictObject({
-  days: z
-    .string()
-    .regex(/^(?:[1-9]|[1-8][0-9]|90)$/, 'Must be a whole number from 1 to 90')
-    .meta({ description: 'How many days, today included; 30 unless given.' })
-    .optional(),
+  days: wholeNumber(90, 'How many days, today included; 30 unless given.'),
 })
 export const statisticsView = z
   .object({

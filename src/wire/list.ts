@@ -4,14 +4,22 @@ import { id } from './fields.ts'
 const LIST_LIMIT_DEFAULT = 10
 const LIST_LIMIT_MAX = 100
 
+const DIGITS = /^[1-9][0-9]*$/
+
+/** An optional number of a query string, from 1 to `max`: an integer in the document, digits in the URL. */
+export function wholeNumber(max: number, description: string) {
+  const error = `Must be a whole number from 1 to ${max}`
+  const readDigits = (text: unknown) => (typeof text === 'string' && DIGITS.test(text) ? Number(text) : text)
+  return z.preprocess(readDigits, z.int(error).min(1, error).max(max, error).meta({ description })).optional()
+}
+
 /** `limit`, `starting_after` and `ending_before`, as every list takes them; ids have the given prefix. */
 export function listParameters(prefix: string) {
   return {
-    limit: z
-      .string()
-      .regex(/^(100|[1-9][0-9]?)$/, `Must be a whole number from 1 to ${LIST_LIMIT_MAX}`)
-      .meta({ description: `How many to give, 1 to ${LIST_LIMIT_MAX}; ${LIST_LIMIT_DEFAULT} unless given.` })
-      .optional(),
+    limit: wholeNumber(
+      LIST_LIMIT_MAX,
+      `How many to give, 1 to ${LIST_LIMIT_MAX}; ${LIST_LIMIT_DEFAULT} unless given.`,
+    ),
     starting_after: id(prefix).meta({ description: 'Give those older than this one.' }).optional(),
     ending_before: id(prefix).meta({ description: 'Give those newer than this one.' }).optional(),
   }
@@ -37,12 +45,12 @@ type Page = {
 }
 
 export function pageOf(query: {
-  limit?: string | undefined
+  limit?: number | undefined
   starting_after?: string | undefined
   ending_before?: string | undefined
 }): Page {
   return {
-    limit: query.limit === undefined ? LIST_LIMIT_DEFAULT : Number(query.limit),
+    limit: query.limit ?? LIST_LIMIT_DEFAULT,
     startingAfter: query.starting_after ?? null,
     endingBefore: query.ending_before ?? null,
   }

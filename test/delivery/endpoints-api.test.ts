@@ -385,6 +385,9 @@ test('a removed endpoint is unknown afterwards, its secrets are gone and its eve
     const answer = await call(method, `/webhook-endpoints/${endpoint.id}${path}`, body)
     expect([method, path, answer.status]).toEqual([method, path, 404])
   }
+  const since = '2020-01-01T00:00:00Z'
+  const recovered = await call('POST', '/events/recover', { endpoint_id: endpoint.id, since })
+  expect([recovered.status, recovered.body.error.code]).toEqual([404, 'not_found'])
   const secrets = await api.database.owner.query('select from endpoint_secret where endpoint_id = $1', [
     endpoint.id,
   ])

@@ -123,6 +123,15 @@ function checkSchema(schema: unknown, at: string, keywords: ReadonlySet<string>)
   }
 }
 
+test('numbers of a query string are integers with their bounds', () => {
+  const numbers = operations().flatMap(({ operation }) =>
+    operation.parameters.filter(({ name }) => name === 'limit' || name === 'days'),
+  )
+  expect(numbers.length).toBeGreaterThan(10)
+  for (const { name, schema } of numbers)
+    expect(schema).toMatchObject({ type: 'integer', minimum: 1, maximum: name === 'limit' ? 100 : 90 })
+})
+
 test('every code a route can answer with stands under its status, and every code is in the document', () => {
   for (const route of ROUTES) {
     const operation = document.paths[`${API_PREFIX}${route.path.replace(':id', '{id}')}`]?.[route.method]

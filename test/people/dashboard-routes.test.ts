@@ -148,3 +148,44 @@ test('requests of keys stand in the log with how they ended, without keys or bod
     await api.drop()
   }
 })
+
+test('no path keeps requests out of the log, and one that cannot be stored keeps out itself alone', async () => {
+  const { database, deps } = people.api
+  const recorder = createRequestRecorder({ pool: database.pools.api, log: deps.log })
+  const api = await createTestApi({ recorder })
+  try {
+    const [merchant, other] = [await api.addMerchant(), await api.addMerchant()]
+    const paths = [
+      '/invoices/%00',
+      '/invoices/%ff',
+      '/invoices/%ED%A0%80',
+      '/invoices/\u{1f600}',
+      '/invoices',
+    ]
+    for (const path of paths) await api.call('GET', path, { key: merchant.testKey })
+    await api.call('GET', '/invoices', { key: other.testKey })
+    const unstorable = {
+      merchantId: other.id,
+      livemode: false,
+      id: 'log_unstorable',
+      requestId: 'req',
+      caller: 'key\0',
+    }
+    const rest = { method: 'GET', route: '/', path: '/', status: 200, errorCode: null, durationMs: 1 }
+    recorder.record({ ...unstorable, ...rest, createdAt: new Date() })
+    await recorder.stop()
+    const loggedOf = async (merchantId: string) => {
+      const { rows } = await database.owner.query<{ path: string }>(
+        'select path from request_log where merchant_id = $1',
+        [merchantId],
+      )
+      return rows.map(({ path }) => path.replace('/api/v1', '')).sort()
+    }
+    expect(await loggedOf(merchant.id)).toEqual(
+      [...paths.slice(0, 3), '/invoices/%F0%9F%98%80', '/invoices'].sort(),
+    )
+    expect(await loggedOf(other.id)).toEqual(['/invoices'])
+  } finally {
+    await api.drop()
+  }
+})

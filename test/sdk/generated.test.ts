@@ -58,5 +58,5 @@ test('what the generator makes of a schema is the type that the schema itself ha
     NonNullable<z.output<typeof updatePaymentLinkBody>['duration_minutes']>
   >()
   type Asked = NonNullable<api.Operations['listInvoices']['query']>
-  expectTypeOf<Omit<Plain<Asked>, 'limit'>>().toEqualTypeOf<Omit<SameAs<typeof listInvoicesQuery>, 'limit'>>()
+  expectTypeOf<Plain<Asked>>().toEqualTypeOf<SameAs<typeof listInvoicesQuery>>()
 })

@@ -10,6 +10,7 @@ import { createNetworkBoard } from '../../src/http/network-board.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { SCOPES, type Scope } from '../../src/wire/scopes.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { withDeclaredAnswers } from './declared-answers.ts'
 
 export const BASE_URL = 'https://pay.example.com'
 export const START = new Date('2026-11-21T12:00:00.000Z')
@@ -90,7 +91,7 @@ export async function createTestApi(changes: Partial<ApiDeps> = {}): Promise<Tes
     elapsedMs: time.elapsedMs,
     ...changes,
   }
-  const app = createApiApp(deps)
+  const app = withDeclaredAnswers(createApiApp(deps))
   await fillPools(database)
   const owner = { pool: database.owner, clock }
   const addKey: TestApi['addKey'] = async (merchantId, livemode, scopes) => {

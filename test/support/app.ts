@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../../src/free-port.ts'
+import { expectDeclared } from './declared-answers.ts'
 
 const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
 const READY_MS_MAX = 60_000
@@ -192,7 +193,9 @@ async function ask(url: string, key: string, method: string, body?: object, head
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  const answer: unknown = await response.json()
+  const text = await response.text()
+  expectDeclared(method, new URL(url).pathname, response.status, text)
+  const answer: unknown = JSON.parse(text)
   return { status: response.status, body: answer }
 }
 

@@ -60,3 +60,13 @@ export type ChainLie = {
    */
   readonly outcome: { readonly told: RegExp } | 'unseen' | 'harmless'
 }
+
+/** Words that no table can hold, and many of them. */
+export const unstorableWords = (method: string): ChainLie => ({
+  name: 'refuses in words that cannot be stored',
+  outcome: { told: /not now/ },
+  tell: (proxy) =>
+    proxy.lie(method, () => {
+      throw new Error(`not now: \0\ud800${'x'.repeat(100_000)}`)
+    }),
+})

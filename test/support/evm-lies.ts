@@ -1,7 +1,7 @@
 import type { NativeMode } from '../../src/chain/evm/block-reader.ts'
 import type { AssetId } from '../../src/core/assets.ts'
 import { type Anvil, hex } from './anvil.ts'
-import type { ChainLie } from './chain-driver.ts'
+import { type ChainLie, unstorableWords } from './chain-driver.ts'
 
 type Block = { readonly hash: string; readonly number: string }
 
@@ -10,6 +10,7 @@ export function evmLies(anvil: Anvil, asset: AssetId, mode: NativeMode): readonl
   const blockBelow = async (depth: number) =>
     anvil.rpc<Block>('eth_getBlockByNumber', [hex(BigInt((await anvil.height()) - depth)), false])
   const common: ChainLie[] = [
+    unstorableWords('eth_getBlockByNumber'),
     {
       name: 'tells of an old head',
       outcome: 'unseen',

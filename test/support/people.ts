@@ -7,6 +7,7 @@ import { findSignIn } from '../../src/people/find-sign-in.ts'
 import { openAuthentication } from '../../src/people/open-authentication.ts'
 import { createPeopleApp } from '../../src/people/people-app.ts'
 import { BASE_URL, createTestApi, type TestApi } from './api.ts'
+import { withDeclaredAnswers } from './declared-answers.ts'
 
 /** A browser at the dashboard: keeps its cookies, and sends what a browser sends of itself. */
 export type TestBrowser = {
@@ -52,7 +53,9 @@ export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<T
     mail: { send: async (message) => void emails.push(message) },
   })
   const auth = createPeopleApp({ people, pool, clock, log, baseUrl: BASE_URL })
-  const app = createApiApp({ ...api.deps, clock, findSignIn: (headers) => findSignIn(people, pool, headers) })
+  const app = withDeclaredAnswers(
+    createApiApp({ ...api.deps, clock, findSignIn: (headers) => findSignIn(people, pool, headers) }),
+  )
   const fetch = (request: Request) =>
     new URL(request.url).pathname.startsWith('/api/auth/') ? auth.fetch(request) : app.fetch(request)
   let browsers = 0

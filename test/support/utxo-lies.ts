@@ -1,4 +1,4 @@
-import type { ChainLie } from './chain-driver.ts'
+import { type ChainLie, unstorableWords } from './chain-driver.ts'
 
 type Rpc = <Result>(method: string, params?: readonly unknown[]) => Promise<Result>
 
@@ -7,6 +7,7 @@ export function utxoLies(rpc: Rpc): readonly ChainLie[] {
   const heightOf = () => rpc<{ blocks: number }>('getblockchaininfo').then(({ blocks }) => blocks)
   const hashBelow = async (depth: number) => rpc<string>('getblockhash', [(await heightOf()) - depth])
   return [
+    unstorableWords('getbestblockhash'),
     {
       name: 'tells of an old head',
       outcome: 'unseen',

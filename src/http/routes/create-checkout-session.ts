@@ -17,7 +17,12 @@ export const createCheckoutSessionRoute = defineRoute({
   scope: 'checkout_sessions:write',
   body: createCheckoutSessionBody,
   example: { order_reference: 'order-1042', usd_amount: '49.99', expires_in_minutes: 30 },
-  success: { status: 201, description: 'The session was created.', schema: checkoutSessionView },
+  success: {
+    status: 201,
+    description: 'The session was created.',
+    found: 'The session that this order has already, with `replayed: true`.',
+    schema: checkoutSessionView,
+  },
   problems: [
     'dynamic_amount_not_allowed',
     'amount_too_small',

@@ -22,7 +22,7 @@ export const getStatisticsRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant, query }) => {
-    const days = Number(query.days ?? DAYS_DEFAULT)
+    const days = query.days ?? DAYS_DEFAULT
     const today = Math.floor(deps.clock().getTime() / DAY_MS)
     const sinceMs = (today - days + 1) * DAY_MS
     const firstId = firstIdAt(sinceMs, 0) ?? ''

@@ -16,7 +16,7 @@ export const recoverEventsRoute = defineRoute({
   body: recoverEventsBody,
   example: { endpoint_id: 'we_01jd0w5f3e8gqv7n5k2m9x4c6t', since: '2026-01-31T09:30:00Z' },
   success: { status: 200, description: 'How many were queued.', schema: recoveryView },
-  problems: ['endpoint_not_eligible'],
+  problems: ['not_found', 'endpoint_not_eligible'],
 
   create: async (deps, { tenant, body }, tx) => {
     const since = new Date(body.since)
