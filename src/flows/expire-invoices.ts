@@ -6,19 +6,24 @@ import type { ChainReading } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
 import { findInvoicesPastDeadline, loadInvoice } from '../db/queries/invoices.ts'
-import { withTransaction } from '../db/transaction.ts'
+import { type Tx, withTransaction } from '../db/transaction.ts'
 
 /** Invoices settled by one call; the watcher calls again on its next pass. */
 const EXPIRED_PER_CALL_MAX = 200
+
+type ExpiryParts = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly evmOf?: EvmIdentities | undefined
+  /** Called first in each transaction; what it throws leaves the invoice as it was. */
+  readonly guard?: (tx: Tx) => Promise<void>
+}
 
 /**
  * Expires unpaid invoices. Only after the network's tip and mempool were read in full, beginning at `readAtMs`: a
  * node's outage expires nothing. Returns the invoices that expired, each committed by itself.
  */
-export async function expireInvoices(
-  deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },
-  input: ChainReading,
-): Promise<string[]> {
+export async function expireInvoices(deps: ExpiryParts, input: ChainReading): Promise<string[]> {
   const livemode = input.network.endsWith('-live')
   const expired: string[] = []
   for (const asset of ASSET_IDS) {
@@ -37,12 +42,13 @@ export async function expireInvoices(
 }
 
 function expireOne(
-  deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },
+  deps: ExpiryParts,
   tenant: { merchantId: string; livemode: boolean },
   invoiceId: string,
   reading: ChainReading,
 ): Promise<boolean> {
   return withTransaction(deps.pool, tenant, async (tx) => {
+    await deps.guard?.(tx)
     const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
     if (before === null) return false
     const advance = advanceInvoice(before.invoice, {

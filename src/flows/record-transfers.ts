@@ -6,7 +6,7 @@ import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Shortfall } from '../db/post-transfers.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
 /**
@@ -15,7 +15,13 @@ import { newId } from '../new-id.ts'
  * already paid out: `shortfalls` says how much, for an alarm.
  */
 export async function recordTransfers(
-  deps: { pool: Pool; clock: Clock; evmOf?: EvmIdentities | undefined },
+  deps: {
+    pool: Pool
+    clock: Clock
+    evmOf?: EvmIdentities | undefined
+    /** Called first in the transaction; what it throws leaves everything as it was. */
+    guard?: (tx: Tx) => Promise<void>
+  },
   input: {
     tenant: Tenant
     invoiceId: string
@@ -28,6 +34,7 @@ export async function recordTransfers(
   const { tenant, invoiceId, facts, tipHeight } = input
   const network = facts[0]?.network
   return withTransaction(deps.pool, tenant, async (tx) => {
+    await deps.guard?.(tx)
     const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
     if (before === null)
       throw new Error(`a transfer was matched to invoice ${invoiceId}, which does not exist`)

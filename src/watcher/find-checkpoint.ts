@@ -6,9 +6,8 @@ import {
   startCheckpoint,
 } from '../db/queries/network-state.ts'
 import { leaveTransfersBehind } from '../db/queries/transfers.ts'
-import { withSystemTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
-import { abandonUnsettled, LeadLost, type RecordingParts } from './record-reading.ts'
+import { abandonUnsettled, inTurn, LeadLost, type RecordingParts } from './record-reading.ts'
 
 /**
  * Where to continue: the stored checkpoint, or the node's tip on a network that was never followed or is now another
@@ -64,13 +63,14 @@ function checkpointOf(state: NetworkState | null): BlockRef | null {
 
 /** No address of ours existed before the first start on a chain, so nothing below the tip can pay one. */
 async function start(
-  { adapter, pool, clock }: RecordingParts,
+  parts: RecordingParts,
   now: { readonly parameters: string; readonly chain: string | null },
   before: { readonly chain: string | null; readonly hash: string } | null,
 ): Promise<BlockRef> {
+  const { adapter, clock } = parts
   const { network } = adapter
   const block = await adapter.tip()
-  const started = await withSystemTransaction(pool, async (tx) => {
+  const started = await inTurn(parts, async (tx) => {
     const position = { ...now, block, beforeHash: before?.hash ?? null, now: clock() }
     if (!(await startCheckpoint(tx, network, position))) return false
     if (before !== null) await leaveTransfersBehind(tx, network, before.chain, now.chain)

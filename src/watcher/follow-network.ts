@@ -14,13 +14,15 @@ import type { Pool } from '../db/pool.ts'
 import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/queries/network-state.ts'
 import { beginWatch, raiseWatch } from '../db/queries/network-watch.ts'
 import { streamPrograms } from '../db/queries/watched-programs.ts'
+import type { Tx } from '../db/transaction.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
 import type { Log } from '../log.ts'
 import { pauseUnless } from '../repeat.ts'
 import { createWake } from '../wake.ts'
+import { describeFailure, healthKey } from './describe-failure.ts'
 import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
 import { type Lead, takeLead } from './lead.ts'
-import { LeadLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
+import { LeadLost, type RecordingParts, recordMempool, recordUpdate, requireTurn } from './record-reading.ts'
 import { settle } from './settle.ts'
 
 const BLOCKS_PER_UPDATE = 100
@@ -132,7 +134,7 @@ class LeadSession {
     const onWaiting = (reason: string | null) => {
       this.#waiting = reason
     }
-    const shared = { adapter, pool, clock, notifier, agreement, evmOf, leadLost: lead.lost }
+    const shared = { adapter, pool, clock, notifier, agreement, evmOf, lead }
     this.#parts = { ...shared, onWaiting, onShortfall: (missing) => tellShortfall(options, missing) }
   }
 
@@ -256,7 +258,8 @@ class LeadSession {
     const { height: tipHeight, hash: tipHash } = tip
     const readAtMs = beganAt.getTime()
     const reading = { network: adapter.network, readAtMs, tipHeight, tipHash, providers: readFrom?.() ?? [] }
-    const expired = await expireInvoices({ pool, clock, evmOf: this.#options.evmOf }, reading)
+    const guard = (tx: Tx) => requireTurn(this.#parts, tx)
+    const expired = await expireInvoices({ pool, clock, evmOf: this.#options.evmOf, guard }, reading)
     for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
     if (expired.length > 0) notifier.deliveriesWaiting()
     await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt, marks })
@@ -271,7 +274,7 @@ class LeadSession {
     const { network } = adapter
     const keyspace = keyspaceOfNetwork(network)
     if (this.#watchedThrough === null) {
-      await beginWatch(this.#lead.connection, network, keyspace, clock())
+      await beginWatch(this.#lead.connection, { network, keyspace, turn: this.#lead.turn }, clock())
       this.#watchedThrough = -1
     }
     for await (const page of streamPrograms(pool, keyspace, this.#lastIndex)) {
@@ -300,7 +303,7 @@ class LeadSession {
 
   async #report(error: unknown): Promise<void> {
     const { adapter, log } = this.#options
-    const { status, reason } = describe(error)
+    const { status, reason } = describeFailure(error)
     const known = error instanceof ChainUnavailable || error instanceof ChainHalted
     if (this.#lastHealth !== healthKey(status, reason) || !known) {
       // Temporary failures are warnings; what a person must look at, and what nobody foresaw, is an error.
@@ -338,13 +341,4 @@ function tellShortfall(
     { network: adapter.network, merchantId, livemode, invoiceId, asset, amount: amount.toString() },
     'the chain took back a deposit that had been paid out: the merchant owes it, and gets no payout of this asset until it is made up for',
   )
-}
-
-const healthKey = (status: NetworkStatus, reason: string | null): string => `${status} ${reason ?? ''}`
-
-function describe(error: unknown): { status: NetworkStatus; reason: string } {
-  if (error instanceof ChainSyncing) return { status: 'syncing', reason: error.message }
-  if (error instanceof ChainUnavailable) return { status: 'unavailable', reason: error.message }
-  if (error instanceof ChainHalted) return { status: 'halted', reason: error.message }
-  return { status: 'halted', reason: 'Paylink itself failed: see its log' }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { CHAINS, type Network } from '../core/assets.ts'
 import type { Queryable } from '../db/pool.ts'
@@ -19,6 +20,8 @@ const KEEP_ALIVE_DELAY_MS = 5_000
 
 /** The right to follow a network, held by one process at a time. */
 export type Lead = {
+  /** Names this turn among all of the network's: the database knows which is the latest (`beginWatch`). */
+  readonly turn: string
   /** Aborted when the lead is lost: nothing may be committed for the network after that. */
   readonly lost: AbortSignal
   /** The connection that holds the lock: whatever is written on it was written by the process that leads. */
@@ -92,7 +95,7 @@ async function waitForLock(parts: {
         await release(client, key, lost)
         await ended
       }
-      return { lost: lost.signal, connection: client, release: free }
+      return { turn: randomUUID(), lost: lost.signal, connection: client, release: free }
     }
     await pauseUnless(stop, RETRY_MS)
   }

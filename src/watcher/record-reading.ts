@@ -25,9 +25,12 @@ import type { BlockPosition } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Shortfall } from '../db/post-transfers.ts'
 import { moveCheckpoint } from '../db/queries/network-state.ts'
+import { holdTurn } from '../db/queries/network-watch.ts'
 import { loadTrackedTransfers, loadTransfersOf, type TrackedTransfer } from '../db/queries/transfers.ts'
 import { findProgramOwners } from '../db/queries/watched-programs.ts'
+import { type Tx, withSystemTransaction } from '../db/transaction.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
+import type { Lead } from './lead.ts'
 
 /** Invoices that are updated at the same time. */
 const INVOICES_IN_FLIGHT = 4
@@ -46,8 +49,7 @@ export type RecordingParts = {
   readonly onWaiting?: (reason: string | null) => void
   /** Called when the chain took back money that was already paid out: a person must look. */
   readonly onShortfall?: (missing: Shortfall & InvoiceOwner) => void
-  /** Aborted when another process may follow the network. */
-  readonly leadLost: AbortSignal
+  readonly lead: Pick<Lead, 'turn' | 'lost'>
 }
 
 /** Another process follows the network now. */
@@ -199,11 +201,12 @@ export async function recordFacts(
   const { pool, clock, notifier } = parts
   for (let at = 0; at < invoices.length; at += INVOICES_IN_FLIGHT) {
     requireLead(parts)
+    const guard = (tx: Tx) => requireTurn(parts, tx)
     const batch = invoices.slice(at, at + INVOICES_IN_FLIGHT)
     await Promise.all(
       batch.map(async ({ tenant, invoiceId, facts }) => {
         const told = await recordTransfers(
-          { pool, clock, evmOf: parts.evmOf },
+          { pool, clock, evmOf: parts.evmOf, guard },
           { tenant, invoiceId, facts, tipHeight },
         )
         if (told.changed) notifier.invoiceChanged(invoiceId)
@@ -219,12 +222,26 @@ async function advanceCheckpoint(
   from: BlockPosition,
   to: BlockPosition,
 ): Promise<void> {
-  requireLead(parts)
-  const { pool, adapter, clock } = parts
-  const moved = await moveCheckpoint(pool, adapter.network, from, to, clock())
+  const { adapter, clock } = parts
+  const moved = await inTurn(parts, (tx) => moveCheckpoint(tx, adapter.network, from, to, clock()))
   if (!moved) throw new LeadLost(`the checkpoint of ${adapter.network} is no longer at ${from.height}`)
 }
 
-function requireLead(parts: RecordingParts): void {
-  if (parts.leadLost.aborted) throw new LeadLost(`another process follows ${parts.adapter.network}`)
+/** Work on what belongs to no tenant, which commits only while this process leads. */
+export function inTurn<Result>(parts: RecordingParts, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  requireLead(parts)
+  return withSystemTransaction(parts.pool, async (tx) => {
+    await requireTurn(parts, tx)
+    return work(tx)
+  })
+}
+
+/** A lead is lost some seconds before its holder notices: only the transaction itself can tell. */
+export async function requireTurn({ adapter, lead }: RecordingParts, tx: Tx): Promise<void> {
+  if (!(await holdTurn(tx, adapter.network, lead.turn)))
+    throw new LeadLost(`another process follows ${adapter.network}`)
+}
+
+function requireLead({ adapter, lead }: RecordingParts): void {
+  if (lead.lost.aborted) throw new LeadLost(`another process follows ${adapter.network}`)
 }

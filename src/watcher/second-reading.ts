@@ -7,7 +7,7 @@ import {
   moveSecondReading,
   type SecondCheckpoint,
 } from '../db/queries/second-reading.ts'
-import { findOwners, owned, type RecordingParts, recordFacts } from './record-reading.ts'
+import { findOwners, inTurn, owned, type RecordingParts, recordFacts } from './record-reading.ts'
 
 const BLOCKS_PER_READING = 50
 /** Readings in one round: what is new at the head waits no longer than for these. */
@@ -73,5 +73,5 @@ async function readOnce(
     )
   }
   await recordFacts(parts, compared.missed, checkpoint.height)
-  return (await moveSecondReading(pool, network, at, end)) ? end : null
+  return (await inTurn(parts, (tx) => moveSecondReading(tx, network, at, end))) ? end : null
 }

@@ -1,6 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { systemClock } from '../../src/clock.ts'
-import { LeadLost, recordMempool, recordUpdate } from '../../src/watcher/record-reading.ts'
+import {
+  LeadLost,
+  type RecordingParts,
+  recordMempool,
+  recordUpdate,
+} from '../../src/watcher/record-reading.ts'
 import { until } from '../support/litecoind.ts'
 import { sandboxDriver } from '../support/sandbox-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
@@ -64,7 +71,27 @@ test('a checkpoint that cannot be written leaves credits that whoever goes on do
   expect(await watched.availableBalance()).toBe(before + amount)
 })
 
-test('who has lost the lead commits nothing, neither from blocks nor from the mempool', async () => {
+/** What a watcher holds that led before the one that follows now, or that is the one that follows. */
+async function recordingAs(
+  lead: Partial<RecordingParts['lead']>,
+  adapter: ChainAdapter,
+): Promise<RecordingParts> {
+  const { rows } = await watched.database.owner.query<{ turn: string }>('select turn from network_watch')
+  const turn = rows[0]?.turn ?? ''
+  return {
+    adapter,
+    pool: watched.database.pools.watcher,
+    clock: systemClock,
+    agreement: null,
+    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+    lead: { turn, lost: new AbortController().signal, ...lead },
+  }
+}
+
+test.each([
+  ['and knows it', { lost: AbortSignal.abort() }],
+  ['and does not know it yet', { turn: randomUUID() }],
+])('who has lost the lead %s commits nothing, neither from blocks nor from the mempool', async (_, lead) => {
   const watcher = await watched.watchAtTip()
   const adapter = watched.chain.adapter()
   const invoice = await watched.openInvoice([{ ...watcher, adapter }])
@@ -72,14 +99,7 @@ test('who has lost the lead commits nothing, neither from blocks nor from the me
   const state = await watched.state()
   const checkpoint = { height: state.height ?? 0, hash: state.hash ?? '', timeMs: 0 }
   await adapter.connect()
-  const parts = {
-    adapter,
-    pool: watched.database.pools.watcher,
-    clock: systemClock,
-    agreement: null,
-    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
-    leadLost: AbortSignal.abort(),
-  }
+  const parts = await recordingAs(lead, adapter)
   await watched.chain.pay(invoice.address, amount)
   const mempool = await adapter.readMempool()
   if (mempool === null) throw new Error('the mempool could not be read')

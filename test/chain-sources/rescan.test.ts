@@ -102,62 +102,92 @@ test('beside a running watcher a rescan records what is missing, and the watcher
   await watched.untilStatus(slow.id, 'paid')
 })
 
-test.each(['is read again', 'is recorded'])(
+type Moment = 'is read again' | 'is recorded'
+
+/** Reads blocks again; once, after it read them or after its last look before the books, something happens. */
+async function rescanWhile(
+  { invoice, from, height }: Awaited<ReturnType<typeof skippedPayment>>,
+  moment: Moment,
+  happen: () => Promise<void>,
+): Promise<void> {
+  const programs = new ProgramSet()
+  programs.add([await node.programOf(invoice.address)])
+  const provider = openBlocks(node.rpcUrl, 'TEST_LITECOIN_RPC_URL', programs)
+  const hash = await node.rpc<string>('getblockhash', [height])
+  let happened = false
+  const happenOnce = async () => {
+    if (happened) return
+    happened = true
+    await happen()
+  }
+  await rescanBlocks({
+    pool: watched.database.owner,
+    clock: systemClock,
+    network: 'litecoin-test',
+    readTwice: [],
+    blocks: historyOf(
+      {
+        bestHash: () => provider.blocks.bestHash(),
+        hashAt: (at) => provider.blocks.hashAt(at),
+        hashesAt: (heights) => provider.blocks.hashesAt(heights),
+        header: async (of) => {
+          const header = await provider.blocks.header(of)
+          if (moment === 'is recorded') await happenOnce()
+          return header
+        },
+        wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
+        readBlock: (of) => provider.blocks.readBlock(of),
+        readBlocks: async (hashes) => {
+          const blocks = await provider.blocks.readBlocks(hashes)
+          if (moment === 'is read again' && hashes.includes(hash)) await happenOnce()
+          return blocks
+        },
+      },
+      'LTC',
+    ),
+    from,
+    to: height,
+    checkpoint: { height, hash },
+    mustAgree: false,
+    strangers: new Map(),
+    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+    onBatch: () => {},
+  })
+  await provider.close()
+  expect(happened).toBe(true)
+}
+
+const MOMENTS: readonly Moment[] = ['is read again', 'is recorded']
+
+test.each(MOMENTS)(
   'a block that leaves the chain while it %s does not keep its payment confirmed',
   async (moment) => {
-    const { invoice, from, height } = await skippedPayment()
-    const programs = new ProgramSet()
-    programs.add([await node.programOf(invoice.address)])
-    const provider = openBlocks(node.rpcUrl, 'TEST_LITECOIN_RPC_URL', programs)
-    const { hash } = await watched.state()
-    const committed = watched.database.owner
-    let reorganised = false
-    const reorganiseOnce = async () => {
-      if (reorganised) return
-      reorganised = true
-      await node.reorganise(3, 'waiting')
-    }
-    await rescanBlocks({
-      pool: committed,
-      clock: systemClock,
-      network: 'litecoin-test',
-      // Reorganised between the reading and the books, or after the last look before them.
-      readTwice: [],
-      blocks: historyOf(
-        {
-          bestHash: () => provider.blocks.bestHash(),
-          hashAt: (at) => provider.blocks.hashAt(at),
-          hashesAt: (heights) => provider.blocks.hashesAt(heights),
-          header: async (of) => {
-            const header = await provider.blocks.header(of)
-            if (moment === 'is recorded') await reorganiseOnce()
-            return header
-          },
-          wasDeclaredInvalid: (block) => provider.blocks.wasDeclaredInvalid(block),
-          readBlock: (of) => provider.blocks.readBlock(of),
-          readBlocks: async (hashes) => {
-            const blocks = await provider.blocks.readBlocks(hashes)
-            if (moment === 'is read again' && hashes.includes(hash ?? '')) await reorganiseOnce()
-            return blocks
-          },
-        },
-        'LTC',
-      ),
-      from,
-      to: height,
-      checkpoint: { height, hash: hash ?? '' },
-      mustAgree: false,
-      strangers: new Map(),
-      notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
-      onBatch: () => {},
-    })
-    await provider.close()
-    expect(reorganised).toBe(true)
-    expect(await watched.paymentsOf(invoice.id)).toEqual(['detected'])
+    const skipped = await skippedPayment()
+    const { id } = skipped.invoice
+    await rescanWhile(skipped, moment, () => node.reorganise(3, 'waiting'))
+    expect(await watched.paymentsOf(id)).toEqual(['detected'])
     await watched.watchAtTip()
     await watched.untilRead()
     await node.mine(2)
-    await watched.untilStatus(invoice.id, 'paid')
+    await watched.untilStatus(id, 'paid')
+  },
+)
+
+test.each(MOMENTS)(
+  'a payment that the watcher credits in another block while its first one %s stays paid',
+  async (moment) => {
+    const skipped = await skippedPayment()
+    const { id, address } = skipped.invoice
+    const watcher = await watched.watchAtTip()
+    watcher.adapter.watched.add([await node.programOf(address)])
+    await rescanWhile(skipped, moment, async () => {
+      await node.reorganise(3, 'mined-again')
+      await watched.untilStatus(id, 'paid')
+    })
+    await node.mine(1)
+    await watched.untilRead()
+    expect(await watched.eventsOf(id)).toEqual(['payment_detected', 'confirming', 'paid'])
+    expect(await watched.paymentsOf(id)).toEqual(['confirmed'])
   },
 )
 

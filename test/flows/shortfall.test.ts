@@ -45,8 +45,17 @@ async function openShop(): Promise<void> {
   )
 }
 
-const record = (invoiceId: string, ...facts: TransferFact[]) =>
-  recordTransfers({ pool: database.pools.watcher, clock }, { tenant, invoiceId, facts, tipHeight: 101 })
+/** As by a reading that knows where the payments stand by now. */
+async function record(invoiceId: string, ...told: TransferFact[]) {
+  const { rows } = await database.owner.query<{ txid: string; block_hash: string | null }>(
+    'select txid, block_hash from transfer where invoice_id = $1',
+    [invoiceId],
+  )
+  const blocks = new Map(rows.map(({ txid, block_hash }) => [txid, block_hash]))
+  const facts = told.map((fact) => ({ ...fact, knownIn: blocks.get(fact.txid) ?? null }))
+  const deps = { pool: database.pools.watcher, clock }
+  return recordTransfers(deps, { tenant, invoiceId, facts, tipHeight: 101 })
+}
 
 const ask = (amount: string) =>
   requestPayoutAlone(database.pools.api, {

@@ -183,6 +183,7 @@ export class InvoiceWorld {
       amount: transfer.amount,
       firstSeenMs: transfer.firstSeenMs,
       minimumConfirmations: 1,
+      knownIn: this.invoice.payments.find(({ txid }) => txid === transfer.txid)?.block?.hash ?? null,
     }
     if (transfer.place === null) return { ...base, state: 'mempool' }
     if (transfer.place === 'gone') return { ...base, state: 'replaced' }

@@ -1,4 +1,4 @@
-import type { Invoice, TransferFact } from '../../src/core/invoice/types.ts'
+import type { Invoice, InvoiceInput, TransferFact } from '../../src/core/invoice/types.ts'
 import { newId } from '../../src/new-id.ts'
 
 const CREATED_AT = new Date('2026-11-21T12:00:00.000Z')
@@ -53,12 +53,17 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
   }
 }
 
-type FactChanges = Partial<Pick<TransferFact, 'asset' | 'network' | 'firstSeenMs' | 'minimumConfirmations'>>
+type FactChanges = Partial<
+  Pick<TransferFact, 'asset' | 'network' | 'firstSeenMs' | 'minimumConfirmations' | 'knownIn'>
+>
 
 /** A transfer in the mempool. */
 export function inMempool(txid: string, amount: bigint, changes: FactChanges = {}): TransferFact {
   return { ...transfer(txid, amount, changes), state: 'mempool' }
 }
+
+/** Where the payment is, unless told otherwise, and where the one who tells the next thing knew it. */
+const BLOCK = 'aa'.repeat(32)
 
 /** A transfer in a block, so many confirmations deep. */
 export function inBlock(
@@ -67,7 +72,7 @@ export function inBlock(
   confirmations: number,
   changes: FactChanges & { hash?: string; blockTimeMs?: number } = {},
 ): TransferFact {
-  const { hash = 'aa'.repeat(32), blockTimeMs, ...rest } = changes
+  const { hash = BLOCK, blockTimeMs, ...rest } = changes
   const base = transfer(txid, amount, rest)
   const timeMs = blockTimeMs ?? base.firstSeenMs
   return { ...base, state: 'block', block: { height: 100, hash, timeMs }, confirmations }
@@ -76,6 +81,13 @@ export function inBlock(
 /** A transfer that a conflicting one replaced, or whose block left the chain. */
 export function gone(state: 'replaced' | 'reorged', txid: string, amount: bigint): TransferFact {
   return { ...transfer(txid, amount, {}), state }
+}
+
+/** The same as a reading tells it that knows where the invoice's payments stand by now. */
+export function readNow(invoice: Invoice, input: InvoiceInput): InvoiceInput {
+  if (input.kind !== 'transfers') return input
+  const known = new Map(invoice.payments.map(({ txid, block }) => [txid, block?.hash ?? null]))
+  return { ...input, facts: input.facts.map((fact) => ({ ...fact, knownIn: known.get(fact.txid) ?? null })) }
 }
 
 function transfer(txid: string, amount: bigint, changes: FactChanges) {
@@ -87,6 +99,7 @@ function transfer(txid: string, amount: bigint, changes: FactChanges) {
     amount,
     firstSeenMs: CREATED_AT.getTime() + 60_000,
     minimumConfirmations: 1,
+    knownIn: BLOCK,
     ...changes,
   }
 }

@@ -30,6 +30,7 @@ export function missedIn(reading: SecondReading): InvoiceFacts[] {
       if (known?.block?.hash === block.hash) continue
       facts.add(transfer, {
         ...identityOf(reading.network, transfer),
+        knownIn: known?.block?.hash ?? null,
         firstSeenMs: Math.min(known?.firstSeenMs ?? reading.readAtMs, block.timeMs, reading.readAtMs),
         state: 'block',
         block,
@@ -56,8 +57,8 @@ export function unconfirmedAgain(
   return invoices.flatMap((invoice) => {
     const facts = invoice.facts.flatMap((fact) => {
       if (fact.state !== 'block' || !gone.has(fact.block.hash)) return []
-      const { block: _block, confirmations: _confirmations, ...identity } = fact
-      return [{ ...identity, state: 'mempool' as const }]
+      const { block, confirmations: _confirmations, ...identity } = fact
+      return [{ ...identity, knownIn: block.hash, state: 'mempool' as const }]
     })
     return facts.length === 0 ? [] : [{ ...invoice, facts }]
   })

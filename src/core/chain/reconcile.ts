@@ -76,6 +76,7 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
       )
       facts.add(transfer, {
         ...identityOf(reading.network, transfer),
+        knownIn: known?.payment.block?.hash ?? null,
         firstSeenMs,
         state: 'block',
         block,
@@ -131,6 +132,7 @@ export function reconcileMempool(mempool: MempoolContents, dead: ReadonlySet<str
     if (known?.payment.status === 'detected' && known.payment.firstSeenMs <= transfer.firstSeenMs) continue
     facts.add(transfer, {
       ...identityOf(mempool.network, transfer),
+      knownIn: known?.payment.block?.hash ?? null,
       firstSeenMs: transfer.firstSeenMs,
       state: 'mempool',
     })
@@ -203,6 +205,7 @@ export function identityOfPayment(payment: Payment) {
     amount,
     firstSeenMs,
     minimumConfirmations: countOf(finality) ?? 1,
+    knownIn: payment.block?.hash ?? null,
   }
 }
 

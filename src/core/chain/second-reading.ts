@@ -48,7 +48,7 @@ export function compareReadings(reading: {
       const firstSeenMs = Math.min(block.timeMs, readAtMs)
       // Told without depth: it becomes final like any other, once this reading has passed its block.
       const place = { state: 'block', block, confirmations: 0 } as const
-      facts.add(transfer, { ...identityOf(network, transfer), firstSeenMs, ...place })
+      facts.add(transfer, { ...identityOf(network, transfer), knownIn: null, firstSeenMs, ...place })
     }
   }
   const [invented] = open.values()
@@ -59,8 +59,8 @@ export function compareReadings(reading: {
 
 /** That a credit was never in its block, by a reading that proves it. */
 export function withdrawn(network: Network, booked: BookedCredit, readAtMs: number): InvoiceFacts[] {
-  const { txid, outputIndex, asset, amount } = booked
-  const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations: 1 }
+  const { txid, outputIndex, asset, amount, blockHash: knownIn } = booked
+  const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations: 1, knownIn }
   const facts = new FactsByInvoice()
   facts.add(booked, { ...identity, firstSeenMs: readAtMs, state: 'reorged' })
   return facts.list()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { gone, inBlock, inMempool, makeInvoice } from '../../../test/support/invoice.ts'
+import { gone, inBlock, inMempool, makeInvoice, readNow } from '../../../test/support/invoice.ts'
 import { advanceInvoice } from './advance.ts'
 import { deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { Invoice, InvoiceInput, TransferFact } from './types.ts'
@@ -14,7 +14,7 @@ function tell(invoice: Invoice, ...inputs: InvoiceInput[]) {
   const events: string[] = []
   const postings: string[] = []
   for (const input of inputs) {
-    const advance = advanceInvoice(current, input)
+    const advance = advanceInvoice(current, readNow(current, input))
     if (advance.kind === 'refused') throw new Error(advance.code)
     current = advance.next
     for (const effect of advance.effects) {
@@ -254,6 +254,25 @@ test('an invoice stays open when its transfer is reorganised out', () => {
   expect(told).toMatchObject({ status: 'awaiting_payment', postings: ['none→pending', 'pending→none'] })
 })
 
+test('what a reading that is out of date says takes no payment out of a block that it did not know', () => {
+  const paid = tell(makeInvoice(), chain(inBlock('a', WHOLE, 2)))
+  const other = { hash: 'bb'.repeat(32) }
+  const stale: TransferFact[] = [
+    inMempool('a', WHOLE, { knownIn: null }),
+    inMempool('a', WHOLE, { knownIn: other.hash }),
+    { ...gone('reorged', 'a', WHOLE), knownIn: null },
+    { ...gone('replaced', 'a', WHOLE), knownIn: other.hash },
+    inBlock('a', HALF, 1, { ...other, knownIn: null }),
+  ]
+  for (const fact of stale) {
+    expect(advanceInvoice(paid.invoice, chain(fact))).toEqual({
+      kind: 'advanced',
+      next: paid.invoice,
+      effects: [],
+    })
+  }
+})
+
 test('settled value that leaves the chain is reviewed, and its return settles without a second paid event', () => {
   const told = tell(
     makeInvoice(),
@@ -336,7 +355,7 @@ test('a transfer that brings another amount in another block counts with that on
     let invoice = makeInvoice()
     const buckets = { none: 0n, pending: 0n, suspense: 0n, available: 0n }
     for (const input of inputs) {
-      const advance = advanceInvoice(invoice, input)
+      const advance = advanceInvoice(invoice, readNow(invoice, input))
       if (advance.kind === 'refused') throw new Error(advance.code)
       invoice = advance.next
       for (const effect of advance.effects) {

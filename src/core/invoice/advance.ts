@@ -39,10 +39,11 @@ export function advanceInvoice(invoice: Invoice, input: InvoiceInput): InvoiceAd
  */
 function applyTransfers(
   invoice: Invoice,
-  facts: readonly TransferFact[],
+  told: readonly TransferFact[],
   newPaymentIds: readonly string[],
   nowMs: number,
 ): Progress {
+  const facts = told.filter((fact) => !isStale(findPayment(invoice, fact), fact))
   let progress: Progress = { invoice, events: [] }
   progress = each(progress, facts, (current, fact) => withdraw(current, fact))
   progress = each(progress, facts, (current, fact, index) =>
@@ -53,6 +54,13 @@ function applyTransfers(
   progress = announceConfirming(progress)
   progress = each(progress, facts, (current, fact) => finalise(current, fact, nowMs))
   return announceOutcome(progress, nowMs)
+}
+
+/** Whether the fact would take the payment out of a block that its reading did not know. */
+function isStale(payment: Payment | undefined, fact: TransferFact): boolean {
+  if (payment?.block == null || payment.block.hash === fact.knownIn) return false
+  const staysThere = fact.state === 'block' && payment.block.hash === fact.block.hash
+  return !staysThere
 }
 
 function each(

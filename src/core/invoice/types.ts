@@ -161,6 +161,11 @@ export type TransferFact = {
   readonly firstSeenMs: number
   /** Confirmations that consensus itself demands before the value can move: 100 for a coinbase, 6 for a peg-out. */
   readonly minimumConfirmations: number
+  /**
+   * Hash of the block in which the books had the transfer when the chain was read, null where in none: a fact takes a
+   * transfer out of this block and no other, since a stale reading knows nothing of the one it came into meanwhile.
+   */
+  readonly knownIn: string | null
 } & (
   | { readonly state: 'mempool' }
   | ({ readonly state: 'block'; readonly block: BlockPosition } & BlockDepth)

@@ -1,21 +1,34 @@
 import type { Keyspace, Network } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
+import type { Tx } from '../transaction.ts'
 
 /**
- * Says that a network is watched from now on: addresses beyond what its watcher has told of wait for it. A mark that
- * is there stays. On the lead's own connection, as `raiseWatch`.
+ * Says that a network is watched from now on, and in whose turn: addresses beyond what its watcher has told of wait
+ * for it. A mark that is there stays. On the lead's own connection, as `raiseWatch`; waits for what the turn before is
+ * committing.
  */
 export async function beginWatch(
   lead: Queryable,
-  network: Network,
-  keyspace: Keyspace,
+  watch: { readonly network: Network; readonly keyspace: Keyspace; readonly turn: string },
   now: Date,
 ): Promise<void> {
   await lead.query(
-    `insert into network_watch (network, keyspace, through, updated_at) values ($1, $2, -1, $3)
-     on conflict (network) do nothing`,
-    [network, keyspace, now],
+    `insert into network_watch (network, keyspace, through, turn, updated_at) values ($1, $2, -1, $3, $4)
+     on conflict (network) do update set turn = $3`,
+    [watch.network, watch.keyspace, watch.turn, now],
   )
+}
+
+/**
+ * Whether this is the network's latest turn, which then is so until the transaction ends: no other begins meanwhile.
+ * Served by the primary key.
+ */
+export async function holdTurn(tx: Tx, network: Network, turn: string): Promise<boolean> {
+  const { rows } = await tx.query('select from network_watch where network = $1 and turn = $2 for share', [
+    network,
+    turn,
+  ])
+  return rows.length === 1
 }
 
 /**

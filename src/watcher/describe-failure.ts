@@ -1,0 +1,12 @@
+import { ChainHalted, ChainSyncing, ChainUnavailable } from '../chain/adapter.ts'
+import type { NetworkStatus } from '../db/queries/network-state.ts'
+
+export const healthKey = (status: NetworkStatus, reason: string | null): string => `${status} ${reason ?? ''}`
+
+/** How a network stands after a failure, in words for its operator. */
+export function describeFailure(error: unknown): { status: NetworkStatus; reason: string } {
+  if (error instanceof ChainSyncing) return { status: 'syncing', reason: error.message }
+  if (error instanceof ChainUnavailable) return { status: 'unavailable', reason: error.message }
+  if (error instanceof ChainHalted) return { status: 'halted', reason: error.message }
+  return { status: 'halted', reason: 'Paylink itself failed: see its log' }
+}
