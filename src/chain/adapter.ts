@@ -142,6 +142,8 @@ export interface ChainAdapter {
    * Calls `wake` when something may have changed; returns a function that stops it. Missing a wake-up loses nothing.
    */
   subscribe(wake: () => void): () => void
+  /** Why the node's own notifications are not heard although they are configured; absent or null where all is well. */
+  readonly notificationsSilent?: string | null
   close(): Promise<void>
 }
 

@@ -172,6 +172,10 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     }
   }
 
+  get notificationsSilent(): string | null {
+    return this.#followed.chain.notificationsSilent ?? null
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#providers.map(({ chain }) => chain.close()))
   }

@@ -3,8 +3,9 @@ import { ChainHalted, type ChainProvider, ChainUnavailable } from '../chain/adap
 import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { chainSchema } from '../chain/utxo/node-answers.ts'
+import { publishedTopics } from '../chain/utxo/notifications.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
-import { RpcClient, RpcError } from '../chain/utxo/rpc-client.ts'
+import { RpcClient } from '../chain/utxo/rpc-client.ts'
 import type { Clock } from '../clock.ts'
 import { ASSETS } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
@@ -21,7 +22,6 @@ const LITECOIN_VERSION_MIN = 210_508
 const ZMQ_TOPICS = ['pubsequence', 'pubrawtx', 'pubhashblock'] as const
 
 const networkSchema = z.object({ version: z.number(), subversion: z.string() })
-const zmqSchema = z.array(z.object({ type: z.string() }))
 
 /** The providers of one network as they answer now: the one that is followed, and those that confirm it. */
 export async function inspectProviders(
@@ -92,7 +92,7 @@ async function inspectNode(node: ChainNode, url: string, state: NetworkState | n
     const findings = [
       await versionFinding(node, url, rpc),
       await prunedFinding(node, url, rpc, state),
-      url === node.rpcUrl ? await zmqFinding(node, rpc) : null,
+      url === node.rpcUrl ? await zmqFinding(node, rpc, state) : null,
     ]
     return findings.filter((finding) => finding !== null)
   } finally {
@@ -132,27 +132,28 @@ async function prunedFinding(
   )
 }
 
-async function zmqFinding({ network, zmqUrl, rpcSetting }: ChainNode, rpc: RpcClient): Promise<Finding> {
+async function zmqFinding(
+  { network, zmqUrl, rpcSetting }: ChainNode,
+  rpc: RpcClient,
+  state: NetworkState | null,
+): Promise<Finding> {
   const setting = rpcSetting.replace('RPC', 'ZMQ')
-  if (zmqUrl === null)
-    return notice(`${network}: the node is asked in short intervals; with ${setting} it would tell by itself`)
   const published = await publishedTopics(rpc)
-  const missing = ZMQ_TOPICS.filter((topic) => !published.includes(topic))
-  if (missing.length === 0) return ok(`${network}: the node publishes what is listened to on ${zmqUrl}`)
-  const fix = `start it with ${missing.map((topic) => `-zmq${topic}=${zmqUrl}`).join(' ')}`
-  return missing.length === ZMQ_TOPICS.length
-    ? fault(`${network}: ${setting} is set and the node publishes nothing there: ${fix}`)
-    : notice(`${network}: the node does not publish ${missing.join(', ')}: ${fix}`)
-}
-
-async function publishedTopics(rpc: RpcClient): Promise<readonly string[]> {
-  try {
-    return (await rpc.call('getzmqnotifications', [], zmqSchema)).map(({ type }) => type)
-  } catch (error) {
-    // Made without ZeroMQ: the node does not know the question.
-    if (error instanceof RpcError) return []
-    throw error
+  if (zmqUrl === null) {
+    const instead =
+      published === null ? 'it was built without ZeroMQ' : `with ${setting} it would tell by itself`
+    return notice(`${network}: the node is asked in short intervals; ${instead}`)
   }
+  if (published === null)
+    return fault(`${network}: ${setting} is set and the node was built without ZeroMQ: leave it out`)
+  const missing = ZMQ_TOPICS.filter((topic) => !published.includes(topic))
+  const fix = `start it with ${missing.map((topic) => `-zmq${topic}=${zmqUrl}`).join(' ')}`
+  if (missing.length === ZMQ_TOPICS.length)
+    return fault(`${network}: ${setting} is set and the node publishes nothing there: ${fix}`)
+  if (missing.length > 0) return notice(`${network}: the node does not publish ${missing.join(', ')}: ${fix}`)
+  const silence = state?.notificationsSilent ?? null
+  if (silence !== null) return fault(`${network}: ${silence}; correct ${setting}, or what stands between`)
+  return ok(`${network}: the node publishes what is listened to on ${zmqUrl}`)
 }
 
 /** A test network that is pointed to another chain starts over there: nothing to fix, and good to know. */

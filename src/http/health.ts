@@ -25,6 +25,8 @@ type NetworkReport = {
   readonly height: number | null
   readonly tip_height: number | null
   readonly read_at: string | null
+  /** Why the node's own notifications are not heard although they are configured; null where all is well. */
+  readonly notifications_silent: string | null
 }
 
 /**
@@ -85,5 +87,6 @@ function networkReport(state: NetworkState): NetworkReport {
     height: state.height,
     tip_height: state.tipHeight,
     read_at: state.readAt?.toISOString() ?? null,
+    notifications_silent: state.notificationsSilent,
   }
 }

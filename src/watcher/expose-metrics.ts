@@ -49,6 +49,15 @@ function exposeNetworks({ metrics, pool, networks, clock }: Sources): void {
       })),
   )
   metrics.gauge(
+    'paylink_network_notifications_silent',
+    "1 where notifications of a network's node are configured and not heard, so that it is asked in short intervals",
+    async () =>
+      (await loadNetworkStates(pool)).map(({ network, notificationsSilent }) => ({
+        label: network,
+        value: notificationsSilent === null ? 0 : 1,
+      })),
+  )
+  metrics.gauge(
     'paylink_network_read_age_seconds',
     'Time since tip and mempool of a network were last read in full, by whichever process follows it',
     async () =>

@@ -122,6 +122,7 @@ class LeadSession {
   #watchedThrough: number | null = null
   #lastUpkeepMs = 0
   #lastHealth = ''
+  #lastSilence: string | null = null
   #isHalted = false
   /** Why payments wait for a second look at their block. */
   #waiting: string | null = null
@@ -323,7 +324,12 @@ class LeadSession {
     reading: { tipHeight?: number; readAt?: Date; marks?: MarkHeights | null },
   ): Promise<void> {
     const { adapter, pool, clock, log, observer } = this.#options
-    await saveNetworkHealth(pool, adapter.network, { status, reason, ...reading, now: clock() })
+    const { notificationsSilent = null, network } = adapter
+    const health = { status, reason, ...reading, notificationsSilent, now: clock() }
+    await saveNetworkHealth(pool, network, health)
+    if (this.#lastSilence !== notificationsSilent && notificationsSilent !== null)
+      log.warn({ network }, notificationsSilent)
+    this.#lastSilence = notificationsSilent
     if (this.#lastHealth === healthKey(status, reason)) return
     this.#lastHealth = healthKey(status, reason)
     this.#isHalted = status === 'halted'

@@ -114,14 +114,14 @@ test('a node that is gone and back is heard again', async () => {
   }
 })
 
-/** Until a round trip to the node brings no more notifications: they come before its answer does. */
+/** Until a round trip to the node brings no more notifications: it answers once it has published all it had to. */
 async function quiet(count: () => number): Promise<void> {
   let last = -1
   await until(
     async () => {
       const isCalm = last === count()
       last = count()
-      await watched.chain.node.rpc('getmempoolinfo')
+      await watched.chain.node.rpc('syncwithvalidationinterfacequeue')
       return isCalm
     },
     { what: 'no more notifications arrive' },

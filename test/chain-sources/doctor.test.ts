@@ -51,11 +51,14 @@ async function lying(method: string, lie: (result: object) => object): Promise<s
   return proxy.url
 }
 
-test("the doctor tells a node's version, chain, height, notifications and how far it was read", async () => {
-  const all = await lying('getzmqnotifications', () =>
+/** The node, made to say that it publishes all that is listened to. */
+const publishing = () =>
+  lying('getzmqnotifications', () =>
     ['pubsequence', 'pubrawtx', 'pubhashblock'].map((type) => ({ type, address: 'tcp://x' })),
   )
-  expect(await find({ rpcUrl: all, zmqUrl: 'tcp://x' })).toEqual([
+
+test("the doctor tells a node's version, chain, height, notifications and how far it was read", async () => {
+  expect(await find({ rpcUrl: await publishing(), zmqUrl: 'tcp://x' })).toEqual([
     expect.stringMatching(
       /^ok: litecoin-test: the node at 127\.0\.0\.1:\d+ answers, chain regtest, height 110$/,
     ),
@@ -74,9 +77,12 @@ test("the doctor tells a node's version, chain, height, notifications and how fa
   )
 })
 
-test('the doctor misses notifications: none asked for, some, and all of them', async () => {
+test('the doctor misses notifications: none asked for, some, all of them, and those that are not heard', async () => {
   expect(await find()).toContainEqual(
-    expect.stringMatching(/^notice: .* with TEST_LITECOIN_ZMQ_URL it would tell/),
+    expect.stringMatching(/^notice: .* is asked in short intervals; it was built without ZeroMQ$/),
+  )
+  expect(await find({ zmqUrl: 'tcp://x' })).toContainEqual(
+    expect.stringMatching(/^fault: .* TEST_LITECOIN_ZMQ_URL is set and the node was built without ZeroMQ/),
   )
   const one = await lying('getzmqnotifications', () => [{ type: 'pubrawtx', address: 'tcp://x' }])
   expect(await find({ rpcUrl: one, zmqUrl: 'tcp://x' })).toContainEqual(
@@ -85,9 +91,18 @@ test('the doctor misses notifications: none asked for, some, and all of them', a
     ),
   )
   const none = await lying('getzmqnotifications', () => [])
+  expect(await find({ rpcUrl: none })).toContainEqual(
+    expect.stringMatching(/^notice: .* with TEST_LITECOIN_ZMQ_URL it would tell/),
+  )
   expect(await find({ rpcUrl: none, zmqUrl: 'tcp://x' })).toContainEqual(
     expect.stringMatching(/^fault: .* TEST_LITECOIN_ZMQ_URL is set and the node publishes nothing/),
   )
+  const { owner } = watched.database
+  await owner.query("update network_state set notifications_silent = 'nothing comes from tcp://x'")
+  expect(await find({ rpcUrl: await publishing(), zmqUrl: 'tcp://x' })).toContainEqual(
+    'fault: litecoin-test: nothing comes from tcp://x; correct TEST_LITECOIN_ZMQ_URL, or what stands between',
+  )
+  await owner.query('update network_state set notifications_silent = null')
 })
 
 test('the doctor tells from where on a pruned node keeps its blocks, and where that is too late', async () => {

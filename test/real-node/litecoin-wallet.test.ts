@@ -1,7 +1,8 @@
 import { describeWalletPayments } from './wallet-payments.ts'
 
-describeWalletPayments('a Litecoin wallet', {
+describeWalletPayments('a Litecoin wallet, its node made without the ZeroMQ that is configured', {
   chain: 'litecoin',
   asset: 'LTC',
   zmq: true,
+  isSilent: true,
 })

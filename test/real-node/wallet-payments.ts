@@ -24,8 +24,9 @@ type Invoice = {
  */
 export function describeWalletPayments(
   title: string,
-  { chain, asset, zmq }: { chain: NodeChainName; asset: 'BTC' | 'LTC'; zmq: boolean },
+  options: { chain: NodeChainName; asset: 'BTC' | 'LTC'; zmq: boolean; isSilent?: boolean },
 ): void {
+  const { chain, asset, zmq, isSilent = false } = options
   describe(title, () => {
     let place: Awaited<ReturnType<typeof makeDataDir>>
     let node: TestNode
@@ -137,6 +138,17 @@ export function describeWalletPayments(
       const paid = await read(invoice)
       expect(paid).toMatchObject({ status: 'paid', amount_confirmed: invoice.amount })
       expect(paid.payments.map(({ status }) => status)).toEqual(['confirmed', 'confirmed'])
+    })
+
+    test('readiness and the figures say whether notifications are configured and not heard', async () => {
+      const { networks } = (await (await fetch(`${app.baseUrl}/readyz`)).json()) as {
+        networks: { [network: string]: { notifications_silent: string | null } }
+      }
+      const reason = networks[`${chain}-test`]?.notifications_silent
+      expect(reason).toEqual(isSilent ? expect.stringMatching(/was built without ZeroMQ/) : null)
+      const figures = await (await fetch(`${app.operatorUrl}/metrics`)).text()
+      const figure = isSilent ? 1 : 0
+      expect(figures).toContain(`paylink_network_notifications_silent{name="${chain}-test"} ${figure}`)
     })
 
     test('afterwards chain, ledger, invoices and events agree', async () => {

@@ -1,8 +1,10 @@
 import { Subscriber } from 'zeromq'
+import { z } from 'zod'
+import { ChainUnavailable } from '../adapter.ts'
 import type { ProgramSet } from '../program-set.ts'
 import { mempoolSchema } from './node-answers.ts'
 import type { NodeChain } from './node-chain.ts'
-import type { RpcClient } from './rpc-client.ts'
+import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
 import { scanTransaction } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'
 
@@ -10,22 +12,173 @@ import { MalformedBytes } from './transaction-reader.ts'
 const ZMQ_MESSAGES_MAX = 1_000
 const ZMQ_RECONNECT_MS = 250
 const ZMQ_RECONNECT_MS_MAX = 5_000
+/** A connection that was cut in silence is noticed after both, and made again. */
+const ZMQ_HEARTBEAT_MS = 5_000
+const ZMQ_HEARTBEAT_ANSWER_MS = 5_000
+/** Looks at a node that has changed, while nothing is heard of it, after which its notifications count as silent. */
+const SILENT_LOOKS = 25
 /** Those of the node's topics that can wake us; whichever it publishes. */
 const TOPICS = ['hashblock', 'rawtx', 'hashtx', 'sequence']
 /** The eighth part of a `sequence` message: hash (32), then what happened. `A`: a transaction was added. */
 const SEQUENCE_LABEL_AT = 32
 const LABEL_ADDED = 0x41
 
+const zmqSchema = z.array(z.object({ type: z.string() }))
+
+type NodeParts = {
+  readonly rpc: RpcClient
+  readonly node: NodeChain
+  readonly watched: ProgramSet
+  /** The node's ZeroMQ; null: it is only asked. */
+  readonly zmqUrl: string | null
+  /** The name under which the operator configured `zmqUrl`. */
+  readonly zmqSetting: string
+  /** Pause between two looks at the node. */
+  readonly intervalMs: number
+}
+
+/** The node's tip and the extent of its mempool. */
+type Look = { readonly tip: string; readonly mempool: string }
+
 /**
- * Listens to a node's ZeroMQ notifications and calls `wake` when something may concern us. Returns how to stop.
- * ZeroMQ reconnects by itself. Where the node publishes whole transactions, those that pay nobody of ours wake
- * nobody.
+ * Wakes when something on a node may concern us: by its notifications, and by asking it in short intervals two
+ * questions that cost it nothing. It is asked always, since notifications can stop without a sign; but what they have
+ * told of, whether or not it was for us, wakes nobody again.
  */
-export function listenToZmq(url: string, watched: ProgramSet, wake: () => void): () => void {
+export class NodeListener {
+  readonly #parts: NodeParts
+  readonly #wake: () => void
+  readonly #closeZmq: () => void
+  #timer: NodeJS.Timeout
+  #isStopped = false
+  #last: Look | null = null
+  /** Notifications heard since the last look began, and those of them that woke. */
+  #heard = 0
+  #woken = 0
+  #unheardLooks = 0
+  #silence: string | null = null
+
+  constructor(parts: NodeParts, wake: () => void) {
+    this.#parts = parts
+    this.#wake = wake
+    this.#timer = setTimeout(() => void this.#look(), parts.intervalMs)
+    const { zmqUrl, watched } = parts
+    const hear = (isForUs: boolean): void => {
+      this.#heard += 1
+      if (!isForUs) return
+      this.#woken += 1
+      wake()
+    }
+    this.#closeZmq = zmqUrl === null ? () => {} : listenToZmq(zmqUrl, watched, hear)
+    if (zmqUrl !== null) void this.#askWhatItPublishes()
+  }
+
+  /** Why the configured notifications are not heard; null where they are, or none are configured. */
+  get silence(): string | null {
+    return this.#silence
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    this.#closeZmq()
+  }
+
+  async #look(): Promise<void> {
+    const [heard, woken] = [this.#heard, this.#woken]
+    const last = this.#last
+    this.#heard = 0
+    this.#woken = 0
+    const now = await lookAtNode(this.#parts)
+    if (this.#isStopped) return
+    this.#last = now
+    const isOtherTip = now?.tip !== last?.tip
+    const isChanged = isOtherTip || now?.mempool !== last?.mempool
+    // What was heard while the node answered may be what it answered.
+    if (isChanged && (isOtherTip ? woken + this.#woken : heard + this.#heard) === 0) this.#wake()
+    if (this.#parts.zmqUrl !== null && now !== null) {
+      await this.#judgeSilence(heard + this.#heard > 0, isChanged && last !== null)
+    }
+    if (!this.#isStopped) this.#timer = setTimeout(() => void this.#look(), this.#parts.intervalMs)
+  }
+
+  async #judgeSilence(isHeard: boolean, isChanged: boolean): Promise<void> {
+    if (isHeard) {
+      this.#unheardLooks = 0
+      this.#tellSilence(null)
+    } else if (isChanged || this.#unheardLooks > 0) {
+      this.#unheardLooks += 1
+      if (this.#unheardLooks === SILENT_LOOKS) {
+        const { zmqUrl } = this.#parts
+        const isSilent = `the node publishes by ZeroMQ and nothing comes from ${zmqUrl}: it is asked in short intervals`
+        this.#tellSilence((await this.#whyItPublishesNothing()) ?? isSilent)
+      }
+    }
+  }
+
+  async #askWhatItPublishes(): Promise<void> {
+    const reason = await this.#whyItPublishesNothing()
+    if (reason !== null && !this.#isStopped) this.#tellSilence(reason)
+  }
+
+  async #whyItPublishesNothing(): Promise<string | null> {
+    const { rpc, zmqSetting } = this.#parts
+    const instead = `so that ${zmqSetting} is of no use: it is asked in short intervals`
+    try {
+      const topics = await publishedTopics(rpc)
+      if (topics === null) return `the node was built without ZeroMQ, ${instead}`
+      return topics.length === 0 ? `the node publishes nothing by ZeroMQ, ${instead}` : null
+    } catch (error) {
+      // Whoever is woken asks the node himself, and tells the operator what is wrong with it.
+      if (error instanceof ChainUnavailable) return null
+      throw error
+    }
+  }
+
+  /** What is known of the silence is written down by the next pass. */
+  #tellSilence(reason: string | null): void {
+    if (reason === this.#silence) return
+    this.#silence = reason
+    this.#wake()
+  }
+}
+
+/** The topics that a node publishes, as `pubrawtx`; null where it was built without ZeroMQ. */
+export async function publishedTopics(rpc: RpcClient): Promise<readonly string[] | null> {
+  try {
+    return (await rpc.call('getzmqnotifications', [], zmqSchema)).map(({ type }) => type)
+  } catch (error) {
+    if (error instanceof RpcError && error.code === RPC_CODES.methodNotFound) return null
+    throw error
+  }
+}
+
+/** Null where the node does not answer. */
+async function lookAtNode({ rpc, node }: NodeParts): Promise<Look | null> {
+  try {
+    const [tip, { size, bytes }] = await Promise.all([
+      node.bestHash(),
+      rpc.call('getmempoolinfo', [], mempoolSchema),
+    ])
+    return { tip, mempool: `${size} ${bytes}` }
+  } catch (error) {
+    // Whoever is woken asks the node himself, and tells the operator what is wrong with it.
+    if (error instanceof ChainUnavailable) return null
+    throw error
+  }
+}
+
+/**
+ * Listens to a node's ZeroMQ notifications; of each says whether it may concern us. Returns how to stop. ZeroMQ
+ * reconnects by itself. Where the node publishes whole transactions, those that pay nobody of ours concern nobody.
+ */
+function listenToZmq(url: string, watched: ProgramSet, hear: (isForUs: boolean) => void): () => void {
   const subscriber = new Subscriber({
     receiveHighWaterMark: ZMQ_MESSAGES_MAX,
     reconnectInterval: ZMQ_RECONNECT_MS,
     reconnectMaxInterval: ZMQ_RECONNECT_MS_MAX,
+    heartbeatInterval: ZMQ_HEARTBEAT_MS,
+    heartbeatTimeout: ZMQ_HEARTBEAT_ANSWER_MS,
     linger: 0,
   })
   subscriber.connect(url)
@@ -33,11 +186,11 @@ export function listenToZmq(url: string, watched: ProgramSet, wake: () => void):
   const filter = new WakeFilter(watched)
   const listen = async () => {
     for await (const [topic, body] of subscriber) {
-      if (topic !== undefined && body !== undefined && filter.isForUs(topic.toString('latin1'), body)) wake()
+      if (topic !== undefined && body !== undefined) hear(filter.isForUs(topic.toString('latin1'), body))
     }
   }
-  // The loop ends when the socket is closed, and a failure of the socket itself costs only speed: we also poll.
-  listen().catch(wake)
+  // The loop ends when the socket is closed, and a failure of the socket itself costs only speed: the node is asked.
+  listen().catch(() => {})
   return () => subscriber.close()
 }
 
@@ -72,46 +225,5 @@ class WakeFilter {
       // What we cannot read here is read properly from the node.
       return true
     }
-  }
-}
-
-/**
- * Where there are no notifications: asks the node, in short intervals, two questions that cost it nothing, and
- * wakes when an answer differs from the one before.
- */
-export function probeForChanges(
-  parts: { rpc: RpcClient; node: NodeChain; intervalMs: number },
-  wake: () => void,
-): () => void {
-  let last = ''
-  let stopped = false
-  let timer: NodeJS.Timeout | undefined
-  const probe = async () => {
-    const now = await lookAtNode(parts)
-    if (stopped) return
-    if (now !== last) {
-      last = now
-      wake()
-    }
-    timer = setTimeout(probe, parts.intervalMs)
-  }
-  timer = setTimeout(probe, parts.intervalMs)
-  return () => {
-    stopped = true
-    clearTimeout(timer)
-  }
-}
-
-/** The node's tip and the extent of its mempool in one string; a node that fails looks like itself. */
-async function lookAtNode({ rpc, node }: { rpc: RpcClient; node: NodeChain }): Promise<string> {
-  try {
-    const [bestHash, { size, bytes }] = await Promise.all([
-      node.bestHash(),
-      rpc.call('getmempoolinfo', [], mempoolSchema),
-    ])
-    return `${bestHash} ${size} ${bytes}`
-  } catch (error) {
-    // Whoever is woken asks the node himself, and tells the operator what is wrong with it.
-    return error instanceof Error ? error.message : String(error)
   }
 }

@@ -16,7 +16,7 @@ import { MempoolReader } from './mempool.ts'
 import type { ChainAnswer } from './node-answers.ts'
 import { NodeChain, syncingReason } from './node-chain.ts'
 import { NodeJudge } from './node-judge.ts'
-import { listenToZmq, probeForChanges } from './notifications.ts'
+import { NodeListener } from './notifications.ts'
 import { RPC_CODES, RpcClient, RpcError } from './rpc-client.ts'
 import { TransactionFate } from './transaction-fate.ts'
 
@@ -29,10 +29,10 @@ type UtxoAdapterOptions = {
   readonly rpcUrl: string
   /** The name under which the operator configured `rpcUrl`, for messages that name the fix. */
   readonly rpcSetting: string
-  /** The node's ZeroMQ notifications; null: the node is asked in short intervals. */
+  /** The node's ZeroMQ notifications; null where it has none. It is asked in short intervals besides. */
   readonly zmqUrl: string | null
   readonly clock: Clock
-  /** Pause between two looks at a node without notifications. */
+  /** Pause between two looks at the node. */
   readonly probeIntervalMs?: number
   /** Shared with the chain's other providers; absent: the adapter's own. */
   readonly watched?: ProgramSet
@@ -41,7 +41,7 @@ type UtxoAdapterOptions = {
 /**
  * Bitcoin, Litecoin and what is made like them, through one node's RPC. Calls used: getblockchaininfo,
  * getbestblockhash, getblockhash, getblockheader, getblock (raw), getchaintips, getmempoolinfo, getrawmempool,
- * getrawtransaction (raw), getmempoolentry, testmempoolaccept, sendrawtransaction.
+ * getrawtransaction (raw), getmempoolentry, testmempoolaccept, sendrawtransaction, getzmqnotifications.
  */
 export class UtxoAdapter implements ChainProvider {
   readonly network: Network
@@ -54,6 +54,7 @@ export class UtxoAdapter implements ChainProvider {
   readonly #fate: TransactionFate
   #parameters: UtxoParameters | null = null
   #pruneHeight = 0
+  #listener: NodeListener | null = null
 
   constructor(options: UtxoAdapterOptions) {
     const { chain, livemode, rpcUrl, rpcSetting, clock } = options
@@ -136,10 +137,17 @@ export class UtxoAdapter implements ChainProvider {
     return this.#fate.of(txids)
   }
 
+  get notificationsSilent(): string | null {
+    return this.#listener?.silence ?? null
+  }
+
   subscribe(wake: () => void): () => void {
-    const { zmqUrl, probeIntervalMs = PROBE_INTERVAL_MS } = this.#options
-    if (zmqUrl !== null) return listenToZmq(zmqUrl, this.watched, wake)
-    return probeForChanges({ rpc: this.#rpc, node: this.#node, intervalMs: probeIntervalMs }, wake)
+    const { zmqUrl, rpcSetting, probeIntervalMs: intervalMs = PROBE_INTERVAL_MS } = this.#options
+    const zmqSetting = rpcSetting.replace('RPC', 'ZMQ')
+    const parts = { rpc: this.#rpc, node: this.#node, watched: this.watched, zmqUrl, zmqSetting, intervalMs }
+    const listener = new NodeListener(parts, wake)
+    this.#listener = listener
+    return () => listener.stop()
   }
 
   close(): Promise<void> {

@@ -34,6 +34,8 @@ export type NetworkState = {
   readonly payoutProvider: string | null
   /** Why that is not the first provider, or none; null where nothing is wrong. */
   readonly payoutNotice: string | null
+  /** Why the node's own notifications are not heard although they are configured; null where all is well. */
+  readonly notificationsSilent: string | null
 }
 
 type NetworkStateRow = {
@@ -53,10 +55,12 @@ type NetworkStateRow = {
   is_watched: boolean
   payout_provider: string | null
   payout_notice: string | null
+  notifications_silent: string | null
 }
 
 const SELECT = `select network, parameters, chain, height, hash, block_time, tip_height, safe_height,
   finalized_height, minimum, status, reason, read_at, payout_provider, payout_notice,
+  notifications_silent,
   exists (select from network_watch where network_watch.network = network_state.network) as is_watched
   from network_state`
 
@@ -82,17 +86,19 @@ export async function saveNetworkHealth(
     tipHeight?: number | null
     readAt?: Date | null
     marks?: MarkHeights | null
+    notificationsSilent?: string | null | undefined
     now: Date
   },
 ): Promise<void> {
   await db.query(
-    `insert into network_state (network, status, reason, tip_height, read_at, updated_at, safe_height, finalized_height)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
+    `insert into network_state (network, status, reason, tip_height, read_at, updated_at, safe_height, finalized_height,
+       notifications_silent)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (network) do update
      set status = $2, reason = $3, tip_height = coalesce($4, network_state.tip_height),
        read_at = coalesce($5, network_state.read_at), updated_at = $6,
        safe_height = coalesce($7, network_state.safe_height),
-       finalized_height = coalesce($8, network_state.finalized_height)`,
+       finalized_height = coalesce($8, network_state.finalized_height), notifications_silent = $9`,
     [
       network,
       health.status,
@@ -102,6 +108,7 @@ export async function saveNetworkHealth(
       health.now,
       health.marks?.safe ?? null,
       health.marks?.finalized ?? null,
+      health.notificationsSilent ?? null,
     ],
   )
 }
@@ -202,5 +209,6 @@ function stateFromRow(row: NetworkStateRow): NetworkState {
     isWatched: row.is_watched,
     payoutProvider: row.payout_provider,
     payoutNotice: row.payout_notice,
+    notificationsSilent: row.notifications_silent,
   }
 }
