@@ -24,7 +24,6 @@ async function finishFor(database: TestDatabase, rowsMax: number): Promise<numbe
       rowsMax,
       rowsByDefault: rowsMax,
       roomByLane: new Map(),
-      probesMax: 0,
     })
     cursor = claimed.nextCursor
     const { leaseId } = claimed

@@ -62,8 +62,8 @@ test('from commit to POST when idle, and beside the dead backlog of another endp
       await database.owner.query('truncate delivery, delivery_lane')
       idle.push(await measureLatencies(load))
       await fillBacklog(database, dead, DEAD_ROWS)
-      // The breaker knows by now; what is measured is the backlog that waits behind it.
-      await untilEmpty(load, 'select where not exists (select from delivery_lane where probe_at is not null)')
+      // It is throttled by now; what is measured is the backlog that waits for it.
+      await untilEmpty(load, 'select where not exists (select from delivery_lane where next_at is not null)')
       beside.push(await measureLatencies(load))
       await database.owner.query('delete from delivery where endpoint_id = $1', [dead.id])
       await database.owner.query('truncate event cascade')

@@ -24,7 +24,8 @@ const TRICKLE_ROWS = 16
 const TRICKLE_PACE_MS = 15
 /** Rows that wait for their turn: while a claim is on its way, no slot stands empty. */
 const AHEAD_MAX = 512
-const PROBE_EVERY_MS = 200
+/** Throttled endpoints are looked at this often. */
+const THROTTLED_EVERY_MS = 500
 const FAULT_PAUSE_MS = 500
 const SKEW_RECHECK_MS = 2_000
 
@@ -50,7 +51,7 @@ export class ClaimLoop {
   #halted: 'clock_skew' | null = null
   /** Where the next claim begins among the lanes; '' is the start of a round. */
   #cursor = ''
-  #probedAt = Number.NEGATIVE_INFINITY
+  #lookedAt = Number.NEGATIVE_INFINITY
 
   constructor(deps: ClaimLoopDeps) {
     this.#deps = deps
@@ -118,9 +119,8 @@ export class ClaimLoop {
   async #claimOnce(): Promise<number> {
     const { pool, clock, log, lanes, dispatcher } = this.#deps
     const free = Math.min(CLAIM_ROWS_MAX, this.#heldMax - lanes.held)
-    const mayProbe = performance.now() - this.#probedAt >= PROBE_EVERY_MS
-    const probesMax = mayProbe ? Math.min(free, lanes.confinedRoom) : 0
-    if (probesMax > 0) this.#probedAt = performance.now()
+    const isTurn = performance.now() - this.#lookedAt >= THROTTLED_EVERY_MS
+    if (isTurn) this.#lookedAt = performance.now()
     const claimed = await claimDeliveries(
       { pool, clock },
       {
@@ -128,7 +128,7 @@ export class ClaimLoop {
         rowsMax: free,
         rowsByDefault: WINDOW_START,
         roomByLane: lanes.room(),
-        probesMax,
+        ...(isTurn ? { throttled: lanes.throttledRoom(free) } : {}),
       },
     )
     this.#cursor = claimed.nextCursor

@@ -3,8 +3,9 @@ import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
 import { recordLapsed } from '../db/queries/attempts.ts'
 import type { ClaimedDelivery } from '../db/queries/deliveries.ts'
-import { claimFromLanes, claimProbes } from '../db/queries/delivery-claims.ts'
-import { withQueueTransaction } from '../db/transaction.ts'
+import { claimFromLanes, claimThrottled } from '../db/queries/delivery-claims.ts'
+import { takeThrottled } from '../db/queries/delivery-lanes.ts'
+import { type Tx, withQueueTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
 export type Claimed = {
@@ -14,6 +15,15 @@ export type Claimed = {
   readonly databaseNowMs: number
   /** `performance.now()` when the claim was committed. */
   readonly claimedAt: number
+}
+
+/** What a process may hold of throttled endpoints besides what it does. */
+export type ThrottledRoom = {
+  /** Rows that it holds, by lane. */
+  readonly held: ReadonlyMap<string, number>
+  readonly rowsMax: number
+  /** How many rows each lane may be given, whose oldest due delivery is so late. */
+  rowsOf(turns: readonly { endpointId: string; lateMs: number }[]): ReadonlyMap<string, number>
 }
 
 /**
@@ -27,16 +37,15 @@ export async function claimDeliveries(
     rowsMax: number
     rowsByDefault: number
     roomByLane: ReadonlyMap<string, number>
-    /** Open lanes to probe at most; 0 for none this time. */
-    probesMax: number
+    /** What throttled endpoints may be sent; absent, nothing this time. */
+    throttled?: ThrottledRoom
   },
 ): Promise<Claimed> {
   const leaseId = randomUUID()
   const claimed = await withQueueTransaction(deps.pool, async (tx) => {
-    const probes = input.probesMax > 0 ? await claimProbes(tx, { leaseId, rowsMax: input.probesMax }) : null
-    const probeRows = probes?.deliveries ?? []
-    const lanes = await claimFromLanes(tx, { ...input, leaseId, rowsMax: input.rowsMax - probeRows.length })
-    const deliveries = [...probeRows, ...lanes.deliveries]
+    const slow = input.throttled === undefined ? [] : await claimTurns(tx, leaseId, input.throttled)
+    const lanes = await claimFromLanes(tx, { ...input, leaseId, rowsMax: input.rowsMax - slow.length })
+    const deliveries = [...slow, ...lanes.deliveries]
     const lapsed = deliveries.filter((delivery) => delivery.lapsed)
     if (lapsed.length > 0) {
       await recordLapsed(
@@ -47,4 +56,11 @@ export async function claimDeliveries(
     return { deliveries, nextCursor: lanes.nextCursor, databaseNowMs: lanes.databaseNowMs }
   })
   return { ...claimed, leaseId, claimedAt: performance.now() }
+}
+
+async function claimTurns(tx: Tx, leaseId: string, room: ThrottledRoom): Promise<readonly ClaimedDelivery[]> {
+  if (room.rowsMax === 0) return []
+  const turns = await takeThrottled(tx, { held: room.held, lanesMax: room.rowsMax })
+  if (turns.length === 0) return []
+  return (await claimThrottled(tx, { leaseId, rowsByLane: room.rowsOf(turns) })).deliveries
 }

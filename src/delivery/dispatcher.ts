@@ -64,7 +64,7 @@ export class Dispatcher {
     const refused: Row[] = []
     for (const delivery of claimed.deliveries) {
       const row = { endpointId: delivery.endpointId, delivery, claimed, open }
-      if (!lanes.add(row, delivery.troubled)) refused.push(row)
+      if (!lanes.add(row, delivery.failures > 0)) refused.push(row)
     }
     this.#fillSlots()
     this.#track(this.#giveBack(refused))
@@ -124,7 +124,7 @@ export class Dispatcher {
       this.#deps.onOutcome(outcome)
       return true
     }
-    // A failure keeps its slot until the breaker knows of it: the next claim of its lane obeys the breaker.
+    // A failure keeps its slot until it is counted: the next claim of its lane knows whether that is throttled.
     await new Promise<void>((resolve) => this.#deps.onOutcome(outcome, resolve))
     return false
   }

@@ -126,3 +126,27 @@ test('a lane that turns slow gives back what it was given while it was quick', (
   sendAll(lanes)
   expect(lanes.finished(second, { ok: true, durationMs: 9_000 })).toHaveLength(20 - 2 - 3)
 })
+
+test('a throttled lane gets one row, one more for each minute that it is late, eight at most, and its share', () => {
+  const lanes = new Lanes<Row>(64)
+  const turn = (lateMinutes: number) => [{ endpointId: 'we_a', lateMs: lateMinutes * 60_000 }]
+  for (const [lateMinutes, rows] of [
+    [0, 1],
+    [0.9, 1],
+    [3, 4],
+    [7, 8],
+    [600, 8],
+  ] as const) {
+    expect(lanes.throttledRoom(64).rowsOf(turn(lateMinutes)).get('we_a')).toBe(rows)
+  }
+  for (const row of rowsOf('we_a', 8)) lanes.add(row, true)
+  const sent = sendAll(lanes)
+  expect(sent).toHaveLength(8)
+  expect([...lanes.throttledRoom(64).held]).toEqual([['we_a', 8]])
+  expect(lanes.throttledRoom(64).rowsOf(turn(600)).size).toBe(0)
+  for (const row of sent) lanes.finished(row, FAILED)
+  const many = Array.from({ length: 40 }, (_, index) => ({ endpointId: `we_${index}`, lateMs: 3_600_000 }))
+  const given = lanes.throttledRoom(64).rowsOf(many)
+  expect([given.size, new Set(given.values())]).toEqual([32, new Set([1])])
+  expect(lanes.throttledRoom(5).rowsOf(many).size).toBe(5)
+})

@@ -1,3 +1,5 @@
+import { throttledSlots } from '../core/endpoint/throttle.ts'
+import type { ThrottledRoom } from './claim.ts'
 import { CONNECTIONS_PER_LANE } from './connection-pool.ts'
 
 /** Requests at once for a lane that nothing is known of yet. */
@@ -83,6 +85,35 @@ export class Lanes<Row extends { readonly endpointId: string }> {
     return room
   }
 
+  /** What throttled lanes may be given now, `rowsMax` at most: each as its lateness asks for, and its share allows. */
+  throttledRoom(rowsMax: number): ThrottledRoom {
+    const held = new Map([...this.#lanes].map(([endpointId, lane]) => [endpointId, heldBy(lane)]))
+    const room = Math.min(rowsMax, this.confinedRoom)
+    return { held, rowsMax: room, rowsOf: (turns) => this.#rowsOfThrottled(turns, room) }
+  }
+
+  #rowsOfThrottled(
+    turns: readonly { endpointId: string; lateMs: number }[],
+    rowsMax: number,
+  ): Map<string, number> {
+    const given = new Map<string, number>()
+    let left = rowsMax
+    for (const { endpointId, lateMs } of turns) {
+      const lane = this.#laneOf({ endpointId }, true)
+      lane.usedAt = performance.now()
+      lane.window = throttledSlots(lateMs)
+    }
+    const share = this.#confinedShare()
+    for (const { endpointId } of turns) {
+      const lane = this.#laneOf({ endpointId }, true)
+      const rows = Math.min(left, Math.min(lane.window, share) - heldBy(lane))
+      if (rows <= 0) continue
+      given.set(endpointId, rows)
+      left -= rows
+    }
+    return given
+  }
+
   /**
    * Takes a row; false where its lane fails or is slow and its like hold all that they may. A lane that is new here
    * begins as failing where it is `troubled`: a worker that starts among receivers that hang knows them by that.
@@ -140,7 +171,7 @@ export class Lanes<Row extends { readonly endpointId: string }> {
     return [...this.#lanes.values()].flatMap((lane) => this.#takeAll(lane))
   }
 
-  #laneOf(row: Row, troubled: boolean): Lane<Row> {
+  #laneOf(row: { readonly endpointId: string }, troubled: boolean): Lane<Row> {
     const known = this.#lanes.get(row.endpointId)
     if (known !== undefined) return known
     const lane: Lane<Row> = {

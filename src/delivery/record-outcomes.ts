@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
-import { BACKOFF_FIRST_MS, retryDelayMs } from '../core/endpoint/backoff.ts'
-import { advanceLane, type Lane, type LaneOutcome } from '../core/endpoint/breaker.ts'
+import { retryDelayMs } from '../core/endpoint/backoff.ts'
+import { THROTTLED_AT } from '../core/endpoint/throttle.ts'
 import type { Pool } from '../db/pool.ts'
 import {
   type AwaitingReason,
@@ -11,7 +11,7 @@ import {
   rescheduleFailed,
 } from '../db/queries/attempts.ts'
 import type { ClaimedDelivery } from '../db/queries/deliveries.ts'
-import { deleteLanes, loadLanes, saveLanes, takeLanes } from '../db/queries/delivery-lanes.ts'
+import { deleteLanes, saveFailures, takeLanes } from '../db/queries/delivery-lanes.ts'
 import { disableGoneEndpoints } from '../db/queries/endpoints.ts'
 import { type Tx, withQueueTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
@@ -56,7 +56,7 @@ export async function recordOutcomes(
     )
     if (delivered.length > 0) await finishDelivered(tx, delivered)
     const held = await writeFailures(tx, decided)
-    await writeLanes(tx, decided, held, deps.clock().getTime())
+    await saveTrailingFailures(tx, decided, held)
     if (gone.length > 0) await deleteLanes(tx, gone)
   })
 }
@@ -88,64 +88,41 @@ function decide(deps: { clock: Clock; random: () => number }, outcome: Outcome):
   }
   if (result.code === 'ok') return { kind: 'delivered', outcome, attempt }
   if (result.httpStatus === STATUS_GONE) return { kind: 'gone', outcome, attempt }
-  const delayMs = retryDelayMs(delivery.attempt, deps.random(), result.retryAfterMs)
+  const isThrottled = delivery.failures + 1 >= THROTTLED_AT
+  const delayMs = retryDelayMs(delivery.attempt, deps.random(), result.retryAfterMs, isThrottled)
   if (now.getTime() + delayMs > delivery.giveUpAtMs) return { kind: 'exhausted', outcome, attempt }
   return { kind: 'retry', outcome, attempt, delayMs }
 }
 
-/** Writes what failed; returns when each delivery that was still held is due again, null where it was given up. */
-async function writeFailures(tx: Tx, decided: readonly Decided[]): Promise<Map<string, number | null>> {
-  const held = new Map<string, number | null>()
+/** Writes what failed; returns the ids of the deliveries that were still held. */
+async function writeFailures(tx: Tx, decided: readonly Decided[]): Promise<Set<string>> {
   const retries = decided.flatMap((one) =>
     one.kind === 'retry' ? [{ ...one.attempt, delayMs: one.delayMs }] : [],
   )
-  if (retries.length > 0) {
-    for (const moved of await rescheduleFailed(tx, retries)) held.set(moved.id, moved.dueAtMs)
-  }
   const last = decided.flatMap((one): (FinishedAttempt & { reason: AwaitingReason })[] => {
     if (one.kind === 'gone') return [{ ...one.attempt, reason: 'disabled' }]
     if (one.kind === 'exhausted') return [{ ...one.attempt, reason: 'exhausted' }]
     return []
   })
-  if (last.length > 0) for (const id of await giveUpFailed(tx, last)) held.set(id, null)
-  return held
+  return new Set([
+    ...(retries.length > 0 ? await rescheduleFailed(tx, retries) : []),
+    ...(last.length > 0 ? await giveUpFailed(tx, last) : []),
+  ])
 }
 
-/** Moves the lanes of the endpoints that failed, by what came after each one's last success in this batch. */
-async function writeLanes(
+/** Counts the failures of each endpoint that came after its last success in this batch. */
+async function saveTrailingFailures(
   tx: Tx,
   decided: readonly Decided[],
-  held: ReadonlyMap<string, number | null>,
-  nowMs: number,
+  held: ReadonlySet<string>,
 ): Promise<void> {
-  const trailing = new Map<string, { delivery: ClaimedDelivery; outcomes: LaneOutcome[] }>()
-  for (const one of decided) {
-    const { delivery } = one.outcome
-    if (one.kind === 'delivered') trailing.delete(delivery.endpointId)
-    const retryAtMs = held.get(delivery.id)
-    if (one.kind === 'delivered' || one.kind === 'gone' || retryAtMs === undefined) continue
-    const lane = trailing.get(delivery.endpointId) ?? { delivery, outcomes: [] }
-    lane.outcomes.push(laneOutcome(delivery, retryAtMs, nowMs))
-    trailing.set(delivery.endpointId, lane)
+  const trailing = new Map<string, ClaimedDelivery & { failures: number }>()
+  for (const { kind, outcome } of decided) {
+    const { delivery } = outcome
+    if (kind === 'delivered') trailing.delete(delivery.endpointId)
+    if (kind === 'delivered' || kind === 'gone' || !held.has(delivery.id)) continue
+    const failures = (trailing.get(delivery.endpointId)?.failures ?? 0) + 1
+    trailing.set(delivery.endpointId, { ...delivery, failures })
   }
-  const failed = [...trailing.values()]
-  if (failed.length === 0) return
-  const known = await loadLanes(
-    tx,
-    failed.map((lane) => lane.delivery),
-  )
-  const next = failed.flatMap(({ delivery, outcomes }) => {
-    const lane = outcomes.reduce<Lane | null>(advanceLane, known.get(delivery.endpointId) ?? null)
-    const { merchantId, endpointId, livemode } = delivery
-    return lane === null ? [] : [{ ...lane, merchantId, endpointId, livemode }]
-  })
-  await saveLanes(
-    tx,
-    next.sort((a, b) => (a.endpointId < b.endpointId ? -1 : 1)),
-  )
-}
-
-function laneOutcome(delivery: ClaimedDelivery, retryAtMs: number | null, nowMs: number): LaneOutcome {
-  if (retryAtMs !== null) return { kind: 'retrying', deliveryId: delivery.id, retryAtMs }
-  return { kind: 'given_up', deliveryId: delivery.id, retryAtMs: nowMs + BACKOFF_FIRST_MS }
+  if (trailing.size > 0) await saveFailures(tx, [...trailing.values()])
 }

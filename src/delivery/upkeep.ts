@@ -3,15 +3,16 @@ import { forgetCardBuyers } from '../db/queries/card-purchases.ts'
 import {
   deleteDeliveredEvents,
   deleteEndedSecrets,
+  deleteIdleLanes,
   deleteOldIdempotencyKeys,
   keepAttemptPartitions,
+  pullForward,
   RETENTION_ROWS_MAX,
   SWEEP_ROWS_MAX,
-  sweepExpired,
   sweepIneligible,
 } from '../db/queries/delivery-upkeep.ts'
 import { deleteOldRequests } from '../db/queries/request-log.ts'
-import { withSystemTransaction } from '../db/transaction.ts'
+import { withQueueTransaction, withSystemTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { repeat } from '../repeat.ts'
 import { createFaultLog } from './fault-log.ts'
@@ -35,10 +36,13 @@ const ROUNDS_MAX = 50
  * Moves what nobody will send any more to the events that await recovery. Returns how many deliveries that were.
  */
 export async function sweepDeliveries(pool: Pool): Promise<number> {
-  return (
-    (await inRounds(SWEEP_ROWS_MAX, () => withSystemTransaction(pool, sweepIneligible))) +
-    (await inRounds(SWEEP_ROWS_MAX, () => withSystemTransaction(pool, sweepExpired)))
-  )
+  return inRounds(SWEEP_ROWS_MAX, () => withSystemTransaction(pool, sweepIneligible))
+}
+
+/** Makes due what waits for endpoints that came back, and forgets those that have nothing left to remember. */
+export async function sendToRecovered(pool: Pool): Promise<void> {
+  await inRounds(1, () => withQueueTransaction(pool, pullForward))
+  await withQueueTransaction(pool, deleteIdleLanes)
 }
 
 /** Forgets what is past its retention and makes room for the days ahead. */
@@ -54,6 +58,11 @@ export async function applyRetention(pool: Pool): Promise<{ events: number; idem
   await inRounds(RETENTION_ROWS_MAX, () => deleteOldRequests(pool, REQUEST_DAYS, RETENTION_ROWS_MAX))
   await inRounds(RETENTION_ROWS_MAX, () => forgetCardBuyers(pool, CARD_BUYER_DAYS, RETENTION_ROWS_MAX))
   return { events, idempotencyKeys }
+}
+
+async function sweep(pool: Pool): Promise<void> {
+  await sweepDeliveries(pool)
+  await sendToRecovered(pool)
 }
 
 async function inRounds(full: number, round: () => Promise<number>): Promise<number> {
@@ -82,11 +91,7 @@ export async function startUpkeep({
   const onError = faults.failed
   await reported(keepAttemptPartitions(pool, PARTITION_DAYS_AHEAD, ATTEMPT_DAYS)).catch(onError)
   const upkeep = [
-    repeat(() => reported(sweepDeliveries(pool)), {
-      everyMs: SWEEP_EVERY_MS,
-      firstMs: SWEEP_EVERY_MS,
-      onError,
-    }),
+    repeat(() => reported(sweep(pool)), { everyMs: SWEEP_EVERY_MS, firstMs: SWEEP_EVERY_MS, onError }),
     repeat(() => reported(applyRetention(pool)), {
       everyMs: RETENTION_EVERY_MS,
       firstMs: FIRST_RETENTION_AFTER_MS,

@@ -13,7 +13,7 @@ import { createRecorder } from './recorder.ts'
 import type { ResolveHost } from './resolve-host.ts'
 import { startUpkeep } from './upkeep.ts'
 
-const CONCURRENCY_DEFAULT = 256
+export const CONCURRENCY_DEFAULT = 256
 /** A graceful stop waits for what is in flight: one receiver's deadline, and the commit after it. */
 const STOP_IN_FLIGHT_MS = 10_500
 const STOP_RECORD_MS = 3_000

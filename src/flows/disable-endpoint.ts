@@ -1,5 +1,5 @@
 import type { Pool } from '../db/pool.ts'
-import { closeLane } from '../db/queries/delivery-lanes.ts'
+import { deleteLane } from '../db/queries/delivery-lanes.ts'
 import { sweepEndpoint } from '../db/queries/delivery-upkeep.ts'
 import { loadEndpoint, markDisabled, type WebhookEndpoint } from '../db/queries/endpoints.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
@@ -15,7 +15,7 @@ export function disableEndpoint(
   const { tenant, endpointId } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
     if (!(await markDisabled(tx, tenant, endpointId, 'merchant'))) return { kind: 'not_found' }
-    await closeLane(tx, tenant, endpointId)
+    await deleteLane(tx, tenant, endpointId)
     await sweepEndpoint(tx, tenant.merchantId, endpointId, 'disabled')
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
     if (endpoint === null) throw new Error(`endpoint ${endpointId} left while its row was held`)

@@ -1,6 +1,5 @@
 import { canTell } from '../core/endpoint/subscriptions.ts'
 import { insertDeliveries } from '../db/queries/deliveries.ts'
-import { probeWith } from '../db/queries/delivery-lanes.ts'
 import { isEligible, loadEndpoint } from '../db/queries/endpoints.ts'
 import { deleteAwaiting, findEventType, holdOffRetention } from '../db/queries/event-recovery.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
@@ -31,9 +30,8 @@ export async function queueEvent(
   if (!isEligible(endpoint)) return { kind: 'not_eligible' }
   if (!canTell(endpoint.format, eventType)) return { kind: 'untellable' }
   const deliveryId = newId('delivery', input.now)
-  await insertDeliveries(tx, tenant, endpointId, [{ id: deliveryId, eventId }])
+  // Somebody asked: where the endpoint is throttled, this delivery is the next one that tries it.
+  await insertDeliveries(tx, tenant, endpointId, [{ id: deliveryId, eventId }], true)
   await deleteAwaiting(tx, tenant, eventId)
-  // Somebody asked: where the endpoint is being spared, this delivery is the one that tries it.
-  await probeWith(tx, tenant, endpointId, deliveryId)
   return { kind: 'queued', deliveryId }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Pool } from '../db/pool.ts'
-import { closeLane } from '../db/queries/delivery-lanes.ts'
+import { deleteLane } from '../db/queries/delivery-lanes.ts'
 import { sweepEndpoint } from '../db/queries/delivery-upkeep.ts'
 import { deleteSecrets } from '../db/queries/endpoint-secrets.ts'
 import { markRemoved } from '../db/queries/endpoints.ts'
@@ -15,7 +15,7 @@ export function removeEndpoint(
   return withTransaction(deps.pool, tenant, async (tx) => {
     if (!(await markRemoved(tx, tenant, endpointId, deps.clock()))) return { kind: 'not_found' }
     await deleteSecrets(tx, tenant, endpointId)
-    await closeLane(tx, tenant, endpointId)
+    await deleteLane(tx, tenant, endpointId)
     await sweepEndpoint(tx, tenant.merchantId, endpointId, 'removed')
     return { kind: 'removed' }
   })

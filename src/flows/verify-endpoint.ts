@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { VERIFICATION_EVENT_TYPE } from '../core/endpoint/subscriptions.ts'
 import { EVENT_SCHEMA_VERSION, eventBody } from '../core/event/envelope.ts'
 import type { Pool } from '../db/pool.ts'
-import { closeLane } from '../db/queries/delivery-lanes.ts'
+import { markRecovered } from '../db/queries/delivery-lanes.ts'
 import { loadValidSecrets, secretContext } from '../db/queries/endpoint-secrets.ts'
 import { loadEndpoint, markVerified, type WebhookEndpoint } from '../db/queries/endpoints.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
@@ -66,7 +66,7 @@ export async function verifyEndpoint(
   return withTransaction(deps.pool, tenant, async (tx) => {
     const verified = { statusBefore: found.endpoint.status, now: deps.clock() }
     // Whoever disabled it while the challenge was on its way had the last word: the answer shows it as it stands.
-    if (await markVerified(tx, tenant, endpointId, verified)) await closeLane(tx, tenant, endpointId)
+    if (await markVerified(tx, tenant, endpointId, verified)) await markRecovered(tx, tenant, endpointId)
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
     return endpoint === null ? { kind: 'not_found' } : { kind: 'verified', endpoint }
   })

@@ -1,5 +1,5 @@
 import { EVENT_FORMATS } from '../compat/event-formats.ts'
-import { countOpenLanes, oldestDueSeconds } from '../db/queries/delivery-metrics.ts'
+import { countThrottled, readOldestDue } from '../db/queries/delivery-metrics.ts'
 import { startDeliveryWorker } from '../delivery/worker.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
 import { startNotices } from '../notices/write-notices.ts'
@@ -29,11 +29,16 @@ export async function startDeliveryRole(
     { value: worker.report().halted === null ? 0 : 1 },
   ])
   metrics.gauge('paylink_delivery_oldest_due_seconds', 'How late the latest delivery is', async () => [
-    { value: await oldestDueSeconds(pool) },
+    { value: (await readOldestDue(pool)).seconds },
   ])
-  metrics.gauge('paylink_delivery_lanes_open', 'Endpoints that fail and are only probed', async () => [
-    { value: await countOpenLanes(pool) },
+  metrics.gauge('paylink_delivery_throttled_endpoints', 'Endpoints that fail and are throttled', async () => [
+    { value: await countThrottled(pool) },
   ])
+  metrics.gauge(
+    'paylink_delivery_throttled_oldest_due_seconds',
+    'How late the latest delivery to a throttled endpoint is',
+    async () => [{ value: (await readOldestDue(pool)).throttledSeconds }],
+  )
   const { baseUrl, smtpUrl } = config
   const notices = startNotices({
     pool,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countOpenLanes, oldestDueSeconds } from '../../src/db/queries/delivery-metrics.ts'
+import { countThrottled, readOldestDue } from '../../src/db/queries/delivery-metrics.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,
@@ -14,10 +14,10 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test('the oldest due delivery is told over all endpoints, and those that only wait for their endpoint are not late', async () => {
+test('the oldest due delivery is told over all endpoints, of those that are throttled apart', async () => {
   const pool = database.pools.delivery
-  expect(await oldestDueSeconds(pool)).toBe(0)
-  expect(await countOpenLanes(pool)).toBe(0)
+  expect(await readOldestDue(pool)).toEqual({ seconds: 0, throttledSeconds: 0 })
+  expect(await countThrottled(pool)).toBe(0)
   const tenant = await createTenant(database)
   const endpoints: TestEndpoint[] = []
   for (let index = 0; index < 3; index++)
@@ -31,13 +31,14 @@ test('the oldest due delivery is told over all endpoints, and those that only wa
   await setDue(0, -60)
   await setDue(1, 100)
   await setDue(2, 900)
-  expect(await oldestDueSeconds(pool)).toBeGreaterThanOrEqual(900)
+  expect((await readOldestDue(pool)).seconds).toBeGreaterThanOrEqual(900)
   await database.owner.query(
-    `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, probe_at) values ($1, $2, false, 10, now())`,
+    `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, next_at) values ($1, $2, false, 10, now())`,
     [tenant.merchantId, endpoints[2]?.id],
   )
-  expect(await countOpenLanes(pool)).toBe(1)
-  const seconds = await oldestDueSeconds(pool)
+  expect(await countThrottled(pool)).toBe(1)
+  const { seconds, throttledSeconds } = await readOldestDue(pool)
+  expect(throttledSeconds).toBeGreaterThanOrEqual(900)
   expect(seconds).toBeGreaterThanOrEqual(100)
   expect(seconds).toBeLessThan(900)
 })

@@ -3,7 +3,7 @@ import { SUBSCRIBABLE_EVENT_TYPES } from '../../src/core/endpoint/subscriptions.
 import { loadCardPurchase } from '../../src/db/queries/card-purchases.ts'
 import { deleteDeliveredEvents } from '../../src/db/queries/delivery-upkeep.ts'
 import { type Tx, withSystemTransaction, withTransaction } from '../../src/db/transaction.ts'
-import { applyRetention, sweepDeliveries } from '../../src/delivery/upkeep.ts'
+import { applyRetention, sendToRecovered, sweepDeliveries } from '../../src/delivery/upkeep.ts'
 import { queueEvent } from '../../src/flows/queue-event.ts'
 import { EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -191,22 +191,60 @@ test('where card buyers live, and their sessions, are forgotten after thirty day
     await expect(database.pools.delivery.query(refused)).rejects.toThrow('permission denied')
 })
 
-test('what waited behind an open lane until its time was over awaits recovery, the rest keeps its place', async () => {
+test('what waits for an endpoint that came back is due at once, once each, also what was under way', async () => {
+  const tenant = await createTenant(database)
+  const [endpoint, other] = [
+    await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks'),
+    await createVerifiedEndpoint(database, tenant, 'https://shop.example/other'),
+  ]
+  await fillBacklog(database, endpoint, 2_500)
+  await fillBacklog(database, other, 10)
+  await database.owner.query(
+    `update delivery set attempt = 9, due_at = now() + interval '5 hours', was_due_at = now() - interval '1 hour'`,
+  )
+  await database.owner.query(
+    `update delivery set lease_id = gen_random_uuid(), due_at = now() + interval '30 seconds'
+     where id = (select id from delivery where endpoint_id = $1 limit 1)`,
+    [endpoint.id],
+  )
+  await database.owner.query(
+    `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, recovered_at)
+     values ($1, $2, false, 0, now()), ($1, $3, false, 3, null)`,
+    [tenant.merchantId, endpoint.id, other.id],
+  )
+  const waiting = async (of: { readonly id: string }): Promise<number> => {
+    const { rowCount } = await database.owner.query(
+      'select from delivery where endpoint_id = $1 and due_at > now()',
+      [of.id],
+    )
+    return rowCount ?? 0
+  }
+  await sendToRecovered(database.pools.delivery)
+  expect([await waiting(endpoint), await waiting(other)]).toEqual([1, 10])
+  // One that was made due and failed again has its own wait; the one that was under way fails only now.
+  await database.owner.query(
+    `update delivery set was_due_at = due_at, due_at = now() + interval '1 hour' where id = (
+       select id from delivery where lease_id is null and endpoint_id = $1 limit 1)`,
+    [endpoint.id],
+  )
+  await database.owner.query(
+    `update delivery set lease_id = null, due_at = now() + interval '6 hours' where lease_id is not null`,
+  )
+  await sendToRecovered(database.pools.delivery)
+  expect(await waiting(endpoint)).toBe(1)
+  const { rows } = await database.owner.query('select endpoint_id, failures from delivery_lane')
+  expect(rows).toEqual([{ endpoint_id: other.id, failures: 3 }])
+})
+
+test('the failures of an endpoint that nothing waits for are forgotten', async () => {
   const tenant = await createTenant(database)
   const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
-  await fillBacklog(database, endpoint, 30)
   await database.owner.query(
-    `insert into delivery_lane values ($1, $2, false, 12, null, now() + interval '1 hour')`,
+    `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, next_at) values ($1, $2, false, 12, now())`,
     [tenant.merchantId, endpoint.id],
   )
-  await database.owner.query(
-    `update delivery set give_up_at = now(), due_at = now() - interval '5 days'
-     where id in (select id from delivery order by id limit 10)`,
-  )
-  expect(await sweepDeliveries(database.pools.delivery)).toBe(10)
-  expect(await countRows(database, 'delivery')).toBe(20)
-  const { rows } = await database.owner.query('select distinct reason from event_awaiting')
-  expect(rows).toEqual([{ reason: 'exhausted' }])
+  await sendToRecovered(database.pools.delivery)
+  expect((await database.owner.query('select from delivery_lane')).rowCount).toBe(0)
 })
 
 test('what is being sent to an endpoint at the moment it is removed is swept once its lease is over', async () => {

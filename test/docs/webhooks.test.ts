@@ -1,14 +1,25 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, GIVE_UP_AFTER_MS } from '../../src/core/endpoint/backoff.ts'
-import { BREAKER_OPENS_AT } from '../../src/core/endpoint/breaker.ts'
+import {
+  BACKOFF_FIRST_MS,
+  BACKOFF_MAX_MS,
+  GIVE_UP_AFTER_MS,
+  THROTTLED_WAIT_MS_MAX,
+} from '../../src/core/endpoint/backoff.ts'
 import { PAYOUT_EVENT_TYPES, VERIFICATION_EVENT_TYPE } from '../../src/core/endpoint/subscriptions.ts'
+import {
+  OUTAGE_MS_MIN,
+  THROTTLED_AT,
+  THROTTLED_PACE_MS,
+  THROTTLED_SLOTS_MAX,
+} from '../../src/core/endpoint/throttle.ts'
 import { INVOICE_EVENT_TYPES } from '../../src/core/invoice/types.ts'
 import { CONNECTIONS_PER_LANE } from '../../src/delivery/connection-pool.ts'
 import { OUTCOME_CODES } from '../../src/delivery/outcome-code.ts'
 import { RECEIVER_DEADLINE_MS, signedHeaders } from '../../src/delivery/send.ts'
 import { signatureHeader } from '../../src/delivery/sign.ts'
+import { CONCURRENCY_DEFAULT } from '../../src/delivery/worker.ts'
 import { invoiceView } from '../../src/wire/invoice.ts'
 import { payoutView } from '../../src/wire/payout.ts'
 import { eventExamples } from '../support/event-examples.ts'
@@ -80,9 +91,28 @@ test('deadlines and retries are those of the code, in every guide that tells the
   expect(receiving).toContain(`within ${seconds(RECEIVER_DEADLINE_MS)}`)
   expect(receiving).toContain(`for ${giveUp}`)
   expect(operating).toContain(`After ${giveUp}`)
-  expect(operating).toContain(`fails ${BREAKER_OPENS_AT} times in a row`)
+  expect(operating).toContain(`fails ${THROTTLED_AT} times in a row`)
+  expect(events).toContain(`fails ${THROTTLED_AT} times in a row`)
+  expect(events).toContain(`to ${THROTTLED_WAIT_MS_MAX / 3_600_000} hours at most`)
+  for (const text of [events, operating]) expect(text).toContain(`for ${OUTAGE_MS_MIN / 60_000} minutes`)
   expect(CONNECTIONS_PER_LANE).toBe(8)
+  expect(THROTTLED_SLOTS_MAX).toBe(8)
   expect(operating).toContain('Eight connections at most')
+})
+
+test('the deliveries that may wait for a throttled endpoint are no more than its turns of six hours allow', async () => {
+  const operating = await guide('operating-webhooks.md')
+  const turnsOf = (slots: number) =>
+    (slots * (BACKOFF_MAX_MS - THROTTLED_WAIT_MS_MAX)) / (RECEIVER_DEADLINE_MS + THROTTLED_PACE_MS)
+  const told = (row: string) =>
+    Number(new RegExp(`\\| ${row}[^|]*\\| ([0-9,]+) deliveries`).exec(operating)?.[1]?.replaceAll(',', ''))
+  for (const [row, slots] of [
+    ['one endpoint that hangs', THROTTLED_SLOTS_MAX],
+    ['all that hang together', CONCURRENCY_DEFAULT / 2],
+  ] as const) {
+    expect(told(row)).toBeLessThanOrEqual(turnsOf(slots))
+    expect(told(row)).toBeGreaterThan(turnsOf(slots) * 0.9)
+  }
 })
 
 test('the example of a signature in docs/receiving-webhooks.md is one', async () => {

@@ -74,6 +74,6 @@ test('the figures of the deliveries are served, and nothing is late', async () =
   const text = await (await fetch(`${app.operatorUrl}/metrics`)).text()
   expect(text).toMatch(/^paylink_delivery_attempts_total\{code="ok"\} [1-9]/m)
   expect(text).toMatch(/^paylink_delivery_oldest_due_seconds \d/m)
-  expect(text).toMatch(/^paylink_delivery_lanes_open 0$/m)
+  expect(text).toMatch(/^paylink_delivery_throttled_endpoints 0$/m)
   expect(text).toMatch(/^paylink_delivery_halted 0$/m)
 })

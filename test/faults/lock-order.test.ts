@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimDeliveries } from '../../src/delivery/claim.ts'
+import { Lanes } from '../../src/delivery/lanes.ts'
 import { type Outcome, recordOutcomes } from '../../src/delivery/record-outcomes.ts'
-import { sweepDeliveries } from '../../src/delivery/upkeep.ts'
+import { sendToRecovered, sweepDeliveries } from '../../src/delivery/upkeep.ts'
 import { disableEndpoint } from '../../src/flows/disable-endpoint.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Random, seededRandom } from '../support/random.ts'
@@ -26,7 +27,13 @@ const clock = () => new Date()
 async function claimBatch(random: Random): Promise<Outcome[]> {
   const claimed = await claimDeliveries(
     { pool: database.pools.delivery, clock },
-    { cursor: '', rowsMax: 40, rowsByDefault: 7, roomByLane: new Map(), probesMax: 40 },
+    {
+      cursor: '',
+      rowsMax: 40,
+      rowsByDefault: 7,
+      roomByLane: new Map(),
+      throttled: new Lanes(80).throttledRoom(40),
+    },
   )
   const outcomes = claimed.deliveries.map((delivery): Outcome => {
     const httpStatus = random.pick([200, 200, 200, 500, 500, 500, 500, 410])
@@ -57,8 +64,9 @@ test('recording, sweeping and disabling at once never wait for one another in a 
     for (let event = 0; event < EVENTS; event++) await emitEvent(database, tenant)
     // Lanes that are in trouble, so that batches meet in closing and opening them.
     await database.owner.query(
-      `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures)
-       select merchant_id, id, livemode, 5 from webhook_endpoint where hashtext(id) % 2 = 0`,
+      `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, failing_since, next_at)
+       select merchant_id, id, livemode, 12, now() - interval '1 hour', case when hashtext(id) % 4 = 0 then now() end
+       from webhook_endpoint where hashtext(id) % 2 = 0`,
     )
     const batches: Outcome[][] = []
     for (let batch = 0; batch < BATCHES; batch++) batches.push(await claimBatch(random))
@@ -73,6 +81,8 @@ test('recording, sweeping and disabling at once never wait for one another in a 
       ...disabled.map((endpointId) => disableEndpoint({ pool: api }, { tenant, endpointId })),
       sweepDeliveries(delivery),
       sweepDeliveries(delivery),
+      sendToRecovered(delivery),
+      sendToRecovered(delivery),
     ])
     // What was passed over is swept next time.
     await sweepDeliveries(delivery)

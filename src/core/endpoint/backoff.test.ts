@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
-import { BACKOFF_MAX_MS, parseRetryAfter, retryDelayMs } from './backoff.ts'
+import { BACKOFF_MAX_MS, parseRetryAfter, retryDelayMs, THROTTLED_WAIT_MS_MAX } from './backoff.ts'
 
-test('waits grow threefold from five seconds to the cap of twelve hours', () => {
+const CAP_MS = BACKOFF_MAX_MS - 60_000
+
+test('waits grow threefold from five seconds to a minute less than the cap of twelve hours', () => {
   const waits = Array.from({ length: 12 }, (_, index) => retryDelayMs(index + 1, 0, null))
   expect(waits.slice(0, 4)).toEqual([5_000, 15_000, 45_000, 135_000])
-  expect(Math.max(...waits)).toBe(BACKOFF_MAX_MS)
-  expect(retryDelayMs(1_000, 0, null)).toBe(BACKOFF_MAX_MS)
+  expect(Math.max(...waits)).toBe(CAP_MS)
+  expect(retryDelayMs(1_000, 0, null)).toBe(CAP_MS)
 })
 
 test('jitter only ever shortens a wait, and by at most a quarter', () => {
@@ -19,10 +21,15 @@ test('jitter only ever shortens a wait, and by at most a quarter', () => {
   }
 })
 
-test('Retry-After lengthens a wait up to the cap and never shortens it', () => {
+test('Retry-After lengthens a wait up to six hours and never shortens it', () => {
   expect(retryDelayMs(1, 0, 60_000)).toBe(60_000)
   expect(retryDelayMs(1, 0, 1_000)).toBe(5_000)
-  expect(retryDelayMs(1, 0, 10 * BACKOFF_MAX_MS)).toBe(BACKOFF_MAX_MS)
+  expect(retryDelayMs(1, 0, 10 * BACKOFF_MAX_MS)).toBe(THROTTLED_WAIT_MS_MAX)
+})
+
+test('while its endpoint is throttled a delivery waits half the cap at most', () => {
+  expect(retryDelayMs(3, 0, null, true)).toBe(45_000)
+  expect(retryDelayMs(1_000, 0, null, true)).toBe(THROTTLED_WAIT_MS_MAX)
 })
 
 test('Retry-After is read as seconds or as a date, and anything else says nothing', () => {

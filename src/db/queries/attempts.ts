@@ -1,3 +1,4 @@
+import { OUTAGE_MS_MIN } from '../../core/endpoint/throttle.ts'
 import type { Tx } from '../transaction.ts'
 import type { ClaimedDelivery } from './deliveries.ts'
 
@@ -32,8 +33,9 @@ const HELD_CTIDS = `array(
     for update) held)`
 
 /**
- * Records delivered events: the delivery goes, the attempt stays, the endpoint's lane is closed. What is no longer
- * held under its lease changes nothing. Returns the number of deliveries finished.
+ * Records delivered events: the delivery goes, the attempt stays, the endpoint's failures in a row are over, and so is
+ * its outage if they lasted. What is no longer held under its lease changes nothing. Returns the number of deliveries
+ * finished.
  */
 export async function finishDelivered(tx: Tx, batch: readonly FinishedAttempt[]): Promise<number> {
   const { rows } = await tx.query<{ finished: number }>(
@@ -42,10 +44,15 @@ export async function finishDelivered(tx: Tx, batch: readonly FinishedAttempt[])
        delete from delivery d where d.ctid = any (${HELD_CTIDS})
        returning d.merchant_id, d.id, d.livemode, d.event_id, d.endpoint_id, d.attempt),
      recorded as (${INSERT_ATTEMPTS('gone')}),
-     closed as (
-       delete from delivery_lane l where l.ctid = any (array(
+     recovered as (
+       update delivery_lane l
+       set failures = 0, next_at = null,
+         recovered_at = case when l.failing_since <= now() - interval '${OUTAGE_MS_MIN} milliseconds'
+           then now() else l.recovered_at end
+       where l.ctid = any (array(
          select b.ctid from (select distinct merchant_id, endpoint_id from gone) g
-         join delivery_lane b on b.merchant_id = g.merchant_id and b.endpoint_id = g.endpoint_id
+         join delivery_lane b
+           on b.merchant_id = g.merchant_id and b.endpoint_id = g.endpoint_id and b.failures > 0
          order by b.endpoint_id for update of b)))
      select count(*)::int as finished from gone`,
     attemptColumns(batch),
@@ -68,18 +75,12 @@ export async function lockHeld(tx: Tx, batch: readonly FinishedAttempt[]): Promi
   return new Set(rows.map((row) => row.id))
 }
 
-/** A delivery whose lease was still held when its failure was recorded. */
-type HeldDelivery = { readonly id: string; readonly dueAtMs: number }
-
-/**
- * Records failed attempts that are tried again after `delayMs`. Returns those still held, with the time of the
- * next attempt.
- */
+/** Records failed attempts that are tried again after `delayMs`. Returns the ids of those still held. */
 export async function rescheduleFailed(
   tx: Tx,
   batch: readonly (FinishedAttempt & { readonly delayMs: number })[],
-): Promise<HeldDelivery[]> {
-  const { rows } = await tx.query<{ id: string; due_at: Date }>(
+): Promise<string[]> {
+  const { rows } = await tx.query<{ id: string }>(
     `with ${FINISHED},
      delay as materialized (select * from unnest($1::text[], $2::text[], $8::float8[]) as f (merchant_id, id, ms)),
      moved as (
@@ -87,12 +88,12 @@ export async function rescheduleFailed(
        set lease_id = null, due_at = now() + interval '1 millisecond' * (
          select delay.ms from delay where delay.merchant_id = d.merchant_id and delay.id = d.id)
        where d.ctid = any (${HELD_CTIDS})
-       returning d.merchant_id, d.id, d.livemode, d.event_id, d.endpoint_id, d.attempt, d.due_at),
+       returning d.merchant_id, d.id, d.livemode, d.event_id, d.endpoint_id, d.attempt),
      recorded as (${INSERT_ATTEMPTS('moved')})
-     select id, due_at from moved`,
+     select id from moved`,
     [...attemptColumns(batch), batch.map((failed) => failed.delayMs)],
   )
-  return rows.map((row) => ({ id: row.id, dueAtMs: row.due_at.getTime() }))
+  return rows.map((row) => row.id)
 }
 
 export type AwaitingReason = 'no_endpoint' | 'disabled' | 'removed' | 'exhausted'

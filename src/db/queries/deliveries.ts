@@ -22,8 +22,8 @@ export type ClaimedDelivery = {
   readonly format: string
   readonly body: Buffer
   readonly schemaVersion: number
-  /** The endpoint's last try failed, whoever made it. */
-  readonly troubled: boolean
+  /** How often in a row the endpoint has failed, whoever tried. */
+  readonly failures: number
   /** Sealed secrets that are valid now, the current one first. */
   readonly secrets: readonly { readonly id: string; readonly sealed: Buffer }[]
 }
@@ -75,19 +75,24 @@ export async function releaseDeliveries(
 }
 
 /**
- * New deliveries of events that exist, due at once. Each is a row of its own: a replay is never mistaken for a
- * repeat of the delivery that may still be under way.
+ * New deliveries of events that exist, due at once; with `first`, before all that is due to the endpoint. Each is a
+ * row of its own: a replay is never mistaken for a repeat of the delivery that may still be under way. Served by
+ * delivery_lane_order.
  */
 export async function insertDeliveries(
   tx: Tx,
   tenant: Tenant,
   endpointId: string,
   deliveries: readonly { id: string; eventId: string }[],
+  first = false,
 ): Promise<void> {
   await tx.query(
     `insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
-     select $1, id, $2, $3, event_id, now(), now() + $6 * interval '1 millisecond'
-     from unnest($4::text[], $5::text[]) as d (id, event_id)`,
+     select $1, d.id, $2, $3, d.event_id, least(now(), ahead.due_at), now() + $6 * interval '1 millisecond'
+     from unnest($4::text[], $5::text[]) as d (id, event_id)
+     left join (
+       select o.due_at - interval '1 millisecond' as due_at from delivery o
+       where $7 and o.merchant_id = $1 and o.endpoint_id = $3 order by o.due_at limit 1) ahead on true`,
     [
       tenant.merchantId,
       tenant.livemode,
@@ -95,6 +100,7 @@ export async function insertDeliveries(
       deliveries.map((delivery) => delivery.id),
       deliveries.map((delivery) => delivery.eventId),
       GIVE_UP_AFTER_MS,
+      first,
     ],
   )
 }

@@ -10,7 +10,7 @@ type ReceiverRow = {
   readonly endpointId: string
   readonly url: string
   readonly format: string
-  readonly troubled: boolean
+  readonly failures: number
   readonly secrets: readonly { readonly id: string; readonly sealed: string }[]
 }
 
@@ -62,15 +62,15 @@ const TAKE_PICKED = `
     returning d.merchant_id, d.id, d.livemode, d.endpoint_id, d.event_id, d.attempt, d.give_up_at, d.lapsed)`
 
 /**
- * Where to, in which words, with which secrets, and whether the last try failed, once for each endpoint of the claim.
+ * Where to, in which words, with which secrets, and how often it failed in a row, once for each endpoint of the claim.
  * Secrets are read here, at every claim, and cached nowhere: a rotation counts from its commit. Served by the
  * endpoint's key and endpoint_secret_by_endpoint.
  */
 const RECEIVERS = `
   receiver as (
-    select one.endpoint_id as "endpointId", w.url, w.format, s.secrets, exists (
-      select from delivery_lane b
-      where b.merchant_id = one.merchant_id and b.endpoint_id = one.endpoint_id) as troubled
+    select one.endpoint_id as "endpointId", w.url, w.format, s.secrets, coalesce((
+      select b.failures from delivery_lane b
+      where b.merchant_id = one.merchant_id and b.endpoint_id = one.endpoint_id), 0) as failures
     from (select distinct merchant_id, endpoint_id from picked) one
     cross join lateral (
       select w.url, w.format from webhook_endpoint w
@@ -105,7 +105,7 @@ const ANSWER = (lanes: { count: string; last: string }): string => `
     where e.merchant_id = c.merchant_id and e.id = c.event_id offset 0) e`
 
 /**
- * Claims due deliveries of closed lanes, at most a few a lane, so that no endpoint's backlog stands before
+ * Claims due deliveries of endpoints that are not throttled, at most a few a lane, so that no endpoint's backlog stands before
  * another's. Lanes are found by a loose scan of delivery_lane_order from `cursor` on, and each lane's rows by its
  * own range of the same index. `roomByLane` gives lanes that may take other than `rowsByDefault` rows, or none.
  */
@@ -140,7 +140,7 @@ export async function claimFromLanes(
        left join unnest($5::text[], $6::int[]) as room (endpoint_id, rows) on room.endpoint_id = lane.endpoint_id
        where lane.due_at <= now() and coalesce(room.rows, $4) > 0 and not exists (
          select from delivery_lane b
-         where b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id and b.probe_at is not null)
+         where b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id and b.next_at is not null)
        order by lane.endpoint_id),
      picked as materialized (
        select due.* from ready cross join lateral (
@@ -170,42 +170,23 @@ export async function claimFromLanes(
   return { deliveries, databaseNowMs, nextCursor: atEnd ? afterScan : stoppedAt }
 }
 
-/**
- * Claims the probes of open lanes that are due: one delivery each, the lane's own probe or, where that is gone,
- * the next in line. The lane's row is locked and moved on, so that one worker probes it. Served by
- * delivery_lane_probe, the delivery's key, and delivery_lane_order.
- */
-export async function claimProbes(tx: Tx, input: { leaseId: string; rowsMax: number }): Promise<Claim> {
+/** Claims due deliveries of throttled endpoints, so many of each. Served by delivery_lane_order. */
+export async function claimThrottled(
+  tx: Tx,
+  input: { leaseId: string; rowsByLane: ReadonlyMap<string, number> },
+): Promise<Claim> {
   const { rows } = await tx.query<ClaimRow>(
-    `with open_lane as materialized (
-       select b.merchant_id, b.endpoint_id, b.probe_id
-       from delivery_lane b
-       join webhook_endpoint w on w.merchant_id = b.merchant_id and w.id = b.endpoint_id and ${ELIGIBLE}
-       where b.probe_at <= now()
-       order by b.probe_at limit $2 for update of b skip locked),
-     chosen as materialized (
-       select o.merchant_id, o.endpoint_id, coalesce(
-         (select d.id from delivery d where d.merchant_id = o.merchant_id and d.id = o.probe_id),
-         (select d.id from delivery d where d.endpoint_id = o.endpoint_id order by d.due_at limit 1)) as id
-       from open_lane o),
-     empty_lane as (
-       delete from delivery_lane b using chosen h
-       where h.id is null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
-     moved_lane as (
-       update delivery_lane b
-       set probe_id = h.id, probe_at = now() + ${LEASE_MS} * interval '1 millisecond'
-       from chosen h
-       where h.id is not null and b.merchant_id = h.merchant_id and b.endpoint_id = h.endpoint_id),
-     picked as materialized (
-       select due.* from chosen h cross join lateral (
+    `with picked as materialized (
+       select due.* from unnest($2::text[], $3::int[]) as turn (endpoint_id, rows) cross join lateral (
          select d.ctid, d.merchant_id, d.endpoint_id
          from delivery d
-         where d.merchant_id = h.merchant_id and d.id = h.id and d.due_at <= now()
+         where d.endpoint_id = turn.endpoint_id and d.due_at <= now()
+         order by d.due_at limit turn.rows
          for update skip locked) due),
      ${TAKE_PICKED},
      ${RECEIVERS}
      ${ANSWER({ count: '0', last: 'null' })}`,
-    [input.leaseId, input.rowsMax],
+    [input.leaseId, [...input.rowsByLane.keys()], [...input.rowsByLane.values()]],
   )
   return toClaim(rows)
 }
@@ -232,11 +213,11 @@ function toClaim(rows: readonly ClaimRow[]): Claim & { lanes: number; lastLane: 
   return { deliveries, databaseNowMs: told.databaseNowMs, lanes: told.lanes, lastLane: told.lastLane }
 }
 
-type Receiver = Pick<ClaimedDelivery, 'url' | 'format' | 'troubled' | 'secrets'>
+type Receiver = Pick<ClaimedDelivery, 'url' | 'format' | 'failures' | 'secrets'>
 
-function toReceiver({ url, format, troubled, secrets }: ReceiverRow): Receiver {
+function toReceiver({ url, format, failures, secrets }: ReceiverRow): Receiver {
   const sealed = secrets.map((secret) => ({ id: secret.id, sealed: Buffer.from(secret.sealed, 'hex') }))
-  return { url, format, troubled, secrets: sealed }
+  return { url, format, failures, secrets: sealed }
 }
 
 function toDelivery(row: Extract<ClaimRow, { claim: null }>, receiver: Receiver): ClaimedDelivery {
@@ -253,7 +234,7 @@ function toDelivery(row: Extract<ClaimRow, { claim: null }>, receiver: Receiver)
     format: receiver.format,
     body: Buffer.from(row.body),
     schemaVersion: row.schema_version,
-    troubled: receiver.troubled,
+    failures: receiver.failures,
     secrets: receiver.secrets,
   }
 }

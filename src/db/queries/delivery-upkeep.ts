@@ -86,25 +86,43 @@ export async function sweepEndpoint(
 }
 
 /**
- * Gives up deliveries that waited behind an open lane until their time was over: nobody tries them any more. The
- * oldest of each open lane come first in delivery_lane_order.
+ * Makes due what waits for endpoints that came back, each delivery once: those that were due before they did, in
+ * rounds. An endpoint is done with when none of them waits and none is under way. Served by delivery_lane_order.
  */
-export async function sweepExpired(tx: Tx): Promise<number> {
-  const { rows } = await tx.query<{ swept: number }>(
-    `with picked as materialized (
-       select row.ctid from delivery_lane b cross join lateral (
-         select d.ctid, d.give_up_at from delivery d
-         where d.endpoint_id = b.endpoint_id and d.due_at <= now()
+export async function pullForward(tx: Tx): Promise<number> {
+  const { rows } = await tx.query<{ pulled: number }>(
+    `with lane as materialized (
+       select merchant_id, endpoint_id, recovered_at from delivery_lane
+       where recovered_at is not null order by recovered_at limit ${SWEEP_LANES_MAX} for update skip locked),
+     picked as materialized (
+       select row.ctid from lane cross join lateral (
+         select d.ctid from delivery d
+         where d.endpoint_id = lane.endpoint_id and d.due_at > now()
+           and d.lease_id is null and d.was_due_at < lane.recovered_at
          order by d.due_at limit ${SWEEP_ROWS_MAX} for update skip locked) row
-       where b.probe_at is not null and row.give_up_at <= now()
        limit ${SWEEP_ROWS_MAX}),
-     gone as (
-       delete from delivery d where d.ctid = any (array(select ctid from picked))
-       returning d.merchant_id, d.livemode, d.event_id, 'exhausted' as reason),
-     ${AWAIT_GONE}
-     select count(*)::int as swept from gone`,
+     pulled as (
+       update delivery d set due_at = now() where d.ctid = any (array(select ctid from picked))),
+     done as (
+       update delivery_lane b set recovered_at = null from lane
+       where b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id
+         and not exists (
+           select from delivery d
+           where d.endpoint_id = lane.endpoint_id and d.due_at > now() and d.was_due_at < lane.recovered_at))
+     select count(*)::int as pulled from picked`,
   )
-  return rows[0]?.swept ?? 0
+  return rows[0]?.pulled ?? 0
+}
+
+/** Forgets endpoints that do not fail any more, or that nothing waits for. A scan of a small table. */
+export async function deleteIdleLanes(tx: Tx): Promise<void> {
+  await tx.query(
+    `delete from delivery_lane l where l.ctid = any (array(
+       select b.ctid from delivery_lane b
+       where b.recovered_at is null and (b.failures = 0
+         or not exists (select from delivery d where d.endpoint_id = b.endpoint_id))
+       order by b.endpoint_id for update skip locked))`,
+  )
 }
 
 /** Sees to it that attempts have partitions for the days ahead and none beyond their retention. */
