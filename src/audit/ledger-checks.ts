@@ -58,6 +58,24 @@ export const LEDGER_CHECKS: readonly AuditCheck[] = [
       where coalesce(b.balance, 0) <> coalesce(e.total, 0)`,
   },
   {
+    name: 'received_is_the_sum',
+    rule: 'what every day brought is the sum of the deposits that became final on it, less those taken back',
+    sql: `select merchant_id, day || ' ' || asset as subject,
+        'the day says ' || coalesce(r.amount::text, 'nothing') || ' worth ' || coalesce(r.usd_cents::text, 'nothing')
+          || ' cents and the entries ' || coalesce(e.amount, 0) || ' worth ' || coalesce(e.usd_cents, 0) as detail
+      from received_by_day r full join (
+        select merchant_id, livemode, (created_at at time zone 'UTC')::date as day, asset,
+          sum(amount) as amount, sum(sign(amount) * usd_cents) as usd_cents
+        from (
+          select e.merchant_id, e.livemode, e.created_at, e.asset, -sum(e.amount) as amount, coalesce(t.usd_cents, 0) as usd_cents
+          from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+          where e.account in ('chain', 'pending') and t.kind in ('deposit', 'deposit_void')
+          group by e.merchant_id, e.livemode, e.transfer_id, e.created_at, e.asset, t.usd_cents
+        ) moved group by 1, 2, 3, 4
+      ) e using (merchant_id, livemode, day, asset)
+      where coalesce(r.amount, 0) <> coalesce(e.amount, 0) or coalesce(r.usd_cents, 0) <> coalesce(e.usd_cents, 0)`,
+  },
+  {
     name: 'balance_is_not_negative',
     rule: 'no account but the chain, the shortfall and the fees is below zero, and no shortfall above it',
     sql: `select merchant_id, asset || ' ' || account as subject, 'stands at ' || sum(amount) as detail

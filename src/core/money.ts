@@ -19,7 +19,8 @@ export function parseUsd(text: string): bigint | null {
 
 /** `4999n` → `49.99`: always two decimals. */
 export function formatUsd(cents: bigint): string {
-  return `${cents / 100n}.${(cents % 100n).toString().padStart(2, '0')}`
+  const size = cents < 0n ? -cents : cents
+  return `${cents < 0n ? '-' : ''}${size / 100n}.${(size % 100n).toString().padStart(2, '0')}`
 }
 
 /**

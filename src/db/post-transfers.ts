@@ -6,6 +6,7 @@ import {
   insertCoveredTransfer,
   insertLedgerTransfer,
   type LedgerTransfer,
+  loadLedgerCredit,
   loadStanding,
   takeLedgerTurn,
 } from './queries/ledger.ts'
@@ -113,6 +114,8 @@ async function valuedNow(
   asset: PaymentAsset,
   transfers: readonly LedgerTransfer[],
 ): Promise<LedgerTransfer[]> {
-  const isKnown = transfers.some(({ usdCents }) => usdCents !== null)
-  return withValues(transfers, isKnown ? null : await loadAssetPrice(tx, asset, tenant.livemode))
+  if (transfers.some(({ usdCents }) => usdCents !== null)) return withValues(transfers, null)
+  const valuedAs = transfers.find((transfer) => transfer.valuedAs !== null)?.valuedAs ?? null
+  const earlier = valuedAs === null ? null : await loadLedgerCredit(tx, tenant, valuedAs)
+  return withValues(transfers, await loadAssetPrice(tx, asset, tenant.livemode), earlier)
 }

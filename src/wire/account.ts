@@ -95,7 +95,7 @@ export const balanceEntryView = z
       .nullable()
       .meta({
         description:
-          "What the amount was worth in US dollars at the time: at the invoice's rate where it came by one, else at the price of the moment; null where no price had ever been known.",
+          "What the amount was worth in US dollars when it came: at the invoice's rate where it counts towards the invoice by itself, else at the price of that moment, as for money that came much too late. What the chain takes back goes out at the same value. Null where no price had ever been known.",
         examples: ['-49.99'],
       }),
     type: z.string().meta({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { coinAmount, idView, text, timestamp } from './fields.ts'
-import { assetName } from './invoice.ts'
+import { assetName, paymentAssetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions, wholeNumber } from './list.ts'
 import { SCOPES } from './scopes.ts'
 import { endpointFormat } from './webhook-endpoint.ts'
@@ -121,21 +121,31 @@ export const listRequestLogsQuery = z
 export const statisticsQuery = z.strictObject({
   days: wholeNumber(90, 'How many days, today included; 30 unless given.'),
 })
+const figures = {
+  received_usd: z.string().meta({
+    description:
+      'What became final then, in US dollars as it was worth when it came, less what the chain took back then: below zero where that was more.',
+  }),
+  created: z.int().meta({ description: 'Invoices that were created then.' }),
+  paid: z.int().meta({ description: 'How many of those are paid by now.' }),
+}
 export const statisticsView = z
   .object({
     object: z.literal('statistics'),
     livemode: z.boolean(),
-    days: z.array(
-      z.object({
-        day: z.string().meta({ format: 'date' }),
-        opened: z.int(),
-        paid: z.int(),
-        paid_usd: z.string(),
-        exceptions: z.int(),
-      }),
-    ),
+    ...figures,
+    needs_review: z.int().meta({ description: 'Invoices that wait for a decision now.' }),
+    days: z.array(z.object({ day: z.string().meta({ format: 'date' }), ...figures })),
     assets: z.array(
-      z.object({ asset: assetName, paid: z.int(), paid_usd: z.string(), median_seconds_to_pay: z.int() }),
+      z.object({
+        asset: paymentAssetName,
+        received: z.string().meta({ description: 'The same in coins.' }),
+        received_usd: figures.received_usd,
+        median_seconds_to_pay: z.int().nullable().meta({
+          description:
+            'From creation to paid, of invoices that nobody had to accept; null where none is paid.',
+        }),
+      }),
     ),
     webhooks: z.object({ attempts: z.int(), ok: z.int() }),
   })

@@ -45,7 +45,7 @@ const failed = async (): Promise<string[]> =>
 
 async function wipe(): Promise<void> {
   await database.owner.query(`truncate merchant, payment_rules, api_key, invoice, account_key, address, deposit_address,
-    transfer, webhook_endpoint, event, event_awaiting, delivery, attempt, ledger_transfer, ledger_entry, ledger_balance, payment_link, checkout_session cascade`)
+    transfer, webhook_endpoint, event, event_awaiting, delivery, attempt, ledger_transfer, ledger_entry, ledger_balance, received_by_day, payment_link, checkout_session cascade`)
 }
 
 /** A paid invoice with its address, its payment, its postings, its balances and its events. */
@@ -72,10 +72,16 @@ async function paidInvoice(): Promise<{ tenant: Tenant; id: string }> {
       { tenant, invoiceId: invoice.id, facts: [fact], tipHeight: 101 },
     )
   }
-  // With the triggers off the balances are kept by hand.
+  // With the triggers off the balances, and what the day brought, are kept by hand.
   await database.owner.query(
     `insert into ledger_balance (merchant_id, livemode, asset, account, balance)
      select merchant_id, livemode, asset, account, sum(amount) from ledger_entry group by 1, 2, 3, 4 on conflict do nothing`,
+  )
+  await database.owner.query(
+    `insert into received_by_day (merchant_id, livemode, day, asset, amount, usd_cents)
+     select e.merchant_id, e.livemode, (e.created_at at time zone 'UTC')::date, e.asset, e.amount, t.usd_cents
+     from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+     where e.account = 'available' on conflict do nothing`,
   )
   return { tenant, id: invoice.id }
 }
@@ -87,6 +93,12 @@ test('a whole and paid invoice is in order', async () => {
 })
 
 const BREAKS: readonly [what: string, check: string, sql: string][] = [
+  [
+    'a day says that it brought a cent more',
+    'received_is_the_sum',
+    'update received_by_day set usd_cents = usd_cents + 1',
+  ],
+  ['a day that brought something is missing', 'received_is_the_sum', 'delete from received_by_day'],
   [
     'an entry is a unit too high',
     'ledger_sums_to_zero',

@@ -72,7 +72,7 @@ export type BalanceEntry = {
   readonly amount: string
   /** What stood in that account right after it. */
   readonly balance_after: string
-  /** What the amount was worth in US dollars at the time: at the invoice's rate where it came by one, else at the price of the moment; null where no price had ever been known. */
+  /** What the amount was worth in US dollars when it came: at the invoice's rate where it counts towards the invoice by itself, else at the price of that moment, as for money that came much too late. What the chain takes back goes out at the same value. Null where no price had ever been known. */
   readonly usd_value: string | null
   /** What moved it: `deposit`, a payment on its way to your balance; `deposit_void`, one that the chain took back; `payout`, money set aside for one; `payout_return`, such money back; `payout_sent` and `network_fee`, what a confirmed payout paid; `service_fee`, what the operator keeps, and `service_fee_return`, such a fee given back; `shortfall`, what is missing because the chain took back money that was paid out, and `shortfall_repaid`, what made up for it. More may come. */
   readonly type: string

@@ -36,9 +36,11 @@ export function depositTransfers(invoice: Invoice, posting: Extract<InvoiceEffec
 }
 
 function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kind: 'posting' }>) {
-  const { payment } = posting
+  const { payment, number } = posting
+  const name = depositName(invoice, payment)
   return {
-    id: `${depositName(invoice, payment)}:${posting.number}`,
+    id: `${name}:${number}`,
+    valuedAs: number > 1 ? `${name}:${number - 1}` : null,
     kind: posting.to === 'none' ? 'deposit_void' : 'deposit',
     invoiceId: invoice.id,
     paymentId: payment.id,
@@ -46,7 +48,7 @@ function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kin
     from: accountOf(posting.from),
     to: accountOf(posting.to),
     amount: payment.amount,
-    usdCents: usdCentsOf(invoice, payment.asset === invoice.asset ? payment.amount : null),
+    usdCents: usdCentsOf(invoice, payment),
   }
 }
 
@@ -64,9 +66,12 @@ function accountOf(bucket: LedgerBucket): LedgerAccount {
   return bucket === 'none' ? 'chain' : bucket
 }
 
-/** At the invoice's own rate; null where the payment is in another coin or no rate was taken. */
-function usdCentsOf(invoice: Invoice, units: bigint | null): bigint | null {
+/**
+ * At the invoice's own rate, which was promised to what counts by itself; null where no rate was taken, and for what waits
+ * for a decision, such as what comes a month late or in another coin: that is worth what it is worth when it comes.
+ */
+function usdCentsOf(invoice: Invoice, { asset, amount, reviewReason }: Payment): bigint | null {
   const price = invoice.rate === null ? null : parsePrice(invoice.rate.usdPerUnit)
-  if (units === null || price === null) return null
-  return usdValueOf(units, price, ASSETS[invoice.asset].decimals)
+  if (price === null || reviewReason !== null || asset !== invoice.asset) return null
+  return usdValueOf(amount, price, ASSETS[invoice.asset].decimals)
 }

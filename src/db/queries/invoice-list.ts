@@ -167,7 +167,7 @@ async function readCommonMatches(
  * status that nothing has; and no plan reads the whole table, which looks cheap for a text that many begin with and is
  * not where those that do are all at its end. It travels with the statement after it.
  */
-const planByIndexes = (tx: Tx): Promise<unknown> =>
+export const planByIndexes = (tx: Tx): Promise<unknown> =>
   tx.query(
     `select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'off', true)`,
   )
@@ -182,7 +182,7 @@ export function firstIdAt(ms: number | undefined, later: number): string | null 
  * The invoices that wait for a decision. A dismissal leaves a status as the payments make it, so that it counts
  * until the next payment. On invoice_by_status, invoice_resolution_by_invoice and transfer_under_review.
  */
-async function findWaiting(tx: Tx, tenant: Tenant): Promise<string[]> {
+export async function findWaiting(tx: Tx, tenant: Tenant): Promise<string[]> {
   const { rows } = await tx.query<{ id: string }>(
     `(select id from invoice
       where merchant_id = $1 and livemode = $2 and status = 'manual_review' order by id desc limit $3)

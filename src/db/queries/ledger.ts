@@ -16,6 +16,8 @@ export type LedgerTransfer = {
   readonly to: LedgerAccount
   readonly amount: bigint
   readonly usdCents: bigint | null
+  /** An earlier transfer of the same money, whose value it keeps: what is taken back is worth what it was when it came. */
+  readonly valuedAs?: string | null
   readonly createdAt: Date
 }
 
@@ -108,7 +110,10 @@ const valuesOf = (tenant: Tenant, transfer: LedgerTransfer): unknown[] => [
   transfer.payoutId ?? null,
 ]
 
-/** What a ledger transfer moved, and into which account; null where there is no such transfer. Served by the primary key. */
+/**
+ * What a ledger transfer moved, into which account, and what it was worth; null where there is no such transfer. Served by
+ * the primary keys.
+ */
 export async function loadLedgerCredit(
   tx: Tx,
   tenant: Tenant,
@@ -117,10 +122,17 @@ export async function loadLedgerCredit(
   readonly account: LedgerAccount
   readonly asset: PaymentAsset
   readonly amount: bigint
+  readonly usdCents: bigint | null
 } | null> {
-  const { rows } = await tx.query<{ account: LedgerAccount; asset: PaymentAsset; amount: bigint }>(
-    `select account, asset, amount from ledger_entry
-     where merchant_id = $1 and livemode = $2 and transfer_id = $3 and amount > 0`,
+  const { rows } = await tx.query<{
+    account: LedgerAccount
+    asset: PaymentAsset
+    amount: bigint
+    usdCents: bigint | null
+  }>(
+    `select e.account, e.asset, e.amount, t.usd_cents as "usdCents"
+     from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+     where e.merchant_id = $1 and e.livemode = $2 and e.transfer_id = $3 and e.amount > 0`,
     [tenant.merchantId, tenant.livemode, transferId],
   )
   return rows[0] ?? null

@@ -1,75 +1,93 @@
-import type { AssetId } from '../../core/assets.ts'
+import type { AssetId, PaymentAsset } from '../../core/assets.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
-type DayRow = {
+/** What a day brought in one coin: base units, and what they were worth when they came. Below zero where the chain took back more. */
+type ReceivedRow = {
   readonly day: string
-  readonly opened: number
-  readonly paid: number
-  readonly paidCents: bigint
-  readonly exceptions: number
+  readonly asset: PaymentAsset
+  readonly amount: bigint
+  readonly usdCents: bigint
 }
+
+/** What became final on each day in UTC, less what the chain took back on it. By the primary key, some rows a day. */
+export async function receivedByDay(tx: Tx, tenant: Tenant, firstDay: string): Promise<ReceivedRow[]> {
+  const { rows } = await tx.query<ReceivedRow>(
+    `select to_char(day, 'YYYY-MM-DD') as day, asset, amount, usd_cents as "usdCents" from received_by_day
+     where merchant_id = $1 and livemode = $2 and day >= $3::date order by day, asset`,
+    [tenant.merchantId, tenant.livemode, firstDay],
+  )
+  return rows
+}
+
+/** A day in UTC: `2026-11-22`, the first id of its invoices, and the first of the next day's. */
+type Day = { readonly day: string; readonly firstId: string; readonly nextId: string }
 
 /**
- * Each day's invoices, in UTC: how many were opened, paid and put to review, and what the paid ones were worth.
- * A range of invoice_by_mode, as long as the days asked for.
+ * How many invoices were created on each day, and how many of those are paid by now. Counted on invoice_by_mode and
+ * invoice_by_status alone, without their rows.
  */
-export async function statisticsByDay(tx: Tx, tenant: Tenant, firstId: string): Promise<DayRow[]> {
-  const { rows } = await tx.query<{
-    day: string
-    opened: number
-    paid: number
-    paid_cents: bigint
-    exceptions: number
-  }>(
-    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day,
-       count(*) as opened,
-       count(*) filter (where status in ('paid', 'overpaid')) as paid,
-       coalesce(sum(usd_cents) filter (where status in ('paid', 'overpaid')), 0) as paid_cents,
-       count(*) filter (where status in ('partially_paid', 'overpaid', 'manual_review')) as exceptions
-     from invoice where merchant_id = $1 and livemode = $2 and id >= $3 group by 1 order by 1`,
-    [tenant.merchantId, tenant.livemode, firstId],
+export async function countInvoicesByDay(
+  tx: Tx,
+  tenant: Tenant,
+  days: readonly Day[],
+): Promise<{ readonly day: string; readonly created: number; readonly paid: number }[]> {
+  const { rows } = await tx.query<{ day: string; created: number; paid: number }>(
+    `select asked.day, created.count as created, paid.count as paid
+     from unnest($3::text[], $4::text[], $5::text[]) as asked (day, first_id, next_id)
+     cross join lateral (
+       select count(*) from invoice
+       where merchant_id = $1 and livemode = $2 and id >= first_id and id < next_id) created
+     cross join lateral (
+       select count(*) from invoice
+       where merchant_id = $1 and livemode = $2 and status in ('paid', 'overpaid')
+         and id >= first_id and id < next_id) paid
+     where created.count > 0 order by asked.day`,
+    [
+      tenant.merchantId,
+      tenant.livemode,
+      days.map(({ day }) => day),
+      days.map(({ firstId }) => firstId),
+      days.map(({ nextId }) => nextId),
+    ],
   )
-  return rows.map((row) => ({
-    day: row.day,
-    opened: row.opened,
-    paid: row.paid,
-    paidCents: row.paid_cents,
-    exceptions: row.exceptions,
-  }))
+  return rows
 }
 
-/** What was paid in which coin, and the median time from opening to paid. The same range. */
-export async function statisticsByAsset(
+/** A median of more would be the same, and take longer. */
+const NEWEST_MAX = 10_000
+
+/**
+ * The median time from creation to paid, in seconds, of the newest invoices that the money alone settled: how long a person
+ * thought about the others says nothing of payments. On invoice_by_status.
+ */
+export async function medianTimesToPay(
   tx: Tx,
   tenant: Tenant,
   firstId: string,
-): Promise<{ asset: AssetId; paid: number; paidCents: bigint; medianSeconds: number }[]> {
-  const { rows } = await tx.query<{ asset: AssetId; paid: number; paid_cents: bigint; median: number }>(
-    `select asset, count(*) as paid, coalesce(sum(usd_cents), 0) as paid_cents,
+): Promise<ReadonlyMap<PaymentAsset, number>> {
+  const newest = (status: string): string => `(select * from invoice
+      where merchant_id = $1 and livemode = $2 and status = '${status}' and id >= $3 order by id desc limit $4)`
+  const { rows } = await tx.query<{ asset: AssetId; median: number }>(
+    `select asset,
        percentile_cont(0.5) within group (order by extract(epoch from paid_at - created_at)::double precision) as median
-     from invoice
-     where merchant_id = $1 and livemode = $2 and id >= $3 and status in ('paid', 'overpaid') and paid_at is not null
-     group by asset order by asset`,
-    [tenant.merchantId, tenant.livemode, firstId],
+     from (${newest('paid')} union all ${newest('overpaid')}) settled
+     where accepted_at is null group by asset`,
+    [tenant.merchantId, tenant.livemode, firstId, NEWEST_MAX],
   )
-  return rows.map(({ asset, paid, paid_cents: paidCents, median }) => ({
-    asset,
-    paid,
-    paidCents,
-    medianSeconds: Math.round(median),
-  }))
+  return new Map(rows.map(({ asset, median }) => [asset, Math.round(median)]))
 }
 
-/** How webhook attempts went. Partitions of the days asked for. */
+/** How the newest webhook attempts since then went. On the primary keys of the partitions of the days asked for. */
 export async function statisticsOfAttempts(
   tx: Tx,
   tenant: Tenant,
   since: Date,
 ): Promise<{ attempts: number; ok: number }> {
   const { rows } = await tx.query<{ attempts: number; ok: number }>(
-    `select count(*) as attempts, count(*) filter (where code = 'ok') as ok from attempt
-     where merchant_id = $1 and livemode = $2 and created_at >= $3`,
-    [tenant.merchantId, tenant.livemode, since],
+    `select count(*) as attempts, count(*) filter (where code = 'ok') as ok from (
+       select code from attempt where merchant_id = $1 and livemode = $2 and created_at >= $3
+       order by id desc limit $4) newest`,
+    [tenant.merchantId, tenant.livemode, since, NEWEST_MAX],
   )
   return rows[0] ?? { attempts: 0, ok: 0 }
 }

@@ -47,7 +47,7 @@ function entryView(entry: LedgerEntryRow, livemode: boolean) {
     account,
     amount: formatCoinAmount(amount, decimals),
     balance_after: formatCoinAmount(entry.balance_after, decimals),
-    usd_value: usdCents === null ? null : `${amount < 0n ? '-' : ''}${formatUsd(usdCents)}`,
+    usd_value: usdCents === null ? null : formatUsd(amount < 0n ? -usdCents : usdCents),
     type: kind,
     invoice_id: entry.invoice_id,
     payment_id: entry.payment_id,

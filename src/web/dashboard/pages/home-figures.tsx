@@ -1,9 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { statisticsOf } from '../api/reads.ts'
 import type { Statistics } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { BarChart, SmallTable } from '../parts/bar-chart.tsx'
-import { coinName, usd } from '../parts/money.ts'
+import { coinName, coins, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
 import { Bones } from '../parts/table.tsx'
@@ -20,74 +22,22 @@ export function HomeFigures() {
   if (statistics.data === undefined) {
     return statistics.error === null ? <Bones lines={3} /> : <ProblemNote error={statistics.error} />
   }
-  const days = wholeMonth(statistics.data.days)
-  const sum = (of: (day: Day) => number): number => days.reduce((total, day) => total + of(day), 0)
-  const [opened, paid, exceptions] = [
-    sum((day) => day.opened),
-    sum((day) => day.paid),
-    sum((day) => day.exceptions),
-  ]
-  if (opened === 0) return null
-  const { attempts, ok } = statistics.data.webhooks
+  const { days, assets } = statistics.data
+  if (days.length === 0) return null
   return (
     <>
-      <ul className="tiles" aria-label={`Last ${DAYS} days`}>
-        <Tile
-          title="Paid"
-          value={usd(String(sum(({ paid_usd }) => Number(paid_usd))))}
-          note={`last ${DAYS} days`}
-        />
-        <Tile title="Opened and paid" value={`${paid} of ${opened}`} note={percent(paid, opened)} />
-        <Tile title="Needed you" value={String(exceptions)} note={percent(exceptions, opened)} />
-        <Tile
-          title="Webhooks"
-          value={attempts === 0 ? '–' : percent(ok, attempts)}
-          note={`${ok} of ${attempts} tries answered`}
-        />
-      </ul>
-      <div className="grid-two charts">
-        <Card title="Paid in US dollars, by day">
-          <BarChart
-            caption={`Paid in US dollars, by day, last ${DAYS} days`}
-            bars={days.map(({ day, paid_usd }) => ({
-              label: dayWords(day),
-              value: Number(paid_usd),
-              words: usd(paid_usd),
-            }))}
-            scale={(value) => usd(String(value))}
-            columns={['Day', 'Paid']}
-            table={days
-              .filter((day) => day.opened > 0)
-              .map(({ day, paid_usd }) => [dayWords(day), usd(paid_usd)])}
-          />
-        </Card>
-        <Card title="Opened, and of those paid">
-          <BarChart
-            caption={`Invoices opened and paid, by day, last ${DAYS} days`}
-            bars={days.map((day) => ({
-              label: dayWords(day.day),
-              value: day.opened,
-              part: Math.min(day.paid, day.opened),
-              words: `${day.opened} opened, ${day.paid} paid`,
-            }))}
-            scale={(value) => `${value} ${value === 1 ? 'invoice' : 'invoices'}`}
-            columns={['Day', 'Opened', 'Paid', 'Needed you']}
-            table={days
-              .filter((day) => day.opened > 0)
-              .map((day) => [dayWords(day.day), day.opened, day.paid, day.exceptions])}
-          />
-        </Card>
-      </div>
-      {statistics.data.assets.length === 0 ? null : (
+      <Tiles statistics={statistics.data} />
+      <Charts days={wholeMonth(days)} />
+      {assets.length === 0 ? null : (
         <Card title="By coin">
           <SmallTable
-            caption={`Paid invoices by coin, last ${DAYS} days`}
-            columns={['Coin', 'Invoices', 'Dollars', 'Usual time to pay']}
-            rows={statistics.data.assets.map(({ asset, paid: count, paid_usd, median_seconds_to_pay }) => [
+            caption={`Received by coin, last ${DAYS} days`}
+            columns={['Coin', 'Received', 'Value when received', 'Median time to pay']}
+            rows={assets.map(({ asset, received, received_usd, median_seconds_to_pay }) => [
               coinName(asset),
-              count,
-              usd(paid_usd),
-              durationWords(median_seconds_to_pay),
+              coins(received, asset),
+              usd(received_usd),
+              median_seconds_to_pay === null ? '–' : durationWords(median_seconds_to_pay),
             ])}
           />
         </Card>
@@ -96,7 +46,73 @@ export function HomeFigures() {
   )
 }
 
-function Tile({ title, value, note }: { title: string; value: string; note: string }) {
+function Tiles({ statistics }: { statistics: Statistics }) {
+  const { received_usd, created, paid, needs_review, webhooks } = statistics
+  const { attempts, ok } = webhooks
+  return (
+    <ul className="tiles" aria-label={`Last ${DAYS} days`}>
+      <Tile title="Volume (received)" value={usd(received_usd)} note={`last ${DAYS} days`} />
+      <Tile
+        title="Conversion"
+        value={created === 0 ? '–' : percent(paid, created)}
+        note={`${paid} of ${created} invoices paid`}
+      />
+      <Tile
+        title="Needs review"
+        value={String(needs_review)}
+        note={needs_review === 0 ? 'nothing to review' : <Link to="/attention">Payments to review</Link>}
+      />
+      <Tile
+        title="Delivery success rate"
+        value={attempts === 0 ? '–' : percent(ok, attempts)}
+        note={attempts === 0 ? 'no webhook attempts' : `${ok} of ${attempts} webhook attempts`}
+      />
+    </ul>
+  )
+}
+
+function Charts({ days }: { days: readonly Day[] }) {
+  return (
+    <div className="grid-two charts">
+      <Card title="Volume (received), by day">
+        <BarChart
+          caption={`Received in US dollars, by day, last ${DAYS} days`}
+          bars={days.map(({ day, received_usd }) => ({
+            label: dayWords(day),
+            value: Number(received_usd),
+            words: usd(received_usd),
+          }))}
+          scale={(value) => usd(String(value))}
+          columns={['Day', 'Received']}
+          table={days
+            .filter(({ received_usd }) => Number(received_usd) !== 0)
+            .map(({ day, received_usd }) => [dayWords(day), usd(received_usd)])}
+        />
+        <p className="quiet small-text">
+          Confirmed payments, on the day they became final (UTC), at their value then.
+        </p>
+      </Card>
+      <Card title="Invoices created vs. paid">
+        <BarChart
+          caption={`Invoices created and, of those, paid, by day, last ${DAYS} days`}
+          bars={days.map((day) => ({
+            label: dayWords(day.day),
+            value: day.created,
+            part: day.paid,
+            words: `${day.created} created, ${day.paid} of them paid`,
+          }))}
+          scale={(value) => `${value} ${value === 1 ? 'invoice' : 'invoices'}`}
+          columns={['Day created', 'Created', 'Paid by now']}
+          table={days
+            .filter((day) => day.created > 0)
+            .map((day) => [dayWords(day.day), day.created, day.paid])}
+        />
+      </Card>
+    </div>
+  )
+}
+
+function Tile({ title, value, note }: { title: string; value: string; note: ReactNode }) {
   return (
     <li>
       <span className="quiet">{title}</span>
@@ -106,13 +122,13 @@ function Tile({ title, value, note }: { title: string; value: string; note: stri
   )
 }
 
-/** Every day of the range, oldest first; the API leaves out those without invoices. */
+/** Every day of the range, oldest first; the API leaves out those without any. */
 function wholeMonth(known: readonly Day[]): readonly Day[] {
   const byDay = new Map(known.map((day) => [day.day, day]))
   const today = Math.floor(Date.now() / DAY_MS)
   return Array.from({ length: DAYS }, (_, at) => {
     const day = new Date((today - DAYS + 1 + at) * DAY_MS).toISOString().slice(0, 10)
-    return byDay.get(day) ?? { day, opened: 0, paid: 0, paid_usd: '0', exceptions: 0 }
+    return byDay.get(day) ?? { day, received_usd: '0', created: 0, paid: 0 }
   })
 }
 

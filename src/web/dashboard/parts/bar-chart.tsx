@@ -35,7 +35,8 @@ export function BarChart({
 }) {
   const max = Math.max(1, ...bars.map(({ value }) => value))
   const step = WIDTH / Math.max(1, bars.length)
-  const height = (value: number): number => (value / max) * HEIGHT
+  // Less than nothing, such as a day on which the chain took money back, has no bar; its words and the table say it.
+  const height = (value: number): number => (Math.max(0, value) / max) * HEIGHT
   return (
     <figure className="chart">
       <p className="quiet small-text">{scale(max)}</p>
