@@ -35,6 +35,11 @@ export type ScannedBlock = {
  */
 export type ChainUpdate = {
   readonly ancestor: BlockRef
+  /**
+   * The node does not know our chain, nor do we remember it: the ancestor lies as deep as any reorganisation went. It is ours only
+   * if what was recorded there or below stands on the node's chain.
+   */
+  readonly isAncestorAssumed?: true
   readonly blocks: readonly ScannedBlock[]
   /** The node's tip when the update was read; above the last block while we catch up. */
   readonly tip: BlockRef
@@ -204,3 +209,9 @@ export class ChainSyncing extends ChainUnavailable {
 export class ChainHalted extends ChainFault {
   override name = 'ChainHalted'
 }
+
+/** A fork deeper than any reorganisation: following it would keep, or take, money by somebody's mistake. */
+export const forkTooDeep = ({ height }: { readonly height: number }, depth: number): ChainHalted =>
+  new ChainHalted(
+    `the node left the chain more than ${depth} blocks below ${height}: find out which chain is right, and configure a node that is on it`,
+  )

@@ -1,9 +1,10 @@
-import type {
-  ChainAdapter,
-  ChainUpdate,
-  FoundTransfer,
-  MempoolReading,
-  ProviderAgreement,
+import {
+  type ChainAdapter,
+  type ChainUpdate,
+  type FoundTransfer,
+  forkTooDeep,
+  type MempoolReading,
+  type ProviderAgreement,
 } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
@@ -26,7 +27,12 @@ import type { Pool } from '../db/pool.ts'
 import type { Shortfall } from '../db/post-transfers.ts'
 import { moveCheckpoint } from '../db/queries/network-state.ts'
 import { holdTurn } from '../db/queries/network-watch.ts'
-import { loadTrackedTransfers, loadTransfersOf, type TrackedTransfer } from '../db/queries/transfers.ts'
+import {
+  loadRecordedBlock,
+  loadTrackedTransfers,
+  loadTransfersOf,
+  type TrackedTransfer,
+} from '../db/queries/transfers.ts'
 import { findProgramOwners } from '../db/queries/watched-programs.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
@@ -70,6 +76,7 @@ export async function recordUpdate(
 ): Promise<BlockPosition | null> {
   const { adapter, pool } = parts
   const { network } = adapter
+  if (update.isAncestorAssumed) await requireRecorded(parts, checkpoint, update.ancestor)
   const tracked = await loadTrackedTransfers(pool, network, update.ancestor.height)
   const ownerOf = await findOwners(
     parts,
@@ -95,6 +102,17 @@ export async function recordUpdate(
   await recordFacts(parts, isSettledLater(parts) ? withoutFinality(facts) : facts, last.height)
   if (last.hash !== from.hash) await advanceCheckpoint(parts, from, last)
   return last
+}
+
+/** Whatever is recorded stands at or above this ancestor, or the node's chain has it too. Else throws `ChainHalted`. */
+async function requireRecorded(
+  { adapter, pool }: RecordingParts,
+  checkpoint: BlockPosition,
+  ancestor: BlockPosition,
+): Promise<void> {
+  const recorded = await loadRecordedBlock(pool, adapter.network, ancestor.height)
+  if (recorded !== null && !(await adapter.knows(recorded)))
+    throw forkTooDeep(checkpoint, checkpoint.height - ancestor.height)
 }
 
 /** Whether finality waits for another provider's agreement or for the chain's own marks. */

@@ -132,6 +132,36 @@ export function describeUtxoNodes(watchedChain: () => Watched): void {
       await twin.remove()
     }
   })
+
+  test('a node whose chain leaves ours below every reorganisation halts the network and takes nothing back', async () => {
+    const watched = watchedChain()
+    const { node } = watched.chain
+    const twin = await node.copy()
+    try {
+      const invoice = await watched.openInvoice([await watched.watchAtTip()])
+      await watched.chain.pay(invoice.address, watched.driver.amount)
+      await node.mine(102)
+      await watched.untilStatus(invoice.id, 'paid')
+      await watched.untilRead()
+      const before = await watched.balances()
+      await watched.stopWatchers()
+      await twin.mine(104)
+      watched.watch({ adapter: driveNode(twin).adapter() })
+      await until(async () => (await watched.state()).status === 'halted', { what: 'the network is halted' })
+      expect((await watched.state()).reason).toMatch(/left the chain more than 100 blocks below/)
+      expect(await watched.statusOf(invoice.id)).toBe('paid')
+      expect(await watched.balances()).toEqual(before)
+      await watched.stopWatchers()
+      // On the chain where it was it goes on.
+      watched.watch()
+      await node.mine(1)
+      await watched.untilRead()
+      expect((await watched.state()).status).toBe('ok')
+    } finally {
+      await watched.stopWatchers()
+      await twin.remove()
+    }
+  })
 }
 
 /** Gives one node's block to another, as its peers would. */

@@ -1,21 +1,22 @@
+import { REORG_DEPTH_MAX } from '../../core/chain/utxo-parameters.ts'
 import {
   type BlockRef,
   ChainHalted,
   ChainSyncing,
   ChainUnavailable,
   type ChainUpdate,
+  forkTooDeep,
   type ScannedBlock,
 } from '../adapter.ts'
-
 import { type BlockSource, knownHeader, placeBlock, readHeights, referenceOf } from './block-source.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 
-/** A fork that leaves our chain deeper than this is no reorganisation that any chain of ours has seen. */
-const REORG_DEPTH_MAX = 100
 /** A reorganisation is connected up to the new tip in one step, so that a payment which only moved never left. */
 const REORG_BLOCKS_MAX = 2_000
 /** A chain that grows while it is read is read again. */
 const WALK_ATTEMPTS_MAX = 3
+
+type Ancestor = BlockRef & { readonly isAssumed?: true }
 
 /**
  * Walks the node's best chain from a checkpoint by block hashes. Every step is proved by the parent hashes in
@@ -69,12 +70,14 @@ export class ChainWalk {
       knownHeader(this.#node, bestHash),
       this.#node.header(checkpoint.hash),
     ])
-    const ancestor = await this.#commonAncestor(checkpoint, ours, tip)
+    const { isAssumed, ...ancestor } = await this.#commonAncestor(checkpoint, ours, tip)
     const limit = ancestor.hash === checkpoint.hash ? maxBlocks : Math.max(maxBlocks, REORG_BLOCKS_MAX)
     const count = Math.min(tip.height - ancestor.height, limit)
     if (count < 0) return null
     const blocks = await readHeights(this.#node, { first: ancestor.height + 1, count, asset: this.#asset })
-    return isChain(ancestor, blocks) ? { ancestor, blocks, tip: referenceOf(tip) } : null
+    if (!isChain(ancestor, blocks)) return null
+    const update = { ancestor, blocks, tip: referenceOf(tip) }
+    return isAssumed ? { ...update, isAncestorAssumed: true } : update
   }
 
   /** The highest block that our chain and the node's best one share. */
@@ -82,7 +85,7 @@ export class ChainWalk {
     checkpoint: BlockRef,
     ours: HeaderAnswer | null,
     tip: HeaderAnswer,
-  ): Promise<BlockRef> {
+  ): Promise<Ancestor> {
     if (ours === null) return this.#ancestorOfUnknown(checkpoint, tip)
     if (ours.hash !== checkpoint.hash || ours.height !== checkpoint.height) {
       throw new ChainHalted(`the node gives block ${checkpoint.hash} another height than it had`)
@@ -95,9 +98,7 @@ export class ChainWalk {
       block = await knownHeader(this.#node, block.previousblockhash)
       if (block.confirmations >= 1) return referenceOf(block)
     }
-    throw new ChainHalted(
-      `the node left the chain more than ${REORG_DEPTH_MAX} blocks below ${checkpoint.height}: find out which chain is right`,
-    )
+    throw forkTooDeep(checkpoint, REORG_DEPTH_MAX)
   }
 
   /**
@@ -119,19 +120,22 @@ export class ChainWalk {
    * Where it is higher than we are, we go back along the way we came, or, where that is not remembered, as far as
    * any reorganisation went; what both chains share is found again in the same blocks and nothing changes for it.
    */
-  async #ancestorOfUnknown(checkpoint: BlockRef, tip: HeaderAnswer): Promise<BlockRef> {
+  async #ancestorOfUnknown(checkpoint: BlockRef, tip: HeaderAnswer): Promise<Ancestor> {
     if (tip.height <= checkpoint.height) {
       throw new ChainSyncing(
         `the node stands at block ${tip.height} and does not know block ${checkpoint.height}, which was read before: it is syncing, or is another node whose chain is not longer`,
       )
     }
+    const height = Math.max(0, checkpoint.height - REORG_DEPTH_MAX)
     if (this.#trail.at(-1)?.hash === checkpoint.hash) {
       for (const block of this.#trail.slice(0, -1).reverse()) {
         if ((await this.#node.hashAt(block.height)) === block.hash) return block
       }
+      if ((this.#trail[0]?.height ?? checkpoint.height) <= height)
+        throw forkTooDeep(checkpoint, REORG_DEPTH_MAX)
     }
-    const height = Math.max(0, checkpoint.height - REORG_DEPTH_MAX)
-    return referenceOf(await knownHeader(this.#node, await this.#node.hashAt(height)))
+    const shared = referenceOf(await knownHeader(this.#node, await this.#node.hashAt(height)))
+    return { ...shared, isAssumed: true }
   }
 }
 

@@ -18,6 +18,9 @@ export const COINBASE_CONFIRMATIONS = 100
 /** A peg-out from Litecoin's extension block can be spent in the sixth block after its own (LIP-0002). */
 export const PEG_OUT_CONFIRMATIONS = 6
 
+/** A fork that leaves our chain deeper than this is no reorganisation that any chain of ours has seen. */
+export const REORG_DEPTH_MAX = 100
+
 export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
   {
     chain: 'bitcoin',

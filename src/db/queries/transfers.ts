@@ -86,6 +86,21 @@ export async function loadTrackedTransfers(
   return rows.map(trackedFromRow)
 }
 
+/** The highest block at or below this height that a transfer is recorded in; null where there is none. Served by transfer_by_height. */
+export async function loadRecordedBlock(
+  db: Queryable,
+  network: Network,
+  height: number,
+): Promise<{ readonly height: number; readonly hash: string } | null> {
+  const { rows } = await db.query<{ height: number; hash: string }>(
+    `select block_height as height, block_hash as hash from transfer
+     where network = $1 and block_height <= $2 and block_height is not null and block_hash is not null and left_on_chain is null
+     order by block_height desc limit 1`,
+    [network, height],
+  )
+  return rows[0] ?? null
+}
+
 /** What is recorded of these transactions, in any state. Served by transfer_identity. */
 export async function loadTransfersOf(
   db: Queryable,
