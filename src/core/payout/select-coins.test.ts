@@ -42,6 +42,39 @@ test('coins that fit exactly are preferred over change', () => {
   expect(chosen?.change).toBe(0n)
 })
 
+test.each([1_000n, 2_000n, 10_000n, 20_000n, 500_000n])(
+  'an exact match costs no more than change would, at a rate of %s',
+  (rate) => {
+    const small = Array.from({ length: 1_000 }, () => 10_000n)
+    const chosen = selectCoins(coinsOf([50_000_000n, ...small]), 10_000_000n, { rate, changeMin: 546n })
+    expect(chosen?.coins.map(({ amount }) => amount)).toEqual([50_000_000n])
+    expect(chosen?.fee).toBe(feeFor(154, rate))
+    // With nothing else to pay from, all of them go out.
+    const all = selectCoins(coinsOf(small), 10_000_000n, { rate, changeMin: 546n })
+    expect(all).toMatchObject({ change: 0n, fee: feeFor(69_054, rate) })
+  },
+)
+
+test('of several exact matches the one of the fewest coins is chosen', () => {
+  const amounts = [70_000n, 60_000n, 40_000n, 20_000n, 10_000n]
+  const chosen = selectCoins(coinsOf(amounts), 100_000n, terms)
+  expect(chosen?.coins.map(({ amount }) => amount)).toEqual([60_000n, 40_000n])
+})
+
+test('a fee is never above that of the fewest coins with change by more than an input', () => {
+  fc.assert(
+    fc.property(amounts, fc.bigInt({ min: 1n, max: 50_000_000n }), (values, amount) => {
+      const chosen = selectCoins(coinsOf(values), amount, terms)
+      const sorted = [...values].sort((a, b) => (a < b ? 1 : -1))
+      const enough = sorted.findIndex((_, at) => {
+        const worth = sorted.slice(0, at + 1).reduce((total, value) => total + value, 0n)
+        return worth >= amount + terms.changeMin
+      })
+      if (enough >= 0) expect(chosen?.coins.length).toBeLessThanOrEqual(enough + 2)
+    }),
+  )
+})
+
 test('no transaction has more inputs than fit, and a hundred thousand small coins are told from enough at once', () => {
   const coins = coinsOf(Array.from({ length: 3_000 }, () => 1_000n))
   expect(selectCoins(coins, BigInt(INPUTS_MAX + 5) * 1_000n, terms)).toBeNull()
