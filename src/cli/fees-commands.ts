@@ -214,8 +214,8 @@ function whyNot(outcome: PayoutRequested): string {
   switch (outcome.kind) {
     case 'too_small':
       return `too little to be sent, at the network's fees of the moment (at least ${coins(outcome.minimum, outcome.asset)})`
-    case 'leaves_crumbs':
-      return `the merchant's own rest could not be sent by itself then (at least ${coins(outcome.minimum, outcome.asset)})`
+    case 'dust_remainder':
+      return `it would leave dust, which cannot be sent by itself (at least ${coins(outcome.minimum, outcome.asset)})`
     case 'not_covered':
       return 'nothing is left of the fees'
     case 'not_usable':

@@ -36,7 +36,7 @@ export type PayoutRequested =
   | { readonly kind: 'not_usable' }
   /** Base units. */
   | { readonly kind: 'too_small'; readonly asset: AssetId; readonly minimum: bigint }
-  | { readonly kind: 'leaves_crumbs'; readonly asset: AssetId; readonly minimum: bigint }
+  | { readonly kind: 'dust_remainder'; readonly asset: AssetId; readonly minimum: bigint }
   | { readonly kind: 'not_covered' }
   | { readonly kind: 'over_limit' }
 
@@ -52,17 +52,17 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
       : await loadPayoutDestination(tx, tenant, request.destinationId, { share: true })
   if (destination === null) return { kind: 'not_found' }
   const { asset } = destination
-  const amount =
-    request.amount === null
-      ? await loadBalance(tx, tenant, asset, source)
-      : parseCoinAmount(request.amount, ASSETS[asset].decimals)
-  if (request.amount === null && (amount ?? 0n) <= 0n) return { kind: 'not_covered' }
-  const invalid = refuseFields(request, asset, amount)
-  if (invalid !== null || amount === null) return invalid ?? { kind: 'unavailable' }
+  const all = await loadBalance(tx, tenant, asset, source)
+  const asked = request.amount === null ? all : parseCoinAmount(request.amount, ASSETS[asset].decimals)
+  if (request.amount === null && all <= 0n) return { kind: 'not_covered' }
+  const invalid = refuseFields(request, asset, asked)
+  if (invalid !== null || asked === null) return invalid ?? { kind: 'unavailable' }
   if (destination.usableAt > now) return { kind: 'not_usable' }
-  const estimate = await estimatePayoutFee(tx, tenant, { asset, amount, now })
   const outputMin = await payoutOutputMin(tx, tenant, { asset, now })
-  if (estimate === null || outputMin === null) return { kind: 'unavailable' }
+  if (outputMin === null) return { kind: 'unavailable' }
+  const amount = asked === all ? all - (await loadWithheld(tx, tenant, { asset, all, outputMin })) : asked
+  const estimate = await estimatePayoutFee(tx, tenant, { asset, amount, now })
+  if (estimate === null) return { kind: 'unavailable' }
   if (typeof estimate !== 'bigint') return tooLarge(asset, estimate.most)
   const plan = planFee(amount, estimate, outputMin)
   if (plan.kind === 'too_small') return { ...plan, asset }
@@ -73,7 +73,7 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   const left = await loadLeft(tx, tenant, asset)
   // A deposit that was already paid out left the chain: until that is made up for there are not enough coins.
   if (left < 0n) return { kind: 'unavailable' }
-  if (left !== 0n && left < outputMin) return { kind: 'leaves_crumbs', asset, minimum: outputMin }
+  if (left !== 0n && left < outputMin) return { kind: 'dust_remainder', asset, minimum: outputMin }
   const limit = source === 'available' ? request.dailyLimits[asset] : undefined
   const since = new Date(now.getTime() - LIMIT_WINDOW_MS)
   if (limit !== undefined && (await sumRequestedSince(tx, tenant, asset, since)) > limit)
@@ -103,6 +103,20 @@ class NotRequested extends Error {
     super(outcome.kind)
     this.outcome = outcome
   }
+}
+
+/**
+ * What all that a source has must leave behind: the other source's money among the same coins may be too little for an output
+ * of its own.
+ */
+async function loadWithheld(
+  tx: Tx,
+  tenant: Tenant,
+  { asset, all, outputMin }: { readonly asset: AssetId; readonly all: bigint; readonly outputMin: bigint },
+): Promise<bigint> {
+  const others = (await loadLeft(tx, tenant, asset)) - all
+  const withheld = others > 0n && others < outputMin ? outputMin - others : 0n
+  return withheld < all ? withheld : 0n
 }
 
 /**

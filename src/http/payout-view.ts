@@ -58,10 +58,10 @@ export function payoutOf(requested: PayoutRequested): Payout {
         param: 'amount',
         message: `At the network's fees of the moment a payout must be at least ${coins(requested)}.`,
       })
-    case 'leaves_crumbs':
+    case 'dust_remainder':
       throw new ApiProblem('payout_too_small', {
         param: 'amount',
-        message: `What it leaves of the balance could not be sent by itself: pay out all of it, or leave at least ${coins(requested)}.`,
+        message: `It would leave dust, which cannot be sent by itself: pay out all that is available, or leave at least ${coins(requested)}.`,
       })
     case 'not_usable':
       throw new ApiProblem('destination_not_usable', { param: 'destination_id' })

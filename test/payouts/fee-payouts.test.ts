@@ -93,6 +93,35 @@ async function confirm(tenant: Tenant, id: string): Promise<Payout> {
   return world.load(tenant, id)
 }
 
+test.each(['merchant', 'operator'] as const)(
+  'all that the %s has is paid out beside too little of the other’s for an output, but for what makes that one',
+  async (who) => {
+    // 0.1 % of the payment, or all but 0.1 % of it, is less than an output must have: 0.0000546.
+    const bps = who === 'merchant' ? 10 : 9_990
+    const tenant = await world.openShop([LTC / 100n], bps)
+    const to = { asset: 'LTC', address: world.newAddress() } as const
+    const asked =
+      who === 'merchant'
+        ? await world.ask(tenant, { ...to, amount: '0.00999' })
+        : await askForFees(world.database, tenant, { ...to, now: world.now })
+    if (asked.kind !== 'requested') throw new Error(asked.kind)
+    const { id, amount } = asked.payout
+    expect(amount).toBe(999_000n - 4_460n)
+    await world.approve(tenant, id)
+    const done = await confirm(tenant, id)
+    expect(done.status).toBe('confirmed')
+    expect(await world.paidTo(to.address)).toEqual([amount - done.networkFee])
+    const [own, other] = who === 'merchant' ? ['available', 'fees'] : ['fees', 'available']
+    expect(await world.balances(tenant)).toMatchObject({ [own]: 4_460n, [other]: 1_000n })
+    expect(await world.coinsOnChain(tenant)).toBe(5_460n)
+    expect(await disagreements()).toEqual([])
+    // The rest waits until there is more.
+    expect(await world.ask(tenant, { ...to, address: world.newAddress(), amount: '0.00001' })).toMatchObject({
+      kind: 'too_small',
+    })
+  },
+)
+
 test('of thirty requests at once for the same fees one is made, and what is approved is paid once, out of the fees alone', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n], FEE_BPS)
   const asked = await Promise.all(
