@@ -31,7 +31,7 @@ export type PayoutCarriage = {
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
   /** A node has one of its transactions, so that whatever spoke for its death is void. */
   taken?(payout: Payout): void
-  /** Whether a payout none of whose transactions a node takes is dead. What it held and is not spent is free again. */
+  /** Whether a payout none of whose transactions a node takes is dead. Coins of `unspent` are free again. */
   judgeRefused(
     followed: Followed,
   ): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null>

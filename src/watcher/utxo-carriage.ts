@@ -1,14 +1,17 @@
 import { ChainUnavailable } from '../chain/adapter.ts'
 import type { BroadcastVerdict } from '../chain/broadcast-verdict.ts'
+import type { LeftTransaction } from '../chain/utxo/left-branches.ts'
 import type { Found, FoundBlock, SoughtTransaction } from '../chain/utxo/payout-carrier.ts'
+import { readTransaction } from '../chain/utxo/spent-outputs.ts'
 import type { Clock } from '../clock.ts'
 import type { AssetId, Network } from '../core/assets.ts'
+import { REORG_DEPTH_MAX } from '../core/chain/utxo-parameters.ts'
 import { confirmationsFor, readPaymentRules } from '../core/payment-rules.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadNetworkState } from '../db/queries/network-state.ts'
 import { heightOfCoin, saveNetworkFee } from '../db/queries/payout-coins.ts'
-import { listPayoutInputs, type Outpoint } from '../db/queries/payout-transactions.ts'
+import { listPayoutInputs, type Outpoint, type PayoutTransaction } from '../db/queries/payout-transactions.ts'
 import type { Tenant } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { Told } from '../told.ts'
@@ -22,6 +25,7 @@ export type PayoutChain = PayoutProvider & {
   tipHeight(): Promise<number>
   isUnspent(txid: string, outputIndex: number): Promise<boolean>
   find(sought: readonly SoughtTransaction[]): Promise<Found>
+  left(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null>
   hasInBlock(txid: string, block: FoundBlock): Promise<boolean>
 }
 
@@ -36,14 +40,21 @@ type Parts = {
 
 const FEE_INTERVAL_MS = 60_000
 
+/** What became of the coins of a payout that can never happen. */
+type DeadInputs = {
+  readonly code: 'input_spent_elsewhere' | 'input_double_spent'
+  /** Those that nothing spends, and those that are no coins any more. */
+  readonly free: readonly Outpoint[]
+}
+
 /** Payouts on a chain of coins (Bitcoin, Litecoin). */
 export class UtxoCarriage implements PayoutCarriage {
   readonly providers: PayoutProviders<PayoutChain>
   readonly #parts: Parts
   readonly #told = new Told()
   #feeReadAtMs = Number.NEGATIVE_INFINITY
-  /** Since which height the inputs of a payout have been spent by something else. */
-  readonly #spentSince = new Map<string, number>()
+  /** Since which height a payout has been dead by its inputs. */
+  readonly #deadSince = new Map<string, number>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -70,7 +81,7 @@ export class UtxoCarriage implements PayoutCarriage {
       const transaction = transactions.find(({ txid }) => found.has(txid))
       const block = transaction === undefined ? undefined : found.get(transaction.txid)
       if (transaction !== undefined && block !== undefined) {
-        this.#spentSince.delete(payout.id)
+        this.#deadSince.delete(payout.id)
         const isFinal =
           block.confirmations >= depth && (await this.#isAgreed(payout, transaction.txid, block.hash, depth))
         standings.set(payout.id, { kind: 'in_block', transaction, isFinal })
@@ -94,12 +105,13 @@ export class UtxoCarriage implements PayoutCarriage {
   }
 
   taken({ id }: Payout): void {
-    this.#spentSince.delete(id)
+    this.#deadSince.delete(id)
   }
 
   /**
-   * Dead is a payout only when one of its coins was spent by something else in a block, and that lies as deep as a
-   * payment must: seen so at every look for as many blocks, and at the last one by every provider.
+   * A payout is dead only when something else spent one of its coins in a block, or took the place of the transaction that made
+   * one, and that lies as deep as a payment must: seen so at every look for as many blocks, and at the last one by
+   * every provider, on the chain that the watcher follows.
    */
   async judgeRefused(
     followed: Followed,
@@ -107,39 +119,80 @@ export class UtxoCarriage implements PayoutCarriage {
     const { id } = followed.payout
     const chain = this.providers.current
     const tip = await chain.tipHeight()
-    let unspent = await this.#unspentOfDead(chain, followed)
-    if (unspent === null) {
-      this.#spentSince.delete(id)
+    const left = await this.#leftCoins(chain, followed)
+    const dead = await this.#deadInputs(chain, followed, left)
+    if (dead === null) {
+      this.#deadSince.delete(id)
+      await this.#sendLeft(chain, left)
       return null
     }
-    const since = this.#spentSince.get(id) ?? tip
-    this.#spentSince.set(id, since)
+    const since = this.#deadSince.get(id) ?? tip
+    this.#deadSince.set(id, since)
     if (tip - since < (await this.#depth())) return null
+    let unspent = dead.free
     const isDead = await this.providers.allSay(id, async (other) => {
-      const theirs = await this.#unspentOfDead(other, followed)
+      if (!(await this.#isWithWatcher(other))) return false
+      const theirs = await this.#deadInputs(other, followed, left)
       // Free is only what nobody saw spent.
-      const names = new Set(theirs?.map(outpointName))
-      unspent = unspent?.filter((coin) => names.has(outpointName(coin))) ?? null
-      return theirs !== null
+      const names = new Set(theirs?.free.map(outpointName))
+      unspent = unspent.filter((coin) => names.has(outpointName(coin)))
+      return theirs?.code === dead.code
     })
-    return isDead ? { code: 'input_spent_elsewhere', unspent: unspent ?? [] } : null
+    return isDead ? { code: dead.code, unspent } : null
   }
 
-  /** The coins of a payout that nothing spends, where something else spent one of them in a block; else null. */
-  async #unspentOfDead(
+  /** What a reorganisation took off the chain of what made the coins of a payout, by transaction. */
+  async #leftCoins(chain: PayoutChain, { payout, transactions }: Followed): Promise<LeftCoins> {
+    const left = new Map<string, readonly LeftTransaction[]>()
+    for (const input of await this.#inputsOf(payout)) {
+      if (left.has(input.txid) || (await chain.isUnspent(input.txid, input.outputIndex))) continue
+      if (await this.#exists(chain, payout, input)) continue
+      const found = await chain.left(input.txid, lowestOf(transactions))
+      if (found !== null) left.set(input.txid, found)
+      else if (this.#told.isNew(payout.id, NOT_KEPT)) this.#parts.log.error({ payoutId: payout.id }, NOT_KEPT)
+    }
+    return left
+  }
+
+  /** What can still come back is sent again, for a node forgets it when it restarts. */
+  async #sendLeft(chain: PayoutChain, left: LeftCoins): Promise<void> {
+    for (const transactions of left.values()) {
+      for (const { raw, isOfItsBlock } of transactions) if (!isOfItsBlock) await chain.broadcast(raw)
+    }
+  }
+
+  /** Null where the payout may still happen. */
+  async #deadInputs(
     chain: PayoutChain,
     { payout, transactions }: Followed,
-  ): Promise<readonly Outpoint[] | null> {
-    const inputs = await listPayoutInputs(this.#parts.pool, tenantOf(payout), payout.id)
-    const unspent: Outpoint[] = []
-    let isSpent = false
-    for (const input of inputs) {
-      if (await chain.isUnspent(input.txid, input.outputIndex)) unspent.push(input)
-      else if (await this.#exists(chain, payout, input)) isSpent = true
+    left: LeftCoins,
+  ): Promise<DeadInputs | null> {
+    const free: Outpoint[] = []
+    let [isSpent, isGone] = [false, false]
+    for (const input of await this.#inputsOf(payout)) {
+      const madeBy = left.get(input.txid)
+      if (await chain.isUnspent(input.txid, input.outputIndex)) free.push(input)
+      else if (madeBy === undefined) isSpent = (await this.#exists(chain, payout, input)) || isSpent
+      else if (await isReplaced(chain, madeBy)) {
+        isGone = true
+        free.push(input)
+      }
     }
     // The chain may have moved meanwhile, and one of ours be in it.
     const again = await chain.find(transactions.map(soughtOf))
-    return !isSpent || again.found.size > 0 || again.unread.size > 0 ? null : unspent
+    if (!(isSpent || isGone) || again.found.size > 0 || again.unread.size > 0) return null
+    return { code: isSpent ? 'input_spent_elsewhere' : 'input_double_spent', free }
+  }
+
+  #inputsOf(payout: Payout): Promise<Outpoint[]> {
+    return listPayoutInputs(this.#parts.pool, tenantOf(payout), payout.id)
+  }
+
+  /** A provider on another fork says nothing of ours; where the watcher has read nothing, nothing is given up. */
+  async #isWithWatcher(chain: PayoutChain): Promise<boolean> {
+    const { height = null, hash = null } =
+      (await loadNetworkState(this.#parts.pool, this.#parts.network)) ?? {}
+    return height !== null && hash !== null && chain.hasBlock({ height, hash })
   }
 
   /** Blocks that make a payout final: the most that any payment of the asset needs; one on a private chain. */
@@ -170,6 +223,42 @@ export class UtxoCarriage implements PayoutCarriage {
 const PRUNED =
   'a node has pruned the blocks of the time of a payout, and cannot say what became of it: use one that keeps them'
 
+const NOT_KEPT =
+  'a coin of a payout left the chain and no node has kept its block: the payout waits until the coin is back'
+
+type LeftCoins = ReadonlyMap<string, readonly LeftTransaction[]>
+
+/**
+ * Whether something else spent what the last of these transactions needs: none of them can then be in a block. What they spend
+ * and did not make themselves was there at the fork, so that it is gone only if it was spent above it.
+ */
+async function isReplaced(chain: PayoutChain, left: readonly LeftTransaction[]): Promise<boolean> {
+  const sought = left.map(({ txid, forkHeight }) => ({ txid, fromHeight: forkHeight + 1 }))
+  const { found, unread } = await chain.find(sought)
+  if (unread.size > 0) return false
+  const [waiting, replaced] = [new Set<string>(), new Set<string>()]
+  for (const { txid, isOfItsBlock, spends } of left) {
+    if (found.has(txid)) continue
+    let isGone = isOfItsBlock
+    for (const spent of spends) {
+      if (isGone) break
+      if (waiting.has(spent.txid)) continue
+      isGone = replaced.has(spent.txid) || !(await chain.isUnspent(spent.txid, spent.outputIndex))
+    }
+    if (isGone) replaced.add(txid)
+    else waiting.add(txid)
+  }
+  return replaced.has(left.at(-1)?.txid ?? '')
+}
+
 const outpointName = ({ txid, outputIndex }: Outpoint): string => `${txid}:${outputIndex}`
-const soughtOf = ({ txid, fromHeight }: SoughtTransaction): SoughtTransaction => ({ txid, fromHeight })
 const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
+
+/** A reorganisation may put a payout into a block below the checkpoint of its signing. */
+const soughtOf = ({ txid, fromHeight, raw }: PayoutTransaction): SoughtTransaction => {
+  const spends = readTransaction(raw).spends[0]
+  const sought = { txid, fromHeight: Math.max(0, fromHeight - REORG_DEPTH_MAX) }
+  return spends === undefined ? sought : { ...sought, spends }
+}
+const lowestOf = (transactions: readonly PayoutTransaction[]): number =>
+  Math.min(...transactions.map((transaction) => soughtOf(transaction).fromHeight))

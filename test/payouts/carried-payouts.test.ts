@@ -436,6 +436,7 @@ test('a payout is dead only when something else spent its coin and lies deep eno
     tipHeight: () => chain.tipHeight(),
     find: (sought) => chain.find(sought),
     hasInBlock: (txid, block) => chain.hasInBlock(txid, block),
+    left: (txid, height) => chain.left(txid, height),
     broadcast: async () => ({ kind: 'lacks_inputs' }),
     // Of the two coins one was spent by somebody who has the seed, too.
     isUnspent: async (txid, index) => {
@@ -564,16 +565,12 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpc = new RpcClient(proxy.url, 'the test')
   const [old, young] = [await world.openShop([LTC]), await world.openShop([LTC])]
+  const { hash: pruned } = await world.watch()
   const first = await world.payout(old, '0.5')
   await world.sign()
-  const { rows } = await world.database.owner.query<{ height: number }>(
-    'select from_height as height from payout_transaction where payout_id = $1',
-    [first.id],
-  )
-  const pruned = await world.rpc.callRaw('getblockhash', [rows[0]?.height])
-  await world.money.mine(2)
-  const height = await world.rpc.callRaw('getblockcount', [])
-  await world.database.owner.query('update network_state set height = $1', [height])
+  await world.courier().pass()
+  await world.money.mine(1)
+  const { height } = await world.watch()
   const second = await world.payout(young, '0.5')
   await world.sign()
   proxy.lie('getblock', (told, { params }) => {
@@ -587,7 +584,7 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   }
   await courier.pass()
   expect((await world.load(young, second.id)).status).toBe('confirmed')
-  expect((await world.load(old, first.id)).status).toBe('approved')
+  expect((await world.load(old, first.id)).status).toBe('submitted')
   const alarms = world.logged.filter((line) => line.includes(first.id) && line.includes('pruned'))
   expect(alarms).toHaveLength(1)
   // Nor does it where the node that would be asked in its place is away.
@@ -689,7 +686,8 @@ test('with the first node away a payout goes through the second, and what one no
     'select txid from payout_transaction where payout_id = $1',
     [made.id],
   )
-  // A node that makes up a block's list of transactions: nobody has sent this one.
+  // A node that makes up a block's list of transactions, and that its coin is spent: nobody has sent this one.
+  proxy.lie('gettxout', () => null)
   proxy.lie('getblock', (told, { params }) =>
     params[1] === 1 ? { ...(told as object), tx: [...(told as { tx: string[] }).tx, rows[0]?.txid] } : told,
   )

@@ -45,6 +45,7 @@ function courierTurn(random: Random): Promise<void> {
     isUnspent: (txid, index) => call('a coin', () => chain.isUnspent(txid, index)),
     find: (sought) => call('a search', () => chain.find(sought)),
     hasInBlock: (txid, block) => call('a block', () => chain.hasInBlock(txid, block)),
+    left: (txid, height) => call('a branch', () => chain.left(txid, height)),
     broadcast: async (raw) => {
       const verdict = await call('a broadcast', () => chain.broadcast(raw))
       // A node that took it and says that it did not.

@@ -203,5 +203,6 @@ const bound = (chain: PayoutChain): PayoutChain => ({
   tipHeight: () => chain.tipHeight(),
   isUnspent: (txid, index) => chain.isUnspent(txid, index),
   find: (sought) => chain.find(sought),
+  left: (txid, fromHeight) => chain.left(txid, fromHeight),
   hasInBlock: (txid, block) => chain.hasInBlock(txid, block),
 })

@@ -132,12 +132,23 @@ export class PayoutWorld extends PayoutSteps {
   async #mineDeposits(tenant: Tenant): Promise<void> {
     const { owner } = this.database
     await this.money.mine(1)
-    const height = await this.rpc.callRaw('getblockcount', [])
+    const { height } = await this.watch()
     await owner.query(
       'update transfer set block_height = $2 where merchant_id = $1 and block_height is null',
       [tenant.merchantId, height],
     )
-    await owner.query('update network_state set height = $2 where network = $1', [this.network, height])
+  }
+
+  /** The checkpoint is the node's tip from now on. */
+  async watch(): Promise<{ readonly height: number; readonly hash: string }> {
+    const height = Number(await this.rpc.callRaw('getblockcount', []))
+    const hash = String(await this.rpc.callRaw('getblockhash', [height]))
+    await this.database.owner.query('update network_state set height = $2, hash = $3 where network = $1', [
+      this.network,
+      height,
+      hash,
+    ])
+    return { height, hash }
   }
 
   /** A new address that nobody else is paid at. */

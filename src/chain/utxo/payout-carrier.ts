@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import { ChainUnavailable } from '../adapter.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import { LeftBranches, type LeftTransaction } from './left-branches.ts'
 import { hashSchema, headerSchema } from './node-answers.ts'
 import { isPruned, RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
+import type { SpentOutput } from './spent-outputs.ts'
 
 const txidsSchema = z.object({ tx: z.array(hashSchema) })
 const feeSchema = z.object({ feerate: z.number().positive().optional() })
 const heightSchema = z.int().nonnegative()
-const outputSchema = z.object({ confirmations: z.int() }).nullable()
+const outputSchema = z.object({ bestblock: hashSchema }).nullable()
 
 /** Blocks within which a payout should be taken. */
 const TARGET_BLOCKS = 6
@@ -22,7 +24,13 @@ const ANCHORS_MAX = 20_000
 /** Blocks read in one look; the rest comes with the next one. */
 const BLOCKS_PER_LOOK = 500
 
-export type SoughtTransaction = { readonly txid: string; readonly fromHeight: number }
+export type SoughtTransaction = {
+  readonly txid: string
+  /** No block below this height can hold it. */
+  readonly fromHeight: number
+  /** A coin that it spends, where one is known. */
+  readonly spends?: SpentOutput
+}
 /** Where transactions stand in blocks; see `PayoutCarrier.find`. */
 export type Found = {
   readonly found: ReadonlyMap<string, FoundBlock>
@@ -100,12 +108,24 @@ export class PayoutCarrier {
    * Whether an output exists on the chain and no block spends it. What waits in the mempool does not count.
    */
   async isUnspent(txid: string, outputIndex: number): Promise<boolean> {
-    return (await this.#rpc.call('gettxout', [txid, outputIndex, false], outputSchema)) !== null
+    return (await this.#unspentAt({ txid, outputIndex })) !== null
+  }
+
+  /** The tip up to which no block spends this output; null where one does, or none holds it. */
+  async #unspentAt({ txid, outputIndex }: SpentOutput): Promise<string | null> {
+    const output = await this.#rpc.call('gettxout', [txid, outputIndex, false], outputSchema)
+    return output?.bestblock ?? null
+  }
+
+  /** See `LeftBranches`. */
+  left(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null> {
+    return new LeftBranches(this.#rpc).find(txid, fromHeight)
   }
 
   /**
    * The blocks of the node's best chain in which these transactions stand, of each transaction that stands in one.
-   * Of those in `unread` more blocks are to be read: that they were not found proves nothing.
+   * Of those in `unread` more blocks are to be read: that they were not found proves nothing. While a coin that one spends is
+   * unspent, no block holds it, and none is read for it.
    */
   async find(sought: readonly SoughtTransaction[]): Promise<Found> {
     const tip = await this.tipHeight()
@@ -114,10 +134,12 @@ export class PayoutCarrier {
     const found = new Map<string, FoundBlock>()
     const unread = new Set<string>()
     const pruned = new Set<string>()
-    for (const { txid, fromHeight } of sought) {
-      const known = this.#anchors.get(txid)
-      const isGood = known !== undefined && (await look.hashAt(known.height)) === known.hash
-      let anchor: Anchor | null = isGood ? known : null
+    for (const { txid, fromHeight, spends } of sought) {
+      let anchor = await this.#anchorOf(txid, look)
+      if (spends !== undefined && anchor?.isFound !== true && anchor?.height !== tip) {
+        const hash = await this.#unspentAt(spends)
+        if (hash !== null && hash === (await look.hashAt(tip))) anchor = { height: tip, hash, isFound: false }
+      }
       for (let height = (anchor?.height ?? fromHeight - 1) + 1; anchor?.isFound !== true; height++) {
         if (height > tip) break
         const block = await look.blockAt(height)
@@ -135,6 +157,12 @@ export class PayoutCarrier {
       }
     }
     return { found, unread, pruned }
+  }
+
+  /** Up to where a transaction was sought on the chain as it is now. */
+  async #anchorOf(txid: string, look: Look): Promise<Anchor | null> {
+    const known = this.#anchors.get(txid)
+    return known !== undefined && (await look.hashAt(known.height)) === known.hash ? known : null
   }
 
   /** Whether this block, with this transaction in it, lies at least so deep on the node's best chain; its tip is at 1. */

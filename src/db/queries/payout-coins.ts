@@ -1,5 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 import { keyspaceOfNetwork } from '../../core/assets.ts'
+import { REORG_DEPTH_MAX } from '../../core/chain/utxo-parameters.ts'
 import type { Coin } from '../../core/payout/select-coins.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant } from '../transaction.ts'
@@ -83,8 +84,8 @@ export async function saveNetworkFee(
 }
 
 /**
- * A height at or below the block that made a coin of ours: of the deposit, or of the signing of the payout whose change
- * it is. Null where neither is known. Served by transfer_identity's columns and payout_transaction_by_txid.
+ * A height at or below the block that made a coin of ours: of the deposit, or a reorganisation below the signing of the payout
+ * whose change it is. Null where neither is known. Served by transfer_identity's columns and payout_transaction_by_txid.
  */
 export async function heightOfCoin(
   db: Queryable,
@@ -96,8 +97,8 @@ export async function heightOfCoin(
     `select coalesce(
        (select min(block_height) from transfer
         where merchant_id = $1 and livemode = $2 and network = $3 and txid = $4),
-       (select min(from_height) from payout_transaction where network = $3 and txid = $4)) as height`,
-    [tenant.merchantId, tenant.livemode, network, txid],
+       (select greatest(min(from_height) - $5, 0) from payout_transaction where network = $3 and txid = $4)) as height`,
+    [tenant.merchantId, tenant.livemode, network, txid, REORG_DEPTH_MAX],
   )
   return rows[0]?.height ?? null
 }

@@ -9,7 +9,7 @@ export type PayoutTransaction = {
   readonly raw: Buffer
   /** Base units. */
   readonly networkFee: bigint
-  /** It stands in no block below. */
+  /** The checkpoint when it was signed. On a chain of coins a reorganisation may put it into a block below. */
   readonly fromHeight: number
   readonly createdAt: Date
 }

@@ -143,4 +143,6 @@ const FAILURES: { readonly [code: string]: string } = {
   fee_above_limit: 'The network asks for more than the highest fee that was approved. Ask for it again.',
   input_spent_elsewhere:
     'Coins of this installation were spent by a transaction that it did not make: somebody else has its keys. Tell whoever runs this server at once.',
+  input_double_spent:
+    'A payment whose coin this payout spends was double-spent in a reorganisation, for good. Nobody was paid. Ask again for what is available now.',
 }
