@@ -9,6 +9,7 @@ import { inspectCards } from '../doctor/inspect-cards.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
 import {
   inspectFeePayers,
+  inspectFrozenDeposits,
   inspectHotWallets,
   inspectLongWaits,
   inspectLostPayouts,
@@ -65,6 +66,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
         sandboxes.map(({ network }) => network),
       )),
       ...(await inspectLostPayouts(pool)),
+      ...(await inspectFrozenDeposits(pool)),
       ...(await inspectLongWaits(pool, systemClock)),
     ]
   } catch (error) {

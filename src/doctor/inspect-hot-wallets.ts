@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { ASSETS, type Network } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Pool } from '../db/pool.ts'
+import { listAllFrozenDeposits } from '../db/queries/frozen-deposits.ts'
 import type { LongWait } from '../db/queries/long-waits.ts'
 import { countLostPayouts } from '../db/queries/lost-payouts.ts'
 import { FEE_PAYER_NETWORKS, readFeePayerStanding } from '../db/read-fee-payer-standing.ts'
@@ -45,6 +46,19 @@ export async function inspectLostPayouts(pool: Pool): Promise<Finding[]> {
     fault(
       `${network}: the database does not know ${count} of the payouts that were signed, since it was restored: nothing is signed there; run paylink signer recover where the signer runs`,
     ),
+  )
+}
+
+/** Frozen deposits that are told at most: the merchant sees each of theirs among the balances. */
+const FROZEN_TOLD_MAX = 10
+
+/** Deposits that their issuer lets nobody move. */
+export async function inspectFrozenDeposits(pool: Pool): Promise<Finding[]> {
+  return (await listAllFrozenDeposits(pool, FROZEN_TOLD_MAX)).map(
+    ({ network, asset, address, invoiceId, merchantId, amount, reason }) =>
+      notice(
+        `${network}: ${formatCoinAmount(amount, ASSETS[asset].decimals)} ${asset} of ${merchantId} at ${encodeEvmAddress(address)} (${invoiceId}) cannot be moved (${reason}): no payout is made of it until its issuer lets go of it`,
+      ),
   )
 }
 

@@ -7,6 +7,7 @@ import { commitNewPayout } from '../db/commit-payout.ts'
 import { estimatePayoutFee, payoutOutputMin } from '../db/estimate-payout-fee.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadFeeDestination } from '../db/queries/fee-destinations.ts'
+import { sumFrozenDeposits } from '../db/queries/frozen-deposits.ts'
 import { loadBalance, loadBalances } from '../db/queries/ledger.ts'
 import { loadPayoutDestination, type PayoutDestination } from '../db/queries/payout-destinations.ts'
 import { sumRequestedSince } from '../db/queries/payouts.ts'
@@ -52,7 +53,7 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
       : await loadPayoutDestination(tx, tenant, request.destinationId, { share: true })
   if (destination === null) return { kind: 'not_found' }
   const { asset } = destination
-  const all = await loadBalance(tx, tenant, asset, source)
+  const all = await loadPayable(tx, tenant, asset, source)
   const asked = request.amount === null ? all : parseCoinAmount(request.amount, ASSETS[asset].decimals)
   if (request.amount === null && all <= 0n) return { kind: 'not_covered' }
   const invalid = refuseFields(request, asset, asked)
@@ -79,6 +80,12 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   if (limit !== undefined && (await sumRequestedSince(tx, tenant, asset, since)) > limit)
     return { kind: 'over_limit' }
   return { kind: 'requested', payout, deliveries: written.deliveries }
+}
+
+/** All that a source has and that can be moved. */
+async function loadPayable(tx: Tx, tenant: Tenant, asset: AssetId, source: PayoutSource): Promise<bigint> {
+  const balance = await loadBalance(tx, tenant, asset, source)
+  return balance === 0n ? 0n : balance - (await sumFrozenDeposits(tx, tenant, asset))
 }
 
 /** Requests a payout in its own transaction, which is rolled back unless the answer is `requested`. */

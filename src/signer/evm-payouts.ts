@@ -84,6 +84,8 @@ async function readContent(
   if (payout.asset === 'USDC_BASE') {
     const { token } = terms
     if (token === null) return WAITS
+    // Until the watcher has seen that the token's contract would let it happen.
+    if (last === null && (await loadPayoutGas(signer.pool, tenant, payout.id)) === null) return WAITS
     const build = (amount: bigint) => ({ to: token.contract, value: 0n, data: tokenTransfer(to, amount) })
     return { gas: TOKEN_TRANSFER_GAS, isToken: true, swept, build }
   }

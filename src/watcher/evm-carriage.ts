@@ -6,17 +6,19 @@ import type { EvmReceiptFound, EvmStanding } from '../chain/evm/payout-carrier.t
 import type { Clock } from '../clock.ts'
 import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { EvmToken } from '../core/chain/evm-parameters.ts'
+import { TOKEN_TRANSFER_GAS } from '../core/payout/gas.ts'
 import { netAmountOf, type Payout } from '../core/payout/payout.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadAccountKey } from '../db/queries/account-keys.ts'
 import { loadIntentNonce } from '../db/queries/account-nonces.ts'
 import { type HotWallet, saveHotWallet } from '../db/queries/hot-wallets.ts'
-import { insertPayoutGas, loadPayoutGas } from '../db/queries/payout-transactions.ts'
+import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../db/queries/payout-transactions.ts'
 import { listSweepsOf } from '../db/queries/sweeps.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import { Told } from '../told.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
+import { tokenRefusal } from './evm-token.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
 import { GasAlarm } from './gas-alarm.ts'
@@ -31,7 +33,10 @@ export type EvmPayoutChain = PayoutProvider & {
   tokenBalanceOf(account: Uint8Array): Promise<bigint>
   finalizedHeight(): Promise<number | null>
   receiptOf(txid: string): Promise<EvmReceiptFound | null>
-  keepsReceiptsFrom(height: number): Promise<boolean>
+  nonceUser(
+    place: { sender: Uint8Array; nonce: number },
+    lowest: number,
+  ): Promise<string | 'searching' | 'unseen'>
   gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
   failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
@@ -116,40 +121,65 @@ export class EvmCarriage implements PayoutCarriage {
     // What is planned now goes by the prices of now.
     if (this.#isBusy && !wasBusy) await this.#read()
     if (this.#wallet === null) return
+    if (this.#parts.token !== null) await this.#sweeps.recheckFrozen(this.#wallet.address)
     for (const payout of unsigned) {
       if (payout.status !== 'approved') continue
+      if (!(await this.#isTaken(payout, this.#wallet, { isSwept: false }))) continue
       await this.#sweeps.plan(payout, this.#wallet)
       await this.#askGas(payout, this.#wallet)
     }
   }
 
+  /**
+   * Whether the token's contract would let the destination be paid, as far as a node says. What it refuses is given up
+   * before gas is spent on it: asked before anything is swept, and once more before the payout is signed.
+   */
+  async #isTaken(
+    payout: Payout,
+    { address: hot }: HotWallet,
+    { isSwept }: { readonly isSwept: boolean },
+  ): Promise<boolean> {
+    const { pool, clock } = this.#parts
+    const tenant = tenantOf(payout)
+    const to = parseEvmAddress(payout.destination)
+    if (payout.asset !== 'USDC_BASE' || to === null) return true
+    if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).length > 0) return true
+    const code = await this.#asked(payout, () => tokenRefusal(this.providers.current, { hot, to }))
+    if (code === undefined) return false
+    if (code === null) return true
+    const refusal = { payoutId: payout.id, code, now: clock() }
+    await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
+    return false
+  }
+
   /** Asks once, when all is swept, how much gas the destination takes. */
-  async #askGas(payout: Payout, { address }: HotWallet): Promise<void> {
+  async #askGas(payout: Payout, wallet: HotWallet): Promise<void> {
     const { pool } = this.#parts
     const tenant = tenantOf(payout)
     const to = parseEvmAddress(payout.destination)
-    if (payout.asset === 'USDC_BASE' || to === null) return
-    if ((await loadPayoutGas(pool, tenant, payout.id)) !== null) return
+    if (to === null || (await loadPayoutGas(pool, tenant, payout.id)) !== null) return
     const sweeps = await listSweepsOf(pool, tenant, payout.id)
     if (sweeps.some(({ status }) => status !== 'done')) return
-    const gas = await this.#gasOf(payout, { from: address, to, value: netAmountOf(payout) })
+    if (!(await this.#isTaken(payout, wallet, { isSwept: true }))) return
+    const payment = { from: wallet.address, to, value: netAmountOf(payout) }
+    const gas =
+      payout.asset === 'USDC_BASE'
+        ? TOKEN_TRANSFER_GAS
+        : ((await this.#asked(payout, () => this.providers.current.gasOf(payment))) ?? null)
     if (gas !== null)
       await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 
-  /** Null where the node says neither how much nor that the destination refuses: that is no reason for others to wait. */
-  async #gasOf(
-    payout: Payout,
-    payment: { readonly from: Uint8Array; readonly to: Uint8Array; readonly value: bigint },
-  ): Promise<bigint | null> {
+  /** Undefined where the node says neither yes nor no of the destination: that is no reason for others to wait. */
+  async #asked<Answer>(payout: Payout, question: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
-      return await this.providers.current.gasOf(payment)
+      return await question()
     } catch (error) {
       if (!(error instanceof EvmRpcError) || error.kind !== 'other') throw error
       const message = 'the node does not say how much gas the destination of a payout takes: the payout waits'
       if (this.#told.isNew(payout.id, message))
         this.#parts.log.error({ payoutId: payout.id, reason: error.message }, message)
-      return null
+      return undefined
     }
   }
 
@@ -199,7 +229,7 @@ export class EvmCarriage implements PayoutCarriage {
     const txids = () => Promise.resolve(transactions.map(({ txid }) => txid))
     const isDead = await this.providers.allSay(payout.id, async (chain) => {
       const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
-      if (found === 'dropped') this.#complain(payout)
+      if (found === 'unseen') this.#complain(payout)
       return found === 'elsewhere'
     })
     return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
@@ -207,7 +237,7 @@ export class EvmCarriage implements PayoutCarriage {
 
   #complain({ id }: Payout): void {
     const message =
-      'the node has dropped the receipts of the time of a payout, and cannot say what became of it: use one that keeps them'
+      'the nonce of a payout is used up, and no block of the node shows by what: use one that keeps the blocks of its time'
     if (this.#told.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)
   }
 }

@@ -3,8 +3,10 @@ import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../core/payout/gas.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
 import { loadIntentNonce } from '../db/queries/account-nonces.ts'
+import { deleteFrozenDeposit, saveFrozenDeposit, takeFrozenToCheck } from '../db/queries/frozen-deposits.ts'
 import type { HotWallet } from '../db/queries/hot-wallets.ts'
 import { askJournal } from '../db/queries/journal-questions.ts'
+import { insertPayoutRefusal } from '../db/queries/payout-transactions.ts'
 import {
   adoptSweep,
   insertSweep,
@@ -24,8 +26,12 @@ import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 import { Told, withoutNumbers } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
+import { refusalOf } from './evm-token.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 
+/** Frozen deposits are asked about this often, so many of them. */
+const FROZEN_EVERY_MS = 10 * 60_000
+const FROZEN_MAX = 20
 /** Sweeps of one network looked after in one look; the next one goes on after them. */
 const SWEEPS_MAX = 1_000
 
@@ -40,6 +46,7 @@ export class EvmSweeps {
   readonly #sweepsMax: number
   readonly #told = new Told()
   #followedAtMs = Number.NEGATIVE_INFINITY
+  #recheckedAtMs = Number.NEGATIVE_INFINITY
   /** The sweep after which the next look goes on; none where it begins at the oldest. */
   #after = ''
 
@@ -101,8 +108,8 @@ export class EvmSweeps {
     const judge = () =>
       providers.allSay(sweep.id, async (chain) => {
         const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
-        if (found === 'dropped')
-          this.#complain(sweep.id, 'the node has dropped the receipts of its time: use one that keeps them')
+        if (found === 'unseen')
+          this.#complain(sweep.id, 'its nonce is used up, and no block of the node shows by what')
         return found === 'elsewhere'
       })
     // Judged anew after the signer has looked into its journal: what a restored database had forgotten counts.
@@ -165,21 +172,81 @@ export class EvmSweeps {
       if (missing <= 0n && !isSigned) break
       if (await adoptSweep(pool, tenant, { sweepId, payoutId: payout.id })) missing -= amount
     }
+    if (missing <= 0n) return
+    const { usable, frozen } = await this.#choose(payout, addresses, { missing, hot: wallet.address })
+    const left = usable.reduce((sum, { amount }) => sum - amount, missing)
+    // Nobody knows when the issuer lets go of it: the rest of the merchant's money does not wait for that.
+    if (left > 0n && frozen > 0n) return this.#refuse(payout, 'deposit_frozen')
+    for (const found of usable) await this.#planOne(payout, found, isToken)
+  }
+
+  async #refuse(payout: Payout, code: string): Promise<void> {
+    const { pool, clock } = this.#parts
+    const tenant = tenantOf(payout)
+    const refusal = { payoutId: payout.id, code, now: clock() }
+    await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
+  }
+
+  /** The largest addresses that together hold what is missing and can be moved from, and what was found frozen on the way. */
+  async #choose(
+    payout: Payout,
+    addresses: readonly SweepableAddress[],
+    { missing, hot }: { readonly missing: bigint; readonly hot: Uint8Array },
+  ): Promise<{ readonly usable: readonly SweepableAddress[]; readonly frozen: bigint }> {
+    const chain = this.#parts.providers.current
+    const isToken = payout.asset === 'USDC_BASE'
+    const usable: SweepableAddress[] = []
+    let left = missing
+    let frozen = 0n
     for (const found of addresses) {
-      if (missing <= 0n) return
-      if (await this.#planOne(payout, found, isToken)) missing -= found.amount
+      if (left <= 0n) break
+      const { address, amount } = found
+      const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
+      if (held < amount) {
+        this.#complain(payout.id, `0x${address.toString('hex')} holds less than its deposits`)
+      } else if (isToken && (await this.#isFrozen(payout, found, hot))) {
+        frozen += amount
+      } else {
+        usable.push(found)
+        left -= amount
+      }
+    }
+    return { usable, frozen }
+  }
+
+  /** Whether the token's contract would not let this sweep happen: signed all the same it would cost gas, again and again. */
+  async #isFrozen(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<boolean> {
+    const { pool, providers, network, clock, log } = this.#parts
+    const { address, amount, transferIds } = found
+    const reason = await refusalOf(providers.current, { from: address, to: hot, amount })
+    if (reason === null) return false
+    const { asset } = payout
+    const where = `0x${address.toString('hex')}`
+    const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
+    await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
+    if (this.#told.isNew(where, 'frozen'))
+      log.error({ network, address: where, reason }, 'a deposit cannot be swept: its issuer has frozen it')
+    return true
+  }
+
+  /** Asks again about frozen deposits, a few at a time: an issuer may let go of them. */
+  async recheckFrozen(hot: Uint8Array): Promise<void> {
+    const { pool, network, providers, clock } = this.#parts
+    const now = clock()
+    if (now.getTime() - this.#recheckedAtMs < FROZEN_EVERY_MS) return
+    this.#recheckedAtMs = now.getTime()
+    const before = new Date(now.getTime() - FROZEN_EVERY_MS)
+    for (const one of await takeFrozenToCheck(pool, network, { before, now, limit: FROZEN_MAX })) {
+      const { address: from, amount } = one
+      if ((await refusalOf(providers.current, { from, to: hot, amount })) === null)
+        await deleteFrozenDeposit(pool, one)
     }
   }
 
-  async #planOne(payout: Payout, found: SweepableAddress, isToken: boolean): Promise<boolean> {
+  async #planOne(payout: Payout, found: SweepableAddress, isToken: boolean): Promise<void> {
     const { providers, pool, network, clock } = this.#parts
     const chain = providers.current
     const { address, keyIndex, amount, transferIds, nonceMin } = found
-    const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
-    if (held < amount) {
-      this.#complain(payout.id, `0x${address.toString('hex')} holds less than its deposits`)
-      return false
-    }
     // A node that is behind does not count the address's last sweep yet.
     const nonce = isToken ? null : Math.max(await chain.nonceOf(address, 'latest'), nonceMin)
     const now = clock()
@@ -188,11 +255,9 @@ export class EvmSweeps {
     const sweep = { merchantId, livemode, id, payoutId, network, asset, address, keyIndex, amount, nonce }
     try {
       await withTransaction(pool, tenantOf(payout), (tx) => insertSweep(tx, { ...sweep, transferIds, now }))
-      return true
     } catch (error) {
       // Another process has just planned it.
-      if (isConstraintViolation(error)) return false
-      throw error
+      if (!isConstraintViolation(error)) throw error
     }
   }
 

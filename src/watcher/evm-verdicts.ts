@@ -24,29 +24,25 @@ async function finalReceiptOf(chain: EvmPayoutChain, txid: string): Promise<EvmR
 
 type Place = { readonly sender: Uint8Array; readonly nonce: number }
 
-/** Whether a final block has the nonce of an account and, as far as the provider keeps receipts, none of these transactions. */
-export async function isNonceGone(
-  chain: EvmPayoutChain,
-  place: Place,
-  txids: () => Promise<readonly string[]>,
-): Promise<boolean> {
-  if ((await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return false
-  // Asked after the nonce: what was in the final block then, is in it now, and what was signed meanwhile is listed.
-  for (const txid of await txids()) if ((await chain.receiptOf(txid)) !== null) return false
-  return true
-}
+/** A search goes so far below where a transaction was signed: a reorganisation may have put it lower. */
+const BELOW_SIGNING = 1_000
 
 /**
- * Whether no block will ever have one of these transactions: something else has their nonce, in a final block. `dropped`:
- * the provider has not kept the receipts of their time, and cannot say. No block below `fromHeight` can have them; without
- * that height nobody can tell.
+ * Whether no block will ever have one of these transactions: a final block has another one with their nonce, and that one is
+ * found. That a node has none of their receipts proves nothing: it may have dropped them, or be one of several behind one
+ * URL, of which the next one has them. `unseen`: the nonce is gone, and no block shows what used it up. `fromHeight`: where
+ * the chain was when the first was signed; null where nobody knows, and every block counts.
  */
 export async function hasNonceElsewhere(
   chain: EvmPayoutChain,
   place: Place,
   of: { readonly txids: () => Promise<readonly string[]>; readonly fromHeight: number | null },
-): Promise<'elsewhere' | 'open' | 'dropped'> {
-  if (!(await isNonceGone(chain, place, of.txids))) return 'open'
-  const isKept = of.fromHeight !== null && (await chain.keepsReceiptsFrom(of.fromHeight))
-  return isKept ? 'elsewhere' : 'dropped'
+): Promise<'elsewhere' | 'open' | 'unseen'> {
+  if ((await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return 'open'
+  for (const txid of await of.txids()) if ((await chain.receiptOf(txid)) !== null) return 'open'
+  const lowest = Math.max(0, (of.fromHeight ?? 0) - BELOW_SIGNING)
+  const user = await chain.nonceUser(place, lowest)
+  if (user === 'unseen') return 'unseen'
+  // Asked after the search: what was signed meanwhile is listed.
+  return user === 'searching' || (await of.txids()).includes(user) ? 'open' : 'elsewhere'
 }

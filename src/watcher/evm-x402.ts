@@ -12,7 +12,7 @@ import {
 import { withTransaction } from '../db/transaction.ts'
 import { Told, withoutNumbers } from '../told.ts'
 import type { EvmCarriageParts } from './evm-carriage.ts'
-import { isFinalWith, isNonceGone } from './evm-verdicts.ts'
+import { hasNonceElsewhere, isFinalWith } from './evm-verdicts.ts'
 
 /** Authorizations of one network looked after in one look. */
 const LOOK_MAX = 200
@@ -134,7 +134,10 @@ export class EvmX402 {
     const place = await loadIntentNonce(pool, tenantOf(authorization), authorization.id)
     if (place === null) return
     const txids = async () => transactions.map(({ txid }) => txid)
-    const isDead = await providers.allSay(authorization.id, (chain) => isNonceGone(chain, place, txids))
+    const isDead = await providers.allSay(
+      authorization.id,
+      async (chain) => (await hasNonceElsewhere(chain, place, { txids, fromHeight: null })) === 'elsewhere',
+    )
     if (!isDead) return
     const dead = {
       status: 'refused',

@@ -47,6 +47,9 @@ export const rateView = z
 
 export const rateList = listOf(rateView)
 
+/** Frozen deposits of a mode that are listed, at most. */
+export const FROZEN_LISTED_MAX = 20
+
 export const balanceView = z
   .object({
     asset: paymentAssetName,
@@ -59,6 +62,13 @@ export const balanceView = z
         'Final, and waiting for your decision, or in a coin that no payout is made in (`USDC_ETHEREUM`, `WSOL`).',
     }),
     reserved: amountView.meta({ description: 'Set aside for payouts under way.' }),
+    frozen: z
+      .array(z.object({ invoice_id: idView('inv'), amount: amountView }))
+      .max(FROZEN_LISTED_MAX)
+      .meta({
+        description:
+          'Part of `available` that the issuer of the token lets nobody move from the address of that invoice, the largest first: no payout can be made of it.',
+      }),
     shortfall: amountView.meta({
       description:
         'Zero, or below it: what was paid out to you of a payment that the chain took back afterwards. What comes next makes up for it before anything is available.',

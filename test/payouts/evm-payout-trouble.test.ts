@@ -9,7 +9,7 @@ import type { SigningPoint } from '../../src/signer/sign-payouts.ts'
 import { exposeMetrics } from '../../src/watcher/expose-metrics.ts'
 import { hex, newEvmAddress } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
-import { startRpcProxy } from '../support/rpc-proxy.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const ETHER = 10n ** 18n
 const USDC = 1_000_000n
@@ -472,10 +472,58 @@ test('a node that has dropped its receipts makes no dead payout of one that was 
   }
   expect(proxy.calls).toContain('eth_getTransactionReceipt')
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
-  expect(world.logged.some((line) => line.includes('has dropped the receipts'))).toBe(true)
   await world.until(tenant, payout.id, 'confirmed')
   expect(await world.holds('ETH_BASE', payout.destination)).toBeGreaterThan(0n)
 })
+
+/** Every transaction of a block after `height` is unknown to one of the nodes behind the proxy: to that which `asks` picks. */
+function behindOneUrl(proxy: RpcProxy, height: number, picks: () => boolean): void {
+  const isLater = (at: string) => Number(at) > height
+  proxy.lie('eth_getTransactionReceipt', (result) => {
+    const receipt = result as { blockNumber: string } | null
+    return receipt !== null && isLater(receipt.blockNumber) && picks() ? null : result
+  })
+  proxy.lie('eth_getBlockByNumber', (result, { params: [at] }) =>
+    String(at).startsWith('0x') && isLater(String(at)) && picks() ? null : result,
+  )
+}
+
+test.each([
+  ['the one behind has every receipt', () => true],
+  ['they take turns', (turn: number) => turn % 2 === 0],
+])(
+  'a payout that is paid is never given up where one URL has two nodes at different heights: %s',
+  async (_how, picks) => {
+    const { tenant, payout } = await sweptPayout()
+    await world.sign()
+    const height = await world.anvil.height()
+    const { rows } = await world.database.owner.query<{ raw: Buffer }>(
+      'select raw from payout_transaction where payout_id = $1',
+      [payout.id],
+    )
+    await world.anvil.rpc('eth_sendRawTransaction', [`0x${rows[0]?.raw.toString('hex')}`])
+    await world.anvil.mine(6)
+    const proxy = await startRpcProxy(world.anvil.url)
+    let turn = 0
+    behindOneUrl(proxy, height, () => picks(turn++))
+    const carrier = world.carrierAt(proxy.url)
+    try {
+      const courier = world.courier(() => carrier)
+      for (let pass = 0; pass < 6; pass++) {
+        await courier.pass()
+        await world.sign()
+        expect((await world.load(tenant, payout.id)).failureCode).toBeNull()
+      }
+      proxy.tellTheTruth()
+      await courier.pass()
+    } finally {
+      await carrier.close()
+      await proxy.close()
+    }
+    expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  },
+)
 
 test('a payout that the database forgot, once it is accepted as lost, holds no nonce back, and of the two that have it one happens', async () => {
   const { payout: forgotten } = await sweptPayout()

@@ -85,10 +85,17 @@ async function paidUnnoticed() {
   return { tenant, payout }
 }
 
-/** The proxy has never heard of these transactions, whose nonces it says are used. */
+/** The proxy has never heard of these transactions, and shows others in their blocks that used up their nonces. */
 function deny(txids: readonly string[]): void {
   const isDenied = (txid: unknown) => txids.includes(String(txid))
   proxy.lie('eth_getTransactionReceipt', (result, { params }) => (isDenied(params[0]) ? null : result))
+  proxy.lie('eth_getBlockByNumber', (result) => {
+    const block = result as { transactions: unknown[] } | null
+    if (block === null) return null
+    const other = (one: unknown) =>
+      isDenied((one as { hash?: string }).hash) ? { ...(one as object), hash: `0x${'0'.repeat(64)}` } : one
+    return { ...block, transactions: block.transactions.map(other) }
+  })
   proxy.lie('eth_sendRawTransaction', () => {
     throw new Error('nonce too low')
   })

@@ -111,12 +111,12 @@ test('a sweep whose nonce somebody else used lets go of its deposits once that i
   await world.courier().pass()
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
   await world.anvil.mine(3)
-  // One that has dropped its receipts would say the same of a sweep that happened.
+  // A node that does not show what used the nonce up would say the same of a sweep that happened.
   await world
-    .courier((chain) => ({ ...boundChain(chain), keepsReceiptsFrom: () => Promise.resolve(false) }))
+    .courier((chain) => ({ ...boundChain(chain), nonceUser: () => Promise.resolve('unseen') }))
     .pass()
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
-  expect(world.logged.some((line) => line.includes('dropped the receipts of its time'))).toBe(true)
+  expect(world.logged.some((line) => line.includes('no block of the node shows by what'))).toBe(true)
   await world.until(tenant, payout.id, 'failed')
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'failed', deposits: 0 }])
   await expectPaidOnce(tenant, 'ETH_BASE', '1')

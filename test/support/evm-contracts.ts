@@ -16,7 +16,7 @@ type Compiled = {
     }
   }
 }
-export type ContractName = 'TestToken' | 'BatchPayer' | 'Wallet' | 'SelfDestruct'
+export type ContractName = 'TestToken' | 'BatchPayer' | 'Wallet' | 'SelfDestruct' | 'IssuersGuard'
 
 let compiled: Promise<Compiled> | null = null
 

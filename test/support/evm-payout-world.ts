@@ -13,6 +13,7 @@ import { EvmCarriage, type EvmPayoutChain } from '../../src/watcher/evm-carriage
 import { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { type NamedChain, PayoutProviders } from '../../src/watcher/payout-providers.ts'
 import { type Anvil, hex, newEvmAddress, startAnvil } from './anvil.ts'
+import { bytecodeOf, callData } from './evm-contracts.ts'
 import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
 
@@ -122,6 +123,24 @@ export class EvmPayoutWorld extends PayoutSteps {
     return { ...(await seedInvoice(this.database, tenant, { ...terms, address }, program)), program }
   }
 
+  /** Puts a guard before the token: from now on its issuer can freeze addresses. */
+  async guardToken(): Promise<void> {
+    const { anvil, token } = this
+    const codeOf = (address: string | null) => anvil.rpc<string>('eth_getCode', [address, 'latest'])
+    const behind = newEvmAddress().address
+    await anvil.rpc('anvil_setCode', [behind, await codeOf(token)])
+    const guard = await anvil.deploy(await bytecodeOf('IssuersGuard', behind))
+    await anvil.rpc('anvil_setCode', [token, await codeOf(guard)])
+  }
+
+  /** The token's issuer freezes an address, or lets go of it; of no address: all of them. */
+  async freeze(address: Uint8Array | string | null, isFrozen = true): Promise<void> {
+    const who = typeof address === 'string' ? address : encodeEvmAddress(address ?? new Uint8Array(20))
+    const data = callData('freeze(address,bool)', who, isFrozen ? 1n : 0n)
+    await this.anvil.send({ to: this.token ?? '', data })
+    await this.anvil.mine(1)
+  }
+
   pay(asset: EvmAsset, address: string, amount: bigint): Promise<string> {
     if (asset !== 'USDC_BASE') return this.anvil.send({ to: address, value: amount })
     const data = contractCall('transfer(address,uint256)', Buffer.from(address.slice(2), 'hex'), amount)
@@ -227,7 +246,7 @@ export const boundChain = (chain: EvmPayoutChain): EvmPayoutChain => ({
   tokenBalanceOf: (account) => chain.tokenBalanceOf(account),
   finalizedHeight: () => chain.finalizedHeight(),
   receiptOf: (txid) => chain.receiptOf(txid),
-  keepsReceiptsFrom: (height) => chain.keepsReceiptsFrom(height),
+  nonceUser: (place, lowest) => chain.nonceUser(place, lowest),
   gasOf: (payment) => chain.gasOf(payment),
   failureOf: (call) => chain.failureOf(call),
   broadcast: (raw) => chain.broadcast(raw),

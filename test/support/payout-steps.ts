@@ -169,7 +169,7 @@ export abstract class PayoutSteps {
   /** What comes of asking for a payout to an address. */
   async ask(
     tenant: Tenant,
-    wanted: { readonly asset: AssetId; readonly amount: string; readonly address: string },
+    wanted: { readonly asset: AssetId; readonly amount: string | null; readonly address: string },
   ): Promise<PayoutRequested> {
     const destinationId = newId('payoutDestination', this.now)
     await this.database.owner.query(
@@ -190,21 +190,22 @@ export abstract class PayoutSteps {
     })
   }
 
-  async approve(tenant: Tenant, payoutId: string): Promise<void> {
+  approve(tenant: Tenant, payoutId: string): Promise<void> {
+    return this.#decide(tenant, payoutId, 'approve')
+  }
+
+  reject(tenant: Tenant, payoutId: string): Promise<void> {
+    return this.#decide(tenant, payoutId, 'reject')
+  }
+
+  async #decide(tenant: Tenant, payoutId: string, decision: 'approve' | 'reject'): Promise<void> {
     const { pools, owner } = this.database
     const { source } = await this.load(tenant, payoutId)
     // Of fees the operator decides, by command.
     const pool = source === 'fees' ? owner : pools.api
     const deps = { pool, clock: () => this.now, keyring }
-    const decision = {
-      tenant,
-      source,
-      payoutId,
-      decision: 'approve',
-      by: 'key_b',
-      requestId: 'req_test',
-    } as const
-    const decided = await decidePayout(deps, decision)
+    const by = { by: 'key_b', requestId: 'req_test' }
+    const decided = await decidePayout(deps, { tenant, source, payoutId, decision, ...by })
     if (decided.kind !== 'decided') throw new Error(decided.kind)
   }
 

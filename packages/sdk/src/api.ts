@@ -56,6 +56,12 @@ export type Balance = {
   readonly suspense: string
   /** Set aside for payouts under way. */
   readonly reserved: string
+  /** Part of `available` that the issuer of the token lets nobody move from the address of that invoice, the largest first: no payout can be made of it. */
+  readonly frozen: readonly {
+    readonly invoice_id: string
+    /** Canonical decimal in coin units. */
+    readonly amount: string
+  }[]
   /** Zero, or below it: what was paid out to you of a payment that the chain took back afterwards. What comes next makes up for it before anything is available. */
   readonly shortfall: string
 }

@@ -47,6 +47,12 @@ const transaction = z.object({ hash, from: address, to: address.nullish(), value
 export const blockSchema = z.object({ ...headerFields, transactions: z.array(transaction) })
 export type EvmBlock = z.infer<typeof blockSchema>
 
+/** A block with who sent each of its transactions. */
+export const sendersSchema = z.object({
+  transactions: z.array(z.object({ hash, from: address, nonce: count })),
+})
+export type EvmSenders = z.infer<typeof sendersSchema>['transactions']
+
 const account = z.object({ balance: quantity.optional() })
 const state = z.record(z.string().regex(/^0x[0-9a-f]{40}$/i), account)
 

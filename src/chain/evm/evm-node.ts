@@ -8,10 +8,12 @@ import {
   type EvmHeader,
   type EvmLog,
   type EvmReceipt,
+  type EvmSenders,
   type EvmTraces,
   headerSchema,
   logsSchema,
   receiptsSchema,
+  sendersSchema,
   tracesSchema,
 } from './evm-answers.ts'
 import { EvmRpc, EvmRpcError } from './evm-rpc.ts'
@@ -65,6 +67,14 @@ export class EvmNode {
       throw new ChainUnavailable(`the node at ${this.rpc.where} gave block ${header.hash} for ${hash}`)
     }
     return header
+  }
+
+  /** Who sent the transactions of a block of the node's best chain; null where it has none at this height. */
+  async sendersAt(height: number): Promise<EvmSenders | null> {
+    const asked = [hexOf(height), true]
+    return (
+      (await this.rpc.call('eth_getBlockByNumber', asked, sendersSchema.nullable()))?.transactions ?? null
+    )
   }
 
   async blockOf(hash: string): Promise<EvmBlock> {

@@ -28,8 +28,9 @@ const TIPS: { readonly [chain in EvmChain]: { readonly usual: bigint; readonly m
 /** A destination's gas is estimated for the state of now, and may grow by a quarter. */
 const GAS_ROOM = { times: 5n, parts: 4n }
 const KNOWN_WORDS = /already known|already imported|known transaction|alreadyknown/i
-/** Blocks without a transaction, at most, before one that has one: more come on no network but a developer's own. */
-const EMPTY_BLOCKS_MAX = 1_000
+/** Blocks read at a time for the transaction that used up a nonce, and searches that are remembered. */
+const SEARCH_BLOCKS = 20
+const SEARCHES_MAX = 1_000
 /** How an execution ends that did not revert: geth's words, and the names that revm gives them. */
 const HALT_WORDS =
   /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
@@ -62,6 +63,8 @@ export class EvmPayoutCarrier {
   readonly #chain: EvmChain
   readonly #livemode: boolean
   readonly #token: EvmToken | null
+  /** The next block of each search for what used up a nonce. */
+  readonly #searches = new Map<string, number>()
   #parameters: EvmParameters | null = null
   /** The words of the token's domain never change. */
   #domain: { readonly name: string; readonly version: string } | null = null
@@ -157,17 +160,30 @@ export class EvmPayoutCarrier {
   }
 
   /**
-   * Whether the node still has the receipts of blocks from this height on. One that has dropped them says of every
-   * transaction there that no block has it.
+   * The transaction in a final block that has this nonce of an account. `searching`: not found yet; a few blocks are read at
+   * a time, from the newest final one down, and the next call goes on where this one ended. `unseen`: none down to `lowest`.
    */
-  async keepsReceiptsFrom(height: number): Promise<boolean> {
-    for (let at = height; at < height + EMPTY_BLOCKS_MAX; at++) {
-      const header = await this.#node.headerAt(at)
-      if (header === null) return false
-      const [txid] = header.transactions
-      if (txid !== undefined) return (await this.receiptOf(txid)) !== null
+  async nonceUser(
+    place: { readonly sender: Uint8Array; readonly nonce: number },
+    lowest: number,
+  ): Promise<string | 'searching' | 'unseen'> {
+    const sender = textOf(place.sender)
+    const name = `${sender} ${place.nonce}`
+    let height = this.#searches.get(name) ?? (await this.finalizedHeight())
+    this.#searches.delete(name)
+    for (let read = 0; height !== null && height >= lowest && read < SEARCH_BLOCKS; read++, height--) {
+      const block = await this.#node.sendersAt(height)
+      if (block === null) break
+      const found = block.find(({ from, nonce }) => from === sender && nonce === place.nonce)
+      if (found !== undefined) return found.hash
     }
-    return false
+    if (height !== null && height < lowest) return 'unseen'
+    if (height !== null) this.#searches.set(name, height)
+    for (const oldest of this.#searches.keys()) {
+      if (this.#searches.size <= SEARCHES_MAX) break
+      this.#searches.delete(oldest)
+    }
+    return 'searching'
   }
 
   /**

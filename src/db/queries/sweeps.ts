@@ -331,7 +331,7 @@ export async function loadSweptCredit(
   return rows[0]?.credit ?? 0n
 }
 
-/** What open payouts of an asset that nothing was signed for are to take of that, but for one's own. Served by payout_by_mode. */
+/** What open payouts of an asset that nothing was signed for, and that were not refused, are to take of that, but for one's own. Served by payout_by_mode. */
 export async function sumUnsignedPayouts(
   db: Queryable,
   tenant: Tenant,
@@ -341,7 +341,8 @@ export async function sumUnsignedPayouts(
     `select coalesce(sum(p.amount), 0) as total from payout p
      where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.asset = $4
        and p.status in ('requested', 'approved') and ($5::text is null or (p.status = 'approved' and p.id < $5))
-       and not exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)`,
+       and not exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)
+       and not exists (select from payout_refusal r where r.merchant_id = p.merchant_id and r.payout_id = p.id)`,
     [tenant.merchantId, tenant.livemode, of.network, of.asset, of.before],
   )
   return rows[0]?.total ?? 0n

@@ -1,8 +1,9 @@
 import { COINS, isAssetId, PAYMENT_ASSET_IDS } from '../../core/assets.ts'
 import { formatCoinAmount } from '../../core/money.ts'
+import { listFrozenDeposits } from '../../db/queries/frozen-deposits.ts'
 import { loadBalances } from '../../db/queries/ledger.ts'
 import { withTransaction } from '../../db/transaction.ts'
-import { balanceList } from '../../wire/account.ts'
+import { balanceList, FROZEN_LISTED_MAX } from '../../wire/account.ts'
 import { listView } from '../list-view.ts'
 import { defineRoute } from '../route.ts'
 
@@ -18,7 +19,10 @@ export const listBalancesRoute = defineRoute({
   problems: [],
 
   handler: async (deps, { tenant }) => {
-    const rows = await withTransaction(deps.pool, tenant, (tx) => loadBalances(tx, tenant))
+    const [rows, frozen] = await withTransaction(deps.pool, tenant, async (tx) => [
+      await loadBalances(tx, tenant),
+      await listFrozenDeposits(tx, tenant, FROZEN_LISTED_MAX),
+    ])
     const known = new Set(rows.map(({ asset }) => asset))
     // What nobody is asked for is told once some of it has come.
     const told = PAYMENT_ASSET_IDS.filter((asset) => isAssetId(asset) || known.has(asset))
@@ -35,6 +39,12 @@ export const listBalancesRoute = defineRoute({
         pending: balanceOf('pending'),
         suspense: balanceOf('suspense'),
         reserved: balanceOf('reserved'),
+        frozen: frozen
+          .filter((deposit) => deposit.asset === asset)
+          .map(({ invoiceId, amount }) => ({
+            invoice_id: invoiceId,
+            amount: formatCoinAmount(amount, COINS[asset].decimals),
+          })),
         shortfall: balanceOf('shortfall'),
       }
     })

@@ -87,3 +87,54 @@ contract SelfDestruct {
         selfdestruct(heir);
     }
 }
+
+/// Stands before a token, whose code is elsewhere, and lets its issuer freeze addresses or pause it, as USDC's can.
+contract IssuersGuard {
+    address private immutable token;
+    bytes4 private constant TRANSFER = bytes4(keccak256("transfer(address,uint256)"));
+    bytes4 private constant RECEIVE = bytes4(
+        keccak256("receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)")
+    );
+
+    constructor(address token_) {
+        token = token_;
+    }
+
+    function slotOf(address who) private pure returns (bytes32) {
+        return keccak256(abi.encode("frozen", who));
+    }
+
+    function isFrozen(address who) private view returns (bool frozen) {
+        bytes32 slot = slotOf(who);
+        assembly {
+            frozen := sload(slot)
+        }
+    }
+
+    /// The zero address stands for all of them.
+    function freeze(address who, bool frozen) external {
+        bytes32 slot = slotOf(who);
+        assembly {
+            sstore(slot, frozen)
+        }
+    }
+
+    fallback() external {
+        if (msg.sig == TRANSFER || msg.sig == RECEIVE) {
+            require(!isFrozen(address(0)), "Pausable: paused");
+            (address first, uint256 second) = abi.decode(msg.data[4:], (address, uint256));
+            bool frozen = isFrozen(msg.sender) || isFrozen(first) || isFrozen(address(uint160(second)));
+            require(!frozen, "Blacklistable: account is blacklisted");
+        }
+        address to = token;
+        assembly {
+            calldatacopy(0, 0, calldatasize())
+            let done := delegatecall(gas(), to, 0, calldatasize(), 0, 0)
+            returndatacopy(0, 0, returndatasize())
+            if iszero(done) {
+                revert(0, returndatasize())
+            }
+            return(0, returndatasize())
+        }
+    }
+}

@@ -80,7 +80,7 @@ function Standings() {
     <Read read={balances} lines={2}>
       {({ data }) => (
         <ul className="tiles">
-          {data.map(({ asset, available, pending, suspense, reserved }) => (
+          {data.map(({ asset, available, pending, suspense, reserved, frozen }) => (
             <li key={asset}>
               <span className="quiet">{coinName(asset)}</span>
               <strong>{coins(available, asset)}</strong>
@@ -95,6 +95,14 @@ function Standings() {
                   .filter(Boolean)
                   .join(', ') || 'available'}
               </small>
+              {frozen.map(({ invoice_id, amount }) => (
+                <small key={invoice_id}>
+                  {amount} of it is frozen by its issuer:{' '}
+                  <Link to="/invoices/$id" params={{ id: invoice_id }}>
+                    the invoice
+                  </Link>
+                </small>
+              ))}
             </li>
           ))}
         </ul>

@@ -1,0 +1,106 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { listFrozenDeposits } from '../../src/db/queries/frozen-deposits.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { inspectFrozenDeposits } from '../../src/doctor/inspect-hot-wallets.ts'
+import { newEvmAddress } from '../support/anvil.ts'
+import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+
+const USDC = 1_000_000n
+
+let world: EvmPayoutWorld
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+  await world.guardToken()
+  await world.fuelHotWallet()
+}, 60_000)
+afterAll(() => world?.close())
+afterEach(() => world.freeze(null, false))
+
+const checked = new Set(SWEEP_CHECKS.map(({ name }) => name))
+async function findings() {
+  const results = await runAudit(world.database.owner, [])
+  return results.filter(({ name, findings }) => checked.has(name) && findings.length > 0)
+}
+
+async function frozenOf(tenant: Tenant) {
+  const listed = await withTransaction(world.database.pools.api, tenant, (tx) =>
+    listFrozenDeposits(tx, tenant, 20),
+  )
+  return listed.map(({ invoiceId, amount }) => ({ invoiceId, amount }))
+}
+
+/** Transactions of the hot wallet that a block has: each costs gas. */
+const sentByHotWallet = async () =>
+  Number(await world.anvil.rpc<string>('eth_getTransactionCount', [encodeEvmAddress(world.hot), 'latest']))
+
+test('one deposit frozen by its issuer holds up no payout of the others, and no gas is spent on it', async () => {
+  const tenant = await world.openShop('USDC_BASE', [])
+  const frozen = await world.deposit(tenant, 'USDC_BASE', 60n * USDC)
+  await world.deposit(tenant, 'USDC_BASE', 30n * USDC)
+  await world.deposit(tenant, 'USDC_BASE', 10n * USDC)
+  await world.freeze(frozen.address)
+  const sent = await sentByHotWallet()
+  const most = await world.payout(tenant, 'USDC_BASE', '70')
+  const done = await world.until(tenant, most.id, 'failed')
+  expect(done).toMatchObject({ failureCode: 'deposit_frozen' })
+  expect(await world.balances(tenant)).toMatchObject({ available: 100n * USDC, reserved: 0n })
+  expect(await sentByHotWallet()).toBe(sent)
+  expect(await frozenOf(tenant)).toEqual([{ invoiceId: frozen.invoiceId, amount: 60n * USDC }])
+  const told = (await inspectFrozenDeposits(world.database.owner)).map(({ text }) => text)
+  expect(told.filter((text) => text.includes(frozen.address))).toHaveLength(1)
+  const all = await world.ask(tenant, { asset: 'USDC_BASE', amount: null, address: newEvmAddress().address })
+  expect(all).toMatchObject({ payout: { amount: 40n * USDC } })
+  if (all.kind === 'requested') await world.reject(tenant, all.payout.id)
+  const payouts = [
+    await world.payout(tenant, 'USDC_BASE', '35'),
+    await world.payout(tenant, 'USDC_BASE', '5'),
+  ]
+  for (const { id } of payouts) await world.until(tenant, id, 'confirmed')
+  for (const { destination, amount } of payouts)
+    expect(await world.holds('USDC_BASE', destination)).toBe(amount)
+  expect(await world.balances(tenant)).toMatchObject({ available: 60n * USDC, reserved: 0n })
+  await world.freeze(frozen.address, false)
+  world.now = new Date(world.now.getTime() + 11 * 60_000)
+  await world.courier().pass()
+  expect(await frozenOf(tenant)).toEqual([])
+  const rest = await world.payout(tenant, 'USDC_BASE', '60')
+  await world.until(tenant, rest.id, 'confirmed')
+  expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+  expect(await findings()).toEqual([])
+})
+
+test('of two payouts that were asked for together, the one that the frozen deposit leaves enough for is paid', async () => {
+  const tenant = await world.openShop('USDC_BASE', [40n * USDC])
+  const frozen = await world.deposit(tenant, 'USDC_BASE', 60n * USDC)
+  await world.freeze(frozen.address)
+  const [large, small] = [
+    await world.payout(tenant, 'USDC_BASE', '60'),
+    await world.payout(tenant, 'USDC_BASE', '40'),
+  ]
+  await world.until(tenant, small.id, 'confirmed')
+  expect(await world.load(tenant, large.id)).toMatchObject({ failureCode: 'deposit_frozen' })
+  expect(await findings()).toEqual([])
+})
+
+const DESTINATION = newEvmAddress()
+
+test.each([
+  ['the destination', DESTINATION.program, 'destination_refuses'],
+  ['the hot wallet', null, 'token_refuses'],
+  ['every address', new Uint8Array(20), 'token_refuses'],
+])('where the issuer blocks %s, a payout fails before any gas is spent', async (_who, blocked, code) => {
+  const tenant = await world.openShop('USDC_BASE', [USDC])
+  await world.freeze(blocked ?? world.hot)
+  const sent = await sentByHotWallet()
+  const payout = await world.payout(tenant, 'USDC_BASE', '1', DESTINATION.address)
+  const failed = await world.until(tenant, payout.id, 'failed')
+  expect(failed.failureCode).toBe(code)
+  expect(await sentByHotWallet()).toBe(sent)
+  expect(await world.balances(tenant)).toMatchObject({ available: USDC, reserved: 0n })
+  await world.freeze(blocked ?? world.hot, false)
+  const next = await world.payout(tenant, 'USDC_BASE', '1')
+  await world.until(tenant, next.id, 'confirmed')
+})
