@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -75,6 +75,26 @@ async function openShop(name: string, command: (port: number) => readonly [strin
 test('the routes for Next.js load without any variable, as its build does', async () => {
   const load = ['buy', 'webhooks'].map((name) => `await import('${FOLDER}nextjs/app/${name}/route.mjs')`)
   await run(process.execPath, ['--input-type=module', '--eval', load.join('\n')], { env: {} })
+})
+
+test('they load as route.js in a package made by npm init, once it is told that they are ES modules', async () => {
+  const shop = await mkdtemp(join(tmpdir(), 'paylink-nextjs-'))
+  try {
+    await run('npm', ['init', '-y'], { cwd: shop })
+    const [, command = ''] =
+      /run `(npm pkg set [^`]+)`/.exec(await readFile(`${FOLDER}README.md`, 'utf8')) ?? []
+    await run('sh', ['-c', command], { cwd: shop })
+    await cp(`${FOLDER}nextjs`, shop, { recursive: true })
+    await symlink(join(FOLDER, '../../node_modules'), join(shop, 'node_modules'))
+    const load = ['buy', 'webhooks'].map((name) => {
+      const route = join(shop, `app/${name}/route`)
+      return rename(`${route}.mjs`, `${route}.js`).then(() => `await import('${route}.js')`)
+    })
+    const program = (await Promise.all(load)).join('\n')
+    await run(process.execPath, ['--input-type=module', '--eval', program], { env: {} })
+  } finally {
+    await rm(shop, { recursive: true, force: true })
+  }
 })
 
 describe.each(Object.entries(SHOPS))('the quick-start in %s', (name, command) => {

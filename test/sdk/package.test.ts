@@ -134,3 +134,44 @@ test.each([
     expect(compiled.stdout).toBe('')
   },
 )
+
+test('every program of its guide is accepted by the compiler, with a handler typed as the guide says', async () => {
+  const guide = await readFile(join(installed, 'README.md'), 'utf8')
+  const snippets = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, snippet = '']) => snippet)
+  expect(snippets).toHaveLength(5)
+  // What the guide leaves to the shop.
+  const given = `
+    import { Paylink, type CreateInvoice } from 'paylink-sdk'
+    declare global {
+      const paylink: Paylink
+      const order: CreateInvoice
+      const process: { env: { [name: string]: string | undefined } }
+      function markPaid(invoice: import('paylink-sdk/webhooks').InvoiceSnapshot): Promise<void>
+      function offerAnotherCoin(): Promise<void>
+    }`
+  await writeFile(join(shop, 'given.ts'), given)
+  const files = await Promise.all(
+    snippets.map(async (snippet, at) => {
+      const whole = snippet.replaceAll('…', '{}').replaceAll('{ {} }', '{}')
+      const isFunction = /export async function/.test(whole)
+      const body = isFunction || !/\breturn\b/.test(whole) ? whole : inFunction(whole)
+      await writeFile(join(shop, `guide-${at}.ts`), `${body}\nexport {}`)
+      return `guide-${at}.ts`
+    }),
+  )
+  const options = ['--strict', '--noEmit', '--types', '', '--target', 'es2023', '--lib', 'es2023,dom']
+  const compiled = await run(
+    join(ROOT, 'node_modules/.bin/tsc'),
+    [...options, '--module', 'nodenext', 'given.ts', ...files],
+    { cwd: shop },
+  ).catch((error: { stdout: string }) => error)
+  expect(compiled.stdout).toBe('')
+})
+
+/** A piece of a handler: its imports, and the rest as that handler's body. */
+function inFunction(snippet: string): string {
+  const lines = snippet.split('\n')
+  const imports = lines.filter((line) => line.startsWith('import '))
+  const rest = lines.filter((line) => !line.startsWith('import '))
+  return `${imports.join('\n')}\nexport async function handle(): Promise<void> {\n${rest.join('\n')}\n}`
+}
