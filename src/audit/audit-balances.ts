@@ -10,6 +10,7 @@ import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '.
 import { listHeldLamports, loadVaultDue } from '../db/queries/solana-chores.ts'
 import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
 import type { ChainAudit } from './audit-chain.ts'
+import { closeAtStop } from './close-at-stop.ts'
 
 type AccountsNode = EvmChainNode | SolanaChainNode
 
@@ -41,9 +42,12 @@ export async function auditBalances(
   node: AccountsNode,
   held: readonly HeldMoney[],
   stillHeld: () => Promise<readonly HeldMoney[]>,
+  stop: AbortSignal,
 ): Promise<ChainAudit> {
   try {
-    const balances = await (isEvmNode(node) ? readEvmBalances(node, held) : readLamports(node, held))
+    const balances = await (isEvmNode(node)
+      ? readEvmBalances(node, held, stop)
+      : readLamports(node, held, stop))
     const short = new Map<string, Finding>()
     for (const [at, money] of held.entries()) {
       const { merchantId, asset, program, amount } = money
@@ -62,10 +66,15 @@ export async function auditBalances(
   }
 }
 
-async function readEvmBalances(node: EvmChainNode, held: readonly HeldMoney[]): Promise<bigint[]> {
+async function readEvmBalances(
+  node: EvmChainNode,
+  held: readonly HeldMoney[],
+  stop: AbortSignal,
+): Promise<bigint[]> {
   const { network, chain, livemode, rpcUrl: url, rpcSetting: setting } = node
   const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
   const carrier = new EvmPayoutCarrier({ url, setting, chain, livemode, token })
+  const close = closeAtStop(carrier, stop)
   try {
     await carrier.parameters()
     const balances: bigint[] = []
@@ -76,12 +85,17 @@ async function readEvmBalances(node: EvmChainNode, held: readonly HeldMoney[]): 
     }
     return balances
   } finally {
-    await carrier.close()
+    await close()
   }
 }
 
-async function readLamports(node: SolanaChainNode, held: readonly HeldMoney[]): Promise<bigint[]> {
+async function readLamports(
+  node: SolanaChainNode,
+  held: readonly HeldMoney[],
+  stop: AbortSignal,
+): Promise<bigint[]> {
   const rpc = new SolanaRpc(node.rpcUrl, node.rpcSetting)
+  const close = closeAtStop(rpc, stop)
   try {
     const balances: bigint[] = []
     for (let at = 0; at < held.length; at += ACCOUNTS_PER_CALL) {
@@ -90,7 +104,7 @@ async function readLamports(node: SolanaChainNode, held: readonly HeldMoney[]): 
     }
     return balances
   } finally {
-    await rpc.close()
+    await close()
   }
 }
 

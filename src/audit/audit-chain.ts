@@ -23,6 +23,7 @@ import type { Tx } from '../db/transaction.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../nodes/chain-nodes.ts'
 import { openProviderOf, watchedOf } from '../nodes/open-providers.ts'
 import { listHeld } from './audit-balances.ts'
+import { closeAtStop } from './close-at-stop.ts'
 
 /** The newest blocks are read again in full; below them only the blocks that hold a transfer of ours are asked for. */
 const BLOCKS_READ_MAX = 500
@@ -78,16 +79,21 @@ export type ChainAudit =
  * every output in the newest blocks that pays one of our addresses is a transfer, with its amount, once. Blocks
  * above the checkpoint are the watcher's to read and not ours to judge.
  */
-export async function auditChain(node: ChainNode, record: ChainRecord): Promise<ChainAudit> {
+export async function auditChain(
+  node: ChainNode,
+  record: ChainRecord,
+  stop: AbortSignal,
+): Promise<ChainAudit> {
   const { state, transfers, watched } = record
   if (!isUtxoNode(node)) {
-    return auditPlaces(node, record)
+    return auditPlaces(node, record, stop)
   }
   if (state === null || state.height === null || state.hash === null) {
     return { kind: 'not_checked', reason: 'the watcher has not read this network yet' }
   }
   const provider = openBlocks(node.rpcUrl, node.rpcSetting, watched)
   const chain = provider.blocks
+  const close = closeAtStop(provider, stop)
   try {
     if ((await chain.hashAt(state.height)) !== state.hash) {
       return {
@@ -107,17 +113,22 @@ export async function auditChain(node: ChainNode, record: ChainRecord): Promise<
     if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
     return { kind: 'not_checked', reason: error.message }
   } finally {
-    await provider.close()
+    await close()
   }
 }
 
 /** Whether every transfer stands in a block of the node's chain. What else its blocks hold is the second reading's. */
-async function auditPlaces(node: ChainNode, { state, blocks }: ChainRecord): Promise<ChainAudit> {
+async function auditPlaces(
+  node: ChainNode,
+  { state, blocks }: ChainRecord,
+  stop: AbortSignal,
+): Promise<ChainAudit> {
   const provider = openProviderOf(
     node,
     { url: node.rpcUrl, zmqUrl: null, watched: watchedOf(node) },
     { clock: systemClock },
   )
+  const close = closeAtStop(provider, stop)
   const chain = { hashAt: async (height: number) => (await provider.hashAt(height)) ?? 'none' }
   try {
     // Some chains are asked only once the node has said which one it is on.
@@ -133,7 +144,7 @@ async function auditPlaces(node: ChainNode, { state, blocks }: ChainRecord): Pro
     if (!(error instanceof ChainUnavailable || error instanceof ChainHalted)) throw error
     return { kind: 'not_checked', reason: error.message }
   } finally {
-    await provider.close()
+    await close()
   }
 }
 

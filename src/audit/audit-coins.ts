@@ -6,6 +6,7 @@ import type { BookedCoin, Finding } from '../db/queries/audit.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import { isUtxoNode } from '../nodes/chain-nodes.ts'
 import type { ChainAudit, ChainRecord } from './audit-chain.ts'
+import { closeAtStop } from './close-at-stop.ts'
 
 /**
  * The coins that the books say a merchant has, and those that its confirmed payouts spent, against the chain's own set of
@@ -16,6 +17,7 @@ export async function auditCoins(
   node: ChainNode,
   { coins, spent }: Pick<ChainRecord, 'coins' | 'spent'>,
   stillBooked: () => Promise<readonly BookedCoin[]>,
+  stop: AbortSignal,
 ): Promise<ChainAudit> {
   const url = isUtxoNode(node)
     ? [node.rpcUrl, ...node.furtherUrls].find((one) => !isEsploraUrl(one))
@@ -23,6 +25,7 @@ export async function auditCoins(
   if (url === undefined)
     return { kind: 'not_checked', reason: 'no node is connected that knows what is unspent' }
   const rpc = new RpcClient(url, node.rpcSetting)
+  const close = closeAtStop(rpc, stop)
   try {
     const carrier = new PayoutCarrier(rpc, node.livemode)
     const missing: BookedCoin[] = []
@@ -49,7 +52,7 @@ export async function auditCoins(
     if (!(error instanceof ChainUnavailable)) throw error
     return { kind: 'not_checked', reason: error.message }
   } finally {
-    await rpc.close()
+    await close()
   }
 }
 

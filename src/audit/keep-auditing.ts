@@ -53,7 +53,7 @@ export async function auditWhenDue(
   return results
 }
 
-/** Ends within a moment of the stop: the statement that the database works at is cancelled. */
+/** Ends within a moment of the stop: the statement that the database works at is cancelled, and nodes are hung up on. */
 async function auditUntil(
   { pool, nodes, log }: KeptAuditDeps,
   stop: AbortSignal,
@@ -70,9 +70,10 @@ async function auditUntil(
   }
   stop.addEventListener('abort', cancel)
   try {
-    return await runAudit(pool, nodes, requireService, (pid) => {
+    const onBackend = (pid: number | null): void => {
       backend = pid
-    })
+    }
+    return await runAudit(pool, nodes, requireService, onBackend, stop)
   } finally {
     stop.removeEventListener('abort', cancel)
   }

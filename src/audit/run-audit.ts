@@ -47,6 +47,8 @@ export async function runAudit(
   onProgress: AuditProgress = () => {},
   /** Told which of the database's processes works, for who wants to end it; null once none does. */
   onBackend: (pid: number | null) => void = () => {},
+  /** Ends the calls to nodes that wait for an answer: what they were asked for counts as not checked. */
+  stop: AbortSignal = new AbortController().signal,
 ): Promise<CheckResult[]> {
   const total = auditParts(nodes)
   const tell = (done: number, note: string) => onProgress(done, total, note)
@@ -63,17 +65,17 @@ export async function runAudit(
         isUtxoNode(node)
           ? `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`
           : `every transfer stands on the chain of ${node.network}`,
-        await auditChain(node, record),
+        await auditChain(node, record, stop),
       ),
     )
     if (isEvmNode(node) || isSolanaNode(node)) {
       const rule = `every address on ${node.network} holds what the books say it has`
-      const held = await auditBalances(node, record.held, () => listHeld(pool, node))
+      const held = await auditBalances(node, record.held, () => listHeld(pool, node), stop)
       results.push(chainResult(`balances_${node.network}`, rule, held))
     }
     if (!isUtxoNode(node)) continue
     const rule = `every coin of a balance is unspent on the chain of ${node.network}, and none that a confirmed payout spent`
-    const audit = await auditCoins(node, record, () => listBookedCoins(pool, node.network))
+    const audit = await auditCoins(node, record, () => listBookedCoins(pool, node.network), stop)
     results.push(chainResult(`coins_${node.network}`, rule, audit))
   }
   tell(total, 'done')

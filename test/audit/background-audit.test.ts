@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { auditWhenDue } from '../../src/audit/keep-auditing.ts'
@@ -5,12 +6,16 @@ import { auditParts, runAudit } from '../../src/audit/run-audit.ts'
 import { loadLastAuditRun } from '../../src/db/queries/audit-runs.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { createAuditPart } from '../../src/http/audit-page.tsx'
+import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { inBlock } from '../support/invoice.ts'
 import { until } from '../support/litecoind.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
+import { startSilentServer } from '../support/silent-server.ts'
 
 const MINUTE_MS = 60_000
+/** Half of what a node is given to answer. */
+const SOON_MS = 15_000
 let database: TestDatabase
 const logged: string[] = []
 const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) })
@@ -123,3 +128,43 @@ test('an audit that is at work when the service stops ends at once', async () =>
     blocker.release()
   }
 })
+
+test.each(['litecoin', 'base', 'solana'] as const)(
+  'an audit that waits for an answer of a node of %s when the service stops ends at once',
+  async (chain) => {
+    const hung = await startSilentServer()
+    const stopping = new AbortController()
+    try {
+      const node = { ...silentNode(chain), rpcUrl: `http://u:p@127.0.0.1:${hung.port}` }
+      await database.owner.query(
+        `insert into network_state (network, parameters, height, hash, block_time, status, updated_at)
+         values ($1, 'regtest', 5, 'aa', now(), 'ok', now())`,
+        [node.network],
+      )
+      now = new Date(now.getTime() + 24 * 60 * MINUTE_MS)
+      const audit = auditWhenDue({ ...depsOf(), nodes: [node] }, 360, stopping.signal).then(
+        () => 'finished',
+        () => 'ended',
+      )
+      await until(() => hung.connections() > 0, { what: 'the node is asked' })
+      stopping.abort()
+      expect(await Promise.race([audit, pause(SOON_MS, 'still waits')])).toBe('ended')
+    } finally {
+      await hung.close()
+    }
+  },
+)
+
+function silentNode(chain: 'litecoin' | 'base' | 'solana'): ChainNode {
+  const rpcSetting = `TEST_${chain.toUpperCase()}_RPC_URL`
+  const own = { network: `${chain}-test`, chain, rpcSetting } as const
+  return {
+    ...own,
+    livemode: false,
+    rpcUrl: '',
+    furtherUrls: [],
+    zmqUrl: null,
+    usdcContract: null,
+    sandbox: null,
+  }
+}
