@@ -1,6 +1,4 @@
 import type { z } from 'zod'
-import { isReturnUrl } from '../core/checkout/return-url.ts'
-import { returnUrl } from '../wire/fields.ts'
 import type { ASSET_NAMES, invoiceView } from '../wire/invoice.ts'
 
 export type Invoice = z.output<typeof invoiceView>
@@ -50,23 +48,14 @@ export function coinsOf(amount: unknown): string | null {
   return match[2] === undefined || match[2] === '' ? (match[1] ?? null) : `${match[1]}.${match[2]}`
 }
 
-/** The shop's own order number, by which its invoice is found again; undefined unless it is a string or a number. */
-export function referenceOf(value: unknown): string | undefined {
-  const text = typeof value === 'number' ? String(value) : value
-  return typeof text === 'string' && text !== '' && [...text].length <= 255 ? text : undefined
+/**
+ * An optional text as other services take it: a number is one too, and nothing, or an empty one, is none. Our API says what
+ * is wrong with any other value.
+ */
+export function textOf(value: unknown): unknown {
+  if (value === null || value === '') return undefined
+  return typeof value === 'number' ? String(value) : value
 }
-
-/** An e-mail address that our API accepts; any other value stays in the metadata only. */
-export function emailOf(value: unknown): string | undefined {
-  const isAddress = typeof value === 'string' && /^[^\s@]{1,64}@[^\s@.]+(?:\.[^\s@.]+)+$/.test(value)
-  return isAddress && value.length <= 254 ? value : undefined
-}
-
-/** A page that a buyer may be sent back to; any other value stays in the metadata only. */
-export const returnUrlOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && returnUrl.safeParse(value).success && isReturnUrl(value, true)
-    ? value
-    : undefined
 
 export const unixSeconds = (time: string): number => Math.floor(Date.parse(time) / 1_000)
 

@@ -4,10 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { storePaymentRules } from '../../src/db/queries/payment-rules.ts'
 import { withTransaction } from '../../src/db/transaction.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { createApiApp } from '../../src/http/app.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { openCompat } from '../../src/roles/compat.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { inBlock } from '../support/invoice.ts'
 import { freePort } from '../support/postgres-server.ts'
 import { recordPayment } from './record-payment.ts'
 
@@ -170,6 +172,33 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
     })
   })
 
+  test('an invoice without metadata, or with empty fields, is made all the same', async () => {
+    const metadata = { orderId: 1001, buyerEmail: '' }
+    const made = await create({ ...order, metadata, checkout: { redirectURL: '' } })
+    expect(await read(made.id)).toMatchObject({ external_reference: '1001', customer_email: null })
+    await create({ ...order, metadata: null, checkout: null })
+  })
+
+  test('a payment in another coin is not listed as one in the coin of the invoice', async () => {
+    const made = await create({ ...order, checkout: {} })
+    const wrong = inBlock('f'.repeat(64), 5_000n, 9, { asset: 'BTC', network: 'bitcoin-test' })
+    await recordTransfers(
+      { pool: api.database.pools.watcher, clock: api.deps.clock },
+      {
+        tenant: { merchantId: merchant.id, livemode: false },
+        invoiceId: made.id,
+        facts: [wrong],
+        tipHeight: 9,
+      },
+    )
+    expect((await read(made.id)).payments).toMatchObject([{ asset: 'BTC', review_reason: 'wrong_asset' }])
+    const methods = await InvoicesService.invoicesGetInvoicePaymentMethods({
+      storeId: merchant.id,
+      invoiceId: made.id,
+    })
+    expect(methods).toMatchObject([{ paymentMethod: 'LTC-CHAIN', totalPaid: '0', payments: [] }])
+  })
+
   test('marks an invoice invalid, which cancels it, and accepts what was short', async () => {
     const mark = (invoiceId: string, status: string) =>
       fetch(`${OpenAPI.BASE}/api/v1/stores/${merchant.id}/invoices/${invoiceId}/status`, {
@@ -202,6 +231,14 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
       fullySynched: true,
       syncStatus: [],
     })
+    const { supportedPaymentMethods } = await ServerInfoService.serverInfoGetServerInfo()
+    expect(supportedPaymentMethods).toEqual([
+      'BTC-CHAIN',
+      'LTC-CHAIN',
+      'ETH-CHAIN',
+      'USDC-CHAIN',
+      'SOL-CHAIN',
+    ])
     expect(await HealthService.healthGetHealth()).toEqual({ synchronized: true })
   })
 
@@ -212,6 +249,17 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
       [{ ...order, currency: 'EUR' }, 'currency'],
       [{ ...order, amount: '0.10' }, 'amount'],
       [{ ...order, checkout: { paymentMethods: ['BTC-LightningNetwork'] } }, 'checkout.paymentMethods'],
+      [{ ...order, checkout: { paymentMethods: ['LTC', 'BTC-LN'] } }, 'checkout.paymentMethods'],
+      [{ ...order, checkout: { paymentMethods: 'LTC' } }, 'checkout.paymentMethods'],
+      [{ ...order, checkout: { defaultPaymentMethod: 'BTC-LNURL' } }, 'checkout.defaultPaymentMethod'],
+      [{ ...order, checkout: 'fast' }, 'checkout'],
+      [{ ...order, metadata: ['wc-1001'] }, 'metadata'],
+      [{ ...order, metadata: { orderId: 'x'.repeat(256) } }, 'metadata.orderId'],
+      [{ ...order, metadata: { orderId: { number: 1 } } }, 'metadata.orderId'],
+      [{ ...order, metadata: { buyerEmail: 'nobody' } }, 'metadata.buyerEmail'],
+      ...['javascript:alert(1)', 'https://shop.example/{InvoiceId}', 'http://shop.example', 7].map(
+        (redirectURL) => [{ ...order, checkout: { redirectURL } }, 'checkout.redirectURL'] as const,
+      ),
     ] as const) {
       expect(await failureOf(create(wrong))).toMatchObject({
         status: 422,
@@ -361,12 +409,19 @@ describe('a shop that speaks Coinbase Commerce’s API', () => {
 
   test('is told what was wrong by the errors that it knows', async () => {
     for (const wrong of [
-      { ...order, pricing_type: 'no_price' },
+      // The example of its library: the buyer chooses.
+      { name: 'Test Name', description: 'Mastering', metadata: {}, payments: [], pricing_type: 'no_price' },
       { ...order, local_price: { amount: '10', currency: 'EUR' } },
       { ...order, local_price: { amount: '-1', currency: 'USD' } },
       { ...order, name: '' },
+      { ...order, metadata: ['order-1'] },
+      { ...order, metadata: { order_id: 'x'.repeat(256) } },
+      { ...order, metadata: { email: 'nobody' } },
+      { ...order, redirect_url: 'javascript:alert(1)' },
     ]) {
-      expect(await failureOf(Charge.create(wrong))).toBeInstanceOf(errors.ValidationError)
+      expect(await failureOf(Charge.create(wrong)), JSON.stringify(wrong)).toBeInstanceOf(
+        errors.ValidationError,
+      )
     }
     expect(await failureOf(Charge.retrieve('ABCDEFGH'))).toBeInstanceOf(errors.ResourceNotFoundError)
     expect(await failureOf(commerce.resources.Checkout.list({}))).toBeInstanceOf(errors.ResourceNotFoundError)

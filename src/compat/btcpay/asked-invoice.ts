@@ -1,14 +1,4 @@
-import {
-  type AssetName,
-  coinsOf,
-  emailOf,
-  isObject,
-  type Metadata,
-  referenceOf,
-  returnUrlOf,
-  TICKERS,
-  usdOf,
-} from '../invoice-facts.ts'
+import { type AssetName, coinsOf, isObject, type Metadata, TICKERS, textOf, usdOf } from '../invoice-facts.ts'
 
 /** The metadata key under which an invoice keeps Greenfield's `checkout` object; hidden from the shop's own metadata. */
 export const CHECKOUT_KEY = 'btcpay_checkout'
@@ -20,33 +10,51 @@ export type Asked =
 
 /** Translates Greenfield's `CreateInvoiceRequest` to the body of our `POST /invoices`. */
 export function askedInvoice(fields: Metadata): Asked {
-  const { currency = 'USD', amount } = fields
-  const metadata = isObject(fields.metadata) ? fields.metadata : {}
-  const checkout = isObject(fields.checkout) ? fields.checkout : {}
+  const { currency = 'USD', amount, metadata = null, checkout: given = null } = fields
+  const checkout = isObject(given) ? given : {}
   const total = totalOf(currency, amount)
   const coins = coinsAccepted(checkout)
-  const faults = [...('path' in total ? [total] : []), ...('path' in coins ? [coins] : [])]
-  if ('path' in total || 'path' in coins) return { kind: 'refused', faults }
+  const { redirectURL } = checkout
+  const faults = [
+    ...('path' in total ? [total] : []),
+    ...(Array.isArray(coins) ? coins : []),
+    ...Object.entries({ metadata, checkout: given })
+      .filter(([, value]) => value !== null && !isObject(value))
+      .map(([path]) => ({ path, message: 'Must be an object.' })),
+    ...(typeof redirectURL === 'string' && redirectURL.includes('{InvoiceId}')
+      ? [{ path: 'checkout.redirectURL', message: '{InvoiceId} is not covered: {OrderId} is.' }]
+      : []),
+  ]
+  if ('path' in total || Array.isArray(coins) || faults.length > 0) return { kind: 'refused', faults }
   const isFixed = 'amount' in total
+  const own = isObject(metadata) ? metadata : {}
   return {
     kind: 'asked',
     body: {
       ...total,
       ...(isFixed || coins.first === undefined ? {} : { asset: coins.first }),
       ...(isFixed ? {} : { allow_asset_selection: coins.hasChoice }),
-      customer_email: emailOf(metadata.buyerEmail),
-      external_reference: referenceOf(metadata.orderId),
-      return_url: returnPage(checkout.redirectURL, metadata.orderId),
-      metadata: { ...metadata, [CHECKOUT_KEY]: checkout },
+      customer_email: textOf(own.buyerEmail),
+      external_reference: textOf(own.orderId),
+      return_url: returnPage(redirectURL, own.orderId),
+      metadata: { ...own, [CHECKOUT_KEY]: checkout },
     },
   }
 }
 
-/** Fills in the order id. A URL with the invoice's id is dropped: that id is not known yet. */
-function returnPage(url: unknown, orderId: unknown): string | undefined {
-  if (typeof url !== 'string' || url.includes('{InvoiceId}')) return undefined
-  return returnUrlOf(url.replaceAll('{OrderId}', encodeURIComponent(referenceOf(orderId) ?? '')))
+/** The fields of our `POST /invoices` by the names that a shop gave them, for what our API says of them. */
+export const FIELDS: { readonly [param: string]: string } = {
+  usd_amount: 'amount',
+  asset: 'amount',
+  customer_email: 'metadata.buyerEmail',
+  external_reference: 'metadata.orderId',
+  return_url: 'checkout.redirectURL',
 }
+
+const returnPage = (url: unknown, orderId: unknown): unknown =>
+  typeof url === 'string'
+    ? textOf(url.replaceAll('{OrderId}', encodeURIComponent(String(textOf(orderId) ?? ''))))
+    : textOf(url)
 
 type Total = { readonly usd_amount: string } | { readonly amount: string; readonly asset: AssetName }
 
@@ -75,16 +83,23 @@ const assetOf = (method: unknown): AssetName | undefined => {
   return Object.hasOwn(TICKERS, ticker) ? TICKERS[ticker] : undefined
 }
 
-/** Which coin the buyer begins with, and whether another may be chosen. */
+/** Which coin the buyer begins with, and whether another may be chosen; what is no coin of ours is a fault, whatever stands beside it. */
 function coinsAccepted(
   checkout: Metadata,
-): { readonly first: AssetName | undefined; readonly hasChoice: boolean } | Fault {
-  const preferred = assetOf(checkout.defaultPaymentMethod)
-  const { paymentMethods } = checkout
-  if (!Array.isArray(paymentMethods) || paymentMethods.length === 0)
-    return { first: preferred, hasChoice: true }
-  const [first, ...others] = paymentMethods.map(assetOf).filter((asset) => asset !== undefined)
-  if (first === undefined)
-    return { path: 'checkout.paymentMethods', message: 'None of these is a coin of Paylink.' }
-  return { first: preferred ?? first, hasChoice: others.length > 0 }
+): { readonly first: AssetName | undefined; readonly hasChoice: boolean } | Fault[] {
+  const preferred = textOf(checkout.defaultPaymentMethod)
+  const listed: unknown = checkout.paymentMethods ?? []
+  const [path, preferredPath] = ['checkout.paymentMethods', 'checkout.defaultPaymentMethod']
+  if (!Array.isArray(listed)) return [{ path, message: 'Must be a list.' }]
+  const methods = listed as readonly unknown[]
+  const named = [
+    ...methods.map((method) => ({ path, method })),
+    ...(preferred === undefined ? [] : [{ path: preferredPath, method: preferred }]),
+  ]
+  const faults = named
+    .filter(({ method }) => assetOf(method) === undefined)
+    .map((one) => ({ path: one.path, message: `${String(one.method)} is no coin of Paylink.` }))
+  if (faults.length > 0) return faults
+  const first = assetOf(preferred) ?? assetOf(methods[0])
+  return { first, hasChoice: methods.length !== 1 }
 }

@@ -12,7 +12,7 @@ import {
 } from '../../wire/webhook-endpoint.ts'
 import { createOwnApi, type KeyHolder, type OwnApi, type OwnApiDeps, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
-import { askedInvoice, type Fault } from './asked-invoice.ts'
+import { askedInvoice, type Fault, FIELDS } from './asked-invoice.ts'
 import { invoiceData, paymentMethods } from './greenfield-invoice.ts'
 import { askedWebhook, webhookData } from './greenfield-webhook.ts'
 
@@ -138,7 +138,8 @@ async function serverInfo(c: Context, api: OwnApi): Promise<Response> {
   return c.json({
     version: VERSION,
     onion: null,
-    supportedPaymentMethods: data.map(({ symbol }) => `${symbol}-CHAIN`),
+    // Two networks may have a coin of one name.
+    supportedPaymentMethods: [...new Set(data.map(({ symbol }) => `${symbol}-CHAIN`))],
     fullySynched: data.every(({ network_status: status }) => status === 'ok' || status === null),
     syncStatus: [],
   })
@@ -213,7 +214,7 @@ function answerError(deps: CompatDeps, c: Context, error: Error): Response {
 }
 
 /** Our parameter by the name that the caller gave it. */
-const fieldOf = (param: string): string => (param === 'usd_amount' || param === 'asset' ? 'amount' : param)
+const fieldOf = (param: string): string => FIELDS[param] ?? param
 
 function problem(status: number, code: string, message: string, retryAfter: string | null): Response {
   const headers = retryAfter === null ? {} : { 'retry-after': retryAfter }

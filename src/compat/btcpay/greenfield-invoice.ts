@@ -129,7 +129,10 @@ export function paymentMethods(invoice: Invoice) {
       amount: invoice.amount,
       networkFee: '0',
       activated: true,
-      payments: invoice.payments.map((payment) => paymentData(payment, invoice.address)),
+      // A value has no coin of its own there: one in another coin would be read as so many of this one.
+      payments: invoice.payments
+        .filter(({ asset }) => asset === invoice.asset)
+        .map((payment) => paymentData(payment, invoice.address)),
     },
   ]
 }

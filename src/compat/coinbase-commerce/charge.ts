@@ -1,12 +1,10 @@
 import {
-  emailOf,
   type Invoice,
   type InvoiceSnapshot,
   isCovered,
   isObject,
   type Metadata,
-  referenceOf,
-  returnUrlOf,
+  textOf,
   tickerOf,
   usdOf,
 } from '../invoice-facts.ts'
@@ -29,23 +27,35 @@ export function askedCharge(fields: Metadata): Asked {
   if (!isShort(name, NAME_LENGTH_MAX)) return refused(`name must have 1 to ${NAME_LENGTH_MAX} characters`)
   if (description !== undefined && !isShort(description, DESCRIPTION_LENGTH_MAX))
     return refused(`description must have 1 to ${DESCRIPTION_LENGTH_MAX} characters`)
-  if (pricing !== 'fixed_price') return refused('pricing_type must be fixed_price: no_price is not covered')
+  if (pricing !== 'fixed_price')
+    return refused(
+      'pricing_type must be fixed_price: no_price is not covered, and a payment link with a dynamic amount does the same',
+    )
   if (!isObject(price) || price.currency !== 'USD') return refused('local_price.currency must be USD')
   const usd = usdOf(price.amount)
   if (usd === null) return refused('local_price.amount must be dollars, such as "49.99"')
-  const metadata = isObject(fields.metadata) ? fields.metadata : {}
-  const { redirect_url, cancel_url } = fields
+  const { redirect_url, cancel_url, metadata: given } = fields
+  if (given !== undefined && given !== null && !isObject(given)) return refused('metadata must be an object')
+  const metadata = given ?? {}
   return {
     kind: 'asked',
     body: {
       usd_amount: usd,
       allow_asset_selection: true,
-      external_reference: referenceOf(metadata.order_id ?? metadata.orderId),
-      customer_email: emailOf(metadata.customer_email ?? metadata.email),
-      return_url: returnUrlOf(redirect_url),
+      external_reference: textOf(metadata.order_id ?? metadata.orderId),
+      customer_email: textOf(metadata.customer_email ?? metadata.email),
+      return_url: textOf(redirect_url),
       metadata: { ...metadata, [CHARGE_KEY]: { name, description, redirect_url, cancel_url } },
     },
   }
+}
+
+/** The fields of our `POST /invoices` by the names that a shop gave them, for what our API says of them. */
+export const FIELDS: { readonly [param: string]: string } = {
+  usd_amount: 'local_price.amount',
+  external_reference: 'metadata.order_id',
+  customer_email: 'metadata.email',
+  return_url: 'redirect_url',
 }
 
 const refused = (message: string): Asked => ({ kind: 'refused', message })

@@ -5,7 +5,7 @@ import { invoiceList, invoiceView } from '../../wire/invoice.ts'
 import type { CompatDeps } from '../btcpay/btcpay-app.ts'
 import { createOwnApi, type OwnApi, ownId, Refused } from '../own-api.ts'
 import { readFields } from '../read-fields.ts'
-import { askedCharge, chargeOf } from './charge.ts'
+import { askedCharge, chargeOf, FIELDS } from './charge.ts'
 
 const LIMIT_DEFAULT = 25
 const LIMIT_MAX = 100
@@ -84,6 +84,8 @@ function answerError(deps: CompatDeps, c: Context, error: Error): Response {
     return errorAnswer(ERRORS[error.code].status, 'invalid_request', error.message, null)
   }
   if (error instanceof Refused) {
+    const field = error.status === 400 && error.param !== null ? FIELDS[error.param] : undefined
+    if (field !== undefined) return errorAnswer(400, 'validation_error', `${field}: ${error.message}`, null)
     const type = TYPES[error.status] ?? (error.code === 'validation_error' ? error.code : 'invalid_request')
     return errorAnswer(
       error.status,
