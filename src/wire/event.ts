@@ -50,7 +50,7 @@ export const listEventsQuery = z
       .enum(['awaiting'], { error: 'Must be awaiting' })
       .meta({
         description:
-          'Only events that await recovery: no endpoint was eligible, or it was disabled, removed or given up.',
+          'Only events that await recovery: no endpoint was eligible, or it was disabled, removed or given up. Those that no endpoint subscribed to are not among them.',
       })
       .optional(),
   })

@@ -416,7 +416,8 @@ test('an event can be read and listed, queued past its subscription as often as 
   expect(await ids('')).toEqual([second, first])
   expect(await ids('?event_type=invoice.expired')).toEqual([first])
   expect(await ids(`?resource_id=${got.body.resource_id}`)).toEqual([first])
-  expect(await ids('?delivery=awaiting')).toEqual([first])
+  // Nobody subscribed to it, and so nobody missed it.
+  expect(await ids('?delivery=awaiting')).toEqual([])
   expect(await ids(`?limit=1&starting_after=${second}`)).toEqual([first])
   expect(await ids(`?limit=1&ending_before=${first}`)).toEqual([second])
 
@@ -425,7 +426,6 @@ test('an event can be read and listed, queued past its subscription as often as 
     expect(queued.body).toMatchObject({ object: 'delivery', event_id: first, endpoint_id: endpoint.id })
     await eventually(() => dataEvents().length === expected, 'the queued event arrives')
   }
-  expect(await ids('?delivery=awaiting')).toEqual([])
   await eventually(
     async () => (await call('GET', `/events/${first}/attempts`)).body.data.length === 2,
     'both attempts',

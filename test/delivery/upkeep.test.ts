@@ -64,10 +64,13 @@ test('workers may not drop what is younger than thirty days, nor change an attem
   await expect(delivery.query('delete from attempt')).rejects.toThrow('permission denied')
 })
 
-test('delivered events go after ninety days; awaited ones and those on their way stay', async () => {
+test('delivered events go after ninety days; those that reached nobody and those on their way stay', async () => {
   const tenant = await createTenant(database)
   const awaited = await emitEvent(database, tenant)
-  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks')
+  const endpoint = await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks', [
+    'invoice.created',
+  ])
+  const notSubscribed = await emitEvent(database, tenant, 'invoice.expired')
   const onItsWay = await emitEvent(database, tenant)
   const delivered = await emitEvent(database, tenant)
   const young = await emitEvent(database, tenant)
@@ -80,7 +83,7 @@ test('delivered events go after ninety days; awaited ones and those on their way
   ])
   expect((await applyRetention(database.pools.delivery)).events).toBe(1)
   const left = await database.owner.query<{ id: string }>('select id from event order by id')
-  expect(left.rows.map((row) => row.id)).toEqual([awaited, onItsWay, young].sort())
+  expect(left.rows.map((row) => row.id)).toEqual([awaited, notSubscribed, onItsWay, young].sort())
   expect(endpoint.id).toMatch(/^we_/)
 })
 

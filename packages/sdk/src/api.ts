@@ -847,7 +847,7 @@ export type Operations = {
       readonly event_type?: string | undefined
       /** Only events of this resource. */
       readonly resource_id?: string | undefined
-      /** Only events that await recovery: no endpoint was eligible, or it was disabled, removed or given up. */
+      /** Only events that await recovery: no endpoint was eligible, or it was disabled, removed or given up. Those that no endpoint subscribed to are not among them. */
       readonly delivery?: 'awaiting' | undefined
     }
     readonly body: undefined

@@ -96,7 +96,7 @@ export async function rescheduleFailed(
   return rows.map((row) => row.id)
 }
 
-export type AwaitingReason = 'no_endpoint' | 'disabled' | 'removed' | 'exhausted'
+export type AwaitingReason = 'disabled' | 'exhausted'
 
 /**
  * Records failed attempts that were the delivery's last: the delivery goes, and its event awaits recovery. Returns

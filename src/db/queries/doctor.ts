@@ -37,7 +37,7 @@ export async function readDoctorFacts(db: Queryable): Promise<DoctorFacts> {
          and datname = current_database()) as signer_locked,
        (select count(*)::int from delivery) as waiting,
        (select coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0)::float from delivery) as overdue_seconds,
-       (select count(*)::int from event_awaiting) as awaiting`,
+       (select count(*)::int from event_awaiting where reason <> 'not_subscribed') as awaiting`,
   )
   const row = rows[0]
   if (row === undefined) throw new Error('the database answered nothing')

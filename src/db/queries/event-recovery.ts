@@ -8,6 +8,9 @@ type PagePosition = {
   readonly endingBefore: string | null
 }
 
+/** Of an event that reached nobody `a`: an endpoint should have got it. */
+const LISTED = `a.reason <> 'not_subscribed'`
+
 /** The body of one event, as it was signed and sent, or null. By the key. */
 export async function findEventBody(tx: Tx, tenant: Tenant, id: string): Promise<Buffer | null> {
   const { rows } = await tx.query<{ body: Buffer }>(
@@ -41,7 +44,7 @@ export async function eventExists(tx: Tx, tenant: Tenant, id: string): Promise<b
 
 /**
  * A page of event bodies, newest first. Served by event_by_mode, event_by_type, event_by_resource or, for those
- * that await recovery, event_awaiting_by_mode.
+ * that await recovery, event_awaiting_listed.
  */
 export async function listEventBodies(
   tx: Tx,
@@ -49,7 +52,7 @@ export async function listEventBodies(
   filters: PagePosition & { eventType: string | null; resourceId: string | null; awaiting: boolean },
 ): Promise<{ bodies: Buffer[]; hasMore: boolean }> {
   const backwards = filters.endingBefore !== null
-  const awaiting = `join event_awaiting a on a.merchant_id = e.merchant_id and a.event_id = e.id and a.livemode = $2`
+  const awaiting = `join event_awaiting a on a.merchant_id = e.merchant_id and a.event_id = e.id and a.livemode = $2 and ${LISTED}`
   const { rows } = await tx.query<{ body: Buffer }>(
     `select e.body from event e ${filters.awaiting ? awaiting : ''}
      where e.merchant_id = $1 and e.livemode = $2
@@ -112,12 +115,12 @@ export async function deleteAwaiting(tx: Tx, tenant: Tenant, eventId: string): P
 const AWAITING_SINCE = `
   select a.merchant_id, a.event_id from event_awaiting a
   join event e on e.merchant_id = a.merchant_id and e.id = a.event_id
-  where a.merchant_id = $1 and a.livemode = $2 and e.created_at >= $3
+  where a.merchant_id = $1 and a.livemode = $2 and ${LISTED} and e.created_at >= $3
     and e.event_type = any (case when $4::text[] && array['${ALL_EVENTS}'] then array[e.event_type] else $4::text[] end)`
 
 /**
  * Takes events off the recovery list, oldest first: those made at `since` or later, of the given types. Whoever
- * else asks at the same time gets others. Returns their ids. Served by event_awaiting_by_mode.
+ * else asks at the same time gets others. Returns their ids. Served by event_awaiting_listed.
  */
 export async function takeAwaitingEvents(
   tx: Tx,

@@ -13,8 +13,9 @@ type NewEvent = {
 
 /**
  * Writes one event and a delivery to each endpoint that is enabled, verified and subscribed now; with none, the
- * event awaits delivery. Delivery ids are the event's id with the endpoint's: an event goes to an endpoint once,
- * unless somebody asks for it again. Served by webhook_endpoint_eligible.
+ * event awaits delivery, unless the mode has endpoints and none of them subscribes. Delivery ids are the event's id
+ * with the endpoint's: an event goes to an endpoint once, unless somebody asks for it again. Served by
+ * webhook_endpoint_eligible and the endpoints' key.
  */
 export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Promise<{ deliveries: number }> {
   const { rows } = await tx.query<{ deliveries: number }>(
@@ -31,7 +32,11 @@ export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Prom
        returning 1),
      awaiting as (
        insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
-       select $1, $2, $3, 'no_endpoint', $9 where not exists (select from queued))
+       select $1, $2, $3, (
+         select case when bool_or(subscribed_events && array[$4, '*']) then 'no_endpoint'
+           when count(*) > 0 then 'not_subscribed' else 'no_endpoint' end
+         from webhook_endpoint where merchant_id = $1 and livemode = $3 and removed_at is null), $9
+       where not exists (select from queued))
      select count(*)::int as deliveries from queued`,
     [
       tenant.merchantId,

@@ -42,7 +42,7 @@ export function AwaitingPage() {
   return (
     <Page
       title="Notifications awaiting delivery"
-      lead="What happened while no endpoint could be told, or after one was disabled or had failed for five days."
+      lead="What happened while no endpoint could be told, or after one was disabled or had failed for five days. Types that none of your endpoints subscribes to stand under Events alone."
     >
       <div className="stack large">
         {events.data === undefined || events.data.data.length === 0 ? null : <RecoverCard />}
