@@ -3,6 +3,7 @@ import { forgetCardBuyers } from '../db/queries/card-purchases.ts'
 import {
   deleteDeliveredEvents,
   deleteEndedSecrets,
+  deleteEndedSignIns,
   deleteIdleLanes,
   deleteOldIdempotencyKeys,
   keepAttemptPartitions,
@@ -57,6 +58,7 @@ export async function applyRetention(pool: Pool): Promise<{ events: number; idem
   )
   await inRounds(RETENTION_ROWS_MAX, () => deleteOldRequests(pool, REQUEST_DAYS, RETENTION_ROWS_MAX))
   await inRounds(RETENTION_ROWS_MAX, () => forgetCardBuyers(pool, CARD_BUYER_DAYS, RETENTION_ROWS_MAX))
+  await inRounds(RETENTION_ROWS_MAX, () => deleteEndedSignIns(pool))
   return { events, idempotencyKeys }
 }
 

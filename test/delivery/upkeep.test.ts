@@ -269,3 +269,31 @@ test('what is being sent to an endpoint at the moment it is removed is swept onc
 test('what the API documents is what the program knows', () => {
   expect([...EVENT_TYPE_NAMES]).toEqual([...SUBSCRIBABLE_EVENT_TYPES])
 })
+
+test('guesses, counts, sessions and tokens that have ended are forgotten; what still counts stays', async () => {
+  const { owner, pools } = database
+  await owner.query(
+    `insert into person values ('p', 'Ann', 'ann@example.com', true, null, false, now(), now())`,
+  )
+  for (const [age, word] of [
+    ['25 hours', 'old'],
+    ['1 hour', 'new'],
+  ] as const) {
+    await owner.query(`insert into secret_guess values ($2, 1, now() - $1::interval)`, [age, word])
+    await owner.query(
+      `insert into sign_in_rate values ($2, $2, 1, 1000 * extract(epoch from now() - $1::interval))`,
+      [age, word],
+    )
+    // Both last twelve hours.
+    const lasting = `now() - $1::interval + interval '12 hours', now(), now()`
+    await owner.query(
+      `insert into person_session (id, user_id, token, expires_at, created_at, updated_at) values ($2, 'p', $2, ${lasting})`,
+      [age, word],
+    )
+    await owner.query(`insert into person_verification values ($2, $2, 'p', ${lasting})`, [age, word])
+  }
+  await applyRetention(pools.delivery)
+  const { rows } = await owner.query(`select subject as kept from secret_guess union all
+    select id from sign_in_rate union all select id from person_session union all select id from person_verification`)
+  expect(rows).toEqual(Array.from({ length: 4 }, () => ({ kept: 'new' })))
+})

@@ -6,9 +6,9 @@ import {
   type FoundTransfer,
   type ScannedBlock,
 } from '../adapter.ts'
+import { RecentMap } from '../recent-map.ts'
 import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
 import type { ReadParts } from './read-blocks.ts'
-import { RecentMap } from './recent-map.ts'
 import { ACCOUNTS_PER_CALL, SIGNATURES_PER_CALL } from './solana-rpc.ts'
 
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'

@@ -3,21 +3,22 @@ import type { Clock } from '../../clock.ts'
 import { ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
+import { RecentMap } from '../recent-map.ts'
 import { withAsset } from './block-source.ts'
 import { type EsploraInput, esploraTransactionsSchema } from './esplora-answers.ts'
 import type { EsploraChain } from './esplora-chain.ts'
 import type { EsploraClient } from './esplora-client.ts'
 import { toDisplayHex } from './hashes.ts'
+import { RAW_CHARACTERS_MAX } from './mempool.ts'
 import { type ScannedOutput, scanTransaction } from './scan-block.ts'
 import { MalformedBytes } from './transaction-reader.ts'
 
 /** Addresses asked about at a time. */
 const ADDRESSES_IN_FLIGHT = 4
-/** Matched transactions whose bytes and inputs we keep, to ask what became of them. */
+/** Matched transactions whose inputs we keep, to ask what became of them. */
 const MATCHED_MAX = 50_000
 
 type MatchedTransaction = {
-  readonly raw: string
   readonly inputs: readonly EsploraInput[]
   readonly outputs: readonly ScannedOutput[]
   readonly firstSeenMs: number
@@ -35,6 +36,7 @@ export class EsploraMempool {
   readonly #clock: Clock
   readonly #openPrograms: (() => Promise<readonly Uint8Array[]>) | null
   readonly #matched = new Map<string, MatchedTransaction>()
+  readonly #raws = new RecentMap<string, string>(RAW_CHARACTERS_MAX, (raw) => raw.length)
 
   constructor(parts: {
     client: EsploraClient
@@ -69,7 +71,9 @@ export class EsploraMempool {
 
   /** What we kept of a transaction that paid us from the mempool; null where we have nothing. */
   matched(txid: string): { readonly raw: string; readonly inputs: readonly EsploraInput[] } | null {
-    return this.#matched.get(txid) ?? null
+    const raw = this.#raws.get(txid)
+    const inputs = this.#matched.get(txid)?.inputs
+    return raw === undefined || inputs === undefined ? null : { raw, inputs }
   }
 
   /** Ids of the unconfirmed transactions that pay a program; those that are new are fetched and scanned. */
@@ -91,12 +95,8 @@ export class EsploraMempool {
     if (raw === null) return false
     const outputs = this.#scan(txid, raw)
     if (outputs === null) return false
-    this.#matched.set(txid, {
-      raw: raw.toString('hex'),
-      inputs,
-      outputs,
-      firstSeenMs: this.#clock().getTime(),
-    })
+    this.#matched.set(txid, { inputs, outputs, firstSeenMs: this.#clock().getTime() })
+    this.#raws.set(txid, raw.toString('hex'))
     const oldest = this.#matched.keys().next().value
     if (this.#matched.size > MATCHED_MAX && oldest !== undefined) this.#matched.delete(oldest)
     return true

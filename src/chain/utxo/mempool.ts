@@ -8,6 +8,7 @@ import {
 } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
+import { RecentMap } from '../recent-map.ts'
 import { withAsset } from './block-source.ts'
 import { mempoolEntrySchema, mempoolSchema, parseHex, parseTxids } from './node-answers.ts'
 import { type NodeChain, syncingReason } from './node-chain.ts'
@@ -17,13 +18,14 @@ import { MalformedBytes } from './transaction-reader.ts'
 
 /** Raw transactions asked for at a time. */
 const TRANSACTIONS_IN_FLIGHT = 8
-/** Matched transactions whose bytes we keep, so that the node can be asked what became of them. */
+/** Matched transactions that are remembered. */
 const MATCHED_MAX = 50_000
+/** Their bytes, in hex, by which the node can be asked what became of them: one alone can have 200,000 characters. */
+export const RAW_CHARACTERS_MAX = 64 * 1024 * 1024
 /** Forgotten ids are thrown out when this many more are remembered than the mempool holds. */
 const SEEN_SLACK = 20_000
 
 type MatchedTransaction = {
-  readonly raw: string
   readonly outputs: readonly ScannedOutput[]
   readonly firstSeenMs: number
 }
@@ -41,6 +43,7 @@ export class MempoolReader {
   readonly #clock: Clock
   #seen = new Set<string>()
   readonly #matched = new Map<string, MatchedTransaction>()
+  readonly #raws = new RecentMap<string, string>(RAW_CHARACTERS_MAX, (raw) => raw.length)
 
   constructor(parts: {
     rpc: RpcClient
@@ -77,7 +80,7 @@ export class MempoolReader {
 
   /** The bytes, in hex, of a transaction that paid us from the mempool; null where we have none. */
   rawOf(txid: string): string | null {
-    return this.#matched.get(txid)?.raw ?? null
+    return this.#raws.get(txid) ?? null
   }
 
   /** After another node answers, or the same one anew: what was seen before proves nothing. */
@@ -101,7 +104,8 @@ export class MempoolReader {
     const match = this.#scan(txid, raw)
     if (match !== null) {
       const firstSeenMs = await this.#firstSeenMs(txid)
-      this.#matched.set(txid, { raw: raw.toString('hex'), outputs: match, firstSeenMs })
+      this.#matched.set(txid, { outputs: match, firstSeenMs })
+      this.#raws.set(txid, raw.toString('hex'))
       this.#forgetOldest()
     }
     this.#seen.add(txid)

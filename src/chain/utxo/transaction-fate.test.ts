@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { verdictByReason } from './transaction-fate.ts'
+import { ASKED_MAX, TransactionFate, verdictByReason } from './transaction-fate.ts'
 
 test.each(['missing-inputs', 'bad-txns-inputs-missingorspent', 'bad-txns-inputs-missingorspent (-25)'])(
   '%s: what it spends is gone, or not there yet',
@@ -33,4 +33,25 @@ test.each([
   'a reason of some later version',
 ])('%s: it may still be mined', (reason) => {
   expect(verdictByReason(reason)).toBe('waits')
+})
+
+test('of many that vanished a part is asked about at a time, and none is given up unasked', async () => {
+  const asked: string[] = []
+  const judge = {
+    judge: async (txid: string) => {
+      asked.push(txid)
+      return 'lacks_inputs' as const
+    },
+    rawOf: () => null,
+  }
+  const fate = new TransactionFate(judge, () => new Date(0))
+  const flood = Array.from({ length: 3 * ASKED_MAX - 1 }, (_, index) => `tx${index}`)
+  for (let turn = 1; turn < 3; turn++) {
+    const fates = await fate.of(flood)
+    expect(new Set(fates.values())).toEqual(new Set(['alive']))
+    expect(asked).toEqual(flood.slice(0, turn * ASKED_MAX))
+  }
+  const last = await fate.of(flood)
+  expect(asked).toEqual(flood)
+  expect([...last.values()].filter((found) => found === 'dead')).toHaveLength(ASKED_MAX - 1)
 })

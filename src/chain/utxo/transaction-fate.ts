@@ -2,6 +2,8 @@ import type { Clock } from '../../clock.ts'
 
 /** A transaction that lives on outside the mempool is asked about again after this time. */
 const ASK_AGAIN_AFTER_MS = 30_000
+/** Transactions asked about in one go: each costs the node a look at its scripts, and a flood of them may vanish at once. */
+export const ASKED_MAX = 200
 /** The longest line of unconfirmed transactions that a mempool takes (Bitcoin Core's DEFAULT_ANCESTOR_LIMIT). */
 const ANCESTORS_MAX = 25
 
@@ -72,10 +74,14 @@ export class TransactionFate {
       }
       unknown.push(txid)
     }
-    for (const [txid, fate] of await this.#askAll(unknown)) {
+    const asked = unknown.slice(0, ASKED_MAX)
+    const later = unknown.slice(ASKED_MAX)
+    for (const [txid, fate] of await this.#askAll(asked, later.length > 0)) {
       fates.set(txid, fate)
       if (fate === 'alive') alive.set(txid, nowMs + ASK_AGAIN_AFTER_MS)
     }
+    // They have their turn in the next readings, while those of this one are not asked about again.
+    for (const txid of later) fates.set(txid, 'alive')
     this.#alive = alive
     return fates
   }
@@ -84,9 +90,10 @@ export class TransactionFate {
    * A transaction that spends another one's output lacks its inputs until that other is back. So those that do are
    * asked about once more as long as any was taken; and one whose parent waits outside the mempool (for its
    * lock time, or a coinbase, to be ripe again) waits with it. A node forgets whole lines of transactions when it restarts,
-   * and when more than ten blocks are disconnected.
+   * and when more than ten blocks are disconnected. While some are not asked about, whose inputs are lacking may wait
+   * for one of them.
    */
-  async #askAll(txids: readonly string[]): Promise<Map<string, 'alive' | 'dead'>> {
+  async #askAll(txids: readonly string[], isPart: boolean): Promise<Map<string, 'alive' | 'dead'>> {
     const verdicts = new Map<string, Verdict>()
     let open = txids
     for (let round = 0; round < ANCESTORS_MAX && open.length > 0; round++) {
@@ -102,6 +109,7 @@ export class TransactionFate {
       for (const txid of orphans) verdicts.set(txid, 'waits')
       open = open.filter((txid) => !orphans.includes(txid))
     }
+    if (isPart) for (const txid of open) verdicts.set(txid, 'waits')
     return new Map([...verdicts].map(([txid, verdict]) => [txid, fateOfVerdict(verdict)]))
   }
 
