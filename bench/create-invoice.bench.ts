@@ -10,6 +10,7 @@ import { freePort } from '../test/support/postgres-server.ts'
 import { median, percentile, printFigure, spread } from './support/figure.ts'
 import { driveHttp } from './support/http-load.ts'
 import { type Paylink, startPaylink } from './support/paylink.ts'
+import { createSignedPool } from './support/signed-pool.ts'
 
 const run = promisify(execFile)
 
@@ -73,21 +74,12 @@ async function runPgbench(path: string, database: TestDatabase, script: string):
   return Number(perSecond)
 }
 
-/** An address pool far larger than the run needs: deriving is another figure. */
-async function fillPool(database: TestDatabase, from: number): Promise<void> {
-  await database.owner.query(
-    `insert into address (keyspace, idx, program, address, parameters, created_at)
-     select 'litecoin-test', i, decode(md5(i::text) || '00000000', 'hex'), 'rltc1q' || md5(i::text), 'regtest', now()
-     from generate_series($1::bigint, $2::bigint) as i`,
-    [from, from + ADDRESSES - 1],
-  )
-  await database.owner.query('vacuum analyze')
-}
-
 type Shop = {
   readonly database: TestDatabase
   readonly folder: string
   readonly merchantId: string
+  /** An address pool far larger than a round needs. */
+  fillPool(): Promise<void>
   /** Drives the first so many of its API processes, with the clients shared out among them. */
   load(processes: number, perSecond?: number): Promise<LoadResult>
   close(): Promise<void>
@@ -114,8 +106,10 @@ async function openShop(processes: number): Promise<Shop> {
     if (first === undefined) throw new Error('a shop needs a process')
     const { key, merchantId } = await first.createKey()
     await openNetwork(database)
+    const addresses = await createSignedPool(folder)
+    const fillPool = () => addresses.fill(database, ADDRESSES)
     const load: Shop['load'] = (count, perSecond) => loadAt(ports.slice(0, count), key, perSecond)
-    return { database, folder, merchantId, load, close }
+    return { database, folder, merchantId, fillPool, load, close }
   } catch (error) {
     await close()
     throw error
@@ -172,13 +166,13 @@ test('creating invoices over HTTP against pgbench making the same inserts', asyn
     const script = join(shop.folder, 'script.sql')
     await writeFile(script, SCRIPT(shop.merchantId))
     const pgbench = await pgbenchPath()
-    await fillPool(shop.database, 1)
+    await shop.fillPool()
     await shop.load(1)
     const ratios: number[] = []
     const ours: number[] = []
     const theirs: number[] = []
     for (let round = 1; round <= ROUNDS; round++) {
-      await fillPool(shop.database, round * ADDRESSES + 1)
+      await shop.fillPool()
       const peer = await runPgbench(pgbench, shop.database, script)
       const mine = await shop.load(1)
       ours.push(mine.perSecond)
@@ -206,11 +200,11 @@ test('creating invoices over HTTP against pgbench making the same inserts', asyn
 test('creating invoices at one, two and four API processes on one database', async () => {
   const shop = await openShop(Math.max(...PROCESSES))
   try {
-    await fillPool(shop.database, 1)
+    await shop.fillPool()
     await shop.load(Math.max(...PROCESSES))
     const rates = new Map<number, number[]>(PROCESSES.map((count) => [count, []]))
     for (let round = 1; round <= ROUNDS; round++) {
-      await fillPool(shop.database, round * ADDRESSES + 1)
+      await shop.fillPool()
       for (const [count, measured] of rates) measured.push((await shop.load(count)).perSecond)
     }
     printFigure({

@@ -8,23 +8,13 @@ import { freePort } from '../test/support/postgres-server.ts'
 import { median, printFigure, spread } from './support/figure.ts'
 import { driveHttp } from './support/http-load.ts'
 import { startPaylink } from './support/paylink.ts'
+import { createSignedPool } from './support/signed-pool.ts'
 import { createLoad, startReceiver, startSender, untilFinished } from './support/webhook-load.ts'
 
 const CLIENTS = 16
 const ROUNDS = 5
 const ROUND_SECONDS = 4
 const ADDRESSES_A_ROUND = 20_000
-
-/** Addresses ahead of the need: deriving them is another figure. */
-async function fillPool(database: TestDatabase, round: number): Promise<void> {
-  await database.owner.query(
-    `insert into address (keyspace, idx, program, address, parameters, created_at)
-     select 'litecoin-test', i, decode(md5(i::text) || '00000000', 'hex'), 'rltc1q' || md5(i::text), 'regtest', now()
-     from generate_series($1::bigint, $2::bigint) as i`,
-    [round * ADDRESSES_A_ROUND, (round + 1) * ADDRESSES_A_ROUND - 1],
-  )
-  await database.owner.query('vacuum analyze')
-}
 
 async function prepareNetwork(database: TestDatabase): Promise<void> {
   await database.owner.query(
@@ -59,6 +49,7 @@ test('creating invoices whose events are delivered meanwhile against creating th
     const [silent, told] = [await paylink.createKey(), await paylink.createKey()]
     const load = await createLoad(database, receiver, 1, { merchantId: told.merchantId, livemode: false })
     await prepareNetwork(database)
+    const addresses = await createSignedPool(folder)
     const worker = await startSender('worker', { load, concurrency: 64 })
     const drive = async (key: string): Promise<number> => {
       const result = await driveHttp({
@@ -70,12 +61,12 @@ test('creating invoices whose events are delivered meanwhile against creating th
       expect([...result.statuses.keys()]).toEqual([201])
       return result.perSecond
     }
-    await fillPool(database, 1)
+    await addresses.fill(database, ADDRESSES_A_ROUND)
     await drive(silent.key)
     const ratios: number[] = []
     const rates: [number[], number[]] = [[], []]
     for (let round = 0; round < ROUNDS; round++) {
-      await fillPool(database, round + 2)
+      await addresses.fill(database, ADDRESSES_A_ROUND)
       const without = await drive(silent.key)
       const emitted = await driveTold(told.key)
       rates[0].push(without)

@@ -16,6 +16,7 @@ const LOOK_INTERVAL_MS = 60_000
 type KeptAuditDeps = {
   readonly pool: Pool
   readonly nodes: readonly ChainNode[]
+  readonly addressKeysFile: string | null
   readonly clock: Clock
   readonly log: {
     error(fields: object, message: string): void
@@ -55,7 +56,7 @@ export async function auditWhenDue(
 
 /** Ends within a moment of the stop: the statement that the database works at is cancelled, and nodes are hung up on. */
 async function auditUntil(
-  { pool, nodes, log }: KeptAuditDeps,
+  { pool, nodes, log, addressKeysFile }: KeptAuditDeps,
   stop: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   let backend: number | null = null
@@ -73,7 +74,12 @@ async function auditUntil(
     const onBackend = (pid: number | null): void => {
       backend = pid
     }
-    return await runAudit(pool, nodes, requireService, onBackend, stop)
+    return await runAudit(pool, nodes, {
+      onProgress: requireService,
+      onBackend,
+      stop,
+      addressKeysFile,
+    })
   } finally {
     stop.removeEventListener('abort', cancel)
   }

@@ -3,6 +3,8 @@ import { type Finding, findDisagreements, listBookedCoins, prepareAudit } from '
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { type Tx, withOneMoment } from '../db/transaction.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../nodes/chain-nodes.ts'
+import { readAddressKeys } from '../secrets/address-keys.ts'
+import { type AddressAudit, auditAddresses } from './audit-addresses.ts'
 import { auditBalances, listHeld } from './audit-balances.ts'
 import { auditChain, type ChainAudit, type ChainRecord, readChainRecord } from './audit-chain.ts'
 import { auditCoins } from './audit-coins.ts'
@@ -38,29 +40,43 @@ const INVOICES_WEIGHT = 2
 export const auditParts = (nodes: readonly ChainNode[]): number =>
   QUERY_CHECKS.length + INVOICES_WEIGHT + nodes.length
 
+type AuditOptions = {
+  readonly onProgress?: AuditProgress
+  /** Given the database's process that works, for who wants to end it; null once none does. */
+  readonly onBackend?: (pid: number | null) => void
+  /** Ends the calls to nodes that wait for an answer: what they were asked for counts as not checked. */
+  readonly stop?: AbortSignal
+  /** Where the signer wrote its public keys; null leaves their check out. */
+  readonly addressKeysFile?: string | null
+}
+
 /**
  * Every promise of the service against what is stored and what the chains say, all at one moment.
  */
 export async function runAudit(
   pool: Pool,
   nodes: readonly ChainNode[],
-  onProgress: AuditProgress = () => {},
-  /** Told which of the database's processes works, for who wants to end it; null once none does. */
-  onBackend: (pid: number | null) => void = () => {},
-  /** Ends the calls to nodes that wait for an answer: what they were asked for counts as not checked. */
-  stop: AbortSignal = new AbortController().signal,
+  options: AuditOptions = {},
 ): Promise<CheckResult[]> {
+  const { onProgress = () => {}, onBackend = () => {}, stop = new AbortController().signal } = options
+  const { addressKeysFile = null } = options
+  const addressKeys = addressKeysFile === null ? null : await readAddressKeys(addressKeysFile)
   const total = auditParts(nodes)
   const tell = (done: number, note: string) => onProgress(done, total, note)
   const { results, records } = await withOneMoment(pool, CHECK_MINUTES_MAX, async (tx) => {
     onBackend(await prepareAudit(tx))
-    return { results: await checkDatabase(tx, tell), records: await readChains(tx, nodes) }
+    const results = await checkDatabase(tx, tell)
+    if (addressKeysFile !== null) {
+      const addresses = await auditAddresses(tx, addressKeys, FINDINGS_MAX)
+      results.push(resultOf('address_is_the_signers', 'the signer signed every deposit address', addresses))
+    }
+    return { results, records: await readChains(tx, nodes) }
   })
   onBackend(null)
   for (const [index, { node, record }] of records.entries()) {
     tell(total - nodes.length + index, `chain of ${node.network}`)
     results.push(
-      chainResult(
+      resultOf(
         `chain_${node.network}`,
         isUtxoNode(node)
           ? `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`
@@ -71,18 +87,18 @@ export async function runAudit(
     if (isEvmNode(node) || isSolanaNode(node)) {
       const rule = `every address on ${node.network} holds what the books say it has`
       const held = await auditBalances(node, record.held, () => listHeld(pool, node), stop)
-      results.push(chainResult(`balances_${node.network}`, rule, held))
+      results.push(resultOf(`balances_${node.network}`, rule, held))
     }
     if (!isUtxoNode(node)) continue
     const rule = `every coin of a balance is unspent on the chain of ${node.network}, and none that a confirmed payout spent`
     const audit = await auditCoins(node, record, () => listBookedCoins(pool, node.network), stop)
-    results.push(chainResult(`coins_${node.network}`, rule, audit))
+    results.push(resultOf(`coins_${node.network}`, rule, audit))
   }
   tell(total, 'done')
   return results
 }
 
-const chainResult = (name: string, rule: string, audit: ChainAudit): CheckResult => ({
+const resultOf = (name: string, rule: string, audit: ChainAudit | AddressAudit): CheckResult => ({
   name,
   rule,
   findings: audit.kind === 'checked' ? audit.findings.slice(0, FINDINGS_MAX) : [],

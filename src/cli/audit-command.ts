@@ -21,7 +21,10 @@ export async function auditCommand(
     const progress = createProgress(stream, auditParts(nodes))
     try {
       const startedAt = systemClock()
-      const found = await runAudit(pool, nodes, (done, _total, note) => progress.update(done, note))
+      const found = await runAudit(pool, nodes, {
+        onProgress: (done, _total, note) => progress.update(done, note),
+        addressKeysFile: config.addressKeysFile,
+      })
       // The public page and the metrics show this run, too.
       await finishAuditRun(pool, startedAt, systemClock(), summarise(found))
       return found

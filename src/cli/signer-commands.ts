@@ -7,7 +7,7 @@ import { NETWORKS } from '../core/assets.ts'
 import { hasCode, openDataDir } from '../data-dir.ts'
 import { listAccountKeys, readIndexMarks } from '../db/queries/account-keys.ts'
 import { acceptLostPayout } from '../db/queries/lost-payouts.ts'
-import { type AccountKey, entropyOf, type IssuedAccount, openAccountsOf, wordsOf } from '../signer/derive.ts'
+import { type Account, entropyOf, openAccountsOf, wordsOf } from '../signer/derive.ts'
 import { readJournal } from '../signer/index-journal.ts'
 import { fileKeySource, type KeySource } from '../signer/key-source.ts'
 import { findLostPayouts } from '../signer/lost-payouts.ts'
@@ -24,7 +24,6 @@ import { UsageError } from './usage-error.ts'
 const FOLDER_OWNER_ONLY = 0o700
 
 type Place = { readonly config: Config; readonly folder: string; readonly keySource: KeySource }
-type Account = AccountKey | IssuedAccount
 
 /**
  * `paylink signer init`: makes the seed before the first start, or restores it from the 24 words on standard input.
@@ -189,8 +188,7 @@ async function accountsOfSeed({ folder, keySource }: Place): Promise<Account[]> 
     throw new StartRefused(`${folder} has no seed: run paylink signer init, or start the signer once`)
   }
   try {
-    const { derived, issued } = await openAccountsOf(wordsOf(entropy))
-    return [...derived, ...issued]
+    return (await openAccountsOf(wordsOf(entropy))).accounts
   } finally {
     entropy.fill(0)
   }

@@ -1,17 +1,11 @@
 import type { Keyspace } from './assets.ts'
 
-/** Keyspaces whose addresses only the signer derives. */
-export type IssuedKeyspace = Extract<Keyspace, `solana-${string}`>
-
-export const isIssuedKeyspace = (keyspace: Keyspace): keyspace is IssuedKeyspace =>
-  keyspace.startsWith('solana-')
-
-/** A run of addresses that only the signer can derive, as it issues them. */
+/** A run of addresses as the signer issues them. */
 export type AddressBatch = {
-  readonly keyspace: string
+  readonly keyspace: Keyspace
   /** Index of the first; the others follow without a gap. */
   readonly first: number
-  /** Owners one after another, `PROGRAM_BYTES` each. */
+  /** Witness programs, EVM addresses or Solana owners one after another, `programBytesOf` each. */
   readonly programs: Uint8Array
 }
 
@@ -27,31 +21,40 @@ export type IssuedAddressCheck = {
    * index; it is not asked for one that was checked before.
    */
   isIssued(
-    keyspace: string,
+    keyspace: Keyspace,
     pooled: PooledAddress,
     loadBatch: () => Promise<SignedBatch | null>,
   ): Promise<boolean>
 }
 
-const PROGRAM_BYTES = 32
 const DOMAIN = 'paylink address batch 1'
+
+/** Solana's owners are Ed25519 keys; witness programs (BIP141) and EVM addresses are hashes of 20 bytes. */
+export const programBytesOf = (keyspace: Keyspace): number => (keyspace.startsWith('solana-') ? 32 : 20)
 
 /**
  * The message the signer signs (Ed25519): a prefix that no other message has, the keyspace, the first index and all
- * owners, so that a signature is good for no other keyspace, index or address.
+ * programs, so that a signature is good for no other keyspace, index or address.
  */
 export function addressBatchMessage({ keyspace, first, programs }: AddressBatch): Uint8Array {
-  const head = new TextEncoder().encode(
-    `${DOMAIN}\n${keyspace}\n${first}\n${programs.length / PROGRAM_BYTES}\n`,
-  )
+  const count = programs.length / programBytesOf(keyspace)
+  const head = new TextEncoder().encode(`${DOMAIN}\n${keyspace}\n${first}\n${count}\n`)
   const message = new Uint8Array(head.length + programs.length)
   message.set(head)
   message.set(programs, head.length)
   return message
 }
 
-export function programsOf({ programs }: Pick<AddressBatch, 'programs'>): Uint8Array[] {
-  return Array.from({ length: programs.length / PROGRAM_BYTES }, (_, index) =>
-    programs.slice(index * PROGRAM_BYTES, (index + 1) * PROGRAM_BYTES),
-  )
+export function programsOf(batch: Pick<AddressBatch, 'keyspace' | 'programs'>): Uint8Array[] {
+  const count = batch.programs.length / programBytesOf(batch.keyspace)
+  return Array.from({ length: count }, (_, place) => programAt(batch, place))
+}
+
+/** One program of a batch, by its place; empty where the batch is shorter. */
+export function programAt(
+  { keyspace, programs }: Pick<AddressBatch, 'keyspace' | 'programs'>,
+  place: number,
+): Uint8Array {
+  const bytes = programBytesOf(keyspace)
+  return programs.slice(place * bytes, (place + 1) * bytes)
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { type IssuedKeyspace, isIssuedKeyspace } from '../core/address-batch.ts'
+import type { Keyspace } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { listAccountKeys } from '../db/queries/account-keys.ts'
 import { listFollowedWithoutAddresses } from '../db/queries/address-availability.ts'
@@ -31,17 +31,17 @@ export async function inspectAddresses(config: Config, pool: Pool): Promise<Find
     )
   }
   for (const { keyspace } of await listAccountKeys(pool))
-    if (isIssuedKeyspace(keyspace)) findings.push(await keyspaceFinding(config, pool, keyspace))
+    findings.push(await keyspaceFinding(config, pool, keyspace))
   return findings
 }
 
-async function keyspaceFinding(config: Config, pool: Pool, keyspace: IssuedKeyspace): Promise<Finding> {
+async function keyspaceFinding(config: Config, pool: Pool, keyspace: Keyspace): Promise<Finding> {
   const issued = createIssuedAddresses({ keysPath: config.addressKeysFile, log: createLogger('silent') })
   const waiting = await listPooledAddresses(pool, keyspace, LOOKED_AT_MAX)
   for (const pooled of waiting) {
     if (await issued.isIssued(keyspace, pooled, () => findBatchOf(pool, keyspace, pooled.idx))) continue
     return fault(
-      `Addresses of ${keyspace}: number ${pooled.idx} is not given out, and SOL is refused: ${issued.refusals.reason}; where somebody wrote it, find out who, and delete the row (address, keyspace and idx)`,
+      `Addresses of ${keyspace}: number ${pooled.idx} is not given out, and invoices in its coins are refused: ${issued.refusals.reason}. If somebody else wrote it, find out who, then delete the row from table address`,
     )
   }
   return ok(`Addresses of ${keyspace}: ${waiting.length} are ready, each signed by the signer`)

@@ -15,7 +15,7 @@ import type { RoleContext, RunningRole } from './role.ts'
 
 /** Follows every network that has a node, carries its payouts, and keeps its address pool filled. */
 export function startWatcherRole(context: RoleContext & { readonly notifier: Notifier }): RunningRole {
-  const { clock, log, metrics, nodes, poolOf } = context
+  const { clock, config, log, metrics, nodes, poolOf } = context
   const pool = poolOf('watcher')
   const networks = nodes.map(({ network }) => network)
   const others = endWatchOfOthers({ pool, followed: networks, log })
@@ -23,7 +23,7 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
   const carriers = payoutFollowers(context)
   const payouts = startPayouts(carriers.map(({ follower }) => follower))
   const supply = supplyAddresses({ pool, networks, clock, log })
-  const audits = keepAuditing({ pool, nodes, clock, log })
+  const audits = keepAuditing({ pool, nodes, clock, log, addressKeysFile: config.addressKeysFile })
   exposeMetrics({ metrics, pool, networks, clock })
   return {
     stop: async () => {

@@ -1,10 +1,11 @@
-import { base58 } from '@scure/base'
+import { isAddressOf } from '../chain/address-text.ts'
 import {
   type IssuedAddressCheck,
   type PooledAddress,
-  programsOf,
+  programAt,
   type SignedBatch,
 } from '../core/address-batch.ts'
+import type { Keyspace } from '../core/assets.ts'
 import type { Log } from '../log.ts'
 import { type AddressKeys, readAddressKeys } from './address-keys.ts'
 import { isBatchSigned } from './batch-signature.ts'
@@ -32,7 +33,7 @@ export function createIssuedAddresses(options: {
   let keys: AddressKeys | null = null
 
   const reasonAgainst = async (
-    keyspace: string,
+    keyspace: Keyspace,
     pooled: PooledAddress,
     loadBatch: () => Promise<SignedBatch | null>,
   ): Promise<string | null> => {
@@ -78,8 +79,12 @@ async function readKeys(path: string): Promise<AddressKeys | null> {
 }
 
 /** Whether the batch names exactly this address, in its bytes and in its text, at its index. */
-function holds(batch: SignedBatch, keyspace: string, { idx, program, address }: PooledAddress): boolean {
-  if (batch.keyspace !== keyspace) return false
-  const signed = programsOf(batch)[idx - batch.first]
-  return signed !== undefined && Buffer.from(signed).equals(program) && base58.encode(signed) === address
+export function holds(
+  batch: SignedBatch,
+  keyspace: Keyspace,
+  { idx, program, address }: PooledAddress,
+): boolean {
+  if (batch.keyspace !== keyspace || idx < batch.first) return false
+  const signed = programAt(batch, idx - batch.first)
+  return signed.length > 0 && Buffer.from(signed).equals(program) && isAddressOf(keyspace, signed, address)
 }

@@ -1,22 +1,19 @@
 import { HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy, mnemonicToSeed } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
-import type { Keyspace } from '../core/assets.ts'
-import { SOLANA_KEYSPACES, SOLANA_PATH, SolanaIssuer } from './solana-addresses.ts'
+import { receiveEvmPrograms } from '../chain/evm/receive-programs.ts'
+import { receivePrograms } from '../chain/utxo/receive-programs.ts'
+import type { KeyFamily, Keyspace } from '../core/assets.ts'
+import { AddressIssuer } from './issue-addresses.ts'
+import { SOLANA_KEYSPACES, SOLANA_PATH, SolanaKeys } from './solana-addresses.ts'
 
-/** An account whose addresses anybody with its extended public key can derive, and nobody can spend from. */
-export type AccountKey = {
+/** The public side of an account. */
+export type Account = {
   readonly keyspace: Keyspace
   readonly path: string
-  readonly xpub: string
-  readonly batchKey: null
-}
-
-/** An account whose addresses only the signer derives; it signs batches of them. */
-export type IssuedAccount = {
-  readonly keyspace: Keyspace
-  readonly path: string
-  readonly xpub: null
+  /** Extended public key (BIP32); null where derivation is hardened only. */
+  readonly xpub: string | null
+  /** By which the signer signs batches of its addresses. */
   readonly batchKey: Uint8Array
 }
 
@@ -60,39 +57,56 @@ export function deriveNode(seed: Uint8Array, path: string): HDKey {
   return HDKey.fromMasterSeed(seed).derive(path)
 }
 
-/** The extended public keys (BIP32) of every account below these words, without a BIP39 passphrase. */
-export async function accountKeysOf(words: string): Promise<AccountKey[]> {
-  return (await openAccountsOf(words)).derived
-}
-
-/** The public side of every account, and what goes on deriving Solana's addresses. */
+/** The public side of every account below these words, without a BIP39 passphrase, and what goes on deriving. */
 export async function openAccountsOf(words: string): Promise<{
-  readonly derived: AccountKey[]
-  readonly issued: IssuedAccount[]
-  readonly issuer: SolanaIssuer
+  readonly accounts: Account[]
+  readonly issuer: AddressIssuer
+  readonly solana: SolanaKeys
   /** With their private keys, for payouts. */
   readonly spenders: ReadonlyMap<Keyspace, HDKey>
 }> {
   const seed = await mnemonicToSeed(words)
   try {
-    const issuer = new SolanaIssuer(seed)
-    const issued = SOLANA_KEYSPACES.map(
-      (keyspace): IssuedAccount => ({
+    const solana = new SolanaKeys(seed)
+    const spenders = new Map(ACCOUNT_PATHS.map(({ keyspace, path }) => [keyspace, deriveNode(seed, path)]))
+    const issuer = new AddressIssuer(seed, [
+      ...[...spenders].map(([keyspace, node]) => ({
         keyspace,
-        path: SOLANA_PATH,
-        xpub: null,
-        batchKey: issuer.batchKey(keyspace),
-      }),
-    )
-    const spenders = new Map<Keyspace, HDKey>()
-    const derived = ACCOUNT_PATHS.map(({ keyspace, path }): AccountKey => {
-      const node = deriveNode(seed, path)
-      const xpub = node.publicExtendedKey
-      spenders.set(keyspace, node)
-      return { keyspace, path, xpub, batchKey: null }
-    })
-    return { derived, issued, issuer, spenders }
+        batchPath: batchPathOf(keyspace),
+        programAt: programsBelow(keyspace, node.publicExtendedKey),
+      })),
+      ...SOLANA_KEYSPACES.map((keyspace) => ({
+        keyspace,
+        batchPath: batchPathOf(keyspace),
+        programAt: (index: number) => solana.ownerAt(keyspace, index),
+      })),
+    ])
+    const published = [
+      ...ACCOUNT_PATHS.map((one) => ({
+        ...one,
+        xpub: spenders.get(one.keyspace)?.publicExtendedKey ?? null,
+      })),
+      ...SOLANA_KEYSPACES.map((keyspace) => ({ keyspace, path: SOLANA_PATH, xpub: null })),
+    ]
+    const accounts = published.map((one) => ({ ...one, batchKey: issuer.batchKey(one.keyspace) }))
+    return { accounts, issuer, solana, spenders }
   } finally {
     seed.fill(0)
   }
 }
+
+/** Coin types of SLIP-44. */
+const COIN_TYPES: { readonly [family in KeyFamily]: number } = {
+  bitcoin: 0,
+  litecoin: 2,
+  evm: 60,
+  solana: 501,
+}
+
+function batchPathOf(keyspace: Keyspace): [coin: number, mode: number] {
+  const [family, mode] = keyspace.split('-') as [KeyFamily, 'live' | 'test']
+  return [COIN_TYPES[family], mode === 'live' ? 0 : 1]
+}
+
+const programsBelow = (keyspace: Keyspace, xpub: string): ((index: number) => Uint8Array) =>
+  keyspace.startsWith('evm-') ? receiveEvmPrograms(xpub) : receivePrograms(xpub)

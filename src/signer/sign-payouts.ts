@@ -41,7 +41,7 @@ import {
   type SignedIntent,
 } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
-import type { SolanaIssuer } from './solana-addresses.ts'
+import type { SolanaKeys } from './solana-addresses.ts'
 import { SOLANA_PAYOUTS } from './solana-payouts.ts'
 import { UTXO_PAYOUTS } from './utxo-payouts.ts'
 import { approvalKeyOf, verifyApproval } from './verify-approval.ts'
@@ -72,7 +72,7 @@ export type PayoutSigner = {
   readonly journal: PayoutJournal
   /** Accounts below which keys are derived without hardening, with their private keys. */
   readonly accounts: ReadonlyMap<Keyspace, HDKey>
-  readonly solana: SolanaIssuer
+  readonly solana: SolanaKeys
   /** The alarms that were raised. */
   readonly told: Told
   /** For tests that stop it in between. */

@@ -17,7 +17,7 @@ import {
   signTransactionMessageWithSigners,
 } from '@solana/kit'
 import type { DurableNonce } from '../chain/solana/durable-nonce.ts'
-import type { SolanaIssuer, SolanaKeyspace } from './solana-addresses.ts'
+import type { SolanaKeys, SolanaKeyspace } from './solana-addresses.ts'
 import { SYSTEM_PROGRAM } from './solana-instructions.ts'
 
 /** Durable nonces of a network: so many payouts can be on their way at once. */
@@ -35,7 +35,7 @@ export type SolanaSigned = { readonly txid: string; readonly raw: Buffer }
 
 export const nonceSeed = (place: number): string => `paylink-nonce-${place}`
 
-export async function openHouse(issuer: SolanaIssuer, keyspace: SolanaKeyspace): Promise<SolanaHouseKeys> {
+export async function openHouse(issuer: SolanaKeys, keyspace: SolanaKeyspace): Promise<SolanaHouseKeys> {
   const feePayer = await signerOf(issuer.houseKey(keyspace, 'fee_payer'))
   const vault = await signerOf(issuer.houseKey(keyspace, 'vault'))
   const places = Array.from({ length: NONCES }, (_, place) => place)

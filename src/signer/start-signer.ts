@@ -8,6 +8,7 @@ import {
   insertAccountKey,
   listAccountKeys,
   readIndexMarks,
+  setBatchKey,
 } from '../db/queries/account-keys.ts'
 import { SIGNER_LOCK_KEY } from '../db/queries/signer-lock.ts'
 import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
@@ -15,8 +16,9 @@ import type { Log } from '../log.ts'
 import { pauseUnless } from '../repeat.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { Told } from '../told.ts'
-import { type AccountKey, type IssuedAccount, openAccountsOf, wordsOf } from './derive.ts'
+import { type Account, openAccountsOf, wordsOf } from './derive.ts'
 import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
+import type { AddressIssuer } from './issue-addresses.ts'
 import { fileKeySource, type KeySource } from './key-source.ts'
 import { indexBeyond, moveOnAfterRestore } from './move-on-after-restore.ts'
 import { PayoutJournal } from './payout-journal.ts'
@@ -24,7 +26,6 @@ import { SignerRefused } from './refused.ts'
 import { createSeed, openSeed } from './seed-file.ts'
 import { type PayoutSigner, signPayouts } from './sign-payouts.ts'
 import { signX402 } from './sign-x402.ts'
-import { issueAddresses, type SolanaIssuer } from './solana-addresses.ts'
 
 type SignerOptions = {
   /** Connections of the signer's own database role, two at least: one holds the lock. */
@@ -59,7 +60,7 @@ type State = {
   readonly stopping: AbortController
   status: 'active' | 'standby'
   /** While active. */
-  issuer: SolanaIssuer | null
+  issuer: AddressIssuer | null
   payouts: PayoutSigner | null
 }
 
@@ -219,11 +220,11 @@ async function activate(state: State): Promise<void> {
       'the database is older than the signer remembers: its pool was emptied and its index moved on',
     )
   }
-  const { derived, issued, issuer, spenders } = await openAccounts(state)
-  await publish(state, [...derived, ...issued], journal)
+  const { accounts, issuer, solana, spenders } = await openAccounts(state)
+  await publish(state, { accounts, issuer }, journal)
   await writeAddressKeys(
     state.options.addressKeysFile,
-    new Map(issued.map(({ keyspace, batchKey }) => [keyspace, batchKey])),
+    new Map(accounts.map(({ keyspace, batchKey }) => [keyspace, batchKey])),
   )
   state.issuer = issuer
   const { folder } = state
@@ -235,7 +236,7 @@ async function activate(state: State): Promise<void> {
     folder,
     journal: payoutJournal,
     accounts: spenders,
-    solana: issuer,
+    solana,
     told: new Told(),
   }
   state.status = 'active'
@@ -267,7 +268,7 @@ async function openAccounts(state: State): ReturnType<typeof openAccountsOf> {
 
 async function publish(
   state: State,
-  accounts: readonly (AccountKey | IssuedAccount)[],
+  { accounts, issuer }: { accounts: readonly Account[]; issuer: AddressIssuer },
   journal: IndexMarks,
 ): Promise<void> {
   const { pool, clock } = state.options
@@ -279,22 +280,27 @@ async function publish(
   const published = new Map((await listAccountKeys(pool)).map((row) => [row.keyspace, row]))
   for (const account of accounts) {
     const row = published.get(account.keyspace)
-    if (row !== undefined && isSameAccount(row, account)) continue
-    throw new SignerRefused(
-      `the database's account key of ${account.keyspace} is not from the seed in ${state.folder}: this seed belongs to another database`,
-    )
+    if (row === undefined || !isSameAccount(row, account)) {
+      throw new SignerRefused(
+        `the database's account key of ${account.keyspace} is not from the seed in ${state.folder}: this seed belongs to another database`,
+      )
+    }
+    if (row.batchKey !== null) continue
+    // The key stands for all that was signed, so it is published last: a signer that stops here begins again.
+    await issuer.signExisting(pool, account.keyspace, clock)
+    await setBatchKey(pool, account.keyspace, account.batchKey)
   }
 }
 
-const isSameAccount = (row: AccountKeyRow, account: AccountKey | IssuedAccount): boolean =>
+const isSameAccount = (row: AccountKeyRow, account: Account): boolean =>
   row.xpub === account.xpub &&
   row.path === account.path &&
-  Buffer.from(row.batchKey ?? []).equals(Buffer.from(account.batchKey ?? []))
+  (row.batchKey === null || Buffer.from(row.batchKey).equals(account.batchKey))
 
-/** Addresses that only the signer derives, before they run out. */
+/** Addresses for the pools, before they run out. */
 async function issue({ options, issuer }: State): Promise<void> {
   if (issuer === null) return
-  const issued = await issueAddresses(options.pool, issuer, options.clock)
+  const issued = await issuer.issue(options.pool, options.clock)
   if (issued > 0) options.log.info({ issued }, 'the signer issued addresses')
 }
 

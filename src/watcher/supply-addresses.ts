@@ -1,12 +1,11 @@
 import type { Clock } from '../clock.ts'
-import { isIssuedKeyspace } from '../core/address-batch.ts'
 import { addressFormOf, type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
+import { deleteForeignPoolAddresses } from '../db/queries/address-pool.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import type { Log } from '../log.ts'
 import { repeat } from '../repeat.ts'
-import { type DerivedKeyspace, fillAddressPool } from './fill-address-pool.ts'
 import { takeAddressBatches } from './take-address-batches.ts'
 
 const INTERVAL_MS = 500
@@ -42,23 +41,17 @@ async function fillAll({ pool, networks, clock, log }: SupplyOptions): Promise<v
   const parametersOf = new Map(
     (await loadNetworkStates(pool)).map(({ network, parameters }) => [network, parameters]),
   )
-  const forms = new Map<DerivedKeyspace, string>()
-  for (const network of networks) {
-    const keyspace = keyspaceOfNetwork(network)
-    const parameters = parametersOf.get(network) ?? null
-    if (parameters === null || !isIssuedKeyspace(keyspace)) continue
-    const form = addressFormOf(keyspace, parameters)
-    await takeAddressBatches({ pool, keyspace, form, clock, log })
-  }
+  const forms = new Map<Keyspace, string>()
   for (const network of networks) {
     const keyspace = keyspaceOfNetwork(network)
     const parameters = parametersOf.get(network) ?? null
     // Its node must first say which chain it is.
-    if (parameters !== null && isDerived(keyspace)) forms.set(keyspace, addressFormOf(keyspace, parameters))
+    if (parameters !== null) forms.set(keyspace, addressFormOf(keyspace, parameters))
   }
   for (const [keyspace, form] of forms) {
     try {
-      await fillAddressPool({ pool, keyspace, form, clock })
+      await deleteForeignPoolAddresses(pool, keyspace, form)
+      await takeAddressBatches({ pool, keyspace, form, clock, log })
     } catch (error) {
       log.error({ err: error, keyspace }, 'an address pool could not be filled')
     }
@@ -86,5 +79,3 @@ async function tellWhatIsDry(
     }
   }
 }
-
-const isDerived = (keyspace: Keyspace): keyspace is DerivedKeyspace => !isIssuedKeyspace(keyspace)

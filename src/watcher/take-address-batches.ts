@@ -1,6 +1,7 @@
-import { ownerOf } from '../chain/solana/watched-owners.ts'
+import { addressWriter } from '../chain/address-text.ts'
 import type { Clock } from '../clock.ts'
-import { type IssuedKeyspace, programsOf } from '../core/address-batch.ts'
+import { programsOf } from '../core/address-batch.ts'
+import type { Keyspace } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { nextBatch, refuseBatch, takeBatch } from '../db/queries/address-batches.ts'
 import type { Log } from '../log.ts'
@@ -15,12 +16,13 @@ const BATCHES_PER_ROUND = 20
  */
 export async function takeAddressBatches(options: {
   readonly pool: Pool
-  readonly keyspace: IssuedKeyspace
+  readonly keyspace: Keyspace
   readonly form: string
   readonly clock: Clock
   readonly log: Log
 }): Promise<{ readonly added: number; readonly refused: number }> {
   const { pool, keyspace, form, clock, log } = options
+  const write = addressWriter(keyspace, form)
   let added = 0
   let refused = 0
   for (let round = 0; round < BATCHES_PER_ROUND; round++) {
@@ -35,7 +37,7 @@ export async function takeAddressBatches(options: {
       )
       continue
     }
-    const addresses = programsOf(batch).map((program) => ({ program, address: ownerOf(program) }))
+    const addresses = programsOf(batch).map((program) => ({ program, address: write(program) }))
     if (await takeBatch(pool, { keyspace, form, first: batch.first }, addresses, clock()))
       added += addresses.length
   }

@@ -20,7 +20,13 @@ let database: TestDatabase
 const logged: string[] = []
 const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) })
 let now = new Date('2026-11-21T12:00:00.000Z')
-const depsOf = () => ({ pool: database.pools.watcher, nodes: [], clock: () => now, log })
+const depsOf = () => ({
+  pool: database.pools.watcher,
+  nodes: [],
+  clock: () => now,
+  log,
+  addressKeysFile: null,
+})
 
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -92,11 +98,12 @@ test('the page takes GET alone, runs nothing and loads nothing', async () => {
 
 test('progress grows to the end and names what is looked at', async () => {
   const steps: number[] = []
-  await runAudit(database.owner, [], (done, total, note) => {
+  const onProgress = (done: number, total: number, note: string) => {
     expect(total).toBe(auditParts([]))
     expect(note).not.toBe('')
     steps.push(done)
-  })
+  }
+  await runAudit(database.owner, [], { onProgress })
   expect(steps).toEqual([...steps].sort((one, other) => one - other))
   expect(steps.at(-1)).toBe(auditParts([]))
 })

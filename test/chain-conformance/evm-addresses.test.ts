@@ -3,7 +3,7 @@ import { mnemonicToSeedSync } from '@scure/bip39'
 import { expect, test } from 'vitest'
 import { encodeEvmAddress, evmProgramOf, parseEvmAddress } from '../../src/chain/evm/address.ts'
 import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
-import { accountKeysOf } from '../../src/signer/derive.ts'
+import { openAccountsOf } from '../../src/signer/derive.ts'
 
 // EIP-55, "Test Cases".
 const EIP55 = [
@@ -57,7 +57,7 @@ const WELL_KNOWN = [
 ]
 
 test('the published extended key of the live account gives the well-known addresses of its words', async () => {
-  const account = (await accountKeysOf(WORDS)).find(({ keyspace }) => keyspace === 'evm-live')
+  const account = (await openAccountsOf(WORDS)).accounts.find(({ keyspace }) => keyspace === 'evm-live')
   expect(account?.path).toBe("m/44'/60'/0'")
   const programAt = receiveEvmPrograms(account?.xpub ?? '')
   expect(WELL_KNOWN.map((_, index) => encodeEvmAddress(programAt(index)))).toEqual(WELL_KNOWN)
@@ -65,9 +65,9 @@ test('the published extended key of the live account gives the well-known addres
 
 test('public derivation finds the address of the private key, for both modes', async () => {
   const master = HDKey.fromMasterSeed(mnemonicToSeedSync(WORDS))
-  for (const account of await accountKeysOf(WORDS)) {
+  for (const account of (await openAccountsOf(WORDS)).accounts) {
     if (!account.keyspace.startsWith('evm-')) continue
-    const programAt = receiveEvmPrograms(account.xpub)
+    const programAt = receiveEvmPrograms(account.xpub ?? '')
     for (const index of [0, 5, 1_000_000]) {
       const key = master.derive(`${account.path}/0/${index}`)
       expect(programAt(index)).toEqual(evmProgramOf(key.publicKey ?? new Uint8Array()))

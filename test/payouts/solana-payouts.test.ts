@@ -242,7 +242,7 @@ test('a payout whose nonce somebody else moved on fails once that is final, what
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   const { raw } = await untilSigned(payout.id)
-  const feePayer = await signerOf(world.accounts.issuer.houseKey('solana-test', 'fee_payer'))
+  const feePayer = await signerOf(world.accounts.solana.houseKey('solana-test', 'fee_payer'))
   const other = await signWithNonce(
     feePayer,
     [transferOf(feePayer, feePayer.address, 1n)],
@@ -307,7 +307,7 @@ test('a payout that would fail on the chain holds no nonce back: after half an h
   // What is missing from the vault now is missing when it is executed.
   const { reading, vault } = await world.house()
   if (reading === null) throw new Error('nothing was read')
-  const keys = await openHouse(world.accounts.issuer, 'solana-test')
+  const keys = await openHouse(world.accounts.solana, 'solana-test')
   const taken = (await world.holds(vault)) - reading.rentExempt
   const move = transferOf(keys.vault, keys.feePayer.address, taken)
   const latest = await world.rpc.latestBlockhash()

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { RECEIVE_INDEX_MAX } from '../../src/chain/receive-keys.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
-import { ACCOUNT_PATHS, accountKeysOf, deriveNode, wordsOf } from '../../src/signer/derive.ts'
+import { deriveNode, openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 
 type Node = readonly [path: string, xpub: string, xprv: string]
 
@@ -145,9 +145,9 @@ const ZPRV =
 const ZPRV_VERSIONS = { private: 0x04b2430c, public: 0x04b24746 }
 
 test('the BIP84 test vector comes out: words, account, and the first addresses from its public key alone', async () => {
-  const accounts = await accountKeysOf(WORDS)
+  const { accounts } = await openAccountsOf(WORDS)
   const account = accounts.find((key) => key.keyspace === 'bitcoin-live')
-  if (account === undefined) throw new Error('no account')
+  if (account?.xpub == null) throw new Error('no account')
   expect(account.path).toBe("m/84'/0'/0'")
   const published = HDKey.fromExtendedKey(account.xpub)
   const expected = HDKey.fromExtendedKey(ZPRV, ZPRV_VERSIONS)
@@ -160,7 +160,7 @@ test('the BIP84 test vector comes out: words, account, and the first addresses f
 })
 
 test('every account has a path of its own, and live and test never share a key', async () => {
-  const accounts = await accountKeysOf(WORDS)
+  const { accounts } = await openAccountsOf(WORDS)
   expect(accounts.map((key) => [key.keyspace, key.path])).toEqual([
     ['bitcoin-live', "m/84'/0'/0'"],
     ['bitcoin-test', "m/84'/0'/1'"],
@@ -168,9 +168,14 @@ test('every account has a path of its own, and live and test never share a key',
     ['litecoin-test', "m/84'/2'/1'"],
     ['evm-live', "m/44'/60'/0'"],
     ['evm-test', "m/44'/60'/1'"],
+    ['solana-live', "m/44'/501'"],
+    ['solana-test', "m/44'/501'"],
   ])
-  expect(new Set(accounts.map((key) => key.xpub)).size).toBe(ACCOUNT_PATHS.length)
-  for (const { xpub } of accounts) expect(xpub).toMatch(/^xpub/)
+  const xpubs = accounts.filter(({ xpub }) => xpub !== null).map(({ xpub }) => xpub)
+  expect(new Set(xpubs).size).toBe(6)
+  for (const xpub of xpubs) expect(xpub).toMatch(/^xpub/)
+  const batchKeys = accounts.map(({ batchKey }) => Buffer.from(batchKey).toString('hex'))
+  expect(new Set(batchKeys).size).toBe(accounts.length)
 })
 
 test('32 bytes of entropy are 24 words', () => {
@@ -179,6 +184,6 @@ test('32 bytes of entropy are 24 words', () => {
 })
 
 test('an index beyond the non-hardened ones is refused', async () => {
-  const programAt = receivePrograms((await accountKeysOf(WORDS))[0]?.xpub ?? '')
+  const programAt = receivePrograms((await openAccountsOf(WORDS)).accounts[0]?.xpub ?? '')
   for (const index of [-1, 0.5, RECEIVE_INDEX_MAX + 1, Number.NaN]) expect(() => programAt(index)).toThrow()
 })

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mnemonicToSeed } from '@scure/bip39'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { DATABASE_ROLES, loginRoleOf } from '../../src/db/roles.ts'
+import { createLogger } from '../../src/log.ts'
 import { ACCOUNT_PATHS, deriveNode, wordsOf } from '../../src/signer/derive.ts'
-import { fillAddressPool } from '../../src/watcher/fill-address-pool.ts'
+import { takeAddressBatches } from '../../src/watcher/take-address-batches.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { clock, type SignerSetup, signerSetup } from './signer-setup.ts'
 
@@ -15,14 +16,11 @@ beforeAll(async () => {
   database = await createTestDatabase()
   setup = await signerSetup()
   await setup.start(database.pools.signer)
+  const log = createLogger('silent')
   for (const keyspace of ['litecoin-test', 'bitcoin-test'] as const) {
-    await fillAddressPool({
-      pool: database.pools.watcher,
-      keyspace,
-      form: 'regtest',
-      target: 20,
-      clock,
-    })
+    const take = () =>
+      takeAddressBatches({ pool: database.pools.watcher, keyspace, form: 'regtest', clock, log })
+    await vi.waitUntil(async () => (await take()).added > 0, { timeout: 30_000 })
   }
   needles = await everySecret()
 })
@@ -114,8 +112,8 @@ test('the search finds a private key where one stands', async () => {
   await database.owner.query('drop table planted')
 })
 
-test('only the signer and the watcher may change how far addresses were derived', async () => {
-  for (const role of ['api', 'delivery'] as const) {
+test('only the signer may change how far addresses were derived', async () => {
+  for (const role of ['api', 'delivery', 'watcher'] as const) {
     await expect(database.pools[role].query('update account_key set next_index = 0')).rejects.toThrow(
       'permission denied',
     )

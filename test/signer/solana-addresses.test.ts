@@ -4,7 +4,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ownerOf } from '../../src/chain/solana/watched-owners.ts'
 import { countUnassigned, nextBatch } from '../../src/db/queries/address-batches.ts'
 import { createLogger } from '../../src/log.ts'
-import { ISSUED_TARGET, issueAddresses, SolanaIssuer } from '../../src/signer/solana-addresses.ts'
+import { openAccountsOf } from '../../src/signer/derive.ts'
+import { ISSUED_TARGET } from '../../src/signer/issue-addresses.ts'
+import { SolanaKeys } from '../../src/signer/solana-addresses.ts'
 import { takeAddressBatches } from '../../src/watcher/take-address-batches.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { clock, type SignerSetup, signerSetup } from './signer-setup.ts'
@@ -13,9 +15,11 @@ const WORDS = 'abandon abandon abandon abandon abandon abandon abandon abandon a
 
 let database: TestDatabase
 let setup: SignerSetup
+let now: Date
 beforeEach(async () => {
   database = await createTestDatabase()
   setup = await signerSetup()
+  now = clock()
 })
 afterEach(async () => {
   await setup.cleanUp()
@@ -45,23 +49,23 @@ test.each([
 })
 
 test('a live address is what wallets derive at m/44’/501’/i’/0’, and no test address is ever one', () => {
-  const issuer = new SolanaIssuer(mnemonicToSeedSync(WORDS))
+  const keys = new SolanaKeys(mnemonicToSeedSync(WORDS))
   // The first account that Phantom and Solflare show for these words.
-  expect(ownerOf(issuer.ownerAt('solana-live', 0))).toBe('HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk')
-  expect(issuer.ownerAt('solana-test', 0)).not.toEqual(issuer.ownerAt('solana-live', 0))
+  expect(ownerOf(keys.ownerAt('solana-live', 0))).toBe('HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk')
+  expect(keys.ownerAt('solana-test', 0)).not.toEqual(keys.ownerAt('solana-live', 0))
 })
 
 async function issueAndTake() {
-  const issuer = new SolanaIssuer(mnemonicToSeedSync(WORDS))
-  for (const keyspace of ['solana-live', 'solana-test'] as const) {
+  const { accounts, issuer, solana } = await openAccountsOf(WORDS)
+  for (const { keyspace } of accounts) {
     await database.owner.query(
       `insert into account_key (keyspace, path, next_index, created_at, batch_key) values ($1, 'm', 0, now(), $2)
        on conflict do nothing`,
       [keyspace, Buffer.from(issuer.batchKey(keyspace))],
     )
   }
-  await issueAddresses(database.pools.signer, issuer, clock)
-  return issuer
+  for (let round = 0; round < 4; round++) await issuer.issue(database.pools.signer, () => now)
+  return { issuer, solana }
 }
 
 const take = () =>
@@ -74,24 +78,35 @@ const take = () =>
   })
 
 test('signed batches fill the pool in order, and are issued again when a fifth is left', async () => {
-  const issuer = await issueAndTake()
+  const { issuer, solana } = await issueAndTake()
   expect(await take()).toEqual({ added: ISSUED_TARGET, refused: 0 })
   expect(await take()).toEqual({ added: 0, refused: 0 })
   const { rows } = await database.owner.query<{ idx: number; program: Buffer }>(
     `select idx, program from address where keyspace = 'solana-test' order by idx`,
   )
   expect(rows.map(({ idx }) => idx)).toEqual(Array.from({ length: ISSUED_TARGET }, (_, idx) => idx))
-  expect(rows[7]?.program).toEqual(Buffer.from(issuer.ownerAt('solana-test', 7)))
+  expect(rows[7]?.program).toEqual(Buffer.from(solana.ownerAt('solana-test', 7)))
   const useUp = (left: number) =>
     database.owner.query(
       `update address set assigned_at = now() where keyspace = 'solana-test' and idx < $1`,
       [ISSUED_TARGET - left],
     )
   await useUp(ISSUED_TARGET / 5 + 1)
-  expect(await issueAddresses(database.pools.signer, issuer, clock)).toBe(0)
+  now = new Date(now.getTime() + 3_600_000)
+  /** In all rounds until the pool is full. */
+  const issue = async () => {
+    const before = await countUnassigned(database.owner, 'solana-test')
+    for (let round = 0; round < 4; round++) await issuer.issue(database.pools.signer, () => now)
+    return (await countUnassigned(database.owner, 'solana-test')) - before
+  }
+  expect(await issue()).toBe(0)
   await useUp(ISSUED_TARGET / 5)
-  expect(await issueAddresses(database.pools.signer, issuer, clock)).toBe((ISSUED_TARGET * 4) / 5)
+  expect(await issue()).toBe((ISSUED_TARGET * 4) / 5)
   expect(await countUnassigned(database.pools.signer, 'solana-test')).toBe(ISSUED_TARGET)
+  // Emptied again within the minute: demand has grown, and so does the pool.
+  await take()
+  await database.owner.query(`update address set assigned_at = now() where keyspace = 'solana-test'`)
+  expect(await issue()).toBe(2 * ISSUED_TARGET)
 })
 
 test('a batch that was changed, or signed by somebody else, is refused, and those after it are taken', async () => {

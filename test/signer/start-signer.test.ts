@@ -25,8 +25,8 @@ const published = async () =>
 test('the first start makes a seed and publishes the public keys of its accounts, and of no other', async () => {
   const signer = await setup.start(database.pools.signer)
   expect(signer.status()).toBe('active')
-  const { derived, issued } = await openAccountsOf(wordsOf(await setup.entropy()))
-  const expected = [...derived, ...issued].map(({ keyspace, path, xpub }) => ({ keyspace, path, xpub }))
+  const { accounts } = await openAccountsOf(wordsOf(await setup.entropy()))
+  const expected = accounts.map(({ keyspace, path, xpub }) => ({ keyspace, path, xpub }))
   expect(await published()).toEqual(expected.sort((a, b) => (a.keyspace < b.keyspace ? -1 : 1)))
   expect(await setup.entropy()).toHaveLength(32)
 })

@@ -81,9 +81,9 @@ export async function createTestApi(changes: Partial<ApiDeps> = {}): Promise<Tes
     keyring: openKeyring(Buffer.alloc(32, 7)),
     prices: fixedPrices(unpriced, clock),
     baseUrl: BASE_URL,
-    // The pools hold none that only the signer derives, but for tests that bring a check of their own.
     serviceFeeBps: 0,
-    issuedAddresses: { isIssued: async () => false },
+    // The pools hold addresses that no signer issued; tests of the check bring their own.
+    issuedAddresses: { isIssued: async (keyspace) => !keyspace.startsWith('solana-') },
     networks: createNetworkBoard(database.pools.api, time.elapsedMs),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     rateLimits: { live: 1_000_000, test: 1_000_000 },

@@ -42,7 +42,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     this.chain = of.chain
     this.token = of.token
     this.#holder = of.holder
-    const account = parts.accounts.derived.find(({ keyspace }) => keyspace === 'evm-test')
+    const account = parts.accounts.accounts.find(({ keyspace }) => keyspace === 'evm-test')
     this.#programs = receiveEvmPrograms(account?.xpub ?? '')
     this.hot = hotWalletOf(account?.xpub ?? '')
     this.#carrier = this.carrierAt(of.anvil.url)

@@ -31,7 +31,7 @@ const signer = {
   folder: order.folder,
   journal: await PayoutJournal.open(order.folder),
   accounts: accounts.spenders,
-  solana: accounts.issuer,
+  solana: accounts.solana,
   told: new Told(),
   reached: async (point) => tell(point),
 }

@@ -66,7 +66,7 @@ export abstract class PayoutSteps {
     const folder = await mkdtemp(join(tmpdir(), 'paylink-payouts-'))
     const seed = randomBytes(32)
     const accounts = await openAccountsOf(wordsOf(seed))
-    for (const { keyspace, path, xpub } of accounts.derived) {
+    for (const { keyspace, path, xpub } of accounts.accounts.filter(({ xpub }) => xpub !== null)) {
       await database.owner.query(
         'insert into account_key (keyspace, xpub, path, created_at) values ($1, $2, $3, now())',
         [keyspace, xpub, path],
@@ -234,7 +234,7 @@ export abstract class PayoutSteps {
       folder: this.folder,
       journal,
       accounts: this.accounts.spenders,
-      solana: this.accounts.issuer,
+      solana: this.accounts.solana,
       told: new Told(),
       ...changes,
     }

@@ -121,7 +121,7 @@ export class PayoutWorld extends PayoutSteps {
       'select next_index + 1 as next from account_key where keyspace = $1',
       [this.network],
     )
-    const xpub = this.accounts.derived.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
+    const xpub = this.accounts.accounts.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
     const program = Buffer.from(receivePrograms(xpub)(rows[0]?.next ?? 0))
     const address = encodeAddress(this.parameters.hrp, program)
     const changes = { asset: this.asset, amount, address, serviceFeeBps }

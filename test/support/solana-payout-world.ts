@@ -77,7 +77,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
     const { rows } = await this.database.owner.query<{ next: number }>(
       `select coalesce(max(next_index), 0) + 1 as next from account_key where keyspace = 'solana-test'`,
     )
-    const program = Buffer.from(this.accounts.issuer.ownerAt('solana-test', rows[0]?.next ?? 0))
+    const program = Buffer.from(this.accounts.solana.ownerAt('solana-test', rows[0]?.next ?? 0))
     const to = getAddressDecoder().decode(program)
     const changes = { asset: 'SOL' as const, amount, address: to, serviceFeeBps }
     const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Keyspace, Network } from '../../src/core/assets.ts'
 import { openPool } from '../../src/db/pool.ts'
 import { findNetworksWithAddresses } from '../../src/db/queries/address-availability.ts'
-import { addPoolAddresses } from '../../src/db/queries/address-pool.ts'
 import { claimAddress } from '../../src/db/queries/invoices.ts'
 import { beginWatch, endWatch, raiseWatch } from '../../src/db/queries/network-watch.ts'
 import { withSystemTransaction } from '../../src/db/transaction.ts'
@@ -31,19 +30,25 @@ const now = () => new Date()
 /** Nothing listens there: watching addresses needs no node. */
 const NODE_AWAY = 'http://127.0.0.1:1'
 
-/** Adds addresses 0, 1, 2… of a keyspace, as a filler does. */
+/** Adds addresses 0, 1, 2… of a keyspace, as if they had been issued. */
 async function add(keyspace: Keyspace, form: string, first: number, count: number): Promise<void> {
   await database.owner.query(
     `insert into account_key (keyspace, xpub, path, created_at) values ($1, 'xpub', 'm', now()) on conflict do nothing`,
     [keyspace],
   )
-  const addresses = Array.from({ length: count }, (_, place) => {
+  for (let idx = first; idx < first + count; idx++) {
     const program = Buffer.alloc(20)
-    program.writeUInt32BE(first + place)
-    return { program, address: `${keyspace}-${first + place}` }
-  })
-  const added = await addPoolAddresses(database.pools.watcher, { keyspace, form, first }, addresses, now())
-  expect(added).toBe(true)
+    program.writeUInt32BE(idx)
+    await database.owner.query(
+      `insert into address (keyspace, idx, program, address, parameters, created_at)
+       values ($1, $2, $3, $4, $5, now())`,
+      [keyspace, idx, program, `${keyspace}-${idx}`, form],
+    )
+  }
+  await database.owner.query('update account_key set next_index = $2 where keyspace = $1', [
+    keyspace,
+    first + count,
+  ])
 }
 
 const claim = (network: Network, keyspace: Keyspace, form: string) =>

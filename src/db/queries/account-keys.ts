@@ -6,7 +6,7 @@ export type AccountKeyRow = {
   /** BIP32 extended public key of the account; null where derivation is hardened only. */
   readonly xpub: string | null
   readonly path: string
-  /** What the signer signs batches of this keyspace's addresses with; null where there are none. */
+  /** By which the signer signs batches of this keyspace's addresses; null where it has not begun to. */
   readonly batchKey: Uint8Array | null
   /** The first index from which no address was derived. */
   readonly nextIndex: number
@@ -15,11 +15,7 @@ export type AccountKeyRow = {
 const COLUMNS = 'keyspace, xpub, path, batch_key as "batchKey", next_index as "nextIndex"'
 
 /** Publishes an account's extended public key. One that is there already stays, whatever it is. */
-export async function insertAccountKey(
-  db: Queryable,
-  key: Omit<AccountKeyRow, 'batchKey'> & { readonly batchKey?: Uint8Array | null },
-  now: Date,
-): Promise<void> {
+export async function insertAccountKey(db: Queryable, key: AccountKeyRow, now: Date): Promise<void> {
   await db.query(
     `insert into account_key (keyspace, xpub, path, next_index, created_at, batch_key)
      values ($1, $2, $3, $4, $5, $6)
@@ -33,6 +29,14 @@ export async function insertAccountKey(
       key.batchKey == null ? null : Buffer.from(key.batchKey),
     ],
   )
+}
+
+/** Publishes the key by which an account's batches are signed, where there was none. By primary key. */
+export async function setBatchKey(db: Queryable, keyspace: Keyspace, batchKey: Uint8Array): Promise<void> {
+  await db.query('update account_key set batch_key = $2 where keyspace = $1 and batch_key is null', [
+    keyspace,
+    Buffer.from(batchKey),
+  ])
 }
 
 /** Every published account; a handful of rows. */

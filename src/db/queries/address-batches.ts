@@ -1,4 +1,4 @@
-import type { SignedBatch } from '../../core/address-batch.ts'
+import { programBytesOf, type SignedBatch } from '../../core/address-batch.ts'
 import type { Keyspace } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 import type { DerivedAddress } from './address-pool.ts'
@@ -23,13 +23,35 @@ export async function issueBatch(
   return rowCount === 1
 }
 
+/** Keeps a batch of addresses that are in the pool or given out already. One that is there already stays. */
+export async function insertTakenBatch(db: Queryable, batch: SignedBatch, now: Date): Promise<void> {
+  await db.query(
+    `insert into address_batch (keyspace, first, programs, signature, created_at, taken_at)
+     values ($1, $2, $3, $4, $5, $5) on conflict (keyspace, first) do nothing`,
+    [batch.keyspace, batch.first, Buffer.from(batch.programs), Buffer.from(batch.signature), now],
+  )
+}
+
+/** The lowest index from `from` on that has an address; null where there is none. By primary key. */
+export async function nextAddressIndex(
+  db: Queryable,
+  keyspace: Keyspace,
+  from: number,
+): Promise<number | null> {
+  const { rows } = await db.query<{ idx: number }>(
+    'select idx from address where keyspace = $1 and idx >= $2 order by idx limit 1',
+    [keyspace, from],
+  )
+  return rows[0]?.idx ?? null
+}
+
 /** Addresses of a keyspace that nobody has yet: in the pool, and in batches on their way there. Served by address_pool, address_batch_waiting. */
 export async function countUnassigned(db: Queryable, keyspace: Keyspace): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `select (select count(*) from address where keyspace = $1 and assigned_at is null)
-       + coalesce((select sum(octet_length(programs) / 32) from address_batch
+       + coalesce((select sum(octet_length(programs) / $2::int) from address_batch
            where keyspace = $1 and taken_at is null and refused_at is null), 0)::bigint as count`,
-    [keyspace],
+    [keyspace, programBytesOf(keyspace)],
   )
   return Number(rows[0]?.count ?? 0)
 }
@@ -70,9 +92,25 @@ export async function findBatchOf(
   return row === undefined ? null : { keyspace, ...row }
 }
 
+/** The batches that hold any index from `from` to `to`, in their order. By primary key. */
+export async function listBatches(
+  db: Queryable,
+  keyspace: Keyspace,
+  range: { readonly from: number; readonly to: number },
+): Promise<SignedBatch[]> {
+  const { rows } = await db.query<{ first: number; programs: Buffer; signature: Buffer }>(
+    `select first, programs, signature from address_batch
+     where keyspace = $1 and first <= $3 and first >= coalesce(
+       (select max(first) from address_batch where keyspace = $1 and first <= $2), 0)
+     order by first`,
+    [keyspace, range.from, range.to],
+  )
+  return rows.map((row) => ({ keyspace, ...row }))
+}
+
 /**
- * Puts a checked batch into the pool, unless somebody else did. Watchers take their turn at the account's row, and
- * none passes over a batch that waits, so that addresses become visible in the order of their indexes.
+ * Puts a checked batch into the pool, unless somebody else did. None passes over a batch that waits or is being put
+ * there, so that addresses become visible in the order of their indexes.
  */
 export async function takeBatch(
   db: Queryable,
@@ -81,11 +119,9 @@ export async function takeBatch(
   now: Date,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `with turn as (select keyspace from account_key where keyspace = $1 for no key update),
-     taken as (
-       update address_batch set taken_at = $4 from turn
-       where address_batch.keyspace = turn.keyspace and first = $2 and taken_at is null and refused_at is null
-       returning address_batch.keyspace)
+    `with taken as (
+       update address_batch set taken_at = $4
+       where keyspace = $1 and first = $2 and taken_at is null and refused_at is null returning keyspace)
      insert into address (keyspace, idx, program, address, parameters, created_at)
      select taken.keyspace, $2 + place - 1, program, address, $3, $4
      from taken, unnest($5::bytea[], $6::text[]) with ordinality as derived (program, address, place)`,

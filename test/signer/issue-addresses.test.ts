@@ -1,13 +1,20 @@
+import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import type { Keyspace } from '../../src/core/assets.ts'
 import { loadAccountKey } from '../../src/db/queries/account-keys.ts'
+import { countUnassigned, findBatchOf } from '../../src/db/queries/address-batches.ts'
+import { deleteForeignPoolAddresses } from '../../src/db/queries/address-pool.ts'
 import { claimAddress } from '../../src/db/queries/invoices.ts'
 import { withSystemTransaction } from '../../src/db/transaction.ts'
+import { createLogger } from '../../src/log.ts'
+import { createIssuedAddresses } from '../../src/secrets/issued-addresses.ts'
+import { ISSUED_TARGET } from '../../src/signer/issue-addresses.ts'
 import { SAFETY_GAP } from '../../src/signer/move-on-after-restore.ts'
-import { fillAddressPool } from '../../src/watcher/fill-address-pool.ts'
+import { takeAddressBatches } from '../../src/watcher/take-address-batches.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { clock, type SignerSetup, signerSetup } from './signer-setup.ts'
 
@@ -26,15 +33,30 @@ afterEach(async () => {
 const keyspace = 'litecoin-test'
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-function fill(changes: Partial<Parameters<typeof fillAddressPool>[0]> = {}) {
-  return fillAddressPool({
+const take = (changes: { keyspace?: Keyspace; form?: string } = {}) =>
+  takeAddressBatches({
     pool: database.pools.watcher,
     keyspace,
     form: 'regtest',
-    target: 30,
     clock,
+    log: createLogger('silent'),
     ...changes,
   })
+
+/** What the signer has issued put into the pool, until this many wait there. */
+async function fill(wanted = ISSUED_TARGET): Promise<void> {
+  const count = async () => {
+    await take()
+    return (await rows()).filter((row) => row.assigned_at === null).length
+  }
+  await expect.poll(count).toBeGreaterThanOrEqual(wanted)
+}
+
+/** The signer at work until every pool is full, and stopped again. */
+async function issueOnce(): Promise<void> {
+  const signer = await setup.start(database.pools.signer)
+  await expect.poll(() => countUnassigned(database.owner, keyspace)).toBe(ISSUED_TARGET)
+  await signer.stop()
 }
 
 type PoolRow = { idx: number; program: Buffer; address: string; parameters: string; assigned_at: Date | null }
@@ -67,54 +89,32 @@ async function claimMany(count: number): Promise<string[]> {
   return claimed
 }
 
-test('before the signer published a key there is nothing to fill', async () => {
-  expect(await fill()).toEqual({ kind: 'no_account_key' })
+test('before the signer issued an address there is nothing to take', async () => {
+  expect(await take()).toEqual({ added: 0, refused: 0 })
 })
 
-test('the pool is filled with the addresses of the account, in order, in the form of the chain', async () => {
-  await setup.start(database.pools.signer)
-  expect(await fill()).toEqual({ kind: 'filled', added: 30, discarded: 0 })
+test('the pool holds the addresses of the account, in order, in the form of the chain', async () => {
+  await issueOnce()
+  expect(await take()).toEqual({ added: ISSUED_TARGET, refused: 0 })
   const account = await loadAccountKey(database.owner, keyspace)
   const programAt = receivePrograms(account?.xpub ?? '')
-  expect(account?.nextIndex).toBe(30)
-  const pool = await rows()
-  expect(pool.map((row) => [row.idx, hex(row.program), row.address])).toEqual(
-    Array.from({ length: 30 }, (_, idx) => [idx, hex(programAt(idx)), encodeAddress('rltc', programAt(idx))]),
+  expect(account?.nextIndex).toBe(ISSUED_TARGET)
+  expect((await rows()).map((row) => [row.idx, hex(row.program), row.address])).toEqual(
+    Array.from({ length: ISSUED_TARGET }, (_, idx) => [
+      idx,
+      hex(programAt(idx)),
+      encodeAddress('rltc', programAt(idx)),
+    ]),
   )
 })
 
-test('a pool is filled again when half of it is taken, and not before', async () => {
-  await setup.start(database.pools.signer)
-  await fill()
-  await claimMany(14)
-  expect(await fill()).toMatchObject({ added: 0 })
-  await claimMany(1)
-  expect(await fill()).toMatchObject({ added: 15 })
-  expect((await rows()).map((row) => row.idx)).toEqual(Array.from({ length: 45 }, (_, idx) => idx))
-})
-
-test('a large pool is filled in several batches', async () => {
-  await setup.start(database.pools.signer)
-  expect(await fill({ target: 120 })).toMatchObject({ added: 120 })
-  expect((await rows()).map((row) => row.idx)).toEqual(Array.from({ length: 120 }, (_, idx) => idx))
-})
-
-test('fillers that run at once never make the same index', async () => {
-  await setup.start(database.pools.signer)
-  const results = await Promise.all(Array.from({ length: 6 }, () => fill({ target: 60 })))
-  const added = results.reduce((sum, result) => sum + (result.kind === 'filled' ? result.added : 0), 0)
-  const pool = await rows()
-  expect(pool).toHaveLength(added)
-  expect((await loadAccountKey(database.owner, keyspace))?.nextIndex).toBe(added)
-})
-
-test('addresses become visible in the order of their indexes, however many fillers run', async () => {
-  await setup.start(database.pools.signer)
-  let filling = true
+test('watchers that take at once put each address into the pool once, in the order of the indexes', async () => {
+  await issueOnce()
+  let taking = true
   const seenLate: number[] = []
   const seen = new Set<number>()
   const look = async () => {
-    while (filling) {
+    while (taking) {
       const highest = Math.max(-1, ...seen)
       for (const { idx } of await rows()) {
         if (idx < highest && !seen.has(idx)) seenLate.push(idx)
@@ -123,36 +123,37 @@ test('addresses become visible in the order of their indexes, however many fille
     }
   }
   const looking = look()
-  await Promise.all(Array.from({ length: 5 }, () => fill({ target: 150 })))
-  filling = false
+  const taken = await Promise.all(Array.from({ length: 5 }, () => take()))
+  taking = false
   await looking
   expect(seenLate).toEqual([])
-  const pool = await rows()
-  expect(pool.map((row) => row.idx)).toEqual(Array.from(pool.keys()))
+  expect(taken.reduce((sum, { added }) => sum + added, 0)).toBe(ISSUED_TARGET)
+  expect((await rows()).map((row) => row.idx)).toEqual(Array.from({ length: ISSUED_TARGET }, (_, idx) => idx))
 })
 
-test('a filler that is stopped before its addresses stand has taken no index', async () => {
-  await setup.start(database.pools.signer)
+test('a signer that is stopped before its batch stands has taken no index', async () => {
   await database.owner.query(`create function refuse() returns trigger language plpgsql as
     $$ begin raise exception 'the process ends here'; end $$`)
   await database.owner.query(
-    'create trigger stop before insert on address for each row execute function refuse()',
+    'create trigger stop before insert on address_batch for each row execute function refuse()',
   )
-  await expect(fill()).rejects.toThrow('the process ends here')
+  const signer = await setup.start(database.pools.signer)
+  await expect.poll(() => setup.lines.some((line) => line.includes('the process ends here'))).toBe(true)
+  await signer.stop()
   expect((await loadAccountKey(database.owner, keyspace))?.nextIndex).toBe(0)
-  expect(await claim()).toBeNull()
-  await database.owner.query('drop trigger stop on address')
-  expect(await fill()).toMatchObject({ added: 30 })
-  expect((await rows()).map((row) => row.idx)).toEqual(Array.from({ length: 30 }, (_, idx) => idx))
+  await database.owner.query('drop trigger stop on address_batch')
+  await issueOnce()
+  await fill()
+  expect((await rows())[0]?.idx).toBe(0)
 })
 
 test('one EVM address has one form on every chain', async () => {
-  await setup.start(database.pools.signer)
-  expect(await fill({ keyspace: 'evm-test', form: 'evm', target: 3 })).toMatchObject({ added: 3 })
+  await issueOnce()
+  await take({ keyspace: 'evm-test', form: 'evm' })
   const account = await loadAccountKey(database.owner, 'evm-test')
   const programAt = receiveEvmPrograms(account?.xpub ?? '')
   const { rows: pool } = await database.owner.query<PoolRow>(
-    "select * from address where keyspace = 'evm-test' order by idx",
+    "select * from address where keyspace = 'evm-test' order by idx limit 3",
   )
   expect(pool.map((row) => [row.address, row.parameters])).toEqual(
     [0, 1, 2].map((index) => [encodeEvmAddress(programAt(index)), 'evm']),
@@ -163,18 +164,42 @@ test('what was derived for another chain leaves the pool, and its indexes are no
   await setup.start(database.pools.signer)
   await fill()
   const [taken] = await claimMany(1)
-  expect(await fill({ form: 'test' })).toEqual({ kind: 'filled', added: 30, discarded: 29 })
+  expect(await deleteForeignPoolAddresses(database.pools.watcher, keyspace, 'test')).toBe(ISSUED_TARGET - 1)
+  await expect.poll(async () => (await take({ form: 'test' })).added).toBeGreaterThan(0)
   const pool = await rows()
   expect(pool[0]).toMatchObject({ idx: 0, address: taken, parameters: 'regtest' })
-  expect(pool.slice(1).map((row) => row.idx)).toEqual(Array.from({ length: 30 }, (_, index) => 30 + index))
+  expect(pool[1]?.idx).toBe(ISSUED_TARGET)
   expect(pool.slice(1).every((row) => row.address.startsWith('tltc1q'))).toBe(true)
 })
 
 test('addresses of one mode are never made for a chain of the other', async () => {
-  await setup.start(database.pools.signer)
-  await expect(fill({ form: 'main' })).rejects.toThrow('cannot be made')
-  await expect(fill({ keyspace: 'litecoin-live' })).rejects.toThrow('cannot be made')
-  await expect(fill({ form: 'nonsense' })).rejects.toThrow('cannot be made')
+  await expect(take({ form: 'main' })).rejects.toThrow('cannot be made')
+  await expect(take({ keyspace: 'litecoin-live' })).rejects.toThrow('cannot be made')
+  await expect(take({ form: 'nonsense' })).rejects.toThrow('cannot be made')
+})
+
+test('addresses from before they were signed are signed at the next start, in the pool and given out', async () => {
+  await issueOnce()
+  await take()
+  await claimMany(3)
+  await database.owner.query('delete from address_batch')
+  await database.owner.query('update account_key set batch_key = null')
+  // One that somebody else wrote into the pool does not become the signer's by that.
+  await database.owner.query(`update address set program = $1 where keyspace = $2 and idx = 7`, [
+    Buffer.alloc(20, 7),
+    keyspace,
+  ])
+  await (await setup.start(database.pools.signer)).stop()
+  const issued = createIssuedAddresses({
+    keysPath: join(setup.dataDir, 'address-keys.json'),
+    log: createLogger('silent'),
+  })
+  const pool = await rows()
+  expect(pool).toHaveLength(ISSUED_TARGET)
+  for (const row of pool) {
+    const load = () => findBatchOf(database.pools.api, keyspace, row.idx)
+    expect(await issued.isIssued(keyspace, row, load)).toBe(row.idx !== 7)
+  }
 })
 
 /** The tables of keys and addresses, as a backup would keep them. */
@@ -193,7 +218,7 @@ async function backUp(): Promise<() => Promise<void>> {
 }
 
 for (const [what, issued] of [
-  ['after many refills', 500],
+  ['after many refills', 700],
   ['without one refill', 10],
 ] as const) {
   test(`a restored backup hands out no address that was handed out since, ${what}`, async () => {
@@ -203,18 +228,21 @@ for (const [what, issued] of [
     const restore = await backUp()
     const before = new Set<string>()
     for (let left = issued; left > 0; left -= 10) {
+      await fill(10)
       for (const address of await claimMany(10)) before.add(address)
-      await fill()
     }
     await signer.stop()
     const reached = (await loadAccountKey(database.owner, keyspace))?.nextIndex ?? 0
     await restore()
     signer = await setup.start(database.pools.signer)
-    expect(await claim()).toBeNull()
-    await fill({ target: issued })
-    const after = await claimMany(issued)
+    const after: string[] = []
+    for (let left = issued; left > 0; left -= 10) {
+      await fill(10)
+      after.push(...(await claimMany(10)))
+    }
     expect(after.filter((address) => before.has(address))).toEqual([])
-    expect((await rows()).filter((row) => row.idx >= 30 && row.idx < reached + SAFETY_GAP)).toEqual([])
+    const between = (await rows()).filter((row) => row.idx >= ISSUED_TARGET && row.idx < reached + SAFETY_GAP)
+    expect(between).toEqual([])
     expect(setup.lines.some((line) => line.includes('older than the signer remembers'))).toBe(true)
   })
 }
@@ -229,7 +257,7 @@ test('a database made anew beside the old seed hands out no address of the old o
   await database.owner.query('delete from account_key')
   await setup.start(database.pools.signer)
   await fill()
-  expect((await rows())[0]?.idx).toBe(30 + SAFETY_GAP)
+  expect((await rows())[0]?.idx).toBe(ISSUED_TARGET + SAFETY_GAP)
   expect((await claimMany(20)).filter((address) => before.includes(address))).toEqual([])
 })
 
@@ -240,6 +268,6 @@ test('an ordinary restart empties no pool and leaves out no index', async () => 
   await signer.stop()
   await setup.start(database.pools.signer)
   await claimMany(20)
-  await fill()
-  expect((await loadAccountKey(database.owner, keyspace))?.nextIndex).toBe(55)
+  await fill(ISSUED_TARGET - 25)
+  expect((await rows()).map((row) => row.idx)).toEqual(Array.from({ length: ISSUED_TARGET }, (_, idx) => idx))
 })
