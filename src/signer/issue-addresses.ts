@@ -25,7 +25,7 @@ const ROUNDS_TO_FILL = 4
 const BATCH_PURPOSE = 7561
 
 /** A keyspace whose addresses are issued. */
-export type IssuedKeyspace = {
+type IssuedKeyspace = {
   readonly keyspace: Keyspace
   /** Coin type (SLIP-44), and 0 for live, 1 for test. */
   readonly batchPath: readonly [coin: number, mode: number]
