@@ -22,11 +22,12 @@ test(`the audit of ${INVOICES} invoices in time, with flat memory`, { timeout: 7
     const slowest: { readonly note: string; readonly seconds: number }[] = []
     let current = { note: '', at: performance.now() }
     const startedAt = performance.now()
-    const results = await runAudit(database.owner, [], (_done, _total, note) => {
+    const onProgress = (_done: number, _total: number, note: string) => {
       if (note === current.note) return
       slowest.push({ note: current.note, seconds: (performance.now() - current.at) / 1_000 })
       current = { note, at: performance.now() }
-    })
+    }
+    const results = await runAudit(database.owner, [], { onProgress })
     const took = (performance.now() - startedAt) / 1_000
     clearInterval(looking)
     expect(results.filter(({ findings }) => findings.length > 0)).toEqual([])
