@@ -156,7 +156,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
 
   get unfoundElsewhere(): CreditCheck['unfound'] | undefined {
     if (this.#first.chain.credits === undefined) return undefined
-    return (block, claims) => this.#askAnother((chain) => chain.credits?.unfound(block, claims))
+    // What it cannot tell of one block says nothing of the others: it is asked about those all the same.
+    return (block, claims) => this.#askAnother((chain) => chain.credits?.unfound(block, claims), 0)
   }
 
   async minimumAmount(): Promise<bigint | undefined> {
@@ -224,6 +225,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   /** The first answer of a provider that is not followed; null where none has one. */
   async #askAnother<Result>(
     question: (chain: ChainProvider) => Promise<Result | null> | undefined,
+    silentMs: number = ASK_AGAIN_MS,
   ): Promise<Result | null> {
     const nowMs = this.#clock().getTime()
     for (const provider of this.#providers) {
@@ -233,7 +235,7 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
         if (answer !== null) return answer
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        this.#silentUntilMs.set(provider, nowMs + ASK_AGAIN_MS)
+        if (silentMs > 0) this.#silentUntilMs.set(provider, nowMs + silentMs)
       }
     }
     return null

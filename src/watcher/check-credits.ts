@@ -7,6 +7,14 @@ import { type RecordingParts, recordFacts } from './record-reading.ts'
 
 /** Blocks in one round: what is new at the head waits no longer than for these. */
 const BLOCKS_PER_ROUND = 20
+/** Of them, those that were tried in vain before: they cost calls each time, and never keep a new one from its turn. */
+const RETRIES_PER_ROUND = 5
+
+/** A round that took so long ends: a provider that hangs over some blocks holds up the head no longer than this. */
+const ROUND_MS_MAX = 5_000
+
+/** Hashes of blocks that could not be checked, with why, the one that was tried longest ago first. */
+export type VainChecks = Map<string, string>
 
 type CheckedCredits = {
   /** Keys (`keyOf`) of transfers that must not become final yet. */
@@ -30,17 +38,37 @@ export async function checkCredits(parts: RecordingParts, height: number): Promi
   const byBlock = new Map<string, RecordedClaim[]>()
   for (const claim of claims) byBlock.set(claim.block.hash, [...(byBlock.get(claim.block.hash) ?? []), claim])
   const unchecked = new Set(claims.map(keyOf))
-  let waiting: string | null = null
   let checkedBlocks = 0
-  for (const inBlock of [...byBlock.values()].slice(0, BLOCKS_PER_ROUND)) {
+  const beganAt = performance.now()
+  for (const [hash, inBlock] of nextBlocks(byBlock, parts.vainChecks)) {
+    if (performance.now() - beganAt > ROUND_MS_MAX) break
     const reason = await checkBlock(parts, inBlock, height)
-    waiting ??= reason
+    parts.vainChecks.delete(hash)
+    if (reason !== null) parts.vainChecks.set(hash, reason)
     if (reason !== null) continue
     checkedBlocks += 1
     for (const claim of inBlock) unchecked.delete(keyOf(claim))
   }
-  parts.onWaiting?.(waiting)
+  parts.onWaiting?.(waitingIn(byBlock, parts.vainChecks))
   return { unchecked, hasMore: checkedBlocks > 0 && byBlock.size > BLOCKS_PER_ROUND }
+}
+
+type ClaimsByBlock = ReadonlyMap<string, readonly RecordedClaim[]>
+
+/** The blocks of one round: the lowest that were never tried, and then those that were tried longest ago. */
+function nextBlocks(byBlock: ClaimsByBlock, vain: VainChecks): [string, readonly RecordedClaim[]][] {
+  for (const hash of vain.keys()) if (!byBlock.has(hash)) vain.delete(hash)
+  const fresh = [...byBlock].filter(([hash]) => !vain.has(hash))
+  const again = [...vain.keys()].slice(0, RETRIES_PER_ROUND)
+  const retried = again.map((hash): [string, readonly RecordedClaim[]] => [hash, byBlock.get(hash) ?? []])
+  return [...fresh.slice(0, BLOCKS_PER_ROUND - retried.length), ...retried]
+}
+
+/** Why the lowest block waits, and how many do. */
+function waitingIn(byBlock: ClaimsByBlock, vain: VainChecks): string | null {
+  const lowest = [...byBlock.keys()].find((hash) => vain.has(hash))
+  const reason = lowest === undefined ? null : (vain.get(lowest) ?? null)
+  return reason === null || vain.size === 1 ? reason : `${reason}; payments in ${vain.size} blocks wait`
 }
 
 /** Why they must wait; null where all of them stand. */

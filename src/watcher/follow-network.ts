@@ -135,7 +135,7 @@ class LeadSession {
     const onWaiting = (reason: string | null) => {
       this.#waiting = reason
     }
-    const shared = { adapter, pool, clock, notifier, agreement, evmOf, lead }
+    const shared = { adapter, pool, clock, notifier, agreement, evmOf, lead, vainChecks: new Map() }
     this.#parts = { ...shared, onWaiting, onShortfall: (missing) => tellShortfall(options, missing) }
   }
 

@@ -36,6 +36,7 @@ import {
 import { findProgramOwners } from '../db/queries/watched-programs.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
+import type { VainChecks } from './check-credits.ts'
 import type { Lead } from './lead.ts'
 
 /** Invoices that are updated at the same time. */
@@ -51,6 +52,8 @@ export type RecordingParts = {
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
   /** How payment links in events identify private test networks. */
   readonly evmOf?: EvmIdentities | undefined
+  /** Blocks that `checkCredits` could not check, kept from one round to the next. */
+  readonly vainChecks: VainChecks
   /** Called with the reason why payments wait for a second look at their block; null once none does. */
   readonly onWaiting?: (reason: string | null) => void
   /** Called when the chain took back money that was already paid out: a person must look. */

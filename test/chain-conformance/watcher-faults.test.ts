@@ -83,6 +83,7 @@ async function recordingAs(
     pool: watched.database.pools.watcher,
     clock: systemClock,
     agreement: null,
+    vainChecks: new Map(),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     lead: { turn, lost: new AbortController().signal, ...lead },
   }

@@ -147,3 +147,29 @@ test('while the second cannot tell, payments wait and the network says so; they 
   await watched.untilStatus(invoice.id, 'paid')
   await until(async () => (await watched.state()).reason === null, { what: 'nothing waits any more' })
 })
+
+test('payments are paid however many blocks before theirs the second can no longer tell of', async () => {
+  const { adapter, changes } = throughTwo(true)
+  const watcher = await watched.watchAtTip({ adapter, changes })
+  const lost = await watched.openInvoice([watcher])
+  const forgotten = new Set<unknown>()
+  let isForgetting = true
+  second.lie('debug_traceBlockByHash', (told, { params }) => {
+    if (isForgetting) forgotten.add(params[0])
+    if (forgotten.has(params[0])) throw new Error('historical state is not available')
+    return told
+  })
+  for (let count = 0; count < 21; count++) {
+    await watched.chain.pay(lost.address, watched.driver.amount / 100n)
+    await watched.chain.mine(1)
+  }
+  const waiting = /wait for another provider to find them there as well; payments in 21 blocks wait/
+  await until(async () => waiting.test((await watched.state()).reason ?? ''), { what: 'it says how many' })
+  isForgetting = false
+  const invoice = await watched.openInvoice([watcher])
+  await watched.chain.pay(invoice.address, watched.driver.amount)
+  await watched.chain.mine(6)
+  await watched.untilStatus(invoice.id, 'paid')
+  expect((await watched.state()).reason).toMatch(waiting)
+  expect(await watched.eventsOf(lost.id)).not.toContain('partially_paid')
+})

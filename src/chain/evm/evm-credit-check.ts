@@ -41,8 +41,8 @@ export class EvmCreditCheck implements CreditCheck {
         ? unfoundIn(claims, await this.#traced(header, watched))
         : await this.#unfoundByBalances(hash, claims, { programs, watched })
     } catch (error) {
-      // A node that has put the block's state away answers that it cannot; all else passes.
-      if (error instanceof EvmRpcError && error.kind === 'other') return null
+      // A node that has put the block's state away answers that it cannot, in whatever words.
+      if (error instanceof EvmRpcError && error.kind !== 'rate_limited') return null
       throw error
     }
   }
