@@ -143,6 +143,8 @@ export interface ChainAdapter {
    * none.
    */
   minimumAmount?(): Promise<bigint | undefined>
+  /** What an operator should know although the chain is read; absent or null where nothing. */
+  readonly notice?: string | null
   /**
    * Calls `wake` when something may have changed; returns a function that stops it. Missing a wake-up loses nothing.
    */
@@ -198,6 +200,11 @@ class ChainFault extends Error {
 /** The outside world failed temporarily: try again after a pause. */
 export class ChainUnavailable extends ChainFault {
   override name = 'ChainUnavailable'
+}
+
+/** One answer takes too long, or is too large: whoever asks for less may get it. */
+export class AnswerTooLarge extends ChainUnavailable {
+  override name = 'AnswerTooLarge'
 }
 
 /** The node is still syncing; what it says until then proves nothing. It recovers by itself. */

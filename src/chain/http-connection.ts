@@ -1,5 +1,5 @@
 import { type Dispatcher, Pool } from 'undici'
-import { ChainUnavailable } from './adapter.ts'
+import { AnswerTooLarge, ChainUnavailable } from './adapter.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 /** A block's traces are large; what takes longer than this trickles in to keep us waiting. */
@@ -87,7 +87,8 @@ export class HttpConnection {
     try {
       return await read(await this.#pool.request({ ...request, headers, signal }))
     } catch (error) {
-      throw new ChainUnavailable(explainConnection(error, this.#server, this.#setting), { cause: error })
+      const Failure = isTooLarge(error) ? AnswerTooLarge : ChainUnavailable
+      throw new Failure(explainConnection(error, this.#server, this.#setting), { cause: error })
     }
   }
 }
@@ -96,6 +97,14 @@ export class HttpConnection {
 function basicAuthorization(url: URL): string | null {
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
   return credentials === ':' ? null : `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}`
+}
+
+const TOO_LARGE = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_RES_EXCEEDED_MAX_SIZE']
+
+/** Whether the server was reached, and what failed is the one answer. */
+function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return error.name === 'TimeoutError' || ('code' in error && TOO_LARGE.includes(String(error.code)))
 }
 
 /** Why a server could not be asked, with the fix: `server` names it, `setting` is where its URL was configured. */

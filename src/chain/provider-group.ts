@@ -72,6 +72,8 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
       const why = this.#away.get(this.#first)?.reason ?? 'it did not answer'
       parts.push(`${this.#followed.name} is followed in place of ${this.#first.name}: ${why}`)
     }
+    const own = this.#followed.chain.notice ?? null
+    if (own !== null) parts.push(own)
     if (this.#waiting !== null) parts.push(this.#waiting)
     return parts.length === 0 ? null : parts.join('; ')
   }

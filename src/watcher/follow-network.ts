@@ -204,7 +204,8 @@ class LeadSession {
   }
 
   get #notice(): string | null {
-    const notices = [this.#parts.agreement?.notice ?? null, this.#waiting].filter((each) => each !== null)
+    const chain = this.#parts.agreement?.notice ?? this.#options.adapter.notice ?? null
+    const notices = [chain, this.#waiting].filter((each) => each !== null)
     return notices.length === 0 ? null : notices.join('; ')
   }
 

@@ -61,6 +61,16 @@ function inventInnerPayments(proxy: RpcProxy, address: string): void {
   })
 }
 
+/** From now on a node can tell neither traces nor receipts of these blocks. */
+function putAway(proxy: RpcProxy, isAway: (block: unknown) => boolean): void {
+  for (const method of ['debug_traceBlockByHash', 'eth_getBlockReceipts']) {
+    proxy.lie(method, (told, { params }) => {
+      if (isAway(params[0])) throw new Error('historical state is not available')
+      return told
+    })
+  }
+}
+
 async function untilHalted(words: RegExp): Promise<void> {
   await until(
     async () => {
@@ -131,9 +141,7 @@ test('while the second cannot tell, payments wait and the network says so; they 
   const { adapter, changes } = throughTwo(true)
   const watcher = await watched.watchAtTip({ adapter, changes })
   const invoice = await watched.openInvoice([watcher])
-  second.lie('debug_traceBlockByHash', () => {
-    throw new Error('historical state is not available')
-  })
+  putAway(second, () => true)
   await watched.chain.pay(invoice.address, watched.driver.amount)
   await watched.chain.mine(6)
   await until(
@@ -154,10 +162,9 @@ test('payments are paid however many blocks before theirs the second can no long
   const lost = await watched.openInvoice([watcher])
   const forgotten = new Set<unknown>()
   let isForgetting = true
-  second.lie('debug_traceBlockByHash', (told, { params }) => {
-    if (isForgetting) forgotten.add(params[0])
-    if (forgotten.has(params[0])) throw new Error('historical state is not available')
-    return told
+  putAway(second, (block) => {
+    if (isForgetting) forgotten.add(block)
+    return forgotten.has(block)
   })
   for (let count = 0; count < 21; count++) {
     await watched.chain.pay(lost.address, watched.driver.amount / 100n)

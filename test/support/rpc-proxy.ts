@@ -26,9 +26,11 @@ export type RpcProxy = {
   /** Holds back every answer, the node's own look at the question included, until `resume`. */
   hold(): void
   resume(): void
+  /** From now on no call of this method is answered. */
+  stall(method: string): void
   /** Hangs up in the middle of each answer. */
   hangUp(): void
-  /** Ends lies, refusals, missing answers, delays and hanging up. */
+  /** Ends lies, stalled methods, refusals, missing answers, delays and hanging up. */
   tellTheTruth(): void
   close(): Promise<void>
 }
@@ -37,6 +39,7 @@ export type RpcProxy = {
 export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   const target = new URL(nodeUrl)
   const lies = new Map<string, Lie>()
+  const stalled = new Set<string>()
   const calls: string[] = []
   let requests = 0
   let refusesBatches = false
@@ -53,6 +56,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     if (requests % refusedEach === 0) return { status: 429, body: 'too many requests' }
     if (delayMs > 0) await pause(delayMs)
     await gate?.opened
+    if ([asked].flat().some(({ method }) => stalled.has(method))) await new Promise<never>(() => {})
     if (Array.isArray(asked) && refusesBatches) return { status: 400, body: 'one call at a time' }
     const headers = { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' }
     const response = await fetch(target.origin, { method: 'POST', headers, body: text })
@@ -116,11 +120,13 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
       gate?.open()
       gate = null
     },
+    stall: (method) => stalled.add(method),
     hangUp: () => {
       isHangingUp = true
     },
     tellTheTruth: () => {
       lies.clear()
+      stalled.clear()
       dropped = null
       refusedEach = Number.POSITIVE_INFINITY
       delayMs = 0

@@ -1,9 +1,10 @@
 import type { AssetId } from '../../core/assets.ts'
 import type { EvmToken } from '../../core/chain/evm-parameters.ts'
-import { ChainUnavailable, type FoundTransfer, type ScannedBlock } from '../adapter.ts'
+import { AnswerTooLarge, ChainUnavailable, type FoundTransfer, type ScannedBlock } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
 import { BalanceScan } from './balance-scan.ts'
+import type { BlockTraces } from './block-traces.ts'
 import type { EvmHeader, EvmLog } from './evm-answers.ts'
 import { type EvmNode, referenceOf, TRANSFER_TOPIC } from './evm-node.ts'
 import { EvmRpcError } from './evm-rpc.ts'
@@ -27,15 +28,18 @@ export class BlockReader {
   readonly #watched: ProgramSet
   readonly #openPrograms: OpenPrograms
   readonly #scan: BalanceScan
+  readonly #traces: BlockTraces
 
   constructor(parts: {
     readonly node: EvmNode
+    readonly traces: BlockTraces
     readonly asset: AssetId
     readonly tokens: readonly EvmToken[]
     readonly watched: ProgramSet
     readonly openPrograms: OpenPrograms
   }) {
     this.#node = parts.node
+    this.#traces = parts.traces
     this.#asset = parts.asset
     this.#tokens = parts.tokens
     this.#watched = parts.watched
@@ -78,9 +82,8 @@ export class BlockReader {
   }
 
   async #nativeCredits(header: EvmHeader, mode: NativeMode): Promise<FoundTransfer[]> {
-    if (mode === 'traces') {
-      // An empty block costs no call.
-      const traces = header.transactions.length === 0 ? [] : await this.#node.tracesOf(header)
+    const traces = mode === 'traces' ? await this.#traces.of(header) : null
+    if (traces !== null) {
       return [
         ...creditsOfTraces(header, traces, this.#asset, this.#watched),
         ...creditsOfWithdrawals(header, this.#asset, this.#watched),
@@ -125,7 +128,7 @@ export class BlockReader {
     if (contracts.length === 0 || possible.length === 0) return logs
     const [first] = possible
     if (first !== undefined && possible.length === 1) {
-      const found = await this.#node.logsOf(first.hash, contracts)
+      const found = await this.#logsIn(first, contracts)
       requireLogsOf(first.hash, found, contracts)
       return logs.set(first.hash, found)
     }
@@ -141,11 +144,24 @@ export class BlockReader {
     return logs
   }
 
+  /** Of one block; from its receipts where its logs are too much for the node. */
+  async #logsIn(header: EvmHeader, contracts: readonly string[]): Promise<EvmLog[]> {
+    try {
+      return await this.#node.logsOf(header.hash, contracts)
+    } catch (error) {
+      const isLarge = error instanceof EvmRpcError && error.kind === 'range_too_large'
+      if (!isLarge && !(error instanceof AnswerTooLarge)) throw error
+      return (await this.#provenLogs(header))
+        .filter((log) => this.#isOurs(log))
+        .map((log) => ({ ...log, blockHash: header.hash }))
+    }
+  }
+
   /** One request for all; split in half if the provider finds the range too large. */
   async #logsBetween(headers: readonly EvmHeader[], contracts: readonly string[]): Promise<EvmLog[]> {
     const [first, last] = [headers[0], headers.at(-1)]
     if (first === undefined || last === undefined) return []
-    if (headers.length === 1) return this.#node.logsOf(first.hash, contracts)
+    if (headers.length === 1) return this.#logsIn(first, contracts)
     try {
       return await this.#node.logsBetween(first.number, last.number, contracts)
     } catch (error) {

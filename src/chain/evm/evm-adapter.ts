@@ -25,6 +25,7 @@ import {
 import { concurrently } from '../concurrently.ts'
 import { ProgramSet } from '../program-set.ts'
 import { BlockReader, type NativeMode, type OpenPrograms } from './block-reader.ts'
+import { BlockTraces } from './block-traces.ts'
 import type { EvmHeader } from './evm-answers.ts'
 import { EvmCreditCheck } from './evm-credit-check.ts'
 import { EvmNode, referenceOf } from './evm-node.ts'
@@ -54,6 +55,8 @@ export type EvmAdapterOptions = {
   /** Overrides what the node turns out to be able to do. */
   readonly nativeMode?: NativeMode
   readonly probeIntervalMs?: number
+  /** How long one answer may take. */
+  readonly answerMsMax?: number
 }
 
 /**
@@ -69,6 +72,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   readonly #options: EvmAdapterOptions
   readonly #tokens: readonly EvmToken[]
   readonly #node: EvmNode
+  readonly #traces: BlockTraces
   readonly #reader: BlockReader
   readonly #walk: EvmWalk
   #parameters: EvmParameters | null = null
@@ -86,21 +90,27 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     this.network = `${chain}-${livemode ? 'live' : 'test'}`
     this.watched = options.watched ?? new ProgramSet()
     this.#tokens = evmTokensOf(this.network, usdcContract)
-    this.#node = new EvmNode(url, setting)
+    this.#node = new EvmNode(url, setting, options.answerMsMax)
+    this.#traces = new BlockTraces(this.#node)
     this.#mode = options.nativeMode ?? null
     const asset: AssetId = chain === 'ethereum' ? 'ETH' : 'ETH_BASE'
-    const parts = { node: this.#node, watched: this.watched }
+    const parts = { node: this.#node, traces: this.#traces, watched: this.watched }
     this.#reader = new BlockReader({ ...parts, tokens: this.#tokens, asset, openPrograms })
     this.#walk = new EvmWalk(this.#node, (headers) => this.#reader.read(headers, this.#requireMode()))
     // A token that no invoice asks for never pays one: one reading is enough.
     const money = this.#tokens.filter((token) => isAssetId(token.asset))
-    this.credits = new EvmCreditCheck(this.#node, asset, (header) => this.#modeAt(header))
+    const modeOf = (header: EvmHeader) => this.#modeAt(header)
+    this.credits = new EvmCreditCheck({ node: this.#node, traces: this.#traces, asset, modeOf })
     this.tokens = new EvmTokenReader({ ...parts, tokens: money, reader: this.#reader })
   }
 
   /** How native coin is found on this node; null before that was determined. */
   get nativeMode(): NativeMode | null {
     return this.#mode
+  }
+
+  get notice(): string | null {
+    return this.#traces.notice
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {

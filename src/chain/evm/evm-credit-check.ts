@@ -5,9 +5,10 @@ import type { CreditCheck, FoundTransfer } from '../adapter.ts'
 import { ProgramSet } from '../program-set.ts'
 import { BalanceScan, directCredits } from './balance-scan.ts'
 import type { NativeMode } from './block-reader.ts'
-import type { EvmHeader } from './evm-answers.ts'
+import type { BlockTraces } from './block-traces.ts'
+import type { EvmHeader, EvmTraces } from './evm-answers.ts'
 import type { EvmNode } from './evm-node.ts'
-import { EvmRpcError } from './evm-rpc.ts'
+import { isTooMuch } from './evm-rpc.ts'
 import { creditsOfTraces, creditsOfWithdrawals } from './native-credits.ts'
 
 /**
@@ -18,13 +19,20 @@ export class EvmCreditCheck implements CreditCheck {
   readonly assets: readonly AssetId[]
   readonly #node: EvmNode
   readonly #asset: AssetId
+  readonly #traces: BlockTraces
   readonly #modeOf: (header: EvmHeader) => Promise<NativeMode>
 
-  constructor(node: EvmNode, asset: AssetId, modeOf: (header: EvmHeader) => Promise<NativeMode>) {
-    this.assets = [asset]
-    this.#node = node
-    this.#asset = asset
-    this.#modeOf = modeOf
+  constructor(parts: {
+    readonly node: EvmNode
+    readonly traces: BlockTraces
+    readonly asset: AssetId
+    readonly modeOf: (header: EvmHeader) => Promise<NativeMode>
+  }) {
+    this.assets = [parts.asset]
+    this.#node = parts.node
+    this.#traces = parts.traces
+    this.#asset = parts.asset
+    this.#modeOf = parts.modeOf
   }
 
   async unfound<Claim extends Credit>(
@@ -37,18 +45,18 @@ export class EvmCreditCheck implements CreditCheck {
     const watched = new ProgramSet()
     watched.add(programs)
     try {
-      return (await this.#modeOf(header)) === 'traces'
-        ? unfoundIn(claims, await this.#traced(header, watched))
-        : await this.#unfoundByBalances(hash, claims, { programs, watched })
+      const traces = (await this.#modeOf(header)) === 'traces' ? await this.#traces.of(header) : null
+      return traces === null
+        ? await this.#unfoundByBalances(hash, claims, { programs, watched })
+        : unfoundIn(claims, this.#tracedCredits(header, traces, watched))
     } catch (error) {
       // A node that has put the block's state away answers that it cannot, in whatever words.
-      if (error instanceof EvmRpcError && error.kind !== 'rate_limited') return null
+      if (isTooMuch(error)) return null
       throw error
     }
   }
 
-  async #traced(header: EvmHeader, watched: ProgramSet): Promise<FoundTransfer[]> {
-    const traces = header.transactions.length === 0 ? [] : await this.#node.tracesOf(header)
+  #tracedCredits(header: EvmHeader, traces: EvmTraces, watched: ProgramSet): FoundTransfer[] {
     return [
       ...creditsOfTraces(header, traces, this.#asset, watched),
       ...creditsOfWithdrawals(header, this.#asset, watched),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type BlockRef, ChainUnavailable } from '../adapter.ts'
+import { AnswerTooLarge, type BlockRef, ChainUnavailable } from '../adapter.ts'
 import {
   blockSchema,
   bytes,
@@ -37,8 +37,8 @@ const DIFF_TRACER = { tracer: 'prestateTracer', tracerConfig: { diffMode: true }
 export class EvmNode {
   readonly rpc: EvmRpc
 
-  constructor(url: string, setting: string) {
-    this.rpc = new EvmRpc(url, setting)
+  constructor(url: string, setting: string, answerMsMax?: number) {
+    this.rpc = new EvmRpc(url, setting, answerMsMax)
   }
 
   chainId(): Promise<number> {
@@ -182,6 +182,8 @@ export class EvmNode {
       return true
     } catch (error) {
       if (error instanceof EvmRpcError && error.kind === 'no_such_method') return false
+      // A block may be too large for it: it traces all the same.
+      if (error instanceof AnswerTooLarge) return true
       throw error
     }
   }

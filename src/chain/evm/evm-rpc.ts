@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ChainUnavailable } from '../adapter.ts'
+import { AnswerTooLarge, ChainUnavailable } from '../adapter.ts'
 import { HttpConnection } from '../http-connection.ts'
 
 const ANSWER_MS_MAX = 20_000
@@ -33,6 +33,11 @@ export class EvmRpcError extends ChainUnavailable {
   }
 }
 
+/** Whether this one question is too much for the node: others, about the same block, it may answer. */
+export function isTooMuch(error: unknown): error is ChainUnavailable {
+  return error instanceof AnswerTooLarge || (error instanceof EvmRpcError && error.kind !== 'rate_limited')
+}
+
 function kindOf({ code, message }: { code: number; message: string }): EvmRpcError['kind'] {
   if (code === REVERTED || REVERTED_WORD.test(message)) return 'other'
   if (METHOD_NOT_FOUND.includes(code) || METHOD_WORDS.test(message)) return 'no_such_method'
@@ -55,13 +60,13 @@ export class EvmRpc {
   #lastId = 0
 
   /** `setting` is the name under which the operator configured `url`. */
-  constructor(url: string, setting: string) {
+  constructor(url: string, setting: string, answerMsMax: number = ANSWER_MS_MAX) {
     this.#setting = setting
     this.#connection = new HttpConnection(new URL(url), {
       kind: 'the node',
       setting,
       connections: CONNECTIONS_MAX,
-      answerMsMax: ANSWER_MS_MAX,
+      answerMsMax,
       answerBytesMax: ANSWER_BYTES_MAX,
     })
     this.where = this.#connection.where

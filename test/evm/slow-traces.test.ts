@@ -1,0 +1,87 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
+import { ProviderGroup } from '../../src/chain/provider-group.ts'
+import { systemClock } from '../../src/clock.ts'
+import { bytecodeOf, callData } from '../support/evm-contracts.ts'
+import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
+import { until } from '../support/litecoind.ts'
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { WatchedChain } from '../support/watched-chain.ts'
+
+const ANSWER_MS_MAX = 3_000
+
+let watched: WatchedChain<DrivenAnvil>
+let first: RpcProxy
+let second: RpcProxy
+let payer: string
+beforeAll(async () => {
+  watched = await WatchedChain.open(evmDriver('ETH', { answerMsMax: ANSWER_MS_MAX }))
+  first = await startRpcProxy(watched.chain.url)
+  second = await startRpcProxy(watched.chain.url)
+  payer = await watched.chain.anvil.deploy(await bytecodeOf('BatchPayer'))
+})
+afterEach(async () => {
+  await watched.stopWatchers()
+  first.tellTheTruth()
+  second.tellTheTruth()
+})
+afterAll(async () => {
+  await first.close()
+  await second.close()
+  await watched.close()
+})
+
+/** A payment by a contract, and one by a wallet, to invoices of their own. */
+async function payTwoWays(watcher: Parameters<typeof watched.openInvoice>[0][number]): Promise<string[]> {
+  const { amount } = watched.driver
+  const [inner, plain] = [await watched.openInvoice([watcher]), await watched.openInvoice([watcher])]
+  const data = callData('pay(address[],uint256[])', [inner.address], [amount])
+  await watched.chain.anvil.send({ to: payer, value: amount, data })
+  await watched.chain.pay(plain.address, amount)
+  await watched.chain.mine(6)
+  return [inner.id, plain.id]
+}
+
+const untilSaid = (words: RegExp) =>
+  until(async () => words.test((await watched.state()).reason ?? ''), { what: 'the network says why' })
+
+test('a block whose traces never come is read by balances, and what is in it is paid', async () => {
+  const adapter = watched.chain.adapter(first.url)
+  const watcher = await watched.watchAtTip({ adapter })
+  first.stall('debug_traceBlockByHash')
+  const invoices = await payTwoWays(watcher)
+  for (const id of invoices) await watched.untilStatus(id, 'paid')
+  await untilSaid(/block \d+ was too much to trace \(.*does not answer in time\).*paylink rescan/)
+  expect((await watched.state()).status).toBe('ok')
+})
+
+test('a payment by a contract that was read by balances counts once when its block is traced again', async () => {
+  const slow = watched.chain.adapter(first.url)
+  const watcher = await watched.watchAtTip({ adapter: slow })
+  const before = await watched.state()
+  const available = await watched.availableBalance()
+  first.stall('debug_traceBlockByHash')
+  const invoices = await payTwoWays(watcher)
+  for (const id of invoices) await watched.untilStatus(id, 'paid')
+  await watched.stopWatchers()
+  first.tellTheTruth()
+  await watched.setBackTo(before)
+  const again = watched.chain.adapter()
+  for await (const { rows } of [await watched.database.owner.query('select program from deposit_address')])
+    again.watched.add(rows.map(({ program }: { program: Buffer }) => program))
+  await watched.watchAtTip({ adapter: again })
+  await watched.chain.mine(6)
+  await watched.untilRead()
+  expect(await watched.availableBalance()).toBe(available + 2n * watched.driver.amount)
+})
+
+test('the second provider confirms payments by balances where its traces never come', async () => {
+  const options = { ...(watched.chain.recipe.options as EvmAdapterOptions), clock: systemClock }
+  const followed = new EvmAdapter({ ...options, url: first.url })
+  const other = new EvmAdapter({ ...options, url: second.url, watched: followed.watched })
+  const others = [{ name: 'second', chain: other }]
+  const adapter = new ProviderGroup({ name: 'first', chain: followed }, others, systemClock)
+  const watcher = await watched.watchAtTip({ adapter, changes: { agreement: adapter } })
+  second.stall('debug_traceBlockByHash')
+  for (const id of await payTwoWays(watcher)) await watched.untilStatus(id, 'paid')
+})
