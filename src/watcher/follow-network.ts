@@ -205,8 +205,7 @@ class LeadSession {
 
   get #notice(): string | null {
     const chain = this.#parts.agreement?.notice ?? this.#options.adapter.notice ?? null
-    const notices = [chain, this.#waiting].filter((each) => each !== null)
-    return notices.length === 0 ? null : notices.join('; ')
+    return [chain, this.#waiting].filter((each) => each !== null).join('; ') || null
   }
 
   /** Walks to the tip and reads the mempool there. */

@@ -24,6 +24,7 @@ import {
 } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import { ProgramSet } from '../program-set.ts'
+import { requireFreshHead } from '../require-fresh-head.ts'
 import { BlockReader, type NativeMode, type OpenPrograms } from './block-reader.ts'
 import { BlockTraces } from './block-traces.ts'
 import type { EvmHeader } from './evm-answers.ts'
@@ -180,7 +181,10 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   /** Pending transactions are not reported: a payment counts from its block. */
   async readMempool(): Promise<MempoolReading | null> {
     const tip = this.#tip ?? (await this.tip())
-    return { tip, readAtMs: this.#options.clock().getTime(), transfers: [] }
+    const readAtMs = this.#options.clock().getTime()
+    const headAgeMsMax = this.#parameters?.headAgeMsMax ?? null
+    requireFreshHead(tip, headAgeMsMax, { nowMs: readAtMs, setting: this.#options.setting })
+    return { tip, readAtMs, transfers: [] }
   }
 
   /** What left the chain and waits for another block is alive; of the rest nobody can say that it comes back. */

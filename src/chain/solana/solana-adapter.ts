@@ -6,12 +6,12 @@ import {
   type BlockRef,
   ChainHalted,
   type ChainProvider,
-  ChainSyncing,
   type ChainUpdate,
   type MempoolReading,
   type NetworkHealth,
   type ScannedBlock,
 } from '../adapter.ts'
+import { requireFreshHead } from '../require-fresh-head.ts'
 import { AccountPolling, TooManySignatures } from './poll-accounts.ts'
 import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
@@ -236,12 +236,9 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   #requireFresh(tip: BlockRef): void {
-    if (this.#cluster === null || this.#cluster === OWN_CLUSTER) return
-    const ageMs = this.#options.clock().getTime() - tip.timeMs
-    if (ageMs <= STALE_MS) return
-    throw new ChainSyncing(
-      `the newest block of ${this.#options.rpcSetting} is ${Math.round(ageMs / 1_000)} s old: the node is behind, or its cluster stands`,
-    )
+    const { clock, rpcSetting } = this.#options
+    const isOwn = this.#cluster === null || this.#cluster === OWN_CLUSTER
+    requireFreshHead(tip, isOwn ? null : STALE_MS, { nowMs: clock().getTime(), setting: rpcSetting })
   }
 
   #recognize(genesisHash: string): string {

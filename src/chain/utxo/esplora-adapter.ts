@@ -10,6 +10,7 @@ import {
   type NetworkHealth,
 } from '../adapter.ts'
 import { ProgramSet } from '../program-set.ts'
+import { requireFreshHead } from '../require-fresh-head.ts'
 import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
 import { EsploraChain } from './esplora-chain.ts'
@@ -51,6 +52,8 @@ export class EsploraAdapter implements ChainProvider {
   readonly #walk: ChainWalk
   readonly #mempool: EsploraMempool
   readonly #fate: TransactionFate
+  /** Known once it was connected. */
+  #headAgeMsMax: number | null = null
 
   constructor(options: EsploraAdapterOptions) {
     const { chain, livemode, url, setting, clock, openPrograms = null } = options
@@ -74,6 +77,7 @@ export class EsploraAdapter implements ChainProvider {
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
     const parameters = this.#recognize(await this.#chain.hashAt(0))
+    this.#headAgeMsMax = parameters.headAgeMsMax
     this.#fate.forget()
     const tip = await this.tip()
     const ageMs = this.#options.clock().getTime() - tip.timeMs
@@ -106,8 +110,12 @@ export class EsploraAdapter implements ChainProvider {
     return update
   }
 
-  readMempool(): Promise<MempoolReading | null> {
-    return this.#mempool.read()
+  async readMempool(): Promise<MempoolReading | null> {
+    const reading = await this.#mempool.read()
+    if (reading === null) return null
+    const { clock, setting } = this.#options
+    requireFreshHead(reading.tip, this.#headAgeMsMax, { nowMs: clock().getTime(), setting })
+    return reading
   }
 
   fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {

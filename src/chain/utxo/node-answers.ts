@@ -67,3 +67,6 @@ export function parseTxids(value: unknown): readonly string[] | null {
   }
   return value as string[]
 }
+
+/** `getnetworkinfo`, as far as it is needed. */
+export const connectionsSchema = z.object({ connections: z.number().optional() })

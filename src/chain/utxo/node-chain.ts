@@ -7,6 +7,7 @@ import {
   type ChainAnswer,
   chainSchema,
   chainTipsSchema,
+  connectionsSchema,
   type HeaderAnswer,
   hashSchema,
   headerSchema,
@@ -42,6 +43,16 @@ export class NodeChain implements BlockSource {
 
   state(): Promise<ChainAnswer> {
     return this.#rpc.call('getblockchaininfo', [], chainSchema)
+  }
+
+  /** How many other nodes it is connected to; null where a provider keeps that to itself. */
+  async connections(): Promise<number | null> {
+    try {
+      return (await this.#rpc.call('getnetworkinfo', [], connectionsSchema)).connections ?? null
+    } catch (error) {
+      if (error instanceof RpcError) return null
+      throw error
+    }
   }
 
   bestHash(): Promise<string> {

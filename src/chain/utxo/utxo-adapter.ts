@@ -5,11 +5,13 @@ import {
   type BlockRef,
   ChainHalted,
   type ChainProvider,
+  ChainSyncing,
   type ChainUpdate,
   type MempoolReading,
   type NetworkHealth,
 } from '../adapter.ts'
 import { ProgramSet } from '../program-set.ts'
+import { requireFreshHead } from '../require-fresh-head.ts'
 import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
 import { MempoolReader } from './mempool.ts'
@@ -128,9 +130,18 @@ export class UtxoAdapter implements ChainProvider {
     return update
   }
 
-  readMempool(): Promise<MempoolReading | null> {
-    if (this.#parameters === null) throw new Error('the mempool was asked for before the node was connected')
-    return this.#mempool.read(this.#parameters.isolated)
+  async readMempool(): Promise<MempoolReading | null> {
+    const { isolated, headAgeMsMax } = this.#parameters ?? {}
+    if (isolated === undefined || headAgeMsMax === undefined)
+      throw new Error('the mempool was asked for before the node was connected')
+    const reading = await this.#mempool.read(isolated)
+    if (reading === null) return null
+    const { clock, rpcSetting } = this.#options
+    requireFreshHead(reading.tip, headAgeMsMax, { nowMs: clock().getTime(), setting: rpcSetting })
+    if (!isolated && (await this.#node.connections()) === 0) {
+      throw new ChainSyncing('the node has no connection to any other: it learns of no block and no payment')
+    }
+    return reading
   }
 
   fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>> {

@@ -20,17 +20,51 @@ export type EvmParameters = {
   readonly chainId: number
   /** A private chain, which stands still while nothing happens. */
   readonly isolated: boolean
+  /** A head that is older is not the chain's; null on a private chain. */
+  readonly headAgeMsMax: number | null
   /** Pause between two looks at the head, milliseconds: a fraction of the chain's block time. */
   readonly probeIntervalMs: number
 }
 
 const PROBE_OWN_MS = 100
+/** Twenty-five slots of twelve seconds: Ethereum has never missed so many in a row. */
+const ETHEREUM_HEAD_MS = 300_000
+/** Sixty blocks. Where Base's sequencer stands for longer, nobody can pay, and nothing should expire. */
+const BASE_HEAD_MS = 120_000
 
 const PUBLIC: readonly EvmParameters[] = [
-  { chain: 'ethereum', name: 'main', chainId: 1, isolated: false, probeIntervalMs: 2_000 },
-  { chain: 'ethereum', name: 'sepolia', chainId: 11_155_111, isolated: false, probeIntervalMs: 2_000 },
-  { chain: 'base', name: 'main', chainId: 8_453, isolated: false, probeIntervalMs: 500 },
-  { chain: 'base', name: 'base-sepolia', chainId: 84_532, isolated: false, probeIntervalMs: 500 },
+  {
+    chain: 'ethereum',
+    name: 'main',
+    chainId: 1,
+    isolated: false,
+    headAgeMsMax: ETHEREUM_HEAD_MS,
+    probeIntervalMs: 2_000,
+  },
+  {
+    chain: 'ethereum',
+    name: 'sepolia',
+    chainId: 11_155_111,
+    isolated: false,
+    headAgeMsMax: ETHEREUM_HEAD_MS,
+    probeIntervalMs: 2_000,
+  },
+  {
+    chain: 'base',
+    name: 'main',
+    chainId: 8_453,
+    isolated: false,
+    headAgeMsMax: BASE_HEAD_MS,
+    probeIntervalMs: 500,
+  },
+  {
+    chain: 'base',
+    name: 'base-sepolia',
+    chainId: 84_532,
+    isolated: false,
+    headAgeMsMax: BASE_HEAD_MS,
+    probeIntervalMs: 500,
+  },
 ]
 
 /** Circle's contracts. */
@@ -65,7 +99,14 @@ export function evmParametersOf(chain: EvmChain, livemode: boolean, chainId: num
   const known = PUBLIC.find((each) => each.chainId === chainId)
   if (known !== undefined) return known.chain === chain && (known.name === 'main') === livemode ? known : null
   if (livemode) return null
-  return { chain, name: 'regtest', chainId, isolated: true, probeIntervalMs: PROBE_OWN_MS }
+  return {
+    chain,
+    name: 'regtest',
+    chainId,
+    isolated: true,
+    headAgeMsMax: null,
+    probeIntervalMs: PROBE_OWN_MS,
+  }
 }
 
 /** The chain id of the public test chain. */

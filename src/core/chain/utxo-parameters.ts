@@ -11,7 +11,16 @@ export type UtxoParameters = {
   readonly genesisHash: string
   /** A private chain: blocks come when asked for, nobody else is on it, and its tip may be of any age. */
   readonly isolated: boolean
+  /** A head that is older is not the chain's; null on a private chain. */
+  readonly headAgeMsMax: number | null
 }
+
+/**
+ * Eighteen times the time between two blocks: a chain makes none for so long once in a thousand years. What a node
+ * says of its own state and peers tells a stalled one sooner.
+ */
+const BITCOIN_HEAD_MS = 3 * 3_600_000
+const LITECOIN_HEAD_MS = 45 * 60_000
 
 /** A coinbase can be spent in the hundredth block after its own (COINBASE_MATURITY). */
 export const COINBASE_CONFIRMATIONS = 100
@@ -29,6 +38,7 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
     hrp: 'bc',
     genesisHash: '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f',
     isolated: false,
+    headAgeMsMax: BITCOIN_HEAD_MS,
   },
   {
     chain: 'bitcoin',
@@ -37,6 +47,7 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
     hrp: 'tb',
     genesisHash: '000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943',
     isolated: false,
+    headAgeMsMax: BITCOIN_HEAD_MS,
   },
   {
     // BIP94.
@@ -46,6 +57,7 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
     hrp: 'tb',
     genesisHash: '00000000da84f2bafbbc53dee25a72ae507ff4914b867c565be350b0da8bf043',
     isolated: false,
+    headAgeMsMax: BITCOIN_HEAD_MS,
   },
   {
     // BIP325, the default signet.
@@ -55,6 +67,7 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
     hrp: 'tb',
     genesisHash: '00000008819873e925422c1ff0f99f7cc9bbb232af63a077a480a3633bee1ef6',
     isolated: false,
+    headAgeMsMax: BITCOIN_HEAD_MS,
   },
   {
     chain: 'bitcoin',
@@ -63,6 +76,7 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
     hrp: 'bcrt',
     genesisHash: '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206',
     isolated: true,
+    headAgeMsMax: null,
   },
   {
     chain: 'litecoin',
@@ -71,6 +85,7 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
     hrp: 'ltc',
     genesisHash: '12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2',
     isolated: false,
+    headAgeMsMax: LITECOIN_HEAD_MS,
   },
   {
     chain: 'litecoin',
@@ -79,6 +94,7 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
     hrp: 'tltc',
     genesisHash: '4966625a4b2851d9fdee139e56211a0d88575f59ed816ff5e6a63deb4e3e29a0',
     isolated: false,
+    headAgeMsMax: LITECOIN_HEAD_MS,
   },
   {
     chain: 'litecoin',
@@ -87,6 +103,7 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
     hrp: 'rltc',
     genesisHash: '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9',
     isolated: true,
+    headAgeMsMax: null,
   },
 ]
 
