@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { signedHeaders } from '../../src/delivery/send.ts'
 import { freePort } from '../../src/free-port.ts'
 import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { eventExamples } from '../support/event-examples.ts'
 import { PYTHON, startServer } from './example-receiver.ts'
 
 /** Each quick-start as its guide tells it: an order, a checkout, a payment on the sandbox chain, an event, an order that is paid. */
@@ -14,6 +16,7 @@ const run = promisify(execFile)
 const FOLDER = new URL('../../examples/quick-start/', import.meta.url).pathname
 const HANDLERS = new URL('serve-route-handlers.mjs', import.meta.url).pathname
 const PAID_MS_MAX = 30_000
+const EVENT_BYTES_MAX = 65_536
 
 const SHOPS: { readonly [name: string]: (port: number) => readonly [string, ...string[]] } = {
   express: () => [process.execPath, `${FOLDER}express/shop.mjs`],
@@ -123,6 +126,29 @@ describe.each(Object.entries(SHOPS))('the quick-start in %s', (name, command) =>
     await until(PAID_MS_MAX, async () => (await shop.order()).status === 'paid')
     await until(PAID_MS_MAX, () => shop.log().includes(`${order.reference} is paid: ship it`))
     await shop.close()
+  })
+
+  test('takes an event of 64 KB, the largest that there is', async () => {
+    const secret = 'whsec_x'
+    const port = await freePort()
+    const shop = await startServer(command(port), port, {
+      PAYLINK_URL: app.baseUrl,
+      PAYLINK_API_KEY: app.apiKey,
+      PAYLINK_WEBHOOK_SECRET: secret,
+      ORDERS_DIR: await mkdtemp(join(ordersRoot, `${name}-`)),
+      PYTHONDONTWRITEBYTECODE: '1',
+    })
+    // Of a payout, which no order waits for: what counts is that it is read whole.
+    const payout = JSON.parse(JSON.stringify(eventExamples().get('payout.requested')))
+    const sized = (filler: string) =>
+      JSON.stringify({ ...payout, data: { ...payout.data, filler }, livemode: false })
+    const body = Buffer.from(sized('x'.repeat(EVENT_BYTES_MAX - sized('').length)))
+    expect(body.length).toBe(EVENT_BYTES_MAX)
+    const seconds = Math.floor(Date.now() / 1_000)
+    const headers = signedHeaders({ eventId: payout.id, schemaVersion: 1, body, secrets: [secret] }, seconds)
+    const answer = await fetch(`http://127.0.0.1:${port}/webhooks`, { method: 'POST', headers, body })
+    expect(answer.ok, shop.log()).toBe(true)
+    await shop.stop()
   })
 
   test('tells a buyer of its own fault where Paylink is away, and has written the order down', async () => {

@@ -18,6 +18,7 @@ import {
 const SECRET = 'whsec_the-current-one'
 const OLD_SECRET = 'whsec_the-one-before'
 const ONE_LTC = 100_000_000n
+const EVENT_BYTES_MAX = 65_536
 const nowSeconds = (): number => Math.floor(Date.now() / 1_000)
 
 type Order = {
@@ -363,6 +364,18 @@ describe.each(LANGUAGE_NAMES)('the %s receiver', (language) => {
     expect(response.status).toBe(200)
     expect(await response.text()).toMatch(/^\{"challenge": ?"a1b2"\}$/)
     expect(await send(event, headersOf(event, { secrets: ['whsec_guessed'] }))).toBe(400)
+  })
+
+  test('takes an event of 64 KB', async () => {
+    const story = await placeOrder()
+    const { newest } = story
+    const { data, ...envelope } = JSON.parse(newest.body)
+    const sized = (filler: string) => JSON.stringify({ ...envelope, data: { ...data, filler } })
+    const body = sized('x'.repeat(EVENT_BYTES_MAX - sized('').length))
+    expect(Buffer.byteLength(body)).toBe(EVENT_BYTES_MAX)
+    const large = { ...newest, body }
+    expect(await send(large)).toBe(200)
+    expect((await storedOf(story)).map((stored) => stored.body)).toEqual([body])
   })
 
   test('refuses a body that is too large to be an event', async () => {

@@ -49,6 +49,13 @@ test('it takes what is signed and answers a challenge', async () => {
   expect(await post(challenge, sign(challenge))).toEqual({ status: 200, text: '{"challenge":"x"}' })
 })
 
+test('it takes an event of 64 KB', async () => {
+  const event = JSON.stringify({ event_type: 'invoice.paid', sequence: 4, data: { filler: '' } })
+  const large = event.replace('"filler":""', `"filler":"${'x'.repeat(65_536 - event.length)}"`)
+  expect(Buffer.byteLength(large)).toBe(65_536)
+  expect(await post(large, sign(large))).toEqual({ status: 200, text: '' })
+})
+
 test('nothing that a stranger sends is believed, and nothing ends it', async () => {
   const now = Math.floor(Date.now() / 1_000)
   const good = sign('{}').split(',')[1] ?? ''
