@@ -13,6 +13,7 @@ const noticedShape = z.object({
     asset: z.string(),
     external_reference: z.string().nullable(),
     order_reference: z.string().nullable(),
+    status_reason: z.string().nullable(),
     review_reason: z.string().nullable(),
   }),
 })
@@ -28,9 +29,11 @@ export function invoiceEmail(
   const worth = data.usd_amount === null ? '' : ` (${data.usd_amount} US dollars)`
   const link = `${baseUrl}/dashboard/invoices/${data.id}?mode=live`
   const isPaid = type === 'invoice.paid'
+  const accepted = data.status_reason === 'accepted' ? ', which you accepted as payment in full' : ''
+  const received = `${data.amount_confirmed} ${data.asset}${accepted}.`
   const subject = isPaid ? `${what} is paid` : `${what} needs your attention`
   const told = isPaid
-    ? `${what}${worth} is paid: ${data.amount_confirmed} ${data.asset}.`
+    ? `${what}${worth} is paid: ${received}`
     : `${what}${worth} needs a decision of yours. ${REASONS[data.review_reason ?? type] ?? ''}`.trim()
   return {
     kind: isPaid ? 'paid' : 'attention',

@@ -45,6 +45,7 @@ async function addEvent(
       asset: 'LTC',
       external_reference: 'A-1\r\nBcc: x@example.com',
       order_reference: null,
+      status_reason: type === 'invoice.paid' ? 'accepted' : null,
       review_reason: reason,
     },
   }
@@ -96,6 +97,7 @@ test('live payments and what needs a decision are told once to owners with a con
   sent.length = 0
   expect(await round()).toBe(1)
   expect(sent[0]?.subject).toMatch(/is paid$/)
+  expect(sent[0]?.text).toContain('is paid: 0.5 LTC, which you accepted as payment in full.')
 })
 
 test('rounds at once write each message once', async () => {

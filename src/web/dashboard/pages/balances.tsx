@@ -3,10 +3,11 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { balanceEntriesOf, balancesOf } from '../api/reads.ts'
 import type { BalanceEntry } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
+import { besides } from '../parts/balance-words.ts'
 import type { CsvColumn } from '../parts/csv.ts'
 import { CsvButton } from '../parts/csv-button.tsx'
 import { CoinFilter } from '../parts/filter.tsx'
-import { coinName, coins, isMissent, usd } from '../parts/money.ts'
+import { coinName, coins, usd } from '../parts/money.ts'
 import { Card, Page } from '../parts/page.tsx'
 import { Pager, pageQuery } from '../parts/pager.tsx'
 import { Read } from '../parts/read.tsx'
@@ -23,10 +24,10 @@ export function BalancesPage() {
   return (
     <Page
       title="Balances"
-      lead="What is yours in each coin, and every entry that made it so."
+      lead="Funds by coin"
       actions={
         <Link className="button plain" to="/payouts">
-          Pay it out
+          Create payout
         </Link>
       }
     >
@@ -80,22 +81,12 @@ function Standings() {
     <Read read={balances} lines={2}>
       {({ data }) => (
         <ul className="tiles">
-          {data.map(({ asset, available, pending, suspense, reserved, frozen }) => (
-            <li key={asset}>
-              <span className="quiet">{coinName(asset)}</span>
-              <strong>{coins(available, asset)}</strong>
-              <small className="quiet">
-                {[
-                  pending === '0' ? '' : `${pending} on its way`,
-                  suspense === '0'
-                    ? ''
-                    : `${suspense} ${isMissent(asset) ? 'cannot be paid out here' : 'waits for your decision'}`,
-                  reserved === '0' ? '' : `${reserved} set aside for payouts`,
-                ]
-                  .filter(Boolean)
-                  .join(', ') || 'available'}
-              </small>
-              {frozen.map(({ invoice_id, amount }) => (
+          {data.map((balance) => (
+            <li key={balance.asset}>
+              <span className="quiet">{coinName(balance.asset)}</span>
+              <strong>{coins(balance.available, balance.asset)}</strong>
+              <small className="quiet">{['available', ...besides(balance)].join(', ')}</small>
+              {balance.frozen.map(({ invoice_id, amount }) => (
                 <small key={invoice_id}>
                   {amount} of it is frozen by its issuer:{' '}
                   <Link to="/invoices/$id" params={{ id: invoice_id }}>
@@ -113,9 +104,9 @@ function Standings() {
 
 const ACCOUNTS: { readonly [account in BalanceEntry['account']]: string } = {
   available: 'Available',
-  pending: 'On its way',
-  suspense: 'Waits for you',
-  reserved: 'Set aside',
+  pending: 'Pending',
+  suspense: 'To review',
+  reserved: 'Reserved',
   shortfall: 'Missing',
 }
 
@@ -140,7 +131,7 @@ const COLUMNS: readonly Column<BalanceEntry>[] = [
     wide: true,
     cell: ({ balance_after, asset }) => coins(balance_after, asset),
   },
-  { title: 'Dollars', align: 'end', wide: true, cell: ({ usd_value }) => usd(usd_value) },
+  { title: 'Amount (USD)', align: 'end', wide: true, cell: ({ usd_value }) => usd(usd_value) },
 ]
 
 /** What made the entry, with the way to it. */
@@ -165,11 +156,15 @@ function Cause({ entry: { invoice_id, payout_id, type } }: { entry: BalanceEntry
 /** What moves a balance, in a shopkeeper's words; more kinds may come. */
 const TYPES: { readonly [type: string]: string } = {
   deposit: 'Payment',
-  deposit_void: 'Payment taken back',
+  deposit_void: 'Payment reorganized out',
   payout: 'Payout',
-  payout_return: 'Payout came back',
+  payout_return: 'Payout returned',
   payout_sent: 'Payout sent',
   network_fee: 'Network fee',
+  service_fee: 'Service fee',
+  service_fee_return: 'Service fee returned',
+  shortfall: 'Missing after a reorganization',
+  shortfall_repaid: 'Missing amount repaid',
 }
 const typeWords = (type: string): string => TYPES[type] ?? type.replaceAll('_', ' ')
 

@@ -75,6 +75,9 @@ function Charts({ days }: { days: readonly Day[] }) {
   return (
     <div className="grid-two charts">
       <Card title="Volume (received), by day">
+        <p className="quiet small-text">
+          Confirmed payments, on the day they became final (UTC), at their value then.
+        </p>
         <BarChart
           caption={`Received in US dollars, by day, last ${DAYS} days`}
           bars={days.map(({ day, received_usd }) => ({
@@ -88,11 +91,11 @@ function Charts({ days }: { days: readonly Day[] }) {
             .filter(({ received_usd }) => Number(received_usd) !== 0)
             .map(({ day, received_usd }) => [dayWords(day), usd(received_usd)])}
         />
-        <p className="quiet small-text">
-          Confirmed payments, on the day they became final (UTC), at their value then.
-        </p>
       </Card>
       <Card title="Invoices created vs. paid">
+        <p className="quiet small-text">
+          Invoices by the day they were created (UTC), and how many are paid now.
+        </p>
         <BarChart
           caption={`Invoices created and, of those, paid, by day, last ${DAYS} days`}
           bars={days.map((day) => ({

@@ -4,6 +4,7 @@ import { balancesOf, invoicesOf, payoutsOf } from '../api/reads.ts'
 import type { Invoice } from '../api/types.ts'
 import { useMode } from '../app/session.ts'
 import { StatusBadge } from '../parts/badge.tsx'
+import { besides } from '../parts/balance-words.ts'
 import { coins, usd } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
@@ -16,8 +17,8 @@ export function HomePage() {
   const mode = useMode()
   const latest = useQuery(invoicesOf(mode, { limit: '5' }))
   const balances = useQuery(balancesOf(mode))
-  const held = (balances.data?.data ?? []).filter(
-    ({ available, pending }) => available !== '0' || pending !== '0',
+  const held = (balances.data?.data ?? []).filter(({ available, pending, suspense, shortfall }) =>
+    [available, pending, suspense, shortfall].some((amount) => amount !== '0'),
   )
   return (
     <Page
@@ -31,12 +32,10 @@ export function HomePage() {
         {held.length === 0 ? null : (
           <Card title="Balances" actions={<Link to="/balances">Statement</Link>}>
             <ul className="tiles">
-              {held.map(({ asset, available, pending }) => (
-                <li key={asset}>
-                  <strong>{coins(available, asset)}</strong>
-                  <span className="quiet">
-                    {pending === '0' ? 'available' : `available, ${pending} on its way`}
-                  </span>
+              {held.map((balance) => (
+                <li key={balance.asset}>
+                  <strong>{coins(balance.available, balance.asset)}</strong>
+                  <span className="quiet">{['available', ...besides(balance)].join(', ')}</span>
                 </li>
               ))}
             </ul>
@@ -69,7 +68,7 @@ function PayoutsWaiting() {
 
 const NoInvoices = () => (
   <Empty title="No invoices yet">
-    <p>They appear here the moment they are made.</p>
+    <p>They appear here as soon as they are created.</p>
   </Empty>
 )
 
@@ -88,5 +87,5 @@ const COLUMNS: readonly Column<Invoice>[] = [
     align: 'end',
     cell: ({ usd_amount, amount, asset }) => (usd_amount === null ? coins(amount, asset) : usd(usd_amount)),
   },
-  { title: 'Made', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

@@ -71,15 +71,15 @@ function Shown({ invoice }: { invoice: Invoice }) {
 function amountFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
   const { asset, amount_detected, amount_confirmed, amount_remaining, rate } = invoice
   return [
-    ['Seen', coins(amount_detected, asset)],
-    ['Final', coins(amount_confirmed, asset)],
-    ['Still to pay', coins(amount_remaining, asset)],
+    ['Detected', coins(amount_detected, asset)],
+    ['Confirmed', coins(amount_confirmed, asset)],
+    ['Amount due', coins(amount_remaining, asset)],
     ...(rate === null
       ? []
       : [
           [
-            'Price',
-            `${usd(rate.usd_per_unit)} by ${rate.sources.map(({ name }) => name).join(', ')}`,
+            'Exchange rate',
+            `${usd(rate.usd_per_unit)} (${rate.sources.map(({ name }) => name).join(', ')})`,
           ] as const,
         ]),
   ]
@@ -89,7 +89,7 @@ function detailFacts(invoice: Invoice): (readonly [string, React.ReactNode])[] {
   const { customer_email, external_reference, order_reference, payment_link_id, metadata } = invoice
   return [
     ['Id', <code key="id">{invoice.id}</code>],
-    ['Made', <Time key="made" at={invoice.created_at} />],
+    ['Created', <Time key="made" at={invoice.created_at} />],
     ['Deadline', momentWords(invoice.expires_at)],
     ...(customer_email === null ? [] : [['Buyer', customer_email] as const]),
     ...(external_reference === null ? [] : [['Your reference', external_reference] as const]),

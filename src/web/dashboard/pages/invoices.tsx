@@ -93,15 +93,15 @@ function Filters({ search }: { search: Search }) {
       />
       <Filter
         label="Status"
-        all="Every status"
+        all="All statuses"
         value={search.status}
         options={STATUS_OPTIONS}
         onChoose={(status) => void apply({ status })}
       />
       <CoinFilter value={search.asset} onChoose={(asset) => void apply({ asset })} />
       <div className="day-filters">
-        <DayFilter label="Made from" value={search.from} onChoose={(from) => void apply({ from })} />
-        <DayFilter label="Made until" value={search.to} onChoose={(to) => void apply({ to })} />
+        <DayFilter label="Created after" value={search.from} onChoose={(from) => void apply({ from })} />
+        <DayFilter label="Created before" value={search.to} onChoose={(to) => void apply({ to })} />
       </div>
     </search>
   )
@@ -128,9 +128,12 @@ const ImportedLink = ({ q, children }: { q: string | undefined; children: string
 
 const NothingYet = ({ onMake, mode }: { onMake: () => void; mode: Mode }) => (
   <Empty title="No invoices yet">
-    <p>Your server makes them by the API, a payment link makes one for every buyer, or you make one here.</p>
+    <p>
+      Your server creates them with the API, a payment link creates one for every buyer, or you create one
+      here.
+    </p>
     <Button look="primary" onClick={onMake}>
-      Make an invoice
+      Create invoice
     </Button>
     <PostSnippet
       path="/invoices"
@@ -155,15 +158,29 @@ const COLUMNS: readonly Column<Invoice>[] = [
     ),
   },
   { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  { title: 'Dollars', align: 'end', cell: ({ usd_amount }) => usd(usd_amount) },
-  { title: 'Coins', align: 'end', wide: true, cell: ({ amount, asset }) => coins(amount, asset) },
+  {
+    title: 'Amount (USD)',
+    align: 'end',
+    cell: ({ usd_amount, amount, asset }) =>
+      usd_amount === null ? (
+        <>
+          <span className="wide">–</span>
+          <Narrow>{coins(amount, asset)}</Narrow>
+        </>
+      ) : (
+        usd(usd_amount)
+      ),
+  },
+  { title: 'Amount (crypto)', align: 'end', wide: true, cell: ({ amount, asset }) => coins(amount, asset) },
   { title: 'Buyer', wide: true, cell: ({ customer_email }) => customer_email ?? '–' },
-  { title: 'Made', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 const CSV_COLUMNS: readonly CsvColumn<Invoice>[] = [
   ['id', ({ id }) => id],
   ['status', ({ status }) => status],
+  ['status_reason', ({ status_reason }) => status_reason],
+  ['review_reason', ({ review_reason }) => review_reason],
   ['usd_amount', ({ usd_amount }) => usd_amount],
   ['asset', ({ asset }) => asset],
   ['amount', ({ amount }) => amount],

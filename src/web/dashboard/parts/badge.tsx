@@ -9,14 +9,14 @@ export function Badge({ tone, children }: { tone: Tone; children: string }) {
 /** Every status an invoice can have, in a shopkeeper's words. */
 export const STATUS_WORDS: { readonly [status in InvoiceStatus]: { words: string; tone: Tone } } = {
   awaiting_payment: { words: 'Awaiting payment', tone: 'quiet' },
-  payment_detected: { words: 'Payment seen', tone: 'busy' },
+  payment_detected: { words: 'Payment detected', tone: 'busy' },
   confirming: { words: 'Confirming', tone: 'busy' },
-  partially_paid: { words: 'Paid in part', tone: 'warn' },
+  partially_paid: { words: 'Partially paid', tone: 'warn' },
   paid: { words: 'Paid', tone: 'good' },
-  overpaid: { words: 'Paid too much', tone: 'warn' },
+  overpaid: { words: 'Overpaid', tone: 'warn' },
   expired: { words: 'Expired', tone: 'quiet' },
   cancelled: { words: 'Cancelled', tone: 'quiet' },
-  manual_review: { words: 'Needs you', tone: 'bad' },
+  manual_review: { words: 'Needs review', tone: 'bad' },
 }
 
 export function StatusBadge({ status }: { status: InvoiceStatus }) {
@@ -25,11 +25,11 @@ export function StatusBadge({ status }: { status: InvoiceStatus }) {
 }
 
 export const PAYMENT_WORDS: { readonly [status in Payment['status']]: { words: string; tone: Tone } } = {
-  detected: { words: 'Seen', tone: 'busy' },
+  detected: { words: 'Detected', tone: 'busy' },
   confirming: { words: 'Confirming', tone: 'busy' },
-  confirmed: { words: 'Final', tone: 'good' },
+  confirmed: { words: 'Confirmed', tone: 'good' },
   replaced: { words: 'Replaced', tone: 'bad' },
-  reorged: { words: 'Left the chain', tone: 'bad' },
+  reorged: { words: 'Reorganized out', tone: 'bad' },
 }
 
 /** Every state of a payout; `next` says what it waits for. */

@@ -37,7 +37,7 @@ export function CoinFilter(props: {
   value: string | undefined
   onChoose: (value: string | undefined) => void
 }) {
-  return <Filter label="Coin" all="Every coin" options={COIN_OPTIONS} {...props} />
+  return <Filter label="Coin" all="All coins" options={COIN_OPTIONS} {...props} />
 }
 
 /** A day; an empty date field does not say by itself what it is for. */
