@@ -12,7 +12,7 @@ import {
 import type { Payout } from '../core/payout/payout.ts'
 import { areNoncesOfOthers, insertAccountNonce } from '../db/queries/account-nonces.ts'
 import { loadPayoutGas } from '../db/queries/payout-transactions.ts'
-import { listSweepSources, listSweepsOf, loadSweptCredit } from '../db/queries/sweeps.ts'
+import { hasLostDeposit, listSweepSources, listSweepsOf, loadSweptCredit } from '../db/queries/sweeps.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { complain } from './complain.ts'
 import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
@@ -49,6 +49,8 @@ async function prepare(signer: PayoutSigner, task: SigningTask): Promise<'ready'
   const sweeps = await listSweepsOf(signer.pool, tenantOf(payout), payout.id)
   if (sweeps.some(({ status }) => status === 'failed')) return { kind: 'refused', code: 'sweep_failed' }
   if (sweeps.every(({ status }) => status === 'done')) return 'ready'
+  if (await hasLostDeposit(signer.pool, tenantOf(payout), payout.id))
+    return { kind: 'refused', code: 'deposit_gone' }
   const terms = await readEvmTerms(signer, payout)
   if (terms === null) return WAITS
   const isAffordable = await signSweeps(signer, { payout, sweeps, terms })

@@ -122,6 +122,33 @@ test('a sweep whose nonce somebody else used lets go of its deposits once that i
   await expectPaidOnce(tenant, 'ETH_BASE', '1')
 })
 
+test.each(['ETH_BASE', 'USDC_BASE'] as const)(
+  'a deposit of %s that a reorganisation takes after its sweep was signed ends that payout, and no later one',
+  async (asset) => {
+    const unit = asset === 'ETH_BASE' ? ETHER : USDC
+    const tenant = await world.openShop(asset, [unit])
+    const { rows } = await world.database.owner.query<{ txid: string }>(
+      'select txid from transfer where merchant_id = $1',
+      [tenant.merchantId],
+    )
+    const txid = rows[0]?.txid ?? ''
+    const payout = await world.payout(tenant, asset, '1')
+    await sendSweeps()
+    await world.anvil.reorganise(1, (each) => each === txid)
+    await world.takeBack(tenant, txid)
+    const failed = await world.until(tenant, payout.id, 'failed')
+    expect(failed.failureCode).toBe('deposit_gone')
+    expect(await world.holds(asset, payout.destination)).toBe(0n)
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n, shortfall: 0n })
+    await world.deposit(tenant, asset, unit)
+    const next = await world.payout(tenant, asset, '1')
+    const done = await world.until(tenant, next.id, 'confirmed')
+    expect(await world.holds(asset, next.destination)).toBe(done.amount - done.networkFee)
+    expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
+    expect(await findings()).toEqual([])
+  },
+)
+
 /** Reverts where its first word of storage is not 0: PUSH0, SLOAD, PUSH1 6, JUMPI, STOP, JUMPDEST, PUSH0, PUSH0, REVERT. */
 const MOODY_CODE = '0x5f54600657005b5f5ffd'
 /** As a token whose issuer has stopped it: PUSH0, PUSH0, REVERT. */

@@ -7,6 +7,7 @@ import pino from 'pino'
 import type { AssetId, Network } from '../../src/core/assets.ts'
 import { serviceFeeOf } from '../../src/core/ledger/deposit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
+import { postTransfers } from '../../src/db/post-transfers.ts'
 import { insertLedgerTransfer, loadBalances } from '../../src/db/queries/ledger.ts'
 import { loadPayout } from '../../src/db/queries/payouts.ts'
 import { type Tenant, type Tx, withTransaction } from '../../src/db/transaction.ts'
@@ -128,6 +129,30 @@ export abstract class PayoutSteps {
         createdAt: this.now,
       })
       await this.#keepFee(tx, tenant, { ...deposit, paymentId: id })
+    })
+  }
+
+  /** Books, as the watcher does, that a reorganisation took a deposit's block and nothing has it any more. */
+  async takeBack(tenant: Tenant, txid: string): Promise<void> {
+    await withTransaction(this.database.owner, tenant, async (tx) => {
+      const { rows } = await tx.query<{
+        id: string
+        amount: bigint
+        asset: AssetId
+        posting: string
+        invoice: string
+      }>(
+        `update transfer t set status = 'reorged', ledger_bucket = 'none', ledger_postings = 2, confirmed_at = null
+         where merchant_id = $1 and txid = $2
+         returning id, amount, asset, invoice_id as invoice,
+           concat_ws(':', 'dep', network, txid, output_index, invoice_id, '2') as posting`,
+        [tenant.merchantId, txid],
+      )
+      for (const { id, amount, asset, posting, invoice } of rows) {
+        const of = { id: posting, invoiceId: invoice, paymentId: id, asset, amount, usdCents: null }
+        const move = { kind: 'deposit_void', from: 'available', to: 'chain', createdAt: this.now } as const
+        await postTransfers(tx, tenant, [{ ...of, ...move }])
+      }
     })
   }
 

@@ -44,6 +44,10 @@ export type SweepableAddress = {
 const COLUMNS = `merchant_id as "merchantId", livemode, id, payout_id as "payoutId", network, asset, address,
   key_index as "keyIndex", amount, nonce, status, cost`
 
+/** Whether the chain took back what sweep s was to take: then it is worth nothing, unless the deposit comes back. By keys. */
+const LOST_DEPOSIT = `exists (select from sweep_transfer l join transfer t on t.merchant_id = l.merchant_id
+  and t.id = l.transfer_id where l.merchant_id = s.merchant_id and l.sweep_id = s.id and t.status in ('replaced', 'reorged'))`
+
 /** More addresses than one payout is ever swept from; the largest come first. */
 const ADDRESSES_MAX = 500
 
@@ -162,6 +166,7 @@ export async function listSweepSources(
        where t.merchant_id = s.merchant_id and t.sweep_id = s.id) as "isSigned"
      from sweep s join payout p on p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'
      where s.merchant_id = $1 and s.livemode = $2 and s.network = $3 and s.asset = $4 and s.status = 'planned'
+       and not ${LOST_DEPOSIT}
      order by "isSigned" desc, s.amount desc, s.id limit ${ADDRESSES_MAX}`,
     [tenant.merchantId, tenant.livemode, of.network, of.asset],
   )
@@ -197,6 +202,20 @@ export async function listSweepsOf(db: Queryable, tenant: Tenant, payoutId: stri
     [tenant.merchantId, payoutId, tenant.livemode],
   )
   return rows
+}
+
+/** Whether a sweep for a payout's sake that is in no block was to take a deposit that the chain took back. By sweep_by_payout. */
+export async function hasLostDeposit(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  payoutId: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from sweep s where s.merchant_id = $1 and s.payout_id = $2 and s.livemode = $3 and s.status = 'planned'
+       and ${LOST_DEPOSIT} limit 1`,
+    [merchantId, payoutId, livemode],
+  )
+  return rowCount === 1
 }
 
 /** The sweep that has the next nonce of a network's hot wallet; null where none has. By primary keys. */
@@ -319,7 +338,7 @@ export async function loadSweptCredit(
     `select coalesce((select amount from hot_credit
          where merchant_id = $1 and livemode = $2 and network = $3 and asset = $4), 0)
        + (select coalesce(sum(s.amount), 0) from sweep s where $5 and s.network = $3 and s.asset = $4 and s.merchant_id = $1
-         and s.livemode = $2 and s.status = 'planned' and s.final_at is null
+         and s.livemode = $2 and s.status = 'planned' and s.final_at is null and not ${LOST_DEPOSIT}
          and exists (select from payout p where p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status <> 'failed'))
        - (select coalesce(sum(p.amount), 0) from payout p
           where p.merchant_id = $1 and p.livemode = $2 and p.network = $3 and p.asset = $4
