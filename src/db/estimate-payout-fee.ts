@@ -6,7 +6,8 @@ import { solanaFee } from '../core/payout/solana-fee.ts'
 import { loadHotWallet } from './queries/hot-wallets.ts'
 import { isChangeComing, listSpendableCoins, loadNetworkFee } from './queries/payout-coins.ts'
 import { loadSolanaHouse } from './queries/solana-house.ts'
-import { listSweepSources, loadSweptCredit, sumUnsignedPayouts } from './queries/sweeps.ts'
+import { listSweepSources } from './queries/sweeps.ts'
+import { loadSweptCredit, sumUnsignedPayouts } from './queries/swept-credit.ts'
 import type { Tenant, Tx } from './transaction.ts'
 
 /** What a network takes is known for this long; a network that is followed tells it every minute. */

@@ -8,6 +8,7 @@ import { commitAdvance } from '../db/commit-advance.ts'
 import { type LoadedSession, loadWholeSession } from '../db/load-session.ts'
 import type { Pool } from '../db/pool.ts'
 import { setSessionCancelled } from '../db/queries/checkout-sessions.ts'
+import { refuseX402OfCancelled } from '../db/queries/x402-authorizations.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 
 type CancelledSession =
@@ -41,6 +42,7 @@ export function cancelCheckoutSession(
       const advance = advanceInvoice(stored.invoice, { kind: 'cancel', nowMs: now.getTime() })
       if (advance.kind === 'refused' || hasMoney(stored.invoice)) return { kind: 'not_cancellable' }
       await commitAdvance(tx, tenant, stored, advance, { now, networkFacts, requestId })
+      await refuseX402OfCancelled(tx, tenant, stored.invoice.id, now)
       invoice = advance.next
     }
     if (!(await setSessionCancelled(tx, tenant, sessionId, now)))

@@ -5,6 +5,7 @@ import type { Invoice } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
+import { refuseX402OfCancelled } from '../db/queries/x402-authorizations.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 
 /** Cancels an invoice that awaits payment or has expired. Money that still comes is found until the horizon. */
@@ -20,6 +21,7 @@ export function cancelInvoice(
     const advance = advanceInvoice(before.invoice, { kind: 'cancel', nowMs: now.getTime() })
     if (advance.kind === 'refused') return { kind: 'not_cancellable' }
     await commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId })
+    await refuseX402OfCancelled(tx, tenant, invoiceId, now)
     return { kind: 'cancelled', invoice: advance.next }
   })
 }

@@ -14,14 +14,13 @@ import {
   listSweepsOf,
   listSweepsUnderWay,
   listSweepTransactions,
-  loadSweptCredit,
   loadSweptSince,
   type Sweep,
   type SweepableAddress,
   type SweepTransaction,
-  sumUnsignedPayouts,
   updateSweep,
 } from '../db/queries/sweeps.ts'
+import { loadSweptCredit, sumUnsignedPayouts } from '../db/queries/swept-credit.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 import { Told, withoutNumbers } from '../told.ts'

@@ -6,6 +6,7 @@ import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { payerTransferCall } from '../../src/chain/evm/payer-authorization.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
+import { cancelInvoice } from '../../src/flows/cancel-invoice.ts'
 import { ATTEMPTS_MAX } from '../../src/flows/submit-x402-authorization.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { createX402Part } from '../../src/http/x402.ts'
@@ -83,7 +84,8 @@ async function bookedFor({ merchantId }: Tenant): Promise<unknown[]> {
     `select 'transfer' as what, id from transfer where merchant_id = $1
      union all select 'ledger_transfer', id from ledger_transfer where merchant_id = $1
      union all select 'event', id from event where merchant_id = $1
-     union all select 'invoice', id from invoice where merchant_id = $1 and status <> 'awaiting_payment'`,
+     union all select 'invoice', id from invoice
+     where merchant_id = $1 and status <> 'awaiting_payment' and cancelled_at is null`,
     [merchantId],
   )
   return rows
@@ -409,6 +411,33 @@ test('who does not have the money is refused before any gas is spent, and the in
   expect((await answered(send(opened.url, header))).status).toBe(200)
   expect(await received(opened)).toBe(AMOUNT)
 })
+
+test.each(['waiting', 'checked'])(
+  'a payment that is %s when its invoice is cancelled is not carried, and its payer keeps the money',
+  async (status) => {
+    const opened = await open()
+    const { header } = await signPayment(await payerWith(AMOUNT), await requirementsOf(opened.url))
+    const sent = send(opened.url, header)
+    const stands = async () => (await stored(opened))[0]?.status
+    await vi.waitUntil(async () => (await stands()) === 'waiting', { timeout: ANSWER_MS_MAX })
+    if (status === 'checked') await world.courier().pass()
+    expect(await stands()).toBe(status)
+    const cancelled = await cancelInvoice(
+      { pool: world.database.pools.api, clock: () => new Date() },
+      {
+        tenant,
+        invoiceId: opened.invoice.id,
+        networkFacts: { tipHeightOf: () => null },
+        requestId: 'req_test',
+      },
+    )
+    expect(cancelled.kind).toBe('cancelled')
+    const response = await answered(sent)
+    expect([response.status, reasonOf(response)]).toEqual([402, 'invalid_payment_requirements'])
+    expect(await stored(opened)).toMatchObject([{ status: 'refused', transactions: 0 }])
+    expect(await received(opened)).toBe(0n)
+  },
+)
 
 test('an invoice for which twenty payments have failed takes no more of them', async () => {
   const opened = await open()

@@ -180,6 +180,20 @@ export async function refuseUnsignedX402(
   )
 }
 
+/**
+ * Refuses what a payer signed for an invoice that is being cancelled. What the signer has signed already is carried: the
+ * money that it brings is found, and reviewed. Served by x402_authorization_one.
+ */
+export async function refuseX402OfCancelled(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  now: Date,
+): Promise<void> {
+  const live = await findLiveX402Authorization(tx, tenant, invoiceId)
+  if (live !== null) await refuseUnsignedX402(tx, live, { reason: 'invalid_payment_requirements', now })
+}
+
 /** Signed transactions, oldest first. By primary key. */
 export async function listX402Transactions(
   db: Queryable,
