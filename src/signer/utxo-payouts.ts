@@ -5,7 +5,12 @@ import type { Payout } from '../core/payout/payout.ts'
 import { PAYOUT_OUTPUT_MIN } from '../core/payout/payout-limits.ts'
 import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../core/payout/select-coins.ts'
 import { loadNetworkState } from '../db/queries/network-state.ts'
-import { isChangeComing, listSpendableCoins, loadNetworkFee } from '../db/queries/payout-coins.ts'
+import {
+  isChangeComing,
+  isShortOfCoins,
+  listSpendableCoins,
+  loadNetworkFee,
+} from '../db/queries/payout-coins.ts'
 import {
   insertPayoutChange,
   insertPayoutInputs,
@@ -52,7 +57,10 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   if (terms.script === null) return { kind: 'refused', code: 'destination_invalid' }
   const coins = await freeCoins(signer, payout)
   const selection = selectCoins(coins, payout.amount, terms)
-  if (selection === null) return (await isTooMuch(signer, payout, coins, terms)) ? TOO_MANY_COINS : WAITS
+  if (selection === null) {
+    if (await isTooMuch(signer, payout, coins, terms)) return TOO_MANY_COINS
+    return (await isShortOfCoins(signer.pool, tenantOf(payout), payout)) ? INSUFFICIENT_FUNDS : WAITS
+  }
   const vbytes = vbytesOf(selection.coins.length, selection.change > 0n)
   if (payout.networkFeeMax < feeFor(vbytes, FEE_RATE_MIN)) return { kind: 'refused', code: 'fee_above_limit' }
   const networkFee = selection.fee < payout.networkFeeMax ? selection.fee : payout.networkFeeMax
@@ -76,6 +84,7 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
 }
 
 const TOO_MANY_COINS = { kind: 'refused', code: 'too_many_coins' } as const
+const INSUFFICIENT_FUNDS = { kind: 'refused', code: 'insufficient_funds' } as const
 
 /** Whether the amount needs more coins than fit into a transaction, and nothing is on its way back as change. */
 async function isTooMuch(

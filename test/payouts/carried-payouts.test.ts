@@ -6,6 +6,7 @@ import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
 import { acceptLostPayout } from '../../src/db/queries/lost-payouts.ts'
 import { withTransaction } from '../../src/db/transaction.ts'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { PayoutJournal } from '../../src/signer/payout-journal.ts'
 import { signPayouts } from '../../src/signer/sign-payouts.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
@@ -527,6 +528,53 @@ test('more than fits into one transaction is not taken on; what fits no more onc
     failureCode: 'too_many_coins',
   })
   expect(await world.balances(tenant)).toMatchObject({ available: 150_000_000n, reserved: 0n })
+})
+
+test('an approved payout whose deposit the chain takes back fails, and one that a payment may still cover waits', async () => {
+  const tenant = await world.openShop([LTC, LTC / 2n])
+  const { owner, pools } = world.database
+  const payout = await world.payout(tenant, '1.2')
+  type Row = { id: string; txid: string; output: number }
+  const { rows } = await owner.query<Row>(
+    'select invoice_id as id, txid, output_index as output from transfer where merchant_id = $1 and amount = $2',
+    [tenant.merchantId, LTC],
+  )
+  const [deposit] = rows
+  if (deposit === undefined) throw new Error('there is no deposit')
+  const place = {
+    network: world.network,
+    asset: world.asset,
+    txid: deposit.txid,
+    outputIndex: deposit.output,
+  }
+  const tell = async (state: 'mempool' | 'reorged') => {
+    const fact = {
+      ...place,
+      amount: LTC,
+      minimumConfirmations: 1,
+      firstSeenMs: 0,
+      knownIn: 'x',
+      state,
+    } as const
+    const deps = { pool: pools.watcher, clock: () => world.now }
+    await recordTransfers(deps, { tenant, invoiceId: deposit.id, facts: [fact], tipHeight: 0 })
+  }
+  // As the watcher records it: in a block, which then is gone.
+  await owner.query(`update transfer set block_hash = 'x', block_time = now() where txid = $1`, [
+    deposit.txid,
+  ])
+  await tell('mempool')
+  await world.endRefused()
+  expect((await world.load(tenant, payout.id)).status).toBe('approved')
+  await tell('reorged')
+  await world.sign()
+  await world.endRefused()
+  expect(await world.load(tenant, payout.id)).toMatchObject({
+    status: 'failed',
+    failureCode: 'insufficient_funds',
+  })
+  expect(await world.balances(tenant)).toMatchObject({ available: LTC / 2n, reserved: 0n, shortfall: 0n })
+  expect(await world.coinsOnChain(tenant)).toBe(LTC / 2n)
 })
 
 test('however many payouts of one merchant wait, the next merchant’s is signed', async () => {

@@ -85,11 +85,11 @@ export abstract class PayoutSteps {
     return pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) })
   }
 
-  async knowNetwork(network: Network): Promise<void> {
+  async knowNetwork(network: Network, parameters = 'regtest'): Promise<void> {
     await this.database.owner.query(
       `insert into network_state (network, parameters, height, hash, tip_height, status, updated_at)
-       values ($1, 'regtest', 0, '', 0, 'ok', now())`,
-      [network],
+       values ($1, $2, 0, '', 0, 'ok', now())`,
+      [network, parameters],
     )
   }
 

@@ -5,7 +5,8 @@ import { outputScriptOf } from '../../src/chain/utxo/output-script.ts'
 import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
 import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
-import { utxoParametersOf } from '../../src/core/chain/utxo-parameters.ts'
+import { type UtxoParameters, utxoParametersOf } from '../../src/core/chain/utxo-parameters.ts'
+import type { Invoice } from '../../src/core/invoice/types.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { listSpendableCoins } from '../../src/db/queries/payout-coins.ts'
@@ -30,16 +31,21 @@ export type MoneyChain = {
 export class PayoutWorld extends PayoutSteps {
   readonly money: MoneyChain
   readonly rpc: RpcClient
+  readonly parameters: UtxoParameters
 
-  private constructor(parts: PayoutParts, money: MoneyChain) {
+  private constructor(parts: PayoutParts, money: MoneyChain, name: string) {
     super(parts)
     this.money = money
+    const parameters = utxoParametersOf(money.chain, name)
+    if (parameters === null) throw new Error('no parameters')
+    this.parameters = parameters
     this.rpc = new RpcClient(money.rpcUrl, 'the test')
   }
 
-  static async open(money: MoneyChain): Promise<PayoutWorld> {
-    const world = new PayoutWorld(await PayoutSteps.openParts(), money)
-    await world.knowNetwork(world.network)
+  /** `name`: of the parameters that the database knows; by these payouts are final. */
+  static async open(money: MoneyChain, name = 'regtest'): Promise<PayoutWorld> {
+    const world = new PayoutWorld(await PayoutSteps.openParts(), money, name)
+    await world.knowNetwork(world.network, name)
     await world.courier().pass()
     return world
   }
@@ -50,12 +56,6 @@ export class PayoutWorld extends PayoutSteps {
 
   get asset() {
     return this.money.chain === 'bitcoin' ? ('BTC' as const) : ('LTC' as const)
-  }
-
-  get parameters() {
-    const parameters = utxoParametersOf(this.money.chain, 'regtest')
-    if (parameters === null) throw new Error('no parameters')
-    return parameters
   }
 
   async close(): Promise<void> {
@@ -72,7 +72,7 @@ export class PayoutWorld extends PayoutSteps {
 
   async deposit(tenant: Tenant, amounts: readonly bigint[], serviceFeeBps = 0): Promise<void> {
     for (const amount of amounts) {
-      const opened = await this.#openInvoice(tenant, amount, serviceFeeBps)
+      const opened = await this.openInvoice(tenant, amount, serviceFeeBps)
       const { hex } = await this.money.pay(opened.address, amount)
       await this.#recordAll(tenant, [opened], amount, hex)
     }
@@ -87,7 +87,7 @@ export class PayoutWorld extends PayoutSteps {
     pay: (outputs: readonly { readonly [address: string]: string }[]) => Promise<string>,
   ): Promise<void> {
     const opened: { invoiceId: string; address: string }[] = []
-    for (let made = 0; made < count; made++) opened.push(await this.#openInvoice(tenant, amount))
+    for (let made = 0; made < count; made++) opened.push(await this.openInvoice(tenant, amount))
     const hex = await pay(opened.map(({ address }) => ({ [address]: formatCoinAmount(amount, 8) })))
     await this.#recordAll(tenant, opened, amount, hex)
     await this.#mineDeposits(tenant)
@@ -112,11 +112,12 @@ export class PayoutWorld extends PayoutSteps {
   }
 
   /** An invoice at the next address of the account. */
-  async #openInvoice(
+  async openInvoice(
     tenant: Tenant,
     amount: bigint,
     serviceFeeBps = 0,
-  ): Promise<{ invoiceId: string; address: string }> {
+    terms: Partial<Invoice> = {},
+  ): Promise<{ invoiceId: string; address: string; program: Buffer }> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       'select next_index + 1 as next from account_key where keyspace = $1',
       [this.network],
@@ -124,9 +125,9 @@ export class PayoutWorld extends PayoutSteps {
     const xpub = this.accounts.accounts.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
     const program = Buffer.from(receivePrograms(xpub)(rows[0]?.next ?? 0))
     const address = encodeAddress(this.parameters.hrp, program)
-    const changes = { asset: this.asset, amount, address, serviceFeeBps }
+    const changes = { asset: this.asset, amount, address, serviceFeeBps, ...terms }
     const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)
-    return { invoiceId, address }
+    return { invoiceId, address, program }
   }
 
   async #mineDeposits(tenant: Tenant): Promise<void> {

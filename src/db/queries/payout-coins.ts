@@ -1,4 +1,4 @@
-import type { Network } from '../../core/assets.ts'
+import type { AssetId, Network } from '../../core/assets.ts'
 import { keyspaceOfNetwork } from '../../core/assets.ts'
 import { REORG_DEPTH_MAX } from '../../core/chain/utxo-parameters.ts'
 import type { Coin } from '../../core/payout/select-coins.ts'
@@ -55,6 +55,27 @@ export async function isChangeComing(db: Queryable, tenant: Tenant, network: Net
     [tenant.merchantId, tenant.livemode, network],
   )
   return rows[0]?.coming === true
+}
+
+/**
+ * Whether a merchant's coins are worth less than the books hold, for the chain took back what was paid out or set aside, and neither
+ * a payment nor a payout that is under way can make up for it. Served by ledger_balance's key and payout_under_way.
+ */
+export async function isShortOfCoins(
+  db: Queryable,
+  tenant: Tenant,
+  { asset, network }: { readonly asset: AssetId; readonly network: Network },
+): Promise<boolean> {
+  const { rows } = await db.query<{ short: boolean }>(
+    `select coalesce(sum(case account when 'pending' then balance else least(balance, 0) end), 0) < 0
+       and not exists (select from payout p
+         join payout_transaction t on t.merchant_id = p.merchant_id and t.payout_id = p.id
+         where p.merchant_id = $1 and p.livemode = $2 and p.network = $4 and p.status in ('approved', 'submitted')) as short
+     from ledger_balance
+     where merchant_id = $1 and livemode = $2 and asset = $3 and account in ('pending', 'shortfall', 'fees')`,
+    [tenant.merchantId, tenant.livemode, asset, network],
+  )
+  return rows[0]?.short === true
 }
 
 /** What a virtual byte costs on a network, thousandths of a base unit, and when that was read; null where it never was. */
