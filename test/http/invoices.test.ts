@@ -157,7 +157,7 @@ test('a live coin is accepted as soon as its network is followed, and 503 until 
   }
 })
 
-test('a node that is down stops no invoice while addresses are ready, and a halted network does', async () => {
+test('a node that is down stops no invoice while addresses are ready; a halted network, or ten minutes, do', async () => {
   const set = async (status: string) => {
     await api.database.owner.query(`update network_state set status = $1 where network = 'litecoin-test'`, [
       status,
@@ -171,9 +171,21 @@ test('a node that is down stops no invoice while addresses are ready, and a halt
     const litecoin = data.find((asset: { asset: string }) => asset.asset === 'LTC')
     expect(litecoin).toMatchObject({ available: true, network_status: status, network_reason: null })
   }
+  const expectNotSold = async () => {
+    const answer = await post('/invoices', { usd_amount: '10', asset: 'LTC' })
+    expect([answer.status, answer.body.error.code]).toEqual([503, 'asset_unavailable'])
+    const { data } = (await get('/assets')).body
+    const litecoin = data.find((asset: { asset: string }) => asset.asset === 'LTC')
+    expect(litecoin).toMatchObject({ available: false, unavailable_code: 'asset_unavailable' })
+  }
   await set('halted')
-  const answer = await post('/invoices', { usd_amount: '10', asset: 'LTC' })
-  expect([answer.status, answer.body.error.code]).toEqual([503, 'asset_unavailable'])
+  await expectNotSold()
+  // What nobody could read for ten minutes nobody can be told to pay.
+  await api.database.owner.query(
+    `update network_state set read_at = updated_at - interval '11 minutes' where network = 'litecoin-test'`,
+  )
+  await set('unavailable')
+  await expectNotSold()
   await set('ok')
 })
 

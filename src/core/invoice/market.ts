@@ -20,6 +20,7 @@ export type Market = {
 type NetworkStanding = {
   readonly parameters: string | null
   readonly status: string
+  readonly isStalled: boolean
   readonly isWatched: boolean
   readonly minimum: bigint | null
 }
@@ -37,7 +38,7 @@ export function supportIn(
     return {
       isConfigured,
       parameters,
-      halted: state?.status === 'halted',
+      halted: state?.status === 'halted' || state?.isStalled === true,
       chainMinimum: state?.minimum ?? null,
     }
   }
@@ -78,7 +79,10 @@ export function assetFault(market: Market, asset: AssetId): AssetFault | null {
   const support = market.supportOf(asset)
   const fault = (reason: string): AssetFault => ({ code: 'asset_unavailable', reason })
   if (support.parameters === null) return fault('No node of its network is connected in this mode.')
-  if (support.halted) return fault('Its network is halted: the operator must look at the node.')
+  if (support.halted)
+    return fault(
+      'Its network is halted, or was not read for ten minutes: the operator must look at the node.',
+    )
   if (isMinimumMissing(asset, support.chainMinimum ?? null))
     return fault('The smallest amount that its network lets an address receive is not known yet.')
   if (market.priceOf(asset) === null)

@@ -23,7 +23,7 @@ export type AssetSupport = {
   readonly isConfigured: boolean
   /** The chain's parameters as reported by its node; null if no node of this network has ever answered. */
   readonly parameters: string | null
-  /** The node contradicts itself or us: nothing on this network is credited until a person has looked. */
+  /** Nothing on this network is credited until a person has looked: it contradicts itself or us, or was not read for long. */
   readonly halted: boolean
   /** The smallest amount the chain lets a new address receive, in base units; null if it was not read yet. */
   readonly chainMinimum?: bigint | null

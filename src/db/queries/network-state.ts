@@ -28,6 +28,8 @@ export type NetworkState = {
   readonly reason: string | null
   /** When tip and mempool were last read in full. */
   readonly readAt: Date | null
+  /** Whether its watcher has tried in vain for ten minutes to read it in full. */
+  readonly isStalled: boolean
   /** Whether this installation follows the network now: there is a watch that its lead keeps. */
   readonly isWatched: boolean
   /** Host and port of the provider that payouts go through; null where they go through none, or none was needed yet. */
@@ -52,6 +54,7 @@ type NetworkStateRow = {
   status: NetworkStatus
   reason: string | null
   read_at: Date | null
+  is_stalled: boolean
   is_watched: boolean
   payout_provider: string | null
   payout_notice: string | null
@@ -61,6 +64,7 @@ type NetworkStateRow = {
 const SELECT = `select network, parameters, chain, height, hash, block_time, tip_height, safe_height,
   finalized_height, minimum, status, reason, read_at, payout_provider, payout_notice,
   notifications_silent,
+  coalesce(status in ('syncing', 'unavailable') and read_at < updated_at - interval '10 minutes', false) as is_stalled,
   exists (select from network_watch where network_watch.network = network_state.network) as is_watched
   from network_state`
 
@@ -206,6 +210,7 @@ function stateFromRow(row: NetworkStateRow): NetworkState {
     status: row.status,
     reason: row.reason,
     readAt: row.read_at,
+    isStalled: row.is_stalled,
     isWatched: row.is_watched,
     payoutProvider: row.payout_provider,
     payoutNotice: row.payout_notice,
