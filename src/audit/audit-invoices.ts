@@ -10,7 +10,7 @@ import {
   loadInvoicesForAudit,
 } from '../db/queries/audit.ts'
 import { invoiceFromRow } from '../db/queries/invoices.ts'
-import { loadPaymentsOf } from '../db/queries/transfers.ts'
+import { loadReceived } from '../db/queries/received.ts'
 import type { Tx } from '../db/transaction.ts'
 
 const PAGE = 500
@@ -60,13 +60,13 @@ async function judgeGroup(tx: Tx, rows: readonly AuditedInvoiceRow[]): Promise<F
   const [first] = rows
   if (first === undefined) return []
   const tenant = { merchantId: first.merchant_id, livemode: first.livemode }
-  const payments = await loadPaymentsOf(
+  const received = await loadReceived(
     tx,
     tenant,
     rows.map((row) => row.id),
   )
   return rows.flatMap((row) => {
-    const invoice = invoiceFromRow(row, payments.get(row.id) ?? [])
+    const invoice = invoiceFromRow(row, received.get(row.id))
     return disagreements(invoice, row.status).map(({ subject, detail }) => ({
       merchantId: row.merchant_id,
       subject,
@@ -86,7 +86,7 @@ function disagreements(invoice: Invoice, storedStatus: string): { subject: strin
       invoice.paidAtMs === null ? 'was settled and has no paid_at' : 'has paid_at and was never settled'
     found.push({ subject: invoice.id, detail })
   }
-  for (const payment of invoice.payments) {
+  for (const payment of [...invoice.payments, ...invoice.blockSums]) {
     const bucket = bucketOf(payment)
     if (bucket === payment.bucket) continue
     found.push({ subject: payment.id, detail: `stands in ${payment.bucket} and its facts give ${bucket}` })

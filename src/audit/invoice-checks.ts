@@ -51,6 +51,20 @@ export const INVOICE_CHECKS: readonly AuditCheck[] = [
         or (status = 'confirmed') <> (confirmed_at is not null)`,
   },
   {
+    name: 'transfer_is_its_parts',
+    rule: 'a transfer that sums several is worth what they are, and as many as it says',
+    sql: `select t.merchant_id, t.id as subject,
+        'says ' || t.transfers || ' worth ' || t.amount || ' and sums ' || p.count || ' worth ' || p.amount as detail
+      from transfer t join (
+        select merchant_id, transfer_id, count(*) as count, sum(amount) as amount from transfer_part
+        group by merchant_id, transfer_id
+      ) p on p.merchant_id = t.merchant_id and p.transfer_id = t.id
+      where t.parts is not null and (t.transfers <> p.count or t.amount <> p.amount)
+      union all
+      select merchant_id, id, 'sums ' || transfers || ' and none is known' from transfer
+      where (transfers <> 1 or is_block_sum) and parts is null`,
+  },
+  {
     name: 'session_and_invoice_agree',
     rule: 'a checkout session and the invoice made of it name each other, with one order, total, link and mode',
     sql: `select coalesce(s.merchant_id, i.merchant_id) as merchant_id, coalesce(s.id, i.checkout_session_id) as subject,

@@ -2,7 +2,7 @@ import type { AuditCheck } from './audit-check.ts'
 
 /** How core/ledger/deposit names the ledger transfers of a payment t, before their number. */
 const POSTING_PREFIX = `'dep:' || t.network || ':' || t.txid || ':' || t.output_index || ':' ||
-  case when t.network like 'bitcoin-%' or t.network like 'litecoin-%' then '' else t.invoice_id || ':' end`
+  case when (t.network like 'bitcoin-%' or t.network like 'litecoin-%') and not t.is_block_sum then '' else t.invoice_id || ':' end`
 /**
  * The number at the end of such a name, which stands in this column; null where it has none. Regular expressions would
  * take most of an audit's time.

@@ -41,7 +41,7 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
     // Deposits and change that no payout has spent for good; those of payouts under way stand under reserved. A test
     // network that was pointed to another chain left its coins there.
     sql: `with coin as (
-        select merchant_id, livemode, asset, network, txid, output_index, amount from transfer
+        select merchant_id, livemode, asset, network, txid, output_index, amount from transfer_part
         where network ~ '^(bitcoin|litecoin)-' and ledger_bucket = 'available'
         union all
         select c.merchant_id, c.livemode, p.asset, c.network, c.txid, c.output_index, c.amount
@@ -114,7 +114,7 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
     rule: 'every coin that a payout spends is a deposit or change of its own merchant',
     sql: `select i.merchant_id, i.payout_id as subject, 'spends ' || i.txid || ':' || i.output_index || ', which is not known' as detail
       from payout_input i where not exists (
-          select from transfer t where t.merchant_id = i.merchant_id and t.network = i.network and t.txid = i.txid
+          select from transfer_part t where t.merchant_id = i.merchant_id and t.network = i.network and t.txid = i.txid
             and t.output_index = i.output_index and t.livemode = i.livemode)
         and not exists (
           select from payout_change c where c.merchant_id = i.merchant_id and c.network = i.network and c.txid = i.txid

@@ -15,7 +15,7 @@ import type { Output } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
 import { UsageError } from './usage-error.ts'
 
-/** Larger than any receipt: an invoice has few payments. */
+/** Larger than any receipt: one has at most 50 payments. */
 const FILE_BYTES_MAX = 1_048_576
 const REQUEST_TIMEOUT_MS = 10_000
 

@@ -94,6 +94,7 @@ const NOTHING_HAPPENED_YET = {
     partialSums: [],
   },
   payments: [],
+  blockSums: [],
 } as const
 
 const NO_ORIGIN = {

@@ -1,11 +1,13 @@
 import type { Clock } from '../clock.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
+import { keyOfTransfer } from '../core/invoice/block-sums.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
-import type { TransferFact } from '../core/invoice/types.ts'
+import type { Invoice, TransferFact } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Shortfall } from '../db/post-transfers.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
+import { withBlockSums } from '../db/queries/received.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 
@@ -35,9 +37,11 @@ export async function recordTransfers(
   const network = facts[0]?.network
   return withTransaction(deps.pool, tenant, async (tx) => {
     await deps.guard?.(tx)
-    const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
-    if (before === null)
+    const found = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    if (found === null)
       throw new Error(`a transfer was matched to invoice ${invoiceId}, which does not exist`)
+    const sums = blockSumsOf(found.invoice, facts)
+    const before = { ...found, invoice: await withBlockSums(tx, tenant, found.invoice, sums) }
     const now = deps.clock()
     const advance = advanceInvoice(before.invoice, {
       kind: 'transfers',
@@ -50,4 +54,20 @@ export async function recordTransfers(
     const networkFacts = { tipHeightOf: ownHeight, evmOf: deps.evmOf }
     return commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId: null })
   })
+}
+
+/** The blocks whose sums these facts may be about, and those where it is about what the sum is of. */
+function blockSumsOf(invoice: Invoice, facts: readonly TransferFact[]) {
+  const known = new Set(invoice.payments.map(keyOfTransfer))
+  const blocks = new Set<string>()
+  const withParts = new Set<string>()
+  for (const fact of facts) {
+    if (known.has(keyOfTransfer(fact))) continue
+    blocks.add(fact.txid)
+    const block = fact.state === 'block' ? fact.block.hash : fact.knownIn
+    if (block === null || block === fact.txid) continue
+    blocks.add(block)
+    withParts.add(block)
+  }
+  return { blocks: [...blocks], withParts: [...withParts] }
 }

@@ -6,6 +6,7 @@ import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
 import { insertResolution } from '../db/queries/invoice-resolutions.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
+import { withBlockSums } from '../db/queries/received.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
 
 /**
@@ -31,8 +32,9 @@ export function resolveInvoice(
 > {
   const { tenant, invoiceId, resolution, note, actor, networkFacts, requestId } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
-    const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
-    if (before === null) return { kind: 'not_found' }
+    const found = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    if (found === null) return { kind: 'not_found' }
+    const before = { ...found, invoice: await withBlockSums(tx, tenant, found.invoice, 'all') }
     const now = deps.clock()
     const advance = advanceInvoice(before.invoice, { kind: 'resolve', resolution, nowMs: now.getTime() })
     if (advance.kind === 'refused') return { kind: 'not_resolvable' }

@@ -31,6 +31,7 @@ import { listCheckoutSessionsRoute } from './routes/list-checkout-sessions.ts'
 import { listEventAttemptsRoute } from './routes/list-event-attempts.ts'
 import { listEventsRoute } from './routes/list-events.ts'
 import { listImportedInvoicesRoute } from './routes/list-imported-invoices.ts'
+import { listInvoicePaymentsRoute } from './routes/list-invoice-payments.ts'
 import { listInvoicesRoute } from './routes/list-invoices.ts'
 import { listPaymentLinksRoute } from './routes/list-payment-links.ts'
 import { listPayoutDestinationsRoute } from './routes/list-payout-destinations.ts'
@@ -60,6 +61,7 @@ export const ROUTES: readonly Route[] = [
   createInvoiceRoute,
   listInvoicesRoute,
   getInvoiceRoute,
+  listInvoicePaymentsRoute,
   cancelInvoiceRoute,
   resolveInvoiceRoute,
   listImportedInvoicesRoute,

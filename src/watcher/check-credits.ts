@@ -1,7 +1,7 @@
 import { ChainHalted } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
-import { keyOf } from '../core/chain/reconcile.ts'
 import { withdrawn } from '../core/chain/second-reading.ts'
+import { keyOf } from '../core/chain/transfer-key.ts'
 import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/queries/checked-credits.ts'
 import { type RecordingParts, recordFacts } from './record-reading.ts'
 

@@ -15,12 +15,13 @@ import {
   disconnectedBy,
   type InvoiceFacts,
   type InvoiceOwner,
-  keyOf,
   keyOfTracked,
   reconcileBlocks,
   reconcileMempool,
   vanishedFrom,
 } from '../core/chain/reconcile.ts'
+import { sumOutputs, worthTelling } from '../core/chain/sum-outputs.ts'
+import { keyOf } from '../core/chain/transfer-key.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
 import type { Pool } from '../db/pool.ts'
@@ -129,12 +130,13 @@ export async function recordMempool(parts: RecordingParts, mempool: MempoolReadi
   const tipHeight = mempool.tip.height
   const tracked = await loadTrackedTransfers(pool, adapter.network, tipHeight)
   const ownerOf = await findOwners(parts, mempool.transfers)
-  const transfers = owned(mempool.transfers, ownerOf)
+  const known = new Set(tracked.map(keyOfTracked))
+  const transfers = worthTelling(sumOutputs(owned(mempool.transfers, ownerOf), known), known)
   const contents = {
     network: adapter.network,
     tipHeight,
     transfers,
-    tracked: await withRecords(parts, tracked, transfers),
+    tracked: await withRecords(parts, { tracked, known }, transfers),
   }
   const vanished = vanishedFrom(contents)
   const fates = vanished.length === 0 ? new Map() : await adapter.fateOf(txidsOf(vanished))
@@ -166,7 +168,7 @@ async function judgeDisconnected(
   const mempool = await adapter.readMempool()
   if (mempool === null || mempool.tip.hash !== last.hash) return 'moved'
   const waiting = new Set(mempool.transfers.map((transfer) => transfer.txid))
-  const unknown = disconnected.filter(({ payment }) => !waiting.has(payment.txid))
+  const unknown = disconnected.filter(({ payment }) => !payment.isBlockSum && !waiting.has(payment.txid))
   const fates = await adapter.fateOf(txidsOf(unknown))
   for (const [txid, fate] of fates) if (fate === 'alive') waiting.add(txid)
   return waiting
@@ -203,10 +205,9 @@ export function owned<Transfer extends FoundTransfer>(
 /** Adds the records of transactions that are in the mempool but not tracked: given up for dead, and now back. */
 async function withRecords(
   parts: RecordingParts,
-  tracked: readonly TrackedTransfer[],
+  { tracked, known }: { readonly tracked: readonly TrackedTransfer[]; readonly known: ReadonlySet<string> },
   transfers: readonly (FoundTransfer & InvoiceOwner)[],
 ): Promise<TrackedTransfer[]> {
-  const known = new Set(tracked.map(keyOfTracked))
   const unknown = transfers.filter((transfer) => !known.has(keyOf(transfer)))
   const asked = unknown.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid }))
   const records = await loadTransfersOf(parts.pool, parts.adapter.network, asked)

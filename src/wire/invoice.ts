@@ -108,6 +108,14 @@ export const createInvoiceBody = z
   })
   .meta({ id: 'CreateInvoice' })
 
+const PAYMENT_REVIEW_REASONS = [
+  'wrong_asset',
+  'late',
+  'cancelled',
+  'after_settlement',
+  'too_many_payments',
+] as const
+
 export const paymentView = z
   .object({
     id: idView('pay'),
@@ -115,6 +123,10 @@ export const paymentView = z
     txid: z.string(),
     output_index: z.int(),
     amount: amountView,
+    transfers_count: z.int().meta({
+      description:
+        'How many outputs or transfers the amount sums: those of one transaction; or, beyond the first 50 payments of an invoice, those of one block, whose hash `txid` then is, with an `output_index` below zero.',
+    }),
     status: z.enum(['detected', 'confirming', 'confirmed', 'replaced', 'reorged']),
     confirmations: z.int(),
     confirmations_required: z.int().nullable().meta({
@@ -125,7 +137,7 @@ export const paymentView = z
         'What makes the payment final: a count of blocks (`confirmations_required`), or that the chain itself calls its block `safe` or `finalized`.',
     }),
     late: z.boolean().meta({ description: 'Seen within ten minutes after the deadline.' }),
-    review_reason: z.enum(['wrong_asset', 'late', 'cancelled', 'after_settlement']).nullable(),
+    review_reason: z.enum(PAYMENT_REVIEW_REASONS).nullable(),
     detected_at: timestamp,
     confirmed_at: timestamp.nullable(),
   })
@@ -145,6 +157,8 @@ const expiryReadingView = z.object({
   providers: z.array(z.string()).meta({ description: 'Host names of the nodes or servers that were read.' }),
 })
 
+const dustView = z.object({ asset: paymentAssetName, transfers_count: z.int(), amount: amountView })
+
 export const invoiceView = z
   .object({
     id: idView('inv'),
@@ -152,7 +166,7 @@ export const invoiceView = z
     livemode: z.boolean(),
     status: z.enum(INVOICE_STATUS_NAMES),
     status_reason: z.string().nullable(),
-    review_reason: z.enum(['wrong_asset', 'late', 'cancelled', 'after_settlement', 'reorged']).nullable(),
+    review_reason: z.enum([...PAYMENT_REVIEW_REASONS, 'reorged']).nullable(),
     usd_amount: z.string().nullable().meta({ description: 'Null where a coin amount was asked for.' }),
     amount_source: z.enum(['merchant', 'buyer']),
     asset: assetName,
@@ -184,11 +198,23 @@ export const invoiceView = z
     }),
     cancelled_at: timestamp.nullable(),
     reopened_from: z.string().nullable(),
-    payments: z.array(paymentView),
+    payments: z.array(paymentView).meta({
+      description:
+        'The 20 that matter most, oldest first: the newest, then those that count towards the amount before those that wait for your decision, the largest first. All are at `/invoices/:id/payments`.',
+    }),
+    payments_count: z.int().meta({ description: 'How many payments there are in all.' }),
+    dust: z.array(dustView).meta({
+      description: 'What came in amounts too small to be a payment: recorded, and otherwise ignored.',
+    }),
   })
   .meta({ id: 'Invoice' })
 
 export const invoiceList = listOf(invoiceView)
+
+export const paymentList = listOf(paymentView)
+
+/** `GET /invoices/:id/payments`. */
+export const listPaymentsQuery = z.strictObject(listParameters('pay')).superRefine(refuseTwoPositions)
 
 /** `GET /invoices`. */
 export const listInvoicesQuery = z

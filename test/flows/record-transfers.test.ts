@@ -69,12 +69,12 @@ test('transfer, invoice, ledger and events are committed together, by the watche
 
 test('events that are written in one commit are listed in the order in which they happened', async () => {
   const invoice = await freshInvoice()
-  await record(invoice.id, ...['d1', 'd2', 'd3', 'd4'].map((txid) => inBlock(txid, WHOLE / 4n, 2)))
+  await record(invoice.id, inBlock('d1', WHOLE, 2), inBlock('d2', WHOLE, 2, { asset: 'BTC' }))
   const { rows } = await database.owner.query<{ sequence: number }>(
     'select sequence from event where resource_id = $1 order by id collate "C"',
     [invoice.id],
   )
-  expect(rows.map((row) => row.sequence)).toEqual([1, 2, 3, 4, 5, 6])
+  expect(rows.map((row) => row.sequence)).toEqual([1, 2, 3, 4])
 })
 
 test('the same facts told by many at once are recorded once', async () => {
@@ -84,7 +84,6 @@ test('the same facts told by many at once are recorded once', async () => {
   expect(results.filter((result) => result.changed)).toHaveLength(1)
   expect((await eventsOf(invoice.id)).map((event) => event.event_type)).toEqual([
     'invoice.payment_detected',
-    'invoice.confirming',
     'invoice.confirming',
     'invoice.paid',
   ])

@@ -8,6 +8,7 @@ import { InvoiceWorld } from './invoice-world.ts'
 
 const HISTORIES = process.env.LONG === '1' ? 1_000_000 : 20_000
 const STEPS_MAX = 24
+const DUST = 294n
 /** Seeds that once failed stay in the run. */
 const KEPT_SEEDS: readonly number[] = []
 
@@ -25,6 +26,7 @@ function playHistory(seed: number): { effects: readonly InvoiceEffect[] } {
     const actual = deriveStatus(world.invoice)
     demand(actual === status, `status is ${actual}, the facts say ${status}`)
     checkPayments(world, oracle, demand)
+    checkDust(world, demand)
     checkRepetition(world, demand)
   }
   checkEvents(world.effects, demand)
@@ -49,13 +51,27 @@ function checkPayments(world: InvoiceWorld, oracle: InvoiceOracle, demand: Deman
     standing.set(effect.payment.txid, effect.to)
   }
   const seen = new Set(world.invoice.payments.map((payment) => payment.txid))
-  demand(seen.size === world.invoice.payments.length, 'a transfer is on the invoice twice')
+  const own = world.invoice.payments.filter(({ isBlockSum }) => !isBlockSum)
+  demand(new Set(own.map(({ txid }) => txid)).size === own.length, 'a transfer is on the invoice twice')
   for (const transfer of world.transfers) {
-    demand(seen.has(transfer.txid), `transfer ${transfer.txid} is not on the invoice`)
+    demand(
+      transfer.amount < DUST || seen.has(transfer.txid),
+      `transfer ${transfer.txid} is not on the invoice`,
+    )
     const bucket = standing.get(transfer.txid) ?? 'none'
     const expected = oracle.bucketOf(transfer)
     demand(bucket === expected, `${transfer.txid} stands in ${bucket}, not in ${expected}`)
   }
+}
+
+/** Dust is in the sum of its block, once, and nowhere else. */
+function checkDust(world: InvoiceWorld, demand: Demand): void {
+  const inBlocks = world.transfers.filter(({ amount, place }) => amount < DUST && typeof place === 'number')
+  const summed = world.invoice.payments.flatMap(({ isBlockSum, block, parts }) =>
+    isBlockSum && block !== null ? (parts ?? []).map(({ txid }) => `${block.hash}:${txid}`) : [],
+  )
+  const expected = inBlocks.map(({ txid, blockHash }) => `${blockHash}:${txid}`)
+  demand(summed.toSorted().join() === expected.toSorted().join(), `dust is summed as ${summed.join()}`)
 }
 
 /** Telling the last facts again has no effect at all. */

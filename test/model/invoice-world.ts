@@ -169,9 +169,23 @@ export class InvoiceWorld {
   }
 
   private tellTransfers(): void {
-    const facts = this.transfers.map((transfer) => this.factOf(transfer))
-    const newPaymentIds = this.transfers.map((transfer) => `pay_${transfer.txid}`)
+    const facts = [...this.transfers.map((transfer) => this.factOf(transfer)), ...this.sumsThatLeft()]
+    const newPaymentIds = facts.map((fact) => `pay_${fact.txid}`)
     this.tell({ kind: 'transfers', facts, newPaymentIds, nowMs: this.nowMs })
+  }
+
+  /** That the sums of blocks which left the chain are gone. */
+  private sumsThatLeft(): TransferFact[] {
+    const standing = new Set(
+      this.transfers.flatMap(({ place, blockHash }) => (typeof place === 'number' ? [blockHash] : [])),
+    )
+    return this.invoice.payments
+      .filter(({ isBlockSum, txid }) => isBlockSum && !standing.has(txid))
+      .map(({ network, txid, outputIndex, asset, amount, firstSeenMs, block }) => ({
+        ...{ network, txid, outputIndex, asset, amount, firstSeenMs, knownIn: block?.hash ?? null },
+        minimumConfirmations: 1,
+        state: 'reorged',
+      }))
   }
 
   private factOf(transfer: WorldTransfer): TransferFact {

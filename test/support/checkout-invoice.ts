@@ -48,6 +48,7 @@ export function litecoinInvoice(change: Partial<Invoice> = {}): Invoice {
       partialSums: [],
     },
     payments: [],
+    blockSums: [],
     ...change,
   }
 }
@@ -61,6 +62,9 @@ export function litecoinPayment(change: Partial<Payment> = {}): Payment {
     outputIndex: 0,
     asset: 'LTC',
     amount: 41_230_000n,
+    isBlockSum: false,
+    transfers: 1,
+    parts: null,
     status: 'detected',
     firstSeenMs: NOW_MS,
     detectedAtMs: NOW_MS,

@@ -49,6 +49,7 @@ export function makeInvoice(changes: Partial<Invoice> = {}): Invoice {
       partialSums: [],
     },
     payments: [],
+    blockSums: [],
     ...changes,
   }
 }
@@ -86,7 +87,11 @@ export function gone(state: 'replaced' | 'reorged', txid: string, amount: bigint
 /** The same as a reading tells it that knows where the invoice's payments stand by now. */
 export function readNow(invoice: Invoice, input: InvoiceInput): InvoiceInput {
   if (input.kind !== 'transfers') return input
-  const known = new Map(invoice.payments.map(({ txid, block }) => [txid, block?.hash ?? null]))
+  const known = new Map(
+    invoice.payments.flatMap(({ txid, block, parts }) =>
+      [txid, ...(parts ?? []).map((part) => part.txid)].map((each) => [each, block?.hash ?? null] as const),
+    ),
+  )
   return { ...input, facts: input.facts.map((fact) => ({ ...fact, knownIn: known.get(fact.txid) ?? null })) }
 }
 

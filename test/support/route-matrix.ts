@@ -16,6 +16,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   createInvoice: { body: () => ({ usd_amount: '10', asset: 'LTC' }) },
   listInvoices: {},
   getInvoice: { resource: 'invoice' },
+  listInvoicePayments: { resource: 'invoice' },
   // The second caller finds it cancelled.
   cancelInvoice: { resource: 'invoice', reached: [200, 409] },
   resolveInvoice: { resource: 'invoice', body: () => ({ resolution: 'accept' }), reached: [409] },

@@ -268,7 +268,7 @@ export type Invoice = {
   readonly livemode: boolean
   readonly status: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review'
   readonly status_reason: string | null
-  readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | 'reorged' | null
+  readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | 'too_many_payments' | 'reorged' | null
   /** Null where a coin amount was asked for. */
   readonly usd_amount: string | null
   readonly amount_source: 'merchant' | 'buyer'
@@ -325,7 +325,18 @@ export type Invoice = {
   } | null
   readonly cancelled_at: string | null
   readonly reopened_from: string | null
+  /** The 20 that matter most, oldest first: the newest, then those that count towards the amount before those that wait for your decision, the largest first. All are at `/invoices/:id/payments`. */
   readonly payments: readonly Payment[]
+  /** How many payments there are in all. */
+  readonly payments_count: number
+  /** What came in amounts too small to be a payment: recorded, and otherwise ignored. */
+  readonly dust: readonly {
+    /** The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL. */
+    readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL'
+    readonly transfers_count: number
+    /** Canonical decimal in coin units. */
+    readonly amount: string
+  }[]
 }
 
 export type PayTestInvoice = {
@@ -349,6 +360,8 @@ export type Payment = {
   readonly output_index: number
   /** Canonical decimal in coin units. */
   readonly amount: string
+  /** How many outputs or transfers the amount sums: those of one transaction; or, beyond the first 50 payments of an invoice, those of one block, whose hash `txid` then is, with an `output_index` below zero. */
+  readonly transfers_count: number
   readonly status: 'detected' | 'confirming' | 'confirmed' | 'replaced' | 'reorged'
   readonly confirmations: number
   /** Blocks that make the payment final; null where `finality` is a word of the chain. */
@@ -357,7 +370,7 @@ export type Payment = {
   readonly finality: 'blocks' | 'safe' | 'finalized'
   /** Seen within ten minutes after the deadline. */
   readonly late: boolean
-  readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | null
+  readonly review_reason: 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement' | 'too_many_payments' | null
   /** ISO 8601 UTC with milliseconds. */
   readonly detected_at: string
   readonly confirmed_at: string | null
@@ -872,6 +885,21 @@ export type Operations = {
     readonly body: undefined
     readonly answer: undefined
     readonly item: ImportedInvoice
+  }
+  /** List an invoice’s payments */
+  readonly listInvoicePayments: {
+    readonly id: string
+    readonly query: {
+      /** How many to give, 1 to 100; 10 unless given. */
+      readonly limit?: number | undefined
+      /** Give those older than this one. */
+      readonly starting_after?: string | undefined
+      /** Give those newer than this one. */
+      readonly ending_before?: string | undefined
+    }
+    readonly body: undefined
+    readonly answer: undefined
+    readonly item: Payment
   }
   /** List invoices */
   readonly listInvoices: {

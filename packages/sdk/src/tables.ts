@@ -28,6 +28,7 @@ export const OPERATIONS = {
   listEventAttempts: ['GET', '/events/:id/attempts', false],
   listEvents: ['GET', '/events', false],
   listImportedInvoices: ['GET', '/imported-invoices', false],
+  listInvoicePayments: ['GET', '/invoices/:id/payments', false],
   listInvoices: ['GET', '/invoices', false],
   listPaymentLinks: ['GET', '/payment-links', false],
   listPayoutDestinations: ['GET', '/payout-destinations', false],

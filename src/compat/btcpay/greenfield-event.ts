@@ -77,7 +77,9 @@ function happened({ event_type: type, created_at: at, data: invoice }: StoredInv
 /** A payment that was reorganised away may come back; any other in review was received and settles nothing. */
 function reviewed(invoice: InvoiceSnapshot) {
   if (invoice.review_reason === 'reorged') return { type: 'InvoiceProcessing', overPaid: false }
-  const payment = invoice.payments.findLast(({ review_reason }) => review_reason !== null)
+  // Of too many payments those that wait are not carried by the invoice.
+  const payment =
+    invoice.payments.findLast(({ review_reason }) => review_reason !== null) ?? invoice.payments.at(-1)
   return { type: 'InvoiceReceivedPayment', ...paymentOf(invoice, payment) }
 }
 

@@ -3,11 +3,13 @@ import {
   FactsByInvoice,
   type InvoiceFacts,
   identityOf,
-  keyOf,
   keyOfTracked,
   type OwnedBlock,
   type TrackedTransfer,
 } from './reconcile.ts'
+import { type BookedCredit, inBlock } from './second-reading.ts'
+import { sumOutputs } from './sum-outputs.ts'
+import { keyOf } from './transfer-key.ts'
 
 /** Blocks that were read a second time, below the checkpoint. */
 type SecondReading = {
@@ -15,6 +17,8 @@ type SecondReading = {
   readonly blocks: readonly OwnedBlock[]
   /** What is recorded of the transactions in these blocks. */
   readonly records: readonly TrackedTransfer[]
+  /** What the sums of these blocks hold. */
+  readonly summed: readonly BookedCredit[]
   /** The checkpoint, from which confirmations are counted. */
   readonly tipHeight: number
   readonly readAtMs: number
@@ -24,8 +28,10 @@ type SecondReading = {
 export function missedIn(reading: SecondReading): InvoiceFacts[] {
   const facts = new FactsByInvoice()
   const recorded = new Map(reading.records.map((record) => [keyOfTracked(record), record.payment]))
+  const summed = new Set(reading.summed.map((credit) => inBlock(credit.blockHash, credit)))
   for (const { block, transfers } of reading.blocks) {
-    for (const transfer of transfers) {
+    const unsummed = transfers.filter((transfer) => !summed.has(inBlock(block.hash, transfer)))
+    for (const transfer of sumOutputs(unsummed, recorded)) {
       const known = recorded.get(keyOf(transfer))
       if (known?.block?.hash === block.hash) continue
       facts.add(transfer, {

@@ -1,6 +1,8 @@
 import type { Network } from '../assets.ts'
 import { countOf } from '../finality.ts'
 import type { BlockPosition, Payment, TransferFact } from '../invoice/types.ts'
+import { sumOutputs } from './sum-outputs.ts'
+import { keyOf } from './transfer-key.ts'
 
 /**
  * What a reading of the chain means for the invoices. Pure, with no memory but the transfers in the database. Facts
@@ -18,7 +20,7 @@ export type TrackedTransfer = InvoiceOwner & { readonly payment: Payment }
 
 /** A transfer that a block or the mempool holds, to the address of an invoice. */
 export type OwnedTransfer = InvoiceOwner &
-  Pick<TransferFact, 'txid' | 'outputIndex' | 'asset' | 'amount' | 'minimumConfirmations'>
+  Pick<TransferFact, 'txid' | 'outputIndex' | 'asset' | 'amount' | 'parts' | 'minimumConfirmations'>
 
 export type OwnedBlock = { readonly block: BlockPosition; readonly transfers: readonly OwnedTransfer[] }
 
@@ -44,13 +46,14 @@ export type BlocksReading = {
  */
 export function disconnectedBy(reading: BlocksReading): TrackedTransfer[] {
   const included = new Set(reading.blocks.flatMap(({ transfers }) => transfers.map(keyOf)))
+  const connected = new Set(reading.blocks.map(({ block }) => block.hash))
   const top = topOf(reading)
   return reading.tracked.filter((transfer) => {
     const { payment } = transfer
     if (payment.block === null || payment.block.height <= reading.ancestor.height) return false
     // Beyond what was read so far: decided when the walk comes there.
     if (payment.block.height > top && !reading.reachesTip) return false
-    return !included.has(keyOfTracked(transfer))
+    return !included.has(keyOfTracked(transfer)) && !(payment.isBlockSum && connected.has(payment.txid))
   })
 }
 
@@ -66,7 +69,7 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
   const tracked = new Map(reading.tracked.map((transfer) => [keyOfTracked(transfer), transfer]))
   const told = new Set<string>()
   for (const { block, transfers } of reading.blocks) {
-    for (const transfer of transfers) {
+    for (const transfer of sumOutputs(transfers, tracked)) {
       const known = tracked.get(keyOf(transfer))
       told.add(keyOf(transfer))
       const firstSeenMs = Math.min(
@@ -86,7 +89,8 @@ export function reconcileBlocks(reading: BlocksReading, alive: ReadonlySet<strin
   }
   for (const gone of disconnectedBy(reading)) {
     told.add(keyOfTracked(gone))
-    const state = alive === null || alive.has(gone.payment.txid) ? 'mempool' : 'reorged'
+    const { isBlockSum, txid } = gone.payment
+    const state = !isBlockSum && (alive === null || alive.has(txid)) ? 'mempool' : 'reorged'
     facts.add(gone, { ...identityOfPayment(gone.payment), state })
   }
   for (const buried of reading.tracked) {
@@ -113,7 +117,10 @@ export type MempoolContents = {
 export function vanishedFrom(mempool: MempoolContents): TrackedTransfer[] {
   const present = new Set(mempool.transfers.map(keyOf))
   return mempool.tracked.filter(
-    (transfer) => isUnconfirmed(transfer.payment, mempool.tipHeight) && !present.has(keyOfTracked(transfer)),
+    (transfer) =>
+      isUnconfirmed(transfer.payment, mempool.tipHeight) &&
+      !present.has(keyOfTracked(transfer)) &&
+      !transfer.payment.isBlockSum,
   )
 }
 
@@ -172,26 +179,15 @@ function topOf(reading: BlocksReading): number {
   return reading.blocks.at(-1)?.block.height ?? reading.ancestor.height
 }
 
-/**
- * A transfer's key on its network. It includes the invoice: on account-based chains one transaction may credit many
- * addresses, and has no outputs to tell them apart.
- */
-export function keyOf(transfer: {
-  readonly invoiceId: string
-  readonly txid: string
-  readonly outputIndex: number
-}): string {
-  return `${transfer.invoiceId}:${transfer.txid}:${transfer.outputIndex}`
-}
-
 export function keyOfTracked({ invoiceId, payment }: TrackedTransfer): string {
   return keyOf({ invoiceId, txid: payment.txid, outputIndex: payment.outputIndex })
 }
 
 /** The identifying fields of a transfer that was found, as facts carry them. */
 export function identityOf(network: Network, transfer: OwnedTransfer) {
-  const { txid, outputIndex, asset, amount, minimumConfirmations } = transfer
-  return { network, txid, outputIndex, asset, amount, minimumConfirmations }
+  const { txid, outputIndex, asset, amount, minimumConfirmations, parts } = transfer
+  const identity = { network, txid, outputIndex, asset, amount, minimumConfirmations }
+  return parts === undefined ? identity : { ...identity, parts }
 }
 
 /** The identifying fields of a recorded transfer, as facts carry them. */

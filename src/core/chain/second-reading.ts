@@ -4,12 +4,12 @@ import {
   type InvoiceFacts,
   type InvoiceOwner,
   identityOf,
-  keyOf,
   type OwnedBlock,
 } from './reconcile.ts'
+import { keyOf } from './transfer-key.ts'
 
 /** What the books hold of the same blocks. */
-type BookedCredit = InvoiceOwner & {
+export type BookedCredit = InvoiceOwner & {
   readonly txid: string
   readonly outputIndex: number
   readonly asset: PaymentAsset
@@ -66,7 +66,7 @@ export function withdrawn(network: Network, booked: BookedCredit, readAtMs: numb
   return facts.list()
 }
 
-function inBlock(
+export function inBlock(
   blockHash: string,
   credit: { readonly invoiceId: string; readonly txid: string; readonly outputIndex: number },
 ): string {

@@ -2,6 +2,7 @@ import { type AssetId, networkOf, type PaymentAsset } from '../assets.ts'
 import type { CardWaiting } from '../card/card-purchase.ts'
 import { countOf } from '../finality.ts'
 import type { NetworkFacts } from '../invoice/render.ts'
+import { shownPayments } from '../invoice/shown.ts'
 import {
   amountsOf,
   deriveStatus,
@@ -120,7 +121,7 @@ export function checkoutView(
     progress: progressOf(invoice, networkFacts),
     reviewReason: state === 'review' ? (reviewReasonOf(invoice) ?? cancelledReason(invoice)) : null,
     accepted: statusReasonOf(invoice) === 'accepted',
-    payments: shownPayments(invoice).map((payment) => ({
+    payments: livePayments(invoice).map((payment) => ({
       txid: payment.txid,
       outputIndex: payment.outputIndex,
       asset: payment.asset,
@@ -198,10 +199,9 @@ function confirmationsOf(payment: Payment, networkFacts: NetworkFacts): Confirma
 }
 
 /** Dust and what left the chain are the merchant's business, not the buyer's. */
-function shownPayments(invoice: Invoice): Payment[] {
-  return invoice.payments.filter(
-    (payment) =>
-      isLive(payment) && !payment.dust && (isCounting(invoice, payment) || payment.reviewReason !== null),
+function livePayments(invoice: Invoice): Payment[] {
+  return shownPayments(invoice).filter(
+    (payment) => isLive(payment) && (isCounting(invoice, payment) || payment.reviewReason !== null),
   )
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { gone, inBlock, inMempool, makeInvoice, readNow } from '../../../test/support/invoice.ts'
 import { advanceInvoice } from './advance.ts'
-import { deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
+import { renderInvoice } from './render.ts'
+import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { Invoice, InvoiceInput, TransferFact } from './types.ts'
 
 const WHOLE = 100_000_000n
@@ -68,12 +69,7 @@ test('a payment first met deep in the chain tells every milestone in order, each
 
 test('what became final in one block is summed before it is judged', () => {
   const both = [inBlock('a', HALF, 2), inBlock('b', HALF, 2)]
-  expect(tell(makeInvoice(), chain(...both)).events).toEqual([
-    'payment_detected',
-    'confirming',
-    'confirming',
-    'paid',
-  ])
+  expect(tell(makeInvoice(), chain(...both)).events).toEqual(['payment_detected', 'confirming', 'paid'])
 })
 
 test('more than the amount is overpaid, and tolerance on either side is paid', () => {
@@ -315,6 +311,83 @@ test('dust is recorded, told to nobody, posted nowhere and blocks nothing', () =
   const told = tell(makeInvoice(), chain(inBlock('a', 293n, 2)))
   expect(told).toMatchObject({ events: [], postings: [], status: 'awaiting_payment' })
   expect(told.invoice.payments).toHaveLength(1)
+})
+
+const numbered = (prefix: string, count: number, amount: bigint, confirmations = 2) =>
+  Array.from({ length: count }, (_, index) => inBlock(`${prefix}${index}`, amount, confirmations))
+
+test('dust of one block is one sum with a count, and does not become money by coming often', () => {
+  const told = tell(makeInvoice(), chain(...numbered('d', 3_000, 100n), inBlock('a', WHOLE, 2)))
+  expect(told).toMatchObject({ status: 'paid', postings: ['none→available'] })
+  const view = renderInvoice(told.invoice, { tipHeightOf: () => 101 })
+  expect(view.dust).toEqual([{ asset: 'LTC', transfers_count: 3_000, amount: '0.003' }])
+  expect([view.payments.length, view.payments_count]).toEqual([1, 1])
+})
+
+test('payments that came into a block together are told of once', () => {
+  const told = tell(makeInvoice(), chain(...numbered('a', 40, 1_000n, 1)))
+  expect(told.events).toEqual(['payment_detected', 'confirming'])
+  expect(tell(told.invoice, chain(...numbered('a', 40, 1_000n, 1), inBlock('b', 1_000n, 1))).events).toEqual([
+    'confirming',
+  ])
+})
+
+test('of more payments than are kept the largest stay, and the rest of a block is one sum under one review', () => {
+  const flood = [...numbered('a', 3_000, 3_000n), inBlock('whole', WHOLE, 2)]
+  const told = tell(makeInvoice(), chain(...flood))
+  expect(told.status).toBe('overpaid')
+  expect(told.events).toEqual(['payment_detected', 'manual_review', 'confirming', 'overpaid'])
+  expect(told.invoice.payments).toHaveLength(51)
+  expect(reviewReasonOf(told.invoice)).toBe('too_many_payments')
+  const sum = told.invoice.payments.at(-1)
+  expect(sum).toMatchObject({
+    isBlockSum: true,
+    transfers: 2_951,
+    amount: 2_951n * 3_000n,
+    bucket: 'suspense',
+  })
+  const again = { hash: 'bb'.repeat(32) }
+  const more = tell(told.invoice, chain(inBlock('b', 3_000n, 2, again)))
+  expect(more).toMatchObject({ events: [], postings: ['none→suspense'] })
+  const accepted = tell(more.invoice, { kind: 'resolve', resolution: 'accept', nowMs: 1 })
+  expect(accepted.postings).toEqual(['suspense→available', 'suspense→available'])
+  expect(amountsOf(accepted.invoice).confirmed).toBe(WHOLE + 3_001n * 3_000n)
+})
+
+test('a flood before the payment puts the invoice before the merchant, whose acceptance pays it', () => {
+  const flooded = tell(makeInvoice(), chain(...numbered('a', 51, 3_000n)))
+  expect(flooded.status).toBe('manual_review')
+  const paid = tell(flooded.invoice, chain(inBlock('whole', WHOLE, 2, { hash: 'bb'.repeat(32) })))
+  expect(paid).toMatchObject({ status: 'manual_review', events: [] })
+  const accepted = tell(paid.invoice, { kind: 'resolve', resolution: 'accept', nowMs: 1 })
+  expect(accepted).toMatchObject({ status: 'paid', events: ['paid'] })
+})
+
+test('what takes a transfer out of a block that is summed leaves the sum without it', () => {
+  const flooded = tell(makeInvoice(), chain(...numbered('a', 53, 3_000n))).invoice
+  const less = tell(flooded, chain(inMempool('a51', 3_000n)))
+  expect(less.invoice.payments.at(-1)).toMatchObject({ transfers: 2, amount: 6_000n })
+  expect(less.postings).toEqual(['suspense→none', 'none→suspense'])
+  const rest = ['a50', 'a52'].map((txid) => gone('reorged', txid, 3_000n))
+  expect(tell(less.invoice, chain(...rest)).postings).toEqual(['suspense→none'])
+})
+
+test('ten times the transfers are ten times the work', () => {
+  const workFor = (count: number): number => {
+    let reads = 0
+    const facts = numbered('a', count, 3_000n).map(
+      (fact) =>
+        new Proxy(fact, {
+          get(target, name, receiver) {
+            reads += 1
+            return Reflect.get(target, name, receiver)
+          },
+        }),
+    )
+    tell(makeInvoice(), chain(...facts))
+    return reads
+  }
+  expect(workFor(10_000) / workFor(1_000)).toBeLessThan(11)
 })
 
 test('a coinbase is not final before consensus lets it move', () => {

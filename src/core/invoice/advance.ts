@@ -1,7 +1,8 @@
 import { atLeast, isFinal, strictestFinality } from '../finality.ts'
 import { announceConfirming, announceDetected, announceOutcome, type Progress } from './announce.ts'
+import { aboutPayments, keyOfTransfer, type PaymentFact } from './block-sums.ts'
 import { classifyTransfer, isLateForDeadline, reviewReasonInBlock } from './classify.ts'
-import { bucketOf, deriveStatus, isUnderReview } from './status.ts'
+import { bucketOf, deriveStatus, isUnderReview, judgedOf } from './status.ts'
 import type {
   ChainReading,
   Invoice,
@@ -43,16 +44,23 @@ function applyTransfers(
   newPaymentIds: readonly string[],
   nowMs: number,
 ): Progress {
-  const facts = told.filter((fact) => !isStale(findPayment(invoice, fact), fact))
+  const known = new Map(invoice.payments.map((payment) => [keyOfTransfer(payment), payment]))
+  const facts = aboutPayments(invoice, told, newPaymentIds).filter(
+    (fact) => !isStale(known.get(keyOfTransfer(fact)), fact),
+  )
   let progress: Progress = { invoice, events: [] }
-  progress = each(progress, facts, (current, fact) => withdraw(current, fact))
-  progress = each(progress, facts, (current, fact, index) =>
-    sight(current, fact, newPaymentIds[index], nowMs),
+  progress = each(progress, facts, withdraw)
+  const { invoice: before } = progress
+  progress = each(
+    progress,
+    facts,
+    (payment, fact) => sight(before, payment, fact),
+    (fact) => newPayment(before, fact, nowMs),
   )
   progress = announceDetected(progress)
-  progress = each(progress, facts, (current, fact) => include(current, fact, nowMs))
+  progress = each(progress, facts, (payment, fact) => include(invoice, payment, fact, nowMs))
   progress = announceConfirming(progress)
-  progress = each(progress, facts, (current, fact) => finalise(current, fact, nowMs))
+  progress = each(progress, facts, (payment, fact) => finalise(payment, fact, nowMs))
   return announceOutcome(progress, nowMs)
 }
 
@@ -63,76 +71,90 @@ function isStale(payment: Payment | undefined, fact: TransferFact): boolean {
   return !staysThere
 }
 
+/** Changes the payments that facts are about, each in its place; `add` gives those that are not known yet. */
 function each(
   progress: Progress,
-  facts: readonly TransferFact[],
-  step: (invoice: Invoice, fact: TransferFact, index: number) => Invoice,
+  facts: readonly PaymentFact[],
+  change: (payment: Payment, fact: PaymentFact) => Payment,
+  add: (fact: PaymentFact) => Payment | null = () => null,
 ): Progress {
-  return { ...progress, invoice: facts.reduce(step, progress.invoice) }
+  const payments = [...progress.invoice.payments]
+  const places = new Map(payments.map((payment, place) => [keyOfTransfer(payment), place]))
+  for (const fact of facts) {
+    const key = keyOfTransfer(fact)
+    const place = places.get(key) ?? payments.length
+    const known = payments[place]
+    const next = known === undefined ? add(fact) : change(known, fact)
+    if (next === null) continue
+    payments[place] = next
+    places.set(key, place)
+  }
+  return { ...progress, invoice: { ...progress.invoice, payments } }
 }
 
 /** Takes back what the chain took back: a payment out of its block, out of the mempool, or no longer final. */
-function withdraw(invoice: Invoice, fact: TransferFact): Invoice {
-  return updatePayment(invoice, fact, (payment) => {
-    switch (fact.state) {
-      case 'replaced':
-      case 'reorged':
-        return { ...payment, status: fact.state, block: null, confirmedAtMs: null }
-      case 'mempool':
-        return payment.block === null
-          ? payment
-          : { ...payment, status: 'detected', block: null, confirmedAtMs: null }
-      case 'block':
-        // In the same block with fewer confirmations, the reading is stale or only blocks above it changed:
-        // what is final stays final until its own block leaves the chain.
-        if (payment.status !== 'confirmed' || payment.block?.hash === fact.block.hash) return payment
-        return { ...payment, status: 'confirming', confirmedAtMs: null }
-      default:
-        return unreachable(fact)
-    }
-  })
+function withdraw(payment: Payment, fact: PaymentFact): Payment {
+  switch (fact.state) {
+    case 'replaced':
+    case 'reorged':
+      return { ...payment, status: fact.state, block: null, confirmedAtMs: null }
+    case 'mempool':
+      return payment.block === null
+        ? payment
+        : { ...payment, status: 'detected', block: null, confirmedAtMs: null }
+    case 'block':
+      // In the same block with fewer confirmations, the reading is stale or only blocks above it changed:
+      // what is final stays final until its own block leaves the chain.
+      if (payment.status !== 'confirmed' || payment.block?.hash === fact.block.hash) return payment
+      return { ...payment, status: 'confirming', confirmedAtMs: null }
+    default:
+      return unreachable(fact)
+  }
 }
 
-/** Records a transfer that is new, or that has come back. */
-function sight(invoice: Invoice, fact: TransferFact, newId: string | undefined, nowMs: number): Invoice {
-  if (fact.state === 'replaced' || fact.state === 'reorged') return invoice
-  if (findPayment(invoice, fact) === undefined) {
-    if (newId === undefined) throw new Error('a fact about a new transfer came without an id for it')
-    return { ...invoice, payments: [...invoice.payments, newPayment(invoice, fact, newId, nowMs)] }
+/** Looks again at a transfer that is known, or that has come back. */
+function sight(invoice: Invoice, payment: Payment, fact: PaymentFact): Payment {
+  if (fact.state === 'replaced' || fact.state === 'reorged') return payment
+  const firstSeenMs = Math.min(payment.firstSeenMs, fact.firstSeenMs)
+  const gone = payment.status === 'replaced' || payment.status === 'reorged'
+  const next = withOwnAmount(invoice, payment, fact)
+  return {
+    ...next,
+    firstSeenMs,
+    status: gone ? 'detected' : payment.status,
+    // The including block may be older than our own sighting (a miner's clock, a node that was away).
+    late: next.reviewReason === null && !next.dust && isLateForDeadline(invoice, firstSeenMs),
   }
-  return updatePayment(invoice, fact, (payment) => {
-    const firstSeenMs = Math.min(payment.firstSeenMs, fact.firstSeenMs)
-    const gone = payment.status === 'replaced' || payment.status === 'reorged'
-    return {
-      ...withOwnAmount(invoice, payment, fact),
-      firstSeenMs,
-      status: gone ? 'detected' : payment.status,
-      // The including block may be older than our own sighting (a miner's clock, a node that was away).
-      late: payment.reviewReason === null && isLateForDeadline(invoice, firstSeenMs),
-    }
-  })
 }
 
 /**
  * A contract may pay a different amount when its transaction moves to another block, and an amount that was taken
- * back may have been invented: then the new block's amount counts. Within one block the amount never changes.
+ * back may have been invented: then the new block's amount counts. Within one block the amount never changes; a sum
+ * of it does, by what was missed in it.
  */
-function withOwnAmount(invoice: Invoice, payment: Payment, fact: TransferFact): Payment {
+function withOwnAmount(invoice: Invoice, payment: Payment, fact: PaymentFact): Payment {
+  const { amount, parts } = fact
+  if (payment.isBlockSum) return parts === undefined ? payment : { ...payment, amount, ...summed(parts) }
   const isSameBlock = fact.state !== 'block' || payment.block?.hash === fact.block.hash
-  if (isSameBlock || fact.amount === payment.amount) return payment
+  if (isSameBlock || amount === payment.amount) return payment
   const { dust, reviewReason } = classifyTransfer(invoice, fact)
-  return { ...payment, amount: fact.amount, dust, reviewReason }
+  return { ...payment, amount, ...summed(parts), dust, reviewReason }
 }
 
-function newPayment(invoice: Invoice, fact: TransferFact, id: string, nowMs: number): Payment {
+const summed = (parts: TransferFact['parts']) => ({ parts: parts ?? null, transfers: parts?.length ?? 1 })
+
+function newPayment(invoice: Invoice, fact: PaymentFact, nowMs: number): Payment | null {
+  if (fact.state === 'replaced' || fact.state === 'reorged') return null
   const { dust, reviewReason, late } = classifyTransfer(invoice, fact)
   return {
-    id,
+    id: fact.newId,
     network: fact.network,
     txid: fact.txid,
     outputIndex: fact.outputIndex,
     asset: fact.asset,
     amount: fact.amount,
+    isBlockSum: fact.isBlockSum,
+    ...summed(fact.parts),
     status: 'detected',
     firstSeenMs: fact.firstSeenMs,
     detectedAtMs: nowMs,
@@ -152,27 +174,22 @@ function newPayment(invoice: Invoice, fact: TransferFact, id: string, nowMs: num
   }
 }
 
-function include(invoice: Invoice, fact: TransferFact, nowMs: number): Invoice {
-  if (fact.state !== 'block') return invoice
-  return updatePayment(invoice, fact, (payment) => {
-    const reviewReason = reviewReasonInBlock(invoice, payment, fact.block, nowMs)
-    return {
-      ...payment,
-      status: payment.status === 'detected' ? 'confirming' : payment.status,
-      block: fact.block,
-      reviewReason,
-      late: payment.late && reviewReason === null,
-    }
-  })
+function include(invoice: Invoice, payment: Payment, fact: PaymentFact, nowMs: number): Payment {
+  if (fact.state !== 'block') return payment
+  const reviewReason = reviewReasonInBlock(invoice, payment, fact.block, nowMs)
+  return {
+    ...payment,
+    status: payment.status === 'detected' ? 'confirming' : payment.status,
+    block: fact.block,
+    reviewReason,
+    late: payment.late && reviewReason === null,
+  }
 }
 
-function finalise(invoice: Invoice, fact: TransferFact, nowMs: number): Invoice {
-  if (fact.state !== 'block') return invoice
-  return updatePayment(invoice, fact, (payment) =>
-    payment.status === 'confirming' && isFinal(payment.finality, fact)
-      ? { ...payment, status: 'confirmed', confirmedAtMs: nowMs }
-      : payment,
-  )
+function finalise(payment: Payment, fact: PaymentFact, nowMs: number): Payment {
+  if (fact.state !== 'block' || payment.status !== 'confirming' || !isFinal(payment.finality, fact))
+    return payment
+  return { ...payment, status: 'confirmed', confirmedAtMs: nowMs }
 }
 
 /** An invoice expires only once everything that could pay it was read past its deadline, and nothing did. */
@@ -200,7 +217,7 @@ function isResolvable(invoice: Invoice): boolean {
     status === 'partially_paid' ||
     status === 'overpaid' ||
     status === 'manual_review' ||
-    invoice.payments.some(isUnderReview)
+    judgedOf(invoice).some(isUnderReview)
   )
 }
 
@@ -243,9 +260,10 @@ function finish(before: Invoice, progress: Progress): InvoiceAdvance {
     effects.push({ kind: 'posting', payment: posted, from: payment.bucket, to, number: posted.postings })
     return posted
   }
+  const knownOf = new Map(before.payments.map((payment) => [payment.id, payment]))
   const payments = progress.invoice.payments.map((payment): Payment => {
     const to = bucketOf(payment)
-    const known = before.payments.find(({ id }) => id === payment.id)
+    const known = knownOf.get(payment.id)
     const isOtherAmount = known !== undefined && known.amount !== payment.amount && known.bucket !== 'none'
     // What was posted is reversed with its own amount before the new amount is posted.
     const { bucket, postings } = isOtherAmount ? move(known, 'none') : payment
@@ -253,23 +271,6 @@ function finish(before: Invoice, progress: Progress): InvoiceAdvance {
   })
   const changed = progress.invoice !== before
   return { kind: 'advanced', next: changed ? { ...progress.invoice, payments } : before, effects }
-}
-
-function findPayment(invoice: Invoice, fact: TransferFact): Payment | undefined {
-  return invoice.payments.find((payment) => isSameTransfer(payment, fact))
-}
-
-function isSameTransfer(payment: Payment, fact: TransferFact): boolean {
-  return (
-    payment.txid === fact.txid && payment.outputIndex === fact.outputIndex && payment.network === fact.network
-  )
-}
-
-function updatePayment(invoice: Invoice, fact: TransferFact, change: (payment: Payment) => Payment): Invoice {
-  return {
-    ...invoice,
-    payments: invoice.payments.map((payment) => (isSameTransfer(payment, fact) ? change(payment) : payment)),
-  }
 }
 
 function unreachable(value: never): never {

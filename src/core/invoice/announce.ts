@@ -19,7 +19,7 @@ function tell(progress: Progress, type: InvoiceEventType, invoice: Invoice): Pro
   return { invoice, events: [...progress.events, { kind: 'event', type, snapshot: invoice }] }
 }
 
-/** `payment_detected` once per invoice; a review that needs no confirmation, once per payment. */
+/** `payment_detected` once per invoice; a review that needs no confirmation, once for all that wait. */
 export function announceDetected(progress: Progress): Progress {
   const { invoice } = progress
   let next = progress
@@ -30,15 +30,14 @@ export function announceDetected(progress: Progress): Progress {
   return announceReviews(next)
 }
 
-/** `confirming`, once per payment that came into a block. */
+/** `confirming`, once for all payments that came into a block together. */
 export function announceConfirming(progress: Progress): Progress {
-  let next = progress
-  for (const payment of progress.invoice.payments) {
-    if (payment.block === null || payment.announced.confirming || !isFollowed(next.invoice, payment)) continue
-    const told = markPayment(next.invoice, payment, { confirming: true })
-    next = tell(next, 'invoice.confirming', told)
-  }
-  return next
+  const { invoice } = progress
+  const isDue = (payment: Payment) =>
+    payment.block !== null && !payment.announced.confirming && isFollowed(invoice, payment)
+  return invoice.payments.some(isDue)
+    ? tell(progress, 'invoice.confirming', markPayments(invoice, isDue, { confirming: true }))
+    : progress
 }
 
 /**
@@ -92,16 +91,27 @@ function reviewSurplus(progress: Progress): Progress {
   return { ...progress, invoice: { ...invoice, payments } }
 }
 
-/** `manual_review`, once per payment. Money on a cancelled invoice is followed to its confirmation first. */
+/**
+ * `manual_review`, once for all payments that wait since now. Money on a cancelled invoice is followed to its
+ * confirmation first; too many payments are told of once, until the merchant answers.
+ */
 function announceReviews(progress: Progress): Progress {
-  let next = progress
-  for (const payment of progress.invoice.payments) {
-    if (!isUnderReview(payment) || payment.announced.review || payment.dust) continue
-    if (payment.reviewReason === 'cancelled' && payment.status !== 'confirmed') continue
-    next = tell(next, 'invoice.manual_review', markPayment(next.invoice, payment, { review: true }))
-  }
-  return next
+  const { invoice } = progress
+  const isDue = (payment: Payment) =>
+    isUnderReview(payment) &&
+    !payment.announced.review &&
+    (payment.reviewReason !== 'cancelled' || payment.status === 'confirmed')
+  if (!invoice.payments.some(isDue)) return progress
+  const told = markPayments(invoice, isDue, { review: true })
+  const isKnown =
+    invoice.payments.every((payment) => !isDue(payment) || payment.isBlockSum) && isFloodTold(invoice)
+  return isKnown ? { ...progress, invoice: told } : tell(progress, 'invoice.manual_review', told)
 }
+
+/** The merchant was told of too many payments, and did not answer yet. */
+const isFloodTold = ({ payments, blockSums }: Invoice): boolean =>
+  blockSums.some((sum) => isUnderReview(sum)) ||
+  payments.some((payment) => payment.isBlockSum && isUnderReview(payment) && payment.announced.review)
 
 /** `manual_review`, each time that settled value has left the chain. */
 function announceReorganisation(progress: Progress): Progress {
@@ -113,11 +123,15 @@ function announceReorganisation(progress: Progress): Progress {
   })
 }
 
-function markPayment(invoice: Invoice, payment: Payment, mark: Partial<Payment['announced']>): Invoice {
+function markPayments(
+  invoice: Invoice,
+  isDue: (payment: Payment) => boolean,
+  mark: Partial<Payment['announced']>,
+): Invoice {
   return {
     ...invoice,
-    payments: invoice.payments.map((other) =>
-      other.id === payment.id ? { ...other, announced: { ...other.announced, ...mark } } : other,
+    payments: invoice.payments.map((payment) =>
+      isDue(payment) ? { ...payment, announced: { ...payment.announced, ...mark } } : payment,
     ),
   }
 }

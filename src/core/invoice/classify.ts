@@ -1,6 +1,6 @@
-import { COINS } from '../assets.ts'
+import { isDust, isDustSum, type PaymentFact } from './block-sums.ts'
 import { isCounting, isSettled } from './status.ts'
-import type { BlockPosition, Invoice, Payment, PaymentReviewReason, TransferFact } from './types.ts'
+import type { BlockPosition, Invoice, Payment, PaymentReviewReason } from './types.ts'
 
 /** Automatic discovery goes on this long after expiry or cancellation (spec §1, §8). */
 export const DISCOVERY_HORIZON_MS = 10 * 60_000
@@ -14,9 +14,10 @@ const FIRST_BLOCK_LIMIT_MS = 24 * 3_600_000
 /** What a transfer means when it is first seen. Decided once; only `late` is ever corrected. */
 export function classifyTransfer(
   invoice: Invoice,
-  fact: TransferFact,
+  fact: PaymentFact,
 ): { dust: boolean; late: boolean; reviewReason: PaymentReviewReason | null } {
-  if (fact.amount < COINS[fact.asset].dustBelow) return { dust: true, late: false, reviewReason: null }
+  const dust = fact.isBlockSum ? isDustSum(fact) : isDust(fact)
+  if (dust) return { dust, late: false, reviewReason: null }
   const reviewReason = reviewReasonFor(invoice, fact)
   return {
     dust: false,
@@ -25,7 +26,8 @@ export function classifyTransfer(
   }
 }
 
-function reviewReasonFor(invoice: Invoice, fact: TransferFact): PaymentReviewReason | null {
+function reviewReasonFor(invoice: Invoice, fact: PaymentFact): PaymentReviewReason | null {
+  if (fact.isBlockSum) return 'too_many_payments'
   if (fact.asset !== invoice.asset) return 'wrong_asset'
   if (isSettled(invoice)) return 'after_settlement'
   if (invoice.cancelledAtMs !== null) {

@@ -2,6 +2,7 @@ import { ASSETS, COINS, type Network, networkOf } from '../assets.ts'
 import { type EvmIdentity, paymentUri } from '../checkout/payment-uri.ts'
 import { countOf } from '../finality.ts'
 import { formatCoinAmount, formatUsd } from '../money.ts'
+import { countPayments, dustOf, shownPayments } from './shown.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { Invoice, Payment } from './types.ts'
 
@@ -73,7 +74,13 @@ export function renderInvoice(invoice: Invoice, networkFacts: NetworkFacts) {
     expiry_reading: renderReading(invoice),
     cancelled_at: timeOrNull(invoice.cancelledAtMs),
     reopened_from: invoice.reopenedFrom,
-    payments: invoice.payments.map((payment) => renderPayment(payment, networkFacts)),
+    payments: shownPayments(invoice).map((payment) => renderPayment(payment, networkFacts)),
+    payments_count: countPayments(invoice),
+    dust: dustOf(invoice).map(({ asset, count, amount }) => ({
+      asset,
+      transfers_count: count,
+      amount: formatCoinAmount(amount, COINS[asset].decimals),
+    })),
   }
 }
 
@@ -89,13 +96,14 @@ function renderReading({ expiryReading: reading }: Invoice) {
   }
 }
 
-function renderPayment(payment: Payment, networkFacts: NetworkFacts) {
+export function renderPayment(payment: Payment, networkFacts: NetworkFacts) {
   return {
     id: payment.id,
     asset: payment.asset,
     txid: payment.txid,
     output_index: payment.outputIndex,
     amount: formatCoinAmount(payment.amount, COINS[payment.asset].decimals),
+    transfers_count: payment.transfers,
     status: payment.status,
     confirmations: confirmationsOf(payment, networkFacts.tipHeightOf(payment.network)),
     confirmations_required: countOf(payment.finality),

@@ -1,12 +1,5 @@
 import { isAssetId } from '../assets.ts'
-import type {
-  Invoice,
-  InvoiceStatus,
-  LedgerBucket,
-  Payment,
-  PaymentReviewReason,
-  ReviewReason,
-} from './types.ts'
+import type { Invoice, InvoiceStatus, LedgerBucket, Payment, ReviewReason } from './types.ts'
 
 /** What the rules below read of a payment. */
 type JudgedPayment = Pick<Payment, 'status' | 'dust' | 'asset' | 'amount' | 'reviewReason' | 'resolution'>
@@ -25,7 +18,15 @@ type JudgedInvoice = Pick<
 > & {
   readonly announced: Pick<Invoice['announced'], 'paid' | 'overpaid'>
   readonly payments: readonly JudgedPayment[]
+  readonly blockSums: readonly JudgedPayment[]
 }
+
+/** All that came to an invoice. */
+export const judgedOf = ({
+  payments,
+  blockSums,
+}: Omit<JudgedInvoice, 'announced'>): readonly JudgedPayment[] =>
+  blockSums.length === 0 ? payments : [...payments, ...blockSums]
 
 /** In a block or in the mempool, as far as we know. */
 export function isLive(payment: JudgedPayment): boolean {
@@ -63,7 +64,7 @@ export function amountsOf(invoice: JudgedInvoice): {
 } {
   let detected = 0n
   let confirmed = 0n
-  for (const payment of invoice.payments) {
+  for (const payment of judgedOf(invoice)) {
     if (!isCounting(invoice, payment)) continue
     detected += payment.amount
     if (payment.status === 'confirmed') confirmed += payment.amount
@@ -91,7 +92,7 @@ export function wasSettled(invoice: JudgedInvoice): boolean {
 function isAcceptanceIntact(invoice: JudgedInvoice): boolean {
   return (
     invoice.acceptedAtMs !== null &&
-    invoice.payments.every((payment) => payment.resolution !== 'accepted' || payment.status === 'confirmed')
+    judgedOf(invoice).every((payment) => payment.resolution !== 'accepted' || payment.status === 'confirmed')
   )
 }
 
@@ -113,12 +114,12 @@ export function deriveStatus(invoice: JudgedInvoice): InvoiceStatus {
   if (outcome === 'over') return 'overpaid'
   if (wasSettled(invoice) && !invoice.reorgDismissed) return 'manual_review'
 
-  const pending = invoice.payments.filter(
+  const pending = judgedOf(invoice).filter(
     (payment) => isFollowed(invoice, payment) && payment.status !== 'confirmed',
   )
   if (pending.some((payment) => payment.status === 'confirming')) return 'confirming'
   if (pending.length > 0) return 'payment_detected'
-  if (invoice.payments.some((payment) => isUnderReview(payment) && decidesStatus(payment)))
+  if (judgedOf(invoice).some((payment) => isUnderReview(payment) && decidesStatus(payment)))
     return 'manual_review'
   if (outcome === 'short') return 'partially_paid'
   if (invoice.cancelledAtMs !== null) return 'cancelled'
@@ -126,11 +127,11 @@ export function deriveStatus(invoice: JudgedInvoice): InvoiceStatus {
 }
 
 /**
- * Money that came late or after cancellation must be decided on first; the other reasons leave the invoice payable or
- * settled.
+ * Money that came late, after cancellation or in too many payments must be decided on first; the other reasons leave
+ * the invoice payable or settled.
  */
-function decidesStatus(payment: JudgedPayment): boolean {
-  return payment.reviewReason === 'late' || payment.reviewReason === 'cancelled'
+function decidesStatus({ reviewReason }: JudgedPayment): boolean {
+  return reviewReason === 'late' || reviewReason === 'cancelled' || reviewReason === 'too_many_payments'
 }
 
 /** Why the invoice waits for the merchant, or null: the gravest reason, then the oldest payment's. */
@@ -139,13 +140,9 @@ export function reviewReasonOf(invoice: Invoice): ReviewReason | null {
   return firstOpenReview(invoice)?.reviewReason ?? null
 }
 
-function firstOpenReview(
-  invoice: Invoice,
-): (Payment & { reviewReason: PaymentReviewReason | null }) | undefined {
-  return (
-    invoice.payments.find((payment) => isUnderReview(payment) && decidesStatus(payment)) ??
-    invoice.payments.find(isUnderReview)
-  )
+function firstOpenReview(invoice: Invoice): JudgedPayment | undefined {
+  const open = judgedOf(invoice).filter(isUnderReview)
+  return open.find(decidesStatus) ?? open[0]
 }
 
 /** More detail on the status: `accepted` by the merchant, settled `late`, or why a review is open. */

@@ -31,7 +31,12 @@ const PAYMENT_STATUSES = ['detected', 'confirming', 'confirmed', 'replaced', 're
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 
 /** Why one payment waits for the merchant. */
-export type PaymentReviewReason = 'wrong_asset' | 'late' | 'cancelled' | 'after_settlement'
+export type PaymentReviewReason =
+  | 'wrong_asset'
+  | 'late'
+  | 'cancelled'
+  | 'after_settlement'
+  | 'too_many_payments'
 
 /** Why the invoice waits for the merchant: a payment's reason, or settled value that left the chain. */
 export type ReviewReason = PaymentReviewReason | 'reorged'
@@ -41,7 +46,13 @@ export type LedgerBucket = 'none' | 'pending' | 'suspense' | 'available'
 
 export type BlockPosition = { readonly height: number; readonly hash: string; readonly timeMs: number }
 
-/** One transfer on chain to one of the invoice's deposit addresses. */
+/** One output on a chain of outputs; elsewhere one transfer. */
+export type PaymentPart = { readonly txid: string; readonly outputIndex: number; readonly amount: bigint }
+
+/**
+ * What one transaction brought to one of the invoice's deposit addresses; or, for an invoice with more payments than
+ * are kept one by one, and for dust, what one block brought: then `txid` is the block's hash. See block-sums.ts.
+ */
 export type Payment = {
   readonly id: string
   readonly network: Network
@@ -50,6 +61,11 @@ export type Payment = {
   readonly asset: PaymentAsset
   /** Base units. */
   readonly amount: bigint
+  readonly isBlockSum: boolean
+  /** How many outputs or transfers it sums. */
+  readonly transfers: number
+  /** What it sums, where that is more than itself; null where it is not, and where it was not loaded. */
+  readonly parts: readonly PaymentPart[] | null
   readonly status: PaymentStatus
   /** The earlier of our own or the node's mempool sighting and the including block's time. */
   readonly firstSeenMs: number
@@ -69,6 +85,17 @@ export type Payment = {
   readonly bucket: LedgerBucket
   /** How often this payment's value was moved in the ledger; makes the next posting's id. */
   readonly postings: number
+}
+
+/** Block sums that were not loaded one by one, added up where the rules read the same of them. */
+export type BlockSumTotal = Pick<
+  Payment,
+  'asset' | 'amount' | 'status' | 'dust' | 'reviewReason' | 'resolution' | 'bucket' | 'transfers'
+> & {
+  /** One of them. */
+  readonly id: string
+  /** How many they are. */
+  readonly payments: number
 }
 
 /** The price that fixed an invoice's coin amount, with the exchanges' answers it came from. */
@@ -148,6 +175,8 @@ export type Invoice = {
     readonly partialSums: readonly string[]
   }
   readonly payments: readonly Payment[]
+  /** The block sums that are not among `payments`. */
+  readonly blockSums: readonly BlockSumTotal[]
 }
 
 /** Where one transfer stands on the chain now. Absolute, so that reporting it twice changes nothing. */
@@ -157,6 +186,8 @@ export type TransferFact = {
   readonly outputIndex: number
   readonly asset: PaymentAsset
   readonly amount: bigint
+  /** The outputs that `amount` sums, where they are several. */
+  readonly parts?: readonly PaymentPart[]
   /** Our own or the node's mempool sighting, or the including block's time, whichever is earlier. */
   readonly firstSeenMs: number
   /** Confirmations that consensus itself demands before the value can move: 100 for a coinbase, 6 for a peg-out. */

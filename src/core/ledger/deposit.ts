@@ -54,12 +54,13 @@ function depositTransfer(invoice: Invoice, posting: Extract<InvoiceEffect, { kin
 
 /**
  * The id of a deposit's postings, before their number. On an account-based chain one transaction may credit several
- * invoices and has no outputs to tell them apart, so the invoice is part of the id there.
+ * invoices and has no outputs to tell them apart, so the invoice is part of the id there, and in that of a block's sum.
  */
-function depositName(invoice: Invoice, { network, txid, outputIndex, asset }: Payment): string {
+function depositName(invoice: Invoice, { network, txid, outputIndex, asset, isBlockSum }: Payment): string {
   const output = `dep:${network}:${txid}:${outputIndex}`
   const { keyFamily } = COINS[asset]
-  return keyFamily === 'bitcoin' || keyFamily === 'litecoin' ? output : `${output}:${invoice.id}`
+  const hasOutputs = (keyFamily === 'bitcoin' || keyFamily === 'litecoin') && !isBlockSum
+  return hasOutputs ? output : `${output}:${invoice.id}`
 }
 
 function accountOf(bucket: LedgerBucket): LedgerAccount {

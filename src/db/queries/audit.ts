@@ -136,7 +136,7 @@ export async function listTransfersInBlocks(
     block_height: number
     block_hash: string
   }>(
-    `select merchant_id, id, txid, output_index, amount, block_height, block_hash from transfer
+    `select merchant_id, transfer_id as id, txid, output_index, amount, block_height, block_hash from transfer_part
      where network = $1 and block_height between $2 and $3 and left_on_chain is null order by block_height`,
     [network, from, to],
   )
@@ -213,7 +213,7 @@ const COINS_MAX = 2_000
 export async function listBookedCoins(db: Queryable, network: Network): Promise<BookedCoin[]> {
   const { rows } = await db.query<BookedCoin>(
     `select merchant_id as "merchantId", txid, output_index as "outputIndex", amount from (
-       select merchant_id, network, txid, output_index, amount from transfer
+       select merchant_id, network, txid, output_index, amount from transfer_part
        where network = $1 and status = 'confirmed' and ledger_bucket = 'available' and left_on_chain is null
          and amount > 0
        union all

@@ -3,7 +3,7 @@ import { formatId, uuidv7 } from '../../core/ids.ts'
 import type { Invoice, InvoiceStatus } from '../../core/invoice/types.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoices.ts'
-import { loadPaymentsOf } from './transfers.ts'
+import { loadReceived } from './received.ts'
 
 type InvoiceFilters = {
   readonly limit: number
@@ -89,13 +89,13 @@ export async function listInvoices(
   ])
   const page = rows.slice(0, filters.limit)
   if (oldestFirst) page.reverse()
-  const payments = await loadPaymentsOf(
+  const received = await loadReceived(
     tx,
     tenant,
     page.map((row) => row.id),
   )
   return {
-    invoices: page.map((row) => invoiceFromRow(row, payments.get(row.id) ?? [])),
+    invoices: page.map((row) => invoiceFromRow(row, received.get(row.id))),
     hasMore: rows.length > filters.limit,
   }
 }
@@ -197,7 +197,7 @@ export async function findWaiting(tx: Tx, tenant: Tenant): Promise<string[]> {
               where merchant_id = $1 and invoice_id = invoice.id))
       order by id desc limit $3)
      union
-     (select invoice_id from transfer
+     (select distinct invoice_id from transfer
       where merchant_id = $1 and livemode = $2 and review_reason is not null and resolution is null
         and status in ('detected', 'confirming', 'confirmed')
       order by invoice_id desc limit $3)`,
@@ -262,6 +262,6 @@ export async function loadInvoicesById(
     `select ${INVOICE_COLUMNS} from invoice where merchant_id = $1 and id = any($2) and livemode = $3`,
     [tenant.merchantId, ids, tenant.livemode],
   )
-  const payments = await loadPaymentsOf(tx, tenant, ids)
-  return new Map(rows.map((row) => [row.id, invoiceFromRow(row, payments.get(row.id) ?? [])]))
+  const received = await loadReceived(tx, tenant, ids)
+  return new Map(rows.map((row) => [row.id, invoiceFromRow(row, received.get(row.id))]))
 }

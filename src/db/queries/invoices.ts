@@ -1,10 +1,10 @@
 import type { AssetId, Keyspace } from '../../core/assets.ts'
 import type { DepositPlan } from '../../core/invoice/plan.ts'
 import { deriveStatus } from '../../core/invoice/status.ts'
-import type { Invoice, Payment, RateEvidence } from '../../core/invoice/types.ts'
+import type { Invoice, RateEvidence } from '../../core/invoice/types.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
-import { loadPaymentsOf } from './transfers.ts'
+import { loadReceived, NOTHING, type Received } from './received.ts'
 
 export type InvoiceRow = {
   id: string
@@ -149,8 +149,8 @@ export async function loadInvoice(
   )
   const row = rows[0]
   if (row === undefined) return null
-  const payments = await loadPaymentsOf(tx, tenant, [id])
-  return { invoice: invoiceFromRow(row, payments.get(id) ?? []), eventCount: row.event_count }
+  const received = await loadReceived(tx, tenant, [id])
+  return { invoice: invoiceFromRow(row, received.get(id)), eventCount: row.event_count }
 }
 
 /**
@@ -292,7 +292,7 @@ export async function findInvoicesPastDeadline(
 }
 
 /** The domain's invoice of a row. */
-export function invoiceFromRow(row: InvoiceRow, payments: readonly Payment[]): Invoice {
+export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): Invoice {
   return {
     merchantId: row.merchant_id,
     id: row.id,
@@ -325,7 +325,7 @@ export function invoiceFromRow(row: InvoiceRow, payments: readonly Payment[]): I
     acceptedAtMs: row.accepted_at?.getTime() ?? null,
     reorgDismissed: row.reorg_dismissed,
     announced: row.announced,
-    payments,
+    ...received,
   }
 }
 

@@ -16,7 +16,7 @@ export type ListPosition = {
 export async function loadPage<Row extends { id: string }>(
   tx: Tx,
   from: {
-    readonly table: 'payment_link' | 'checkout_session' | 'payout' | 'payout_destination'
+    readonly table: 'payment_link' | 'checkout_session' | 'payout' | 'payout_destination' | 'transfer'
     readonly columns: string
   },
   position: ListPosition,

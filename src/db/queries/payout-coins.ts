@@ -29,7 +29,7 @@ export async function listSpendableCoins(
   const { rows } = await db.query<OwnCoin>(
     `select txid, output_index as "outputIndex", amount, chain, index, program from (
        select t.txid, t.output_index, t.amount, 0 as chain, d.idx as index, d.program
-       from transfer t join deposit_address d
+       from transfer_part t join deposit_address d
          on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $4
        where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.status = 'confirmed'
          and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
@@ -116,7 +116,7 @@ export async function heightOfCoin(
 ): Promise<number | null> {
   const { rows } = await db.query<{ height: number | null }>(
     `select coalesce(
-       (select min(block_height) from transfer
+       (select min(block_height) from transfer_part
         where merchant_id = $1 and livemode = $2 and network = $3 and txid = $4),
        (select greatest(min(from_height) - $5, 0) from payout_transaction where network = $3 and txid = $4)) as height`,
     [tenant.merchantId, tenant.livemode, network, txid, REORG_DEPTH_MAX],

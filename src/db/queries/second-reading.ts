@@ -58,6 +58,19 @@ type RecordedCredit = {
   readonly blockHash: string
 }
 
+type CreditRow = {
+  merchant_id: string
+  livemode: boolean
+  invoice_id: string
+  txid: string
+  output_index: number
+  asset: PaymentAsset
+  amount: bigint
+  block_hash: string
+}
+
+const CREDIT_COLUMNS = 'merchant_id, livemode, invoice_id, txid, output_index, asset, amount, block_hash'
+
 /** Served by transfer_by_height. */
 export async function listCreditsBetween(
   db: Queryable,
@@ -65,28 +78,34 @@ export async function listCreditsBetween(
   assets: readonly PaymentAsset[],
   range: { readonly from: number; readonly to: number },
 ): Promise<RecordedCredit[]> {
-  const { rows } = await db.query<{
-    merchant_id: string
-    livemode: boolean
-    invoice_id: string
-    txid: string
-    output_index: number
-    asset: PaymentAsset
-    amount: bigint
-    block_hash: string
-  }>(
-    `select merchant_id, livemode, invoice_id, txid, output_index, asset, amount, block_hash from transfer
+  const { rows } = await db.query<CreditRow>(
+    `select ${CREDIT_COLUMNS} from transfer_part
      where network = $1 and block_height > $2 and block_height <= $3 and block_height is not null
        and asset = any($4) and left_on_chain is null`,
     [network, range.from, range.to, assets],
   )
-  return rows.map((row) => ({
-    tenant: { merchantId: row.merchant_id, livemode: row.livemode },
-    invoiceId: row.invoice_id,
-    txid: row.txid,
-    outputIndex: row.output_index,
-    asset: row.asset,
-    amount: row.amount,
-    blockHash: row.block_hash,
-  }))
+  return rows.map(creditFromRow)
 }
+
+/** What the sums of these blocks hold. Served by transfer_block_sum. */
+export async function listSummedIn(
+  db: Queryable,
+  network: Network,
+  blockHashes: readonly string[],
+): Promise<RecordedCredit[]> {
+  const { rows } = await db.query<CreditRow>(
+    `select ${CREDIT_COLUMNS} from transfer_part where is_block_sum and network = $1 and block_hash = any($2)`,
+    [network, blockHashes],
+  )
+  return rows.map(creditFromRow)
+}
+
+const creditFromRow = (row: CreditRow): RecordedCredit => ({
+  tenant: { merchantId: row.merchant_id, livemode: row.livemode },
+  invoiceId: row.invoice_id,
+  txid: row.txid,
+  outputIndex: row.output_index,
+  asset: row.asset,
+  amount: row.amount,
+  blockHash: row.block_hash,
+})

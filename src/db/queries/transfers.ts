@@ -1,10 +1,17 @@
 import type { Network, PaymentAsset } from '../../core/assets.ts'
 import { type ConsensusMark, countOf, type Finality } from '../../core/finality.ts'
-import type { LedgerBucket, Payment, PaymentReviewReason, PaymentStatus } from '../../core/invoice/types.ts'
+import type {
+  LedgerBucket,
+  Payment,
+  PaymentPart,
+  PaymentReviewReason,
+  PaymentStatus,
+} from '../../core/invoice/types.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
+import { type ListPosition, loadPage } from './list-page.ts'
 
-type TransferRow = {
+export type TransferRow = {
   merchant_id: string
   id: string
   livemode: boolean
@@ -14,6 +21,8 @@ type TransferRow = {
   output_index: number
   asset: PaymentAsset
   amount: bigint
+  is_block_sum: boolean
+  transfers: number
   status: PaymentStatus
   first_seen_at: Date
   detected_at: Date
@@ -31,12 +40,16 @@ type TransferRow = {
   announced_review: boolean
   ledger_bucket: LedgerBucket
   ledger_postings: number
+  /** Asked for where it is needed. */
+  parts?: readonly PartRow[] | null
 }
 
+type PartRow = { readonly txid: string; readonly output_index: number; readonly amount: string }
+
 /** What a payment is made of; the table has more. */
-const COLUMNS = `id, merchant_id, livemode, invoice_id, network, txid, output_index, asset, amount, status, first_seen_at,
+export const TRANSFER_COLUMNS = `id, merchant_id, livemode, invoice_id, network, txid, output_index, asset, amount, status, first_seen_at,
   detected_at, confirmed_at, block_height, block_hash, block_time, confirmations_required, finality_mark, late, dust, review_reason,
-  resolution, announced_confirming, announced_review, ledger_bucket, ledger_postings`
+  resolution, announced_confirming, announced_review, ledger_bucket, ledger_postings, is_block_sum, transfers`
 
 /** A transfer that the watcher must follow, with whose it is. */
 export type TrackedTransfer = {
@@ -45,24 +58,25 @@ export type TrackedTransfer = {
   readonly payment: Payment
 }
 
-/** The payments of some invoices, oldest first, by invoice. Served by transfer_by_invoice. */
-export async function loadPaymentsOf(
+/** A page of an invoice's payments, newest first. Served by transfer_by_invoice. */
+export async function listPayments(
   tx: Tx,
   tenant: Tenant,
-  invoiceIds: readonly string[],
-): Promise<Map<string, Payment[]>> {
-  const { rows } = await tx.query<TransferRow>(
-    `select ${COLUMNS} from transfer where merchant_id = $1 and livemode = $2 and invoice_id = any($3)
-     order by id collate "C"`,
-    [tenant.merchantId, tenant.livemode, invoiceIds],
+  invoiceId: string,
+  position: ListPosition,
+): Promise<{ payments: Payment[]; hasMore: boolean }> {
+  const { rows, hasMore } = await loadPage<TransferRow>(
+    tx,
+    { table: 'transfer', columns: TRANSFER_COLUMNS },
+    position,
+    [
+      ['merchant_id', tenant.merchantId],
+      ['livemode', tenant.livemode],
+      ['invoice_id', invoiceId],
+      ['dust', false],
+    ],
   )
-  const byInvoice = new Map<string, Payment[]>()
-  for (const row of rows) {
-    const payments = byInvoice.get(row.invoice_id) ?? []
-    payments.push(paymentFromRow(row))
-    byInvoice.set(row.invoice_id, payments)
-  }
-  return byInvoice
+  return { payments: rows.map(paymentFromRow), hasMore }
 }
 
 /**
@@ -76,10 +90,10 @@ export async function loadTrackedTransfers(
   aboveHeight: number,
 ): Promise<TrackedTransfer[]> {
   const { rows } = await db.query<TransferRow>(
-    `select ${COLUMNS} from transfer
+    `select ${TRANSFER_COLUMNS} from transfer
      where network = $1 and status in ('detected', 'confirming') and left_on_chain is null
      union
-     select ${COLUMNS} from transfer
+     select ${TRANSFER_COLUMNS} from transfer
      where network = $1 and block_height > $2 and block_height is not null and left_on_chain is null`,
     [network, aboveHeight],
   )
@@ -109,7 +123,7 @@ export async function loadTransfersOf(
 ): Promise<TrackedTransfer[]> {
   if (transactions.length === 0) return []
   const { rows } = await db.query<TransferRow>(
-    `select ${COLUMNS} from transfer
+    `select ${TRANSFER_COLUMNS} from transfer
      where network = $1 and (merchant_id, txid) in (select * from unnest($2::text[], $3::text[]))`,
     [
       network,
@@ -152,9 +166,9 @@ export async function insertPayments(
       `insert into transfer (merchant_id, id, livemode, status, first_seen_at, confirmed_at, block_height, block_hash,
          block_time, late, review_reason, resolution, announced_confirming, announced_review, ledger_bucket,
          ledger_postings, invoice_id, network, txid, output_index, asset, amount, detected_at,
-         confirmations_required, finality_mark, dust)
+         confirmations_required, finality_mark, dust, transfers, parts, is_block_sum)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-         $22, $23, $24, $25, $26)`,
+         $22, $23, $24, $25, $26, $27, $28, $29)`,
       [
         ...changingColumns(tenant, payment),
         invoiceId,
@@ -167,6 +181,9 @@ export async function insertPayments(
         countOf(payment.finality),
         typeof payment.finality === 'number' ? null : payment.finality,
         payment.dust,
+        payment.transfers,
+        partsToJson(payment),
+        payment.isBlockSum,
       ],
     )
   }
@@ -179,9 +196,16 @@ export async function updatePayments(tx: Tx, tenant: Tenant, payments: readonly 
       `update transfer
        set status = $4, first_seen_at = $5, confirmed_at = $6, block_height = $7, block_hash = $8, block_time = $9,
          late = $10, review_reason = $11, resolution = $12, announced_confirming = $13, announced_review = $14,
-         ledger_bucket = $15, ledger_postings = $16, amount = $17, dust = $18
+         ledger_bucket = $15, ledger_postings = $16, amount = $17, dust = $18, transfers = $19,
+         parts = coalesce($20, parts)
        where merchant_id = $1 and id = $2 and livemode = $3`,
-      [...changingColumns(tenant, payment), payment.amount, payment.dust],
+      [
+        ...changingColumns(tenant, payment),
+        payment.amount,
+        payment.dust,
+        payment.transfers,
+        partsToJson(payment),
+      ],
     )
     if (rowCount !== 1) throw new Error(`payment ${payment.id} was changed and is not there`)
   }
@@ -208,6 +232,26 @@ function changingColumns(tenant: Tenant, payment: Payment): unknown[] {
   ]
 }
 
+/** Null where they were not loaded. */
+const partsToJson = ({ parts }: Payment): string | null =>
+  parts === null
+    ? null
+    : JSON.stringify(
+        parts.map(
+          ({ txid, outputIndex, amount }): PartRow => ({
+            txid,
+            output_index: outputIndex,
+            amount: amount.toString(),
+          }),
+        ),
+      )
+
+const partFromRow = ({ txid, output_index, amount }: PartRow): PaymentPart => ({
+  txid,
+  outputIndex: output_index,
+  amount: BigInt(amount),
+})
+
 function trackedFromRow(row: TransferRow): TrackedTransfer {
   return {
     tenant: { merchantId: row.merchant_id, livemode: row.livemode },
@@ -222,7 +266,7 @@ function finalityOf(row: TransferRow): Finality {
   return finality
 }
 
-function paymentFromRow(row: TransferRow): Payment {
+export function paymentFromRow(row: TransferRow): Payment {
   return {
     id: row.id,
     network: row.network,
@@ -230,6 +274,9 @@ function paymentFromRow(row: TransferRow): Payment {
     outputIndex: row.output_index,
     asset: row.asset,
     amount: row.amount,
+    isBlockSum: row.is_block_sum,
+    transfers: row.transfers,
+    parts: row.parts?.map(partFromRow) ?? null,
     status: row.status,
     firstSeenMs: row.first_seen_at.getTime(),
     detectedAtMs: row.detected_at.getTime(),

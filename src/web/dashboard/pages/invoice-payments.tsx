@@ -1,5 +1,7 @@
 import type { Invoice, Payment } from '../api/types.ts'
 import { Badge, PAYMENT_WORDS } from '../parts/badge.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
 import { coins } from '../parts/money.ts'
 import { Card } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
@@ -7,7 +9,7 @@ import { Txid } from '../parts/txid.tsx'
 
 /** What came, and how final it is. */
 export function Payments({ invoice }: { invoice: Invoice }) {
-  const { payments, address, asset, livemode } = invoice
+  const { payments, payments_count, address, asset, livemode } = invoice
   return (
     <Card title="Payments">
       {payments.length === 0 ? (
@@ -33,9 +35,34 @@ export function Payments({ invoice }: { invoice: Invoice }) {
           ))}
         </ul>
       )}
+      {payments_count > payments.length ? (
+        <div className="actions">
+          <span className="quiet">
+            {payments_count} payments in all. These are the ones that matter most.
+          </span>
+          <CsvButton<Payment>
+            name={`payments-${invoice.id}`}
+            path={`/invoices/${invoice.id}/payments`}
+            query={{}}
+            columns={CSV_COLUMNS}
+          />
+        </div>
+      ) : null}
     </Card>
   )
 }
+
+const CSV_COLUMNS: readonly CsvColumn<Payment>[] = [
+  ['id', ({ id }) => id],
+  ['detected_at', ({ detected_at }) => detected_at],
+  ['txid', ({ txid }) => txid],
+  ['output_index', ({ output_index }) => String(output_index)],
+  ['transfers_count', ({ transfers_count }) => String(transfers_count)],
+  ['asset', ({ asset }) => asset],
+  ['amount', ({ amount }) => amount],
+  ['status', ({ status }) => status],
+  ['review_reason', ({ review_reason }) => review_reason],
+]
 
 function finalityWords({ status, confirmations, confirmations_required, finality }: Payment): string {
   if (status === 'replaced') return 'Another transaction took its coins. It pays you nothing.'

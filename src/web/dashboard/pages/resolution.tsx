@@ -18,6 +18,7 @@ const REASONS: { readonly [reason in NonNullable<Invoice['review_reason']>]: str
   late: 'Money came after the deadline, when the price no longer held.',
   cancelled: 'Money came for an invoice that you had cancelled.',
   after_settlement: 'More money came after the invoice was paid.',
+  too_many_payments: 'More payments came than anybody needs to pay this. What they brought waits for you.',
   reorged: 'The chain took back a payment that had been final.',
 }
 

@@ -1,0 +1,141 @@
+import { COINS, type PaymentAsset } from '../assets.ts'
+import type { Invoice, Payment, PaymentPart, TransferFact } from './types.ts'
+
+/**
+ * Payments of an invoice that are kept one by one. What comes beyond them, and all dust, is kept as one sum for each
+ * block: whoever sends thousands of small payments makes one row in each block, and no more.
+ */
+export const PAYMENTS_MAX = 50
+
+/** Stand where other payments have the index of their output, so that every sum of a block has its own. */
+const SUM_INDEX: { readonly [asset in PaymentAsset]: number } = {
+  BTC: -1,
+  LTC: -2,
+  ETH: -3,
+  ETH_BASE: -4,
+  USDC_BASE: -5,
+  SOL: -6,
+  USDC_ETHEREUM: -7,
+  WSOL: -8,
+}
+const DUST_FROM = -1_000
+
+/** Identifies a transfer within its invoice. */
+export const keyOfTransfer = ({
+  network,
+  txid,
+  outputIndex,
+}: Pick<Payment, 'network' | 'txid' | 'outputIndex'>): string => `${network}:${txid}:${outputIndex}`
+
+export const isDust = ({ asset, amount }: Pick<TransferFact, 'asset' | 'amount'>): boolean =>
+  amount < COINS[asset].dustBelow
+
+/** Whether a sum is of what is dust by itself: that does not become money by coming often. */
+export const isDustSum = ({ outputIndex }: Pick<TransferFact, 'outputIndex'>): boolean =>
+  outputIndex < DUST_FROM
+
+/** A fact about one payment, with an id for it in case it is new. */
+export type PaymentFact = TransferFact & { readonly newId: string; readonly isBlockSum: boolean }
+
+/**
+ * Facts about transfers as facts about payments. A transfer without a payment of its own is part of its block's sum; in
+ * the mempool it is nothing yet. Where there is room for some only, the largest get payments of their own.
+ */
+export function aboutPayments(
+  invoice: Invoice,
+  facts: readonly TransferFact[],
+  newIds: readonly string[],
+): PaymentFact[] {
+  const known = new Map(invoice.payments.map((payment) => [keyOfTransfer(payment), payment]))
+  const taken = invoice.payments.filter(({ isBlockSum }) => !isBlockSum).length
+  const isNew = (fact: TransferFact) =>
+    (fact.state === 'mempool' || fact.state === 'block') && !isDust(fact) && !known.has(keyOfTransfer(fact))
+  const chosen = new Set(largest(invoice, facts.filter(isNew), Math.max(0, PAYMENTS_MAX - taken)))
+  const sums = new BlockSums(known)
+  const told = facts.flatMap((fact, index): PaymentFact[] => {
+    const newId = newIds[index]
+    if (newId === undefined) throw new Error('a fact came without an id for the payment that it may be about')
+    const payment = known.get(keyOfTransfer(fact))
+    if (payment === undefined && !chosen.has(fact)) {
+      sums.add(fact, newId)
+      return []
+    }
+    return [{ ...fact, newId, isBlockSum: payment?.isBlockSum === true }]
+  })
+  return [...told, ...sums.facts()]
+}
+
+/** Those in the invoice's own coin come before those in another. */
+function largest(invoice: Invoice, facts: readonly TransferFact[], count: number): readonly TransferFact[] {
+  if (facts.length <= count) return facts
+  const isOwn = ({ asset }: TransferFact) => Number(asset === invoice.asset)
+  const bySize = (a: TransferFact, b: TransferFact) =>
+    isOwn(b) - isOwn(a) || (a.amount === b.amount ? 0 : a.amount < b.amount ? 1 : -1)
+  return facts.toSorted(bySize).slice(0, count)
+}
+
+type Draft = {
+  /** The sum as a payment of its block, but for what it sums. */
+  readonly fact: Omit<PaymentFact & { state: 'block' }, 'amount' | 'parts'>
+  readonly parts: Map<string, PaymentPart>
+}
+
+/** What facts change in the sums of their blocks. */
+class BlockSums {
+  readonly #known: ReadonlyMap<string, Payment>
+  readonly #drafts = new Map<string, Draft>()
+
+  constructor(known: ReadonlyMap<string, Payment>) {
+    this.#known = known
+  }
+
+  /** What left a block leaves its sum; what is in no block and was in none is nothing yet. */
+  add(fact: TransferFact, newId: string): void {
+    const { network, asset } = fact
+    const txid = fact.state === 'block' ? fact.block.hash : fact.knownIn
+    if (txid === null) return
+    const outputIndex = SUM_INDEX[asset] + (isDust(fact) ? DUST_FROM : 0)
+    const key = keyOfTransfer({ network, txid, outputIndex })
+    const draft = this.#drafts.get(key) ?? this.#draft(fact, { key, txid, outputIndex, newId })
+    if (draft === null) return
+    this.#drafts.set(key, draft)
+    for (const part of fact.parts ?? [fact]) {
+      const name = keyOfTransfer({ ...part, network })
+      if (fact.state !== 'block') draft.parts.delete(name)
+      else draft.parts.set(name, { txid: part.txid, outputIndex: part.outputIndex, amount: part.amount })
+    }
+  }
+
+  #draft(
+    fact: TransferFact,
+    sum: {
+      readonly key: string
+      readonly txid: string
+      readonly outputIndex: number
+      readonly newId: string
+    },
+  ): Draft | null {
+    const { key, ...identity } = sum
+    const known = this.#known.get(key)
+    const { parts: _parts, ...rest } = fact
+    const wasThere = known !== undefined && known.block !== null
+    if (wasThere && known.parts === null) throw new Error(`block sum ${known.id} came without its parts`)
+    // A block that comes back is told whole.
+    const held = wasThere ? known.parts : null
+    const parts = new Map(held?.map((part) => [keyOfTransfer({ ...part, network: fact.network }), part]))
+    const knownIn = known?.block?.hash ?? null
+    if (rest.state === 'block') return { fact: { ...rest, ...identity, knownIn, isBlockSum: true }, parts }
+    if (known?.block == null) return null
+    const place = { state: 'block', block: known.block, confirmations: 0 } as const
+    return { fact: { ...rest, ...identity, ...place, knownIn, isBlockSum: true }, parts }
+  }
+
+  facts(): PaymentFact[] {
+    return [...this.#drafts.values()].map(({ fact, parts }): PaymentFact => {
+      const amount = [...parts.values()].reduce((sum, part) => sum + part.amount, 0n)
+      if (parts.size > 0) return { ...fact, amount, parts: [...parts.values()] }
+      const { block: _block, confirmations: _confirmations, mark: _mark, ...identity } = fact
+      return { ...identity, amount, state: 'reorged' }
+    })
+  }
+}

@@ -1,0 +1,34 @@
+import { renderPayment } from '../../core/invoice/render.ts'
+import { invoiceExists } from '../../db/queries/invoice-list.ts'
+import { listPayments } from '../../db/queries/transfers.ts'
+import { withTransaction } from '../../db/transaction.ts'
+import { listPaymentsQuery, paymentList } from '../../wire/invoice.ts'
+import { pageOf } from '../../wire/list.ts'
+import { listView } from '../list-view.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+export const listInvoicePaymentsRoute = defineRoute({
+  method: 'get',
+  path: '/invoices/:id/payments',
+  operationId: 'listInvoicePayments',
+  tag: 'Invoices',
+  summary: 'List an invoice’s payments',
+  description:
+    'All of them, newest first; the invoice itself carries at most 20. Dust is no payment: the invoice has its sum.',
+  scope: 'invoices:read',
+  query: listPaymentsQuery,
+  success: { status: 200, description: 'A page of payments.', schema: paymentList },
+  problems: [],
+  exists: invoiceExists,
+
+  handler: async (deps, { tenant, id, query }) => {
+    const { networkFacts } = await deps.networks.read()
+    const page = await withTransaction(deps.pool, tenant, async (tx) =>
+      (await invoiceExists(tx, tenant, id)) ? listPayments(tx, tenant, id, pageOf(query)) : null,
+    )
+    if (page === null) throw new ApiProblem('not_found')
+    const data = page.payments.map((payment) => renderPayment(payment, networkFacts))
+    return listView(`/invoices/${id}/payments`, page.hasMore, data)
+  },
+})

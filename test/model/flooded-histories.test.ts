@@ -1,0 +1,167 @@
+import { expect, test } from 'vitest'
+import {
+  disconnectedBy,
+  keyOfTracked,
+  type OwnedTransfer,
+  reconcileBlocks,
+  type TrackedTransfer,
+} from '../../src/core/chain/reconcile.ts'
+import { advanceInvoice } from '../../src/core/invoice/advance.ts'
+import { PAYMENTS_MAX } from '../../src/core/invoice/block-sums.ts'
+import { bucketOf } from '../../src/core/invoice/status.ts'
+import type { BlockPosition, Invoice, LedgerBucket } from '../../src/core/invoice/types.ts'
+import { inBlock, makeInvoice } from '../support/invoice.ts'
+import { type Random, seededRandom } from '../support/random.ts'
+
+const HISTORIES = 1_000
+const ROUNDS = 12
+const DUST = 294n
+
+type WorldBlock = BlockPosition & { readonly transfers: readonly OwnedTransfer[] }
+
+/** A chain whose blocks go on paying one invoice that has all the payments it can have, and the invoice as recorded. */
+class FloodedWorld {
+  readonly random: Random
+  invoice: Invoice
+  chain: WorldBlock[] = [{ height: 0, hash: 'b0', timeMs: 0, transfers: [] }]
+  /** What the watcher has read. */
+  read: WorldBlock[] = [...this.chain]
+  readonly buckets: { [bucket in LedgerBucket]: bigint } = {
+    none: 0n,
+    pending: 0n,
+    suspense: 0n,
+    available: 0n,
+  }
+  #names = 0
+
+  constructor(random: Random) {
+    this.random = random
+    const invoice = makeInvoice({ amount: 10n ** 12n })
+    const first = Array.from({ length: PAYMENTS_MAX }, (_, index) => inBlock(`own${index}`, 1_000n, 2))
+    const nowMs = invoice.createdAtMs
+    const input = {
+      kind: 'transfers',
+      facts: first,
+      newPaymentIds: first.map(({ txid }) => txid),
+      nowMs,
+    } as const
+    const advance = advanceInvoice(invoice, input)
+    if (advance.kind === 'refused') throw new Error(advance.code)
+    this.invoice = advance.next
+  }
+
+  mine(): void {
+    const height = this.chain.length
+    const lost = this.chain.flatMap(({ transfers }) => transfers)
+    const transfers = Array.from({ length: this.random.below(5) }, () => this.#transfer())
+    // A transaction of a block that left the chain, in another.
+    if (this.random.chance(0.3) && this.dropped.length > 0) {
+      const back = this.random.pick(this.dropped)
+      if (!lost.some(({ txid }) => txid === back.txid)) transfers.push(back)
+    }
+    this.chain.push({ height, hash: `b${this.#names++}`, timeMs: height, transfers })
+  }
+
+  dropped: OwnedTransfer[] = []
+
+  #transfer(): OwnedTransfer {
+    return {
+      tenant: { merchantId: this.invoice.merchantId, livemode: false },
+      invoiceId: this.invoice.id,
+      txid: `t${this.#names++}`,
+      outputIndex: this.random.below(3),
+      asset: 'LTC',
+      amount: this.random.chance(0.3) ? 100n : BigInt(300 + this.random.below(5_000)),
+      minimumConfirmations: 1,
+    }
+  }
+
+  reorganise(): void {
+    const removed = this.chain.splice(Math.max(1, this.chain.length - 1 - this.random.below(3)))
+    this.dropped = removed.flatMap(({ transfers }) => transfers)
+    for (let count = this.random.below(4); count > 0; count--) this.mine()
+  }
+
+  /** One step of the watcher; the commit may be repeated, as after a crash before the checkpoint moved. */
+  follow(): void {
+    const ancestor = this.read.findLast((block) => this.chain[block.height]?.hash === block.hash)
+    if (ancestor === undefined) throw new Error('no common ancestor')
+    const above = this.chain.slice(ancestor.height + 1)
+    const blocks = above.slice(0, this.random.chance(0.5) ? above.length : 1 + this.random.below(2))
+    const { createdAtMs: readAtMs, merchantId, id: invoiceId } = this.invoice
+    const owner = { tenant: { merchantId, livemode: false }, invoiceId }
+    const tracked: TrackedTransfer[] = this.invoice.payments
+      .filter(({ isBlockSum, block }) => isBlockSum && block !== null)
+      .map((payment) => ({ ...owner, payment: { ...payment, parts: null } }))
+    const reading = {
+      network: 'litecoin-test' as const,
+      ancestor,
+      blocks: blocks.map((block) => ({ block, transfers: block.transfers })),
+      reachesTip: blocks.length === above.length,
+      tracked,
+      readAtMs,
+    }
+    for (const gone of disconnectedBy(reading)) expect(keyOfTracked(gone)).toContain(gone.payment.txid)
+    const facts = reconcileBlocks(reading, reading.reachesTip ? new Set() : null).flatMap(
+      (each) => each.facts,
+    )
+    this.#tell(facts)
+    if (this.random.chance(0.3)) {
+      // The checkpoint did not move: the next step reads the same blocks, and those above them, again.
+      this.read = this.chain.slice(0, ancestor.height + 1)
+      return
+    }
+    this.read = this.chain.slice(0, (blocks.at(-1) ?? ancestor).height + 1)
+  }
+
+  #tell(facts: ReturnType<typeof reconcileBlocks>[number]['facts']): void {
+    const newPaymentIds = facts.map(() => `pay_${this.#names++}`)
+    const nowMs = this.invoice.createdAtMs
+    const advance = advanceInvoice(this.invoice, { kind: 'transfers', facts, newPaymentIds, nowMs })
+    if (advance.kind === 'refused') throw new Error(advance.code)
+    this.invoice = advance.next
+    const events = advance.effects.filter(({ kind }) => kind === 'event')
+    expect(events.length).toBeLessThanOrEqual(1)
+    for (const effect of advance.effects) {
+      if (effect.kind !== 'posting') continue
+      this.buckets[effect.from] -= effect.payment.amount
+      this.buckets[effect.to] += effect.payment.amount
+    }
+  }
+}
+
+test('of a flooded invoice every unit above dust is booked once, whatever the chain takes back', () => {
+  const first = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31))
+  for (let history = 0; history < HISTORIES; history++) {
+    const seed = (first + history) % 2 ** 31
+    try {
+      playHistory(new FloodedWorld(seededRandom(seed)))
+    } catch (error) {
+      throw new Error(`history with SEED=${seed} failed`, { cause: error })
+    }
+  }
+})
+
+function playHistory(world: FloodedWorld): void {
+  for (let round = 0; round < ROUNDS; round++) {
+    if (world.random.chance(0.3)) world.reorganise()
+    else world.mine()
+    if (world.random.chance(0.7)) world.follow()
+  }
+  // Read to the tip, whichever commits are repeated.
+  while (world.read.at(-1)?.hash !== world.chain.at(-1)?.hash) world.follow()
+  world.follow()
+  const { invoice, chain, buckets } = world
+  const sumOf = (isWanted: (amount: bigint) => boolean) =>
+    chain
+      .flatMap(({ transfers }) => transfers)
+      .reduce((sum, { amount }) => sum + (isWanted(amount) ? amount : 0n), 0n)
+  const live = invoice.payments.filter(({ isBlockSum, block }) => isBlockSum && block !== null)
+  const standing = (dust: boolean) =>
+    live.reduce((sum, payment) => sum + (payment.dust === dust ? payment.amount : 0n), 0n)
+  expect(standing(false)).toBe(sumOf((amount) => amount >= DUST))
+  expect(standing(true)).toBe(sumOf((amount) => amount < DUST))
+  expect(buckets.pending + buckets.suspense).toBe(standing(false))
+  for (const payment of invoice.payments) expect(payment.bucket).toBe(bucketOf(payment))
+  expect(invoice.payments.filter(({ isBlockSum }) => !isBlockSum)).toHaveLength(PAYMENTS_MAX)
+}
