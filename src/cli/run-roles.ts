@@ -203,6 +203,7 @@ async function openApiParts(
   const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis } = config
   const { pool, log } = shared
   const people = openPeopleRole({ ...shared, baseUrl, smtpUrl })
+  stops.add('the e-mails', () => people.stop())
   const recorder = createRequestRecorder({ pool, log })
   stops.add('the request log', () => recorder.stop())
   const deps = { ...shared, findSignIn: people.findSignIn, recorder }

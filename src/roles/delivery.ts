@@ -40,15 +40,11 @@ export async function startDeliveryRole(
     async () => [{ value: (await readOldestDue(pool)).throttledSeconds }],
   )
   const { baseUrl, smtpUrl } = config
-  const notices = startNotices({
-    pool,
-    log,
-    baseUrl,
-    mail: openMail({ smtpUrl, from: mailFrom(baseUrl), log }),
-  })
+  const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
+  const notices = startNotices({ pool, log, baseUrl, mail })
   return {
     stop: async () => {
-      await Promise.all([worker.stop(), notices.stop()])
+      await Promise.all([worker.stop(), notices.stop().then(() => mail.close())])
     },
   }
 }

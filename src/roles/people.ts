@@ -18,7 +18,7 @@ export function openPeopleRole(deps: {
   keyring: Keyring
   baseUrl: string
   smtpUrl: string | null
-}): { part: HttpPart; findSignIn: FindSignIn } {
+}): { part: HttpPart; findSignIn: FindSignIn; stop(): Promise<void> } {
   const { pool, clock, log, keyring, baseUrl, smtpUrl } = deps
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
@@ -31,5 +31,6 @@ export function openPeopleRole(deps: {
       fetch: (request) => app.fetch(request),
     },
     findSignIn: (headers) => findSignIn(people, pool, headers),
+    stop: () => mail.close(),
   }
 }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/free-port.ts'
 import { makeDataDir, runProgram, startApp, startProgram, until } from '../support/app.ts'
+import { startSilentServer } from '../support/silent-server.ts'
 
 let place: Awaited<ReturnType<typeof makeDataDir>>
 beforeEach(async () => {
@@ -17,6 +18,39 @@ test('a signal that comes twice, as a terminal and a supervisor send it, stops i
   expect(await app.exited()).toBe(0)
   expect(app.stderr()).not.toContain('exiting at once')
 })
+
+test('nodes, exchanges and a mail server that never answer keep nobody from stopping in order', async () => {
+  const [silent, mailServer] = [await startSilentServer(), await startSilentServer()]
+  const at = `//u:p@127.0.0.1:${silent.port}`
+  const [port, operatorPort] = [String(await freePort()), String(await freePort())]
+  const program = startProgram(['start'], {
+    DATA_DIR: place.dataDir,
+    PORT: port,
+    OPERATOR_PORT: operatorPort,
+    LIVE_BITCOIN_RPC_URL: `http:${at}`,
+    LIVE_LITECOIN_RPC_URL: `esplora+http://127.0.0.1:${silent.port}`,
+    LIVE_ETHEREUM_RPC_URL: `http:${at}`,
+    LIVE_BASE_RPC_URL: `http:${at}`,
+    LIVE_SOLANA_RPC_URL: `http:${at}`,
+    PRICE_COINBASE_URL: `http:${at}`,
+    PRICE_KRAKEN_URL: `http:${at}`,
+    PRICE_BITSTAMP_URL: `http:${at}`,
+    SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
+  })
+  await until(60_000, () => program.stdout().includes('paylink runs'))
+  const answer = await fetch(`http://127.0.0.1:${port}/api/auth/sign-up/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: `http://localhost:${port}` },
+    body: JSON.stringify({ name: 'A', email: 'a@shop.example', password: 'correct horse battery' }),
+  })
+  expect(answer.status).toBe(200)
+  await until(60_000, () => mailServer.connections() > 0)
+  program.signal('SIGTERM')
+  expect(await program.exited()).toBe(0)
+  expect(program.stderr()).not.toContain('exiting at once')
+  expect(silent.connections()).toBeGreaterThan(0)
+  await Promise.all([silent.close(), mailServer.close()])
+}, 180_000)
 
 test.each(['·', 'starting the signer', 'sandbox chain'])(
   'the first signal is obeyed while the program starts, after the line "%s"',
