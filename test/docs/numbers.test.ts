@@ -62,3 +62,27 @@ test('the alarms that the guide to webhooks names have the limits of the alerts'
     expect(row.replaceAll(',', '')).toContain(`above ${limit}`)
   }
 })
+
+test('the counts of the long runs are those of their tests', async () => {
+  const rows = (await readRootFile('docs/long-runs.md'))
+    .split('\n')
+    .map(
+      (line) => /^\| [^|]*\|[^|]+\| ([\d,]+) \| ([\d,]+) \| `(test\/[^`]+)` \|$/.exec(line)?.slice(1) ?? [],
+    )
+    .filter((row) => row.length > 0)
+  expect(rows.length).toBeGreaterThan(12)
+  for (const [short = '', long = '', file = ''] of rows) {
+    expect(countsIn(await readRootFile(file)), file).toContain(`${short} ${long}`.replaceAll(',', ''))
+  }
+})
+
+/** Each "so many, and with LONG=1 so many" of a test's source. */
+function countsIn(source: string): string[] {
+  const text = source.replaceAll('_', '')
+  const longFirst = text.matchAll(/\? (?:Number\(process\.env\.\w+ \?\? )?(\d+)\)? : (\d+)/g)
+  const shortFirst = text.matchAll(/(?:=== undefined \? |short: )(\d+)(?: :|, long:) (\d+)/g)
+  return [
+    ...[...longFirst].map(([, long, short]) => `${short} ${long}`),
+    ...[...shortFirst].map(([, short, long]) => `${short} ${long}`),
+  ]
+}
