@@ -179,8 +179,6 @@ const COLUMNS: readonly Column<Invoice>[] = [
 const CSV_COLUMNS: readonly CsvColumn<Invoice>[] = [
   ['id', ({ id }) => id],
   ['status', ({ status }) => status],
-  ['status_reason', ({ status_reason }) => status_reason],
-  ['review_reason', ({ review_reason }) => review_reason],
   ['usd_amount', ({ usd_amount }) => usd_amount],
   ['asset', ({ asset }) => asset],
   ['amount', ({ amount }) => amount],
@@ -191,4 +189,6 @@ const CSV_COLUMNS: readonly CsvColumn<Invoice>[] = [
   ['customer_email', ({ customer_email }) => customer_email],
   ['created_at', ({ created_at }) => created_at],
   ['paid_at', ({ paid_at }) => paid_at],
+  ['status_reason', ({ status_reason }) => status_reason],
+  ['review_reason', ({ review_reason }) => review_reason],
 ]
