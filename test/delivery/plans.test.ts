@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FinishedAttempt, finishDelivered } from '../../src/db/queries/attempts.ts'
-import { claimFromLanes } from '../../src/db/queries/delivery-claims.ts'
+import { claimFromLanes, claimThrottled } from '../../src/db/queries/delivery-claims.ts'
+import { takeThrottled } from '../../src/db/queries/delivery-lanes.ts'
+import { pullForward } from '../../src/db/queries/delivery-upkeep.ts'
 import type { Tx } from '../../src/db/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
@@ -34,17 +36,20 @@ function rowsLookedAt(node: PlanNode): number {
 const literal = (value: unknown): string =>
   `'${Array.isArray(value) ? `{${value.join(',')}}` : String(value)}'`
 
+const names = new Map<string, string>()
+
 /** A transaction that keeps each text's plan of its first use, and counts what each use looks at. */
 function counting(client: pg.PoolClient, looked: number[]): Tx {
   return {
     inTransaction: true,
     query: async (text: string, values: unknown[] = []) => {
-      const name = text.includes('recursive lane') ? 'claim' : 'finish'
+      const name = names.get(text) ?? `statement_${names.size}`
+      names.set(text, name)
       await client.query('savepoint before')
       const answer = await client.query({ name, text, values })
       await client.query('rollback to before')
       const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
-        `explain (analyze, format json) execute ${name}(${values.map(literal).join(',')})`,
+        `explain (analyze, format json) execute ${name}${values.length === 0 ? '' : `(${values.map(literal).join(',')})`}`,
       )
       looked.push(...rows.map((row) => rowsLookedAt(row['QUERY PLAN'][0].Plan)))
       return answer as never
@@ -62,9 +67,9 @@ test('claims and finishes that were planned while the queue was empty compare no
   const client = await database.pools.delivery.connect()
   const looked: number[] = []
   const leaseId = randomUUID()
+  const tx = counting(client, looked)
   const claimAndFinish = async (): Promise<number> => {
     await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off')
-    const tx = counting(client, looked)
     const roomByLane = new Map(endpoints.map((endpoint) => [endpoint.id, ROWS]))
     const { deliveries } = await claimFromLanes(tx, {
       leaseId,
@@ -99,6 +104,42 @@ test('claims and finishes that were planned while the queue was empty compare no
       expect(rows).toBeGreaterThan(ROWS)
       expect(rows).toBeLessThan(ROWS * ROWS_LOOKED_AT_PER_ROW_MAX)
     }
+  } finally {
+    await client.query('rollback; reset plan_cache_mode')
+    client.release()
+  }
+})
+
+test('a turn of a throttled endpoint looks at a few rows, however many wait for it or for others', async () => {
+  const tenant = await createTenant(database)
+  const [dead, other] = [
+    await createVerifiedEndpoint(database, tenant, 'https://dead.example/hooks'),
+    await createVerifiedEndpoint(database, tenant, 'https://shop.example/hooks'),
+  ]
+  const client = await database.pools.delivery.connect()
+  const looked: number[] = []
+  const tx = counting(client, looked)
+  const turn = async (): Promise<number> => {
+    await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off')
+    const turns = await takeThrottled(tx, { held: new Map([[other.id, 1]]), lanesMax: 128 })
+    const rowsByLane = new Map([[dead.id, 8]])
+    const { deliveries } = await claimThrottled(tx, { leaseId: randomUUID(), rowsByLane })
+    await pullForward(tx)
+    await client.query('rollback')
+    return turns.length + deliveries.length
+  }
+  try {
+    await client.query('set plan_cache_mode = force_generic_plan')
+    expect(await turn()).toBe(0)
+    for (const endpoint of [dead, other]) await fillBacklog(database, endpoint, 5_000)
+    await database.owner.query(
+      `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, next_at) values ($1, $2, false, 99, now())`,
+      [tenant.merchantId, dead.id],
+    )
+    looked.length = 0
+    expect(await turn()).toBe(1 + 8)
+    expect(looked).toHaveLength(3)
+    expect(Math.max(...looked)).toBeLessThan(8 * ROWS_LOOKED_AT_PER_ROW_MAX)
   } finally {
     await client.query('rollback; reset plan_cache_mode')
     client.release()
