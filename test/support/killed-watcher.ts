@@ -38,6 +38,15 @@ export class KilledWatcher {
     return watcher
   }
 
+  /** The most memory that the process has held so far, in bytes. */
+  async mostMemory(): Promise<number> {
+    const before = this.#output.length
+    const said = () => /most memory (\d+) KiB/.exec(this.#output.slice(before))?.[1]
+    this.#child.kill('SIGUSR2')
+    await until(() => said() !== undefined, { what: 'the watcher tells its memory', timeoutMs: 120_000 })
+    return Number(said()) * 1024
+  }
+
   /** As a power cut would. */
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return

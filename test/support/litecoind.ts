@@ -37,6 +37,8 @@ export type TestNode = {
   ): Promise<{ txid: string; hex: string }>
   /** One transaction with an output of each amount, all to one address. */
   payTwice(address: string, coins: readonly [string, string]): Promise<{ txid: string; hex: string }>
+  /** Sends a transaction of outputs alone, in hex, with inputs of the wallet's. */
+  sendFunded(outputsOnly: string): Promise<{ txid: string; hex: string }>
   /** Spends the inputs of a mempool transaction again, to these outputs and with a fee that wins. */
   spendAgain(txid: string, outputs?: Outputs): Promise<string>
   /** The hex of a transaction that spends the same inputs as `hex` to these outputs, the rest to the wallet. */
@@ -219,7 +221,7 @@ class Daemon implements TestNode {
     outputs: Outputs,
     inputs: readonly { txid: string; vout: number; sequence?: number }[] = [],
   ): Promise<{ txid: string; hex: string }> {
-    return this.#send(await this.rpc<string>('createrawtransaction', [inputs, outputs]))
+    return this.sendFunded(await this.rpc<string>('createrawtransaction', [inputs, outputs]))
   }
 
   async payTwice(address: string, coins: readonly [string, string]): Promise<{ txid: string; hex: string }> {
@@ -228,10 +230,10 @@ class Daemon implements TestNode {
     const created = await this.rpc<string>('createrawtransaction', [[], outputs])
     // The call itself refuses the same address twice.
     const [from, to] = await Promise.all([this.programOf(stranger), this.programOf(address)])
-    return this.#send(created.replace(from.toString('hex'), to.toString('hex')))
+    return this.sendFunded(created.replace(from.toString('hex'), to.toString('hex')))
   }
 
-  async #send(created: string): Promise<{ txid: string; hex: string }> {
+  async sendFunded(created: string): Promise<{ txid: string; hex: string }> {
     const hex = await this.#fundAndSign(created)
     return { txid: await this.rpc<string>('sendrawtransaction', [hex]), hex }
   }
@@ -241,7 +243,12 @@ class Daemon implements TestNode {
   }
 
   async #fundAndSign(created: string): Promise<string> {
-    const funded = await this.rpc<{ hex: string }>('fundrawtransaction', [created, { add_inputs: true }])
+    const funded = await this.rpc<{ hex: string }>('fundrawtransaction', [
+      created,
+      { add_inputs: true },
+      // Without inputs, what stands for their number could be read as the mark of a witness.
+      false,
+    ])
     const { hex } = await this.rpc<{ hex: string }>('signrawtransactionwithwallet', [funded.hex])
     return hex
   }

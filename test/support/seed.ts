@@ -45,7 +45,7 @@ async function nextIndex(database: TestDatabase, keyspace: string): Promise<numb
     [keyspace],
   )
   const { rows } = await database.owner.query<{ next_index: number }>(
-    `update account_key set next_index = next_index + 1 where keyspace = $1 returning next_index`,
+    `update account_key set next_index = next_index + 1 where keyspace = $1 returning next_index - 1 as next_index`,
     [keyspace],
   )
   const index = rows[0]?.next_index

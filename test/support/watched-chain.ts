@@ -76,7 +76,11 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
   }
 
   /** An invoice over the driver's amount at a new address, watched as the pool's filler does. */
-  async openInvoice(watchers: readonly Watching[], changes: Partial<Invoice> = {}): Promise<OpenInvoice> {
+  async openInvoice(
+    watchers: readonly Watching[],
+    changes: Partial<Invoice> = {},
+    tenant = this.tenant,
+  ): Promise<OpenInvoice> {
     const { address, program } = await this.chain.newAddress()
     for (const { adapter } of watchers) adapter.watched.add([program])
     const { asset, amount } = this.driver
@@ -89,7 +93,7 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
       address,
       confirmations: { [asset]: 1 },
     }
-    const invoice = await seedInvoice(this.database, this.tenant, { ...terms, ...changes }, program)
+    const invoice = await seedInvoice(this.database, tenant, { ...terms, ...changes }, program)
     await this.database.owner.query(
       `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
        select keyspace, idx, program, address, 'regtest', created_at, created_at from deposit_address

@@ -1,7 +1,7 @@
 /**
  * A watcher in a process of its own, out of the build that `npm test` makes first. Its one argument is JSON:
  * `{ recipe, databaseUrl, programs }`, the recipe as `ChainDriver` tells it and the programs in hex. Says so once
- * it stands at the tip for the first time, and then goes on until it is killed.
+ * it stands at the tip for the first time, and then goes on until it is killed. SIGUSR2 asks how much memory it took.
  */
 const { recipe, databaseUrl } = JSON.parse(process.argv[2])
 const load = (path) => import(new URL(`../../dist/${path}`, import.meta.url))
@@ -29,3 +29,4 @@ startWatcher([
     observer: { onPass: () => process.stdout.write('stands at the tip\n') },
   },
 ])
+process.on('SIGUSR2', () => process.stdout.write(`most memory ${process.resourceUsage().maxRSS} KiB\n`))

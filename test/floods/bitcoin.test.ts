@@ -1,0 +1,4 @@
+import { describeFlood } from './suite.ts'
+import { utxoFlood } from './utxo-flood.ts'
+
+describeFlood(utxoFlood('bitcoin'))
