@@ -39,7 +39,7 @@ export function sumOutputs<Transfer extends OwnedTransfer>(
 
 /**
  * Of what a mempool holds, all that is known, and of the rest as many for each invoice, the largest, as can become
- * payments. What is left out is told once a block holds it.
+ * payments. What is left out is reported once a block holds it.
  */
 export function worthTelling<Transfer extends OwnedTransfer>(
   transfers: readonly Transfer[],
@@ -53,10 +53,10 @@ export function worthTelling<Transfer extends OwnedTransfer>(
     if (unknown === undefined) unknownOf.set(key, [transfer])
     else unknown.push(transfer)
   }
-  const told = new Set<Transfer>()
+  const chosen = new Set<Transfer>()
   for (const unknown of unknownOf.values()) {
     unknown.sort((a, b) => (a.amount === b.amount ? 0 : a.amount < b.amount ? 1 : -1))
-    for (const transfer of unknown.slice(0, PAYMENTS_MAX)) told.add(transfer)
+    for (const transfer of unknown.slice(0, PAYMENTS_MAX)) chosen.add(transfer)
   }
-  return transfers.filter((transfer) => told.has(transfer) || known.has(keyOf(transfer)))
+  return transfers.filter((transfer) => chosen.has(transfer) || known.has(keyOf(transfer)))
 }

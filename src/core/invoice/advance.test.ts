@@ -324,7 +324,7 @@ test('dust of one block is one sum with a count, and does not become money by co
   expect([view.payments.length, view.payments_count]).toEqual([1, 1])
 })
 
-test('payments that came into a block together are told of once', () => {
+test('payments that came into a block together are announced once', () => {
   const told = tell(makeInvoice(), chain(...numbered('a', 40, 1_000n, 1)))
   expect(told.events).toEqual(['payment_detected', 'confirming'])
   expect(tell(told.invoice, chain(...numbered('a', 40, 1_000n, 1), inBlock('b', 1_000n, 1))).events).toEqual([

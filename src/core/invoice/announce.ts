@@ -93,7 +93,7 @@ function reviewSurplus(progress: Progress): Progress {
 
 /**
  * `manual_review`, once for all payments that wait since now. Money on a cancelled invoice is followed to its
- * confirmation first; too many payments are told of once, until the merchant answers.
+ * confirmation first; too many payments are announced once, until the merchant answers.
  */
 function announceReviews(progress: Progress): Progress {
   const { invoice } = progress
@@ -102,14 +102,14 @@ function announceReviews(progress: Progress): Progress {
     !payment.announced.review &&
     (payment.reviewReason !== 'cancelled' || payment.status === 'confirmed')
   if (!invoice.payments.some(isDue)) return progress
-  const told = markPayments(invoice, isDue, { review: true })
+  const marked = markPayments(invoice, isDue, { review: true })
   const isKnown =
-    invoice.payments.every((payment) => !isDue(payment) || payment.isBlockSum) && isFloodTold(invoice)
-  return isKnown ? { ...progress, invoice: told } : tell(progress, 'invoice.manual_review', told)
+    invoice.payments.every((payment) => !isDue(payment) || payment.isBlockSum) && isFloodAnnounced(invoice)
+  return isKnown ? { ...progress, invoice: marked } : tell(progress, 'invoice.manual_review', marked)
 }
 
-/** The merchant was told of too many payments, and did not answer yet. */
-const isFloodTold = ({ payments, blockSums }: Invoice): boolean =>
+/** Too many payments were announced, and the merchant did not answer yet. */
+const isFloodAnnounced = ({ payments, blockSums }: Invoice): boolean =>
   blockSums.some((sum) => isUnderReview(sum)) ||
   payments.some((payment) => payment.isBlockSum && isUnderReview(payment) && payment.announced.review)
 

@@ -52,7 +52,7 @@ export function aboutPayments(
     (fact.state === 'mempool' || fact.state === 'block') && !isDust(fact) && !known.has(keyOfTransfer(fact))
   const chosen = new Set(largest(invoice, facts.filter(isNew), Math.max(0, PAYMENTS_MAX - taken)))
   const sums = new BlockSums(known)
-  const told = facts.flatMap((fact, index): PaymentFact[] => {
+  const about = facts.flatMap((fact, index): PaymentFact[] => {
     const newId = newIds[index]
     if (newId === undefined) throw new Error('a fact came without an id for the payment that it may be about')
     const payment = known.get(keyOfTransfer(fact))
@@ -62,7 +62,7 @@ export function aboutPayments(
     }
     return [{ ...fact, newId, isBlockSum: payment?.isBlockSum === true }]
   })
-  return [...told, ...sums.facts()]
+  return [...about, ...sums.facts()]
 }
 
 /** Those in the invoice's own coin come before those in another. */
@@ -120,7 +120,7 @@ class BlockSums {
     const { parts: _parts, ...rest } = fact
     const wasThere = known !== undefined && known.block !== null
     if (wasThere && known.parts === null) throw new Error(`block sum ${known.id} came without its parts`)
-    // A block that comes back is told whole.
+    // A block that comes back is reported whole.
     const held = wasThere ? known.parts : null
     const parts = new Map(held?.map((part) => [keyOfTransfer({ ...part, network: fact.network }), part]))
     const knownIn = known?.block?.hash ?? null
