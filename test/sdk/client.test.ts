@@ -115,6 +115,7 @@ describe('calls', () => {
       client.invoices.create(ORDER),
       client.invoices.get(`inv_${UNKNOWN}`),
       client.invoices.list().page(),
+      client.invoices.payments(`inv_${UNKNOWN}`).page(),
       client.invoices.cancel(`inv_${UNKNOWN}`),
       client.invoices.resolve(`inv_${UNKNOWN}`, { resolution: 'accept' }),
       client.invoices.imported().page(),

@@ -71,6 +71,9 @@ const invoices = (api: Api) => ({
   get: (id: string, options?: RequestOptions) => api.call('getInvoice', { id }, options),
   list: (query?: Query<'listInvoices'>, options?: RequestOptions) =>
     api.list('listInvoices', { query: query ?? {} }, options),
+  /** All payments of an invoice; the invoice itself carries twenty at most. */
+  payments: (id: string, query?: Query<'listInvoicePayments'>, options?: RequestOptions) =>
+    api.list('listInvoicePayments', { id, query: query ?? {} }, options),
   /** Invoices of the past, from another service's export. */
   imported: (query?: Query<'listImportedInvoices'>, options?: RequestOptions) =>
     api.list('listImportedInvoices', { query: query ?? {} }, options),
