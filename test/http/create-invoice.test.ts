@@ -62,6 +62,8 @@ test('an invoice in dollars is priced, addressed and answered in full', async ()
     expiry_reading: null,
     reopened_from: null,
     payments: [],
+    payments_count: 0,
+    dust: [],
   })
 })
 
