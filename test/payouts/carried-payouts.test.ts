@@ -769,7 +769,9 @@ test('no process but the signer’s can write what is signed, and none can chang
       'sweep_transaction',
       'account_nonce',
     ]) {
-      await refused(role, `insert into ${table} default values`)
+      // The watcher gives up what a token's contract would refuse; a refusal moves no money.
+      const mayRefuse = role === 'watcher' && table === 'payout_refusal'
+      if (!mayRefuse) await refused(role, `insert into ${table} default values`)
       await refused(role, `update ${table} set livemode = true`)
     }
   }
