@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
-import { keyOfTransfer } from '../core/invoice/block-sums.ts'
+import { isOfSum, keyOfTransfer } from '../core/invoice/block-sums.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { Invoice, TransferFact } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
@@ -65,7 +65,7 @@ function blockSumsOf(invoice: Invoice, facts: readonly TransferFact[]) {
     if (known.has(keyOfTransfer(fact))) continue
     blocks.add(fact.txid)
     const block = fact.state === 'block' ? fact.block.hash : fact.knownIn
-    if (block === null || block === fact.txid) continue
+    if (block === null || isOfSum(fact)) continue
     blocks.add(block)
     withParts.add(block)
   }

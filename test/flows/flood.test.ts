@@ -174,6 +174,27 @@ test('a reorganisation takes back a block’s sum, and what is in another block 
   await expectSoundBooks()
 })
 
+test('a sum with the output of a coinbase in it is final when that is', async () => {
+  const { id } = await freshInvoice()
+  await record(id, ...many('own', PAYMENTS_MAX))
+  const hash = hashOf(1)
+  const mined = inBlock('mined', SMALL, 2, { hash, minimumConfirmations: 100 })
+  await record(id, inBlock('plain', SMALL, 2, { hash }), mined)
+  await answer(id, 'dismiss')
+  expect(await balances()).toMatchObject({ pending: 2n * SMALL, available: 50n * SMALL })
+})
+
+test('a credit that is named by its own block joins its sum, however often the block is read', async () => {
+  const { id } = await freshInvoice()
+  const hash = hashOf(1)
+  // What a contract paid, or a validator withdrew, has the block's hash in place of a transaction's.
+  const unnamed = inBlock(hash, 1_000n, 1, { hash, asset: 'ETH', network: 'ethereum-test', knownIn: null })
+  await record(id, unnamed)
+  expect((await record(id, unnamed)).changed).toBe(false)
+  expect((await load(id))?.blockSums).toMatchObject([{ asset: 'ETH', amount: 1_000n, transfers: 1 }])
+  await expectSoundBooks()
+})
+
 test('the audit finds a sum that is not what it sums', async () => {
   const { id } = await freshInvoice()
   await record(id, ...many('a', PAYMENTS_MAX + 10))

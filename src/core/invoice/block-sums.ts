@@ -30,6 +30,9 @@ export const keyOfTransfer = ({
 export const isDust = ({ asset, amount }: Pick<TransferFact, 'asset' | 'amount'>): boolean =>
   amount < COINS[asset].dustBelow
 
+/** Whether it is a sum of a block: a credit of the block's own also has its hash in place of a transaction's. */
+export const isOfSum = ({ outputIndex }: Pick<TransferFact, 'outputIndex'>): boolean => outputIndex < 0
+
 /** Whether a sum is of what is dust by itself: that does not become money by coming often. */
 export const isDustSum = ({ outputIndex }: Pick<TransferFact, 'outputIndex'>): boolean =>
   outputIndex < DUST_FROM
@@ -98,7 +101,9 @@ class BlockSums {
     const key = keyOfTransfer({ network, txid, outputIndex })
     const draft = this.#drafts.get(key) ?? this.#draft(fact, { key, txid, outputIndex, newId })
     if (draft === null) return
-    this.#drafts.set(key, draft)
+    // All of it waits for what waits longest, a coinbase's output for instance: it becomes money as a whole.
+    const minimumConfirmations = Math.max(draft.fact.minimumConfirmations, fact.minimumConfirmations)
+    this.#drafts.set(key, { ...draft, fact: { ...draft.fact, minimumConfirmations } })
     for (const part of fact.parts ?? [fact]) {
       const name = keyOfTransfer({ ...part, network })
       if (fact.state !== 'block') draft.parts.delete(name)
