@@ -252,10 +252,20 @@ describe('a shop that speaks BTCPay’s Greenfield API', () => {
       [{ ...order, checkout: { paymentMethods: ['LTC', 'BTC-LN'] } }, 'checkout.paymentMethods'],
       [{ ...order, checkout: { paymentMethods: 'LTC' } }, 'checkout.paymentMethods'],
       [{ ...order, checkout: { defaultPaymentMethod: 'BTC-LNURL' } }, 'checkout.defaultPaymentMethod'],
+      [{ ...order, checkout: { defaultPaymentMethod: { toString: 1 } } }, 'checkout.defaultPaymentMethod'],
+      [{ ...order, checkout: { paymentMethods: [[{ toString: 1 }]] } }, 'checkout.paymentMethods'],
       [{ ...order, checkout: 'fast' }, 'checkout'],
       [{ ...order, metadata: ['wc-1001'] }, 'metadata'],
       [{ ...order, metadata: { orderId: 'x'.repeat(256) } }, 'metadata.orderId'],
       [{ ...order, metadata: { orderId: { number: 1 } } }, 'metadata.orderId'],
+      [
+        {
+          ...order,
+          metadata: { orderId: { toString: 1 } },
+          checkout: { redirectURL: 'https://shop.example/{OrderId}' },
+        },
+        'metadata.orderId',
+      ],
       [{ ...order, metadata: { buyerEmail: 'nobody' } }, 'metadata.buyerEmail'],
       ...['javascript:alert(1)', 'https://shop.example/{InvoiceId}', 'http://shop.example', 7].map(
         (redirectURL) => [{ ...order, checkout: { redirectURL } }, 'checkout.redirectURL'] as const,

@@ -53,8 +53,11 @@ export const FIELDS: { readonly [param: string]: string } = {
 
 const returnPage = (url: unknown, orderId: unknown): unknown =>
   typeof url === 'string'
-    ? textOf(url.replaceAll('{OrderId}', encodeURIComponent(String(textOf(orderId) ?? ''))))
+    ? textOf(url.replaceAll('{OrderId}', encodeURIComponent(inWords(textOf(orderId) ?? ''))))
     : textOf(url)
+
+/** Never `String`: an object of the caller's may name a `toString` that is no function. */
+const inWords = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 type Total = { readonly usd_amount: string } | { readonly amount: string; readonly asset: AssetName }
 
@@ -98,7 +101,7 @@ function coinsAccepted(
   ]
   const faults = named
     .filter(({ method }) => assetOf(method) === undefined)
-    .map((one) => ({ path: one.path, message: `${String(one.method)} is no coin of Paylink.` }))
+    .map((one) => ({ path: one.path, message: `${inWords(one.method)} is no coin of Paylink.` }))
   if (faults.length > 0) return faults
   const first = assetOf(preferred) ?? assetOf(methods[0])
   return { first, hasChoice: methods.length !== 1 }
