@@ -15,5 +15,5 @@ export async function allowCardRounding(
   asset: AssetId,
 ): Promise<void> {
   const rounding = cardRounding(await listLeftAmounts(tx, tenant, invoiceId, asset))
-  if (rounding > 0n) await raiseToleranceOver(tx, tenant, invoiceId, rounding)
+  if (rounding > 0n) await raiseToleranceOver(tx, tenant, invoiceId, { asset, units: rounding })
 }

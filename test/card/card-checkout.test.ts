@@ -240,6 +240,37 @@ test('what a card purchase rounds up does not overpay the invoice, and whatever 
   expect(await receive(wallet, bought)).toMatchObject({ status: 'overpaid', event: 'invoice.overpaid' })
 })
 
+test('a coin that is switched to while the buyer leaves for a card gets no rounding of the other coin', async () => {
+  const made = await makeInvoice({ allow_asset_selection: true })
+  await post(`${made.path}/switch`, { asset: 'LTC' })
+  await post(`${made.path}/card`, { place: 'DE' })
+  const purchase = purchaseIn(await get(`${made.path}/card`), 'moonpay')
+  const holder = await api.database.owner.connect()
+  const waiting = async () => {
+    const { rows } = await api.database.owner.query<{ count: number }>(
+      `select count(*)::int as count from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rows[0]?.count ?? 0
+  }
+  try {
+    await holder.query('begin')
+    await holder.query('select from card_purchase where id = $1 for update', [purchase])
+    const leaving = post(`${made.path}/card/leave`, { purchase })
+    await until(async () => (await waiting()) === 1, { what: 'the buyer leaves' })
+    expect((await post(`${made.path}/switch`, { asset: 'USDC_BASE' })).status).toBe(303)
+    await holder.query('commit')
+    expect((await leaving).status).toBe(200)
+  } finally {
+    holder.release()
+  }
+  const { rows } = await api.database.owner.query(
+    'select asset, tolerance_over::text from invoice where id = $1',
+    [made.id],
+  )
+  expect(rows).toEqual([{ asset: 'USDC_BASE', tolerance_over: '0' }])
+})
+
 test('no transaction is open while a provider is asked, and a process that dies meanwhile loses only the question', async () => {
   const made = await makeInvoice()
   coinbase.trouble.set('/platform/v2/onramp/sessions', 'hang')

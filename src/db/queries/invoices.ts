@@ -214,17 +214,17 @@ export async function updateInvoiceTerms(tx: Tx, tenant: Tenant, invoice: Invoic
   if (rowCount !== 1) throw new Error(`invoice ${invoice.id} changed its coin and is not there`)
 }
 
-/** Lets so many base units too much still be `paid`, where fewer were. By primary key. */
+/** Lets so many base units of a coin too much still be `paid`, where fewer were and it is still that coin. By primary key. */
 export async function raiseToleranceOver(
   tx: Tx,
   tenant: Tenant,
   invoiceId: string,
-  units: bigint,
+  { asset, units }: { readonly asset: AssetId; readonly units: bigint },
 ): Promise<void> {
   await tx.query(
     `update invoice set tolerance_over = $4
-     where merchant_id = $1 and id = $2 and livemode = $3 and tolerance_over < $4`,
-    [tenant.merchantId, invoiceId, tenant.livemode, units],
+     where merchant_id = $1 and id = $2 and livemode = $3 and tolerance_over < $4 and asset = $5`,
+    [tenant.merchantId, invoiceId, tenant.livemode, units, asset],
   )
 }
 
