@@ -82,10 +82,14 @@ export async function requestPayout(tx: Tx, request: PayoutRequest): Promise<Pay
   return { kind: 'requested', payout, deliveries: written.deliveries }
 }
 
-/** All that a source has and that can be moved. */
+/** All that a source has and that can be moved. What is frozen is the merchant's share of it before it is the operator's. */
 async function loadPayable(tx: Tx, tenant: Tenant, asset: AssetId, source: PayoutSource): Promise<bigint> {
   const balance = await loadBalance(tx, tenant, asset, source)
-  return balance === 0n ? 0n : balance - (await sumFrozenDeposits(tx, tenant, asset))
+  if (balance === 0n) return 0n
+  const frozen = await sumFrozenDeposits(tx, tenant, asset)
+  if (frozen === 0n || source === 'available') return balance - frozen
+  const movable = (await loadLeft(tx, tenant, asset)) - frozen
+  return movable < balance ? movable : balance
 }
 
 /** Requests a payout in its own transaction, which is rolled back unless the answer is `requested`. */

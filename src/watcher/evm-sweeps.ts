@@ -218,8 +218,11 @@ export class EvmSweeps {
     const { pool, providers, network, clock, log } = this.#parts
     const { address, amount, transferIds } = found
     const reason = await refusalOf(providers.current, { from: address, to: hot, amount })
-    if (reason === null) return false
-    const { asset } = payout
+    const { asset, merchantId } = payout
+    if (reason === null) {
+      await deleteFrozenDeposit(pool, { merchantId, network, asset, address })
+      return false
+    }
     const where = `0x${address.toString('hex')}`
     const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
     await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
@@ -228,7 +231,7 @@ export class EvmSweeps {
     return true
   }
 
-  /** Asks again about frozen deposits, a few at a time: an issuer may let go of them. */
+  /** Asks again about frozen deposits, a few at a time: an issuer may let go of them, and what is not there any more is not frozen. */
   async recheckFrozen(hot: Uint8Array): Promise<void> {
     const { pool, network, providers, clock } = this.#parts
     const now = clock()
@@ -237,7 +240,8 @@ export class EvmSweeps {
     const before = new Date(now.getTime() - FROZEN_EVERY_MS)
     for (const one of await takeFrozenToCheck(pool, network, { before, now, limit: FROZEN_MAX })) {
       const { address: from, amount } = one
-      if ((await refusalOf(providers.current, { from, to: hot, amount })) === null)
+      const isGone = (await providers.current.tokenBalanceOf(from)) < amount
+      if (isGone || (await refusalOf(providers.current, { from, to: hot, amount })) === null)
         await deleteFrozenDeposit(pool, one)
     }
   }

@@ -7,6 +7,7 @@ import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { inspectFrozenDeposits } from '../../src/doctor/inspect-hot-wallets.ts'
 import { newEvmAddress } from '../support/anvil.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { askForFees } from '../support/fee-payouts.ts'
 
 const USDC = 1_000_000n
 
@@ -70,6 +71,46 @@ test('one deposit frozen by its issuer holds up no payout of the others, and no 
   await world.until(tenant, rest.id, 'confirmed')
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
   expect(await findings()).toEqual([])
+})
+
+test('a deposit that its issuer let go of, and that a payout swept, is withheld from no later payout', async () => {
+  const tenant = await world.openShop('USDC_BASE', [])
+  const frozen = await world.deposit(tenant, 'USDC_BASE', 60n * USDC)
+  await world.freeze(frozen.address)
+  const first = await world.payout(tenant, 'USDC_BASE', '60')
+  await world.until(tenant, first.id, 'failed')
+  await world.freeze(frozen.address, false)
+  const next = await world.payout(tenant, 'USDC_BASE', '60')
+  await world.until(tenant, next.id, 'confirmed')
+  world.now = new Date(world.now.getTime() + 11 * 60_000)
+  await world.courier().pass()
+  expect(await frozenOf(tenant)).toEqual([])
+  await world.deposit(tenant, 'USDC_BASE', 10n * USDC)
+  const all = await world.ask(tenant, { asset: 'USDC_BASE', amount: null, address: newEvmAddress().address })
+  expect(all).toMatchObject({ payout: { amount: 10n * USDC } })
+})
+
+test('fees are paid out, all of them, while a larger deposit is frozen', async () => {
+  const tenant = await world.openShop('USDC_BASE', [])
+  const openPaid = async (amount: bigint) => {
+    const terms = { asset: 'USDC_BASE', amount, serviceFeeBps: 1_000 } as const
+    const { address, id: invoiceId } = await world.openInvoice(tenant, terms)
+    await world.payInvoice(tenant, { invoiceId, address, asset: 'USDC_BASE', amount })
+    return address
+  }
+  const frozen = await openPaid(60n * USDC)
+  await openPaid(40n * USDC)
+  await world.freeze(frozen)
+  const most = await world.payout(tenant, 'USDC_BASE', '70')
+  await world.until(tenant, most.id, 'failed')
+  const { address } = newEvmAddress()
+  const asked = await askForFees(world.database, tenant, { asset: 'USDC_BASE', address, now: world.now })
+  if (asked.kind !== 'requested') throw new Error(asked.kind)
+  await world.approve(tenant, asked.payout.id)
+  await world.until(tenant, asked.payout.id, 'confirmed')
+  expect(await world.holds('USDC_BASE', address)).toBe(10n * USDC)
+  const rest = await world.ask(tenant, { asset: 'USDC_BASE', amount: null, address: newEvmAddress().address })
+  expect(rest).toMatchObject({ payout: { amount: 30n * USDC } })
 })
 
 test('of two payouts that were asked for together, the one that the frozen deposit leaves enough for is paid', async () => {

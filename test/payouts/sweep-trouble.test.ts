@@ -122,6 +122,20 @@ test('a sweep whose nonce somebody else used lets go of its deposits once that i
   await expectPaidOnce(tenant, 'ETH_BASE', '1')
 })
 
+test('a sweep whose nonce was used elsewhere ends, however many blocks became final at once since', async () => {
+  const tenant = await world.openShop('ETH_BASE', [])
+  const { address } = await world.deposit(tenant, 'ETH_BASE', ETHER)
+  const payout = await world.payout(tenant, 'ETH_BASE', '1')
+  await sendSweeps()
+  await world.anvil.rpc('anvil_dropAllTransactions')
+  await sendAs(address, { to: address })
+  await world.anvil.mine(1)
+  await world.anvil.rpc('anvil_setBalance', [address, hex(ETHER)])
+  await world.anvil.mine(70)
+  await world.until(tenant, payout.id, 'failed')
+  await expectPaidOnce(tenant, 'ETH_BASE', '1')
+})
+
 test.each(['ETH_BASE', 'USDC_BASE'] as const)(
   'a deposit of %s that a reorganisation takes after its sweep was signed ends that payout, and no later one',
   async (asset) => {

@@ -63,7 +63,7 @@ export class EvmPayoutCarrier {
   readonly #chain: EvmChain
   readonly #livemode: boolean
   readonly #token: EvmToken | null
-  /** The next block of each search for what used up a nonce. */
+  /** The next block of each search for what used up a nonce; the one that showed it, where it was found. */
   readonly #searches = new Map<string, number>()
   #parameters: EvmParameters | null = null
   /** The words of the token's domain never change. */
@@ -161,7 +161,8 @@ export class EvmPayoutCarrier {
 
   /**
    * The transaction in a final block that has this nonce of an account. `searching`: not found yet; a few blocks are read at
-   * a time, from the newest final one down, and the next call goes on where this one ended. `unseen`: none down to `lowest`.
+   * a time, from the newest final one down, and the next call goes on where this one ended: of several providers all must have
+   * found it in the same look. `unseen`: none down to `lowest`.
    */
   async nonceUser(
     place: { readonly sender: Uint8Array; readonly nonce: number },
@@ -171,11 +172,12 @@ export class EvmPayoutCarrier {
     const name = `${sender} ${place.nonce}`
     let height = this.#searches.get(name) ?? (await this.finalizedHeight())
     this.#searches.delete(name)
+    let found: string | undefined
     for (let read = 0; height !== null && height >= lowest && read < SEARCH_BLOCKS; read++, height--) {
       const block = await this.#node.sendersAt(height)
       if (block === null) break
-      const found = block.find(({ from, nonce }) => from === sender && nonce === place.nonce)
-      if (found !== undefined) return found.hash
+      found = block.find(({ from, nonce }) => from === sender && nonce === place.nonce)?.hash
+      if (found !== undefined) break
     }
     if (height !== null && height < lowest) return 'unseen'
     if (height !== null) this.#searches.set(name, height)
@@ -183,7 +185,7 @@ export class EvmPayoutCarrier {
       if (this.#searches.size <= SEARCHES_MAX) break
       this.#searches.delete(oldest)
     }
-    return 'searching'
+    return found ?? 'searching'
   }
 
   /**
