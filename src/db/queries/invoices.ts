@@ -166,17 +166,14 @@ export async function updateInvoice(
   const { invoice } = next
   const { rowCount } = await tx.query(
     `update invoice
-     set status = $4, asset = $5, amount = $6, expired_at = $7, cancelled_at = $8, paid_at = $9,
-       accepted_at = $10, reorg_dismissed = $11, announced = $12, event_count = $13,
-       expiry_reading = $15
-     where merchant_id = $1 and id = $2 and livemode = $3 and event_count = $14`,
+     set status = $4, expired_at = $5, cancelled_at = $6, paid_at = $7, accepted_at = $8,
+       reorg_dismissed = $9, announced = $10, event_count = $11, expiry_reading = $13
+     where merchant_id = $1 and id = $2 and livemode = $3 and event_count = $12`,
     [
       tenant.merchantId,
       invoice.id,
       tenant.livemode,
       deriveStatus(invoice),
-      invoice.asset,
-      invoice.amount,
       dateOrNull(invoice.expiredAtMs),
       dateOrNull(invoice.cancelledAtMs),
       dateOrNull(invoice.paidAtMs),
