@@ -46,6 +46,7 @@ const recover = async (to: TestEndpoint): Promise<number> => {
 test('what no endpoint subscribes to awaits nobody, is not recovered, and can be read and queued', async () => {
   await endpoint(['invoice.paid'])
   await change(await endpoint(['invoice.overpaid', 'payout.failed']), `status = 'disabled'`)
+  await change(await endpoint(['*']), `removed_at = now() - interval '5 days 1 minute'`)
   const ids = [
     await emit('invoice.created'),
     await emit('invoice.confirming'),
@@ -80,6 +81,13 @@ test.each([
     'all were removed',
     async () => {
       await change(await endpoint(['invoice.paid']), 'removed_at = now()')
+    },
+  ],
+  [
+    'the one that subscribes is being replaced, beside another',
+    async () => {
+      await endpoint(['payout.confirmed'])
+      await change(await endpoint(['invoice.created']), 'removed_at = now()')
     },
   ],
   [

@@ -13,7 +13,8 @@ type NewEvent = {
 
 /**
  * Writes one event and a delivery to each endpoint that is enabled, verified and subscribed now; with none, the
- * event awaits delivery, unless the mode has endpoints and none of them subscribes. Delivery ids are the event's id
+ * event awaits delivery, unless the mode has endpoints and none of them subscribes. One that was just removed may be about to
+ * be replaced, and counts. Delivery ids are the event's id
  * with the endpoint's: an event goes to an endpoint once, unless somebody asks for it again. Served by
  * webhook_endpoint_eligible and the endpoints' key.
  */
@@ -34,8 +35,10 @@ export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Prom
        insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
        select $1, $2, $3, (
          select case when bool_or(subscribed_events && array[$4, '*']) then 'no_endpoint'
-           when count(*) > 0 then 'not_subscribed' else 'no_endpoint' end
-         from webhook_endpoint where merchant_id = $1 and livemode = $3 and removed_at is null), $9
+           when bool_or(removed_at is null) then 'not_subscribed' else 'no_endpoint' end
+         from webhook_endpoint
+         where merchant_id = $1 and livemode = $3
+           and (removed_at is null or removed_at > $9::timestamptz - $10 * interval '1 millisecond')), $9
        where not exists (select from queued))
      select count(*)::int as deliveries from queued`,
     [
