@@ -135,7 +135,7 @@ describe('a shop in test mode', () => {
     const receiver = await startReceiver()
     const { page, open } = shop
     await open('/developers/awaiting')
-    await page.getByText('No verified endpoint can be told.').waitFor()
+    await page.getByText('There is no verified endpoint.').waitFor()
     // A browser's clock is that of all its pages: a month later is another browser, signed in as this one is.
     const month = await dashboard.browser.newContext({ storageState: await shop.context.storageState() })
     const later = await month.newPage()

@@ -42,7 +42,7 @@ export function AwaitingPage() {
   return (
     <Page
       title="Notifications awaiting delivery"
-      lead="What happened while no endpoint could be told, or after one was disabled or had failed for five days. Types that none of your endpoints subscribes to stand under Events alone."
+      lead="Events that found no verified endpoint, or whose endpoint was disabled, removed or failing for five days. Events that no endpoint subscribes to are listed under Events only."
     >
       <div className="stack large">
         {events.data === undefined || events.data.data.length === 0 ? null : <RecoverCard />}
@@ -52,7 +52,7 @@ export function AwaitingPage() {
           read={events}
           empty={
             <Empty title="Everything was delivered">
-              <p>Nothing waits here. Should an endpoint fail for days, what it missed will.</p>
+              <p>Events that an endpoint should have received, and did not, appear here.</p>
               <Link className="button plain" to="/developers/events" search={{}}>
                 See all events
               </Link>
@@ -71,13 +71,12 @@ export function AwaitingPage() {
 }
 
 function recoveryWords({ queued, has_more }: Recovery): string {
-  if (queued === 0)
-    return 'Nothing to send: none of them is of that time and of a kind this endpoint hears of.'
+  if (queued === 0) return 'Nothing to send: this endpoint subscribes to none of the events since then.'
   const sent = queued === 1 ? '1 event is on its way.' : `${queued} events are on their way.`
   return has_more ? `${sent} There are more: send again.` : sent
 }
 
-/** Everything since a time that one endpoint hears of, to that endpoint. */
+/** Everything since a time that one endpoint subscribes to, to that endpoint. */
 function RecoverCard() {
   const ready = useReadyEndpoints()
   const [since, setSince] = useState(() => new Date(Date.now() - DAY_MS).toISOString().slice(0, 16))
@@ -87,10 +86,10 @@ function RecoverCard() {
     done: recoveryWords,
   })
   return (
-    <Card title="Send all of them since a time">
+    <Card title="Send all events since">
       {ready.length === 0 ? (
         <p>
-          No verified endpoint can be told. <Link to="/developers/webhooks">Add or verify one</Link> first.
+          There is no verified endpoint. <Link to="/developers/webhooks">Add or verify one</Link> first.
         </p>
       ) : (
         <form

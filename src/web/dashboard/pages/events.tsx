@@ -21,14 +21,11 @@ export function EventsPage() {
     eventsOf(mode, { event_type: search.type, resource_id: search.resource, ...pageQuery(search) }),
   )
   return (
-    <Page
-      title="Events"
-      lead="Everything your webhooks were told, word for word. Kept, so that nothing is ever lost."
-    >
+    <Page title="Events" lead="Everything that happened, as it is sent to your webhook endpoints.">
       <search className="filters">
         <Filter
-          label="Kind of event"
-          all="Every kind"
+          label="Event type"
+          all="All event types"
           value={search.type}
           options={EVENT_TYPES.map((type) => [type, type])}
           onChoose={(type) =>
@@ -51,7 +48,7 @@ export function EventsPage() {
         read={events}
         empty={
           <Empty title="No events here">
-            <p>Every change of an invoice is one. Make an invoice, and the first stands here.</p>
+            <p>They appear here as soon as an invoice is created.</p>
             <Link className="button primary" to="/invoices">
               Go to the invoices
             </Link>
@@ -79,9 +76,9 @@ export const EVENT_COLUMNS: readonly Column<PaylinkEvent>[] = [
       </>
     ),
   },
-  { title: 'In words', wide: true, cell: ({ event_type }) => eventWords(event_type) },
+  { title: 'Description', wide: true, cell: ({ event_type }) => eventWords(event_type) },
   {
-    title: 'Of',
+    title: 'Resource',
     wide: true,
     cell: ({ resource_id }) => <Of resourceId={resource_id} />,
   },

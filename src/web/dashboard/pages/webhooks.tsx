@@ -26,18 +26,14 @@ export function WebhooksPage() {
     </Button>
   )
   return (
-    <Page
-      title="Webhooks"
-      lead="Where Paylink tells your servers what happened, signed, for five days until they have heard."
-      actions={makeButton}
-    >
+    <Page title="Webhooks" lead="Receive signed events, retried for five days." actions={makeButton}>
       <DataTable
         caption="Webhook endpoints"
         columns={COLUMNS}
         read={endpoints}
         empty={
           <Empty title="No endpoints yet">
-            <p>Give the address of your server that should hear of payments.</p>
+            <p>Add the URL of your server to receive payment events.</p>
             {makeButton}
             {mode === 'test' ? (
               <Snippet
@@ -60,7 +56,8 @@ export function WebhooksPage() {
           }}
         >
           <p>
-            Your receiver checks every event's signature with it. Then verify the endpoint, and events flow.
+            Your server checks every event's signature with it. Verify the endpoint next: until then nothing
+            is sent.
           </p>
         </SecretDialog>
       )}
@@ -70,7 +67,7 @@ export function WebhooksPage() {
 
 const COLUMNS: readonly Column<WebhookEndpoint>[] = [
   {
-    title: 'Address',
+    title: 'Endpoint URL',
     long: true,
     cell: ({ id, url }) => (
       <Link to="/developers/webhooks/$id" params={{ id }} className="row-link" preload="intent">
@@ -78,7 +75,7 @@ const COLUMNS: readonly Column<WebhookEndpoint>[] = [
       </Link>
     ),
   },
-  { title: 'State', cell: (endpoint) => <EndpointBadge endpoint={endpoint} /> },
-  { title: 'Hears', wide: true, cell: subscriptionWords },
-  { title: 'Added', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Status', cell: (endpoint) => <EndpointBadge endpoint={endpoint} /> },
+  { title: 'Events', wide: true, cell: subscriptionWords },
+  { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

@@ -4,15 +4,15 @@ export type EventType = (typeof EVENT_TYPE_NAMES)[number]
 
 /** Every event that an endpoint can subscribe to, in a shopkeeper's words. */
 export const EVENT_WORDS: { readonly [type in EventType]: string } = {
-  'invoice.created': 'Invoice made',
+  'invoice.created': 'Invoice created',
   'invoice.payment_detected': 'Payment detected',
-  'invoice.confirming': 'Payment in a block',
+  'invoice.confirming': 'Confirming',
   'invoice.paid': 'Paid',
   'invoice.partially_paid': 'Partially paid',
   'invoice.overpaid': 'Overpaid',
   'invoice.expired': 'Expired',
   'invoice.manual_review': 'Needs review',
-  'payout.requested': 'Payout asked for',
+  'payout.requested': 'Payout requested',
   'payout.approved': 'Payout approved',
   'payout.rejected': 'Payout rejected',
   'payout.submitted': 'Payout sent',
