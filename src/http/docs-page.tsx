@@ -164,7 +164,7 @@ const Operation: FC<{ path: string; method: string; operation: OpenApiOperation;
           Body: <TypeOf schema={body.schema} />
         </p>
       )}
-      <h3>Answers</h3>
+      <h3>Responses</h3>
       <div class="scroll">
         <table>
           <tbody>

@@ -119,7 +119,7 @@ export const listRequestLogsQuery = z
   .superRefine(refuseTwoPositions)
 
 export const statisticsQuery = z.strictObject({
-  days: wholeNumber(90, 'How many days, today included; 30 unless given.'),
+  days: wholeNumber(90, 'Number of days, including today. Default: 30.'),
 })
 const figures = {
   received_usd: z.string().meta({

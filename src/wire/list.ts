@@ -18,10 +18,10 @@ export function listParameters(prefix: string) {
   return {
     limit: wholeNumber(
       LIST_LIMIT_MAX,
-      `How many to give, 1 to ${LIST_LIMIT_MAX}; ${LIST_LIMIT_DEFAULT} unless given.`,
+      `Maximum items to return, from 1 to ${LIST_LIMIT_MAX}. Default: ${LIST_LIMIT_DEFAULT}.`,
     ),
-    starting_after: id(prefix).meta({ description: 'Give those older than this one.' }).optional(),
-    ending_before: id(prefix).meta({ description: 'Give those newer than this one.' }).optional(),
+    starting_after: id(prefix).meta({ description: 'Return items older than this one.' }).optional(),
+    ending_before: id(prefix).meta({ description: 'Return items newer than this one.' }).optional(),
   }
 }
 

@@ -794,11 +794,11 @@ export type Operations = {
   readonly listBalanceEntries: {
     readonly id: undefined
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only entries in this asset. */
       readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | 'USDC_ETHEREUM' | 'WSOL' | undefined
@@ -819,11 +819,11 @@ export type Operations = {
   readonly listCheckoutSessions: {
     readonly id: string
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       readonly order_reference?: string | undefined
     }
@@ -835,11 +835,11 @@ export type Operations = {
   readonly listEventAttempts: {
     readonly id: string
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
     }
     readonly body: undefined
@@ -850,11 +850,11 @@ export type Operations = {
   readonly listEvents: {
     readonly id: undefined
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only events of this type. */
       readonly event_type?: string | undefined
@@ -871,11 +871,11 @@ export type Operations = {
   readonly listImportedInvoices: {
     readonly id: undefined
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only those of this order. */
       readonly order_reference?: string | undefined
@@ -890,11 +890,11 @@ export type Operations = {
   readonly listInvoicePayments: {
     readonly id: string
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
     }
     readonly body: undefined
@@ -905,11 +905,11 @@ export type Operations = {
   readonly listInvoices: {
     readonly id: undefined
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       readonly status?: 'awaiting_payment' | 'payment_detected' | 'confirming' | 'partially_paid' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | 'manual_review' | undefined
       readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
@@ -930,11 +930,11 @@ export type Operations = {
   readonly listPaymentLinks: {
     readonly id: undefined
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
     }
     readonly body: undefined
@@ -945,11 +945,11 @@ export type Operations = {
   readonly listPayoutDestinations: {
     readonly id: undefined
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       /** Only destinations of this asset. */
       readonly asset?: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL' | undefined
@@ -962,11 +962,11 @@ export type Operations = {
   readonly listPayouts: {
     readonly id: undefined
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
       readonly status?: 'requested' | 'approved' | 'submitted' | 'confirmed' | 'rejected' | 'failed' | undefined
       /** Only payouts in this asset. */
@@ -988,11 +988,11 @@ export type Operations = {
   readonly listWebhookEndpoints: {
     readonly id: undefined
     readonly query: {
-      /** How many to give, 1 to 100; 10 unless given. */
+      /** Maximum items to return, from 1 to 100. Default: 10. */
       readonly limit?: number | undefined
-      /** Give those older than this one. */
+      /** Return items older than this one. */
       readonly starting_after?: string | undefined
-      /** Give those newer than this one. */
+      /** Return items newer than this one. */
       readonly ending_before?: string | undefined
     }
     readonly body: undefined

@@ -15,7 +15,7 @@ export const listInvoicePaymentsRoute = defineRoute({
   tag: 'Invoices',
   summary: 'List an invoice’s payments',
   description:
-    'All of them, newest first; the invoice itself carries at most 20. Dust is no payment: the invoice has its sum.',
+    'All payments, newest first; the invoice itself includes at most 20. Dust is not a payment: its sum is in the invoice’s `dust`.',
   scope: 'invoices:read',
   query: listPaymentsQuery,
   success: { status: 200, description: 'A page of payments.', schema: paymentList },
