@@ -8,6 +8,7 @@ import { inspectFrozenDeposits } from '../../src/doctor/inspect-hot-wallets.ts'
 import { newEvmAddress } from '../support/anvil.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { askForFees } from '../support/fee-payouts.ts'
+import { startRpcProxy } from '../support/rpc-proxy.ts'
 
 const USDC = 1_000_000n
 
@@ -111,6 +112,30 @@ test('fees are paid out, all of them, while a larger deposit is frozen', async (
   expect(await world.holds('USDC_BASE', address)).toBe(10n * USDC)
   const rest = await world.ask(tenant, { asset: 'USDC_BASE', amount: null, address: newEvmAddress().address })
   expect(rest).toMatchObject({ payout: { amount: 30n * USDC } })
+})
+
+test('a node that calls a revert otherwise, as Nethermind does, holds up no payouts over a frozen deposit', async () => {
+  const tenant = await world.openShop('USDC_BASE', [])
+  const frozen = await world.deposit(tenant, 'USDC_BASE', 60n * USDC)
+  await world.freeze(frozen.address)
+  const proxy = await startRpcProxy(world.anvil.url)
+  const chain = world.carrierAt(proxy.url)
+  try {
+    proxy.lie('eth_call', (result) => {
+      if (result === undefined) throw new Error('VM execution error.')
+      return result
+    })
+    const payout = await world.payout(tenant, 'USDC_BASE', '60')
+    const courier = world.courierOf([{ name: 'the node', chain }])
+    await courier.pass()
+    await courier.pass()
+    await world.sign()
+    await courier.pass()
+    expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'deposit_frozen' })
+  } finally {
+    await chain.close()
+    await proxy.close()
+  }
 })
 
 test('of two payouts that were asked for together, the one that the frozen deposit leaves enough for is paid', async () => {

@@ -34,7 +34,8 @@ const SEARCHES_MAX = 1_000
 /** How an execution ends that did not revert: geth's words, and the names that revm gives them. */
 const HALT_WORDS =
   /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
-const REVERT_WORDS = /revert|invalid opcode|out of gas|gas required exceeds|stack underflow/i
+const REVERT_WORDS =
+  /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
 
 const receiptSchema = z.object({ blockHash: hash, blockNumber: count, status: count.optional() }).nullable()
 
