@@ -26,7 +26,7 @@ export async function inspectAddresses(config: Config, pool: Pool): Promise<Find
   if (refused > 0) {
     findings.push(
       fault(
-        `Addresses: ${refused} batches in the database are not signed by the signer and were refused: find out who writes to it, then delete them (address_batch, refused_at)`,
+        `Addresses: ${refused} batches in the database are not signed by the signer, or clash with addresses that it did not issue, and were refused: find out who writes to it, then delete them (address_batch, refused_at)`,
       ),
     )
   }

@@ -8,7 +8,7 @@ import type { Pool } from '../db/pool.ts'
 import { findInvoicesPastDeadline, loadInvoice } from '../db/queries/invoices.ts'
 import { type Tx, withTransaction } from '../db/transaction.ts'
 
-/** Invoices settled by one call; the watcher calls again on its next pass. */
+/** Invoices of an asset settled by one call; the watcher calls again on its next pass. */
 const EXPIRED_PER_CALL_MAX = 200
 
 type ExpiryParts = {
@@ -17,25 +17,40 @@ type ExpiryParts = {
   readonly evmOf?: EvmIdentities | undefined
   /** Called first in each transaction; what it throws leaves the invoice as it was. */
   readonly guard?: (tx: Tx) => Promise<void>
+  /** Called with an invoice that cannot be expired; what it throws ends the call, as the error does without it. */
+  readonly onFailed?: (invoiceId: string, error: unknown) => void
 }
 
 /**
  * Expires unpaid invoices. Only after the network's tip and mempool were read in full, beginning at `readAtMs`: a
- * node's outage expires nothing. Returns the invoices that expired, each committed by itself.
+ * node's outage expires nothing. Returns the invoices that expired, each committed by itself: one that cannot be holds
+ * up no other.
  */
 export async function expireInvoices(deps: ExpiryParts, input: ChainReading): Promise<string[]> {
   const livemode = input.network.endsWith('-live')
   const expired: string[] = []
   for (const asset of ASSET_IDS) {
     if (networkOf(asset, livemode) !== input.network) continue
-    const due = await findInvoicesPastDeadline(deps.pool, {
-      asset: ASSETS[asset].id,
-      livemode,
-      deadlineBefore: new Date(input.readAtMs),
-      limit: EXPIRED_PER_CALL_MAX,
-    })
-    for (const { merchantId, invoiceId } of due) {
-      if (await expireOne(deps, { merchantId, livemode }, invoiceId, input)) expired.push(invoiceId)
+    const failed: string[] = []
+    for (let isFull = true, failedBefore = -1; isFull && failed.length > failedBefore; ) {
+      failedBefore = failed.length
+      const due = await findInvoicesPastDeadline(deps.pool, {
+        asset: ASSETS[asset].id,
+        livemode,
+        deadlineBefore: new Date(input.readAtMs),
+        except: failed,
+        limit: EXPIRED_PER_CALL_MAX,
+      })
+      isFull = due.length === EXPIRED_PER_CALL_MAX
+      for (const { merchantId, invoiceId } of due) {
+        try {
+          if (await expireOne(deps, { merchantId, livemode }, invoiceId, input)) expired.push(invoiceId)
+        } catch (error) {
+          if (deps.onFailed === undefined) throw error
+          deps.onFailed(invoiceId, error)
+          failed.push(invoiceId)
+        }
+      }
     }
   }
   return expired

@@ -2,6 +2,7 @@ import type { Pool } from '../db/pool.ts'
 import {
   eventsForNotice,
   leaseNotices,
+  type NoticedEvent,
   newestEventId,
   noticeAddressees,
   releaseNotices,
@@ -42,11 +43,7 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
     else {
       const events = await eventsForNotice(pool, { afterId: reached, settleSeconds, limit: EVENTS_MAX })
       for (const event of events) {
-        const { kind, emailTo } = invoiceEmail(baseUrl, event.body)
-        for (const addressee of await noticeAddressees(pool, event.merchantId, kind)) {
-          await mail.send(emailTo(addressee))
-          emails += 1
-        }
+        emails += await writeOne(deps, event)
         reached = event.id
       }
     }
@@ -60,6 +57,20 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
     await releaseNotices(pool, reached)
   }
   return emails
+}
+
+/** E-mails about one event. One whose body cannot be read keeps nobody else's from being written. */
+async function writeOne({ pool, mail, log, baseUrl }: NoticeDeps, event: NoticedEvent): Promise<number> {
+  let message: ReturnType<typeof invoiceEmail>
+  try {
+    message = invoiceEmail(baseUrl, event.body)
+  } catch (error) {
+    log.error({ err: error, eventId: event.id }, 'no e-mail was written about an event: it cannot be read')
+    return 0
+  }
+  const addressees = await noticeAddressees(pool, event.merchantId, message.kind)
+  for (const addressee of addressees) await mail.send(message.emailTo(addressee))
+  return addressees.length
 }
 
 /** Writes e-mails round after round until it is stopped. */

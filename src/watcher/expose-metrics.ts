@@ -127,7 +127,7 @@ function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
   )
   metrics.gauge(
     'paylink_address_batches_refused',
-    'Batches of addresses in the database that the signer did not sign',
+    'Batches of addresses in the database that the signer did not sign, or that clash with addresses there',
     async () => [{ value: await countRefusedBatches(pool) }],
   )
 }

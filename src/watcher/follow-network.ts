@@ -14,15 +14,14 @@ import type { Pool } from '../db/pool.ts'
 import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/queries/network-state.ts'
 import { beginWatch, raiseWatch } from '../db/queries/network-watch.ts'
 import { streamPrograms } from '../db/queries/watched-programs.ts'
-import type { Tx } from '../db/transaction.ts'
-import { expireInvoices } from '../flows/expire-invoices.ts'
 import type { Log } from '../log.ts'
 import { pauseUnless } from '../repeat.ts'
 import { createWake } from '../wake.ts'
 import { describeFailure, healthKey } from './describe-failure.ts'
+import { expireDue } from './expire-due.ts'
 import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
 import { type Lead, takeLead } from './lead.ts'
-import { LeadLost, type RecordingParts, recordMempool, recordUpdate, requireTurn } from './record-reading.ts'
+import { LeadLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
 import { settle } from './settle.ts'
 
 const BLOCKS_PER_UPDATE = 100
@@ -126,6 +125,8 @@ class LeadSession {
   #isHalted = false
   /** Why payments wait for a second look at their block. */
   #waiting: string | null = null
+  /** Which invoice cannot be expired, and why. */
+  #unexpired: string | null = null
   #minimumReadAt = 0
 
   constructor(options: FollowOptions, lead: Lead) {
@@ -205,7 +206,7 @@ class LeadSession {
 
   get #notice(): string | null {
     const chain = this.#parts.agreement?.notice ?? this.#options.adapter.notice ?? null
-    return [chain, this.#waiting].filter((each) => each !== null).join('; ') || null
+    return [chain, this.#waiting, this.#unexpired].filter((each) => each !== null).join('; ') || null
   }
 
   /** Walks to the tip and reads the mempool there. */
@@ -252,17 +253,14 @@ class LeadSession {
 
   /** The tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
   async #finishReading(beganAt: Date, tip: BlockRef, marks: MarkHeights | null): Promise<void> {
-    const { adapter, pool, clock, notifier, readFrom, upkeepIntervalMs = UPKEEP_INTERVAL_MS } = this.#options
+    const { adapter, readFrom, upkeepIntervalMs = UPKEEP_INTERVAL_MS } = this.#options
     const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= upkeepIntervalMs
     if (!isDue && this.#lastHealth === healthKey('ok', this.#notice)) return
     this.#lastUpkeepMs = beganAt.getTime()
     const { height: tipHeight, hash: tipHash } = tip
     const readAtMs = beganAt.getTime()
     const reading = { network: adapter.network, readAtMs, tipHeight, tipHash, providers: readFrom?.() ?? [] }
-    const guard = (tx: Tx) => requireTurn(this.#parts, tx)
-    const expired = await expireInvoices({ pool, clock, evmOf: this.#options.evmOf, guard }, reading)
-    for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
-    if (expired.length > 0) notifier.deliveriesWaiting()
+    this.#unexpired = await expireDue(this.#parts, reading)
     await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt, marks })
   }
 

@@ -1,5 +1,6 @@
 import {
   type ChainAdapter,
+  ChainHalted,
   type ChainUpdate,
   type FoundTransfer,
   forkTooDeep,
@@ -24,6 +25,7 @@ import { sumOutputs, worthTelling } from '../core/chain/sum-outputs.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
+import { isDatabaseAway } from '../db/database-away.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Shortfall } from '../db/post-transfers.ts'
 import { moveCheckpoint } from '../db/queries/network-state.ts'
@@ -37,6 +39,7 @@ import {
 import { findProgramOwners } from '../db/queries/watched-programs.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
+import { describeError } from '../log.ts'
 import type { VainChecks } from './check-credits.ts'
 import type { Lead } from './lead.ts'
 
@@ -215,29 +218,51 @@ async function withRecords(
   return [...tracked, ...more]
 }
 
+/**
+ * Commits facts, each invoice by itself. Where one cannot be recorded the others are all the same, and the network halts
+ * with its name: its payment is lost where the checkpoint moves past it, and is read again where it does not.
+ */
 export async function recordFacts(
   parts: RecordingParts,
   invoices: readonly InvoiceFacts[],
   tipHeight: number,
 ): Promise<void> {
-  const { pool, clock, notifier } = parts
+  const failed: { readonly invoiceId: string; readonly error: unknown }[] = []
   for (let at = 0; at < invoices.length; at += INVOICES_IN_FLIGHT) {
     requireLead(parts)
-    const guard = (tx: Tx) => requireTurn(parts, tx)
     const batch = invoices.slice(at, at + INVOICES_IN_FLIGHT)
-    await Promise.all(
-      batch.map(async ({ tenant, invoiceId, facts }) => {
-        const told = await recordTransfers(
-          { pool, clock, evmOf: parts.evmOf, guard },
-          { tenant, invoiceId, facts, tipHeight },
-        )
-        if (told.changed) notifier.invoiceChanged(invoiceId)
-        if (told.deliveries > 0) notifier.deliveriesWaiting()
-        for (const missing of told.shortfalls) parts.onShortfall?.({ ...missing, tenant, invoiceId })
-      }),
-    )
+    const ends = await Promise.allSettled(batch.map((one) => recordOne(parts, one, tipHeight)))
+    for (const [place, end] of ends.entries()) {
+      if (end.status === 'fulfilled') continue
+      if (!isOfInvoice(end.reason)) throw end.reason
+      failed.push({ invoiceId: batch[place]?.invoiceId ?? '', error: end.reason })
+    }
   }
+  const [first] = failed
+  if (first === undefined) return
+  const others = failed.length === 1 ? '' : ` and ${failed.length - 1} others`
+  throw new ChainHalted(
+    `what was read for invoice ${first.invoiceId}${others} cannot be recorded (${describeError(first.error)}): no further block is read until it can`,
+    { cause: first.error },
+  )
 }
+
+async function recordOne(
+  parts: RecordingParts,
+  { tenant, invoiceId, facts }: InvoiceFacts,
+  tipHeight: number,
+): Promise<void> {
+  const { pool, clock, notifier, evmOf } = parts
+  const guard = (tx: Tx) => requireTurn(parts, tx)
+  const told = await recordTransfers({ pool, clock, evmOf, guard }, { tenant, invoiceId, facts, tipHeight })
+  if (told.changed) notifier.invoiceChanged(invoiceId)
+  if (told.deliveries > 0) notifier.deliveriesWaiting()
+  for (const missing of told.shortfalls) parts.onShortfall?.({ ...missing, tenant, invoiceId })
+}
+
+/** Whether an error is about the invoice that was being written, and not about the database or the lead. */
+export const isOfInvoice = (error: unknown): boolean =>
+  !(error instanceof LeadLost || (error instanceof Error && isDatabaseAway(error)))
 
 async function advanceCheckpoint(
   parts: RecordingParts,

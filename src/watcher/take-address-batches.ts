@@ -2,6 +2,7 @@ import { addressWriter } from '../chain/address-text.ts'
 import type { Clock } from '../clock.ts'
 import { programsOf } from '../core/address-batch.ts'
 import type { Keyspace } from '../core/assets.ts'
+import { isConstraintViolation } from '../db/constraint-violation.ts'
 import type { Pool } from '../db/pool.ts'
 import { nextBatch, refuseBatch, takeBatch } from '../db/queries/address-batches.ts'
 import type { Log } from '../log.ts'
@@ -38,8 +39,19 @@ export async function takeAddressBatches(options: {
       continue
     }
     const addresses = programsOf(batch).map((program) => ({ program, address: write(program) }))
-    if (await takeBatch(pool, { keyspace, form, first: batch.first }, addresses, clock()))
-      added += addresses.length
+    try {
+      if (await takeBatch(pool, { keyspace, form, first: batch.first }, addresses, clock()))
+        added += addresses.length
+    } catch (error) {
+      if (!isConstraintViolation(error)) throw error
+      // It would clash again each time, and no batch after it would be taken.
+      await refuseBatch(pool, keyspace, batch.first, clock())
+      refused += 1
+      log.error(
+        { err: error, keyspace, first: batch.first },
+        'a batch of addresses contradicts what the database holds and was refused: somebody else wrote to the database',
+      )
+    }
   }
   return { added, refused }
 }

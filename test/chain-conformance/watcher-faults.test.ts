@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { systemClock } from '../../src/clock.ts'
+import { expireInvoices } from '../../src/flows/expire-invoices.ts'
 import {
   LeadLost,
   type RecordingParts,
@@ -153,4 +154,83 @@ test.each(FAULTS)('%s leaves the network with a reason that names the fix', asyn
   expect(state.status).toBe('unavailable')
   expect(state.reason).toContain('TEST_LITECOIN_RPC_URL')
   expect(state.reason).not.toContain(password)
+})
+
+const SPOILED = { orderReference: 'spoiled' }
+
+/** Lets every change of a spoiled invoice fail, as one does that contradicts a rule of the database. */
+async function refuseSpoiled(): Promise<() => Promise<void>> {
+  await watched.database.owner.query(`create function refuse_spoiled() returns trigger language plpgsql as $$
+    begin raise exception 'this row is spoiled'; end $$`)
+  await watched.database.owner.query(`create trigger refuse_spoiled before update on invoice
+    for each row when (old.order_reference = 'spoiled') execute function refuse_spoiled()`)
+  return async () => {
+    await watched.database.owner.query('drop trigger refuse_spoiled on invoice')
+    await watched.database.owner.query('drop function refuse_spoiled()')
+  }
+}
+
+const past = () => ({ createdAtMs: Date.now() - 2_000, expiresAtMs: Date.now() - 1_000 })
+
+test('an invoice that cannot be expired keeps no other one open, and the network says which it is', async () => {
+  const watcher = await watched.watchAtTip()
+  const repair = await refuseSpoiled()
+  const bad = await watched.openInvoice([watcher], { ...past(), ...SPOILED })
+  const good = await watched.openInvoice([watcher], past())
+  await watched.untilStatus(good.id, 'expired')
+  const paid = await watched.openInvoice([watcher])
+  await watched.chain.pay(paid.address, amount)
+  await watched.chain.mine(1)
+  await watched.untilStatus(paid.id, 'paid')
+  await watched.untilRead()
+  const { status, reason } = await watched.state()
+  expect(status).toBe('ok')
+  expect(reason).toContain(`invoice ${bad.id} cannot be expired: this row is spoiled`)
+  await repair()
+  await watched.untilStatus(bad.id, 'expired')
+  await until(async () => (await watched.state()).reason === null, { what: 'it is not told any more' })
+})
+
+test('more invoices that cannot be expired than one look takes keep no other one open', async () => {
+  const { id } = await watched.openInvoice([], { ...past(), ...SPOILED })
+  await watched.database.owner.query(
+    `insert into invoice select (jsonb_populate_record(one, jsonb_build_object('id', left(id, -3) || number))).*
+     from invoice one, generate_series(100, 299) number where id = $1`,
+    [id],
+  )
+  const good = await watched.openInvoice([])
+  await watched.endNow([good.id])
+  const failed: string[] = []
+  const expire = (onFailed: (invoiceId: string) => void) =>
+    expireInvoices(
+      { pool: watched.database.pools.watcher, clock: systemClock, onFailed },
+      { network, readAtMs: Date.now() + 1_000, tipHeight: 1, tipHash: 'a'.repeat(64), providers: [] },
+    )
+  const repair = await refuseSpoiled()
+  expect(await expire((invoiceId) => failed.push(invoiceId))).toEqual([good.id])
+  expect(new Set(failed).size).toBe(201)
+  await repair()
+  expect((await expire(() => {})).length + (await expire(() => {})).length).toBe(201)
+})
+
+test('a payment that cannot be recorded halts its network by name, and is recorded once it can be', async () => {
+  const watcher = await watched.watchAtTip()
+  const repair = await refuseSpoiled()
+  const bad = await watched.openInvoice([watcher], SPOILED)
+  const good = await watched.openInvoice([watcher])
+  const later = await watched.openInvoice([watcher])
+  await watched.chain.pay(bad.address, amount)
+  await watched.chain.pay(good.address, amount)
+  await watched.chain.mine(1)
+  await watched.untilStatus(good.id, 'paid')
+  await watched.chain.pay(later.address, amount)
+  await watched.chain.mine(1)
+  await watched.untilStatus(later.id, 'paid')
+  const { status, reason } = await watched.state()
+  expect([status, reason]).toEqual(['halted', expect.stringContaining(`for invoice ${bad.id} cannot be`)])
+  expect(await watched.paymentsOf(bad.id)).toEqual([])
+  await repair()
+  await watched.untilStatus(bad.id, 'paid')
+  await watched.untilRead()
+  expect((await watched.state()).status).toBe('ok')
 })

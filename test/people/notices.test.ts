@@ -100,6 +100,21 @@ test('live payments and what needs a decision are told once to owners with a con
   expect(sent[0]?.text).toContain('is paid: 0.5 LTC, which you accepted as payment in full.')
 })
 
+test('an event that cannot be read keeps no e-mail after it from being written', async () => {
+  const { merchantId, email } = await confirmed('Una')
+  const { merchantId: other } = await confirmed('Ugo')
+  await round()
+  await addEvent(other, true, 'invoice.paid', null)
+  await people.api.database.owner.query(
+    `update event set body = convert_to('{"event_type":"invoice.paid","data":{}}', 'utf8') where merchant_id = $1`,
+    [other],
+  )
+  await addEvent(merchantId, true, 'invoice.paid', null)
+  sent.length = 0
+  expect(await round()).toBe(1)
+  expect(sent.map(({ to }) => to)).toEqual([email])
+})
+
 test('rounds at once write each message once', async () => {
   const { merchantId } = await confirmed('Wes')
   await round()

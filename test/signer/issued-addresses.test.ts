@@ -255,6 +255,27 @@ test('an empty pool refuses SOL alone, the doctor says so, and it recovers as so
   await signer.stop()
 })
 
+test('a batch that clashes with an address somebody wrote is put aside, and those after it are taken', async () => {
+  await fillPools()
+  const { owner } = api.database
+  await owner.query(`delete from address where keyspace = 'solana-test'`)
+  const { rows } = await owner.query<{ first: number; count: number }>(
+    `update address_batch set taken_at = null where keyspace = 'solana-test'
+     returning first, octet_length(programs) / 32 as count`,
+  )
+  const [oldest] = rows.toSorted((a, b) => a.first - b.first)
+  if (oldest === undefined) throw new Error('no batch was issued')
+  const program = randomBytes(32)
+  await owner.query(
+    `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
+     values ('solana-test', $1, $2, $3, 'solana', now(), now())`,
+    [oldest.first, program, ownerOf(program)],
+  )
+  expect(await takeBatches()).toEqual({ added: ISSUED_TARGET - oldest.count, refused: 1 })
+  expect((await invoiceIn(SOL)).status).toBe(201)
+  expect(await doctorLines()).toContainEqual(expect.stringMatching(/^fault: Addresses: 1 batches .*refused/))
+})
+
 test('the doctor counts batches that were refused', async () => {
   await fillPools()
   await api.database.owner.query(

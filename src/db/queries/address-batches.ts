@@ -137,7 +137,7 @@ export async function takeBatch(
   return rowCount !== 0
 }
 
-/** Puts a batch aside for good, whose signature is not the signer's. */
+/** Puts a batch aside for good: its signature is not the signer's, or its addresses are there already. */
 export async function refuseBatch(
   db: Queryable,
   keyspace: Keyspace,

@@ -276,14 +276,21 @@ export async function setInvoiceVisit(
 /** An open invoice whose deadline has passed, for one asset; the watcher settles it. Served by invoice_open_deadline. */
 export async function findInvoicesPastDeadline(
   db: Queryable,
-  filter: { asset: AssetId; livemode: boolean; deadlineBefore: Date; limit: number },
+  filter: {
+    asset: AssetId
+    livemode: boolean
+    deadlineBefore: Date
+    /** Ids that were tried in vain. */
+    except: readonly string[]
+    limit: number
+  },
 ): Promise<{ merchantId: string; invoiceId: string }[]> {
   const { rows } = await db.query<{ merchant_id: string; id: string }>(
     `select merchant_id, id from invoice
      where livemode = $1 and asset = $2 and expires_at < $3
-       and expired_at is null and cancelled_at is null and status in ('awaiting_payment')
+       and expired_at is null and cancelled_at is null and status in ('awaiting_payment') and id <> all($5)
      order by expires_at limit $4`,
-    [filter.livemode, filter.asset, filter.deadlineBefore, filter.limit],
+    [filter.livemode, filter.asset, filter.deadlineBefore, filter.limit, filter.except],
   )
   return rows.map((row) => ({ merchantId: row.merchant_id, invoiceId: row.id }))
 }

@@ -22,7 +22,7 @@ export async function releaseNotices(db: Queryable, eventId: string): Promise<vo
   await db.query(`update notice_cursor set event_id = $1, leased_until = now()`, [eventId])
 }
 
-type NoticedEvent = { readonly id: string; readonly merchantId: string; readonly body: Buffer }
+export type NoticedEvent = { readonly id: string; readonly merchantId: string; readonly body: Buffer }
 
 /**
  * Live events worth an e-mail after `eventId`. Ids are made a moment before their transaction commits: the newest
