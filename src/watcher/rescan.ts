@@ -11,7 +11,7 @@ import { withoutFinality } from '../core/chain/finality.ts'
 import { missedIn, stillIn, unconfirmedAgain } from '../core/chain/missed.ts'
 import type { InvoiceFacts, InvoiceOwner, OwnedBlock } from '../core/chain/reconcile.ts'
 import type { Pool } from '../db/pool.ts'
-import { listSummedIn, lowerSecondReading } from '../db/queries/second-reading.ts'
+import { listCreditsBetween, lowerSecondReading } from '../db/queries/second-reading.ts'
 import { loadTransfersOf } from '../db/queries/transfers.ts'
 import { findProgramOwners } from '../db/queries/watched-programs.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
@@ -117,16 +117,14 @@ async function recordBatch(
     transfers.map(({ tenant, txid }) => ({ merchantId: tenant.merchantId, txid })),
   )
   const records = await loadTransfersOf(pool, network, asked)
-  const summed = await listSummedIn(
-    pool,
-    network,
-    owned.map(({ block }) => block.hash),
-  )
+  const heights = owned.map(({ block }) => block.height)
+  const range = { from: Math.min(...heights) - 1, to: Math.max(...heights) }
+  const booked = owned.length === 0 ? [] : await listCreditsBetween(pool, network, null, range)
   const reading = {
     network,
     blocks: owned,
     records,
-    summed,
+    booked,
     tipHeight: checkpoint.height,
     readAtMs: clock().getTime(),
   }

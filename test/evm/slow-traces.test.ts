@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { systemClock } from '../../src/clock.ts'
+import { type RescanReport, rescanBlocks } from '../../src/watcher/rescan.ts'
 import { bytecodeOf, callData } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
 import { until } from '../support/litecoind.ts'
@@ -42,6 +43,33 @@ async function payTwoWays(watcher: Parameters<typeof watched.openInvoice>[0][num
   return [inner.id, plain.id]
 }
 
+/** From a height on, by a node that traces. */
+async function rescan(from: number): Promise<RescanReport> {
+  const { chain, database, driver } = watched
+  const traced = new EvmAdapter({ ...(chain.recipe.options as EvmAdapterOptions), clock: systemClock })
+  const { rows } = await database.owner.query<{ program: Buffer }>('select program from deposit_address')
+  traced.watched.add(rows.map(({ program }) => program))
+  await traced.connect()
+  const { height, hash } = await watched.state()
+  if (height === null || hash === null) throw new Error('nothing was read yet')
+  const report = await rescanBlocks({
+    pool: database.pools.watcher,
+    clock: systemClock,
+    network: driver.network,
+    blocks: traced,
+    from,
+    to: height,
+    checkpoint: { height, hash },
+    mustAgree: true,
+    readTwice: [],
+    strangers: new Map(),
+    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+    onBatch: () => {},
+  })
+  await traced.close()
+  return report
+}
+
 const untilSaid = (words: RegExp) =>
   until(async () => words.test((await watched.state()).reason ?? ''), { what: 'the network says why' })
 
@@ -73,6 +101,21 @@ test('a payment by a contract that was read by balances counts once when its blo
   await watched.chain.mine(6)
   await watched.untilRead()
   expect(await watched.availableBalance()).toBe(available + 2n * watched.driver.amount)
+})
+
+test('a payment by a contract that was read by balances is not missing when a rescan traces its block', async () => {
+  const watcher = await watched.watchAtTip({ adapter: watched.chain.adapter(first.url) })
+  const before = await watched.state()
+  first.stall('debug_traceBlockByHash')
+  const invoices = await payTwoWays(watcher)
+  for (const id of invoices) await watched.untilStatus(id, 'paid')
+  await watched.stopWatchers()
+  const report = await rescan(before.height ?? 0)
+  await watched.watchAtTip({ adapter: watched.chain.adapter() })
+  await watched.chain.mine(2)
+  await watched.untilRead()
+  expect(report).toMatchObject({ transfers: 2, recorded: 0 })
+  for (const id of invoices) expect(await watched.statusOf(id)).toBe('paid')
 })
 
 test('the second provider confirms payments by balances where its traces never come', async () => {

@@ -5,11 +5,13 @@ import {
   identityOf,
   keyOfTracked,
   type OwnedBlock,
+  type OwnedTransfer,
   type TrackedTransfer,
 } from './reconcile.ts'
-import { type BookedCredit, inBlock } from './second-reading.ts'
+import type { BookedCredit } from './second-reading.ts'
 import { sumOutputs } from './sum-outputs.ts'
 import { keyOf } from './transfer-key.ts'
+import { unfoundIn } from './unfound.ts'
 
 /** Blocks that were read a second time, below the checkpoint. */
 type SecondReading = {
@@ -17,8 +19,8 @@ type SecondReading = {
   readonly blocks: readonly OwnedBlock[]
   /** What is recorded of the transactions in these blocks. */
   readonly records: readonly TrackedTransfer[]
-  /** What the sums of these blocks hold. */
-  readonly summed: readonly BookedCredit[]
+  /** What the books hold of these blocks. */
+  readonly booked: readonly BookedCredit[]
   /** The checkpoint, from which confirmations are counted. */
   readonly tipHeight: number
   readonly readAtMs: number
@@ -28,10 +30,9 @@ type SecondReading = {
 export function missedIn(reading: SecondReading): InvoiceFacts[] {
   const facts = new FactsByInvoice()
   const recorded = new Map(reading.records.map((record) => [keyOfTracked(record), record.payment]))
-  const summed = new Set(reading.summed.map((credit) => inBlock(credit.blockHash, credit)))
-  for (const { block, transfers } of reading.blocks) {
-    const unsummed = transfers.filter((transfer) => !summed.has(inBlock(block.hash, transfer)))
-    for (const transfer of sumOutputs(unsummed, recorded)) {
+  for (const owned of reading.blocks) {
+    const { block } = owned
+    for (const transfer of sumOutputs(unbookedIn(owned, reading.booked), recorded)) {
       const known = recorded.get(keyOf(transfer))
       if (known?.block?.hash === block.hash) continue
       facts.add(transfer, {
@@ -46,6 +47,25 @@ export function missedIn(reading: SecondReading): InvoiceFacts[] {
   }
   return facts.list()
 }
+
+/**
+ * What a block holds beyond the books. A node without traces names what contracts paid by the block and not by their
+ * transactions: whatever one reading so names, the other has under other names, and it is no second payment.
+ */
+function unbookedIn({ block, transfers }: OwnedBlock, booked: readonly BookedCredit[]): OwnedTransfer[] {
+  const inBooks = booked.filter(({ blockHash }) => block.hash === blockHash)
+  const known = new Set(inBooks.map(keyOf))
+  const found = new Set(transfers.map(keyOf))
+  const missing = transfers.filter((transfer) => !known.has(keyOf(transfer)))
+  const unfound = inBooks.filter((credit) => !found.has(keyOf(credit)))
+  if (![...missing, ...unfound].some(({ txid }) => block.hash === txid)) return missing
+  return unfoundIn(missing.map(asCredit), unfound.map(asCredit))
+}
+
+const asCredit = <Found extends Pick<BookedCredit, 'invoiceId' | 'asset'>>(found: Found) => ({
+  ...found,
+  program: `${found.invoiceId}:${found.asset}`,
+})
 
 /** Without those whose block has left the chain. */
 export function stillIn(invoices: readonly InvoiceFacts[], gone: ReadonlySet<string>): InvoiceFacts[] {

@@ -66,7 +66,7 @@ export function withdrawn(network: Network, booked: BookedCredit, readAtMs: numb
   return facts.list()
 }
 
-export function inBlock(
+function inBlock(
   blockHash: string,
   credit: { readonly invoiceId: string; readonly txid: string; readonly outputIndex: number },
 ): string {

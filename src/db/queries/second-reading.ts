@@ -69,33 +69,18 @@ type CreditRow = {
   block_hash: string
 }
 
-const CREDIT_COLUMNS = 'merchant_id, livemode, invoice_id, txid, output_index, asset, amount, block_hash'
-
-/** Served by transfer_by_height. */
+/** Of these assets, or of all. Served by transfer_by_height. */
 export async function listCreditsBetween(
   db: Queryable,
   network: Network,
-  assets: readonly PaymentAsset[],
+  assets: readonly PaymentAsset[] | null,
   range: { readonly from: number; readonly to: number },
 ): Promise<RecordedCredit[]> {
   const { rows } = await db.query<CreditRow>(
-    `select ${CREDIT_COLUMNS} from transfer_part
+    `select merchant_id, livemode, invoice_id, txid, output_index, asset, amount, block_hash from transfer_part
      where network = $1 and block_height > $2 and block_height <= $3 and block_height is not null
-       and asset = any($4) and left_on_chain is null`,
+       and ($4::text[] is null or asset = any($4)) and left_on_chain is null`,
     [network, range.from, range.to, assets],
-  )
-  return rows.map(creditFromRow)
-}
-
-/** What the sums of these blocks hold. Served by transfer_block_sum. */
-export async function listSummedIn(
-  db: Queryable,
-  network: Network,
-  blockHashes: readonly string[],
-): Promise<RecordedCredit[]> {
-  const { rows } = await db.query<CreditRow>(
-    `select ${CREDIT_COLUMNS} from transfer_part where is_block_sum and network = $1 and block_hash = any($2)`,
-    [network, blockHashes],
   )
   return rows.map(creditFromRow)
 }
