@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { PAYMENTS_MAX } from '../../src/core/invoice/block-sums.ts'
 import type { TransferFact } from '../../src/core/invoice/types.ts'
+import { listUncheckedClaims, saveChecked } from '../../src/db/queries/checked-credits.ts'
 import { loadInvoice } from '../../src/db/queries/invoices.ts'
 import { loadBalances } from '../../src/db/queries/ledger.ts'
 import { listSpendableCoins } from '../../src/db/queries/payout-coins.ts'
@@ -195,6 +196,29 @@ test('a credit that is named by its own block joins its sum, however often the b
   expect((await record(id, unnamed)).changed).toBe(false)
   expect((await load(id))?.blockSums).toMatchObject([{ asset: 'ETH', amount: 1_000n, transfers: 1 }])
   await expectSoundBooks()
+})
+
+test('a sum that grew after its block was checked is checked again, and by its amount', async () => {
+  const { id } = await freshInvoice()
+  const [hash, changes] = [hashOf(7), { hash: hashOf(7) }]
+  const unchecked = async () => {
+    const from = {
+      network: 'litecoin-test',
+      keyspace: 'litecoin-test',
+      assets: ['LTC'],
+      height: 100,
+    } as const
+    const claims = await listUncheckedClaims(database.pools.watcher, from)
+    return claims.filter(({ invoiceId, block }) => invoiceId === id && block.hash === hash)
+  }
+  await record(id, ...many('own', PAYMENTS_MAX), inBlock('a', SMALL, 1, changes))
+  const first = await unchecked()
+  await saveChecked(database.pools.watcher, first)
+  expect(await unchecked()).toEqual([])
+  await record(id, inBlock('b', SMALL, 1, changes))
+  expect(await unchecked()).toMatchObject([{ amount: 2n * SMALL }])
+  await saveChecked(database.pools.watcher, first)
+  expect(await unchecked()).toMatchObject([{ amount: 2n * SMALL }])
 })
 
 test('the audit finds a sum that is not what it sums', async () => {

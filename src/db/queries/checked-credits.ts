@@ -64,15 +64,17 @@ export async function listUncheckedClaims(
   }))
 }
 
-/** Notes that these credits were found a second time in their block; guarded by the block. Served by the primary key. */
+/** Notes that these credits were found a second time in their block; guarded by it and the amount. Served by the primary key. */
 export async function saveChecked(db: Queryable, claims: readonly RecordedClaim[]): Promise<void> {
   await db.query(
     `update transfer set checked_block_hash = block_hash
-     where (merchant_id, id, block_hash) in (select * from unnest($1::text[], $2::text[], $3::text[]))`,
+     where (merchant_id, id, block_hash, amount) in (
+       select * from unnest($1::text[], $2::text[], $3::text[], $4::numeric[]))`,
     [
       claims.map(({ tenant }) => tenant.merchantId),
       claims.map(({ paymentId }) => paymentId),
       claims.map(({ block }) => block.hash),
+      claims.map(({ amount }) => amount),
     ],
   )
 }

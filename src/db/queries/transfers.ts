@@ -197,7 +197,7 @@ export async function updatePayments(tx: Tx, tenant: Tenant, payments: readonly 
        set status = $4, first_seen_at = $5, confirmed_at = $6, block_height = $7, block_hash = $8, block_time = $9,
          late = $10, review_reason = $11, resolution = $12, announced_confirming = $13, announced_review = $14,
          ledger_bucket = $15, ledger_postings = $16, amount = $17, dust = $18, transfers = $19,
-         parts = coalesce($20, parts)
+         parts = coalesce($20, parts), checked_block_hash = case when amount = $17 then checked_block_hash end
        where merchant_id = $1 and id = $2 and livemode = $3`,
       [
         ...changingColumns(tenant, payment),
