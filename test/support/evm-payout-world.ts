@@ -116,7 +116,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   /** An invoice that nobody has paid, at the next address of the account. */
   async openInvoice(tenant: Tenant, terms: Partial<Invoice>): Promise<Invoice & { program: Uint8Array }> {
     const { rows } = await this.database.owner.query<{ next: number }>(
-      `select next_index + 1 as next from account_key where keyspace = 'evm-test'`,
+      `select next_index as next from account_key where keyspace = 'evm-test'`,
     )
     const program = Buffer.from(this.#programs(rows[0]?.next ?? 0))
     const address = encodeEvmAddress(program)

@@ -119,7 +119,7 @@ export class PayoutWorld extends PayoutSteps {
     terms: Partial<Invoice> = {},
   ): Promise<{ invoiceId: string; address: string; program: Buffer }> {
     const { rows } = await this.database.owner.query<{ next: number }>(
-      'select next_index + 1 as next from account_key where keyspace = $1',
+      'select next_index as next from account_key where keyspace = $1',
       [this.network],
     )
     const xpub = this.accounts.accounts.find(({ keyspace }) => keyspace === this.network)?.xpub ?? ''
