@@ -12,6 +12,7 @@ const GAP_MS_MAX = 120_000
 const ABANDONED_AFTER_MS = 10 * 60_000
 /** More than buyers leave for a card in an hour. Beyond it the oldest is dropped until its page is seen again. */
 const FOLLOWED_MAX = 1_000
+/** Questions under way to one provider: one that never answers holds up no other's. */
 const ASKED_AT_ONCE_MAX = 4
 const TICK_MS = 1_000
 
@@ -39,7 +40,7 @@ export function createPurchaseFollower(deps: {
 }): PurchaseFollower {
   const { clock, log } = deps
   const followed = new Map<string, Entry>()
-  const asked = new Set<Promise<void>>()
+  const asked = new Map<Promise<void>, CardProviderId>()
   const tellerOf = (id: CardProviderId) =>
     deps.providers.find((provider) => provider.id === id)?.transactionsOf ?? null
 
@@ -68,12 +69,18 @@ export function createPurchaseFollower(deps: {
     if (transaction.news === 'completed') followed.delete(purchaseId)
   }
 
+  const hasRoom = ({ provider }: Entry): boolean =>
+    [...asked.values()].filter((each) => each === provider).length < ASKED_AT_ONCE_MAX
   const tick = (): void => {
     const nowMs = clock().getTime()
+    const due: Entry[] = []
     for (const entry of followed.values()) {
       if (nowMs - entry.leftAtMs > WAITING_SHOWN_MS) followed.delete(entry.purchaseId)
-      else if (nowMs >= entry.dueAtMs && !entry.isAsking && asked.size < ASKED_AT_ONCE_MAX) start(entry)
+      else if (nowMs >= entry.dueAtMs && !entry.isAsking) due.push(entry)
     }
+    // What has waited longest comes first, or purchases that take long would keep those behind them from their turn.
+    due.sort((a, b) => a.dueAtMs - b.dueAtMs)
+    for (const entry of due) if (hasRoom(entry)) start(entry)
   }
   const start = (entry: Entry): void => {
     entry.isAsking = true
@@ -85,7 +92,7 @@ export function createPurchaseFollower(deps: {
         entry.isAsking = false
         asked.delete(question)
       })
-    asked.add(question)
+    asked.set(question, entry.provider)
   }
   const timer = setInterval(tick, TICK_MS)
   timer.unref()
@@ -106,7 +113,7 @@ export function createPurchaseFollower(deps: {
     },
     stop: async () => {
       clearInterval(timer)
-      await Promise.all(asked)
+      await Promise.all(asked.keys())
     },
   }
 }

@@ -10,6 +10,7 @@ import {
 } from '../core/assets.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
+import { isDatabaseAway } from '../db/database-away.ts'
 import type { Pool } from '../db/pool.ts'
 import {
   answerJournalQuestion,
@@ -209,7 +210,9 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
   const made =
     signed.length === 0
       ? await signFirst(signer, task, digest)
-      : await task.kind.signReplacement(signer, { payout, digest }, signed)
+      : await unlessFailing(signer, payout, () =>
+          task.kind.signReplacement(signer, { payout, digest }, signed),
+        )
   if (made.kind === 'waits') return
   if (made.kind === 'refused') {
     if (signed.length === 0) await refuse(signer, payout, made.code)
@@ -234,7 +237,23 @@ async function signFirst(
     return WAITS
   }
   const before = (await kind.prepare?.(signer, { payout, digest })) ?? 'ready'
-  return before === 'ready' ? kind.signFirst(signer, { payout, digest }) : before
+  if (before !== 'ready') return before
+  return unlessFailing(signer, payout, () => kind.signFirst(signer, { payout, digest }))
+}
+
+/** Nothing was written yet: what fails here, but for the database, is this payout's alone, and the others go on. */
+async function unlessFailing(
+  signer: PayoutSigner,
+  payout: Payout,
+  build: () => Promise<Signed>,
+): Promise<Signed> {
+  try {
+    return await build()
+  } catch (error) {
+    if (error instanceof Error && isDatabaseAway(error)) throw error
+    complain(signer, payout, 'a payout cannot be signed, and waits', error)
+    return WAITS
+  }
 }
 
 const intentOf = (payout: Payout): SignedIntent => ({

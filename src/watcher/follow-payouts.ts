@@ -1,7 +1,9 @@
+import { ChainUnavailable } from '../chain/adapter.ts'
 import type { Clock } from '../clock.ts'
 import type { Network } from '../core/assets.ts'
 import { type Payout, PayoutContradicted } from '../core/payout/payout.ts'
 import { isConstraintViolation } from '../db/constraint-violation.ts'
+import { isDatabaseAway } from '../db/database-away.ts'
 import type { Pool } from '../db/pool.ts'
 import { askJournal } from '../db/queries/journal-questions.ts'
 import { listPayoutTransactions, loadPayoutRefusal } from '../db/queries/payout-transactions.ts'
@@ -75,13 +77,16 @@ export class PayoutCourier {
     }
   }
 
-  /** One payout whose rows contradict each other must not hold up the others. */
+  /** One payout that cannot be carried on must not hold up the others; what its node or the database lacks, all of them lack. */
   async #attempt(payout: Payout, work: () => Promise<void>): Promise<void> {
     try {
       await work()
     } catch (error) {
-      if (!isConstraintViolation(error) && !(error instanceof PayoutContradicted)) throw error
-      const message = 'a payout contradicts what the database holds'
+      if (!(error instanceof Error) || error instanceof ChainUnavailable || isDatabaseAway(error)) throw error
+      const isContradicted = isConstraintViolation(error) || error instanceof PayoutContradicted
+      const message = isContradicted
+        ? 'a payout contradicts what the database holds'
+        : 'a payout cannot be carried on'
       if (this.#told.isNew(payout.id, message))
         this.#parts.log.error({ err: error, payoutId: payout.id }, message)
     }

@@ -609,6 +609,54 @@ test('however many payouts of one merchant wait, the next merchant’s is signed
   ])
 })
 
+test('a payout that cannot be signed is one alarm, and holds up no other', async () => {
+  const [bad, other] = [await world.openShop([LTC]), await world.openShop([LTC])]
+  const payouts = [await world.payout(bad, '0.5'), await world.payout(other, '0.5')] as const
+  const { owner } = world.database
+  const setIndex = (change: string) =>
+    owner.query(`update deposit_address set idx = ${change} where merchant_id = $1`, [bad.merchantId])
+  // No key has such a number.
+  await setIndex('-1 - idx')
+  const signer = await world.signer()
+  await signPayouts(signer)
+  await signPayouts(signer)
+  const signed = async () => {
+    const { rows } = await owner.query<{ id: string }>(
+      'select payout_id as id from payout_transaction where payout_id = any($1)',
+      [payouts.map(({ id }) => id)],
+    )
+    return rows.map(({ id }) => id)
+  }
+  expect(await signed()).toEqual([payouts[1].id])
+  expect(world.logged.filter((line) => line.includes('a payout cannot be signed'))).toHaveLength(1)
+  await setIndex('-1 - idx')
+  await signPayouts(signer)
+  expect(await signed()).toEqual([payouts[1].id, payouts[0].id])
+})
+
+test('a payout that cannot be carried on is one alarm, and holds up no other', async () => {
+  const [bad, other] = [await world.openShop([LTC]), await world.openShop([LTC])]
+  const payouts = [await world.payout(bad, '0.5'), await world.payout(other, '0.5')] as const
+  await world.sign()
+  const { owner } = world.database
+  await owner.query(`create function refuse_change() returns trigger language plpgsql as $$
+    begin raise exception 'this row is spoiled'; end $$`)
+  await owner.query(`create trigger refuse_change before update on payout for each row
+    when (old.id = '${payouts[0].id}') execute function refuse_change()`)
+  const courier = world.courier()
+  await courier.pass()
+  await courier.pass()
+  const statuses = async () => [
+    (await world.load(bad, payouts[0].id)).status,
+    (await world.load(other, payouts[1].id)).status,
+  ]
+  expect(await statuses()).toEqual(['approved', 'submitted'])
+  expect(world.logged.filter((line) => line.includes('a payout cannot be carried on'))).toHaveLength(1)
+  await owner.query('drop trigger refuse_change on payout')
+  await courier.pass()
+  expect(await statuses()).toEqual(['submitted', 'submitted'])
+})
+
 test('a payout whose blocks the node has pruned is an alarm, and holds up no other', async () => {
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpc = new RpcClient(proxy.url, 'the test')
