@@ -32,7 +32,8 @@ done
 # The mirror that the system itself uses.
 mirror="$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
   grep -v '^ *#' | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -1 | tr -d ' ' || true)"
-mirror="${mirror:-http://deb.debian.org/debian}"
+[ -n "$mirror" ] ||
+  fail "no Debian mirror stands in /etc/apt: add the one that this machine uses to /etc/apt/sources.list, or install Bitcoin Core or Bitcoin Knots yourself"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 [ -r "$keyring" ] || fail "$keyring is missing: apt-get install debian-archive-keyring"
 
