@@ -75,7 +75,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
   /** The deposit address that was paid, or that the books say was. */
   async deposit(tenant: Tenant, amount: bigint, { isPaid = true, serviceFeeBps = 0 } = {}): Promise<string> {
     const { rows } = await this.database.owner.query<{ next: number }>(
-      `select coalesce(max(next_index), 0) + 1 as next from account_key where keyspace = 'solana-test'`,
+      `select coalesce(max(next_index), 0) as next from account_key where keyspace = 'solana-test'`,
     )
     const program = Buffer.from(this.accounts.solana.ownerAt('solana-test', rows[0]?.next ?? 0))
     const to = getAddressDecoder().decode(program)
