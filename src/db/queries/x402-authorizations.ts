@@ -191,7 +191,11 @@ export async function refuseX402OfCancelled(
   now: Date,
 ): Promise<void> {
   const live = await findLiveX402Authorization(tx, tenant, invoiceId)
-  if (live !== null) await refuseUnsignedX402(tx, live, { reason: 'invalid_payment_requirements', now })
+  if (live === null) return
+  // The watcher may have checked it since it was read here: it moves on, and never back.
+  for (const status of ['waiting', 'checked'] as const) {
+    await refuseUnsignedX402(tx, { ...live, status }, { reason: 'invalid_payment_requirements', now })
+  }
 }
 
 /** Signed transactions, oldest first. By primary key. */
