@@ -184,7 +184,9 @@ test('by command: fees are collected, sent to an allowed address, approved by an
   expect([asked.code, asked.stderr]).toEqual([0, ''])
   const { payouts, skipped } = JSON.parse(asked.stdout)
   expect(payouts.map((one: { amount: string }) => one.amount).sort()).toEqual(['0.025', '0.1'])
-  expect(skipped).toEqual([{ merchant_id: tiny.merchantId, reason: 'too_small' }])
+  // Shops of the tests before have fees too small for an output, too.
+  expect(skipped).toContainEqual({ merchant_id: tiny.merchantId, reason: 'too_small' })
+  expect(new Set(skipped.map((one: { reason: string }) => one.reason))).toEqual(new Set(['too_small']))
   const again = await paylink('fees', 'request', '--destination', destination, '--key-file', bob.file)
   expect([again.code, again.stdout]).toEqual([1, expect.stringContaining('too little to be sent')])
   const ids: string[] = payouts.map((one: { id: string }) => one.id)
@@ -210,7 +212,8 @@ test('by command: fees are collected, sent to an allowed address, approved by an
       .sort(),
   ).toEqual(['confirmed', 'rejected'])
   const [total] = status.fees
-  expect(total).toMatchObject({ livemode: false, asset: 'LTC', merchants: 2, reserved: '0', owed: '0' })
+  expect(total).toMatchObject({ livemode: false, asset: 'LTC', reserved: '0', owed: '0' })
+  expect(total.merchants).toBe(skipped.length + 1)
   const words = (await paylink('fees', 'status')).stdout
   expect(words).toContain(`LTC to ${address}`)
   const ended = await paylink('operator', 'revoke', bob.id)
