@@ -220,12 +220,32 @@ export function loadConfig(env: Environment): Config {
 /** The configuration of this process. */
 export const loadProcessConfig = (): Config => loadConfig(process.env)
 
+/** What a program needs to find its files, to speak a language and to trust certificates; none of it is a secret. */
+const CHILD_VARIABLES = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'NODE_ENV',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'PGSSLMODE',
+] as const
+
 /**
- * The environment for a child process, with `changes` applied (undefined removes a variable). It is here because only
- * this file may read the environment.
+ * The whole environment of a child process: `settings` and what every program needs, and nothing else of ours. It is
+ * here because only this file may read the environment.
  */
-export function childEnvironment(changes: Environment): { [name: string]: string | undefined } {
-  return { ...process.env, ...changes }
+export function childEnvironment(settings: { readonly [name: string]: string } = {}): {
+  [name: string]: string
+} {
+  const inherited = CHILD_VARIABLES.flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { ...Object.fromEntries(inherited), ...settings }
 }
 
 /** An empty value counts as absent: that is what `VARIABLE=` in an env file or a compose file means. */

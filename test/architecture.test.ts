@@ -188,6 +188,29 @@ test('only src/config.ts reads the environment', () => {
   expect(linesWith('', /process\.env|from 'node:process'/, ['config.ts'])).toEqual([])
 })
 
+test('every child process gets an environment that was chosen for it', () => {
+  const starts = productSources()
+    .filter(({ imports }) => imports.some(({ to }) => to === 'node:child_process'))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/\b(?:spawn|fork|exec|execFile|runFile)(?:Sync)?\(/g)].map(({ index }) => ({
+        path,
+        call: text.slice(index, endOfCall(text, index)),
+      })),
+    )
+  expect(starts.length).toBeGreaterThan(4)
+  expect(starts.filter(({ call }) => !/\benv:/.test(call))).toEqual([])
+})
+
+/** The index behind the parenthesis that closes the first one from `start` on. */
+function endOfCall(text: string, start: number): number {
+  let depth = 0
+  for (let index = text.indexOf('(', start); index < text.length; index++) {
+    if (text[index] === '(') depth++
+    if (text[index] === ')' && --depth === 0) return index + 1
+  }
+  return text.length
+}
+
 test('only src/db/transaction.ts and the migrations say begin and commit', () => {
   const transaction = /query\(\s*['"`]\s*(begin|commit|rollback|start transaction)\b/i
   expect(linesWith('', transaction, ['db/transaction.ts', 'db/migrate.ts'])).toEqual([])

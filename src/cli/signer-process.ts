@@ -85,16 +85,14 @@ export function startSignerProcess(options: { config: Config; signerUrl: string;
   }
 }
 
-function signerEnvironment(config: Config, signerUrl: string): { [name: string]: string | undefined } {
+/** The signer reads these settings and no others: one that it is to know is named here. */
+function signerEnvironment(config: Config, signerUrl: string): { [name: string]: string } {
   return childEnvironment({
     SIGNER_DATABASE_URL: signerUrl,
     DATA_DIR: config.dataDir,
-    DATABASE_URL: undefined,
-    API_DATABASE_URL: undefined,
-    WATCHER_DATABASE_URL: undefined,
-    DELIVERY_DATABASE_URL: undefined,
-    SECRET_KEY: undefined,
-    OPERATOR_PORT: undefined,
+    ADDRESS_KEYS_FILE: config.addressKeysFile,
+    LOG_LEVEL: config.logLevel,
+    ...(config.signerKeyFile === null ? {} : { SIGNER_KEY_FILE: config.signerKeyFile }),
   })
 }
 

@@ -9,6 +9,8 @@ const runFile = promisify(execFile)
 /** Longer than any start, recovery after a crash included, that still makes sense to wait for. */
 const COMMAND_TIMEOUT_MS = 120_000
 const USER = 'postgres'
+/** initdb and the server look for nothing in our environment; secrets in it are none of their business. */
+const ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_MESSAGES: 'C', TZ: 'UTC' }
 
 /** The programs of the embedded PostgreSQL, and the user they run as. */
 export type PostgresProgram = {
@@ -63,8 +65,7 @@ async function findBinaries(): Promise<Binaries> {
 async function run(file: string, args: readonly string[], identity: Partial<Identity>): Promise<string> {
   const { stdout, stderr } = await runFile(file, args, {
     ...identity,
-    // initdb and the server look for nothing in our environment; secrets in it are none of their business.
-    env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_MESSAGES: 'C', TZ: 'UTC' },
+    env: ENVIRONMENT,
     cwd: '/',
     timeout: COMMAND_TIMEOUT_MS,
   })
@@ -76,14 +77,8 @@ async function findOrMakeUser(): Promise<Identity> {
   if (existing !== null) return existing
   const fix = 'start Paylink as an ordinary user, or set DATABASE_URL to a PostgreSQL of your own'
   try {
-    await runFile('useradd', [
-      '--system',
-      '--user-group',
-      '--no-create-home',
-      '--shell',
-      '/usr/sbin/nologin',
-      USER,
-    ])
+    const account = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin']
+    await runFile('useradd', [...account, USER], { env: ENVIRONMENT })
   } catch (error) {
     throw new StartRefused(`PostgreSQL does not run as root and the user ${USER} could not be made: ${fix}`, {
       cause: error,
@@ -96,8 +91,10 @@ async function findOrMakeUser(): Promise<Identity> {
 
 async function lookUpUser(): Promise<Identity | null> {
   try {
-    const [uid, gid] = await Promise.all([runFile('id', ['-u', USER]), runFile('id', ['-g', USER])])
-    return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
+    const [uid, gid] = await Promise.all(
+      ['-u', '-g'].map((which) => runFile('id', [which, USER], { env: ENVIRONMENT })),
+    )
+    return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) }
   } catch (error) {
     // `id` exits with 1 where there is no such user.
     if (error instanceof Error && 'code' in error && error.code === 1) return null

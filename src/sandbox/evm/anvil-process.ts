@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { z } from 'zod'
+import { childEnvironment } from '../../config.ts'
 import { freePort } from '../../free-port.ts'
 
 const LISTEN_HOST = '127.0.0.1'
@@ -89,6 +90,7 @@ export class AnvilProcess {
         detached: true,
         stdio: ['pipe', 'ignore', 'ignore'],
         cwd: folder,
+        env: childEnvironment(),
       })
       const anvil = new AnvilProcess(child, port)
       if (await anvil.#answers()) return anvil

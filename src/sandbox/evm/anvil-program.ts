@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
+import { childEnvironment } from '../../config.ts'
 
 /** Its name in Foundry's packages, by Node's names of platform and architecture. */
 const PACKAGES: { readonly [platform: string]: string } = {
@@ -41,7 +42,11 @@ function packagedAnvil(platform: string): string | null {
 
 function runs(program: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(program, ['--version'], { stdio: 'ignore', timeout: VERSION_TIMEOUT_MS })
+    const child = spawn(program, ['--version'], {
+      stdio: 'ignore',
+      timeout: VERSION_TIMEOUT_MS,
+      env: childEnvironment(),
+    })
     child.once('error', () => resolve(false))
     child.once('close', (code) => resolve(code === 0))
   })
