@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { PAYMENTS_MAX } from '../../src/core/invoice/block-sums.ts'
+import { deriveStatus } from '../../src/core/invoice/status.ts'
 import type { TransferFact } from '../../src/core/invoice/types.ts'
 import { listUncheckedClaims, saveChecked } from '../../src/db/queries/checked-credits.ts'
 import { loadInvoice } from '../../src/db/queries/invoices.ts'
@@ -57,6 +58,11 @@ async function countOf(what: string): Promise<number> {
     [tenant.merchantId],
   )
   return rows[0]?.count ?? 0
+}
+
+function must<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('the invoice is gone')
+  return value
 }
 
 const answer = (invoiceId: string, resolution: 'accept' | 'dismiss') =>
@@ -144,6 +150,27 @@ test('small payments spread over 300 blocks cost each block the same, and end in
   expect(await balances()).toMatchObject({ suspense: 0n, available: 300n * SMALL })
   const rest = await load(id)
   expect(rest?.blockSums).toMatchObject([{ payments: 250, resolution: 'dismissed', amount: 250n * SMALL }])
+  await expectSoundBooks()
+})
+
+test('a payment that covers the invoice pays it after a flood, and every reading of its block says so', async () => {
+  const { id } = await freshInvoice()
+  const flood = many('a', PAYMENTS_MAX + 10)
+  await record(id, ...flood)
+  await record(id, inMempool('whole', WHOLE))
+  const [first, second] = [hashOf(21), hashOf(22)]
+  await record(id, inBlock('whole', WHOLE, 2, { hash: first }), ...many('b', 5, { hash: first }))
+  expect(deriveStatus(must(await load(id)))).toBe('overpaid')
+  expect(await balances()).toMatchObject({
+    suspense: 15n * SMALL,
+    available: WHOLE + BigInt(PAYMENTS_MAX) * SMALL,
+  })
+  expect((await record(id, inBlock('whole', WHOLE, 2, { hash: first }), ...flood)).changed).toBe(false)
+  await expectSoundBooks()
+  await record(id, { ...gone('reorged', 'whole', WHOLE), knownIn: first })
+  await expectSoundBooks()
+  await record(id, inBlock('whole', WHOLE, 2, { hash: second }))
+  expect(await balances()).toMatchObject({ available: WHOLE + BigInt(PAYMENTS_MAX) * SMALL })
   await expectSoundBooks()
 })
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { gone, inBlock, inMempool, makeInvoice, readNow } from '../../../test/support/invoice.ts'
 import { advanceInvoice } from './advance.ts'
+import { PAYMENTS_MAX, WHOLE_PAYMENTS_MAX } from './block-sums.ts'
 import { renderInvoice } from './render.ts'
 import { amountsOf, deriveStatus, reviewReasonOf, statusReasonOf } from './status.ts'
 import type { Invoice, InvoiceInput, TransferFact } from './types.ts'
@@ -354,13 +355,58 @@ test('of more payments than are kept the largest stay, and the rest of a block i
   expect(amountsOf(accepted.invoice).confirmed).toBe(WHOLE + 3_001n * 3_000n)
 })
 
-test('a flood before the payment puts the invoice before the merchant, whose acceptance pays it', () => {
+const elsewhereIn = (letter: string) => ({ hash: letter.repeat(64) })
+
+test('a flood before the payment does not keep a payment that covers the invoice from paying it', () => {
   const flooded = tell(makeInvoice(), chain(...numbered('a', 51, 3_000n)))
   expect(flooded.status).toBe('manual_review')
-  const paid = tell(flooded.invoice, chain(inBlock('whole', WHOLE, 2, { hash: 'bb'.repeat(32) })))
-  expect(paid).toMatchObject({ status: 'manual_review', events: [] })
-  const accepted = tell(paid.invoice, { kind: 'resolve', resolution: 'accept', nowMs: 1 })
-  expect(accepted).toMatchObject({ status: 'paid', events: ['paid'] })
+  const seen = tell(flooded.invoice, chain(inMempool('whole', WHOLE)))
+  expect(seen.status).toBe('payment_detected')
+  const paid = tell(seen.invoice, chain(inBlock('whole', WHOLE, 2, elsewhereIn('b'))))
+  expect(paid).toMatchObject({ status: 'overpaid', postings: ['none→available'] })
+  expect(paid.events).toEqual(['confirming', 'overpaid'])
+  expect(reviewReasonOf(paid.invoice)).toBe('too_many_payments')
+  const lost = tell(paid.invoice, chain(gone('reorged', 'whole', WHOLE)))
+  expect(lost).toMatchObject({ status: 'manual_review', postings: ['available→none'] })
+  const back = tell(lost.invoice, chain(inBlock('whole', WHOLE, 2, elsewhereIn('c'))))
+  expect(back).toMatchObject({ status: 'overpaid', events: [] })
+})
+
+test('after a flood a payment of what is left pays the invoice, and less than that waits', () => {
+  const flooded = tell(makeInvoice(), chain(...numbered('a', 51, 3_000n))).invoice
+  const left = amountsOf(flooded).remaining
+  const less = tell(flooded, chain(inBlock('less', left - 1n, 2, elsewhereIn('b'))))
+  expect(less).toMatchObject({ status: 'manual_review', postings: ['none→suspense'] })
+  const paid = tell(less.invoice, chain(inBlock('rest', left, 2, elsewhereIn('c'))))
+  expect(paid).toMatchObject({ status: 'paid', events: ['confirming', 'paid'] })
+})
+
+test('whole payments beyond the others are so many, and those in the mempool half of that', () => {
+  const flooded = tell(makeInvoice(), chain(...numbered('a', 50, 3_000n))).invoice
+  const wholes = (of: (txid: string) => TransferFact) =>
+    chain(...Array.from({ length: 30 }, (_, index) => of(`w${index}`)))
+  const seen = tell(
+    flooded,
+    wholes((txid) => inMempool(txid, WHOLE)),
+  ).invoice
+  expect(seen.payments).toHaveLength(PAYMENTS_MAX + WHOLE_PAYMENTS_MAX / 2)
+  const mined = tell(
+    seen,
+    wholes((txid) => inBlock(txid, WHOLE, 2, elsewhereIn('b'))),
+  ).invoice
+  expect(mined.payments.filter(({ isBlockSum }) => !isBlockSum)).toHaveLength(
+    PAYMENTS_MAX + WHOLE_PAYMENTS_MAX,
+  )
+  expect(mined.payments.at(-1)).toMatchObject({ isBlockSum: true, transfers: 10, amount: 10n * WHOLE })
+})
+
+test('a transfer that was summed when it was too small for the invoice stays in its sum', () => {
+  const invoice = makeInvoice({ amount: 2n * WHOLE })
+  const flooded = tell(invoice, chain(...numbered('a', 50, 3_000n), inBlock('big', 2_000n, 2))).invoice
+  // What is due falls below what the sum has: the same block, read again, must not book it twice.
+  const nearly = { ...flooded, amount: amountsOf(flooded).detected + 1_000n }
+  expect(tell(nearly, chain(inBlock('big', 2_000n, 2)))).toMatchObject({ events: [], postings: [] })
+  expect(tell(nearly, chain(inMempool('big', 2_000n))).postings).toEqual(['suspense→none'])
 })
 
 test('what takes a transfer out of a block that is summed leaves the sum without it', () => {

@@ -1,4 +1,5 @@
 import { COINS, type PaymentAsset } from '../assets.ts'
+import { amountsOf } from './status.ts'
 import type { Invoice, Payment, PaymentPart, TransferFact } from './types.ts'
 
 /**
@@ -6,6 +7,14 @@ import type { Invoice, Payment, PaymentPart, TransferFact } from './types.ts'
  * block: whoever sends thousands of small payments makes one row in each block, and no more.
  */
 export const PAYMENTS_MAX = 50
+
+/**
+ * Beyond them, payments that by themselves bring what is due are kept one by one as well, so that nobody can keep a
+ * buyer's payment from counting by sending small ones first. In a block each has cost its sender the amount; in the mempool
+ * it may still be replaced, over and over, so these take half of the room at most.
+ */
+export const WHOLE_PAYMENTS_MAX = 20
+const WHOLE_IN_MEMPOOL_MAX = 10
 
 /** Stand where other payments have the index of their output, so that every sum of a block has its own. */
 const SUM_INDEX: { readonly [asset in PaymentAsset]: number } = {
@@ -42,7 +51,8 @@ export type PaymentFact = TransferFact & { readonly newId: string; readonly isBl
 
 /**
  * Facts about transfers as facts about payments. A transfer without a payment of its own is part of its block's sum; in
- * the mempool it is nothing yet. Where there is room for some only, the largest get payments of their own.
+ * the mempool it is nothing yet. Where there is room for some only, the largest get payments of their own, and beyond
+ * that room those that bring what is due.
  */
 export function aboutPayments(
   invoice: Invoice,
@@ -50,10 +60,9 @@ export function aboutPayments(
   newIds: readonly string[],
 ): PaymentFact[] {
   const known = new Map(invoice.payments.map((payment) => [keyOfTransfer(payment), payment]))
-  const taken = invoice.payments.filter(({ isBlockSum }) => !isBlockSum).length
   const isNew = (fact: TransferFact) =>
     (fact.state === 'mempool' || fact.state === 'block') && !isDust(fact) && !known.has(keyOfTransfer(fact))
-  const chosen = new Set(largest(invoice, facts.filter(isNew), Math.max(0, PAYMENTS_MAX - taken)))
+  const chosen = chooseOwn(invoice, facts.filter(isNew))
   const sums = new BlockSums(known)
   const about = facts.flatMap((fact, index): PaymentFact[] => {
     const newId = newIds[index]
@@ -67,6 +76,40 @@ export function aboutPayments(
   })
   return [...about, ...sums.facts()]
 }
+
+/** Which new transfers get payments of their own. */
+function chooseOwn(invoice: Invoice, facts: readonly TransferFact[]): ReadonlySet<TransferFact> {
+  const taken = invoice.payments.filter(({ isBlockSum }) => !isBlockSum).length
+  const chosen = new Set(largest(invoice, facts, Math.max(0, PAYMENTS_MAX - taken)))
+  if (chosen.size === facts.length) return chosen
+  const isWhole = wholePaymentOf(invoice)
+  const wholes = facts.filter((fact) => !chosen.has(fact) && isWhole(fact))
+  for (const fact of largest(invoice, wholes, WHOLE_PAYMENTS_MAX)) {
+    const room = fact.state === 'block' ? WHOLE_PAYMENTS_MAX : WHOLE_IN_MEMPOOL_MAX
+    if (taken + chosen.size < PAYMENTS_MAX + room) chosen.add(fact)
+  }
+  return chosen
+}
+
+/** Whether a transfer by itself brings what the invoice asks for, or what is left of that, and is in no sum yet. */
+function wholePaymentOf(invoice: Invoice): (fact: TransferFact) => boolean {
+  const asked = invoice.amount - invoice.toleranceUnder
+  const due = asked - amountsOf(invoice).detected
+  const least = due > 0n && due < asked ? due : asked
+  const summed = new Set(invoice.payments.flatMap(keysInSum))
+  return (fact) => {
+    if (fact.asset !== invoice.asset || fact.amount < least) return false
+    const block = fact.state === 'block' ? fact.block.hash : fact.knownIn
+    // What was summed when it was first read stays so, or another reading of its block would book it twice.
+    return !(fact.parts ?? [fact]).some((part) => summed.has(keyInSum(block, part)))
+  }
+}
+
+const keysInSum = ({ isBlockSum, block, parts }: Payment): string[] =>
+  isBlockSum && block !== null ? (parts ?? []).map((part) => keyInSum(block.hash, part)) : []
+
+const keyInSum = (block: string | null, { txid, outputIndex }: Pick<PaymentPart, 'txid' | 'outputIndex'>) =>
+  `${block}:${txid}:${outputIndex}`
 
 /** Those in the invoice's own coin come before those in another. */
 function largest(invoice: Invoice, facts: readonly TransferFact[], count: number): readonly TransferFact[] {
