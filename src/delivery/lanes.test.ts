@@ -1,11 +1,17 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
+import { BACKOFF_MAX_MS, WAIT_MS_MAX } from '../core/endpoint/backoff.ts'
+import { THROTTLED_PACE_MS, THROTTLED_SLOTS_MAX } from '../core/endpoint/throttle.ts'
 import { Lanes, WINDOW_START } from './lanes.ts'
+import { CONCURRENCY_DEFAULT } from './worker.ts'
 
 type Row = { readonly endpointId: string; readonly number: number }
 const SLOW = { ok: true, durationMs: 5_000 }
 const STEADY = { ok: true, durationMs: 500 }
 const QUICK = { ok: true, durationMs: 1 }
 const FAILED = { ok: false, durationMs: 1 }
+const TIMED_OUT = { ok: false, durationMs: 10_000 }
+
+afterEach(() => vi.restoreAllMocks())
 
 const rowsOf = (endpointId: string, count: number): Row[] =>
   Array.from({ length: count }, (_, number) => ({ endpointId, number }))
@@ -127,7 +133,7 @@ test('a lane that turns slow gives back what it was given while it was quick', (
   expect(lanes.finished(second, { ok: true, durationMs: 9_000 })).toHaveLength(20 - 2 - 3)
 })
 
-test('a throttled lane gets one row, one more for each minute that it is late, eight at most, and its share', () => {
+test('a throttled lane gets one row, one more for each minute that it is late, eight a turn at most, and its share', () => {
   const lanes = new Lanes<Row>(64)
   const turn = (lateMinutes: number) => [{ endpointId: 'we_a', lateMs: lateMinutes * 60_000 }]
   for (const [lateMinutes, rows] of [
@@ -143,10 +149,31 @@ test('a throttled lane gets one row, one more for each minute that it is late, e
   const sent = sendAll(lanes)
   expect(sent).toHaveLength(8)
   expect([...lanes.throttledRoom(64).held]).toEqual([['we_a', 8]])
-  expect(lanes.throttledRoom(64).rowsOf(turn(600)).size).toBe(0)
+  expect(lanes.throttledRoom(64).rowsOf(turn(7)).size).toBe(0)
+  expect(lanes.throttledRoom(64).rowsOf(turn(8)).get('we_a')).toBe(1)
   for (const row of sent) lanes.finished(row, FAILED)
   const many = Array.from({ length: 40 }, (_, index) => ({ endpointId: `we_${index}`, lateMs: 3_600_000 }))
   const given = lanes.throttledRoom(64).rowsOf(many)
   expect([given.size, new Set(given.values())]).toEqual([32, new Set([1])])
   expect(lanes.throttledRoom(5).rowsOf(many).size).toBe(5)
+})
+
+test('one worker tries 100,000 deliveries to an endpoint that hangs within the six hours that turns have', () => {
+  let [nowMs, tried, atOnce] = [0, 0, 0]
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  const lanes = new Lanes<Row>(CONCURRENCY_DEFAULT)
+  const ends: { row: Row; atMs: number }[] = []
+  for (; nowMs < BACKOFF_MAX_MS - WAIT_MS_MAX; nowMs += THROTTLED_PACE_MS) {
+    for (let next = ends[0]; next !== undefined && next.atMs <= nowMs; next = ends[0]) {
+      lanes.finished(next.row, TIMED_OUT)
+      ends.shift()
+    }
+    const given = lanes.throttledRoom(CONCURRENCY_DEFAULT).rowsOf([{ endpointId: 'we_a', lateMs: nowMs }])
+    for (const row of rowsOf('we_a', given.get('we_a') ?? 0)) lanes.add(row, true)
+    for (const row of sendAll(lanes)) ends.push({ row, atMs: nowMs + TIMED_OUT.durationMs })
+    tried += given.get('we_a') ?? 0
+    atOnce = Math.max(atOnce, lanes.held)
+  }
+  expect(atOnce).toBe(THROTTLED_SLOTS_MAX)
+  expect(tried).toBeGreaterThan(100_000)
 })

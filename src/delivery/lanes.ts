@@ -1,4 +1,4 @@
-import { throttledSlots } from '../core/endpoint/throttle.ts'
+import { THROTTLED_ROWS_PER_TURN, throttledSlots } from '../core/endpoint/throttle.ts'
 import type { ThrottledRoom } from './claim.ts'
 import { CONNECTIONS_PER_LANE } from './connection-pool.ts'
 
@@ -106,7 +106,7 @@ export class Lanes<Row extends { readonly endpointId: string }> {
     const share = this.#confinedShare()
     for (const { endpointId } of turns) {
       const lane = this.#laneOf({ endpointId }, true)
-      const rows = Math.min(left, Math.min(lane.window, share) - heldBy(lane))
+      const rows = Math.min(left, THROTTLED_ROWS_PER_TURN, Math.min(lane.window, share) - heldBy(lane))
       if (rows <= 0) continue
       given.set(endpointId, rows)
       left -= rows

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts'
 import { retryDelayMs } from '../core/endpoint/backoff.ts'
-import { THROTTLED_AT } from '../core/endpoint/throttle.ts'
 import type { Pool } from '../db/pool.ts'
 import {
   type AwaitingReason,
@@ -88,8 +87,7 @@ function decide(deps: { clock: Clock; random: () => number }, outcome: Outcome):
   }
   if (result.code === 'ok') return { kind: 'delivered', outcome, attempt }
   if (result.httpStatus === STATUS_GONE) return { kind: 'gone', outcome, attempt }
-  const isThrottled = delivery.failures + 1 >= THROTTLED_AT
-  const delayMs = retryDelayMs(delivery.attempt, deps.random(), result.retryAfterMs, isThrottled)
+  const delayMs = retryDelayMs(delivery.attempt, deps.random(), result.retryAfterMs)
   if (now.getTime() + delayMs > delivery.giveUpAtMs) return { kind: 'exhausted', outcome, attempt }
   return { kind: 'retry', outcome, attempt, delayMs }
 }

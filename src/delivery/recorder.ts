@@ -1,5 +1,7 @@
 import type { Clock } from '../clock.ts'
+import { isDatabaseAway } from '../db/database-away.ts'
 import type { Pool } from '../db/pool.ts'
+import type { Log } from '../log.ts'
 import type { FaultLog } from './fault-log.ts'
 import { type Outcome, recordOutcomes } from './record-outcomes.ts'
 
@@ -10,6 +12,10 @@ const BATCH_FULL_ENOUGH = 128
 const GATHER_MS = 15
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
+/** An outcome that the database refuses so often, also by itself, is not recorded: its event goes out again. */
+const REFUSALS_MAX = 10
+/** Deliveries that one line of the log names. */
+const NAMED_MAX = 10
 
 /** Takes outcomes as they come and records them in batches: whatever gathers while one commit runs goes with the next. */
 export type Recorder = {
@@ -20,17 +26,26 @@ export type Recorder = {
   drain(withinMs: number): Promise<boolean>
 }
 
-export function createRecorder(deps: {
-  pool: Pool
-  clock: Clock
-  random: () => number
+type Waiting = {
+  readonly outcome: Outcome
+  readonly onCommitted: (() => void) | undefined
+  refusals: number
+}
+
+type RecorderDeps = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly random: () => number
   /** Requests in flight at once. */
-  concurrency: number
-  faults: FaultLog
-  onRecorded: () => void
-}): Recorder {
+  readonly concurrency: number
+  readonly faults: FaultLog
+  readonly onRecorded: () => void
+}
+
+export function createRecorder(deps: RecorderDeps): Recorder {
   const enough = Math.min(BATCH_FULL_ENOUGH, deps.concurrency / 2)
-  const waiting: { readonly outcome: Outcome; readonly onCommitted: (() => void) | undefined }[] = []
+  const waiting: Waiting[] = []
   let writing = 0
   let running: Promise<void> | null = null
   let given: number = Number.POSITIVE_INFINITY
@@ -41,24 +56,17 @@ export function createRecorder(deps: {
       if (waiting.length < enough) await new Promise((resolve) => setTimeout(resolve, GATHER_MS))
       const batch = waiting.splice(0, BATCH_MAX)
       writing = batch.length
-      try {
-        await recordOutcomes(
-          deps,
-          batch.map((one) => one.outcome),
-        )
-        for (const one of batch) one.onCommitted?.()
-        deps.faults.recovered()
-        pause = RETRY_MS_MIN
-      } catch (error) {
-        // Nothing of the batch was written. It is tried again for as long as the process lives; should the leases
-        // lapse meanwhile, the fence drops it and the events go out again under the same id.
+      const { left, error } = await writeBatch(deps, batch)
+      waiting.unshift(...left)
+      writing = 0
+      if (left.length > 0) {
         deps.faults.failed(error)
-        waiting.unshift(...batch)
-        writing = 0
         await new Promise((resolve) => setTimeout(resolve, pause))
         pause = Math.min(RETRY_MS_MAX, pause * 2)
+      } else {
+        deps.faults.recovered()
+        pause = RETRY_MS_MIN
       }
-      writing = 0
       deps.onRecorded()
     }
     running = null
@@ -66,7 +74,7 @@ export function createRecorder(deps: {
 
   return {
     record: (outcome, onCommitted) => {
-      waiting.push({ outcome, onCommitted })
+      waiting.push({ outcome, onCommitted, refusals: 0 })
       running ??= Promise.resolve().then(run)
     },
     unrecorded: () => waiting.length + writing,
@@ -77,3 +85,56 @@ export function createRecorder(deps: {
     },
   }
 }
+
+type Written = { readonly left: readonly Waiting[]; readonly error: unknown }
+
+/**
+ * Records a batch, or each of it by itself where the database refuses it whole. Returns what to try again: it is tried
+ * for as long as the process lives and the database is away; should the leases lapse meanwhile, the fence drops it and
+ * the events go out again under the same id.
+ */
+async function writeBatch(deps: RecorderDeps, batch: readonly Waiting[]): Promise<Written> {
+  const whole = await write(deps, batch)
+  if (whole.left.length === 0 || isAway(whole.error)) return whole
+  const refused: Waiting[] = []
+  let { error } = whole
+  for (const [index, one] of batch.entries()) {
+    const single = batch.length === 1 ? whole : await write(deps, [one])
+    if (single.left.length === 0) continue
+    error = single.error
+    if (isAway(error)) return { left: [...refused, ...batch.slice(index)], error }
+    one.refusals += 1
+    refused.push(one)
+  }
+  // Where others were written, the database is well and these are at fault.
+  const given =
+    refused.length < batch.length ? refused : refused.filter((one) => one.refusals >= REFUSALS_MAX)
+  giveUp(deps.log, given, error)
+  return { left: refused.filter((one) => !given.includes(one)), error }
+}
+
+async function write(deps: RecorderDeps, batch: readonly Waiting[]): Promise<Written> {
+  try {
+    await recordOutcomes(
+      deps,
+      batch.map((one) => one.outcome),
+    )
+  } catch (error) {
+    return { left: batch, error }
+  }
+  for (const one of batch) one.onCommitted?.()
+  return { left: [], error: null }
+}
+
+/** Lets go of outcomes that cannot be recorded, and of the slots that wait for them: their leases lapse. */
+function giveUp(log: Log, refused: readonly Waiting[], error: unknown): void {
+  if (refused.length === 0) return
+  const deliveries = refused.slice(0, NAMED_MAX).map(({ outcome }) => outcome.delivery.id)
+  log.error(
+    { err: error, count: refused.length, deliveries },
+    'outcomes of deliveries cannot be recorded: their events are sent again',
+  )
+  for (const one of refused) one.onCommitted?.()
+}
+
+const isAway = (error: unknown): boolean => error instanceof Error && isDatabaseAway(error)

@@ -67,6 +67,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
   const recorder = createRecorder({
     pool,
     clock,
+    log,
     random,
     concurrency,
     faults: createFaultLog(log, 'recording deliveries'),

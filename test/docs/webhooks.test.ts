@@ -5,13 +5,15 @@ import {
   BACKOFF_FIRST_MS,
   BACKOFF_MAX_MS,
   GIVE_UP_AFTER_MS,
-  THROTTLED_WAIT_MS_MAX,
+  WAIT_MS_MAX,
 } from '../../src/core/endpoint/backoff.ts'
 import { PAYOUT_EVENT_TYPES, VERIFICATION_EVENT_TYPE } from '../../src/core/endpoint/subscriptions.ts'
 import {
+  LATE_MS_PER_SLOT,
   OUTAGE_MS_MIN,
   THROTTLED_AT,
   THROTTLED_PACE_MS,
+  THROTTLED_ROWS_PER_TURN,
   THROTTLED_SLOTS_MAX,
 } from '../../src/core/endpoint/throttle.ts'
 import { INVOICE_EVENT_TYPES } from '../../src/core/invoice/types.ts'
@@ -86,33 +88,44 @@ test('deadlines and retries are those of the code, in every guide that tells the
   const giveUp = `${GIVE_UP_AFTER_MS / 86_400_000} days`
   expect(events).toContain(`You have ${seconds(RECEIVER_DEADLINE_MS)}`)
   expect(events).toContain(`again after ${seconds(BACKOFF_FIRST_MS)}`)
-  expect(events).toContain(`at most ${BACKOFF_MAX_MS / 3_600_000} hours`)
+  expect(events).toContain(`at most ${WAIT_MS_MAX / 3_600_000} hours`)
+  expect(events).toContain(`more than ${BACKOFF_MAX_MS / 3_600_000} hours apart`)
   expect(events).toContain(`for ${giveUp}`)
   expect(receiving).toContain(`within ${seconds(RECEIVER_DEADLINE_MS)}`)
   expect(receiving).toContain(`for ${giveUp}`)
   expect(operating).toContain(`After ${giveUp}`)
   expect(operating).toContain(`fails ${THROTTLED_AT} times in a row`)
   expect(events).toContain(`fails ${THROTTLED_AT} times in a row`)
-  expect(events).toContain(`to ${THROTTLED_WAIT_MS_MAX / 3_600_000} hours at most`)
+  expect(events).toContain(`to ${WAIT_MS_MAX / 3_600_000} hours at most`)
   for (const text of [events, operating]) expect(text).toContain(`for ${OUTAGE_MS_MIN / 60_000} minutes`)
   expect(CONNECTIONS_PER_LANE).toBe(8)
-  expect(THROTTLED_SLOTS_MAX).toBe(8)
+  for (const text of [events, operating]) {
+    expect(text).toContain(`${THROTTLED_SLOTS_MAX} at most`)
+    expect(text).toMatch(new RegExp(`no more than ${THROTTLED_ROWS_PER_TURN} (of them )?in a second`))
+  }
+  expect(operating).toContain(`up to ${THROTTLED_SLOTS_MAX} to one`)
   expect(operating).toContain('Eight connections at most')
 })
 
 test('the deliveries that may wait for a throttled endpoint are no more than its turns of six hours allow', async () => {
   const operating = await guide('operating-webhooks.md')
-  const turnsOf = (slots: number) =>
-    (slots * (BACKOFF_MAX_MS - THROTTLED_WAIT_MS_MAX)) / (RECEIVER_DEADLINE_MS + THROTTLED_PACE_MS)
+  const turnMs = BACKOFF_MAX_MS - WAIT_MS_MAX
+  const turnsOf = (slots: number, ms: number) => (slots * ms) / (RECEIVER_DEADLINE_MS + THROTTLED_PACE_MS)
+  const riseMs = THROTTLED_SLOTS_MAX * LATE_MS_PER_SLOT
   const told = (row: string) =>
     Number(new RegExp(`\\| ${row}[^|]*\\| ([0-9,]+) deliveries`).exec(operating)?.[1]?.replaceAll(',', ''))
-  for (const [row, slots] of [
-    ['one endpoint that hangs', THROTTLED_SLOTS_MAX],
-    ['all that hang together', CONCURRENCY_DEFAULT / 2],
+  for (const [row, deliveries] of [
+    ['one endpoint that hangs', turnsOf(THROTTLED_SLOTS_MAX, turnMs - riseMs / 2)],
+    ['one endpoint that fails at once', (THROTTLED_ROWS_PER_TURN * turnMs) / THROTTLED_PACE_MS],
+    ['all that hang together', turnsOf(CONCURRENCY_DEFAULT / 2, turnMs)],
   ] as const) {
-    expect(told(row)).toBeLessThanOrEqual(turnsOf(slots))
-    expect(told(row)).toBeGreaterThan(turnsOf(slots) * 0.9)
+    expect(told(row)).toBeLessThanOrEqual(deliveries)
+    expect(told(row)).toBeGreaterThan(deliveries * 0.85)
   }
+  const events = await guide('events.md')
+  expect(events).toContain(
+    `no more than ${told('one endpoint that hangs').toLocaleString('en-US')} deliveries wait`,
+  )
 })
 
 test('the example of a signature in docs/receiving-webhooks.md is one', async () => {

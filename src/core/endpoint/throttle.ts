@@ -1,7 +1,9 @@
 /** Failures in a row after which an endpoint is throttled, until its next success. */
 export const THROTTLED_AT = 10
-/** Requests at once to a throttled endpoint, from one process. */
-export const THROTTLED_SLOTS_MAX = 8
+/** Requests at once to a throttled endpoint, from one process: those that hang take a slot for 10 seconds. */
+export const THROTTLED_SLOTS_MAX = 64
+/** Requests that one turn of a throttled endpoint begins. */
+export const THROTTLED_ROWS_PER_TURN = 8
 /** One request at once, and one more for each of these that its oldest due delivery has waited. */
 export const LATE_MS_PER_SLOT = 60_000
 /** A throttled endpoint is claimed from this often, by all processes together: failures that cost no time are many. */
