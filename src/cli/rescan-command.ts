@@ -18,6 +18,7 @@ import { createNotifier } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadAccountKey } from '../db/queries/account-keys.ts'
 import { loadNetworkState } from '../db/queries/network-state.ts'
+import { loadSolanaHouse } from '../db/queries/solana-house.ts'
 import { listMissingIndexes, listOpenPrograms, streamPrograms } from '../db/queries/watched-programs.ts'
 import { createLogger } from '../log.ts'
 import {
@@ -118,8 +119,10 @@ type Source = {
 async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | WatchedOwners): Promise<Source> {
   if (isSolanaNode(node) || watched instanceof WatchedOwners) {
     if (!(watched instanceof WatchedOwners)) throw new Error('Solana is matched by its owners')
-    const { livemode, rpcUrl, rpcSetting } = node
-    const adapter = new SolanaAdapter({ livemode, rpcUrl, rpcSetting, watched, clock: systemClock })
+    const { livemode, rpcUrl, rpcSetting, network } = node
+    const feePayer = async () => (await loadSolanaHouse(pool, network))?.feePayer ?? null
+    const options = { livemode, rpcUrl, rpcSetting, watched, feePayer }
+    const adapter = new SolanaAdapter({ ...options, clock: systemClock })
     return connected(adapter, [])
   }
   if (isUtxoNode(node)) {

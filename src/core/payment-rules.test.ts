@@ -24,6 +24,7 @@ test('without a document every rule is its default', () => {
     toleranceOver: { basisPoints: 0, capCents: 0n },
     minimums: {},
     reopenExpired: false,
+    solanaFundedAddresses: false,
   })
 })
 

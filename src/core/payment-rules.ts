@@ -5,6 +5,8 @@ import type { ConfirmationsByAsset } from './invoice/types.ts'
 /** Payment windows a merchant may choose, in minutes (spec §8). */
 export const WINDOW_MINUTES = [15, 30, 60, 180, 720, 1440] as const
 const DEFAULT_WINDOW_MINUTES = 60
+/** No checkout is open for longer (limits of `duration_minutes`). */
+export const WINDOW_MS_MAX = 24 * 3_600_000
 
 /** min(percent × amount, cap): how far a sum may be off and still settle. */
 export type Tolerance = {
@@ -30,6 +32,8 @@ export type PaymentRules = {
   readonly confirmations: { readonly [asset in AssetId]: ConfirmationTiers }
   /** Whether a buyer may reopen an expired invoice at the current price. */
   readonly reopenExpired: boolean
+  /** Whether an address for SOL gets what an account must hold, for wallets that pay no address that holds nothing. */
+  readonly solanaFundedAddresses: boolean
   /** Base units that payouts may take out of the balance in a day; absent: no limit. */
   readonly payoutDailyLimits: { readonly [asset in AssetId]?: bigint }
 }
@@ -67,6 +71,7 @@ export function readPaymentRules(document: unknown): PaymentRules {
     minimums: readByAsset(fields.minimums, readUnits),
     confirmations: { ...DEFAULT_CONFIRMATIONS, ...readByAsset(fields.confirmations, readTiers) },
     reopenExpired: fields.reopen_expired === true,
+    solanaFundedAddresses: fields.solana_funded_addresses === true,
     payoutDailyLimits: readByAsset(fields.payout_daily_limits, readUnits),
   }
 }

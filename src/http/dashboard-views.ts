@@ -60,6 +60,7 @@ export function paymentRulesViewOf(
       }),
     ),
     reopen_expired: rules.reopenExpired,
+    solana_funded_addresses: rules.solanaFundedAddresses,
     payout_daily_limits: coinsByAsset(rules.payoutDailyLimits),
   }
 }

@@ -20,6 +20,13 @@ const SANDBOX_PROBE_INTERVAL_MS = 50
 /** Programs of open checkouts at a moment of the chain's own time. */
 type OpenPrograms = (at: Date) => Promise<readonly Uint8Array[]>
 
+type ProviderDeps = {
+  readonly clock: Clock
+  readonly openPrograms?: OpenPrograms
+  /** See `SolanaAdapter`. */
+  readonly feePayer?: () => Promise<string | null>
+}
+
 /** What providers of a network match against: Solana's nodes name owners by text, all others by bytes. */
 export const watchedOf = (node: ChainNode): ProgramSet | WatchedOwners =>
   isSolanaNode(node) ? new WatchedOwners() : new ProgramSet()
@@ -32,13 +39,16 @@ export function openProviderOf(
     readonly zmqUrl: string | null
     readonly watched: ProgramSet | WatchedOwners
   },
-  deps: { readonly clock: Clock; readonly openPrograms?: OpenPrograms },
+  deps: ProviderDeps,
 ): ChainProvider {
-  const { clock, openPrograms } = deps
+  const { clock, openPrograms, feePayer } = deps
   const { livemode, rpcSetting: setting, usdcContract } = node
   const { url, watched, zmqUrl } = provider
   if (watched instanceof WatchedOwners) {
-    const open = openPrograms === undefined ? {} : { openPrograms }
+    const open = {
+      ...(openPrograms === undefined ? {} : { openPrograms }),
+      ...(feePayer === undefined ? {} : { feePayer }),
+    }
     const probe = node.sandbox === null ? {} : { probeIntervalMs: SANDBOX_PROBE_INTERVAL_MS }
     return new SolanaAdapter({
       livemode,
@@ -71,7 +81,7 @@ export function openProviderOf(
 /** How a network is followed: by its one provider, or by several that must agree. */
 export function openProviders(
   node: ChainNode,
-  deps: { readonly clock: Clock; readonly openPrograms: OpenPrograms },
+  deps: ProviderDeps & { readonly openPrograms: OpenPrograms },
 ): {
   adapter: ChainAdapter
   agreement?: ProviderAgreement

@@ -1,6 +1,7 @@
 import { keepAuditing } from '../audit/keep-auditing.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import type { Notifier } from '../db/notify.ts'
+import { loadSolanaHouse } from '../db/queries/solana-house.ts'
 import { listOpenPrograms } from '../db/queries/watched-programs.ts'
 import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openCarriage } from '../nodes/open-carriage.ts'
@@ -59,8 +60,9 @@ function followOptions(
   const { network } = node
   const keyspace = keyspaceOfNetwork(network)
   const openPrograms = (at: Date) => listOpenPrograms(pool, { network, keyspace, now: at })
+  const feePayer = async () => (await loadSolanaHouse(pool, network))?.feePayer ?? null
   return {
-    ...openProviders(node, { clock, openPrograms }),
+    ...openProviders(node, { clock, openPrograms, feePayer }),
     pool,
     connectionString: urls.watcher,
     evmOf: evmIdentitiesOf(nodes),

@@ -1,5 +1,6 @@
 import { address, isAddress } from '@solana/kit'
 import { isChainsOwnAddress } from '../chain/solana/chains-own-address.ts'
+import { ownerOf } from '../chain/solana/watched-owners.ts'
 import { type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import {
   PAYOUT_UNIT_LIMIT,
@@ -41,6 +42,8 @@ import { computeBudgetOf, makeNonceOf, transferOf } from './solana-instructions.
 /** Chores of a network signed in one turn, and in an hour: whoever writes to the database can burn no more fees than these. */
 const CHORES_PER_TURN = 20
 const CHORES_PER_HOUR = 500
+/** Addresses funded, and funds taken back, in an hour: counted apart, so that they hold up no payout. */
+const FUNDINGS_PER_HOUR = 500
 const HOUR_MS = 3_600_000
 /** More than any account of a nonce must hold, or a vault without data: 0.01 SOL. */
 const RENT_MAX = 10_000_000n
@@ -79,18 +82,39 @@ async function tend(signer: PayoutSigner, network: Network): Promise<void> {
   const open = await listOpenChores(pool, network, CHORES_PER_TURN)
   const wanted = open.filter(({ signed }) => signed === null)
   if (wanted.length === 0) return
-  const since = new Date(clock().getTime() - HOUR_MS)
-  if ((await countChoresSigned(pool, network, since)) >= CHORES_PER_HOUR) {
-    complain(signer, { id: network }, 'as many sweeps were signed as an hour may have; the others wait')
-    return
-  }
-  for (const { chore } of wanted) {
-    const signed = await signChore(signer, { network, keys, chore, reading })
-    if (signed === null) continue
-    const { lastValidHeight } = reading
-    await saveSignedChore(pool, network, chore.id, { ...signed, lastValidHeight, now: clock() })
+  for (const { kinds, most, waits } of HOURLY) {
+    const some = wanted.filter(({ chore }) => kinds.includes(chore.kind))
+    const since = new Date(clock().getTime() - HOUR_MS)
+    if (some.length === 0) continue
+    if ((await countChoresSigned(pool, network, { kinds, since })) >= most) {
+      complain(signer, { id: network }, waits)
+      continue
+    }
+    for (const { chore } of some) {
+      const signed = await signChore(signer, { network, keys, chore, reading })
+      if (signed === null) continue
+      const { lastValidHeight } = reading
+      await saveSignedChore(pool, network, chore.id, { ...signed, lastValidHeight, now: clock() })
+    }
   }
 }
+
+const HOURLY: readonly {
+  readonly kinds: readonly SolanaChore['kind'][]
+  readonly most: number
+  readonly waits: string
+}[] = [
+  {
+    kinds: ['nonce', 'sweep'],
+    most: CHORES_PER_HOUR,
+    waits: 'as many sweeps were signed as an hour may have; the others wait',
+  },
+  {
+    kinds: ['fund', 'reclaim'],
+    most: FUNDINGS_PER_HOUR,
+    waits: 'as many addresses were funded as an hour may have; the others wait',
+  },
+]
 
 /** Moves money between the signer's own accounts only, whatever the chore says. Null where it says too much. */
 async function signChore(
@@ -116,11 +140,12 @@ async function signChore(
     const given = chore.vaultLamports === 0n ? [] : [transferOf(feePayer, vault.address, chore.vaultLamports)]
     return signWithBlockhash(feePayer, [...make, ...given], reading)
   }
+  const keyspace = solanaKeyspace(network)
+  if (chore.kind !== 'sweep') return signFunding(signer, { keyspace, feePayer, chore, reading })
   if (chore.sources.length === 0 || chore.sources.length > SWEEP_SOURCES_MAX) {
     complain(signer, { id: chore.id }, 'a sweep was asked for that no transaction can hold')
     return null
   }
-  const keyspace = solanaKeyspace(network)
   const moves = await Promise.all(
     chore.sources.map(async ({ index, lamports }) => {
       const source = await signerOf(signer.solana.keyAt(keyspace, index))
@@ -128,6 +153,29 @@ async function signChore(
     }),
   )
   return signWithBlockhash(feePayer, moves, reading)
+}
+
+/** What an account must hold, from the fee payer to a deposit address or back, and no more than that. */
+async function signFunding(
+  signer: PayoutSigner,
+  task: {
+    readonly keyspace: SolanaKeyspace
+    readonly feePayer: SolanaHouseKeys['feePayer']
+    readonly chore: Extract<SolanaChore, { kind: 'fund' | 'reclaim' }>
+    readonly reading: SolanaReading
+  },
+): Promise<SolanaSigned | null> {
+  const { keyspace, feePayer, chore, reading } = task
+  const [{ index, lamports }] = chore.sources
+  if (lamports > RENT_MAX) {
+    complain(signer, { id: chore.id }, 'an address was to be funded with more than an account must hold')
+    return null
+  }
+  const move =
+    chore.kind === 'fund'
+      ? transferOf(feePayer, address(ownerOf(signer.solana.ownerAt(keyspace, index))), lamports)
+      : transferOf(await signerOf(signer.solana.keyAt(keyspace, index)), feePayer.address, lamports)
+  return signWithBlockhash(feePayer, [move], reading)
 }
 
 /**

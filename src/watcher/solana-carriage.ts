@@ -28,7 +28,10 @@ import type { Log } from '../log.ts'
 import type { Followed, PayoutCarriage, Standing } from './payout-carriage.ts'
 import type { PayoutProviders } from './payout-providers.ts'
 import { isFinalWith, SolanaChores } from './solana-chores.ts'
+import { SolanaFunding } from './solana-funding.ts'
 
+/** Transactions between the signer's own accounts that have not ended, at most. */
+const OPEN_MAX = 50
 /** While nothing is to be paid the accounts are read this often. */
 const IDLE_INTERVAL_MS = 60_000
 /** What a test cluster is asked for, 5 SOL, and how often at most. */
@@ -62,6 +65,7 @@ export class SolanaCarriage implements PayoutCarriage {
   readonly #parts: SolanaCarriageParts
   readonly providers: PayoutProviders<SolanaRpc>
   readonly #chores: SolanaChores
+  readonly #funding: SolanaFunding
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
   #isTold = false
@@ -70,6 +74,7 @@ export class SolanaCarriage implements PayoutCarriage {
     this.#parts = parts
     this.providers = parts.providers
     this.#chores = new SolanaChores(parts)
+    this.#funding = new SolanaFunding(parts)
   }
 
   async keepTerms(): Promise<void> {
@@ -80,15 +85,20 @@ export class SolanaCarriage implements PayoutCarriage {
     const ageMs = now.getTime() - this.#readAtMs
     if (ageMs >= 0 && ageMs < busyIntervalMs) return
     const { total } = await sumSolanaPayouts(pool, network, now)
-    const open = await listOpenChores(pool, network, 1)
-    const isIdle = total === 0n && open.length === 0
+    const open = await listOpenChores(pool, network, OPEN_MAX)
+    const toFund = await this.#funding.wanted()
+    const isIdle = total === 0n && open.length === 0 && toFund.length === 0
     if (isIdle && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
     const { reading, nonces } = await this.#read(house, now)
     await saveSolanaReading(pool, network, reading, nonces)
     this.#readAtMs = now.getTime()
-    await this.#watchFeePayer(total > 0n)
+    await this.#watchFeePayer(total > 0n || toFund.length > 0)
+    await this.#chores.send(open)
+    const left = await listOpenChores(pool, network, OPEN_MAX)
+    const isPaying = left.some(({ chore }) => chore.kind === 'nonce' || chore.kind === 'sweep')
     // Until somebody wants to be paid nothing is made, and nothing is spent.
-    if (total > 0n || open.length > 0) await this.#chores.carry(house, reading, nonces)
+    if (total > 0n || isPaying) await this.#chores.ask(house, reading, { nonces, open: left })
+    await this.#funding.ask(reading, toFund, left)
   }
 
   /** Keeps once, before a payout is signed, whether its destination is an account that a key disposes of. */

@@ -10,7 +10,6 @@ import {
   endSolanaChore,
   type FoundSweep,
   insertSolanaChore,
-  listOpenChores,
   listSweepCandidates,
   listSweepNeeds,
   type OpenChore,
@@ -23,8 +22,6 @@ import type { Log } from '../log.ts'
 import { newId } from '../new-id.ts'
 import type { PayoutProviders } from './payout-providers.ts'
 
-/** Chores that have not ended, at most. */
-const OPEN_MAX = 50
 /** Deposit addresses looked at in one turn: one call's worth. */
 const CANDIDATES_MAX = 100
 
@@ -33,12 +30,13 @@ const SOUGHT_MAX = 50
 const SEEK_INTERVAL_MS = 60_000
 
 /** A deposit address that holds less than the books say; lamports. */
-type ShortAddress = {
+type OwnAccounts = Pick<SolanaHouse, 'vault' | 'feePayer'>
+
+type ShortAddress = OwnAccounts & {
   readonly owner: string
   readonly index: number
   readonly expected: bigint
   readonly lamports: bigint
-  readonly vault: string
 }
 
 type Parts = {
@@ -62,21 +60,19 @@ export class SolanaChores {
     this.#parts = parts
   }
 
-  async carry(
+  /** Asks for what payouts under way need. */
+  async ask(
     house: SolanaHouse,
     reading: SolanaReading,
-    nonces: ReadonlyMap<string, string>,
+    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenChore[] },
   ): Promise<void> {
-    const { pool, network } = this.#parts
-    await this.#send(await listOpenChores(pool, network, OPEN_MAX))
-    const open = await listOpenChores(pool, network, OPEN_MAX)
-    await this.#askForNonces(house, reading, { nonces, open })
+    await this.#askForNonces(house, reading, known)
     // What keeps the vault in being comes with its first nonce and before anybody's money: later nobody could tell them apart.
     if (reading.vaultLamports >= reading.rentExempt) await this.#askForSweeps(house, reading)
   }
 
   /** Sends what is signed, ends what is final, and what was not taken in time. */
-  async #send(open: readonly OpenChore[]): Promise<void> {
+  async send(open: readonly OpenChore[]): Promise<void> {
     const signed = open.flatMap(({ chore, signed: each }) =>
       each === null ? [] : [{ id: chore.id, ...each }],
     )
@@ -145,14 +141,14 @@ export class SolanaChores {
   }
 
   /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
-  async #askForSweeps({ vault }: SolanaHouse, reading: SolanaReading): Promise<void> {
+  async #askForSweeps({ vault, feePayer }: SolanaHouse, reading: SolanaReading): Promise<void> {
     const { pool, network, clock } = this.#parts
     const keyspace = keyspaceOfNetwork(network)
     let payable = reading.feePayerLamports - reading.rentExempt
     for (const need of await listSweepNeeds(pool, { network, keyspace })) {
       let { missing } = need
       const sources: SweepSource[] = []
-      for (const source of await this.#ready(need.tenant, vault)) {
+      for (const source of await this.#ready(need.tenant, { vault, feePayer })) {
         if (missing <= 0n) break
         sources.push(source)
         missing -= source.lamports
@@ -168,10 +164,11 @@ export class SolanaChores {
   }
 
   /**
-   * Addresses that hold exactly what the books say. More is a payment that was not recorded yet, and is left alone until
-   * it is: an address that was emptied would no longer tell of it. Less was swept already, or is an alarm.
+   * Addresses that hold exactly what the books say, with what the fee payer put there. More is a payment that was not
+   * recorded yet, and is left alone until it is: an address that was emptied would no longer tell of it. Less was swept
+   * already, or is an alarm.
    */
-  async #ready(tenant: Tenant, vault: string): Promise<SweepSource[]> {
+  async #ready(tenant: Tenant, own: OwnAccounts): Promise<SweepSource[]> {
     const { pool, network, providers } = this.#parts
     const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX }
     const candidates = await listSweepCandidates(pool, tenant, place)
@@ -179,11 +176,12 @@ export class SolanaChores {
     const owners = candidates.map(({ program }) => ownerOf(program))
     const accounts = await providers.current.finalizedAccounts(owners)
     const ready: SweepSource[] = []
-    for (const [at, { index, expected }] of candidates.entries()) {
-      const lamports = accounts[at]?.lamports ?? 0n
-      if (lamports === expected) ready.push({ index, lamports })
-      if (lamports < expected)
-        await this.#explain({ index, expected, lamports, owner: owners[at] ?? '', vault })
+    for (const [at, { index, expected, funded }] of candidates.entries()) {
+      const [lamports, owner] = [accounts[at]?.lamports ?? 0n, owners[at] ?? '']
+      const beyond = lamports - expected
+      if (beyond < 0n) await this.#explain({ index, expected, lamports, owner, ...own })
+      else if (beyond === 0n || beyond === funded || beyond === (await this.#givenTo(owner, own)))
+        ready.push({ index, lamports: expected })
     }
     return ready
   }
@@ -215,6 +213,21 @@ export class SolanaChores {
       { network, owner, lamports: lamports.toString(), expected: expected.toString() },
       'a deposit address holds less than was paid to it',
     )
+  }
+
+  /** What the fee payer put on an address by the chain's own account, for a database that was set back does not know. */
+  async #givenTo(owner: string, { feePayer, vault }: OwnAccounts): Promise<bigint | null> {
+    const nowMs = this.#parts.clock().getTime()
+    if (nowMs - (this.#soughtAtMs.get(owner) ?? Number.NEGATIVE_INFINITY) < SEEK_INTERVAL_MS) return null
+    this.#soughtAtMs.set(owner, nowMs)
+    const rpc = this.#parts.providers.current
+    let given = 0n
+    for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
+      const transaction = await rpc.transaction(signature, 'finalized')
+      if (transaction === null || transaction.failed || transaction.accounts[0] !== feePayer) continue
+      if (!transaction.accounts.includes(vault)) given += gainOf(transaction, owner)
+    }
+    return given
   }
 
   /** Final transactions that moved lamports of the address into the vault, newest first. */

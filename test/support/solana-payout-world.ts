@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { address, getAddressDecoder } from '@solana/kit'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
+import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { loadSolanaHouse, type SolanaHouse } from '../../src/db/queries/solana-house.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
@@ -74,17 +75,23 @@ export class SolanaPayoutWorld extends PayoutSteps {
 
   /** The deposit address that was paid, or that the books say was. */
   async deposit(tenant: Tenant, amount: bigint, { isPaid = true, serviceFeeBps = 0 } = {}): Promise<string> {
+    const { address: to, id: invoiceId } = await this.invoice(tenant, amount, serviceFeeBps)
+    const txid = isPaid ? await this.solana.pay(to, amount) : invoiceId
+    await this.solana.mine(1)
+    await this.record(tenant, { network: NETWORK, asset: 'SOL', txid, output: 1, invoiceId, amount })
+    return to
+  }
+
+  /** An invoice that waits to be paid at the signer's next address. */
+  async invoice(tenant: Tenant, amount: bigint, serviceFeeBps = 0): Promise<Invoice> {
     const { rows } = await this.database.owner.query<{ next: number }>(
       `select coalesce(max(next_index), 0) as next from account_key where keyspace = 'solana-test'`,
     )
     const program = Buffer.from(this.accounts.solana.ownerAt('solana-test', rows[0]?.next ?? 0))
     const to = getAddressDecoder().decode(program)
-    const changes = { asset: 'SOL' as const, amount, address: to, serviceFeeBps }
-    const { id: invoiceId } = await seedInvoice(this.database, tenant, changes, program)
-    const txid = isPaid ? await this.solana.pay(to, amount) : invoiceId
-    await this.solana.mine(1)
-    await this.record(tenant, { network: NETWORK, asset: 'SOL', txid, output: 1, invoiceId, amount })
-    return to
+    const expiresAtMs = this.now.getTime() + 3_600_000
+    const changes = { asset: 'SOL' as const, amount, address: to, serviceFeeBps, expiresAtMs }
+    return seedInvoice(this.database, tenant, changes, program)
   }
 
   newAddress = (): string => getAddressDecoder().decode(randomBytes(32))

@@ -10,11 +10,12 @@ const WRAPPED_FROM = 1_000
 /**
  * What a transaction brought to watched owners: for each the whole difference of its lamports, whichever program
  * moved them and however many instructions; and wrapped SOL that token accounts of theirs received. A failed
- * transaction brings nothing. The output index is the account's place in the transaction, where all readings put it.
+ * transaction brings nothing, nor does one of the installation's own fee payer, which puts on an address what an
+ * account must hold. The output index is the account's place in the transaction, where all readings put it.
  */
 export function findTransfers(transaction: TransactionInBlock, watched: WatchedOwners): FoundTransfer[] {
-  if (transaction.failed) return []
-  const { signature: txid, accounts, pre, post } = transaction
+  const { failed, signature: txid, accounts, pre, post } = transaction
+  if (failed || accounts[0] === watched.feePayer) return []
   const found: FoundTransfer[] = []
   for (const [index, owner] of accounts.entries()) {
     if (!watched.has(owner)) continue

@@ -51,6 +51,8 @@ type SolanaAdapterOptions = {
   readonly clock: Clock
   /** Owners that somebody may pay at a moment of the chain's own time. Absent: all that are watched. */
   readonly openPrograms?: (at: Date) => Promise<readonly Uint8Array[]>
+  /** The installation's own fee payer; null while the signer has published none. Absent: there is none. */
+  readonly feePayer?: () => Promise<string | null>
   /** Absent: chosen by the number of open checkouts. */
   readonly way?: WayOfWatching
   readonly probeIntervalMs?: number
@@ -119,7 +121,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   /** The blocks in so many slots from this one on; slots without a block have none. */
-  readFrom(slot: number, count: number): Promise<ScannedBlock[]> {
+  async readFrom(slot: number, count: number): Promise<ScannedBlock[]> {
+    await this.#knowFeePayer()
     return readSlots({ rpc: this.rpc, chain: this.#chain, watched: this.watched }, slot, count)
   }
 
@@ -198,6 +201,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     const open = await this.#openOwners(checkpoint)
     const way = this.#options.way ?? (open.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks')
     const tipSlot = await this.rpc.slot('confirmed')
+    await this.#knowFeePayer()
     const isAhead = await this.#chain.isAhead(tipSlot, checkpoint)
     // A chain at rest makes no block from which to notice what was paid before its checkout was seen to be open.
     const isUnseen = tipSlot === checkpoint.height && way === 'accounts' && this.#polling.hasUnseen(open)
@@ -220,6 +224,11 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
       tipSlot,
       maxBlocks,
     )
+  }
+
+  /** It never changes, and is published before it pays for anything. */
+  async #knowFeePayer(): Promise<void> {
+    this.watched.feePayer ??= (await this.#options.feePayer?.()) ?? null
   }
 
   async #openOwners({ timeMs }: BlockRef): Promise<readonly string[]> {

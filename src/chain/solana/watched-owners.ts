@@ -9,6 +9,11 @@ const OWNER_BYTES = 32
  */
 export class WatchedOwners implements WatchedPrograms {
   readonly #owners = new Set<string>()
+  /**
+   * The installation's own fee payer, base58: what its transactions move is no payment. Null while the signer has
+   * published none, and so has paid for nothing.
+   */
+  feePayer: string | null = null
 
   get size(): number {
     return this.#owners.size

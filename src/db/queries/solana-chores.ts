@@ -13,6 +13,8 @@ export type SolanaChore =
       readonly vaultLamports: bigint
     }
   | { readonly kind: 'sweep'; readonly id: string; readonly sources: readonly SweepSource[] }
+  /** The fee payer puts on a deposit address what an account must hold, or takes it back from there. */
+  | { readonly kind: 'fund' | 'reclaim'; readonly id: string; readonly sources: readonly [SweepSource] }
 
 /** A deposit address, and everything that it holds. */
 export type SweepSource = { readonly index: number; readonly lamports: bigint }
@@ -28,7 +30,7 @@ export type OpenChore = { readonly chore: SolanaChore; readonly signed: SignedCh
 
 type Row = {
   id: string
-  kind: 'nonce' | 'sweep'
+  kind: SolanaChore['kind']
   nonce_place: number | null
   vault_lamports: bigint
   indexes: string[]
@@ -46,7 +48,7 @@ export async function insertSolanaChore(
   now: Date,
 ): Promise<void> {
   const nonce = chore.kind === 'nonce' ? chore : null
-  const sources = chore.kind === 'sweep' ? chore.sources : []
+  const sources = chore.kind === 'nonce' ? [] : chore.sources
   await db.query(
     `insert into solana_chore (network, id, kind, nonce_place, vault_lamports, indexes, lamports, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -80,7 +82,10 @@ function choreOf(row: Row): SolanaChore {
     index: Number(index),
     lamports: BigInt(row.lamports[at] ?? 0),
   }))
-  return { kind: 'sweep', id: row.id, sources }
+  if (row.kind === 'sweep') return { kind: row.kind, id: row.id, sources }
+  const [source] = sources
+  if (source === undefined) throw new Error(`${row.id} names no address`)
+  return { kind: row.kind, id: row.id, sources: [source] }
 }
 
 function signedOf({ txid, raw, last_valid_height: lastValidHeight }: Row): SignedChore | null {
@@ -101,11 +106,15 @@ export async function saveSignedChore(
   )
 }
 
-/** How many chores of a network were signed since then. */
-export async function countChoresSigned(db: Queryable, network: Network, since: Date): Promise<number> {
+/** How many chores of these kinds were signed since then. */
+export async function countChoresSigned(
+  db: Queryable,
+  network: Network,
+  { kinds, since }: { readonly kinds: readonly SolanaChore['kind'][]; readonly since: Date },
+): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    'select count(*)::int as count from solana_chore where network = $1 and signed_at > $2',
-    [network, since],
+    'select count(*)::int as count from solana_chore where network = $1 and kind = any($2) and signed_at > $3',
+    [network, kinds, since],
   )
   return rows[0]?.count ?? 0
 }
@@ -124,7 +133,13 @@ export async function endSolanaChore(
 }
 
 /** A deposit address with what it must hold according to the books, in lamports. */
-type SweepCandidate = { readonly index: number; readonly program: Buffer; readonly expected: bigint }
+type SweepCandidate = {
+  readonly index: number
+  readonly program: Buffer
+  readonly expected: bigint
+  /** What the fee payer put there beside, for wallets that pay no empty address, and has not taken back. */
+  readonly funded: bigint
+}
 
 /** What lies in the vault for the merchants in `m`, by `kept` chores: swept in, of each one's own addresses. */
 const sweptFor = (kept: string): string => `coalesce((
@@ -191,10 +206,12 @@ const heldWhere = (filter: string): string => `with paid as (
     where t.network = $1 and t.status = 'confirmed' and t.left_on_chain is null
       and t.asset = 'SOL' and ${filter}
     group by t.merchant_id, d.idx, d.program)
-  select merchant_id as "merchantId", index, program, amount - swept as expected from (
+  select merchant_id as "merchantId", index, program, amount - swept as expected, funded from (
     select paid.*, coalesce((
       select sum(c.lamports[array_position(c.indexes, paid.index)]) from solana_chore c
-      where c.network = $1 and c.landed and c.indexes @> array[paid.index]), 0) as swept
+      where c.network = $1 and c.kind = 'sweep' and c.landed and c.indexes @> array[paid.index]), 0) as swept,
+      coalesce((select sum(case c.kind when 'fund' then c.lamports[1] else -c.lamports[1] end) from solana_chore c
+      where c.network = $1 and c.kind in ('fund', 'reclaim') and c.landed and c.indexes @> array[paid.index]), 0) as funded
     from paid
     where not exists (select from solana_chore c
       where c.network = $1 and c.ended_at is null and c.indexes @> array[paid.index])) held

@@ -1,13 +1,12 @@
 import type { Keyspace, Network } from '../../core/assets.ts'
 import { formatId, uuidv7 } from '../../core/ids.ts'
 import { DISCOVERY_HORIZON_MS } from '../../core/invoice/classify.ts'
+import { WINDOW_MS_MAX } from '../../core/payment-rules.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tenant } from '../transaction.ts'
 
 /** Rows in memory at a time while a million programs are loaded. */
 const PAGE_ROWS = 10_000
-/** No checkout is open for longer (limits of `duration_minutes`). */
-const WINDOW_MS_MAX = 24 * 3_600_000
 
 /**
  * Programs of all addresses of a keyspace with an index above `afterIndex`, page by page: assigned or not,

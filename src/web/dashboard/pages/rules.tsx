@@ -36,6 +36,7 @@ type Form = {
   readonly under: PaymentRules['tolerance_under']
   readonly over: PaymentRules['tolerance_over']
   readonly reopen: boolean
+  readonly funded: boolean
   readonly minimums: Amounts
   readonly limits: Amounts
   readonly tiers: { readonly [coin: string]: Tiers }
@@ -46,6 +47,7 @@ const formOf = (rules: PaymentRules): Form => ({
   under: rules.tolerance_under,
   over: rules.tolerance_over,
   reopen: rules.reopen_expired,
+  funded: rules.solana_funded_addresses,
   minimums: rules.minimums,
   limits: rules.payout_daily_limits,
   tiers: rules.confirmations,
@@ -54,12 +56,13 @@ const formOf = (rules: PaymentRules): Form => ({
 const filled = (amounts: Amounts) =>
   Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== ''))
 
-function bodyOf({ minutes, under, over, reopen, minimums, limits, tiers }: Form): UpdatePaymentRules {
+function bodyOf({ minutes, under, over, reopen, funded, minimums, limits, tiers }: Form): UpdatePaymentRules {
   return {
     ...(isWindow(minutes) ? { window_minutes: minutes } : {}),
     tolerance_under: under,
     tolerance_over: over,
     reopen_expired: reopen,
+    solana_funded_addresses: funded,
     minimums: filled(minimums),
     payout_daily_limits: filled(limits),
     confirmations: tiers,
@@ -123,6 +126,20 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
         error={save.error}
         onChange={(minimums) => change({ minimums })}
       />
+      <Card title="Older Solana wallets">
+        <div className="stack">
+          <p className="quiet">
+            Some wallets refuse to pay an address that holds nothing, and every invoice has a new one. A small
+            balance makes them pay. It comes from the account that pays for payouts, and goes back there a
+            week after the invoice ends.
+          </p>
+          <Checkbox
+            label="Put a small balance on each address for SOL"
+            checked={form.funded}
+            onChange={(event) => change({ funded: event.target.checked })}
+          />
+        </div>
+      </Card>
       <AmountsCard
         title="Most that can be paid out in a day"
         lead="What payouts of 24 hours may come to, so that a mistake or a thief takes so much and no more. Empty: no limit."

@@ -1,0 +1,159 @@
+import { address, getAddressEncoder } from '@solana/kit'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
+import { WatchedOwners } from '../../src/chain/solana/watched-owners.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { Invoice } from '../../src/core/invoice/types.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import { changePaymentRules } from '../../src/flows/change-payment-rules.ts'
+import { seedMerchant } from '../support/seed.ts'
+import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
+
+const SOL = 1_000_000_000n
+const DAY_MS = 24 * 3_600_000
+const TURNS_MAX = 20
+
+let world: SolanaPayoutWorld
+let smallest: bigint
+beforeAll(async () => {
+  world = await SolanaPayoutWorld.open()
+  await world.fund()
+  smallest = await world.rpc.rentExemptMinimum()
+}, 60_000)
+afterAll(() => world?.close())
+
+/** A merchant whose buyers have wallets that pay no empty address. */
+async function openShop(): Promise<Tenant> {
+  const tenant = await seedMerchant(world.database)
+  const deps = { pool: world.database.pools.api, clock: () => world.now }
+  await changePaymentRules(deps, { tenant, changes: { solana_funded_addresses: true } })
+  return tenant
+}
+
+async function untilHolds(owner: string, lamports: bigint): Promise<void> {
+  for (let turn = 0; turn < TURNS_MAX; turn++) {
+    if ((await world.holds(owner)) === lamports) return
+    await world.turn()
+  }
+  throw new Error(`${owner} holds ${await world.holds(owner)}: ${world.logged.join('')}`)
+}
+
+/** What a watcher finds that was never there before, from the first block on. */
+async function found(way: WayOfWatching, { address: owner }: Invoice) {
+  const watched = new WatchedOwners()
+  watched.add([Buffer.from(getAddressEncoder().encode(address(owner)))])
+  const adapter = new SolanaAdapter({
+    livemode: false,
+    rpcUrl: world.solana.url,
+    rpcSetting: 'the test',
+    clock: systemClock,
+    watched,
+    way,
+    feePayer: async () => (await world.house()).feePayer,
+  })
+  try {
+    const tip = await adapter.tip()
+    const from = { ...tip, height: tip.height - 100, hash: (await adapter.hashAt(tip.height - 100)) ?? '' }
+    const update = await adapter.nextUpdate(from, 1_000)
+    return (update?.blocks ?? []).flatMap(({ transfers }) => transfers.map(({ amount }) => amount))
+  } finally {
+    await adapter.close()
+  }
+}
+
+async function pay(tenant: Tenant, invoice: Invoice): Promise<void> {
+  const { id: invoiceId, amount, address: to } = invoice
+  const txid = await world.solana.pay(to, amount)
+  await world.solana.mine(1)
+  await world.record(tenant, { network: 'solana-test', asset: 'SOL', txid, output: 1, invoiceId, amount })
+  await world.database.owner.query(`update invoice set status = 'paid' where id = $1`, [invoiceId])
+}
+
+test('an address holds the smallest balance before it is paid, where the merchant asks for it', async () => {
+  const [asks, asksNot] = [await openShop(), await seedMerchant(world.database)]
+  const funded = await world.invoice(asks, SOL)
+  const empty = await world.invoice(asksNot, SOL)
+  await untilHolds(funded.address, smallest)
+  expect(await world.holds(empty.address)).toBe(0n)
+  // Once, however often it is looked at.
+  for (let turn = 0; turn < 5; turn++) await world.turn()
+  expect(await world.holds(funded.address)).toBe(smallest)
+  expect(await world.audited()).toEqual([])
+})
+
+test.each(['blocks', 'accounts'] as const)('what was put there is no payment, watched by %s', async (way) => {
+  const tenant = await openShop()
+  const invoice = await world.invoice(tenant, SOL / 4n)
+  await untilHolds(invoice.address, smallest)
+  expect(await found(way, invoice)).toEqual([])
+  await pay(tenant, invoice)
+  expect(await found(way, invoice)).toEqual([SOL / 4n])
+})
+
+test('a database that has forgotten what it put on an address pays out what was paid there all the same', async () => {
+  const tenant = await openShop()
+  const invoice = await world.invoice(tenant, SOL)
+  await untilHolds(invoice.address, smallest)
+  await pay(tenant, invoice)
+  await world.database.owner.query(`delete from solana_chore where kind = 'fund'`)
+  const payout = await world.payout(tenant, '0.9')
+  await world.until(tenant, payout.id, 'confirmed')
+  expect(await world.holds(invoice.address)).toBe(smallest)
+})
+
+test('checkouts of one merchant tie up the smallest balances of 100 addresses, and no more', async () => {
+  const tenant = await openShop()
+  const invoices: Invoice[] = []
+  for (let count = 0; count < 103; count++) invoices.push(await world.invoice(tenant, SOL))
+  const held = async () => {
+    const balances = await Promise.all(invoices.map((invoice) => world.holds(invoice.address)))
+    return balances.filter((lamports) => lamports > 0n).length
+  }
+  for (let turn = 0; turn < 60 && (await held()) < 100; turn++) await world.turn()
+  for (let turn = 0; turn < 5; turn++) await world.turn()
+  expect(await held()).toBe(100)
+})
+
+test('with too little for payouts and sweeps the fee payer funds nobody, and the log says so once', async () => {
+  const poor = await SolanaPayoutWorld.open()
+  try {
+    await poor.fund(15_000_000n)
+    const tenant = await seedMerchant(poor.database)
+    const deps = { pool: poor.database.pools.api, clock: () => poor.now }
+    await changePaymentRules(deps, { tenant, changes: { solana_funded_addresses: true } })
+    const invoice = await poor.invoice(tenant, SOL)
+    const courier = poor.courier()
+    for (let turn = 0; turn < 5; turn++) await poor.turn(courier)
+    expect(await poor.holds(invoice.address)).toBe(0n)
+    const said = poor.logged.filter((line) => line.includes('too little SOL to fund addresses'))
+    expect(said).toHaveLength(1)
+  } finally {
+    await poor.close()
+  }
+})
+
+test('what was put on an address goes back to the fee payer a week later, where nothing else lies there', async () => {
+  const tenant = await openShop()
+  const [paid, unpaid, late] = [
+    await world.invoice(tenant, SOL),
+    await world.invoice(tenant, SOL),
+    await world.invoice(tenant, SOL),
+  ]
+  for (const { address: owner } of [paid, unpaid, late]) await untilHolds(owner, smallest)
+  await pay(tenant, paid)
+  const { id, destination } = await world.payout(tenant, '1')
+  const { amount, networkFee } = await world.until(tenant, id, 'confirmed')
+  expect(await world.holds(destination)).toBe(amount - networkFee)
+  // Nobody has recorded this one yet.
+  await world.solana.pay(late.address, 5n * smallest)
+  await world.solana.mine(1)
+  world.now = new Date(world.now.getTime() + 6 * DAY_MS)
+  for (let turn = 0; turn < 5; turn++) await world.turn()
+  expect(await world.holds(paid.address)).toBe(smallest)
+  world.now = new Date(world.now.getTime() + 2 * DAY_MS)
+  await untilHolds(paid.address, 0n)
+  await untilHolds(unpaid.address, 0n)
+  for (let turn = 0; turn < 5; turn++) await world.turn()
+  expect(await world.holds(late.address)).toBe(6n * smallest)
+  expect(await world.audited()).toEqual([])
+})
