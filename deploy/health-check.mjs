@@ -2,12 +2,12 @@
 // OPERATOR_PORT, for roles that serve no site. Plain Node, so that it starts in a moment.
 const ANSWER_MS_MAX = 4_000
 
-const { HOST = '127.0.0.1', PORT = '3000', OPERATOR_PORT = '' } = process.env
-const host = HOST === '0.0.0.0' ? '127.0.0.1' : HOST
+const { HOST, PORT = '3000', OPERATOR_HOST, OPERATOR_PORT = '' } = process.env
+const reached = (host) => (host === undefined || host === '0.0.0.0' ? '127.0.0.1' : host)
 const url =
   process.argv[2] === 'figures'
-    ? `http://${host}:${OPERATOR_PORT}/metrics`
-    : `http://${host}:${PORT}/readyz`
+    ? `http://${reached(OPERATOR_HOST)}:${OPERATOR_PORT}/metrics`
+    : `http://${reached(HOST)}:${PORT}/readyz`
 try {
   const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) })
   if (response.status !== 200) {

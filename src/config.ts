@@ -21,6 +21,8 @@ export type Config = {
    * them.
    */
   readonly operatorPort: { readonly port: number; readonly isGiven: boolean } | null
+  /** Address that metrics are served on, whatever `host` is. */
+  readonly operatorHost: string
   /** Origin of every URL we give out, without a trailing slash. */
   readonly baseUrl: string
   readonly logLevel: LogLevel
@@ -129,6 +131,11 @@ const contractAddress = must(
   z.string().regex(/^0x[0-9a-fA-F]{40}$/),
 )
 
+const listenAddress = must(
+  'an address to listen on, such as 127.0.0.1 or 0.0.0.0',
+  z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/),
+)
+
 const flag = must(
   '1 or 0',
   z.enum(['0', '1']).transform((text) => text === '1'),
@@ -144,12 +151,10 @@ const VARIABLES = {
   DELIVERY_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
   SIGNER_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
   DATA_DIR: must('the path of a folder', z.string()),
-  HOST: must(
-    'an address to listen on, such as 127.0.0.1 or 0.0.0.0',
-    z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/),
-  ),
+  HOST: listenAddress,
   PORT: must('a port from 1 to 65535', port),
   OPERATOR_PORT: must('a port from 1 to 65535', port),
+  OPERATOR_HOST: listenAddress,
   BASE_URL: must('an origin such as https://pay.example.com, without a path', origin),
   LOG_LEVEL: must(`one of ${LOG_LEVELS.join(', ')}`, z.enum(LOG_LEVELS)),
   SECRET_KEY: must('32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)', secretKey),
@@ -190,6 +195,7 @@ export function loadConfig(env: Environment): Config {
     host: read(env, 'HOST') ?? '127.0.0.1',
     port,
     operatorPort,
+    operatorHost: read(env, 'OPERATOR_HOST') ?? '127.0.0.1',
     baseUrl: read(env, 'BASE_URL') ?? `http://localhost:${port}`,
     // The sandbox runs in a terminal, where routine log lines would only get in the way.
     logLevel: read(env, 'LOG_LEVEL') ?? (sandbox ? 'warn' : 'info'),

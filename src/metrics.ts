@@ -88,7 +88,10 @@ export async function serveMetrics(options: {
     })
   } catch (error) {
     const fix = 'set OPERATOR_PORT to another, or end the program that has it'
-    throw new StartRefused(`OPERATOR_PORT ${options.port} cannot be listened on: ${fix}`, { cause: error })
+    throw new StartRefused(
+      `OPERATOR_PORT ${options.port} cannot be listened on at OPERATOR_HOST ${options.host}: ${fix}`,
+      { cause: error },
+    )
   }
   return {
     stop: async () => {

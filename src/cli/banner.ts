@@ -19,7 +19,7 @@ Paylink is ready (${(start.startedMs / 1_000).toFixed(1)} s)
   Demo owner     ${sandbox.email}   password ${sandbox.password}
   Test API key   ${sandbox.apiKey}
   Open checkout  ${sandbox.checkoutUrl}
-${config.operatorPort === null ? '' : `  Metrics        http://${urlHost(config.host)}:${config.operatorPort.port}/metrics\n`}
+${config.operatorPort === null ? '' : `  Metrics        http://${urlHost(config.operatorHost)}:${config.operatorPort.port}/metrics\n`}
 Make an invoice of your own:
 
   curl -s ${baseUrl}/api/v1/invoices \\

@@ -255,7 +255,7 @@ async function startMetrics(context: RoleContext, { roles }: RunOptions, stops: 
   if (config.operatorPort === null) return
   const { port, isGiven } = config.operatorPort
   if (!isGiven && !roles.has('api')) return
-  const server = await serveMetrics({ registry: metrics.registry, host: config.host, port, log })
+  const server = await serveMetrics({ registry: metrics.registry, host: config.operatorHost, port, log })
   stops.add('the metrics', () => server.stop())
 }
 

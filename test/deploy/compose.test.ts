@@ -132,7 +132,7 @@ async function container(name: string): Promise<Container> {
   const env = Object.fromEntries(
     Object.entries(service.environment).map(([variable, value]) => {
       if (variable === 'DATABASE_URL') return [variable, server.toString()]
-      if (variable === 'HOST') return [variable, address]
+      if (variable === 'HOST' || variable === 'OPERATOR_HOST') return [variable, address]
       if (variable === 'SANDBOX_HOST') return [variable, addresses.get(value) ?? value]
       const changed = value
         .replace('@postgres:5432/paylink', `@${server.host}${server.pathname}`)

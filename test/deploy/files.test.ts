@@ -241,6 +241,8 @@ test('Prometheus asks every process of compose.yaml that serves figures, and eve
     (name) => services[name]?.environment.OPERATOR_PORT !== undefined,
   )
   expect(asked.flatMap(({ names }) => names).sort()).toEqual(serving.sort())
+  // Asked from another container.
+  for (const name of serving) expect(services[name]?.environment.OPERATOR_HOST).toBe('0.0.0.0')
   for (const { port } of asked) expect(services.watcher?.environment.OPERATOR_PORT).toBe(String(port))
   const rules = alerts.groups.flatMap((group) => group.rules)
   expect(rules.length).toBeGreaterThan(10)
