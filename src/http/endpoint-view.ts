@@ -17,6 +17,7 @@ export function endpointViewOf(endpoint: WebhookEndpoint): z.output<typeof webho
     status_reason: endpoint.statusReason,
     livemode: endpoint.livemode,
     verified_at: endpoint.verifiedAt?.toISOString() ?? null,
+    failing_since: endpoint.failingSince?.toISOString() ?? null,
     secret_rotation: {
       active: endpoint.rotationEndsAt !== null,
       ends_at: endpoint.rotationEndsAt?.toISOString() ?? null,

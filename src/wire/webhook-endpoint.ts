@@ -50,6 +50,10 @@ const endpointFields = {
   }),
   livemode: z.boolean(),
   verified_at: timestamp.nullable(),
+  failing_since: timestamp.nullable().meta({
+    description:
+      'Since when all deliveries to it have failed, ten or more in a row: it is throttled, and each is retried at least every 12 hours until one succeeds. `null`: it is not throttled.',
+  }),
   secret_rotation: z.object({
     active: z.boolean().meta({ description: 'Whether an older secret still signs beside the current one.' }),
     ends_at: timestamp.nullable(),

@@ -145,18 +145,18 @@ describe('a shop in test mode', () => {
     await later.getByText('Attempts are kept for 30 days').waitFor()
     await month.close()
     await open('/developers/webhooks')
-    await page.getByRole('button', { name: 'Add an endpoint' }).first().click()
-    await page.getByLabel('Address of your receiver').fill(receiver.url)
-    await press(page, 'Add the endpoint')
+    await page.getByRole('button', { name: 'Add endpoint' }).first().click()
+    await page.getByLabel('Endpoint URL').fill(receiver.url)
+    await press(page, 'Create endpoint')
     expect(await page.locator('.copy-field code').textContent()).toMatch(/^whsec_/)
     expect(await axeFaults(page, 'dialog')).toEqual([])
     await press(page, 'I have copied it')
-    await press(page, 'Verify now')
+    await press(page, 'Verify')
     await page.getByText('Enabled', { exact: true }).waitFor()
-    await press(page, 'Make a new secret')
-    await page.getByText('The old one signs until').waitFor()
+    await press(page, 'Roll secret')
+    await page.getByText('The old secret expires').waitFor()
     await press(page, 'I have copied it')
-    await page.getByText('Two secrets sign beside each other').waitFor()
+    await page.getByText('Two secrets sign every event until').waitFor()
     await open('/developers/awaiting')
     const since = await page.getByLabel('Since').inputValue()
     await page.getByLabel('Since').fill('2099-01-01T00:00')
@@ -177,11 +177,19 @@ describe('a shop in test mode', () => {
     await expect.poll(() => receiver.heard.length).toBeGreaterThan(before)
     await open('/developers/webhooks')
     await page.getByRole('link', { name: receiver.url }).click()
+    await heading(page, receiver.url)
+    await throttle(receiver.url)
+    await page.reload()
+    await page.getByText('Failing – retrying slowly').waitFor()
+    await page.getByText('Every delivery has failed since').waitFor()
+    expect(await axeFaults(page, 'main')).toEqual([])
+    await press(page, 'Verify again')
+    await page.getByText('Enabled', { exact: true }).waitFor()
     await press(page, 'Disable')
-    await press(page, 'Disable it')
+    await press(page, 'Disable endpoint')
     await page.getByText('Disabled', { exact: true }).waitFor()
     await press(page, 'Remove')
-    await press(page, 'Remove it')
+    await press(page, 'Remove endpoint')
     await heading(page, 'No endpoints yet')
     receiver.close()
   })
@@ -486,3 +494,21 @@ test(`what every page needs is at most ${BUDGET_BYTES / 1_000} KB, compressed`, 
   )
   expect(total).toBeLessThan(BUDGET_BYTES)
 })
+
+/** The endpoint has failed often, and something still waits for it. */
+async function throttle(url: string): Promise<void> {
+  await dashboard.database.owner.query(
+    `with endpoint as (select merchant_id, id, livemode from webhook_endpoint where url = $1),
+     waiting as (
+       insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
+       select w.merchant_id, 'dlv_' || substr(e.id, 5), w.livemode, w.id, e.id, now() + interval '1 hour',
+         now() + interval '1 day'
+       from endpoint w cross join lateral (
+         select id from event where merchant_id = w.merchant_id and livemode = w.livemode limit 1) e)
+     insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, failing_since, next_at)
+     select merchant_id, id, livemode, 10, now() - interval '3 hours', now() from endpoint
+     on conflict (merchant_id, endpoint_id) do update
+     set failures = 10, failing_since = excluded.failing_since, next_at = now()`,
+    [url],
+  )
+}

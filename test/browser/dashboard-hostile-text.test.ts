@@ -217,7 +217,7 @@ const WINDOWS: readonly (readonly [path: string, trigger: string | RegExp, shown
   ['/payouts', 'New payout', NAME],
   ['/payouts/destinations', `Check ${NAME}`, NAME],
   ['/payouts/destinations', `Remove ${NAME}`, NAME],
-  ['/developers/webhooks/{endpoint}', 'Make a new secret', ALL],
+  ['/developers/webhooks/{endpoint}', 'Roll secret', ALL],
   ['/developers/awaiting', /^Send invoice/, ALL],
   ['/settings/team', `Remove ${NAME}`, NAME],
   ['/settings/security', `Remove ${PASSKEY}`, PASSKEY],

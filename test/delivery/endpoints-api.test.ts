@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { THROTTLED_AT } from '../../src/core/endpoint/throttle.ts'
 import { startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { emitEvent, eventually, silentLog, testKeyring } from '../support/webhook-fixtures.ts'
@@ -84,6 +85,7 @@ test('an endpoint is created pending, with its secret shown once and never again
     status_reason: null,
     livemode: false,
     verified_at: null,
+    failing_since: null,
     secret_rotation: { active: false, ends_at: null },
     created_at: expect.any(String),
   })
@@ -503,4 +505,23 @@ test('where private receivers are not allowed, only https on a host name is take
     if (status === 400)
       expect([answer.body.error.code, answer.body.error.param]).toEqual(['endpoint_url_refused', 'url'])
   }
+})
+
+test('an endpoint that is throttled says since when it fails, until it answers again', async () => {
+  const { id } = await createVerified()
+  const read = async () => (await call('GET', `/webhook-endpoints/${id}`)).body
+  receiver.respond = (event, response, request) => {
+    if (JSON.parse(event.body.toString()).event_type !== 'invoice.created')
+      answerChallenges(event, response, request)
+    else response.writeHead(503).end()
+  }
+  for (let event = 0; event < THROTTLED_AT; event++) await emitEvent(api.database, tenant())
+  expect(await read()).toMatchObject({ failing_since: null })
+  await startWorker()
+  await eventually(async () => (await read()).failing_since !== null, 'it is throttled')
+  const [listed] = (await call('GET', '/webhook-endpoints')).body.data
+  expect(listed).toMatchObject({ id, status: 'enabled', failing_since: expect.stringMatching(/Z$/) })
+  receiver.respond = answerChallenges
+  const verified = await call('POST', `/webhook-endpoints/${id}/verify`)
+  expect(verified.body).toMatchObject({ id, failing_since: null })
 })

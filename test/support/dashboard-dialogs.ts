@@ -70,14 +70,14 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
   'revoke-key': { path: () => '/developers/keys', trigger: /^Revoke /, title: /^Revoke / },
   'new-endpoint': {
     path: () => '/developers/webhooks',
-    trigger: 'Add an endpoint',
-    title: 'Add a webhook endpoint',
+    trigger: 'Add endpoint',
+    title: 'Add endpoint',
   },
   'new-secret': {
     path: ({ endpoint }) => `/developers/webhooks/${endpoint}`,
-    before: (page) => page.getByLabel('The old secret').selectOption('0'),
-    trigger: 'Make a new secret',
-    title: 'The new signing secret',
+    before: (page) => page.getByLabel('Old secret').selectOption('0'),
+    trigger: 'Roll secret',
+    title: 'New signing secret',
   },
   'disable-endpoint': {
     path: ({ endpoint }) => `/developers/webhooks/${endpoint}`,

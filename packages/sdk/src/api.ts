@@ -190,6 +190,8 @@ export type CreatedWebhookEndpoint = {
   readonly status_reason: string | null
   readonly livemode: boolean
   readonly verified_at: string | null
+  /** Since when all deliveries to it have failed, ten or more in a row: it is throttled, and each is retried at least every 12 hours until one succeeds. `null`: it is not throttled. */
+  readonly failing_since: string | null
   readonly secret_rotation: {
     /** Whether an older secret still signs beside the current one. */
     readonly active: boolean
@@ -544,6 +546,8 @@ export type WebhookEndpoint = {
   readonly status_reason: string | null
   readonly livemode: boolean
   readonly verified_at: string | null
+  /** Since when all deliveries to it have failed, ten or more in a row: it is throttled, and each is retried at least every 12 hours until one succeeds. `null`: it is not throttled. */
+  readonly failing_since: string | null
   readonly secret_rotation: {
     /** Whether an older secret still signs beside the current one. */
     readonly active: boolean

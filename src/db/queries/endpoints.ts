@@ -18,6 +18,8 @@ export type WebhookEndpoint = {
   readonly statusReason: string | null
   readonly verifiedAt: Date | null
   readonly createdAt: Date
+  /** Since when its deliveries fail, while it is throttled; null while it is not. */
+  readonly failingSince: Date | null
   /** When the older secret stops signing; null where only one signs. */
   readonly rotationEndsAt: Date | null
 }
@@ -38,11 +40,14 @@ type EndpointRow = {
   status_reason: string | null
   verified_at: Date | null
   created_at: Date
+  failing_since: Date | null
   rotation_ends_at: Date | null
 }
 
 const COLUMNS = `
   w.merchant_id, w.id, w.livemode, w.url, w.subscribed_events, w.format, w.status, w.status_reason, w.verified_at, w.created_at,
+  (select l.failing_since from delivery_lane l
+   where l.merchant_id = w.merchant_id and l.endpoint_id = w.id and l.next_at is not null) as failing_since,
   (select max(k.valid_until) from endpoint_secret k
    where k.merchant_id = w.merchant_id and k.endpoint_id = w.id and k.valid_until > clock_timestamp())
     as rotation_ends_at`
@@ -59,6 +64,7 @@ function toEndpoint(row: EndpointRow): WebhookEndpoint {
     statusReason: row.status_reason,
     verifiedAt: row.verified_at,
     createdAt: row.created_at,
+    failingSince: row.failing_since,
     rotationEndsAt: row.rotation_ends_at,
   }
 }

@@ -10,7 +10,7 @@ import { EVENT_TYPES, EVENT_WORDS, type EventType } from '../parts/event-words.t
 import { Checkbox, Field, Select } from '../parts/field.tsx'
 import { faultOf } from '../parts/note.tsx'
 
-/** Asks for an endpoint's address, format and events; the answer brings its signing secret, shown once. */
+/** Asks for an endpoint's URL, format and events; the answer brings its signing secret, shown once. */
 export function NewEndpointDialog({
   onClose,
   onMade,
@@ -39,8 +39,8 @@ export function NewEndpointDialog({
   )
   return (
     <DialogForm
-      title="Add a webhook endpoint"
-      action="Add the endpoint"
+      title="Add endpoint"
+      action="Create endpoint"
       change={make}
       faults={['url']}
       onClose={onClose}
@@ -53,7 +53,7 @@ export function NewEndpointDialog({
       }}
     >
       <Field
-        label="Address of your receiver"
+        label="Endpoint URL"
         type="url"
         placeholder="https://shop.example/webhooks/paylink"
         required
@@ -64,7 +64,7 @@ export function NewEndpointDialog({
       />
       {formats.length === 1 ? null : (
         <Select
-          label="What it was written for"
+          label="Payload format"
           value={format}
           onChange={(event) => setFormat(formats.find((one) => one === event.target.value) ?? 'paylink')}
         >
@@ -98,12 +98,12 @@ function EventChoice({
     onChoose(new Set(chosen.has(type) ? [...chosen].filter((one) => one !== type) : [...chosen, type]))
   return (
     <fieldset>
-      <legend>What it hears of</legend>
-      <Checkbox type="radio" name="events" label="Everything" checked={isAll} onChange={() => onAll(true)} />
+      <legend>Events</legend>
+      <Checkbox type="radio" name="events" label="All events" checked={isAll} onChange={() => onAll(true)} />
       <Checkbox
         type="radio"
         name="events"
-        label="Only some events"
+        label="Selected events"
         checked={!isAll}
         onChange={() => onAll(false)}
       />

@@ -9,7 +9,7 @@ import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { EndpointBadge, FORMAT_WORDS } from '../parts/endpoint-badge.tsx'
 import { Select } from '../parts/field.tsx'
-import { ProblemNote } from '../parts/note.tsx'
+import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { ResourcePage } from '../parts/read.tsx'
 import { SecretDialog } from '../parts/secret.tsx'
@@ -32,23 +32,24 @@ function Shown({ endpoint }: { endpoint: WebhookEndpoint }) {
   return (
     <Page title={endpoint.url} lead={<EndpointBadge endpoint={endpoint} />}>
       <div className="stack large">
+        <Failing endpoint={endpoint} />
         <Verification endpoint={endpoint} />
         <Card title="Details">
           <Facts
             facts={[
-              ['Id', <code key="id">{endpoint.id}</code>],
+              ['ID', <code key="id">{endpoint.id}</code>],
               [
-                'Hears of',
+                'Events',
                 endpoint.subscribed_events.includes('*')
-                  ? 'Everything'
+                  ? 'All events'
                   : endpoint.subscribed_events.join(', '),
               ],
-              ['Written for', FORMAT_WORDS[endpoint.format]],
+              ['Payload format', FORMAT_WORDS[endpoint.format]],
               [
                 'Verified',
-                endpoint.verified_at === null ? 'Not yet' : <Time key="at" at={endpoint.verified_at} />,
+                endpoint.verified_at === null ? 'No' : <Time key="at" at={endpoint.verified_at} />,
               ],
-              ['Added', <Time key="added" at={endpoint.created_at} />],
+              ['Created', <Time key="created" at={endpoint.created_at} />],
             ]}
           />
         </Card>
@@ -59,20 +60,33 @@ function Shown({ endpoint }: { endpoint: WebhookEndpoint }) {
   )
 }
 
+/** A server that is down looks enabled and well otherwise. */
+function Failing({ endpoint }: { endpoint: WebhookEndpoint }) {
+  if (endpoint.failing_since === null || endpoint.status !== 'enabled') return null
+  return (
+    <Note kind="bad">
+      <p>
+        Every delivery has failed since {momentWords(endpoint.failing_since)}. Each is retried at least every
+        12 hours for five days. Once your server answers again, choose Verify again to send all that wait now.
+      </p>
+    </Note>
+  )
+}
+
 function Verification({ endpoint }: { endpoint: WebhookEndpoint }) {
   const verify = useChange<void, WebhookEndpoint>(
     () => ({ path: `/webhook-endpoints/${endpoint.id}/verify` }),
     {
-      done: 'Verified: events flow.',
+      done: 'Endpoint verified',
     },
   )
   const isEnabled = endpoint.status === 'enabled'
   return (
-    <Card title={isEnabled ? 'Test the connection' : 'Verify it'}>
+    <Card title={isEnabled ? 'Test the connection' : 'Verify endpoint'}>
       <div className="stack">
         <p className="quiet">
           {endpoint.format === 'paylink'
-            ? 'Paylink sends a signed challenge; the receiver answers with it. It proves that the server is yours, that it can be reached, and that it checks signatures.'
+            ? 'Paylink sends a signed challenge, and your server answers with it. This confirms that the server is yours, can be reached and checks signatures.'
             : `Give your shop the signing secret first. Paylink then sends a test event of ${FORMAT_WORDS[endpoint.format]}'s, once signed with it and twice with another, and the receiver must take the one and refuse the others.`}
         </p>
         <ProblemNote error={verify.error} />
@@ -82,7 +96,7 @@ function Verification({ endpoint }: { endpoint: WebhookEndpoint }) {
             busy={verify.isPending}
             onClick={() => verify.mutate()}
           >
-            {isEnabled ? 'Verify again' : 'Verify now'}
+            {isEnabled ? 'Verify again' : 'Verify'}
           </Button>
         </div>
       </div>
@@ -103,35 +117,35 @@ function Rotation({ endpoint }: { endpoint: WebhookEndpoint }) {
       <div className="stack">
         {active && ends_at !== null ? (
           <p>
-            Two secrets sign {endpoint.format === 'paylink' ? 'beside each other' : 'in turns'} until{' '}
-            {momentWords(ends_at)}. Give your receiver the new one before that.
+            Two secrets sign {endpoint.format === 'paylink' ? 'every event' : 'in turns'} until{' '}
+            {momentWords(ends_at)}. Update your server before then.
           </p>
         ) : (
-          <p className="quiet">One secret signs every event. Change it when somebody may have seen it.</p>
+          <p className="quiet">Signs every event. Roll it if it may have leaked.</p>
         )}
-        <Select label="The old secret" value={grace} onChange={(event) => setGrace(event.target.value)}>
-          <option value="86400">signs on for a day beside the new one</option>
-          <option value="3600">signs on for an hour</option>
-          <option value="0">ends at once: it has leaked</option>
+        <Select label="Old secret" value={grace} onChange={(event) => setGrace(event.target.value)}>
+          <option value="86400">Expire old secret in 24 hours</option>
+          <option value="3600">Expire old secret in 1 hour</option>
+          <option value="0">Expire old secret now</option>
         </Select>
         <ProblemNote error={rotate.error} />
         <div className="actions">
           <Button busy={rotate.isPending} onClick={() => rotate.mutate(Number(grace))}>
-            Make a new secret
+            Roll secret
           </Button>
         </div>
       </div>
       {made === null ? null : (
         <SecretDialog
-          title="The new signing secret"
+          title="New signing secret"
           label={endpoint.url}
           secret={made.secret}
           onClose={() => setMade(null)}
         >
           <p>
             {grace === '0'
-              ? 'The old one signs nothing any more.'
-              : `The old one signs until ${momentWords(made.previous_secret_valid_until)}.`}
+              ? 'The old secret has expired.'
+              : `The old secret expires ${momentWords(made.previous_secret_valid_until)}.`}
           </p>
         </SecretDialog>
       )}
@@ -145,18 +159,18 @@ function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
   const disable = useChange<void, WebhookEndpoint>(
     () => ({ path: `/webhook-endpoints/${endpoint.id}/disable` }),
     {
-      done: 'Disabled. Verify it to start again.',
+      done: 'Endpoint disabled',
     },
   )
   const remove = useChange<void, null>(
     () => ({ method: 'DELETE', path: `/webhook-endpoints/${endpoint.id}` }),
     {
-      done: 'The endpoint is removed.',
+      done: 'Endpoint removed',
       onDone: () => void navigate({ to: '/developers/webhooks' }),
     },
   )
   return (
-    <Card title="Stop">
+    <Card title="Danger zone">
       <div className="actions">
         {endpoint.status === 'disabled' ? null : <Button onClick={() => setAsked('disable')}>Disable</Button>}
         <Button look="danger" onClick={() => setAsked('remove')}>
@@ -166,28 +180,25 @@ function Ending({ endpoint }: { endpoint: WebhookEndpoint }) {
       {asked === 'disable' ? (
         <Confirm
           title="Disable this endpoint?"
-          action="Disable it"
+          action="Disable endpoint"
           onConfirm={() => disable.mutateAsync()}
           onClose={() => setAsked(null)}
         >
           <p>
-            It gets no more events. What happens meanwhile is kept under Notifications awaiting delivery;
-            verifying it enables it again.
+            It receives no more events. Events created meanwhile are kept under Notifications awaiting
+            delivery. Verify the endpoint to enable it again.
           </p>
         </Confirm>
       ) : null}
       {asked === 'remove' ? (
         <Confirm
           title="Remove this endpoint?"
-          action="Remove it"
+          action="Remove endpoint"
           danger
           onConfirm={() => remove.mutateAsync()}
           onClose={() => setAsked(null)}
         >
-          <p>
-            Its secret is gone for good. Events that it has not received are kept under Notifications awaiting
-            delivery.
-          </p>
+          <p>This can't be undone. Undelivered events are kept under Notifications awaiting delivery.</p>
         </Confirm>
       ) : null}
     </Card>

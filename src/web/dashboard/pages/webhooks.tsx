@@ -22,7 +22,7 @@ export function WebhooksPage() {
   const [made, setMade] = useState<CreatedWebhookEndpoint | null>(null)
   const makeButton = (
     <Button look="primary" icon="plus" onClick={() => setIsMaking(true)}>
-      Add an endpoint
+      Add endpoint
     </Button>
   )
   return (
@@ -37,7 +37,7 @@ export function WebhooksPage() {
             {makeButton}
             {mode === 'test' ? (
               <Snippet
-                label="Or, for your own machine, without an endpoint"
+                label="Or forward events to your own machine"
                 code="npm run -s paylink -- listen --forward-to http://localhost:4000/webhooks"
               />
             ) : null}
@@ -47,7 +47,7 @@ export function WebhooksPage() {
       {isMaking ? <NewEndpointDialog onClose={() => setIsMaking(false)} onMade={setMade} /> : null}
       {made === null ? null : (
         <SecretDialog
-          title="The endpoint's signing secret"
+          title="Signing secret"
           label={made.url}
           secret={made.secret}
           onClose={() => {
@@ -56,8 +56,8 @@ export function WebhooksPage() {
           }}
         >
           <p>
-            Your server checks every event's signature with it. Verify the endpoint next: until then nothing
-            is sent.
+            Your server verifies the signature of every event with it. Verify the endpoint next: no events are
+            sent before.
           </p>
         </SecretDialog>
       )}

@@ -2,11 +2,17 @@ import type { WebhookEndpoint } from '../api/types.ts'
 import { Badge } from './badge.tsx'
 
 export function EndpointBadge({ endpoint }: { endpoint: WebhookEndpoint }) {
-  if (endpoint.status === 'enabled') return <Badge tone="good">Enabled</Badge>
-  if (endpoint.status === 'pending_verification') return <Badge tone="warn">Not verified yet</Badge>
+  if (endpoint.status === 'enabled') {
+    return endpoint.failing_since === null ? (
+      <Badge tone="good">Enabled</Badge>
+    ) : (
+      <Badge tone="bad">Failing – retrying slowly</Badge>
+    )
+  }
+  if (endpoint.status === 'pending_verification') return <Badge tone="warn">Not verified</Badge>
   return (
     <Badge tone="bad">
-      {endpoint.status_reason === 'receiver_gone' ? 'Disabled: it answered 410' : 'Disabled'}
+      {endpoint.status_reason === 'receiver_gone' ? 'Disabled: answered 410' : 'Disabled'}
     </Badge>
   )
 }
@@ -22,4 +28,4 @@ export const subscriptionWords = ({ subscribed_events: events }: WebhookEndpoint
     ? 'All events'
     : events.length === 1
       ? (events[0] ?? '')
-      : `${events.length} kinds of event`
+      : `${events.length} event types`
