@@ -28,9 +28,11 @@ export type RpcProxy = {
   resume(): void
   /** From now on no call of this method is answered. */
   stall(method: string): void
+  /** From now on nothing is answered; all that waits is cut off once the truth is told again. */
+  hang(): void
   /** Hangs up in the middle of each answer. */
   hangUp(): void
-  /** Ends lies, stalled methods, refusals, missing answers, delays and hanging up. */
+  /** Ends lies, hanging, stalled methods, refusals, missing answers, delays and hanging up. */
   tellTheTruth(): void
   close(): Promise<void>
 }
@@ -47,6 +49,8 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   let refusedEach = Number.POSITIVE_INFINITY
   let delayMs = 0
   let isHangingUp = false
+  /** Ends the calls that hang; null where none does. */
+  let hung: ((reason: Error) => void)[] | null = null
   let gate: { readonly opened: Promise<void>; readonly open: () => void } | null = null
   const answer = async (request: IncomingMessage): Promise<{ status: number; body: string }> => {
     const text = (await buffer(request)).toString('utf8')
@@ -56,6 +60,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     if (requests % refusedEach === 0) return { status: 429, body: 'too many requests' }
     if (delayMs > 0) await pause(delayMs)
     await gate?.opened
+    if (hung !== null) await new Promise<never>((_resolve, reject) => hung?.push(reject))
     if ([asked].flat().some(({ method }) => stalled.has(method))) await new Promise<never>(() => {})
     if (Array.isArray(asked) && refusesBatches) return { status: 400, body: 'one call at a time' }
     const headers = { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' }
@@ -121,12 +126,17 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
       gate = null
     },
     stall: (method) => stalled.add(method),
+    hang: () => {
+      hung ??= []
+    },
     hangUp: () => {
       isHangingUp = true
     },
     tellTheTruth: () => {
       lies.clear()
       stalled.clear()
+      for (const end of hung ?? []) end(new Error('the node came back'))
+      hung = null
       dropped = null
       refusedEach = Number.POSITIVE_INFINITY
       delayMs = 0

@@ -15,7 +15,7 @@ import { utxoLies } from './utxo-lies.ts'
 const ROOM_BELOW = 20
 
 /** Drives a sandbox chain of Litecoin, whose blocks come only when asked for. */
-export const sandboxDriver: ChainDriver = {
+export const sandboxDriver: ChainDriver<DrivenSandbox> = {
   title: 'the sandbox chain',
   network: 'litecoin-test',
   asset: 'LTC',
@@ -38,7 +38,7 @@ export const sandboxDriver: ChainDriver = {
   },
 }
 
-class DrivenSandbox implements DrivenChain {
+export class DrivenSandbox implements DrivenChain {
   readonly url: string
   readonly recipe: DrivenChain['recipe']
   readonly lies: DrivenChain['lies']
@@ -81,6 +81,11 @@ class DrivenSandbox implements DrivenChain {
     const txid = await this.#chain.client.send(hex)
     this.#replacements.set(txid, replacement.hex)
     return txid
+  }
+
+  /** Sends a transaction that somebody else signed. */
+  send(hex: string): Promise<string> {
+    return this.#chain.client.send(hex)
   }
 
   async replace(txid: string): Promise<void> {

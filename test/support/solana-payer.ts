@@ -75,6 +75,8 @@ export async function lever(rpcUrl: string, method: string, params: readonly unk
 export class SolanaPayer {
   readonly client: StockClient
   readonly signer: KeyPairSigner
+  /** So many slots below the tip lies the block whose hash transactions carry: they outlive a fork above it. */
+  lifetimeDepth = 0
   readonly #rpcUrl: string
 
   private constructor(rpcUrl: string, signer: KeyPairSigner) {
@@ -118,7 +120,7 @@ export class SolanaPayer {
       readonly nonce?: { readonly account: Address; readonly value: string }
     } = {},
   ) {
-    const { value: latest } = await this.client.getLatestBlockhash({ commitment: 'processed' }).send()
+    const latest = await this.#lifetime()
     const begun = pipe(createTransactionMessage({ version: (options.version ?? 0) as 0 }), (message) =>
       setTransactionMessageFeePayerSigner(this.signer, message),
     )
@@ -149,6 +151,15 @@ export class SolanaPayer {
         : compressTransactionMessageUsingAddressLookupTables(filled as never, options.tables)
     const signed = await signTransactionMessageWithSigners(message as typeof filled)
     return signed
+  }
+
+  async #lifetime() {
+    const { value: latest } = await this.client.getLatestBlockhash({ commitment: 'processed' }).send()
+    if (this.lifetimeDepth === 0) return latest
+    const slot = (await this.client.getSlot({ commitment: 'processed' }).send()) - BigInt(this.lifetimeDepth)
+    const block = await this.client.getBlock(slot, { transactionDetails: 'none', rewards: false }).send()
+    if (block === null) throw new Error(`there is no block in slot ${slot}`)
+    return { ...latest, blockhash: block.blockhash }
   }
 
   /** Sends with the stock client's preflight; the signature. */

@@ -1,0 +1,227 @@
+import { randomBytes } from 'node:crypto'
+import { p2wpkh, Transaction } from '@scure/btc-signer'
+import { pubECDSA } from '@scure/btc-signer/utils.js'
+import { address as solanaAddress } from '@solana/kit'
+import type { BlockHistory, ChainProvider } from '../../src/chain/adapter.ts'
+import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
+import { ProgramSet } from '../../src/chain/program-set.ts'
+import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
+import { WatchedOwners } from '../../src/chain/solana/watched-owners.ts'
+import { historyOf } from '../../src/chain/utxo/block-source.ts'
+import { openBlocks } from '../../src/chain/utxo/open-provider.ts'
+import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { UTXO_PARAMETERS } from '../../src/core/chain/utxo-parameters.ts'
+import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
+import { CHAIN_PARAMETERS } from '../../src/sandbox/chain-parameters.ts'
+import type { ChainDriver, DrivenChain } from './chain-driver.ts'
+import { bytecodeOf, callData } from './evm-contracts.ts'
+import { type DrivenAnvil, evmDriver } from './evm-driver.ts'
+import type { Random } from './random.ts'
+import type { Lie, RpcProxy } from './rpc-proxy.ts'
+import { type DrivenSandbox, sandboxDriver } from './sandbox-driver.ts'
+import { type DrivenSolana, solanaDriver } from './solana-driver.ts'
+import { utxoAdapterOptions } from './utxo-driver.ts'
+
+const ANSWER_MS_MAX = 2_000
+const SEPOLIA = '0xaa36a7'
+const DEVNET = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxkrZBG'
+const LITECOIN_TESTNET = UTXO_PARAMETERS.find(({ chain, name }) => chain === 'litecoin' && name === 'test')
+
+type Recipient = { readonly address: string; readonly program: Buffer }
+type ProviderParts = {
+  readonly url: string
+  readonly clock: Clock
+  readonly random: Random
+  /** Addresses of the checkouts that are open now. */
+  readonly openPrograms: () => Promise<readonly Uint8Array[]>
+}
+
+/** What histories of readings need to know of a family of chains. */
+export type ReadingFamily<Driven extends DrivenChain = DrivenChain> = {
+  readonly driver: ChainDriver<Driven>
+  readonly auditNode: (chain: Driven) => Pick<ChainNode, 'chain' | 'rpcSetting' | 'usdcContract'>
+  /** Two providers that match against one set of programs. */
+  readonly providers: (
+    chain: Driven,
+    first: ProviderParts,
+    second: ProviderParts,
+  ) => readonly [ChainProvider, ChainProvider]
+  /** A reader of blocks of its own, that the watcher knows nothing of. */
+  readonly history: (
+    chain: Driven,
+    programs: readonly Buffer[],
+  ) => { history: BlockHistory; close(): Promise<void> }
+  /** Makes a private chain look public, where a head that stands still is not believed. */
+  readonly disguise: (proxy: RpcProxy) => void
+  /** Methods that may hang while all others answer. */
+  readonly stalls: readonly string[]
+  /** From now on the node cannot say what is in a block, or which block has a height. */
+  readonly forgetBlocks: (proxy: RpcProxy) => void
+  /** From now on the node has other blocks than everybody else. */
+  readonly disagree: (proxy: RpcProxy) => void
+  /** One transaction that pays so often. */
+  readonly payOften: (chain: Driven, to: Recipient, amounts: readonly bigint[]) => Promise<void>
+  /** What is no dust, and an amount that is dust even sixty times; null where nobody can be paid as little. */
+  readonly unit: bigint
+  readonly dust: bigint | null
+}
+
+const unanswered: Lie = () => {
+  throw new Error('not available')
+}
+const elsewhere = () => randomBytes(32).toString('hex')
+
+const litecoin: ReadingFamily<DrivenSandbox> = {
+  driver: sandboxDriver,
+  auditNode: () => ({ chain: 'litecoin', rpcSetting: 'TEST_LITECOIN_RPC_URL', usdcContract: null }),
+  providers: (_chain, first, second) => {
+    const watched = new ProgramSet()
+    const open = ({ url, clock }: ProviderParts) =>
+      new UtxoAdapter({ ...utxoAdapterOptions('litecoin', url), clock, watched })
+    return [open(first), open(second)]
+  },
+  history: ({ url }, programs) => {
+    const watched = new ProgramSet()
+    watched.add(programs)
+    const provider = openBlocks(url, 'TEST_LITECOIN_RPC_URL', watched)
+    return { history: historyOf(provider.blocks, 'LTC'), close: () => provider.close() }
+  },
+  disguise: (proxy) => {
+    proxy.lie('getblockchaininfo', (told) => ({ ...(told as object), chain: 'test' }))
+    proxy.lie(
+      'getblockhash',
+      genesisOr((told) => told),
+    )
+    proxy.lie('getnetworkinfo', (told) => ({ ...(told as object), connections: 8 }))
+  },
+  stalls: ['getmempoolinfo'],
+  forgetBlocks: (proxy) => proxy.lie('getblockhash', genesisOr(unanswered)),
+  disagree: (proxy) => proxy.lie('getblockhash', genesisOr(elsewhere)),
+  payOften: payLitecoinOften,
+  unit: 3_000n,
+  dust: 1n,
+}
+
+const genesisOr =
+  (lie: Lie): Lie =>
+  (told, call) =>
+    call.params[0] === 0 ? LITECOIN_TESTNET?.genesisHash : lie(told, call)
+
+/** Through a coin of our own: the sandbox's wallet pays one address at a time. */
+async function payLitecoinOften(
+  chain: DrivenSandbox,
+  { program }: Recipient,
+  amounts: readonly bigint[],
+): Promise<void> {
+  const key = randomBytes(32)
+  const { script } = p2wpkh(pubECDSA(key))
+  const { bech32Prefix, coin } = { bech32Prefix: CHAIN_PARAMETERS.litecoin.hrp, coin: 10_000_000n }
+  const own = p2wpkh(pubECDSA(key), { bech32: bech32Prefix, pubKeyHash: 0x6f, scriptHash: 0xc4, wif: 0xef })
+  const txid = await chain.pay(own.address ?? '', coin)
+  const transaction = new Transaction()
+  transaction.addInput({ txid, index: 0, witnessUtxo: { script, amount: coin } })
+  const to = Buffer.concat([Buffer.of(0, program.length), program])
+  for (const amount of amounts) transaction.addOutput({ script: to, amount })
+  transaction.sign(key)
+  transaction.finalize()
+  await chain.send(transaction.hex)
+}
+
+const payers = new WeakMap<DrivenAnvil, Promise<string>>()
+
+const ethereum: ReadingFamily<DrivenAnvil> = {
+  driver: evmDriver('ETH', { answerMsMax: ANSWER_MS_MAX }),
+  auditNode: () => ({ chain: 'ethereum', rpcSetting: 'TEST_ETHEREUM_RPC_URL', usdcContract: null }),
+  providers: (chain, first, second) => {
+    const watched = new ProgramSet()
+    const options = chain.recipe.options as EvmAdapterOptions
+    return [
+      new EvmAdapter({ ...options, ...pick(first), watched }),
+      new EvmAdapter({ ...options, ...pick(second), watched }),
+    ]
+  },
+  history: ({ recipe }, programs) => {
+    const watched = new ProgramSet()
+    watched.add(programs)
+    const options = recipe.options as EvmAdapterOptions
+    const adapter = new EvmAdapter({ ...options, clock: systemClock, watched, nativeMode: 'traces' })
+    return { history: adapter, close: () => adapter.close() }
+  },
+  disguise: (proxy) => proxy.lie('eth_chainId', () => SEPOLIA),
+  stalls: ['debug_traceBlockByHash'],
+  forgetBlocks: (proxy) => {
+    for (const method of ['debug_traceBlockByHash', 'eth_getBlockReceipts', 'eth_getBalance'])
+      proxy.lie(method, unanswered)
+  },
+  disagree: (proxy) =>
+    proxy.lie(
+      'eth_getBlockByNumber',
+      withHash('hash', () => `0x${elsewhere()}`),
+    ),
+  payOften: async (chain, { address }, amounts) => {
+    const deploying = payers.get(chain) ?? bytecodeOf('BatchPayer').then((code) => chain.anvil.deploy(code))
+    payers.set(chain, deploying)
+    const to = amounts.map(() => address)
+    const value = amounts.reduce((sum, amount) => sum + amount, 0n)
+    const data = callData('pay(address[],uint256[])', to, amounts)
+    await chain.anvil.send({ to: await deploying, value, data })
+  },
+  unit: 10_000_000_000_000n,
+  dust: 1n,
+}
+
+const pick = ({ url, clock, openPrograms }: ProviderParts) => ({ url, clock, openPrograms })
+
+const withHash =
+  (name: string, other: () => string): Lie =>
+  (told) =>
+    told === null ? null : { ...(told as object), [name]: other() }
+
+/** Below all that a history reorganises. */
+const BLOCKS_KEPT = 20
+
+const solana: ReadingFamily<DrivenSolana> = {
+  driver: {
+    ...solanaDriver('blocks'),
+    start: async () => {
+      const chain = await solanaDriver('blocks').start()
+      chain.payer.lifetimeDepth = BLOCKS_KEPT
+      return chain
+    },
+  },
+  auditNode: () => ({ chain: 'solana', rpcSetting: 'TEST_SOLANA_RPC_URL', usdcContract: null }),
+  providers: (chain, first, second) => {
+    const watched = new WatchedOwners()
+    const open = (parts: ProviderParts) =>
+      new SolanaAdapter({
+        ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
+        ...{ clock: parts.clock, openPrograms: parts.openPrograms, rpcUrl: parts.url },
+        way: parts.random.pick<WayOfWatching>(['blocks', 'accounts']),
+        watched,
+      })
+    return [open(first), open(second)]
+  },
+  history: (chain, programs) => {
+    const watched = new WatchedOwners()
+    watched.add(programs)
+    const options = chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]
+    const adapter = new SolanaAdapter({ ...options, clock: systemClock, watched })
+    return { history: adapter, close: () => adapter.close() }
+  },
+  disguise: (proxy) => proxy.lie('getGenesisHash', () => DEVNET),
+  stalls: [],
+  forgetBlocks: (proxy) => proxy.lie('getBlock', unanswered),
+  disagree: (proxy) =>
+    proxy.lie(
+      'getBlock',
+      withHash('blockhash', () => DEVNET),
+    ),
+  payOften: async ({ payer }, { address }, amounts) => {
+    await payer.send(amounts.map((amount) => payer.transfer(solanaAddress(address), amount)))
+  },
+  unit: 900_000n,
+  dust: null,
+}
+
+export const READING_FAMILIES = { litecoin, ethereum, solana }
