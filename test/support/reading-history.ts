@@ -20,6 +20,8 @@ const HOUR_MS = 3_600_000
 /** Longer than a provider that failed is left alone. */
 const AWAY_MS = 31_000
 const FLOOD_MAX = 60
+/** Blocks below the first history: the deepest fork that one makes begins above the chain's first block. */
+const ROOM_BELOW = 20
 
 /** A chain of one family, two providers that can go wrong, and shops whose invoices are paid meanwhile. */
 export class ReadingWorld<Driven extends DrivenChain = DrivenChain> {
@@ -40,6 +42,7 @@ export class ReadingWorld<Driven extends DrivenChain = DrivenChain> {
   ): Promise<ReadingWorld<Driven>> {
     const watched = await WatchedChain.open(family.driver)
     const { url } = watched.chain
+    await watched.chain.mine(ROOM_BELOW)
     const proxies = [await startRpcProxy(url), await startRpcProxy(url)] as const
     return new ReadingWorld({ family, watched, proxies, flooded: await seedMerchant(watched.database) })
   }
