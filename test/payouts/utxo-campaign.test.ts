@@ -7,13 +7,13 @@ import { PayoutWorld } from '../support/payout-world.ts'
 import { seededRandom } from '../support/random.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
 import { seedMerchant } from '../support/seed.ts'
-import { UtxoHistory } from '../support/utxo-history.ts'
+import { REORG_MAX, UtxoHistory } from '../support/utxo-history.ts'
 
 const RUNS = historiesOf({ short: 20, long: 1_000 })
 const STEPS = 16
 const LTC = 100_000_000n
-/** Blocks by which everything here is final: 24, and as many for what has to be given up. */
-const SETTLE_ROUNDS = 16
+/** Blocks by which a payout is final: 24, and as many for what has to be given up. Each may wait for another one's change. */
+const SETTLE_ROUNDS = 8
 const SETTLE_BLOCKS = 6
 const MINUTE_MS = 60_000
 type Money = Awaited<ReturnType<typeof startSandboxMoney>>
@@ -59,7 +59,7 @@ async function settle(history: UtxoHistory, world: PayoutWorld): Promise<void> {
     const now = await Promise.all(history.payouts.map(({ id }) => world.load(history.tenant, id)))
     return now.some(({ status }) => status === 'approved' || status === 'submitted')
   }
-  for (let round = 0; round < SETTLE_ROUNDS; round++) {
+  for (let round = 0; round < SETTLE_ROUNDS * (1 + history.payouts.length); round++) {
     await history.read()
     await world.sign()
     await courier.pass()
@@ -132,7 +132,8 @@ async function runHistory(world: PayoutWorld, money: Money, seed: number): Promi
     await history.request()
     for (let count = 0; count < STEPS; count++) await step(history, world, random)
     await settle(history, world)
-    await judge(history, world, height + 1)
+    // A fork may begin below the history's own blocks, and has their payments in its first.
+    await judge(history, world, height + 1 - REORG_MAX)
   } finally {
     await history.close()
   }

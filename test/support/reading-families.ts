@@ -95,7 +95,7 @@ const litecoin: ReadingFamily<DrivenSandbox> = {
     )
     proxy.lie('getnetworkinfo', (told) => ({ ...(told as object), connections: 8 }))
   },
-  stalls: ['getmempoolinfo'],
+  stalls: [],
   forgetBlocks: (proxy) => proxy.lie('getblockhash', genesisOr(unanswered)),
   disagree: (proxy) => proxy.lie('getblockhash', genesisOr(elsewhere)),
   payOften: payLitecoinOften,

@@ -25,7 +25,7 @@ import type { Random } from './random.ts'
 import { utxoAdapterOptions } from './utxo-driver.ts'
 
 /** No reorganisation here goes deeper; payouts are final at 24 blocks. */
-const REORG_MAX = 8
+export const REORG_MAX = 8
 const BLOCKS_PER_UPDATE = 100
 const LITOSHI_MIN = 3_000
 /** No payment here is late. */
