@@ -1,13 +1,17 @@
 import { createTransport } from 'nodemailer'
 import { describeError, type Log } from '../log.ts'
+import { FairQueue } from './fair-queue.ts'
 
 export type Email = { readonly to: string; readonly subject: string; readonly text: string }
 
 /** Who our e-mails come from. */
 export const mailFrom = (baseUrl: string): string => `Paylink <no-reply@${new URL(baseUrl).hostname}>`
 
-/** Sends e-mails. `send` never throws and never makes its caller wait for a mail server. */
-export type Mail = { send(message: Email): Promise<void> }
+/**
+ * Sends e-mails. `send` never throws and never makes its caller wait for a mail server. Those of one sender, which is
+ * the addressee unless named, wait behind one another, and never long before those of others.
+ */
+export type Mail = { send(message: Email, sender?: string): Promise<void> }
 
 type OpenMail = Mail & {
   /** Resolves when every e-mail under way was sent, or given up. */
@@ -17,8 +21,14 @@ type OpenMail = Mail & {
 const TIMEOUT_MS = 10_000
 /** A server that was given up, and does not hang up itself, is hung up on. */
 const HANG_UP_MS = 500
-/** E-mails under way at once; more are refused with a line in the log. */
+/** E-mails under way at once; more wait. */
 const UNDER_WAY_MAX = 50
+/** E-mails that wait; more are refused with a line in the log. */
+const WAITING_MAX = { perKey: 500, all: 5_000 }
+/** Waits before an e-mail that a server did not take for now is sent again; after the last it is given up. */
+const RETRY_AFTER_MS = [5_000, 60_000, 600_000]
+/** SMTP replies from here on are final (RFC 5321 §4.2.1). */
+const REPLY_FINAL_MIN = 500
 const LINE_BREAK = /[\r\n]+/g
 
 /**
@@ -41,26 +51,72 @@ export function openMail(options: { smtpUrl: string | null; from: string; log: L
     disableFileAccess: true,
     disableUrlAccess: true,
   })
+  const queue = new FairQueue<Waiting>(WAITING_MAX)
   const underWay = new Set<Promise<void>>()
-  const deliver = async (message: Email): Promise<void> => {
+  const retries = new Map<NodeJS.Timeout, Waiting>()
+  let isClosing = false
+
+  const giveUp = ({ message }: Waiting, reason: string): void =>
+    log.error({ to: message.to, reason }, 'an e-mail could not be sent')
+  const add = (waiting: Waiting): void => {
+    if (isClosing) giveUp(waiting, 'the service stops')
+    else if (queue.size + retries.size >= WAITING_MAX.all || !queue.add(waiting.sender, waiting)) {
+      giveUp(waiting, 'too many wait')
+    }
+    sendNext()
+  }
+  const sendNext = (): void => {
+    while (underWay.size < UNDER_WAY_MAX) {
+      const next = queue.take()
+      if (next === undefined) return
+      const delivery = deliver(next).finally(() => {
+        underWay.delete(delivery)
+        sendNext()
+      })
+      underWay.add(delivery)
+    }
+  }
+  const deliver = async (waiting: Waiting): Promise<void> => {
+    const { message, tries } = waiting
     try {
       await transport.sendMail({ from, ...message, subject: message.subject.replace(LINE_BREAK, ' ') })
     } catch (error) {
-      log.error({ to: message.to, reason: describeError(error) }, 'an e-mail could not be sent')
+      const retryMs = isClosing || isFinal(error) ? undefined : RETRY_AFTER_MS[tries]
+      if (retryMs === undefined) giveUp(waiting, describeError(error))
+      else retryLater({ ...waiting, tries: tries + 1 }, retryMs)
     }
   }
+  const retryLater = (waiting: Waiting, ms: number): void => {
+    const timer = setTimeout(() => {
+      retries.delete(timer)
+      add(waiting)
+    }, ms)
+    timer.unref()
+    retries.set(timer, waiting)
+  }
+  const giveUpWaiting = (): void => {
+    for (const [timer, waiting] of retries) {
+      clearTimeout(timer)
+      giveUp(waiting, 'the service stops')
+    }
+    retries.clear()
+    for (let next = queue.take(); next !== undefined; next = queue.take()) giveUp(next, 'the service stops')
+  }
   return {
-    send: async (message) => {
-      if (underWay.size >= UNDER_WAY_MAX) {
-        log.error({ to: message.to }, 'an e-mail was not sent: too many are under way')
-        return
-      }
-      // How long a mail server takes would tell a stranger whether an address is known.
-      const delivery = deliver(message).finally(() => underWay.delete(delivery))
-      underWay.add(delivery)
-    },
+    // How long a mail server takes would tell a stranger whether an address is known.
+    send: async (message, sender = message.to) => add({ message, sender, tries: 0 }),
     close: async () => {
+      isClosing = true
+      giveUpWaiting()
       await Promise.all(underWay)
     },
   }
 }
+
+type Waiting = { readonly message: Email; readonly sender: string; readonly tries: number }
+
+const isFinal = (error: unknown): boolean =>
+  error instanceof Error &&
+  'responseCode' in error &&
+  typeof error.responseCode === 'number' &&
+  error.responseCode >= REPLY_FINAL_MIN

@@ -49,7 +49,7 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
     }
     for (const { merchantId, url } of await takeStoppedEndpoints(pool, ENDPOINTS_MAX)) {
       for (const addressee of await noticeAddressees(pool, merchantId, 'endpoint_disabled')) {
-        await mail.send(endpointEmail(baseUrl, url, addressee))
+        await mail.send(endpointEmail(baseUrl, url, addressee), merchantId)
         emails += 1
       }
     }
@@ -69,7 +69,7 @@ async function writeOne({ pool, mail, log, baseUrl }: NoticeDeps, event: Noticed
     return 0
   }
   const addressees = await noticeAddressees(pool, event.merchantId, message.kind)
-  for (const addressee of addressees) await mail.send(message.emailTo(addressee))
+  for (const addressee of addressees) await mail.send(message.emailTo(addressee), event.merchantId)
   return addressees.length
 }
 

@@ -1,3 +1,4 @@
+import { createServer, type Socket } from 'node:net'
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { openMail } from '../../src/mail/mail.ts'
@@ -10,7 +11,7 @@ test('closing waits for the e-mails under way, to a server that never answers to
   const log = pino({ level: 'error' }, { write: (line: string) => told.push(line) })
   const smtpUrl = `smtp://127.0.0.1:${silent.port}`
   const mail = openMail({ smtpUrl, from: 'Paylink <no-reply@pay.example>', log })
-  await mail.close()
+  await openMail({ smtpUrl, from: 'Paylink <no-reply@pay.example>', log }).close()
   await mail.send({ to: 'a@shop.example', subject: 'Hello', text: 'Hello' })
   await until(() => silent.connections() > 0, { what: 'the server is asked' })
   let isClosed = false
@@ -22,4 +23,52 @@ test('closing waits for the e-mails under way, to a server that never answers to
   await silent.close()
   await closing
   expect(told.join()).toContain('an e-mail could not be sent')
+})
+
+const BURST = 300
+
+/** A mail server that refuses the first connection for now, answers each after it, and notes who is written to. */
+async function startMailServer() {
+  const addressees: string[] = []
+  let connections = 0
+  const serve = (socket: Socket): void => {
+    connections += 1
+    if (connections === 1) return void socket.end('421 busy\r\n')
+    let isBody = false
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      for (const line of chunk
+        .toString()
+        .split('\r\n')
+        .filter((text) => text !== '')) {
+        if (isBody && line !== '.') continue
+        const addressee = /^RCPT TO:<(.*)>/.exec(line)?.[1]
+        if (addressee !== undefined) addressees.push(addressee)
+        isBody = line === 'DATA'
+        socket.write(isBody ? '354 go on\r\n' : '250 ok\r\n')
+      }
+    })
+    socket.write('220 mail\r\n')
+  }
+  const server = createServer(serve)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  return { url: `smtp://127.0.0.1:${address.port}`, addressees, close: () => server.close() }
+}
+
+test('one merchant’s burst costs no other their e-mail, and what a server refuses for now is sent again', async () => {
+  const server = await startMailServer()
+  const told: string[] = []
+  const log = pino({ level: 'error' }, { write: (line: string) => told.push(line) })
+  const mail = openMail({ smtpUrl: server.url, from: 'Paylink <no-reply@pay.example>', log })
+  for (let number = 0; number < BURST; number++) {
+    await mail.send({ to: `${number}@busy.example`, subject: 'Paid', text: 'Paid' }, 'mer_busy')
+  }
+  await mail.send({ to: 'owner@quiet.example', subject: 'Paid', text: 'Paid' }, 'mer_quiet')
+  await until(() => server.addressees.length > BURST, { what: 'all are sent' })
+  expect(server.addressees.indexOf('owner@quiet.example')).toBeLessThan(BURST / 2)
+  expect([new Set(server.addressees).size, told]).toEqual([BURST + 1, []])
+  await mail.close()
+  server.close()
 })
