@@ -38,8 +38,10 @@ export type Config = {
   readonly compatApis: readonly CompatApiName[]
   /** HTTP clients may pay invoices in USDC by x402; the hot wallet pays the gas. */
   readonly x402: boolean
-  /** Requests a second per key. */
+  /** Requests a second per merchant. */
   readonly rateLimits: { readonly live: number; readonly test: number }
+  /** Unpaid invoices that a merchant may have open in one mode. */
+  readonly openInvoicesMax: number
   /** File with the 32 bytes that encrypt the signer's seed; null: generated once and kept in `dataDir`. */
   readonly signerKeyFile: string | null
   /**
@@ -81,6 +83,7 @@ type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
 const RPC_URLS_MAX = 5
 const PORT_MAX = 65_535
 const RATE_LIMIT_MAX = 100_000
+const OPEN_INVOICES_LIMIT = 1_000_000
 /** A tenth of each payment: more is surely a typing error. */
 const SERVICE_FEE_BPS_MAX = 1_000
 const MODES = ['live', 'test'] as const
@@ -95,6 +98,11 @@ const rateLimit = z
   .regex(/^[1-9][0-9]{0,5}$/)
   .transform(Number)
   .refine((value) => value <= RATE_LIMIT_MAX)
+const openInvoices = z
+  .string()
+  .regex(/^[1-9][0-9]{0,6}$/)
+  .transform(Number)
+  .refine((value) => value <= OPEN_INVOICES_LIMIT)
 const basisPoints = z
   .string()
   .regex(/^(0|[1-9][0-9]{0,4})$/)
@@ -169,6 +177,7 @@ const VARIABLES = {
   COMPAT_APIS: must(`a comma-separated list of ${COMPAT_API_NAMES.join(', ')}, each once`, compatApis),
   RATE_LIMIT_LIVE: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
+  OPEN_INVOICES_MAX: must(`a whole number from 1 to ${OPEN_INVOICES_LIMIT}`, openInvoices),
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
   ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
   SANDBOX_HOST: must('a host name such as sandbox', z.string().regex(/^[0-9A-Za-z.-]{1,253}$/)),
@@ -213,6 +222,7 @@ export function loadConfig(env: Environment): Config {
     compatApis: read(env, 'COMPAT_APIS') ?? [],
     x402: read(env, 'X402') ?? false,
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
+    openInvoicesMax: read(env, 'OPEN_INVOICES_MAX') ?? 20_000,
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
     serviceFeeBps: read(env, 'SERVICE_FEE_BPS') ?? 0,

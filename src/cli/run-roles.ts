@@ -5,6 +5,7 @@ import { hasCode } from '../data-dir.ts'
 import { latestMigration } from '../db/migrate.ts'
 import { createNotifier } from '../db/notify.ts'
 import type { OpenDatabase } from '../db/open-database.ts'
+import { createOpenInvoiceLimit } from '../db/open-invoice-limit.ts'
 import { loadLastAuditRun } from '../db/queries/audit-runs.ts'
 import { createAuditPart } from '../http/audit-page.tsx'
 import { createDashboardPart } from '../http/dashboard-files.ts'
@@ -191,7 +192,12 @@ function openShared(context: SiteContext, stops: StopList) {
     'Addresses not given out since the start, for the signer did not sign them',
     async () => [{ value: issuedAddresses.refusals.count }],
   )
-  return { pool, clock, log, keyring, networks, prices, notifier, issuedAddresses, sandbox }
+  const openInvoices = createOpenInvoiceLimit({
+    pool,
+    max: config.openInvoicesMax,
+    elapsedMs: () => performance.now(),
+  })
+  return { pool, clock, log, keyring, networks, prices, notifier, issuedAddresses, openInvoices, sandbox }
 }
 
 /** The API with the sign-in, the dashboard and the compatibility APIs. */

@@ -1,3 +1,4 @@
+import type { AddressShares } from './address-shares.ts'
 import type { Keyspace } from './assets.ts'
 
 /** A run of addresses as the signer issues them. */
@@ -25,6 +26,8 @@ export type IssuedAddressCheck = {
     pooled: PooledAddress,
     loadBatch: () => Promise<SignedBatch | null>,
   ): Promise<boolean>
+  /** Who takes how many of them. */
+  readonly shares: AddressShares
 }
 
 const DOMAIN = 'paylink address batch 1'

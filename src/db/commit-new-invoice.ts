@@ -49,7 +49,7 @@ export async function commitNewInvoice(
 > {
   const { tenant, plan } = input
   const now = new Date(plan.terms.createdAtMs)
-  const claimed = await claimIssuedAddress(tx, plan.deposit, now, input.issuedAddresses)
+  const claimed = await claimIssuedAddress(tx, tenant, plan.deposit, now, input.issuedAddresses)
   if (claimed === null) return { kind: 'no_address' }
   const invoice: Invoice = {
     ...NO_ORIGIN,

@@ -16,6 +16,7 @@ import { type InvoicePlan, planInvoice } from '../core/invoice/plan.ts'
 import { formatUsd } from '../core/money.ts'
 import { commitNewInvoice, type NewInvoiceDetails } from '../db/commit-new-invoice.ts'
 import { loadWholeSession } from '../db/load-session.ts'
+import type { OpenInvoiceLimit } from '../db/open-invoice-limit.ts'
 import type { Pool } from '../db/pool.ts'
 import { markAssetPicked } from '../db/queries/card-purchases.ts'
 import { setSessionInvoice } from '../db/queries/checkout-sessions.ts'
@@ -32,6 +33,7 @@ type ContinueCheckoutDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly issuedAddresses: IssuedAddressCheck
+  readonly openInvoices: OpenInvoiceLimit
   readonly serviceFeeBps: number
   readonly keyring: Keyring
   readonly marketOf: (tenant: Tenant) => Promise<Market>
@@ -97,7 +99,10 @@ async function continueSession(
   const reference = readSessionToken(deps.keyring, token)
   if (reference === null) return NEUTRAL
   const tenant = { merchantId: reference.merchantId, livemode: reference.livemode }
-  const market = await deps.marketOf(tenant)
+  const [market, isLimitReached] = await Promise.all([
+    deps.marketOf(tenant),
+    deps.openInvoices.isReached(tenant),
+  ])
   return withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
     const found = await loadWholeSession(tx, tenant, reference.sessionId, { forUpdate: true })
     if (found === null || found.link.slug !== request.slug) return NEUTRAL
@@ -110,7 +115,7 @@ async function continueSession(
     const made = await makeInvoice(
       deps,
       tx,
-      { tenant, market, asset: request.asset, plan },
+      { tenant, market, isLimitReached, asset: request.asset, plan },
       {
         ...linkDetails(link),
         orderReference: session.orderReference,
@@ -133,7 +138,10 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
   const owner = await findLinkOwner(deps.pool, request.slug)
   if (owner === null) return NEUTRAL
   const { tenant, linkId } = owner
-  const market = await deps.marketOf(tenant)
+  const [market, isLimitReached] = await Promise.all([
+    deps.marketOf(tenant),
+    deps.openInvoices.isReached(tenant),
+  ])
   return withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
     const link = await loadPaymentLink(tx, tenant, linkId)
     if (link === null || !link.active) return NEUTRAL
@@ -148,7 +156,7 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
     const made = await makeInvoice(
       deps,
       tx,
-      { tenant, market, asset: request.asset, plan },
+      { tenant, market, isLimitReached, asset: request.asset, plan },
       {
         ...linkDetails(link),
         amountSource: charge.amountSource,
@@ -184,16 +192,23 @@ const linkDetails = (link: PaymentLink): NewInvoiceDetails => ({
 })
 
 async function makeInvoice(
-  { issuedAddresses, serviceFeeBps }: Pick<ContinueCheckoutDeps, 'issuedAddresses' | 'serviceFeeBps'>,
+  {
+    issuedAddresses,
+    openInvoices,
+    serviceFeeBps,
+  }: Pick<ContinueCheckoutDeps, 'issuedAddresses' | 'openInvoices' | 'serviceFeeBps'>,
   tx: Tx,
   {
     tenant,
     market,
+    isLimitReached,
     asset,
     plan,
   }: {
     readonly tenant: Tenant
     readonly market: Market
+    /** The merchant has as many open invoices as it may have. */
+    readonly isLimitReached: boolean
     readonly asset: AssetId
     readonly plan: InvoicePlan
   },
@@ -210,6 +225,7 @@ async function makeInvoice(
     if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no dollar amount')
     return unavailable(plan.code)
   }
+  if (isLimitReached) return unavailable('asset_unavailable')
   const { networkFacts } = market
   const made = await commitNewInvoice(tx, {
     tenant,
@@ -222,5 +238,6 @@ async function makeInvoice(
   })
   if (made.kind === 'no_address') return unavailable('asset_unavailable')
   const { deliveries } = await made.written
+  openInvoices.created(tenant)
   return { kind: 'invoice', tenant, invoiceId: made.invoice.id, deliveries }
 }

@@ -4,6 +4,7 @@ import type { Market } from '../core/invoice/market.ts'
 import { isReopenable, planReopening } from '../core/invoice/reopen.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { commitNewInvoice } from '../db/commit-new-invoice.ts'
+import type { OpenInvoiceLimit } from '../db/open-invoice-limit.ts'
 import type { Pool } from '../db/pool.ts'
 import { findReopening, loadInvoice } from '../db/queries/invoices.ts'
 import { loadPaymentLink } from '../db/queries/payment-links.ts'
@@ -14,6 +15,7 @@ type ReopenInvoiceDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly issuedAddresses: IssuedAddressCheck
+  readonly openInvoices: OpenInvoiceLimit
   readonly serviceFeeBps: number
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   readonly notifier: { deliveriesWaiting(): void }
@@ -45,7 +47,10 @@ export async function reopenInvoice(
   input: { readonly tenant: Tenant; readonly invoiceId: string },
 ): Promise<ReopenedInvoice> {
   const { tenant, invoiceId } = input
-  const market = await deps.marketOf(tenant)
+  const [market, isLimitReached] = await Promise.all([
+    deps.marketOf(tenant),
+    deps.openInvoices.isReached(tenant),
+  ])
   const outcome = await withTransaction(deps.pool, tenant, async (tx): Promise<Outcome> => {
     const stored = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
     if (stored === null) return { kind: 'not_found' }
@@ -56,6 +61,7 @@ export async function reopenInvoice(
     const link = paymentLinkId === null ? null : await loadPaymentLink(tx, tenant, paymentLinkId)
     if (!isReopenable(invoice, link, market.rules)) return { kind: 'not_reopenable' }
     const plan = planReopening(invoice, link, market, deps.clock().getTime())
+    if (isLimitReached) return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     if (plan.kind === 'unavailable') return { kind: 'asset_unavailable', reason: plan.code }
     if (plan.kind === 'refused') {
       if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no amount')
@@ -72,6 +78,7 @@ export async function reopenInvoice(
     })
     if (made.kind === 'no_address') return { kind: 'asset_unavailable', reason: 'asset_unavailable' }
     const { deliveries } = await made.written
+    deps.openInvoices.created(tenant)
     return { kind: 'invoice', tenant, invoiceId: made.invoice.id, deliveries }
   })
   const { deliveries = 0, ...reopened } = outcome

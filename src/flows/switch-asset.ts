@@ -73,7 +73,7 @@ async function addressFor(
   const { keyspace } = plan.deposit
   const known = await findDepositAddress(tx, tenant, invoiceId, keyspace)
   if (known !== null) return known
-  const claimed = await claimIssuedAddress(tx, plan.deposit, now, issued)
+  const claimed = await claimIssuedAddress(tx, tenant, plan.deposit, now, issued)
   if (claimed === null) return null
   await addDepositAddress(tx, tenant, { ...claimed, keyspace, invoiceId, now })
   return claimed.address

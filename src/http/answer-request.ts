@@ -5,6 +5,7 @@ import { withAuditTrail } from './audit-trail.ts'
 import { checkRights } from './check-rights.ts'
 import type { Authenticate, Credential } from './credentials.ts'
 import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
+import type { MerchantSlots } from './merchant-slots.ts'
 import { parseInput } from './parse-input.ts'
 import { ApiProblem } from './problem.ts'
 import type { RateLimiter } from './rate-limit.ts'
@@ -34,6 +35,7 @@ export type Gate = {
   /** Absent where no dashboard is served. */
   readonly readSession?: ReadSession
   readonly limiter: RateLimiter
+  readonly slots: MerchantSlots
 }
 
 /**
@@ -47,7 +49,20 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
   c.set('headers', { ...c.get('headers'), ...spendRate(gate.limiter, credential) })
   checkRights(route, credential, deps.clock().getTime())
   const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))
-  const id = readId(route, c)
+  const asked = { credential, bytes, id: readId(route, c) }
+  return gate.slots.run(credential.tenant.merchantId, () => answerInTurn(deps, route, c, asked))
+}
+
+async function answerInTurn(
+  deps: RouteDeps,
+  route: Route,
+  c: ApiContext,
+  {
+    credential,
+    bytes,
+    id,
+  }: { readonly credential: Credential; readonly bytes: Uint8Array | null; readonly id: string | undefined },
+): Promise<Answer> {
   const request = await tellMissingFirst(deps, route, credential, id, () => ({
     tenant: credential.tenant,
     callerId: credential.callerId,
@@ -66,15 +81,18 @@ export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Pr
 async function readCredential(gate: Gate, c: ApiContext): Promise<Credential> {
   const authorization = c.req.header('authorization')
   if (authorization === undefined && gate.readSession !== undefined) {
-    const signedIn = await gate.readSession(c.req.raw)
+    const { readSession } = gate
+    // Each reads the database before it is known whose it is.
+    const signedIn = await gate.slots.run(`cookie ${c.req.header('cookie')}`, () => readSession(c.req.raw))
     if (signedIn !== null) return signedIn
   }
   return gate.authenticate(authorization)
 }
 
-/** Spends one request of the caller's rate. Throws `rate_limited`. */
+/** Spends one request of what the merchant's keys and people share in this mode. Throws `rate_limited`. */
 function spendRate(limiter: RateLimiter, credential: Credential): { [name: string]: string } {
-  const rate = limiter.take(credential.callerId, credential.tenant.livemode)
+  const { merchantId, livemode } = credential.tenant
+  const rate = limiter.take(merchantId, livemode, { preferred: credential.person !== null })
   const headers = {
     'ratelimit-limit': String(rate.limit),
     'ratelimit-remaining': String(rate.remaining),

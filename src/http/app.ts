@@ -7,6 +7,7 @@ import { createAuthenticate } from './credentials.ts'
 import type { ApiDeps } from './deps.ts'
 import { addDocumentation } from './documentation.ts'
 import { createMarketReader } from './market.ts'
+import { createMerchantSlots } from './merchant-slots.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { recordRequest } from './record-request.ts'
@@ -17,6 +18,10 @@ import { asServiceUnavailable } from './service-unavailable.ts'
 import { createReadSession } from './session-credential.ts'
 
 type Variables = ApiVariables
+
+/** Prices, networks and pools that are away are asked for again so often, unless the problem says more. */
+const RETRY_AFTER_SECONDS = '5'
+
 export type ApiApp = Hono<Variables>
 
 /** The merchants' API with its documentation, as a Hono app. Every answer carries `request-id`. */
@@ -30,6 +35,7 @@ export function createApiApp(deps: ApiDeps): ApiApp {
       ? {}
       : { readSession: createReadSession({ ...deps, findSignIn: deps.findSignIn }) }),
     limiter: createRateLimiter(deps.rateLimits, elapsedMs),
+    slots: createMerchantSlots(),
   }
   const app: ApiApp = new Hono<Variables>()
   app.use((c, next) => {
@@ -75,7 +81,9 @@ const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache
 
 function problemResponse(deps: ApiDeps, c: Context<Variables>, problem: ApiProblem): Response {
   const body = JSON.stringify(errorBody(problem, c.get('requestId'), deps.baseUrl))
-  return jsonResponse(c, ERRORS[problem.code].status, body, problem.headers)
+  const { status } = ERRORS[problem.code]
+  const waiting = status === 503 ? { 'retry-after': RETRY_AFTER_SECONDS } : {}
+  return jsonResponse(c, status, body, { ...waiting, ...problem.headers })
 }
 
 /** An error that is not the caller's mistake is logged with its cause; the caller learns only the request's id. */

@@ -8,7 +8,7 @@ import { createShortCache } from './short-cache.ts'
 
 /** The caller. Merchant, mode and rights come from the credential and from nowhere else. */
 export type Credential = {
-  /** The API key's id, or the person's: the key of rate limits, and the name in records. */
+  /** The API key's id, or the person's: the name in records. */
   readonly callerId: string
   readonly tenant: Tenant
   readonly scopes: ReadonlySet<string>

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
+import type { OpenInvoiceLimit } from '../db/open-invoice-limit.ts'
 import type { Pool } from '../db/pool.ts'
 import type { EventFormats } from '../delivery/event-format.ts'
 import type { Log } from '../log.ts'
@@ -24,6 +25,8 @@ export type ApiDeps = {
   readonly networks: NetworkBoard
   /** Asked before an address is given out: whether the signer issued it. */
   readonly issuedAddresses: IssuedAddressCheck
+  /** How many unpaid invoices a merchant may have open. */
+  readonly openInvoices: OpenInvoiceLimit
   /** The operator's fee on payments to invoices created now, in basis points. */
   readonly serviceFeeBps: number
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }

@@ -164,7 +164,10 @@ function errorResponses(codes: readonly ErrorCode[]): OpenApiOperation['response
       status,
       {
         description: ofStatus.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join('\n\n'),
-        headers: status === 429 ? headerRefs('request-id', 'retry-after') : headerRefs('request-id'),
+        headers:
+          status === 429 || status === 503
+            ? headerRefs('request-id', 'retry-after')
+            : headerRefs('request-id'),
         content: json({
           allOf: [
             { $ref: '#/components/schemas/Error' },

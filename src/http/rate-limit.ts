@@ -1,7 +1,9 @@
-/** A key may spend this many seconds' worth of requests at once. */
+/** A caller may spend this many seconds' worth of requests at once. */
 const BURST_SECONDS = 2
-/** Keys remembered at a time; beyond it the least recently used start afresh, with a full bucket. */
-const KEYS_MAX = 10_000
+/** Callers remembered at a time; beyond it the least recently used start afresh, with a full bucket. */
+const CALLERS_MAX = 10_000
+/** The part of a full bucket that preferred requests may overdraw: the dashboard works while an integration floods. */
+const OVERDRAFT_DIVISOR = 10
 
 export type RateLimits = { readonly live: number; readonly test: number }
 
@@ -16,31 +18,34 @@ type RateDecision = {
   readonly retryAfterSeconds: number
 }
 
-export type RateLimiter = { take(keyId: string, livemode: boolean): RateDecision }
+export type RateLimiter = {
+  take(caller: string, livemode: boolean, options?: { readonly preferred: boolean }): RateDecision
+}
 
 /**
- * A token bucket for each API key, in memory: `live` and `test` requests a second, a burst of twice that. Answers
+ * A token bucket for each caller and mode, in memory: `live` and `test` requests a second, a burst of twice that. Answers
  * at once, always.
  */
 export function createRateLimiter(limits: RateLimits, elapsedMs: () => number): RateLimiter {
   const buckets = new Map<string, { tokens: number; atMs: number }>()
   return {
-    take: (keyId, livemode) => {
+    take: (caller, livemode, { preferred } = { preferred: false }) => {
+      const name = `${livemode ? 'L' : 'T'}${caller}`
       const rate = livemode ? limits.live : limits.test
       const limit = rate * BURST_SECONDS
       const nowMs = elapsedMs()
-      const bucket = buckets.get(keyId) ?? { tokens: limit, atMs: nowMs }
+      const bucket = buckets.get(name) ?? { tokens: limit, atMs: nowMs }
       const filled = Math.min(limit, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * rate)
-      const allowed = filled >= 1
+      const allowed = filled >= (preferred ? 1 - limit / OVERDRAFT_DIVISOR : 1)
       const tokens = allowed ? filled - 1 : filled
       // Deleted and set again, the map is in order of use.
-      buckets.delete(keyId)
-      buckets.set(keyId, { tokens, atMs: nowMs })
+      buckets.delete(name)
+      buckets.set(name, { tokens, atMs: nowMs })
       forgetOldest(buckets)
       return {
         allowed,
         limit,
-        remaining: Math.floor(tokens),
+        remaining: Math.max(0, Math.floor(tokens)),
         resetSeconds: Math.ceil((limit - tokens) / rate),
         retryAfterSeconds: Math.max(1, Math.ceil((1 - tokens) / rate)),
       }
@@ -49,7 +54,7 @@ export function createRateLimiter(limits: RateLimits, elapsedMs: () => number): 
 }
 
 function forgetOldest(buckets: Map<string, unknown>): void {
-  if (buckets.size <= KEYS_MAX) return
+  if (buckets.size <= CALLERS_MAX) return
   const oldest = buckets.keys().next().value
   if (oldest !== undefined) buckets.delete(oldest)
 }

@@ -19,6 +19,9 @@ const KEEP_ALIVE_MS = 65_000
 const HEADER_BYTES_MAX = 16 * 1024
 const CONNECTIONS_CHECK_MS = 5_000
 const YEAR_SECONDS = 31_536_000
+/** Whoever is told to come back is told when; a part that knows better says so itself. */
+const WAITING_STATUSES: ReadonlySet<number> = new Set([429, 503])
+const RETRY_AFTER_SECONDS = '5'
 
 export type HttpServer = {
   /** Requests being answered, open streams included. */
@@ -48,6 +51,8 @@ export async function startHttpServer(options: {
     inFlight += 1
     try {
       const response = (await part?.fetch(request)) ?? new Response('Not found\n', { status: 404 })
+      if (WAITING_STATUSES.has(response.status) && !response.headers.has('retry-after'))
+        response.headers.set('retry-after', RETRY_AFTER_SECONDS)
       // A kept-alive connection would send its next request to a server that is stopping.
       if (stopping) response.headers.set('connection', 'close')
       options.onRequest?.(

@@ -3,6 +3,7 @@ import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { CHAINS, type Network } from '../core/assets.ts'
 import { parseColour } from '../core/checkout/brand-colours.ts'
 import { listenFor, type Notifier } from '../db/notify.ts'
+import type { OpenInvoiceLimit } from '../db/open-invoice-limit.ts'
 import type { Pool } from '../db/pool.ts'
 import { continueCheckout } from '../flows/continue-checkout.ts'
 import { readBranding, readLogo } from '../flows/read-branding.ts'
@@ -66,6 +67,7 @@ type CheckoutRoleDeps = {
   baseUrl: string
   sandbox: SandboxControl | null
   issuedAddresses: IssuedAddressCheck
+  openInvoices: OpenInvoiceLimit
   serviceFeeBps: number
   /** Who sells coins for cards in live mode; test mode has the sandbox's own card page. */
   onramps?: Pick<Onramps, 'providers' | 'webhooks'>

@@ -5,6 +5,7 @@ import {
   programAt,
   type SignedBatch,
 } from '../core/address-batch.ts'
+import { AddressShares } from '../core/address-shares.ts'
 import type { Keyspace } from '../core/assets.ts'
 import type { Log } from '../log.ts'
 import { type AddressKeys, readAddressKeys } from './address-keys.ts'
@@ -55,6 +56,7 @@ export function createIssuedAddresses(options: {
 
   return {
     refusals,
+    shares: new AddressShares(),
     isIssued: async (keyspace, pooled, loadBatch) => {
       const reason = await reasonAgainst(keyspace, pooled, loadBatch)
       if (reason === null) return true

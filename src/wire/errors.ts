@@ -213,6 +213,17 @@ export const ERRORS = {
     message:
       'A rotation of this secret is in progress, or its overlap still lasts. Wait for its end, or end every older secret with grace_seconds 0.',
   },
+  open_invoice_limit_reached: {
+    status: 409,
+    type: 'conflict_error',
+    message:
+      'There are as many unpaid open invoices in this mode as this installation allows. Cancel some, or wait until they expire.',
+  },
+  api_key_limit_reached: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'There are 100 active API keys in this mode already. Revoke one first.',
+  },
   destination_exists: {
     status: 409,
     type: 'conflict_error',
@@ -274,7 +285,7 @@ export const ERRORS = {
   rate_limited: {
     status: 429,
     type: 'rate_limit_error',
-    message: 'Too many requests with this API key. Wait as long as the Retry-After header says.',
+    message: 'Too many requests of this merchant in this mode. Wait as long as the Retry-After header says.',
   },
   internal_error: {
     status: 500,

@@ -25,9 +25,9 @@ let deps: Parameters<typeof continueCheckout>[0] & Parameters<typeof switchAsset
 let tenant: Tenant
 beforeAll(async () => {
   api = await createTestApi()
-  const { pool, clock, keyring, notifier, issuedAddresses, serviceFeeBps } = api.deps
+  const { pool, clock, keyring, notifier, issuedAddresses, openInvoices, serviceFeeBps } = api.deps
   const marketOf = createMarketReader(api.deps)
-  deps = { pool, clock, keyring, notifier, issuedAddresses, serviceFeeBps, marketOf }
+  deps = { pool, clock, keyring, notifier, issuedAddresses, openInvoices, serviceFeeBps, marketOf }
 })
 beforeEach(async () => {
   tenant = { merchantId: (await api.addMerchant()).id, livemode: false }

@@ -12,7 +12,7 @@ afterAll(() => api.drop())
 
 const ask = (key: string) => api.call('GET', '/assets', { key })
 
-test('a key spends its burst, is told 429 at once, and goes on at its rate', async () => {
+test('a merchant spends its burst, is told 429 at once, and goes on at its rate', async () => {
   const first = await ask(merchant.testKey)
   expect(first.status).toBe(200)
   expect(first.headers.get('ratelimit-limit')).toBe('20')
@@ -33,14 +33,33 @@ test('a key spends its burst, is told 429 at once, and goes on at its rate', asy
   expect((await ask(merchant.testKey)).status).toBe(429)
 })
 
-test('each key has a bucket of its own, and each mode its own rate', async () => {
-  const second = await api.addKey(merchant.id, false, [])
-  expect((await ask(second.key)).headers.get('ratelimit-remaining')).toBe('19')
-  expect((await ask(merchant.liveKey)).headers.get('ratelimit-limit')).toBe('10')
+test('all keys of a merchant spend from one bucket in each mode, and no other merchant does', async () => {
+  const shop = await api.addMerchant()
+  const keys = [
+    shop.testKey,
+    ...(await Promise.all([1, 2].map(() => api.addKey(shop.id, false, [])))).map(({ key }) => key),
+  ]
+  for (let spent = 0; spent < 20; spent++) expect((await ask(keys[spent % 3] ?? '')).status).toBe(200)
+  for (const key of keys) expect((await ask(key)).status).toBe(429)
+  expect((await ask(shop.liveKey)).headers.get('ratelimit-remaining')).toBe('9')
+  const neighbour = await api.addMerchant()
+  expect((await ask(neighbour.testKey)).headers.get('ratelimit-remaining')).toBe('19')
+})
+
+test('the dashboard goes on for a while where keys have spent everything', () => {
+  const limiter = createRateLimiter({ live: 100, test: 100 }, () => 0)
+  const preferred = { preferred: true }
+  for (let spent = 0; spent < 200; spent++) limiter.take('m', true)
+  expect(limiter.take('m', true).allowed).toBe(false)
+  for (let spent = 0; spent < 20; spent++)
+    expect(limiter.take('m', true, preferred)).toMatchObject({ allowed: true, remaining: 0 })
+  expect(limiter.take('m', true, preferred)).toMatchObject({ allowed: false, retryAfterSeconds: 1 })
+  expect(limiter.take('m', false).allowed).toBe(true)
 })
 
 test('mistakes spend too: a caller cannot probe for free', async () => {
-  const { key } = await api.addKey(merchant.id, false, [])
+  const { id } = await api.addMerchant()
+  const { key } = await api.addKey(id, false, [])
   for (let spent = 0; spent < 20; spent++)
     expect((await api.call('GET', '/invoices', { key })).status).toBe(403)
   expect((await api.call('GET', '/invoices', { key })).status).toBe(429)

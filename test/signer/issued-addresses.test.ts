@@ -7,6 +7,7 @@ import { addressWriter } from '../../src/chain/address-text.ts'
 import { ownerOf } from '../../src/chain/solana/watched-owners.ts'
 import { loadConfig } from '../../src/config.ts'
 import { addressBatchMessage } from '../../src/core/address-batch.ts'
+import { AddressShares } from '../../src/core/address-shares.ts'
 import { inspectAddresses } from '../../src/doctor/inspect-addresses.ts'
 import { createLogger } from '../../src/log.ts'
 import { createIssuedAddresses, type IssuedAddresses } from '../../src/secrets/issued-addresses.ts'
@@ -35,7 +36,9 @@ beforeEach(async () => {
   alarms = []
   const log = { error: (facts: { reason: string }) => alarms.push(facts.reason) } as never
   issued = createIssuedAddresses({ keysPath: keysPath(), log })
-  api = await createTestApi({ issuedAddresses: { isIssued: (...asked) => issued.isIssued(...asked) } })
+  api = await createTestApi({
+    issuedAddresses: { isIssued: (...asked) => issued.isIssued(...asked), shares: new AddressShares() },
+  })
   merchant = await api.addMerchant()
   // The signer publishes keys of its own.
   await api.database.owner.query('delete from address')

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
+import { AddressShares, RESERVED_ADDRESSES } from '../../src/core/address-shares.ts'
 import type { AssetId } from '../../src/core/assets.ts'
 import { formatPrice, parsePrice } from '../../src/core/money.ts'
+import { createOpenInvoiceLimit } from '../../src/db/open-invoice-limit.ts'
 import { createApiKey } from '../../src/flows/create-api-key.ts'
 import { createMerchant } from '../../src/flows/create-merchant.ts'
 import { type ApiApp, createApiApp } from '../../src/http/app.ts'
@@ -14,7 +16,8 @@ import { withDeclaredAnswers } from './declared-answers.ts'
 
 export const BASE_URL = 'https://pay.example.com'
 export const START = new Date('2026-11-21T12:00:00.000Z')
-const POOL_SIZE = 400
+/** What a test takes, and what one merchant leaves to others. */
+const POOL_SIZE = 400 + RESERVED_ADDRESSES
 
 /** US dollars per coin in every test of the API. */
 const PRICES: { readonly [asset in AssetId]: string } = {
@@ -68,7 +71,10 @@ export type TestAnswer = {
 }
 
 /** The API on a database of its own, with fixed prices, filled address pools on regtest, and a clock that a test moves. */
-export async function createTestApi(changes: Partial<ApiDeps> = {}): Promise<TestApi> {
+export async function createTestApi(
+  changes: Partial<ApiDeps> = {},
+  { openInvoicesMax = 20_000 } = {},
+): Promise<TestApi> {
   const database = await createTestDatabase()
   const time = createTestTime()
   const unpriced = new Set<AssetId>()
@@ -83,7 +89,15 @@ export async function createTestApi(changes: Partial<ApiDeps> = {}): Promise<Tes
     baseUrl: BASE_URL,
     serviceFeeBps: 0,
     // The pools hold addresses that no signer issued; tests of the check bring their own.
-    issuedAddresses: { isIssued: async (keyspace) => !keyspace.startsWith('solana-') },
+    issuedAddresses: {
+      isIssued: async (keyspace) => !keyspace.startsWith('solana-'),
+      shares: new AddressShares(),
+    },
+    openInvoices: createOpenInvoiceLimit({
+      pool: database.pools.api,
+      max: openInvoicesMax,
+      elapsedMs: time.elapsedMs,
+    }),
     networks: createNetworkBoard(database.pools.api, time.elapsedMs),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     rateLimits: { live: 1_000_000, test: 1_000_000 },

@@ -606,6 +606,8 @@ export type ErrorCode =
   | 'endpoint_limit_reached'
   | 'endpoint_not_eligible'
   | 'rotation_in_progress'
+  | 'open_invoice_limit_reached'
+  | 'api_key_limit_reached'
   | 'destination_exists'
   | 'destination_limit_reached'
   | 'destination_not_usable'

@@ -17,6 +17,22 @@ export async function findApiKey(db: Queryable, keyHash: Buffer): Promise<ApiKey
   return rows[0] ?? null
 }
 
+/** Two keys made at the same time are counted one after the other. */
+export async function lockKeyCreation(tx: Tx, tenant: Tenant): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `api_key/${tenant.merchantId}/${tenant.livemode}`,
+  ])
+}
+
+/** How many keys the merchant has in this mode that were not revoked. Served by api_key_by_merchant. */
+export async function countActiveKeys(tx: Tx, tenant: Tenant): Promise<number> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::int as count from api_key where merchant_id = $1 and livemode = $2 and revoked_at is null`,
+    [tenant.merchantId, tenant.livemode],
+  )
+  return rows[0]?.count ?? 0
+}
+
 /** Writes a new key; only its hash is stored. */
 export async function insertApiKey(
   tx: Tx,

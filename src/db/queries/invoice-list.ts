@@ -265,3 +265,13 @@ export async function loadInvoicesById(
   const received = await loadReceived(tx, tenant, ids)
   return new Map(rows.map((row) => [row.id, invoiceFromRow(row, received.get(row.id))]))
 }
+
+/** How many invoices wait for their payment, counted to `max`. Served by invoice_by_status. */
+export async function countOpenInvoices(tx: Tx, tenant: Tenant, max: number): Promise<number> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::int as count from (
+       select from invoice where merchant_id = $1 and livemode = $2 and status = 'awaiting_payment' limit $3) as open`,
+    [tenant.merchantId, tenant.livemode, max],
+  )
+  return rows[0]?.count ?? 0
+}

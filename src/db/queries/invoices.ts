@@ -55,23 +55,30 @@ export type ClaimedAddress = { readonly idx: number; readonly program: Buffer; r
 
 /**
  * Takes the next address of the pool that every watched network of its keyspace matches already, the asked one among
- * them; null where there is none. Rows that other transactions hold are skipped, so that creating invoices never
+ * them; null where there is none, or no more than are `toLeave`. Rows that other transactions hold are skipped, so that creating invoices never
  * queues. Served by address_pool, whose order it asks for; network_watch has a row for each network.
  */
 export async function claimAddress(
   tx: Tx,
   { network, keyspace, form }: DepositPlan,
   now: Date,
+  toLeave = 0,
 ): Promise<ClaimedAddress | null> {
   const { rows } = await tx.query<ClaimedAddress>(
-    `update address set assigned_at = $3
+    `with watched as (
+       select case when bool_or(network = $4) then min(through) end as through
+       from network_watch where keyspace = $1)
+     update address set assigned_at = $3
      where (keyspace, idx) = (
        select keyspace, idx from address
-       where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (
-         select case when bool_or(network = $4) then min(through) end from network_watch where keyspace = $1)
+       where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (select through from watched)
+         and ($5::int = 0 or exists (
+           select from address
+           where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (select through from watched)
+           order by assigned_at, idx offset $5 limit 1))
        order by assigned_at, idx limit 1 for update skip locked)
      returning idx, program, address`,
-    [keyspace, form, now, network],
+    [keyspace, form, now, network, toLeave],
   )
   return rows[0] ?? null
 }

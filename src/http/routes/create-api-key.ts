@@ -1,7 +1,12 @@
+import { countActiveKeys, lockKeyCreation } from '../../db/queries/api-keys.ts'
 import { addApiKey } from '../../flows/create-api-key.ts'
 import { createApiKeyBody, createdApiKeyView } from '../../wire/dashboard.ts'
 import { apiKeyViewOf } from '../dashboard-views.ts'
+import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
+
+/** Active keys of one merchant in one mode; the operator's command makes more. */
+const ACTIVE_KEYS_MAX = 100
 
 export const createApiKeyRoute = defineRoute({
   method: 'post',
@@ -17,9 +22,11 @@ export const createApiKeyRoute = defineRoute({
   body: createApiKeyBody,
   example: { name: 'Shop server', scopes: ['invoices:read', 'invoices:write'] },
   success: { status: 201, description: 'The key.', schema: createdApiKeyView },
-  problems: [],
+  problems: ['api_key_limit_reached'],
 
   create: async (deps, { tenant, body, callerId }, tx) => {
+    await lockKeyCreation(tx, tenant)
+    if ((await countActiveKeys(tx, tenant)) >= ACTIVE_KEYS_MAX) throw new ApiProblem('api_key_limit_reached')
     const now = deps.clock()
     const scopes = [...new Set(body.scopes)]
     const made = await addApiKey(tx, { tenant, scopes, name: body.name, createdBy: callerId, now })

@@ -9,6 +9,9 @@ import { invoiceViewOf } from '../invoice-support.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 
+/** The signer fills a pool within a second or two. */
+const NO_ADDRESS_HEADERS = { 'retry-after': '1' }
+
 export const createInvoiceRoute = defineRoute({
   method: 'post',
   path: '/invoices',
@@ -25,12 +28,17 @@ export const createInvoiceRoute = defineRoute({
     'amount_too_small',
     'amount_too_large',
     'asset_not_accepted',
+    'open_invoice_limit_reached',
     'rate_unavailable',
     'asset_unavailable',
   ],
 
   prepare: async (deps, { tenant, body }) => {
-    const [rules, networks] = await Promise.all([deps.rulesOf(tenant), deps.networks.read()])
+    const [rules, networks, isLimitReached] = await Promise.all([
+      deps.rulesOf(tenant),
+      deps.networks.read(),
+      deps.openInvoices.isReached(tenant),
+    ])
     const plan = planInvoice(
       { ...askedAmount(body), asset: body.asset ?? null },
       {
@@ -41,7 +49,7 @@ export const createInvoiceRoute = defineRoute({
         nowMs: deps.clock().getTime(),
       },
     )
-    return { plan, networks }
+    return { plan, networks, isLimitReached }
   },
 
   refuse: (_deps, { body, tenant }, { plan }) => {
@@ -49,9 +57,10 @@ export const createInvoiceRoute = defineRoute({
     if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
   },
 
-  create: async (deps, request, tx, { plan, networks }) => {
+  create: async (deps, request, tx, { plan, networks, isLimitReached }) => {
     refuseReturnUrl(request.body.return_url, request.tenant.livemode)
     if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
+    if (isLimitReached) throw new ApiProblem('open_invoice_limit_reached')
     if (plan.kind === 'unavailable') throw new ApiProblem(plan.code, { param: 'asset' })
     const { body, tenant, requestId } = request
     const created = await commitNewInvoice(tx, {
@@ -69,7 +78,9 @@ export const createInvoiceRoute = defineRoute({
       serviceFeeBps: deps.serviceFeeBps,
       requestId,
     })
-    if (created.kind === 'no_address') throw new ApiProblem('asset_unavailable', { param: 'asset' })
+    if (created.kind === 'no_address') {
+      throw new ApiProblem('asset_unavailable', { param: 'asset', headers: NO_ADDRESS_HEADERS })
+    }
     let deliveries = 0
     return {
       view: invoiceViewOf(deps, networks, created.invoice),
@@ -77,6 +88,7 @@ export const createInvoiceRoute = defineRoute({
         deliveries = queued.deliveries
       }),
       afterCommit: () => {
+        deps.openInvoices.created(tenant)
         if (deliveries > 0) deps.notifier.deliveriesWaiting()
       },
     }

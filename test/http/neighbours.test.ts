@@ -1,0 +1,130 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestApi } from '../support/api.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { createTestPeople } from '../support/people.ts'
+
+const CALM_INVOICES = 40
+const CALM_PAUSE_MS = 250
+const FLOODS = 48
+const COINS = ['SOL', 'LTC']
+
+let folder: Awaited<ReturnType<typeof makeDataDir>>
+let app: App
+beforeAll(async () => {
+  folder = await makeDataDir()
+  app = await startApp({ dataDir: folder.dataDir })
+})
+afterAll(async () => {
+  await app.stop()
+  await folder.remove()
+})
+
+async function addMerchant(name: string, keys: number): Promise<string[]> {
+  const email = `${name}@example.com`
+  const made = await app.command('merchant', 'create', '--name', name, '--email', email, '--json')
+  const merchant = ['--merchant', JSON.parse(made.stdout).id]
+  const options = ['--mode', 'test', '--scopes', 'invoices:write', '--json']
+  const found: string[] = []
+  for (let count = 0; count < keys; count++) {
+    const key = await app.command('key', 'create', ...merchant, ...options)
+    found.push(JSON.parse(key.stdout).key)
+  }
+  return found
+}
+
+async function createInvoice(key: string, asset: string) {
+  const response = await fetch(`${app.baseUrl}/api/v1/invoices`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ usd_amount: '25.00', asset }),
+  })
+  const text = await response.text()
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), text }
+}
+
+test('while one merchant floods with several keys, another’s invoices are all created', async () => {
+  const busy = await addMerchant('busy', 3)
+  const [calm = ''] = await addMerchant('calm', 1)
+  const answers: { status: number; retryAfter: string | null }[] = []
+  let isOver = false
+  const flood = async (number: number): Promise<void> => {
+    for (let asked = number; !isOver; asked++)
+      answers.push(await createInvoice(busy[asked % 3] ?? '', COINS[asked % 2] ?? ''))
+  }
+  const floods = Array.from({ length: FLOODS }, (_, number) => flood(number))
+  try {
+    for (let asked = 0; asked < CALM_INVOICES; asked++) {
+      const answer = await createInvoice(calm, COINS[asked % 2] ?? '')
+      expect([asked, answer.status, answer.text]).toEqual([asked, 201, answer.text])
+      // A shop at its normal pace.
+      await pause(CALM_PAUSE_MS)
+    }
+  } finally {
+    isOver = true
+    await Promise.all(floods)
+  }
+  const refused = answers.filter(({ status }) => status !== 201)
+  expect(answers.length).toBeGreaterThan(CALM_INVOICES)
+  for (const { status, retryAfter } of refused) {
+    expect([429, 503]).toContain(status)
+    expect(retryAfter).toMatch(/^[1-9][0-9]*$/)
+  }
+}, 300_000)
+
+test('the last addresses of a pool are left to merchants who took fewer than others', async () => {
+  const api = await createTestApi()
+  try {
+    const [busy, calm] = [await api.addMerchant(), await api.addMerchant()]
+    const body = { usd_amount: '25.00', asset: 'LTC' }
+    const create = (key: string) => api.call('POST', '/invoices', { key, body })
+    let answer = await create(busy.testKey)
+    for (; answer.status === 201; answer = await create(busy.testKey));
+    expect([answer.status, answer.body.error.code]).toEqual([503, 'asset_unavailable'])
+    expect(answer.headers.get('retry-after')).toBe('1')
+    for (let taken = 0; taken < 30; taken++) expect((await create(calm.testKey)).status).toBe(201)
+    expect((await create(calm.testKey)).status).toBe(503)
+  } finally {
+    await api.drop()
+  }
+})
+
+test('a merchant has so many unpaid invoices open, in each mode, until some are cancelled', async () => {
+  const limited = await createTestApi({}, { openInvoicesMax: 5 })
+  const { time } = limited
+  try {
+    const { testKey, liveKey } = await limited.addMerchant()
+    const create = (key: string, headers = {}) =>
+      limited.call('POST', '/invoices', { key, headers, body: { usd_amount: '25.00', asset: 'LTC' } })
+    const first = await create(testKey, { 'idempotency-key': 'first' })
+    for (let made = 1; made < 5; made++) expect((await create(testKey)).status).toBe(201)
+    const refused = await create(testKey)
+    expect([refused.status, refused.body.error.code]).toEqual([409, 'open_invoice_limit_reached'])
+    expect((await create(testKey, { 'idempotency-key': 'first' })).body).toEqual(first.body)
+    expect((await create(liveKey)).status).toBe(201)
+    await limited.call('POST', `/invoices/${first.body.id}/cancel`, { key: testKey, body: {} })
+    time.advance(5_000)
+    await expect.poll(async () => (await create(testKey)).status).toBe(201)
+    time.advance(5_000)
+    await expect.poll(async () => (await create(testKey)).status).toBe(409)
+  } finally {
+    await limited.drop()
+  }
+})
+
+test('a merchant has a hundred active keys in each mode, until one is revoked', async () => {
+  const people = await createTestPeople()
+  try {
+    const { browser } = await people.signUp('Keys')
+    const create = () =>
+      browser.ask('POST', '/api/v1/api-keys', { name: 'Server', scopes: ['invoices:read'] })
+    const { id } = (await create()).body
+    for (let made = 1; made < 100; made++) expect((await create()).status).toBe(201)
+    const refused = await create()
+    expect([refused.status, refused.body.error.code]).toEqual([409, 'api_key_limit_reached'])
+    expect((await browser.ask('POST', `/api/v1/api-keys/${id}/revoke`, {})).status).toBe(200)
+    expect((await create()).status).toBe(201)
+  } finally {
+    await people.drop()
+  }
+})
