@@ -43,10 +43,10 @@ export function Checklist() {
         {done.filter(Boolean).length} of {done.length} done
       </p>
       <ol className="checklist">
-        <Step title="Make an API key" isDone={done[0] === true} stays={key !== null}>
+        <Step title="Create an API key" isDone={done[0] === true} stays={key !== null}>
           <KeyStep secret={key} hasKey={has(keys)} onMade={setMade} />
         </Step>
-        <Step title="Make your first invoice" isDone={done[1] === true} stays={key !== null}>
+        <Step title="Create your first invoice" isDone={done[1] === true} stays={key !== null}>
           <InvoiceStep secret={key} />
         </Step>
         <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done[2] === true}>
@@ -56,7 +56,7 @@ export function Checklist() {
             <PayStep invoice={first} />
           )}
         </Step>
-        <Step title="Hear of it in your shop" isDone={isVerified}>
+        <Step title="Set up webhooks" isDone={isVerified}>
           <WebhookStep />
         </Step>
       </ol>
@@ -183,7 +183,7 @@ function WebhookStep() {
       </p>
       {mode === 'test' ? (
         <Snippet
-          label="In the folder of Paylink"
+          label="Run in your Paylink directory"
           code="npm run -s paylink -- listen --forward-to http://localhost:4000/webhooks"
         />
       ) : null}

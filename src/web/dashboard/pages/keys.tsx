@@ -43,8 +43,8 @@ export function KeysPage() {
         </>
       ),
     },
-    { title: 'May', wide: true, cell: ({ scopes }) => scopeWords(scopes) },
-    { title: 'Made', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+    { title: 'Permissions', wide: true, cell: ({ scopes }) => scopeWords(scopes) },
+    { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
     {
       title: 'State',
       align: 'end',
@@ -68,7 +68,7 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      lead="Your servers show one with every request. Each belongs to one mode."
+      lead="Used to authenticate API requests. Each belongs to one mode."
       actions={makeButton}
     >
       <DataTable
@@ -159,7 +159,7 @@ function NewKeyDialog({ onClose, onMade }: { onClose: () => void; onMade: (key: 
         fault={faultOf(make.error, 'name')}
       />
       <fieldset>
-        <legend>What it may do</legend>
+        <legend>Permissions</legend>
         <div className="scopes">
           {SCOPES.map((scope) => (
             <Checkbox

@@ -25,16 +25,13 @@ export function LogsPage() {
     }),
   )
   return (
-    <Page
-      title="Request logs"
-      lead="What your servers asked in the last 30 days. Bodies and keys are not kept."
-    >
+    <Page title="Request logs" lead="API requests in the last 30 days. Bodies and keys are not kept.">
       <search className="filters">
         <Filter
           label="Outcome"
-          all="Every request"
+          all="All requests"
           value={search.outcome}
-          options={[['failed', 'Only refused or failed']]}
+          options={[['failed', 'Failed only']]}
           onChoose={(outcome) =>
             void navigate({ search: (old) => ({ ...old, outcome, after: undefined, before: undefined }) })
           }
@@ -93,7 +90,7 @@ const COLUMNS: readonly Column<RequestLog>[] = [
     ),
   },
   { title: 'By', wide: true, cell: ({ caller }) => <code className="short">…{caller.slice(-8)}</code> },
-  { title: 'Request id', wide: true, cell: ({ request_id }) => <code>{request_id}</code> },
-  { title: 'Took', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
+  { title: 'Request ID', wide: true, cell: ({ request_id }) => <code>{request_id}</code> },
+  { title: 'Duration', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
   { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]

@@ -16,10 +16,7 @@ export function RulesPage() {
   const mode = useMode()
   const rules = useQuery(paymentRulesOf(mode))
   return (
-    <Page
-      title="Payment rules"
-      lead="They hold for new invoices. What was made keeps the rules it was made under."
-    >
+    <Page title="Payment rules" lead="Applies to new invoices only.">
       <Read read={rules} lines={6}>
         {(known) => <RulesForm key={JSON.stringify(known)} rules={known} />}
       </Read>
@@ -95,7 +92,7 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
           />
         </div>
       </Card>
-      <Card title="A little too little, a little too much">
+      <Card title="Payment tolerance">
         <p className="quiet">
           Exchanges take fees out of what they send. Within the tolerance an invoice is paid; the smaller of
           percent and cap counts.
@@ -141,8 +138,8 @@ function RulesForm({ rules }: { rules: PaymentRules }) {
         </div>
       </Card>
       <AmountsCard
-        title="Most that can be paid out in a day"
-        lead="What payouts of 24 hours may come to, so that a mistake or a thief takes so much and no more. Empty: no limit."
+        title="Daily payout limit"
+        lead="The most that payouts of 24 hours may come to. Limits loss from error or theft. Empty: no limit."
         field="payout_daily_limits"
         amounts={form.limits}
         error={save.error}

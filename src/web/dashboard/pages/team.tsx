@@ -26,7 +26,7 @@ const ROLES: { readonly [role in Role]: { words: string; hint: string } } = {
   owner: { words: 'Owner', hint: 'Everything.' },
   admin: { words: 'Admin', hint: 'Everything but the owners: keys, rules, people, payouts.' },
   member: { words: 'Member', hint: 'Invoices, links, test webhooks; no keys, no rules, no live money.' },
-  viewer: { words: 'Viewer', hint: 'Looks, and changes nothing.' },
+  viewer: { words: 'Viewer', hint: 'Read-only access.' },
 }
 const INVITED_ROLES = ['admin', 'member', 'viewer'] as const
 
