@@ -1,9 +1,11 @@
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
 import { type Finding, findDisagreements, listBookedCoins, prepareAudit } from '../db/queries/audit.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
 import { type Tx, withOneMoment } from '../db/transaction.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../nodes/chain-nodes.ts'
 import { readAddressKeys } from '../secrets/address-keys.ts'
+import { auditAccess } from './audit-access.ts'
 import { type AddressAudit, auditAddresses } from './audit-addresses.ts'
 import { auditBalances, listHeld } from './audit-balances.ts'
 import { auditChain, type ChainAudit, type ChainRecord, readChainRecord } from './audit-chain.ts'
@@ -48,6 +50,8 @@ type AuditOptions = {
   readonly stop?: AbortSignal
   /** Where the signer wrote its public keys; null leaves their check out. */
   readonly addressKeysFile?: string | null
+  /** Absent where the installation's key is not at hand: leaves the check of members and keys out. */
+  readonly seals?: AccessSeals
 }
 
 /**
@@ -69,6 +73,11 @@ export async function runAudit(
     if (addressKeysFile !== null) {
       const addresses = await auditAddresses(tx, addressKeys, FINDINGS_MAX)
       results.push(resultOf('address_is_the_signers', 'the signer signed every deposit address', addresses))
+    }
+    if (options.seals !== undefined) {
+      const findings = await auditAccess(tx, options.seals, FINDINGS_MAX)
+      const rule = 'Paylink wrote every person, member, second factor and API key'
+      results.push({ name: 'access_is_sealed', rule, findings, notChecked: null })
     }
     return { results, records: await readChains(tx, nodes) }
   })

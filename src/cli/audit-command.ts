@@ -6,6 +6,7 @@ import { createLogger } from '../log.ts'
 import { configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
+import { openSealsForAudit } from './open-seals.ts'
 import { createProgress, type ProgressStream } from './progress-bar.ts'
 
 /** `paylink audit`: exit code 1 and a list where anything disagrees. */
@@ -16,6 +17,7 @@ export async function auditCommand(
 ): Promise<number> {
   const results = await withOwnerPool(async (pool, config) => {
     const log = createLogger('error', 'stderr')
+    const seals = await openSealsForAudit(config, pool)
     const sandboxes = await openSandboxNodes(config, { clock: systemClock, log })
     const nodes = [...configuredNodes(config), ...sandboxes]
     const progress = createProgress(stream, auditParts(nodes))
@@ -24,6 +26,7 @@ export async function auditCommand(
       const found = await runAudit(pool, nodes, {
         onProgress: (done, _total, note) => progress.update(done, note),
         addressKeysFile: config.addressKeysFile,
+        ...(seals === null ? {} : { seals }),
       })
       // The public page and the metrics show this run, too.
       await finishAuditRun(pool, startedAt, systemClock(), summarise(found))

@@ -66,6 +66,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addMerchant(program, output, done)
   addKeys(program, output, done)
   addInspections(program, output, done)
+  addAccess(program, output, done)
   addRescan(program, output, done)
   addListen(program, output, done)
   addImport(program, output, done)
@@ -137,6 +138,27 @@ function addInspections(program: Command, output: Output, done: (exitCode: numbe
     .action(async () => {
       const { doctorCommand } = await import('./doctor.ts')
       done(await doctorCommand(output))
+    })
+}
+
+function addAccess(program: Command, output: Output, done: (exitCode: number) => void): void {
+  const access = program
+    .command('access')
+    .description('who may do what: people, members, second factors, API keys')
+  access
+    .command('check')
+    .description('list the rows that Paylink did not write; exit code 1 where there are any')
+    .option('--json', 'print one JSON object', false)
+    .action(async (options: { json: boolean }) => {
+      const { accessCheckCommand } = await import('./access-command.ts')
+      done(await accessCheckCommand(options, output))
+    })
+  access
+    .command('accept')
+    .description('make all of them count as they are in the database now: look at them first')
+    .action(async () => {
+      const { accessAcceptCommand } = await import('./access-command.ts')
+      done(await accessAcceptCommand(output))
     })
 }
 

@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts'
 import { createApiKey } from '../flows/create-api-key.ts'
 import { isScope, SCOPES, type Scope } from '../wire/scopes.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
+import { openCommandSeals } from './open-seals.ts'
 import { UsageError } from './usage-error.ts'
 
 /** `paylink key create`: makes an API key and prints it, the only time it is ever shown. */
@@ -13,9 +14,10 @@ export async function createKeyCommand(
   if (mode !== 'test' && mode !== 'live') throw new UsageError('--mode must be test or live')
   const scopes = parseScopes(options.scopes)
   const livemode = mode === 'live'
-  const result = await withOwnerPool((pool) =>
-    createApiKey({ pool, clock: systemClock }, { merchantId, livemode, scopes }),
-  )
+  const result = await withOwnerPool(async (pool, config) => {
+    const seals = await openCommandSeals(config, pool)
+    return createApiKey({ pool, clock: systemClock, seals }, { merchantId, livemode, scopes })
+  })
   if (result.kind === 'merchant_not_found') {
     throw new UsageError(`--merchant ${merchantId} is not known: make it with paylink merchant create`)
   }

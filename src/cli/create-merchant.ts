@@ -1,6 +1,7 @@
 import { systemClock } from '../clock.ts'
 import { createMerchant } from '../flows/create-merchant.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
+import { openCommandSeals } from './open-seals.ts'
 import { UsageError } from './usage-error.ts'
 
 const NAME_LENGTH_MAX = 120
@@ -22,7 +23,8 @@ export async function createMerchantCommand(
     throw new UsageError('--email must be an e-mail address such as owner@example.com')
   }
   const made = await withOwnerPool(async (pool, config) => {
-    const { id, passwordToken } = await createMerchant({ pool, clock: systemClock }, { name, email })
+    const seals = await openCommandSeals(config, pool)
+    const { id, passwordToken } = await createMerchant({ pool, clock: systemClock, seals }, { name, email })
     const setPasswordUrl =
       passwordToken === null ? null : `${config.baseUrl}/dashboard/reset-password?token=${passwordToken}`
     return { id, setPasswordUrl }

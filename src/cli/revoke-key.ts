@@ -1,6 +1,7 @@
 import { systemClock } from '../clock.ts'
 import { revokeApiKey } from '../flows/revoke-api-key.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
+import { openCommandSeals } from './open-seals.ts'
 import { UsageError } from './usage-error.ts'
 
 /** `paylink key revoke`: ends a key. Ending it again changes nothing. */
@@ -9,7 +10,10 @@ export async function revokeKeyCommand(
   options: { json: boolean },
   output: Output,
 ): Promise<number> {
-  const result = await withOwnerPool((pool) => revokeApiKey({ pool, clock: systemClock }, id))
+  const result = await withOwnerPool(async (pool, config) => {
+    const seals = await openCommandSeals(config, pool)
+    return revokeApiKey({ pool, clock: systemClock, seals }, id)
+  })
   if (result.kind === 'key_not_found') {
     throw new UsageError('there is no key of that id: paylink key list --merchant ID shows the ids')
   }

@@ -7,6 +7,7 @@ import { createNotifier } from '../db/notify.ts'
 import type { OpenDatabase } from '../db/open-database.ts'
 import { createOpenInvoiceLimit } from '../db/open-invoice-limit.ts'
 import { loadLastAuditRun } from '../db/queries/audit-runs.ts'
+import { sealOlderAccess } from '../flows/seal-access.ts'
 import { createAuditPart } from '../http/audit-page.tsx'
 import { createDashboardPart } from '../http/dashboard-files.ts'
 import { createHealthApp } from '../http/health.ts'
@@ -30,6 +31,7 @@ import type { RoleContext, RoleName } from '../roles/role.ts'
 import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { startWatcherRole } from '../roles/watcher.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
+import { openAccessSeals } from '../secrets/access-seals.ts'
 import { createIssuedAddresses } from '../secrets/issued-addresses.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { StartRefused } from '../start-refused.ts'
@@ -197,7 +199,25 @@ function openShared(context: SiteContext, stops: StopList) {
     max: config.openInvoicesMax,
     elapsedMs: () => performance.now(),
   })
-  return { pool, clock, log, keyring, networks, prices, notifier, issuedAddresses, openInvoices, sandbox }
+  const seals = openAccessSeals(keyring, log)
+  metrics.gauge(
+    'paylink_access_rows_refused',
+    'Times since the start that a row of a member, key, person or sign-in counted for nothing: Paylink did not write it',
+    async () => [{ value: seals.refusals.count }],
+  )
+  return {
+    pool,
+    clock,
+    log,
+    keyring,
+    seals,
+    networks,
+    prices,
+    notifier,
+    issuedAddresses,
+    openInvoices,
+    sandbox,
+  }
 }
 
 /** The API with the sign-in, the dashboard and the compatibility APIs. */
@@ -208,6 +228,9 @@ async function openApiParts(
 ): Promise<HttpPart[]> {
   const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis } = config
   const { pool, log } = shared
+  const sealed = await sealOlderAccess(shared)
+  if (sealed !== null && sealed > 0)
+    log.warn({ rows: sealed }, 'sealed the people, members and keys of the release before')
   const people = openPeopleRole({ ...shared, baseUrl, smtpUrl })
   stops.add('the e-mails', () => people.stop())
   const recorder = createRequestRecorder({ pool, log })

@@ -18,6 +18,7 @@ import { randomBase62 } from '../secrets/random-base62.ts'
 import { StartRefused } from '../start-refused.ts'
 import { urlHost } from '../url-host.ts'
 import { SCOPES } from '../wire/scopes.ts'
+import { openCommandSeals } from './open-seals.ts'
 
 const DEMO_NAME = 'Demo Shop'
 /** Another demo shop in the same database has another owner: nobody knows the first one's password. */
@@ -75,7 +76,7 @@ export async function seedSandbox(options: {
   const { ownerUrl } = database
   if (ownerUrl === null) return null
   return await withFileLock(`${path}.lock`, async () => {
-    const shop = await withPool(ownerUrl, (pool) => findOrMakeShop(pool, path, onStep))
+    const shop = await withPool(ownerUrl, (pool) => findOrMakeShop(config, pool, path, onStep))
     const invoice = await findOrMakeInvoice(config, shop, stop)
     if (invoice === null) return null
     await untilCoinsAreReady(config, shop, stop)
@@ -97,21 +98,28 @@ export async function readDemoShop(config: Config): Promise<Remembered | null> {
 
 const rememberedPath = (config: Config): string => join(config.dataDir, 'sandbox.json')
 
-async function findOrMakeShop(pool: Pool, path: string, onStep: (line: string) => void): Promise<Remembered> {
+async function findOrMakeShop(
+  config: Config,
+  pool: Pool,
+  path: string,
+  onStep: (line: string) => void,
+): Promise<Remembered> {
+  const seals = await openCommandSeals(config, pool)
   const known = parseRemembered(await readFileIfPresent(path))
   // A key of another database, or one that was revoked, is of no use to anybody.
-  if (known !== null && (await findApiKey(pool, hashApiKey(known.api_key))) !== null) return known
+  const key = known === null ? null : await findApiKey(pool, hashApiKey(known.api_key))
+  if (known !== null && key !== null && seals.isSealed('apiKey', key)) return known
   onStep('making a demo shop')
-  const deps = { pool, clock: systemClock }
+  const deps = { pool, clock: systemClock, seals }
   const password = randomBase62(PASSWORD_LENGTH)
   const passwordHash = await hashPassword(password)
   const email = `owner-${randomBase62(EMAIL_TAG_LENGTH).toLowerCase()}@demo.example`
   const merchant = await createMerchant(deps, { name: DEMO_NAME, email, passwordHash })
-  const key = await createApiKey(deps, { merchantId: merchant.id, livemode: false, scopes: SCOPES })
-  if (key.kind !== 'created') throw new Error('the demo shop vanished while it was made')
-  const made: Remembered = { merchant_id: merchant.id, email, password, api_key: key.key }
-  await remember(path, made)
-  return made
+  const made = await createApiKey(deps, { merchantId: merchant.id, livemode: false, scopes: SCOPES })
+  if (made.kind !== 'created') throw new Error('the demo shop vanished while it was made')
+  const shop: Remembered = { merchant_id: merchant.id, email, password, api_key: made.key }
+  await remember(path, shop)
+  return shop
 }
 
 function parseRemembered(text: string | null): Remembered | null {

@@ -1,7 +1,9 @@
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
 import { insertApiKey } from '../db/queries/api-keys.ts'
 import { merchantExists } from '../db/queries/merchants.ts'
+import { recordAccess } from '../db/record-access.ts'
 import { type Tenant, type Tx, withSystemTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 import { hashApiKey, newApiKey } from '../secrets/new-api-key.ts'
@@ -12,14 +14,20 @@ const SHOWN_CHARACTERS = 4
 
 /** Makes an API key by command. The key itself is in the answer and nowhere else. */
 export async function createApiKey(
-  deps: { pool: Pool; clock: Clock },
+  deps: { pool: Pool; clock: Clock; seals: AccessSeals },
   input: { merchantId: string; livemode: boolean; scopes: readonly Scope[] },
 ): Promise<{ kind: 'created'; id: string; key: string } | { kind: 'merchant_not_found' }> {
   const { merchantId, livemode, scopes } = input
   return withSystemTransaction(deps.pool, async (tx) => {
     if (!(await merchantExists(tx, merchantId))) return { kind: 'merchant_not_found' }
     const tenant = { merchantId, livemode }
-    const made = await addApiKey(tx, { tenant, scopes, name: null, createdBy: null, now: deps.clock() })
+    const made = await addApiKey(tx, deps.seals, {
+      tenant,
+      scopes,
+      name: null,
+      createdBy: null,
+      now: deps.clock(),
+    })
     return { kind: 'created', ...made }
   })
 }
@@ -27,6 +35,7 @@ export async function createApiKey(
 /** Makes an API key within a transaction. */
 export async function addApiKey(
   tx: Tx,
+  seals: AccessSeals,
   input: {
     tenant: Tenant
     scopes: readonly Scope[]
@@ -40,6 +49,7 @@ export async function addApiKey(
   const key = newApiKey(tenant.livemode)
   const lastCharacters = key.slice(-SHOWN_CHARACTERS)
   const row = { id, ...tenant, keyHash: hashApiKey(key), scopes, name, createdBy, lastCharacters }
-  await insertApiKey(tx, { ...row, createdAt: now })
+  await insertApiKey(tx, { ...row, seal: seals.seal('apiKey', row), createdAt: now })
+  await recordAccess(tx, seals, { kind: 'apiKey', ownerId: tenant.merchantId, id })
   return { id, key, lastCharacters }
 }

@@ -1,13 +1,10 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
+import { commitOrganization } from '../db/commit-organization.ts'
 import type { Pool } from '../db/pool.ts'
 import { insertMerchant } from '../db/queries/merchants.ts'
-import {
-  findOrInsertPerson,
-  insertOrganization,
-  insertPassword,
-  insertPasswordToken,
-} from '../db/queries/people.ts'
+import { findOrInsertPerson, insertPassword, insertPasswordToken } from '../db/queries/people.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
 import { newId } from '../new-id.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
@@ -27,7 +24,7 @@ type CreatedMerchant = {
  * choose it by. Payment rules and keys are made when somebody asks for them.
  */
 export async function createMerchant(
-  deps: { pool: Pool; clock: Clock },
+  deps: { pool: Pool; clock: Clock; seals: AccessSeals },
   input: { name: string; email: string; passwordHash?: string },
 ): Promise<CreatedMerchant> {
   const now = deps.clock()
@@ -35,36 +32,57 @@ export async function createMerchant(
   const { name, email } = input
   return withSystemTransaction(deps.pool, async (tx) => {
     await insertMerchant(tx, { id, name, email, createdAt: now })
-    const owner = await findOrMakeOwner(tx, input, now)
+    const owner = await findOrMakeOwner(tx, deps.seals, input, now)
     const memberId = newId('member', now)
-    await insertOrganization(tx, { merchantId: id, name, memberId, ownerId: owner.id, now })
+    await commitOrganization(tx, deps.seals, { merchantId: id, name, memberId, ownerId: owner.id, now })
     return { id, passwordToken: owner.passwordToken }
   })
 }
 
 async function findOrMakeOwner(
   tx: Tx,
+  seals: AccessSeals,
   input: { email: string; passwordHash?: string },
   now: Date,
 ): Promise<{ id: string; passwordToken: string | null }> {
   const { passwordHash } = input
   // The sign-in library looks addresses up in lower case.
   const email = input.email.toLowerCase()
+  const id = randomUUID()
+  const isEmailVerified = passwordHash !== undefined
   const person = await findOrInsertPerson(tx, {
-    id: randomUUID(),
+    id,
     name: email.split('@')[0] ?? email,
     email,
-    isEmailVerified: passwordHash !== undefined,
+    isEmailVerified,
+    seal: seals.seal('user', { id, email, emailVerified: isEmailVerified }),
     now,
   })
-  if (!person.isNew) return { id: person.id, passwordToken: null }
   const userId = person.id
-  if (passwordHash !== undefined) {
-    await insertPassword(tx, { id: randomUUID(), userId, passwordHash, now })
-    return { id: userId, passwordToken: null }
-  }
+  if (!person.isNew) return { id: userId, passwordToken: null }
+  if (passwordHash === undefined)
+    return { id: userId, passwordToken: await addPasswordToken(tx, seals, userId, now) }
+  await addPassword(tx, seals, { userId, password: passwordHash, now })
+  return { id: userId, passwordToken: null }
+}
+
+async function addPassword(
+  tx: Tx,
+  seals: AccessSeals,
+  { userId, password, now }: { userId: string; password: string; now: Date },
+): Promise<void> {
+  const row = { id: randomUUID(), userId, password }
+  const seal = seals.seal('account', { ...row, accountId: userId, providerId: 'credential' })
+  await insertPassword(tx, { ...row, seal, now })
+}
+
+async function addPasswordToken(tx: Tx, seals: AccessSeals, userId: string, now: Date): Promise<string> {
   const token = randomBase62(TOKEN_LENGTH)
   const expiresAt = new Date(now.getTime() + TOKEN_SECONDS * 1_000)
-  await insertPasswordToken(tx, { id: randomUUID(), userId, token, expiresAt, now })
-  return { id: userId, passwordToken: token }
+  // As the sign-in library keeps those of its own e-mails: whoever reads the table learns no token.
+  const identifier = createHash('sha256').update(`reset-password:${token}`).digest('base64url')
+  const row = { id: randomUUID(), identifier, expiresAt }
+  const seal = seals.seal('verification', { ...row, value: userId })
+  await insertPasswordToken(tx, { ...row, userId, seal, now })
+  return token
 }

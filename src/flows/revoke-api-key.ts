@@ -1,16 +1,46 @@
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
-import { revokeApiKey as revoke } from '../db/queries/api-keys.ts'
-import { withSystemTransaction } from '../db/transaction.ts'
+import { loadSealedRow, writeSeal } from '../db/queries/access-rows.ts'
+import {
+  type DashboardApiKey,
+  revokeApiKey as revoke,
+  revokeTenantKey as revokeOfTenant,
+} from '../db/queries/api-keys.ts'
+import { recordAccess } from '../db/record-access.ts'
+import { type Tenant, type Tx, withSystemTransaction, withTransaction } from '../db/transaction.ts'
 
-/**
- * Ends an API key for good: within a second no server accepts it. Needs the owner's pool: the API's database role
- * cannot write keys.
- */
+type Deps = { readonly pool: Pool; readonly clock: Clock; readonly seals: AccessSeals }
+
+/** Ends an API key of whichever merchant for good, by command: within a second no server accepts it. */
 export async function revokeApiKey(
-  deps: { pool: Pool; clock: Clock },
+  { pool, clock, seals }: Deps,
   id: string,
 ): Promise<{ kind: 'revoked'; merchantId: string; revokedAt: Date } | { kind: 'key_not_found' }> {
-  const revoked = await withSystemTransaction(deps.pool, (tx) => revoke(tx, id, deps.clock()))
+  const revoked = await withSystemTransaction(pool, async (tx) => {
+    const row = await revoke(tx, id, clock())
+    if (row !== null) await sealRevoked(tx, seals, row.merchantId, id)
+    return row
+  })
   return revoked === null ? { kind: 'key_not_found' } : { kind: 'revoked', ...revoked }
+}
+
+/** Ends an API key of the tenant; null where there is none. */
+export const revokeTenantKey = (
+  { pool, clock, seals }: Deps,
+  tenant: Tenant,
+  id: string,
+): Promise<DashboardApiKey | null> =>
+  withTransaction(pool, tenant, async (tx) => {
+    const key = await revokeOfTenant(tx, tenant, id, clock())
+    if (key !== null) await sealRevoked(tx, seals, tenant.merchantId, id)
+    return key
+  })
+
+/** The seal says that the key has ended: by the one that it had before, it does not come back. */
+async function sealRevoked(tx: Tx, seals: AccessSeals, merchantId: string, id: string): Promise<void> {
+  const row = await loadSealedRow(tx, 'apiKey', id)
+  if (row === null || row.revokedAt === null) return
+  await writeSeal(tx, 'apiKey', id, seals.seal('apiKey', row))
+  await recordAccess(tx, seals, { kind: 'apiKey', ownerId: merchantId, id })
 }

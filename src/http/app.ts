@@ -30,7 +30,7 @@ export function createApiApp(deps: ApiDeps): ApiApp {
   const rulesOf = createRulesCache(deps.pool, elapsedMs)
   const gate: Gate = {
     deps: { ...deps, rulesOf, marketOf: createMarketReader({ ...deps, elapsedMs, rulesOf }) },
-    authenticate: createAuthenticate(deps.pool, elapsedMs),
+    authenticate: createAuthenticate(deps, elapsedMs),
     ...(deps.findSignIn === undefined
       ? {}
       : { readSession: createReadSession({ ...deps, findSignIn: deps.findSignIn }) }),

@@ -1,3 +1,4 @@
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
 import { findApiKey } from '../db/queries/api-keys.ts'
 import type { MemberRole } from '../db/queries/people.ts'
@@ -30,9 +31,12 @@ export type Authenticate = (authorization: string | undefined) => Promise<Creden
 const BEARER = /^bearer +(\S+)$/i
 
 /** Reads Bearer keys. A key that was revoked is refused within a second. */
-export function createAuthenticate(pool: Pool, elapsedMs: () => number): Authenticate {
+export function createAuthenticate(
+  { pool, seals }: { pool: Pool; seals: AccessSeals },
+  elapsedMs: () => number,
+): Authenticate {
   const known = createShortCache<Credential | null>({
-    load: (keyHash) => loadCredential(pool, keyHash),
+    load: (keyHash) => loadCredential(pool, seals, keyHash),
     keep: (credential) => credential !== null,
     elapsedMs,
   })
@@ -46,13 +50,13 @@ export function createAuthenticate(pool: Pool, elapsedMs: () => number): Authent
   }
 }
 
-async function loadCredential(pool: Pool, keyHash: string): Promise<Credential | null> {
+async function loadCredential(pool: Pool, seals: AccessSeals, keyHash: string): Promise<Credential | null> {
   const row = await findApiKey(pool, Buffer.from(keyHash, 'hex'))
-  if (row === null) return null
+  if (row === null || !seals.accepts('apiKey', row)) return null
   return {
     callerId: row.id,
     person: null,
-    tenant: { merchantId: row.merchant_id, livemode: row.livemode },
+    tenant: { merchantId: row.merchantId, livemode: row.livemode },
     scopes: new Set(row.scopes),
   }
 }

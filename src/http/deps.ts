@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { OpenInvoiceLimit } from '../db/open-invoice-limit.ts'
 import type { Pool } from '../db/pool.ts'
 import type { EventFormats } from '../delivery/event-format.ts'
@@ -19,6 +20,8 @@ export type ApiDeps = {
   readonly clock: Clock
   readonly log: Log
   readonly keyring: Keyring
+  /** Of the rows that decide who may do what. */
+  readonly seals: AccessSeals
   readonly prices: Pick<PriceBook, 'quote' | 'report'>
   /** Origin of every link that is given out; the Host header is never used. */
   readonly baseUrl: string

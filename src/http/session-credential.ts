@@ -1,5 +1,7 @@
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
-import { findMemberRole, type MemberRole } from '../db/queries/people.ts'
+import type { MemberRole } from '../db/queries/people.ts'
+import { findMemberRole } from '../flows/member-role.ts'
 import { SCOPES, type Scope } from '../wire/scopes.ts'
 import type { Credential } from './credentials.ts'
 import { ApiProblem } from './problem.ts'
@@ -42,16 +44,17 @@ const SCOPES_OF_ROLE: { readonly [role in MemberRole]: ReadonlySet<Scope> } = {
  */
 export function createReadSession(options: {
   pool: Pool
+  seals: AccessSeals
   baseUrl: string
   findSignIn: FindSignIn
 }): ReadSession {
-  const { pool, baseUrl, findSignIn } = options
+  const { pool, seals, baseUrl, findSignIn } = options
   return async (request) => {
     if (!request.headers.has('cookie')) return null
     const signIn = await findSignIn(request.headers)
     if (signIn === null || signIn.merchantId === null) return null
     const { personId, merchantId, secondFactorAtMs } = signIn
-    const role = await findMemberRole(pool, { userId: personId, merchantId })
+    const role = await findMemberRole(pool, seals, { userId: personId, merchantId })
     if (role === null) return null
     if (request.method !== 'GET' && request.method !== 'HEAD') refuseCrossOrigin(request.headers, baseUrl)
     return {

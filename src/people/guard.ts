@@ -4,14 +4,7 @@ import { setSessionCookie } from 'better-auth/cookies'
 import type { Clock } from '../clock.ts'
 import { isFreshSecondFactor } from '../core/people/second-factor.ts'
 import type { Pool } from '../db/pool.ts'
-import {
-  forgetGuesses,
-  forgetSecondFactors,
-  isKnownPlace,
-  presentCode,
-  setSecondFactorAt,
-  takeGuess,
-} from '../db/queries/people.ts'
+import { forgetGuesses, isKnownPlace, presentCode, takeGuess } from '../db/queries/people.ts'
 import { clientBlockOf } from '../http/client-address.ts'
 import {
   CODE_PATHS,
@@ -50,7 +43,7 @@ export function guardHooks(deps: GuardDeps) {
       if (ctx.context.returned instanceof APIError) return
       await forgetPasswordGuesses(deps, ctx)
       if (SECOND_FACTOR_PATHS.has(ctx.path)) await renewSession(deps, ctx)
-      if (SECOND_FACTOR_ENDING_PATHS.has(ctx.path)) await forgetProofs(deps, ctx)
+      if (SECOND_FACTOR_ENDING_PATHS.has(ctx.path)) await forgetProofs(ctx)
     }),
   }
 }
@@ -191,9 +184,11 @@ async function hasPasskey(ctx: Context, userId: string): Promise<boolean> {
 }
 
 /** A second factor that was taken away may have been the proof of any sign-in: all prove one that is left. */
-async function forgetProofs({ pool }: GuardDeps, ctx: Context): Promise<void> {
+async function forgetProofs(ctx: Context): Promise<void> {
   const session = await getSessionFromCtx(ctx)
-  if (session !== null) await forgetSecondFactors(pool, session.user.id)
+  if (session === null) return
+  const where = [{ field: 'userId', value: session.user.id }]
+  await ctx.context.adapter.updateMany({ model: 'session', where, update: { secondFactorAt: null } })
 }
 
 async function renewSession({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
@@ -205,7 +200,7 @@ async function renewSession({ pool, clock }: GuardDeps, ctx: Context): Promise<v
   if (old !== null && old.session.id !== fresh.id) {
     await ctx.context.internalAdapter.deleteSession(old.session.token)
   }
-  await setSecondFactorAt(pool, fresh.id, clock())
+  await ctx.context.internalAdapter.updateSession(fresh.token, { secondFactorAt: clock() })
   await forgetGuesses(pool, codeSubject(userId))
 }
 

@@ -4,6 +4,7 @@ import { type BetterAuthOptions, betterAuth } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
 import { twoFactor } from 'better-auth/plugins'
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
 import { CLIENT_ADDRESS_HEADER } from '../http/client-address.ts'
 import type { Log } from '../log.ts'
@@ -12,6 +13,7 @@ import { resetMail, verificationMail } from './emails.ts'
 import { forgetGuessesElsewhere, guardHooks } from './guard.ts'
 import { hashPassword } from './hash-password.ts'
 import { AUTH_PREFIX } from './paths.ts'
+import { openSealedAdapter, SEAL_FIELDS } from './sealed-adapter.ts'
 import { sessionHooks } from './session-hooks.ts'
 import { shopMembers } from './shop-members.ts'
 import {
@@ -34,6 +36,7 @@ const PASSWORD_LENGTH_MAX = 128
 
 type PeopleDeps = {
   readonly pool: Pool
+  readonly seals: AccessSeals
   readonly clock: Clock
   readonly log: Log
   readonly baseUrl: string
@@ -53,7 +56,7 @@ export function openAuthentication(deps: PeopleDeps) {
     baseURL: baseUrl,
     basePath: AUTH_PREFIX,
     secret: deps.secret,
-    database: pool,
+    database: (options: BetterAuthOptions) => openSealedAdapter(options, { pool, seals: deps.seals }),
     trustedOrigins: [baseUrl],
     telemetry: { enabled: false },
     logger: {
@@ -67,7 +70,8 @@ export function openAuthentication(deps: PeopleDeps) {
     },
     user: USER_TABLE,
     account: ACCOUNT_TABLE,
-    verification: VERIFICATION_TABLE,
+    // A link's token is stored hashed: whoever reads the table cannot use it.
+    verification: { ...VERIFICATION_TABLE, storeIdentifier: 'hashed' },
     session: {
       ...SESSION_TABLE,
       expiresIn: SESSION_SECONDS,
@@ -87,6 +91,7 @@ export function openAuthentication(deps: PeopleDeps) {
     databaseHooks: { session: { create: sessionHooks(deps) } },
     hooks: guardHooks({ pool, clock }),
     plugins: [
+      SEAL_FIELDS,
       shopMembers(deps),
       twoFactor({
         issuer: 'Paylink',

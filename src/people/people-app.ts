@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono'
 import { DatabaseError } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import { isDatabaseAway } from '../db/database-away.ts'
 import type { Pool } from '../db/pool.ts'
 import { openShop } from '../flows/open-shop.ts'
@@ -24,6 +25,7 @@ const NO_STORE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosni
 export function createPeopleApp(options: {
   people: People
   pool: Pool
+  seals: AccessSeals
   clock: Clock
   log: Log
   baseUrl: string

@@ -1,12 +1,19 @@
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
-import { findInvitation, findMemberPerson, findMemberRole } from '../db/queries/people.ts'
+import { findInvitation, findMemberPerson } from '../db/queries/people.ts'
 import { appendAuditEntry } from '../flows/append-audit-entry.ts'
+import { findMemberRole } from '../flows/member-role.ts'
 import { newRequestId } from '../new-request-id.ts'
 import { findSignIn, type SignIn } from './find-sign-in.ts'
 import type { People } from './open-authentication.ts'
 
-type Deps = { readonly people: People; readonly pool: Pool; readonly clock: Clock }
+type Deps = {
+  readonly people: People
+  readonly pool: Pool
+  readonly seals: AccessSeals
+  readonly clock: Clock
+}
 type Asked = {
   readonly path: string
   readonly body: { readonly [field: string]: unknown }
@@ -26,7 +33,7 @@ export async function withTeamAudit(
 ): Promise<Response> {
   if (!ACTIONS.has(asked.path)) return ask()
   const signIn = await findSignIn(deps.people, deps.pool, asked.headers)
-  const act = signIn === null ? null : await teamAct(deps.pool, asked, signIn)
+  const act = signIn === null ? null : await teamAct(deps, asked, signIn)
   if (signIn === null || act === null) return ask()
   const tenant = { merchantId: act.merchantId, livemode: true }
   const { personId: actor } = signIn
@@ -54,7 +61,8 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The act; null where the shop is none of the person's, whose wish leaves no trace in it. */
-async function teamAct(pool: Pool, { path, body }: Asked, signIn: SignIn): Promise<TeamAct | null> {
+async function teamAct(deps: Deps, { path, body }: Asked, signIn: SignIn): Promise<TeamAct | null> {
+  const { pool } = deps
   const { invitationId, organizationId, memberId, memberIdOrEmail, role } = body
   const action = `${ACTIONS.get(path) ?? ''}${typeof role === 'string' ? capital(role) : ''}`
   if (typeof invitationId === 'string') {
@@ -62,19 +70,22 @@ async function teamAct(pool: Pool, { path, body }: Asked, signIn: SignIn): Promi
     if (invitation === null) return null
     const { merchantId, email } = invitation
     const isInvited = email.toLowerCase() === signIn.email.toLowerCase()
-    if (!isInvited && !(await isMember(pool, merchantId, signIn))) return null
+    if (!isInvited && !(await isMember(deps, merchantId, signIn))) return null
     return { merchantId, action, resourceId: invitationId }
   }
   if (typeof organizationId !== 'string') return null
   const merchantId = organizationId
-  if (!(await isMember(pool, merchantId, signIn))) return null
+  if (!(await isMember(deps, merchantId, signIn))) return null
   const member = memberId ?? memberIdOrEmail
   if (typeof member !== 'string') return { merchantId, action, resourceId: null }
   return { merchantId, action, resourceId: await findMemberPerson(pool, { memberId: member, merchantId }) }
 }
 
-const isMember = async (pool: Pool, merchantId: string, { personId: userId }: SignIn): Promise<boolean> =>
-  (await findMemberRole(pool, { userId, merchantId })) !== null
+const isMember = async (
+  { pool, seals }: Deps,
+  merchantId: string,
+  { personId: userId }: SignIn,
+): Promise<boolean> => (await findMemberRole(pool, seals, { userId, merchantId })) !== null
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 

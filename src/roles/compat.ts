@@ -17,11 +17,11 @@ const PATHS: { readonly [name in CompatApiName]: string } = {
 
 /** The translations that are switched on, each a client of our own API in this process. */
 export function openCompat(
-  deps: Pick<ApiDeps, 'pool' | 'clock' | 'log'>,
+  deps: Pick<ApiDeps, 'pool' | 'clock' | 'log' | 'seals'>,
   names: readonly CompatApiName[],
   api: HttpPart,
 ): HttpPart[] {
-  const authenticate = createAuthenticate(deps.pool, () => performance.now())
+  const authenticate = createAuthenticate(deps, () => performance.now())
   const holderOf = async (key: string): Promise<KeyHolder | null> => {
     const credential = await authenticate(`Bearer ${key}`).catch((error: unknown) => {
       if (error instanceof ApiProblem && error.code === 'api_key_invalid') return null

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
 import type { HttpPart } from '../http/server.ts'
 import type { FindSignIn } from '../http/session-credential.ts'
@@ -16,14 +17,15 @@ export function openPeopleRole(deps: {
   clock: Clock
   log: Log
   keyring: Keyring
+  seals: AccessSeals
   baseUrl: string
   smtpUrl: string | null
 }): { part: HttpPart; findSignIn: FindSignIn; stop(): Promise<void> } {
-  const { pool, clock, log, keyring, baseUrl, smtpUrl } = deps
+  const { pool, clock, log, keyring, seals, baseUrl, smtpUrl } = deps
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
-  const people = openAuthentication({ pool, clock, log, baseUrl, secret, mail })
-  const app = createPeopleApp({ people, pool, clock, log, baseUrl })
+  const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail })
+  const app = createPeopleApp({ people, pool, seals, clock, log, baseUrl })
   return {
     part: {
       name: 'people',

@@ -65,7 +65,7 @@ async function plantInTables(merchantId: string, personId: string): Promise<void
     customerEmail: HOSTILE_EMAIL,
     payments: [{ id: ALL, coin: PAYLOADS[2], amount: PAYLOADS[1], received_at: null }],
   })
-  await owner.query(
+  await dashboard.writeSealed(
     `insert into person_passkey (id, user_id, name, public_key, credential_id, counter, device_type, backed_up, created_at)
      values ('passkey', $1, $2, '', 'credential', 0, 'singleDevice', false, now())`,
     [personId, PASSKEY],
@@ -77,7 +77,7 @@ async function plantInTables(merchantId: string, personId: string): Promise<void
   )
   // The API keeps a URL as a browser would write it, with all of this escaped.
   await owner.query('update webhook_endpoint set url = $1', [`https://shop.example/?q=${ALL}`])
-  await owner.query('update person set email = $2, email_verified = false where id = $1', [
+  await dashboard.writeSealed('update person set email = $2, email_verified = false where id = $1', [
     personId,
     HOSTILE_EMAIL,
   ])
@@ -133,7 +133,7 @@ async function openHostileShop(): Promise<void> {
      where email = 'hostile@example.com'`,
   )
   const [{ organization_id: merchantId, user_id: personId } = { organization_id: '', user_id: '' }] = rows
-  await owner.query('update person set email_verified = true where id = $1', [personId])
+  await dashboard.writeSealed('update person set email_verified = true where id = $1', [personId])
   const invitation = await make('/api/auth/organization/invite-member', {
     email: GUEST,
     role: 'viewer',
@@ -198,7 +198,7 @@ test('an invitation shows the names of the shop and of who invites as text', asy
   const join = { name: NAME, email: GUEST, password: PASSWORD }
   await guest.open('/sign-in')
   expect((await askFromPage(guest, 'POST', '/api/auth/sign-up/email', join)).status).toBe(200)
-  await dashboard.database.owner.query('update person set email_verified = true where email = $1', [GUEST])
+  await dashboard.writeSealed('update person set email_verified = true where email = $1', [GUEST])
   await guest.open(`/invitation?id=${ids.invitation}`)
   await expect.poll(() => guest.page.locator('main').textContent()).toContain(`Join ${NAME}`)
   expect(await guest.page.locator('main').textContent()).toContain(HOSTILE_EMAIL)

@@ -209,7 +209,7 @@ async function join(visitor: Visitor, name: string, merchantId: string, role: st
   const { rows } = await owner.query<{ id: string }>('select id from person where email = $1', [
     emailOf(name),
   ])
-  await owner.query(
+  await dashboard.writeSealed(
     `insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $3, $4, now())`,
     [newId('member', new Date()), merchantId, rows[0]?.id, role],
   )

@@ -121,11 +121,11 @@ beforeAll(async () => {
   const findSignIn = async () => ({ personId, merchantId: merchant.id, secondFactorAtMs: null })
   api = await createTestApi({ findSignIn })
   merchant = await api.addMerchant()
-  await api.database.owner.query(
+  await api.writeSealed(
     `insert into person (id, name, email, email_verified, created_at, updated_at) values ($1, 'P', 'p@example.com', true, now(), now())`,
     [personId],
   )
-  await api.database.owner.query(
+  await api.writeSealed(
     `insert into organization_member (id, organization_id, user_id, role, created_at) values ('m', $1, $2, 'owner', now())`,
     [merchant.id, personId],
   )

@@ -162,7 +162,7 @@ test('a key works from the moment it is made, though it was tried before', async
   const list = async () => (await api.call('GET', '/invoices', { key })).status
   expect(await list()).toBe(401)
   const [row] = rows
-  await api.database.owner.query(
+  await api.writeSealed(
     'insert into api_key (merchant_id, id, livemode, key_hash, scopes, created_at) values ($1, $2, $3, $4, $5, $6)',
     [row.merchant_id, row.id, row.livemode, row.key_hash, row.scopes, row.created_at],
   )

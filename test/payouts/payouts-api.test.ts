@@ -303,11 +303,11 @@ test('who asked does not approve where somebody else could, nor through a key th
   const { owner } = api.database
   for (const role of ['owner', 'admin']) {
     const id = `${role}-${shop.id}`
-    await owner.query(
+    await api.writeSealed(
       `insert into person (id, name, email, email_verified, created_at, updated_at) values ($1, $1, $1 || '@example.com', true, now(), now())`,
       [id],
     )
-    await owner.query(
+    await api.writeSealed(
       `insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $1, $3, now())`,
       [id, shop.id, role],
     )

@@ -11,7 +11,7 @@ afterAll(() => people.drop())
 
 const post = (browser: TestBrowser, path: string, body: object, headers = {}) =>
   browser.ask('POST', `/api/auth${path}`, body, headers)
-const owner = (sql: string, values: unknown[] = []) => people.api.database.owner.query(sql, values)
+const owner = (sql: string, values: unknown[] = []) => people.api.writeSealed(sql, values)
 /** As if so much time had gone by since. */
 const age = (column: 'created_at' | 'second_factor_at', email: string, interval: string) =>
   owner(

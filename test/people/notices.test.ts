@@ -58,9 +58,7 @@ async function addEvent(
 
 async function confirmed(name: string): Promise<{ browser: TestBrowser; merchantId: string; email: string }> {
   const made = await people.signUp(name)
-  await people.api.database.owner.query('update person set email_verified = true where email = $1', [
-    made.email,
-  ])
+  await people.api.writeSealed('update person set email_verified = true where email = $1', [made.email])
   return made
 }
 
@@ -164,14 +162,14 @@ test('a sign-in from a new place is told to the person until they switch that of
   expect(told()).toBe(1)
   // Another shop of theirs, whose switch is on.
   const { merchantId } = await people.signUp('Zoe')
-  await people.api.database.owner.query(
+  await people.api.writeSealed(
     `insert into organization_member (id, organization_id, user_id, role, created_at)
      select 'mem_second', $2, id, 'viewer', now() from person where email = $1`,
     [email, merchantId],
   )
   await signIn(people.browser())
   expect(told()).toBe(2)
-  await people.api.database.owner.query(`delete from organization_member where id = 'mem_second'`)
+  await people.api.writeSealed(`delete from organization_member where id = 'mem_second'`)
   await browser.ask('PATCH', '/api/v1/notices', { sign_in: true })
   await signIn(people.browser())
   expect(told()).toBe(3)

@@ -235,7 +235,7 @@ describe('the second factor', () => {
   test('is proved again before it is turned off or the password is changed', async () => {
     const { browser } = await people.signUp('Lea')
     const { secret } = await people.enableSecondFactor(browser)
-    await people.api.database.owner.query(
+    await people.api.writeSealed(
       `update person_session set second_factor_at = second_factor_at - interval '301 seconds'`,
     )
     const off = () => browser.ask('POST', '/api/auth/two-factor/disable', { password: PASSWORD })
@@ -273,7 +273,7 @@ test('what an owner does in live mode needs a second factor of the last five min
   await people.enableSecondFactor(browser)
   const made = await create()
   expect(made.status, made.text).toBe(201)
-  await people.api.database.owner.query(
+  await people.api.writeSealed(
     `update person_session set second_factor_at = second_factor_at - interval '301 seconds'`,
   )
   expect((await create()).body.error.code).toBe('second_factor_required')

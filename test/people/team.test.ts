@@ -18,7 +18,7 @@ const invite = ({ browser, merchantId: organizationId }: Shop, email: string, ro
 const accept = (browser: TestBrowser, invitationId: string) =>
   ask(browser, 'accept-invitation', { invitationId })
 const verify = (email: string) =>
-  people.api.database.owner.query('update person set email_verified = true where email = $1', [email])
+  people.api.writeSealed('update person set email_verified = true where email = $1', [email])
 
 async function newcomer(name: string, { isVerified = true } = {}) {
   const browser = people.browser()
@@ -35,7 +35,7 @@ async function join(shop: Shop, name: string, role: Role) {
   const invited = await invite(shop, person.email)
   const joined = await accept(person.browser, invited.body.id)
   expect(joined.status, joined.text).toBe(200)
-  await people.api.database.owner.query('update organization_member set role = $1 where id = $2', [
+  await people.api.writeSealed('update organization_member set role = $1 where id = $2', [
     role,
     joined.body.member.id,
   ])
@@ -78,7 +78,7 @@ describe('an invitation', () => {
     const shop = await people.signUp('Inviter Three')
     const { browser, email } = await newcomer('twice')
     await Promise.all(Array.from({ length: 4 }, () => invite(shop, email)))
-    const { rows } = await people.api.database.owner.query<{ id: string }>(
+    const { rows } = await people.api.writeSealed(
       `update organization_invitation set status = 'pending' where email = $1 returning id`,
       [email],
     )

@@ -9,15 +9,19 @@ import { createMerchant } from '../../src/flows/create-merchant.ts'
 import { type ApiApp, createApiApp } from '../../src/http/app.ts'
 import type { ApiDeps } from '../../src/http/deps.ts'
 import { createNetworkBoard } from '../../src/http/network-board.ts'
+import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { SCOPES, type Scope } from '../../src/wire/scopes.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { withDeclaredAnswers } from './declared-answers.ts'
+import { sealedWriter, type WriteSealed } from './sealed.ts'
 
 export const BASE_URL = 'https://pay.example.com'
 export const START = new Date('2026-11-21T12:00:00.000Z')
 /** What a test takes, and what one merchant leaves to others. */
 const POOL_SIZE = 400 + RESERVED_ADDRESSES
+/** Of every test of the API. */
+const keyring = openKeyring(Buffer.alloc(32, 7))
 
 /** US dollars per coin in every test of the API. */
 const PRICES: { readonly [asset in AssetId]: string } = {
@@ -47,6 +51,8 @@ export type TestApi = {
   ): Promise<{ id: string; key: string }>
   /** One request; the answer's body parsed, where there is one. */
   call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>
+  /** A statement of the test's own about people, members or keys, as if Paylink had written its rows. */
+  readonly writeSealed: WriteSealed
   drop(): Promise<void>
 }
 
@@ -80,11 +86,13 @@ export async function createTestApi(
   const unpriced = new Set<AssetId>()
   const logged: string[] = []
   const clock = () => time.now
+  const log = pino({ level: 'debug' }, { write: (line: string) => logged.push(line) })
   const deps: ApiDeps = {
     pool: database.pools.api,
     clock,
-    log: pino({ level: 'debug' }, { write: (line: string) => logged.push(line) }),
-    keyring: openKeyring(Buffer.alloc(32, 7)),
+    log,
+    keyring,
+    seals: openAccessSeals(keyring, log),
     prices: fixedPrices(unpriced, clock),
     baseUrl: BASE_URL,
     serviceFeeBps: 0,
@@ -107,7 +115,7 @@ export async function createTestApi(
   }
   const app = withDeclaredAnswers(createApiApp(deps))
   await fillPools(database)
-  const owner = { pool: database.owner, clock }
+  const owner = { pool: database.owner, clock, seals: deps.seals }
   const addKey: TestApi['addKey'] = async (merchantId, livemode, scopes) => {
     const made = await createApiKey(owner, { merchantId, livemode, scopes })
     if (made.kind !== 'created') throw new Error(made.kind)
@@ -127,6 +135,7 @@ export async function createTestApi(
       return { id, testKey: test.key, liveKey: live.key }
     },
     call: (method, path, options) => callApp(app, method, path, options),
+    writeSealed: sealedWriter(database.owner, deps.seals),
     drop: () => database.drop(),
   }
 }

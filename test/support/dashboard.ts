@@ -1,10 +1,14 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { openAccessSeals } from '../../src/secrets/access-seals.ts'
+import { openKeyring } from '../../src/secrets/keyring.ts'
+import { loadSecretKey } from '../../src/secrets/secret-key.ts'
 import { type App, makeDataDir, startApp, until } from './app.ts'
 import { launchBrowser } from './browser.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { axeFaults, complaintsOf } from './page-checks.ts'
 import { codeOf } from './people.ts'
+import { sealedWriter, type WriteSealed } from './sealed.ts'
 
 export const PASSWORD = 'correct horse battery'
 
@@ -22,6 +26,8 @@ export type Dashboard = {
   signUp(name: string, options?: Parameters<Dashboard['visitor']>[0]): Promise<Visitor>
   /** Makes every proof of a second factor an hour old. */
   forgetSecondFactors(): Promise<void>
+  /** A statement of the test's own about people, members or keys, as if Paylink had written its rows. */
+  readonly writeSealed: WriteSealed
   close(): Promise<void>
 }
 export type Login = { readonly email: string; readonly password: string }
@@ -56,10 +62,13 @@ export async function startDashboard(env: { readonly [name: string]: string } = 
     }
     return { context, page, complaints, open }
   }
+  const keyring = openKeyring(await loadSecretKey(folder.dataDir, null))
+  const writeSealed = sealedWriter(database.owner, openAccessSeals(keyring, { error: () => {} }))
   return {
     app,
     browser,
     database,
+    writeSealed,
     owner: { email, password },
     url,
     visitor,
@@ -71,9 +80,7 @@ export async function startDashboard(env: { readonly [name: string]: string } = 
       return one
     },
     forgetSecondFactors: async () => {
-      await database.owner.query(
-        `update person_session set second_factor_at = second_factor_at - interval '1 hour'`,
-      )
+      await writeSealed(`update person_session set second_factor_at = second_factor_at - interval '1 hour'`)
     },
     close: async () => {
       await browser.close()

@@ -42,17 +42,18 @@ export type TestPeople = {
 export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<TestPeople> {
   const api = await createTestApi(changes)
   const emails: Email[] = []
-  const { pool, log } = api.deps
+  const { pool, log, seals } = api.deps
   const clock = () => new Date()
   const people = openAuthentication({
     pool,
+    seals,
     clock,
     log,
     baseUrl: BASE_URL,
     secret: 'a secret of this test, long enough',
     mail: { send: async (message) => void emails.push(message) },
   })
-  const auth = createPeopleApp({ people, pool, clock, log, baseUrl: BASE_URL })
+  const auth = createPeopleApp({ people, pool, seals, clock, log, baseUrl: BASE_URL })
   const app = withDeclaredAnswers(
     createApiApp({ ...api.deps, clock, findSignIn: (headers) => findSignIn(people, pool, headers) }),
   )

@@ -1,17 +1,22 @@
 import type { Queryable } from '../pool.ts'
 import type { Tenant, Tx } from '../transaction.ts'
 
+/** By the names that its seal is made of. */
 type ApiKeyRow = {
   readonly id: string
-  readonly merchant_id: string
+  readonly merchantId: string
   readonly livemode: boolean
+  readonly keyHash: Buffer
   readonly scopes: string[]
+  readonly revokedAt: null
+  readonly seal: string | null
 }
 
 /** Whose key this is, unless it was revoked. One look-up in the unique index on key_hash. */
 export async function findApiKey(db: Queryable, keyHash: Buffer): Promise<ApiKeyRow | null> {
   const { rows } = await db.query<ApiKeyRow>(
-    `select id, merchant_id, livemode, scopes from api_key where key_hash = $1 and revoked_at is null`,
+    `select id, merchant_id as "merchantId", livemode, key_hash as "keyHash", scopes, revoked_at as "revokedAt", seal
+     from api_key where key_hash = $1 and revoked_at is null`,
     [keyHash],
   )
   return rows[0] ?? null
@@ -46,11 +51,13 @@ export async function insertApiKey(
     name?: string | null
     createdBy?: string | null
     lastCharacters: string
+    seal: string
   },
 ): Promise<void> {
   await tx.query(
-    `insert into api_key (merchant_id, id, livemode, key_hash, scopes, created_at, name, created_by, last_characters)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    `insert into api_key (merchant_id, id, livemode, key_hash, scopes, created_at, name, created_by, last_characters,
+       seal)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [
       key.merchantId,
       key.id,
@@ -61,6 +68,7 @@ export async function insertApiKey(
       key.name ?? null,
       key.createdBy ?? null,
       key.lastCharacters,
+      key.seal,
     ],
   )
 }

@@ -2,18 +2,6 @@ import type { Queryable } from '../pool.ts'
 
 export type MemberRole = 'owner' | 'admin' | 'member' | 'viewer'
 
-/** The role a person has with a merchant; null where none. Served by the unique key of organization_member. */
-export async function findMemberRole(
-  db: Queryable,
-  input: { userId: string; merchantId: string },
-): Promise<MemberRole | null> {
-  const { rows } = await db.query<{ role: MemberRole }>(
-    `select role from organization_member where organization_id = $1 and user_id = $2`,
-    [input.merchantId, input.userId],
-  )
-  return rows[0]?.role ?? null
-}
-
 /** The merchant a person sees first: the one joined longest ago. Served by organization_member_by_user. */
 export async function findFirstMerchant(db: Queryable, userId: string): Promise<string | null> {
   const { rows } = await db.query<{ organization_id: string }>(
@@ -26,7 +14,7 @@ export async function findFirstMerchant(db: Queryable, userId: string): Promise<
 /** The organization of a new merchant, under the merchant's own id, and its first owner. */
 export async function insertOrganization(
   db: Queryable,
-  input: { merchantId: string; name: string; memberId: string; ownerId: string; now: Date },
+  input: { merchantId: string; name: string; memberId: string; ownerId: string; seal: string; now: Date },
 ): Promise<void> {
   await db.query(`insert into organization (id, name, slug, created_at) values ($1, $2, $1, $3)`, [
     input.merchantId,
@@ -34,8 +22,9 @@ export async function insertOrganization(
     input.now,
   ])
   await db.query(
-    `insert into organization_member (id, organization_id, user_id, role, created_at) values ($1, $2, $3, 'owner', $4)`,
-    [input.memberId, input.merchantId, input.ownerId, input.now],
+    `insert into organization_member (id, organization_id, user_id, role, seal, created_at)
+     values ($1, $2, $3, 'owner', $4, $5)`,
+    [input.memberId, input.merchantId, input.ownerId, input.seal, input.now],
   )
 }
 
@@ -59,16 +48,6 @@ export async function setActiveMerchant(
     input.merchantId,
     input.personId,
   ])
-}
-
-/** Notes that a sign-in proved a second factor just now. By primary key. */
-export async function setSecondFactorAt(db: Queryable, sessionId: string, now: Date): Promise<void> {
-  await db.query(`update person_session set second_factor_at = $2 where id = $1`, [sessionId, now])
-}
-
-/** Takes back the proofs of all sign-ins of a person. Served by person_session_by_user. */
-export async function forgetSecondFactors(db: Queryable, userId: string): Promise<void> {
-  await db.query(`update person_session set second_factor_at = null where user_id = $1`, [userId])
 }
 
 /** Whose membership an id is, in one organization; null where none of it. By primary key. */
@@ -186,13 +165,14 @@ export async function findPersonToTell(
  */
 export async function findOrInsertPerson(
   db: Queryable,
-  person: { id: string; name: string; email: string; isEmailVerified: boolean; now: Date },
+  person: { id: string; name: string; email: string; isEmailVerified: boolean; seal: string; now: Date },
 ): Promise<{ id: string; isNew: boolean }> {
   const { rows } = await db.query<{ id: string }>(
-    `insert into person (id, name, email, email_verified, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
+    `insert into person (id, name, email, email_verified, seal, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $6)
      on conflict (email) do update set email = excluded.email
      returning id`,
-    [person.id, person.name, person.email, person.isEmailVerified, person.now],
+    [person.id, person.name, person.email, person.isEmailVerified, person.seal, person.now],
   )
   const id = rows[0]?.id ?? person.id
   return { id, isNew: id === person.id }
@@ -201,23 +181,23 @@ export async function findOrInsertPerson(
 /** Gives a person a password, hashed already; as the sign-in library keeps it. */
 export async function insertPassword(
   db: Queryable,
-  account: { id: string; userId: string; passwordHash: string; now: Date },
+  account: { id: string; userId: string; password: string; seal: string; now: Date },
 ): Promise<void> {
   await db.query(
-    `insert into person_account (id, user_id, account_id, provider_id, password, created_at, updated_at)
-     values ($1, $2, $2, 'credential', $3, $4, $4)`,
-    [account.id, account.userId, account.passwordHash, account.now],
+    `insert into person_account (id, user_id, account_id, provider_id, password, seal, created_at, updated_at)
+     values ($1, $2, $2, 'credential', $3, $4, $5, $5)`,
+    [account.id, account.userId, account.password, account.seal, account.now],
   )
 }
 
 /** A token by which a person chooses a password once; as the sign-in library keeps those of its own e-mails. */
 export async function insertPasswordToken(
   db: Queryable,
-  row: { id: string; userId: string; token: string; expiresAt: Date; now: Date },
+  row: { id: string; userId: string; identifier: string; seal: string; expiresAt: Date; now: Date },
 ): Promise<void> {
   await db.query(
-    `insert into person_verification (id, identifier, value, expires_at, created_at, updated_at)
-     values ($1, 'reset-password:' || $2::text, $3, $4, $5, $5)`,
-    [row.id, row.token, row.userId, row.expiresAt, row.now],
+    `insert into person_verification (id, identifier, value, expires_at, seal, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $6)`,
+    [row.id, row.identifier, row.userId, row.expiresAt, row.seal, row.now],
   )
 }

@@ -29,7 +29,13 @@ export const createApiKeyRoute = defineRoute({
     if ((await countActiveKeys(tx, tenant)) >= ACTIVE_KEYS_MAX) throw new ApiProblem('api_key_limit_reached')
     const now = deps.clock()
     const scopes = [...new Set(body.scopes)]
-    const made = await addApiKey(tx, { tenant, scopes, name: body.name, createdBy: callerId, now })
+    const made = await addApiKey(tx, deps.seals, {
+      tenant,
+      scopes,
+      name: body.name,
+      createdBy: callerId,
+      now,
+    })
     const { key, ...row } = made
     const shown = {
       ...row,

@@ -1,5 +1,5 @@
-import { apiKeyExists, revokeTenantKey } from '../../db/queries/api-keys.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { apiKeyExists } from '../../db/queries/api-keys.ts'
+import { revokeTenantKey } from '../../flows/revoke-api-key.ts'
 import { apiKeyView } from '../../wire/dashboard.ts'
 import { apiKeyViewOf } from '../dashboard-views.ts'
 import { ApiProblem } from '../problem.ts'
@@ -20,9 +20,7 @@ export const revokeApiKeyRoute = defineRoute({
   exists: apiKeyExists,
 
   handler: async (deps, { tenant, id }) => {
-    const key = await withTransaction(deps.pool, tenant, (tx) =>
-      revokeTenantKey(tx, tenant, id, deps.clock()),
-    )
+    const key = await revokeTenantKey(deps, tenant, id)
     if (key === null) throw new ApiProblem('not_found')
     return apiKeyViewOf(key)
   },

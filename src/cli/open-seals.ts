@@ -1,0 +1,17 @@
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
+import type { Pool } from '../db/pool.ts'
+import { createLogger } from '../log.ts'
+import { inspectKey, openInstallationKeyring } from '../open-keyring.ts'
+import { openAccessSeals } from '../secrets/access-seals.ts'
+
+/** What a command seals people, members and keys with: the installation's own key. */
+export async function openCommandSeals(config: Config, pool: Pool): Promise<AccessSeals> {
+  const keyring = await openInstallationKeyring(config, pool, systemClock)
+  return openAccessSeals(keyring, createLogger('error', 'stderr'))
+}
+
+/** The same for an audit, which makes no key: null where the key is not here, and the check is left out. */
+export const openSealsForAudit = async (config: Config, pool: Pool): Promise<AccessSeals | null> =>
+  (await inspectKey(config, pool)) === 'right' ? openCommandSeals(config, pool) : null

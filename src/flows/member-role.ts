@@ -1,0 +1,14 @@
+import type { AccessSeals } from '../core/people/access-seals.ts'
+import type { Queryable } from '../db/pool.ts'
+import { findMembership } from '../db/queries/access-rows.ts'
+import type { MemberRole } from '../db/queries/people.ts'
+
+/** The role a person has with a merchant; null where none, or where Paylink did not give it. */
+export async function findMemberRole(
+  db: Queryable,
+  seals: AccessSeals,
+  input: { userId: string; merchantId: string },
+): Promise<MemberRole | null> {
+  const member = await findMembership(db, input)
+  return member !== null && seals.accepts('member', member) ? member.role : null
+}
