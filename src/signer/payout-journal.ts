@@ -1,7 +1,7 @@
 import { type FileHandle, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { ASSET_IDS } from '../core/assets.ts'
+import { ASSET_IDS, type AssetId } from '../core/assets.ts'
 import { ID_PREFIXES } from '../core/ids.ts'
 import { complain } from './complain.ts'
 import { readPrivateFile } from './private-file.ts'
@@ -143,6 +143,24 @@ export function isJournaled(
   return false
 }
 
+/** A payout's first signature; lines of before it was kept do not say whose it is and what it is worth. */
+export type FirstSigned = {
+  readonly atMs: number
+  readonly livemode: boolean
+  readonly merchantId: string | null
+  readonly asset: AssetId | null
+  /** Base units. */
+  readonly amount: bigint
+}
+
+const firstSignedOf = ({ signed_at: atMs, network, intent }: JournalEntry): FirstSigned => ({
+  atMs,
+  livemode: network.endsWith('-live'),
+  merchantId: intent?.merchant_id ?? null,
+  asset: intent?.asset ?? null,
+  amount: BigInt(intent?.amount ?? 0),
+})
+
 export const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)
 
 const OWNER_ONLY = 0o600
@@ -167,8 +185,7 @@ export class PayoutJournal {
   /** Which payouts use something up. */
   readonly #spenders = new Map<string, Set<string>>()
   readonly #nextChange = new Map<string, number>()
-  #firstSigned: { readonly atMs: number; readonly livemode: boolean; readonly merchantId: string | null }[] =
-    []
+  #firstSigned: FirstSigned[] = []
   /** Payouts of which the database was not heard to know. */
   readonly #unseen = new Set<string>()
 
@@ -239,17 +256,12 @@ export class PayoutJournal {
     return this.#nextChange.get(network) ?? 0
   }
 
-  /** How many payouts of a mode were signed for the first time since then: of all merchants, and of this one. */
-  signedSince(
-    ms: number,
-    { livemode, merchantId }: { readonly livemode: boolean; readonly merchantId: string },
-  ): { readonly all: number; readonly ofMerchant: number } {
+  /** Payouts of a mode that were signed for the first time since then, oldest first; older ones are forgotten. */
+  firstSignedSince(ms: number, livemode: boolean): readonly FirstSigned[] {
     this.#firstSigned = this.#firstSigned.filter(({ atMs }) => atMs > ms)
-    const inMode = this.#firstSigned.filter((first) => first.livemode === livemode)
-    return {
-      all: inMode.length,
-      ofMerchant: inMode.filter((first) => first.merchantId === merchantId).length,
-    }
+    return this.#firstSigned
+      .filter((first) => first.livemode === livemode)
+      .sort((one, other) => one.atMs - other.atMs)
   }
 
   /**
@@ -297,12 +309,7 @@ export class PayoutJournal {
 
   #remember(entry: JournalEntry): void {
     const entries = this.#byPayout.get(entry.payout_id) ?? []
-    if (entries.length === 0 && isPayoutId(entry.payout_id))
-      this.#firstSigned.push({
-        atMs: entry.signed_at,
-        livemode: entry.network.endsWith('-live'),
-        merchantId: entry.intent?.merchant_id ?? null,
-      })
+    if (entries.length === 0 && isPayoutId(entry.payout_id)) this.#firstSigned.push(firstSignedOf(entry))
     this.#byPayout.set(entry.payout_id, [...entries, entry])
     for (const claim of claimsOf(entry)) {
       this.#spenders.set(claim, (this.#spenders.get(claim) ?? new Set()).add(entry.payout_id))

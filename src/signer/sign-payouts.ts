@@ -33,6 +33,8 @@ import type { Told } from '../told.ts'
 import { complain } from './complain.ts'
 import { EVM_PAYOUTS } from './evm-payouts.ts'
 import { publishSweep } from './evm-sweeps.ts'
+import type { FirstSeen } from './first-seen.ts'
+import { holdPayout } from './hold-payout.ts'
 import { networksSetBack } from './lost-payouts.ts'
 import {
   isJournaled,
@@ -42,6 +44,7 @@ import {
   type SignedIntent,
 } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
+import type { ValueLimits } from './signing-limits.ts'
 import type { SolanaKeys } from './solana-addresses.ts'
 import { SOLANA_PAYOUTS } from './solana-payouts.ts'
 import { UTXO_PAYOUTS } from './utxo-payouts.ts'
@@ -57,20 +60,14 @@ const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
 
 /** Payouts of one network looked at in one turn. */
 const TURN_MAX = 500
-/**
- * Payouts signed in an hour at most, on all networks of a mode: whoever could approve without end still cannot empty
- * everything at once.
- */
-const SIGNED_PER_HOUR_MAX = 200
-/** Of these, one merchant's: who asks for many does not make all others wait. */
-const OF_MERCHANT_PER_HOUR_MAX = 150
-const HOUR_MS = 3_600_000
 export type PayoutSigner = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
   readonly folder: string
   readonly journal: PayoutJournal
+  readonly seen: FirstSeen
+  readonly limits: ValueLimits
   /** Accounts below which keys are derived without hardening, with their private keys. */
   readonly accounts: ReadonlyMap<Keyspace, HDKey>
   readonly solana: SolanaKeys
@@ -231,11 +228,8 @@ async function signFirst(
   digest: Buffer,
 ): Promise<Signed> {
   if (isSetBack) return WAITS
-  const { all, ofMerchant } = signer.journal.signedSince(signer.clock().getTime() - HOUR_MS, payout)
-  if (all >= SIGNED_PER_HOUR_MAX || ofMerchant >= OF_MERCHANT_PER_HOUR_MAX) {
-    complain(signer, payout, 'as many payouts were signed as an hour may have; this one waits')
-    return WAITS
-  }
+  const held = await holdPayout(signer, payout)
+  if (held !== null) return held
   const before = (await kind.prepare?.(signer, { payout, digest })) ?? 'ready'
   if (before !== 'ready') return before
   return unlessFailing(signer, payout, () => kind.signFirst(signer, { payout, digest }))

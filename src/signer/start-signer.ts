@@ -17,15 +17,18 @@ import { pauseUnless } from '../repeat.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { Told } from '../told.ts'
 import { type Account, openAccountsOf, wordsOf } from './derive.ts'
+import { FirstSeen } from './first-seen.ts'
 import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
 import type { AddressIssuer } from './issue-addresses.ts'
 import { fileKeySource, type KeySource } from './key-source.ts'
+import { KnownDestinations } from './known-destinations.ts'
 import { indexBeyond, moveOnAfterRestore } from './move-on-after-restore.ts'
 import { PayoutJournal } from './payout-journal.ts'
 import { SignerRefused } from './refused.ts'
 import { createSeed, openSeed } from './seed-file.ts'
 import { type PayoutSigner, signPayouts } from './sign-payouts.ts'
 import { signX402 } from './sign-x402.ts'
+import { readValueLimits } from './signing-limits.ts'
 
 type SignerOptions = {
   /** Connections of the signer's own database role, two at least: one holds the lock. */
@@ -62,6 +65,7 @@ type State = {
   /** While active. */
   issuer: AddressIssuer | null
   payouts: PayoutSigner | null
+  destinations: KnownDestinations | null
 }
 
 /**
@@ -80,6 +84,7 @@ export async function startSigner(options: SignerOptions): Promise<Signer> {
     status: 'standby',
     issuer: null,
     payouts: null,
+    destinations: null,
   }
   const first = await takeLock(options.pool)
   if (first === null) options.log.info('another signer holds the lock; this one stands by')
@@ -108,6 +113,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
     }
     try {
       await issue(state)
+      await state.destinations?.look()
       if (state.payouts !== null) {
         await signPayouts(state.payouts)
         await signX402(state.payouts)
@@ -121,6 +127,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
       state.status = 'standby'
       state.issuer = null
       state.payouts = null
+      state.destinations = null
       client.release(true)
       client = null
     }
@@ -229,12 +236,17 @@ async function activate(state: State): Promise<void> {
   state.issuer = issuer
   const { folder } = state
   const payoutJournal = await PayoutJournal.open(folder)
+  const seen = await FirstSeen.open(folder)
+  const limits = await readValueLimits(folder)
+  state.destinations = new KnownDestinations({ pool, clock, log, seen })
   state.payouts = {
     pool,
     clock,
     log,
     folder,
     journal: payoutJournal,
+    seen,
+    limits,
     accounts: spenders,
     solana,
     told: new Told(),

@@ -6,15 +6,25 @@
  */
 const order = JSON.parse(process.argv[2])
 const load = (path) => import(new URL(`../../dist/${path}`, import.meta.url))
-const [derive, { PayoutJournal }, { signPayouts }, { openPool }, { createLogger }, { Told }] =
-  await Promise.all([
-    load('signer/derive.js'),
-    load('signer/payout-journal.js'),
-    load('signer/sign-payouts.js'),
-    load('db/pool.js'),
-    load('log.js'),
-    load('told.js'),
-  ])
+const [
+  derive,
+  { FirstSeen },
+  { PayoutJournal },
+  { signPayouts },
+  { readValueLimits },
+  { openPool },
+  { createLogger },
+  { Told },
+] = await Promise.all([
+  load('signer/derive.js'),
+  load('signer/first-seen.js'),
+  load('signer/payout-journal.js'),
+  load('signer/sign-payouts.js'),
+  load('signer/signing-limits.js'),
+  load('db/pool.js'),
+  load('log.js'),
+  load('told.js'),
+])
 const { PayoutCourier } = await load('watcher/follow-payouts.js')
 const { PayoutProviders } = await load('watcher/payout-providers.js')
 const poolOf = (connectionString) =>
@@ -30,6 +40,8 @@ const signer = {
   log,
   folder: order.folder,
   journal: await PayoutJournal.open(order.folder),
+  seen: await FirstSeen.open(order.folder),
+  limits: await readValueLimits(order.folder),
   accounts: accounts.spenders,
   solana: accounts.solana,
   told: new Told(),

@@ -16,9 +16,11 @@ import { type PayoutRequested, requestPayoutAlone } from '../../src/flows/reques
 import { newId } from '../../src/new-id.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
+import { FirstSeen } from '../../src/signer/first-seen.ts'
 import { PayoutJournal } from '../../src/signer/payout-journal.ts'
 import { recoverPayouts } from '../../src/signer/recover-payouts.ts'
 import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts'
+import { readValueLimits } from '../../src/signer/signing-limits.ts'
 import { Told } from '../../src/told.ts'
 import type { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
@@ -112,9 +114,9 @@ export abstract class PayoutSteps {
         `insert into transfer (merchant_id, id, livemode, invoice_id, network, txid, output_index, asset, amount, status,
            first_seen_at, detected_at, confirmed_at, confirmations_required, late, dust, announced_confirming,
            announced_review, ledger_bucket, ledger_postings)
-         values ($1, $2, false, $3, $4, $5, $6, $7, $8, 'confirmed', now(), now(), now(), 1, false, false, true, false,
+         values ($1, $2, $9, $3, $4, $5, $6, $7, $8, 'confirmed', now(), now(), now(), 1, false, false, true, false,
            'available', 1)`,
-        [tenant.merchantId, id, invoiceId, network, txid, output, asset, amount],
+        [tenant.merchantId, id, invoiceId, network, txid, output, asset, amount, tenant.livemode],
       )
       await insertLedgerTransfer(tx, tenant, {
         id: `dep:${network}:${txid}:${output}:${invoiceId}:1`,
@@ -199,14 +201,19 @@ export abstract class PayoutSteps {
     const destinationId = newId('payoutDestination', this.now)
     await this.database.owner.query(
       `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
-       values ($1, $2, false, $3, $4, 'x', 'x', $5, $5)`,
-      [tenant.merchantId, destinationId, wanted.asset, wanted.address, this.now],
+       values ($1, $2, $6, $3, $4, 'x', 'x', $5, $5)`,
+      [tenant.merchantId, destinationId, wanted.asset, wanted.address, this.now, tenant.livemode],
     )
+    return this.askTo(tenant, destinationId, wanted.amount)
+  }
+
+  /** What comes of asking for a payout to a destination that is on the list. */
+  askTo(tenant: Tenant, destinationId: string, amount: string | null): Promise<PayoutRequested> {
     return requestPayoutAlone(this.database.pools.api, {
       tenant,
       source: 'available',
       destinationId,
-      amount: wanted.amount,
+      amount,
       asset: null,
       by: 'key_a',
       dailyLimits: {},
@@ -258,6 +265,8 @@ export abstract class PayoutSteps {
       log: this.log,
       folder: this.folder,
       journal,
+      seen: await FirstSeen.open(this.folder),
+      limits: await readValueLimits(this.folder),
       accounts: this.accounts.spenders,
       solana: this.accounts.solana,
       told: new Told(),

@@ -11,6 +11,7 @@ const WRITTEN = [
   'delivery_lane DELETE',
   'delivery_lane INSERT',
   'delivery_lane UPDATE failing_since, failures, next_at, recovered_at',
+  'destination_sighting UPDATE told_at',
   'endpoint_secret DELETE',
   'event DELETE',
   'event_awaiting INSERT',

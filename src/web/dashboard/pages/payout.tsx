@@ -140,6 +140,7 @@ const FAILURES: { readonly [code: string]: string } = {
   approval_invalid:
     'What stands in the database is not what was approved: somebody changed it. Nobody was paid. Find out who before you ask again.',
   destination_invalid: 'The address is none of this network. Nobody was paid.',
+  destination_removed: 'The destination was removed before the payout was signed. Nobody was paid.',
   fee_above_limit: 'The network asks for more than the highest fee that was approved. Ask for it again.',
   insufficient_funds:
     'The chain took back a payment before this payout was signed, and what is left does not cover it. Nobody was paid. Ask again for what is available now.',

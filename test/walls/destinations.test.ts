@@ -1,0 +1,215 @@
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { inspectHeldPayouts } from '../../src/doctor/inspect-signer.ts'
+import { readValueLimits } from '../../src/signer/signing-limits.ts'
+import { LivePayoutWorld } from '../support/live-payout-world.ts'
+
+const LTC = 100_000_000n
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+let world: LivePayoutWorld
+let tenant: Tenant
+beforeEach(async () => {
+  world = await LivePayoutWorld.open()
+  tenant = await world.openShop([LTC, LTC, LTC, LTC])
+})
+afterEach(() => world.close())
+
+const seenFile = () => join(world.folder, 'first-seen.jsonl')
+const asApi = (statement: string, values: readonly unknown[]) =>
+  withTransaction(world.database.pools.api, tenant, (tx) => tx.query(statement, [...values]))
+const remove = (id: string) =>
+  asApi('update payout_destination set removed_at = now() where id = $1 and merchant_id = $2', [
+    id,
+    tenant.merchantId,
+  ])
+
+test("a destination that the API's login backdated is paid a day after the signer saw it, whatever was approved", async () => {
+  await world.sign()
+  const payout = await world.payOut(tenant, await world.plant(tenant), '0.5')
+  await world.sign()
+  expect(await world.reasonOf(payout)).toBe('destination_new')
+  for (const ms of [1_000, DAY_MS - 2_000]) {
+    world.after(ms)
+    await world.sign()
+    expect(await world.isSigned(payout)).toBe(false)
+  }
+  expect(world.logged.filter((line) => line.includes('not known its destination'))).toHaveLength(3)
+  world.after(1_000)
+  await world.sign()
+  expect(await world.isSigned(payout)).toBe(true)
+})
+
+test('one signer says once why a payout waits, and until when', async () => {
+  await world.sign()
+  const payout = await world.payOut(tenant, await world.plant(tenant), '0.5')
+  await world.sign()
+  const seenAt = world.now.getTime()
+  const { rows } = await world.database.owner.query('select reason, until from payout_hold')
+  expect(rows).toEqual([{ reason: 'destination_new', until: new Date(seenAt + DAY_MS) }])
+  const said = world.logged.filter((line) => line.includes(payout.id))
+  expect(said).toHaveLength(1)
+  expect(said[0]).toContain(new Date(seenAt + DAY_MS).toISOString())
+})
+
+test('what stood in the database before the signer kept a list is paid from when its own row says', async () => {
+  const payout = await world.payOut(tenant, await world.plant(tenant), '0.5')
+  await world.sign()
+  expect(await world.isSigned(payout)).toBe(true)
+})
+
+test('a signer that has lost its file waits a day again, and says so', async () => {
+  const id = await world.plant(tenant)
+  await world.sign()
+  await rm(seenFile())
+  const payout = await world.payOut(tenant, id, '0.5')
+  await world.sign()
+  expect(await world.isSigned(payout)).toBe(false)
+  expect(world.logged.some((line) => line.includes('has lost its list of live destinations'))).toBe(true)
+  const { rows } = await world.database.owner.query('select payable_at from destination_sighting')
+  expect(rows).toEqual([{ payable_at: new Date(world.now.getTime() + DAY_MS) }])
+  world.after(DAY_MS)
+  await world.sign()
+  expect(await world.isSigned(payout)).toBe(true)
+})
+
+test('a signer that was killed while it wrote knows what it had written whole, and a damaged file stops it', async () => {
+  await world.sign()
+  const id = await world.plant(tenant)
+  await world.sign()
+  await appendFile(seenFile(), '{"kind":"live_dest')
+  world.after(DAY_MS)
+  const payout = await world.payOut(tenant, id, '0.5')
+  await world.sign()
+  expect(await world.isSigned(payout)).toBe(true)
+  await writeFile(seenFile(), `x${await readFile(seenFile(), 'utf8')}`)
+  await expect(world.sign()).rejects.toThrow(/first-seen\.jsonl is damaged/)
+})
+
+test('a destination that was removed is not paid, and nobody puts it back: the same address added again waits again', async () => {
+  await world.sign()
+  const address = world.newAddress()
+  const id = await world.plant(tenant, address)
+  await world.sign()
+  world.after(DAY_MS)
+  const payout = await world.payOut(tenant, id, '0.5')
+  await remove(id)
+  await expect(asApi('update payout_destination set removed_at = null where id = $1', [id])).rejects.toThrow(
+    /was removed/,
+  )
+  await world.sign()
+  expect(await world.reasonOf(payout)).toBe('destination_removed')
+  const again = await world.payOut(tenant, await world.plant(tenant, address), '0.5')
+  await world.sign()
+  expect(await world.reasonOf(again)).toBe('destination_new')
+})
+
+test("a payout that names a known destination and another address, another merchant's destination or the operator's is not signed", async () => {
+  const other = await world.openShop([LTC])
+  const [ours, theirs] = [await world.plant(tenant), await world.plant(other)]
+  await world.sign()
+  world.after(DAY_MS)
+  await world.sign()
+  const moved = await world.payOut(tenant, ours, '0.5')
+  await world.database.owner.query('update payout set destination = $2 where id = $1', [
+    moved.id,
+    world.newAddress(),
+  ])
+  await world.sign()
+  expect(await world.reasonOf(moved)).toBe('approval_invalid')
+  const planted = await world.payOut(tenant, await world.plant(tenant), '0.5')
+  await world.database.owner.query('alter table payout disable trigger all')
+  await world.database.owner.query('update payout set destination_id = $2 where id = $1', [
+    planted.id,
+    theirs,
+  ])
+  await world.sign()
+  expect(await world.isSigned(planted)).toBe(false)
+  await world.database.owner.query('update payout set destination_id = $2 where id = $1', [planted.id, ours])
+  await world.sign()
+  expect(await world.isSigned(planted)).toBe(false)
+})
+
+test("no login but the signer's writes what it has seen, and rows that no API wrote are passed over", async () => {
+  await world.sign()
+  const id = await world.plant(tenant)
+  await world.plant(tenant, 'x'.repeat(100_000))
+  await world.plant(tenant, 'two words')
+  await world.sign()
+  expect((await readFile(seenFile(), 'utf8')).match(/"key"/g)).toHaveLength(1)
+  const { pools } = world.database
+  for (const role of ['api', 'watcher', 'delivery'] as const) {
+    for (const statement of [
+      `insert into destination_sighting select * from destination_sighting`,
+      `update destination_sighting set payable_at = '2020-01-01'`,
+      `delete from destination_sighting`,
+      `insert into signer_list values ('x', now())`,
+      `delete from signer_list`,
+      `update payout_hold set reason = ''`,
+    ])
+      await expect(pools[role].query(statement), `${role}: ${statement}`).rejects.toThrow(/permission denied/)
+  }
+  const { rows } = await world.database.owner.query('select destination_id as id from destination_sighting')
+  expect(rows).toEqual([{ id }])
+})
+
+test("a merchant's payouts in a coin are signed up to the signer's own limits of an hour and a day, and wait above them", async () => {
+  await writeFile(join(world.folder, 'limits.json'), '{"live": {"LTC": {"hour": "1", "day": "1.2"}}}')
+  const id = await world.plant(tenant)
+  await world.sign()
+  const payOut = async (amount: string) => {
+    const payout = await world.payOut(tenant, id, amount)
+    await world.sign()
+    return payout
+  }
+  const first = await payOut('0.7')
+  const began = world.now.getTime()
+  const second = await payOut('0.4')
+  expect(await world.isSigned(first)).toBe(true)
+  expect(await world.reasonOf(second)).toBe('value_in_hour')
+  world.after(HOUR_MS)
+  await world.sign()
+  expect(await world.isSigned(second)).toBe(true)
+  const third = await payOut('0.2')
+  expect(await world.reasonOf(third)).toBe('value_in_day')
+  const { rows } = await world.database.owner.query('select until from payout_hold where payout_id = $1', [
+    third.id,
+  ])
+  expect(rows).toEqual([{ until: new Date(began + DAY_MS) }])
+  const whole = await payOut('1.1')
+  expect(
+    (await world.database.owner.query('select until from payout_hold where payout_id = $1', [whole.id])).rows,
+  ).toEqual([{ until: null }])
+  world.after(DAY_MS)
+  await world.sign()
+  expect(await world.isSigned(third)).toBe(true)
+  expect(await world.isSigned(whole)).toBe(false)
+})
+
+test.each([
+  ['{', 'JSON'],
+  ['{"live": {"DOGE": {}}}', 'DOGE'],
+  ['{"live": {"BTC": {"week": "1"}}}', 'week'],
+  ['{"live": {"BTC": {"hour": "0.123456789"}}}', 'BTC.hour: "0.123456789" is no amount of BTC'],
+  ['{"live": {"BTC": {"hour": 1}}}', 'live.BTC.hour'],
+])('limits such as %s stop the start with one line', async (content, told) => {
+  await writeFile(join(world.folder, 'limits.json'), content)
+  await expect(readValueLimits(world.folder)).rejects.toThrow(told)
+  await expect(readValueLimits(world.folder)).rejects.toThrow(/^[^\n]*limits\.json is not understood[^\n]*$/)
+})
+
+test('doctor says how many payouts the signer holds back, why, and until when', async () => {
+  await world.sign()
+  const payout = await world.payOut(tenant, await world.plant(tenant), '0.5')
+  await world.sign()
+  const [held] = await inspectHeldPayouts(world.database.owner)
+  expect(held?.text).toContain('holds back 1')
+  expect(held?.text).toContain(new Date(world.now.getTime() + DAY_MS).toISOString())
+  world.after(DAY_MS)
+  await world.sign()
+  expect(await world.isSigned(payout)).toBe(true)
+  expect(await inspectHeldPayouts(world.database.owner)).toEqual([])
+})
