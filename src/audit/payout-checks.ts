@@ -66,6 +66,15 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
           and t.livemode = coalesce(h.livemode, b.livemode) and t.left_on_chain is not null)`,
   },
   {
+    name: 'coin_is_one_deposit',
+    rule: 'every coin of Bitcoin and Litecoin was paid to one invoice',
+    sql: `select merchant_id, transfer_id as subject, 'claims ' || txid || ':' || output_index || ' beside another' as detail
+      from (
+        select merchant_id, transfer_id, txid, output_index, count(*) over (partition by network, txid, output_index) as claims
+        from transfer_part where network ~ '^(bitcoin|litecoin)-' and not is_block_sum) claimed
+      where claims > 1`,
+  },
+  {
     name: 'payout_posting_has_its_payout',
     rule: 'every ledger transfer of a payout stands for a payout',
     sql: `select l.merchant_id, l.id as subject, 'no payout of this id is known' as detail from ledger_transfer l

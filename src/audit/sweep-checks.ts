@@ -48,6 +48,21 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
       ) sums where paid > swept`,
   },
   {
+    name: 'swept_was_paid',
+    rule: 'no deposit address on Solana was swept of more than was paid to it',
+    sql: `select d.merchant_id, c.id as subject, 'took ' || s.lamports || ' of what is swept of an address, ' || swept.total || ', to which '
+        || coalesce(paid.total, 0) || ' was paid' as detail
+      from solana_chore c cross join lateral unnest(c.indexes, c.lamports) as s (index, lamports)
+      cross join lateral (
+        select sum(e.lamports[array_position(e.indexes, s.index)]) as total from solana_chore e
+        where e.network = c.network and e.kind = 'sweep' and e.landed and e.indexes @> array[s.index]) swept
+      left join deposit_address d on d.keyspace = c.network and d.idx = s.index
+      left join lateral (
+        select sum(t.amount) as total from transfer t where t.merchant_id = d.merchant_id and t.invoice_id = d.invoice_id
+          and t.network = c.network and t.asset = 'SOL' and t.status = 'confirmed') paid on true
+      where c.kind = 'sweep' and c.landed and swept.total > coalesce(paid.total, 0)`,
+  },
+  {
     name: 'hot_credit_is_what_was_swept',
     rule: 'the running figure of what each merchant has in a hot wallet is what was swept there without what was paid out',
     sql: `select merchant_id, asset || ' on ' || network as subject, 'the figure says ' || coalesce(c.amount, 0) || ' and the rows ' || coalesce(m.total, 0) as detail

@@ -13,7 +13,7 @@ import type { Payout } from '../core/payout/payout.ts'
 import { areNoncesOfOthers, insertAccountNonce } from '../db/queries/account-nonces.ts'
 import { loadPayoutGas } from '../db/queries/payout-transactions.ts'
 import { hasLostDeposit, listSweepSources, listSweepsOf } from '../db/queries/sweeps.ts'
-import { loadSweptCredit } from '../db/queries/swept-credit.ts'
+import { listUnmoved, loadSweptCredit } from '../db/queries/swept-credit.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { complain } from './complain.ts'
 import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
@@ -26,8 +26,15 @@ import {
   priceOfEntry,
   readEvmTerms,
 } from './evm-terms.ts'
-import { type EvmEntry, isEvmEntry, type JournalEntry } from './payout-journal.ts'
-import { type PayoutKind, type Signed, type SigningTask, type Unsigned, WAITS } from './payout-kind.ts'
+import { type EvmEntry, isEvmEntry, type JournalEntry } from './journal-lines.ts'
+import {
+  isSignedFor,
+  type PayoutKind,
+  type Signed,
+  type SigningTask,
+  type Unsigned,
+  WAITS,
+} from './payout-kind.ts'
 import { signFromHotWallet, tokenTransfer } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 
@@ -121,6 +128,8 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   const of = { network: payout.network, asset: payout.asset, counts: 'done' } as const
   if ((await loadSweptCredit(signer.pool, tenantOf(payout), of)) < payout.amount)
     return (await lacksCrumbs(signer, payout, terms)) ? tooDear(signer, payout) : WAITS
+  const unmoved = await listUnmoved(signer.pool, tenantOf(payout), of)
+  if (!isSignedFor(signer, payout, unmoved)) return WAITS
   const price = priceWithin(payout, content, terms, gasPriceOf(terms.wallet), terms.wallet.baseFee)
   if (price === null) return tooDear(signer, payout)
   const place = await nextHotNonce(signer, terms)

@@ -11,6 +11,7 @@ import {
 } from '../core/payout/gas.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { insertAccountNonce } from '../db/queries/account-nonces.ts'
+import { sumOwnDeposits } from '../db/queries/deposit-owners.ts'
 import {
   insertSweepTransaction,
   listSweepTransactions,
@@ -28,13 +29,8 @@ import {
   priceOfEntry,
   readEvmTerms,
 } from './evm-terms.ts'
-import {
-  type EvmEntry,
-  isEvmEntry,
-  isJournaled,
-  type JournalEntry,
-  type SignedIntent,
-} from './payout-journal.ts'
+import { type EvmEntry, isEvmEntry, type JournalEntry, type SignedIntent } from './journal-lines.ts'
+import { isJournaled, isSweepId } from './payout-journal.ts'
 import { depositAddress, signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 import { isSameDigest } from './verify-approval.ts'
@@ -113,6 +109,7 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
     return true
   }
   const last = signed.at(-1)
+  if (last === undefined && !(await takesOwnDeposits(signer, sweep, terms))) return true
   if (last !== undefined && !isReplacementDue(last, signer.clock().getTime())) return true
   const made = await build(signer, task, sweep, { last, digest })
   // What was signed may still be taken at its price, as long as blocks cost no more than that.
@@ -124,6 +121,14 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
   await publishSweep(signer, sweep, made)
   await signer.reached?.('after_commit')
   return true
+}
+
+/** Whether a sweep is of deposits of its own merchant, and of all that it is worth; what was signed was found so before. */
+async function takesOwnDeposits(signer: PayoutSigner, sweep: Sweep, { account }: EvmTerms): Promise<boolean> {
+  const address = depositAddress(account, sweep.keyIndex)
+  if (isSweepId(sweep.id) && (await sumOwnDeposits(signer.pool, sweep, address)) === sweep.amount) return true
+  complain(signer, sweep, 'a sweep is not worth deposits of its own merchant, and is not signed')
+  return false
 }
 
 const intentOf = (sweep: Sweep): SignedIntent => ({

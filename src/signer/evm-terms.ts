@@ -6,7 +6,7 @@ import { type GasPrice, gasCostOf } from '../core/payout/gas.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { listLiveIntents, listTakenNonces } from '../db/queries/account-nonces.ts'
 import { type HotWallet, loadHotWallet, sumHotObligations } from '../db/queries/hot-wallets.ts'
-import { type EvmEntry, nonceClaim } from './payout-journal.ts'
+import { type EvmEntry, nonceClaim } from './journal-lines.ts'
 import { hotWalletAddress } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 

@@ -1,127 +1,20 @@
 import { type FileHandle, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
-import { ASSET_IDS, type AssetId } from '../core/assets.ts'
+import type { AssetId } from '../core/assets.ts'
 import { ID_PREFIXES } from '../core/ids.ts'
 import { complain } from './complain.ts'
+import {
+  claimsOf,
+  isUtxoEntry,
+  isVaultSweepEntry,
+  type JournalEntry,
+  lineSchema,
+  outpointClaim,
+  type UtxoEntry,
+} from './journal-lines.ts'
 import { readPrivateFile } from './private-file.ts'
 import { SignerRefused } from './refused.ts'
-
-const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
-const units = z.string().regex(/^[0-9]{1,60}$/)
-const outpoint = z.object({ txid: hex, output_index: z.int().nonnegative() })
-
-/** What a signature is for, as far as a restored database must be told of it. */
-const intent = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('payout'),
-    merchant_id: z.string(),
-    asset: z.enum(ASSET_IDS),
-    amount: units,
-    network_fee_max: units,
-    destination: z.string(),
-    source: z.enum(['available', 'fees']),
-  }),
-  z.object({
-    kind: z.literal('sweep'),
-    merchant_id: z.string(),
-    asset: z.enum(ASSET_IDS),
-    amount: units,
-    /** For whose sake. */
-    payout_id: z.string(),
-    address: hex,
-    key_index: z.int().nonnegative(),
-    nonce: z.int().nonnegative().nullable(),
-  }),
-])
-export type SignedIntent = z.infer<typeof intent>
-
-/**
- * What every signature says, whatever the chain. What a newer release says besides is passed over here, and stays in the
- * file: going back to a release must not make the journal look damaged.
- */
-const common = {
-  /** Of the payout, or of the sweep for its sake. */
-  payout_id: z.string(),
-  number: z.int().positive(),
-  network: z.string(),
-  /** SHA-256 of what was approved. */
-  digest: hex,
-  raw: hex,
-  /** What the payout pays for it, in units of its asset. */
-  network_fee: units,
-  from_height: z.int().nonnegative(),
-  signed_at: z.int(),
-  /** Missing in lines of before it was kept. */
-  intent: intent.optional(),
-  /** The byte of the file at which its writer meant the line to begin; missing in lines of before it was kept. */
-  at: z.int().nonnegative().optional(),
-}
-
-const utxoLine = z.object({
-  ...common,
-  txid: hex,
-  inputs: z.array(outpoint).min(1),
-  change: outpoint.extend({ amount: units, change_index: z.int().nonnegative() }).nullable(),
-})
-/** A signature over coins (Bitcoin, Litecoin). */
-export type UtxoEntry = z.infer<typeof utxoLine>
-
-const evmLine = z.object({
-  ...common,
-  txid: z.string().regex(/^0x[0-9a-f]{64}$/),
-  /** The account that sends, 20 bytes. */
-  sender: z.string().regex(/^[0-9a-f]{40}$/),
-  nonce: z.int().nonnegative(),
-  gas: units,
-  /** Wei for a unit of gas (EIP-1559). */
-  max_fee: units,
-  tip: units,
-})
-/** A signature of an account (Ethereum, Base). */
-export type EvmEntry = z.infer<typeof evmLine>
-
-const base58 = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,88}$/)
-const solanaLine = z.object({
-  ...common,
-  txid: base58,
-  /** The durable nonce, and the value of it that the signature is over. */
-  durable_nonce: z.object({ account: base58, value: base58 }),
-})
-
-const lineSchema = z.union([utxoLine, evmLine, solanaLine])
-
-/** One signature: written, and on the disk, before anybody else learns of the transaction. */
-export type JournalEntry = z.infer<typeof lineSchema>
-
-export const isUtxoEntry = (entry: JournalEntry): entry is UtxoEntry => 'inputs' in entry
-
-/** The name of what a transaction over this coin uses up. */
-export const outpointClaim = (coin: { readonly txid: string; readonly outputIndex: number }): string =>
-  `${coin.txid}:${coin.outputIndex}`
-
-export const isEvmEntry = (entry: JournalEntry): entry is EvmEntry => 'nonce' in entry
-
-/** The name of what a transaction with this nonce uses up. */
-export const nonceClaim = (of: {
-  readonly network: string
-  /** 20 bytes, hex. */
-  readonly sender: string
-  readonly nonce: number
-}): string => `${of.network}:${of.sender}:${of.nonce}`
-
-/** The name of what a transaction over this value of a durable nonce (Solana) uses up. */
-export const durableNonceClaim = (
-  network: string,
-  nonce: { readonly account: string; readonly value: string },
-): string => `${network}:${nonce.account}:${nonce.value}`
-
-/** What a transaction uses up: of two that share one of these, only one can happen. */
-function claimsOf(entry: JournalEntry): readonly string[] {
-  if (isEvmEntry(entry)) return [nonceClaim(entry)]
-  if ('durable_nonce' in entry) return [durableNonceClaim(entry.network, entry.durable_nonce)]
-  return entry.inputs.map((input) => outpointClaim({ txid: input.txid, outputIndex: input.output_index }))
-}
+import { type CreditExceptions, type CreditPlace, SignedCredits } from './signed-credits.ts'
 
 /**
  * Whether all that the database has of a payout, a sweep or an x402 authorization stands in the journal too. Where it does
@@ -162,6 +55,23 @@ const firstSignedOf = ({ signed_at: atMs, network, intent }: JournalEntry): Firs
 })
 
 export const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)
+/** Who asks for a sweep names it: under the name of a payout its signature would stand in that one's way. */
+export const isSweepId = (id: string): boolean =>
+  id.startsWith(`${ID_PREFIXES.sweep}_`) || id.startsWith(`${ID_PREFIXES.chore}_`)
+
+/** An output that came back to the signer. */
+type Change = {
+  /** Null in lines of before it was kept. */
+  readonly merchantId: string | null
+  readonly index: number
+  readonly amount: bigint
+}
+
+const changeOf = (change: NonNullable<UtxoEntry['change']>, { intent }: UtxoEntry): Change => ({
+  merchantId: intent?.merchant_id ?? null,
+  index: change.change_index,
+  amount: BigInt(change.amount),
+})
 
 const OWNER_ONLY = 0o600
 const journalPath = (folder: string): string => join(folder, 'payouts.jsonl')
@@ -185,6 +95,10 @@ export class PayoutJournal {
   /** Which payouts use something up. */
   readonly #spenders = new Map<string, Set<string>>()
   readonly #nextChange = new Map<string, number>()
+  readonly #change = new Map<string, Change>()
+  readonly #credits = new SignedCredits()
+  /** Transactions into vaults. */
+  readonly #swept = new Set<string>()
   #firstSigned: FirstSigned[] = []
   /** Payouts of which the database was not heard to know. */
   readonly #unseen = new Set<string>()
@@ -246,6 +160,16 @@ export class PayoutJournal {
     return this.#byPayout.get(payoutId) ?? []
   }
 
+  /** Whether this transaction, which swept into a vault, stands in the journal. */
+  isSwept(txid: string): boolean {
+    return this.#swept.has(txid)
+  }
+
+  /** Whose a payout or sweep is; null where nothing was signed for it, or before that was kept. */
+  merchantOf(payoutId: string): string | null {
+    return this.entriesOf(payoutId)[0]?.intent?.merchant_id ?? null
+  }
+
   /** The payouts whose transactions use this up; see `outpointClaim`. */
   spendersOf(claim: string): readonly string[] {
     return [...(this.#spenders.get(claim) ?? [])]
@@ -254,6 +178,16 @@ export class PayoutJournal {
   /** The first change index of a network that no signature used. */
   nextChangeIndex(network: string): number {
     return this.#nextChange.get(network) ?? 0
+  }
+
+  /** The change that a signature made as this output; undefined where none did. */
+  changeAt(coin: { readonly txid: string; readonly outputIndex: number }): Change | undefined {
+    return this.#change.get(outpointClaim(coin))
+  }
+
+  /** What was signed into a wallet that merchants share, less what was signed out of it; see `SignedCredits`. */
+  creditOf(of: CreditPlace, without: CreditExceptions): bigint {
+    return this.#credits.of(of, without)
   }
 
   /** Payouts of a mode that were signed for the first time since then, oldest first; older ones are forgotten. */
@@ -314,7 +248,16 @@ export class PayoutJournal {
     for (const claim of claimsOf(entry)) {
       this.#spenders.set(claim, (this.#spenders.get(claim) ?? new Set()).add(entry.payout_id))
     }
-    if (!isUtxoEntry(entry)) return
+    if (!isUtxoEntry(entry)) {
+      this.#credits.add(entry)
+      if (isVaultSweepEntry(entry)) this.#swept.add(entry.txid)
+      return
+    }
+    if (entry.change !== null)
+      this.#change.set(
+        outpointClaim({ txid: entry.change.txid, outputIndex: entry.change.output_index }),
+        changeOf(entry.change, entry),
+      )
     const next = (entry.change?.change_index ?? -1) + 1
     if (next > this.nextChangeIndex(entry.network)) this.#nextChange.set(entry.network, next)
   }

@@ -1,8 +1,10 @@
 import type { Network } from '../core/assets.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
-import type { JournalEntry } from './payout-journal.ts'
+import { complain } from './complain.ts'
+import type { JournalEntry } from './journal-lines.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
+import type { CreditExceptions } from './signed-credits.ts'
 
 /** A payout whose approval was verified, and the digest of what was approved. */
 export type SigningTask = { readonly payout: Payout; readonly digest: Buffer }
@@ -18,6 +20,16 @@ export type Unsigned =
 export type Signed<Entry extends JournalEntry = JournalEntry> =
   | { readonly kind: 'signed'; readonly entry: Entry }
   | Unsigned
+
+/**
+ * Whether so much was swept by the signer's own journal for the payout's merchant and not signed away. The database may
+ * say more than that only where somebody forged its rows, or the journal was lost.
+ */
+export function isSignedFor(signer: PayoutSigner, payout: Payout, unmoved: CreditExceptions): boolean {
+  if (signer.journal.creditOf(payout, unmoved) >= payout.amount) return true
+  complain(signer, payout, 'the database says that more was swept for the merchant than was signed; it waits')
+  return false
+}
 
 export const WAITS: Unsigned = { kind: 'waits' }
 

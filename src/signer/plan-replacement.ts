@@ -1,5 +1,5 @@
 import { feeFor, vbytesOf } from '../core/payout/select-coins.ts'
-import type { UtxoEntry } from './payout-journal.ts'
+import type { UtxoEntry } from './journal-lines.ts'
 
 /** A transaction has this long to be taken into a block before its fee is looked at again. */
 const REPLACE_AFTER_MS = 30 * 60_000

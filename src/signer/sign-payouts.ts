@@ -35,14 +35,9 @@ import { EVM_PAYOUTS } from './evm-payouts.ts'
 import { publishSweep } from './evm-sweeps.ts'
 import type { FirstSeen } from './first-seen.ts'
 import { holdPayout } from './hold-payout.ts'
+import type { JournalEntry, SignedIntent } from './journal-lines.ts'
 import { networksSetBack } from './lost-payouts.ts'
-import {
-  isJournaled,
-  isPayoutId,
-  type JournalEntry,
-  type PayoutJournal,
-  type SignedIntent,
-} from './payout-journal.ts'
+import { isJournaled, isPayoutId, type PayoutJournal } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
 import type { ValueLimits } from './signing-limits.ts'
 import type { SolanaKeys } from './solana-addresses.ts'

@@ -23,8 +23,9 @@ import {
   priceOfEntry,
   readEvmTerms,
 } from './evm-terms.ts'
+import { type EvmEntry, isEvmEntry } from './journal-lines.ts'
 import { networksSetBack } from './lost-payouts.ts'
-import { type EvmEntry, isEvmEntry, isJournaled } from './payout-journal.ts'
+import { isJournaled } from './payout-journal.ts'
 import { depositAddress, signFromHotWallet } from './sign-evm.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 import { isSameDigest } from './verify-approval.ts'

@@ -1,7 +1,14 @@
 import { HDKey } from 'micro-key-producer/slip10.js'
+import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
 
 export type SolanaKeyspace = 'solana-live' | 'solana-test'
 export const SOLANA_KEYSPACES: readonly SolanaKeyspace[] = ['solana-live', 'solana-test']
+
+export function solanaKeyspace(network: Network): SolanaKeyspace {
+  const keyspace = keyspaceOfNetwork(network)
+  if (keyspace === 'solana-live' || keyspace === 'solana-test') return keyspace
+  throw new Error(`${network} is no network of Solana`)
+}
 
 /** BIP44 purpose and Solana's coin type (SLIP-44); every level is hardened (SLIP-10). */
 export const SOLANA_PATH = "m/44'/501'"

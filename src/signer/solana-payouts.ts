@@ -1,18 +1,15 @@
 import { address, isAddress } from '@solana/kit'
 import { isChainsOwnAddress } from '../chain/solana/chains-own-address.ts'
 import { ownerOf } from '../chain/solana/watched-owners.ts'
-import { type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
-import {
-  PAYOUT_UNIT_LIMIT,
-  SWEEP_SOURCES_MAX,
-  solanaFee,
-  unitPriceWithin,
-} from '../core/payout/solana-fee.ts'
+import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
+import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../core/payout/solana-fee.ts'
 import { loadPayoutGas } from '../db/queries/payout-transactions.ts'
 import {
   countChoresSigned,
   listOpenChores,
+  listUnlandedSweeps,
   loadVaultCredit,
+  type SignedChore,
   type SolanaChore,
   saveSignedChore,
 } from '../db/queries/solana-chores.ts'
@@ -23,11 +20,13 @@ import {
   saveSolanaAccounts,
   sumSolanaPayouts,
 } from '../db/queries/solana-house.ts'
+import { listUnmoved } from '../db/queries/swept-credit.ts'
+import { adoptVaultSweeps } from './adopt-vault-sweeps.ts'
 import { complain } from './complain.ts'
-import { durableNonceClaim } from './payout-journal.ts'
-import { type PayoutKind, type Signed, type SigningTask, WAITS } from './payout-kind.ts'
+import { durableNonceClaim } from './journal-lines.ts'
+import { isSignedFor, type PayoutKind, type Signed, type SigningTask, WAITS } from './payout-kind.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
-import type { SolanaKeyspace } from './solana-addresses.ts'
+import { type SolanaKeyspace, solanaKeyspace } from './solana-addresses.ts'
 import {
   nonceSeed,
   openHouse,
@@ -38,6 +37,7 @@ import {
   signWithNonce,
 } from './solana-house.ts'
 import { computeBudgetOf, makeNonceOf, transferOf } from './solana-instructions.ts'
+import { signVaultSweep } from './solana-sweeps.ts'
 
 /** Chores of a network signed in one turn, and in an hour: whoever writes to the database can burn no more fees than these. */
 const CHORES_PER_TURN = 20
@@ -59,12 +59,6 @@ async function houseOf({ solana }: PayoutSigner, network: Network): Promise<Sola
   return house
 }
 
-function solanaKeyspace(network: Network): SolanaKeyspace {
-  const keyspace: Keyspace = keyspaceOfNetwork(network)
-  if (keyspace === 'solana-live' || keyspace === 'solana-test') return keyspace
-  throw new Error(`${network} is no network of Solana`)
-}
-
 /** Publishes the network's accounts where the database does not have them, and signs the chores that wait. */
 async function tend(signer: PayoutSigner, network: Network): Promise<void> {
   const { pool, clock } = signer
@@ -77,6 +71,7 @@ async function tend(signer: PayoutSigner, network: Network): Promise<void> {
     house.nonceAccounts.join() === keys.nonceAccounts.join()
   if (!isPublished)
     await saveSolanaAccounts(pool, network, { feePayer, vault, nonceAccounts: keys.nonceAccounts })
+  await adoptVaultSweeps(signer, network, keys)
   const reading = house?.reading ?? null
   if (reading === null || !isPublished) return
   const open = await listOpenChores(pool, network, CHORES_PER_TURN)
@@ -92,9 +87,7 @@ async function tend(signer: PayoutSigner, network: Network): Promise<void> {
     }
     for (const { chore } of some) {
       const signed = await signChore(signer, { network, keys, chore, reading })
-      if (signed === null) continue
-      const { lastValidHeight } = reading
-      await saveSignedChore(pool, network, chore.id, { ...signed, lastValidHeight, now: clock() })
+      if (signed !== null) await saveSignedChore(pool, network, chore.id, { ...signed, now: clock() })
     }
   }
 }
@@ -125,34 +118,38 @@ async function signChore(
     readonly chore: SolanaChore
     readonly reading: SolanaReading
   },
-): Promise<SolanaSigned | null> {
+): Promise<SignedChore | null> {
   const { network, keys, chore, reading } = task
+  if (chore.kind === 'sweep') return signVaultSweep(signer, { network, keys, sweep: chore, reading })
+  const { feePayer } = keys
+  const signed =
+    chore.kind === 'nonce'
+      ? await signNonce(signer, { keys, chore, reading })
+      : await signFunding(signer, { keyspace: solanaKeyspace(network), feePayer, chore, reading })
+  return signed === null ? null : { ...signed, lastValidHeight: reading.lastValidHeight }
+}
+
+type NonceTask = {
+  readonly keys: SolanaHouseKeys
+  readonly chore: Extract<SolanaChore, { readonly kind: 'nonce' }>
+  readonly reading: SolanaReading
+}
+
+/** Makes the account of a nonce. Null where the chore says too much. */
+async function signNonce(
+  signer: PayoutSigner,
+  { keys, chore, reading }: NonceTask,
+): Promise<SolanaSigned | null> {
   const { feePayer, vault } = keys
-  if (chore.kind === 'nonce') {
-    const account = keys.nonceAccounts[chore.place]
-    const lamports = reading.nonceRentExempt
-    if (account === undefined || lamports > RENT_MAX || chore.vaultLamports > RENT_MAX) {
-      complain(signer, { id: chore.id }, 'a nonce was asked for that no payout needs, and is not made')
-      return null
-    }
-    const seed = nonceSeed(chore.place)
-    const make = makeNonceOf(feePayer, { account, seed, lamports })
-    const given = chore.vaultLamports === 0n ? [] : [transferOf(feePayer, vault.address, chore.vaultLamports)]
-    return signWithBlockhash(feePayer, [...make, ...given], reading)
-  }
-  const keyspace = solanaKeyspace(network)
-  if (chore.kind !== 'sweep') return signFunding(signer, { keyspace, feePayer, chore, reading })
-  if (chore.sources.length === 0 || chore.sources.length > SWEEP_SOURCES_MAX) {
-    complain(signer, { id: chore.id }, 'a sweep was asked for that no transaction can hold')
+  const account = keys.nonceAccounts[chore.place]
+  const lamports = reading.nonceRentExempt
+  if (account === undefined || lamports > RENT_MAX || chore.vaultLamports > RENT_MAX) {
+    complain(signer, { id: chore.id }, 'a nonce was asked for that no payout needs, and is not made')
     return null
   }
-  const moves = await Promise.all(
-    chore.sources.map(async ({ index, lamports }) => {
-      const source = await signerOf(signer.solana.keyAt(keyspace, index))
-      return transferOf(source, vault.address, lamports)
-    }),
-  )
-  return signWithBlockhash(feePayer, moves, reading)
+  const make = makeNonceOf(feePayer, { account, seed: nonceSeed(chore.place), lamports })
+  const given = chore.vaultLamports === 0n ? [] : [transferOf(feePayer, vault.address, chore.vaultLamports)]
+  return signWithBlockhash(feePayer, [...make, ...given], reading)
 }
 
 /** What an account must hold, from the fee payer to a deposit address or back, and no more than that. */
@@ -201,6 +198,11 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }
   // What was swept for others, or is signed away, is not this one's; a sweep brings what is missing.
   const credit = await loadVaultCredit(pool, tenant, { network, keyspace: keyspaceOfNetwork(network) })
+  if (credit >= amount) {
+    const { failed } = await listUnmoved(pool, tenant, payout)
+    const unlanded = await listUnlandedSweeps(pool, network)
+    if (!isSignedFor(signer, payout, { unlanded, failed })) return WAITS
+  }
   const { signed } = await sumSolanaPayouts(pool, network, reading.readAt)
   if (credit < amount || reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS
   const ours: readonly string[] = keys.nonceAccounts

@@ -10,6 +10,7 @@ import {
   isShortOfCoins,
   listSpendableCoins,
   loadNetworkFee,
+  type OwnCoin,
 } from '../db/queries/payout-coins.ts'
 import {
   insertPayoutChange,
@@ -18,7 +19,8 @@ import {
 } from '../db/queries/payout-transactions.ts'
 import type { Tenant, Tx } from '../db/transaction.ts'
 import { buildTransaction } from './build-transaction.ts'
-import { isUtxoEntry, type JournalEntry, outpointClaim, type UtxoEntry } from './payout-journal.ts'
+import { complain } from './complain.ts'
+import { isUtxoEntry, type JournalEntry, outpointClaim, type UtxoEntry } from './journal-lines.ts'
 import { type PayoutKind, type Signed, type SigningTask, WAITS } from './payout-kind.ts'
 import { planReplacement } from './plan-replacement.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
@@ -97,14 +99,29 @@ async function isTooMuch(
   return !(await isChangeComing(pool, tenantOf(payout), payout.network))
 }
 
+/** Whether a coin is a deposit's, or change that the journal says was made so for this merchant. */
+function isKnownCoin({ journal }: PayoutSigner, { merchantId }: Payout, coin: OwnCoin): boolean {
+  if (coin.chain === 0) return true
+  const change = journal.changeAt(coin)
+  if (change === undefined || change.index !== coin.index || change.amount !== coin.amount) return false
+  return change.merchantId === null || change.merchantId === merchantId
+}
+
 /** The merchant's coins, except those that a signed transaction spends whose payout has not failed for good. */
-async function freeCoins({ pool, journal }: PayoutSigner, payout: Payout) {
-  const coins = await listSpendableCoins(pool, tenantOf(payout), payout.network)
-  const spenders = [...new Set(coins.flatMap((coin) => journal.spendersOf(outpointClaim(coin))))]
+async function freeCoins(signer: PayoutSigner, payout: Payout) {
+  const { pool, journal } = signer
+  const listed = await listSpendableCoins(pool, tenantOf(payout), payout.network)
+  const coins = listed.filter((coin) => isKnownCoin(signer, payout, coin))
+  if (coins.length < listed.length)
+    complain(signer, payout, 'change is not what was signed for the merchant, and is not spent')
+  // What was signed over it for another merchant is signed with another's key: where this one's is the coin's, it never happens.
+  const spendersOf = (coin: Coin): readonly string[] =>
+    journal
+      .spendersOf(outpointClaim(coin))
+      .filter((id) => (journal.merchantOf(id) ?? payout.merchantId) === payout.merchantId)
+  const spenders = [...new Set(coins.flatMap(spendersOf))]
   const failed = spenders.length === 0 ? new Set<string>() : await listFailedPayouts(pool, spenders)
-  return coins.filter((coin) =>
-    journal.spendersOf(outpointClaim(coin)).every((payoutId) => failed.has(payoutId)),
-  )
+  return coins.filter((coin) => spendersOf(coin).every((payoutId) => failed.has(payoutId)))
 }
 
 /** A transaction that waits too long at too low a fee is signed again, over the same coins, for a higher one. */

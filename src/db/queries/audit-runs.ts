@@ -22,6 +22,8 @@ export type AuditRunReport = Omit<AuditRun, 'startedAt' | 'finishedAt'> & {
 const RUNS_KEPT = 100
 /** A run that has not ended after this time never will. */
 const RUN_MINUTES_MAX = 60
+/** How far processes' clocks may differ. A run that seems to begin later than that holds up none. */
+const SKEW_MINUTES_MAX = 5
 
 /**
  * Begins a run where none began within `everyMinutes`, or one did and died; false otherwise. Of several processes one
@@ -32,7 +34,8 @@ export async function beginAuditRun(tx: Tx, now: Date, everyMinutes: number): Pr
   const { rowCount } = await tx.query(
     `insert into audit_run (started_at)
      select $1::timestamptz where not exists (
-       select from audit_run where started_at > $1::timestamptz - make_interval(mins =>
+       select from audit_run where started_at <= $1::timestamptz + make_interval(mins => ${SKEW_MINUTES_MAX})
+         and started_at > $1::timestamptz - make_interval(mins =>
          case when finished_at is null then least($2::int, ${RUN_MINUTES_MAX}) else $2::int end))
      on conflict do nothing`,
     [now, everyMinutes],
@@ -55,7 +58,7 @@ export async function finishAuditRun(
     [startedAt, finishedAt, run.checks, run.notChecked, run.discrepancies, JSON.stringify(run.report)],
   )
   await db.query(
-    `delete from audit_run where started_at <
+    `delete from audit_run where started_at <=
        (select started_at from audit_run order by started_at desc offset ${RUNS_KEPT} limit 1)`,
   )
 }

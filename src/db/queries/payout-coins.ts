@@ -6,7 +6,7 @@ import type { Queryable } from '../pool.ts'
 import type { Tenant } from '../transaction.ts'
 
 /** A coin of a merchant's, and which key of the account spends it: `account/chain/index`, 0 receiving, 1 change. */
-type OwnCoin = Coin & {
+export type OwnCoin = Coin & {
   readonly chain: 0 | 1
   readonly index: number
   /** Of a deposit address; null for change, whose program the signer derives itself. */

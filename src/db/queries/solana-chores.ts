@@ -106,6 +106,21 @@ export async function saveSignedChore(
   )
 }
 
+/** Sweeps of a network with the bytes that were signed, after the id `after`, in the order of ids. By primary key. */
+export async function listSignedSweeps(
+  db: Queryable,
+  network: Network,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<(SignedChore & { readonly id: string })[]> {
+  const { rows } = await db.query<SignedChore & { id: string }>(
+    `select id, txid, raw, last_valid_height as "lastValidHeight" from solana_chore
+     where network = $1 and id > $2 and kind = 'sweep' and txid is not null and raw is not null
+       and last_valid_height is not null order by id limit $3`,
+    [network, after, limit],
+  )
+  return rows
+}
+
 /** How many chores of these kinds were signed since then. */
 export async function countChoresSigned(
   db: Queryable,
@@ -196,6 +211,15 @@ export async function loadVaultCredit(
     [network, keyspace, merchantId, livemode],
   )
   return rows[0]?.credit ?? 0n
+}
+
+/** Sweeps of a network that brought nothing into the vault, or have not yet. Served by solana_chore_unlanded. */
+export async function listUnlandedSweeps(db: Queryable, network: Network): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from solana_chore where network = $1 and kind = 'sweep' and landed is not true`,
+    [network],
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** Deposit addresses with what must lie there by the books: paid to them and not swept; none of a sweep that has not ended. */

@@ -45,3 +45,22 @@ export async function sumUnsignedPayouts(
   )
   return rows[0]?.total ?? 0n
 }
+
+/**
+ * What of a merchant's was signed and moved nothing: sweeps that are in no block, and payouts that failed. By
+ * sweep_not_done and payout_failed.
+ */
+export async function listUnmoved(
+  db: Queryable,
+  tenant: Tenant,
+  of: { readonly network: Network; readonly asset: AssetId },
+): Promise<{ readonly unlanded: string[]; readonly failed: string[] }> {
+  const { rows } = await db.query<{ unlanded: string[]; failed: string[] }>(
+    `select array(select id from sweep where merchant_id = $1 and livemode = $2 and network = $3 and asset = $4
+         and status <> 'done') as unlanded,
+       array(select id from payout where merchant_id = $1 and livemode = $2 and network = $3 and asset = $4
+         and status = 'failed') as failed`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset],
+  )
+  return rows[0] ?? { unlanded: [], failed: [] }
+}

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import type { Payout } from '../../src/core/payout/payout.ts'
+import type { Pool } from '../../src/db/pool.ts'
+import { insertSweep, updateSweep } from '../../src/db/queries/sweeps.ts'
+import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
+import { newId } from '../../src/new-id.ts'
+import { type EvmAsset, EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { forgeBalance } from '../support/forge-balance.ts'
+
+const ASSETS = [
+  { asset: 'ETH_BASE', unit: 10n ** 18n },
+  { asset: 'USDC_BASE', unit: 1_000_000n },
+] as const
+
+let world: EvmPayoutWorld
+beforeAll(async () => {
+  world = await EvmPayoutWorld.open('base')
+  await world.fuelHotWallet()
+})
+afterAll(() => world?.close())
+
+type Place = { readonly address: Buffer; readonly keyIndex: number }
+
+async function placeOf(tenant: Tenant): Promise<Place> {
+  const { rows } = await world.database.owner.query<Place>(
+    'select program as address, idx as "keyIndex" from deposit_address where merchant_id = $1',
+    [tenant.merchantId],
+  )
+  const [place] = rows
+  if (place === undefined) throw new Error('the merchant has no deposit address')
+  return place
+}
+
+/** A sweep for a payout, of whatever address, with a deposit that is not there. */
+async function forgeSweep(pool: Pool, payout: Payout, place: Place, amount: bigint) {
+  const { merchantId, livemode, network, asset, id: payoutId } = payout
+  const id = newId('sweep', world.now)
+  const nonce = asset === 'USDC_BASE' ? null : 0
+  const sweep = {
+    merchantId,
+    livemode,
+    id,
+    payoutId,
+    network,
+    asset,
+    ...place,
+    amount,
+    nonce,
+    now: world.now,
+  }
+  await withTransaction(pool, { merchantId, livemode }, (tx) =>
+    insertSweep(tx, { ...sweep, transferIds: [newId('payment', world.now)] }),
+  )
+  return sweep
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) {
+    await world.courier().pass()
+    await world.sign()
+    await world.courier().pass()
+    await world.anvil.mine(1)
+  }
+}
+
+/** A merchant with a paid invoice, and another with an unpaid one, a forged balance and an approved payout of it. */
+async function openTheft(asset: EvmAsset, unit: bigint) {
+  const victim = await world.openShop(asset, [(unit * 3n) / 4n])
+  const thief = await world.openShop(asset, [])
+  await world.openInvoice(thief, { asset, amount: unit })
+  const forged = { asset, amount: unit / 2n, now: world.now }
+  const balance = await forgeBalance(world.database.pools.watcher, thief, forged)
+  return { victim, thief, balance, payout: await world.payout(thief, asset, '0.5') }
+}
+
+async function auditedOf(id: string): Promise<string[]> {
+  const results = await runAudit(world.database.owner, [])
+  return results
+    .filter(({ findings }) => findings.some(({ subject }) => subject === id))
+    .map(({ name }) => name)
+}
+
+describe.each(ASSETS)('$asset', ({ asset, unit }) => {
+  test("with the watcher's login nobody sweeps another merchant's deposit, even where the database let the row in", async () => {
+    const { victim, balance, payout } = await openTheft(asset, unit)
+    const { owner, pools } = world.database
+    const place = await placeOf(victim)
+    const amount = (unit * 3n) / 4n
+    await expect(forgeSweep(pools.watcher, payout, place, amount)).rejects.toThrow('row-level security')
+    const { id } = await forgeSweep(owner, payout, place, amount)
+    expect(await auditedOf(id)).toContain('sweep_takes_own_deposits')
+    expect(await auditedOf(balance)).toContain('posting_has_its_transfer')
+    await turns()
+    expect(await world.holds(asset, place.address)).toBe(amount)
+    expect(await world.holds(asset, payout.destination)).toBe(0n)
+    expect(await world.signedFor(payout.id)).toEqual({ payout: [], sweeps: [] })
+    expect(world.logged.join('')).toContain('a sweep is not worth deposits of its own merchant')
+    // The victim is paid all the same.
+    const own = await world.payout(victim, asset, '0.5')
+    await world.until(victim, own.id, 'confirmed')
+  })
+
+  test('what nobody signed in is paid out to nobody, whatever the sweeps in the database say', async () => {
+    const { victim, thief, payout } = await openTheft(asset, unit)
+    const { owner, pools } = world.database
+    // The victim's rest lies in the hot wallet, which both share.
+    const own = await world.payout(victim, asset, '0.1')
+    await world.until(victim, own.id, 'confirmed')
+    const held = await world.holds(asset, world.hot)
+    const sweep = await forgeSweep(pools.watcher, payout, await placeOf(thief), unit / 2n)
+    const done = { status: 'done', carrier: { txid: '0xforged', cost: 0n }, finalAt: world.now } as const
+    await expect(updateSweep(pools.watcher, sweep, done)).rejects.toThrow('row-level security')
+    await updateSweep(owner, sweep, done)
+    expect(await auditedOf(sweep.id)).toEqual(
+      expect.arrayContaining(['sweep_takes_own_deposits', 'sweep_is_carried_once']),
+    )
+    await turns()
+    expect(await world.holds(asset, payout.destination)).toBe(0n)
+    expect(await world.holds(asset, world.hot)).toBe(held)
+    expect(await world.signedFor(payout.id)).toEqual({ payout: [], sweeps: [] })
+    expect(world.logged.join('')).toContain('more was swept for the merchant than was signed')
+  })
+})
+
+test("with the watcher's login a sweep that failed is not brought back, and a payment is given to no other merchant", async () => {
+  const { victim, thief } = await openTheft('ETH_BASE', 10n ** 18n)
+  const { owner, pools } = world.database
+  const payout = await world.payout(victim, 'ETH_BASE', '0.5')
+  await world.courier().pass()
+  const { rowCount: failed } = await owner.query(
+    `update sweep set status = 'failed', final_at = now() where payout_id = $1`,
+    [payout.id],
+  )
+  const { rowCount: back } = await pools.watcher.query(
+    `update sweep set status = 'planned' where payout_id = $1`,
+    [payout.id],
+  )
+  expect([failed, back]).toEqual([1, 0])
+  for (const table of ['transfer', 'payout', 'sweep'])
+    await expect(
+      pools.watcher.query(`update ${table} set merchant_id = $1`, [thief.merchantId]),
+      table,
+    ).rejects.toThrow('permission denied')
+})

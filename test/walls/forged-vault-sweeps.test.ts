@@ -1,0 +1,142 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import type { Pool } from '../../src/db/pool.ts'
+import { insertSolanaChore, type SweepSource } from '../../src/db/queries/solana-chores.ts'
+import type { Tenant } from '../../src/db/transaction.ts'
+import { newId } from '../../src/new-id.ts'
+import { forgeBalance } from '../support/forge-balance.ts'
+import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
+
+const SOL = 1_000_000_000n
+const NETWORK = 'solana-test'
+
+let world: SolanaPayoutWorld
+let watcher: Pool
+beforeAll(async () => {
+  world = await SolanaPayoutWorld.open()
+  watcher = world.database.pools.watcher
+  await world.fund()
+})
+afterAll(() => world?.close())
+
+async function indexesOf(tenant: Tenant): Promise<number[]> {
+  const { rows } = await world.database.owner.query<{ idx: number }>(
+    'select idx from deposit_address where merchant_id = $1 order by idx',
+    [tenant.merchantId],
+  )
+  return rows.map(({ idx }) => idx)
+}
+
+/** Asks for a sweep of these addresses; its id. */
+async function forgeSweep(sources: readonly SweepSource[], id = newId('chore', world.now)): Promise<string> {
+  await insertSolanaChore(watcher, NETWORK, { kind: 'sweep', id, sources }, world.now)
+  return id
+}
+
+async function signedTxidOf(id: string): Promise<string | null> {
+  const { rows } = await world.database.owner.query<{ txid: string | null }>(
+    'select txid from solana_chore where id = $1',
+    [id],
+  )
+  return rows[0]?.txid ?? null
+}
+
+async function endAll(): Promise<void> {
+  await watcher.query('update solana_chore set ended_at = now(), landed = false where ended_at is null')
+}
+
+test('a sweep is signed of one merchant’s deposits alone, and of no more than was paid to each', async () => {
+  const [first, second] = [await world.openShop([SOL, SOL]), await world.openShop([SOL])]
+  const [a = 0, b = 0] = await indexesOf(first)
+  const [other = 0] = await indexesOf(second)
+  const refused = [
+    await forgeSweep([
+      { index: a, lamports: SOL },
+      { index: other, lamports: SOL },
+    ]),
+    await forgeSweep([{ index: a, lamports: SOL + 1n }]),
+    await forgeSweep([
+      { index: a, lamports: SOL },
+      { index: a, lamports: SOL },
+    ]),
+    await forgeSweep([{ index: 9_999, lamports: SOL }]),
+    await forgeSweep([{ index: a, lamports: SOL }], newId('payout', world.now)),
+  ]
+  await world.sign()
+  for (const id of refused) expect(await signedTxidOf(id)).toBeNull()
+  await endAll()
+  const both = await forgeSweep([
+    { index: a, lamports: SOL },
+    { index: b, lamports: SOL },
+  ])
+  await world.sign()
+  expect(await signedTxidOf(both)).not.toBeNull()
+  const again = await forgeSweep([{ index: a, lamports: SOL }])
+  await world.sign()
+  expect(await signedTxidOf(again)).toBeNull()
+  await endAll()
+})
+
+test("with the watcher's login nobody is paid with what a forged row says was swept for them", async () => {
+  const victim = await world.openShop([3n * SOL])
+  const own = await world.payout(victim, '0.5')
+  await world.until(victim, own.id, 'confirmed')
+  const { vault } = await world.house()
+  const held = await world.holds(vault)
+  const thief = await world.openShop([])
+  await world.deposit(thief, 1_000n, { isPaid: false })
+  await forgeBalance(watcher, thief, { asset: 'SOL', amount: SOL, now: world.now })
+  const [index = 0] = await indexesOf(thief)
+  const payout = await world.payout(thief, '0.5')
+  const id = newId('chore', world.now)
+  await watcher.query(
+    `insert into solana_chore (network, id, kind, indexes, lamports, txid, created_at, ended_at, landed)
+     values ($1, $2, 'sweep', array[$3::bigint], array[$4::numeric], 'forged', now(), now(), true)`,
+    [NETWORK, id, index, SOL],
+  )
+  const found = (await runAudit(world.database.owner, [])).flatMap(({ name, findings }) =>
+    findings.map(({ subject }) => `${name} ${subject}`),
+  )
+  expect(found).toContain(`swept_was_paid ${id}`)
+  for (let turn = 0; turn < 6; turn++) await world.turn()
+  expect(await world.holds(payout.destination)).toBe(0n)
+  expect(await world.holds(vault)).toBe(held)
+  expect(await world.signedOf(payout.id)).toEqual([])
+  expect(world.logged.join('')).toContain('more was swept for the merchant than was signed')
+})
+
+test('a sweep that the signer wrote down and did not publish is published as it was signed', async () => {
+  const tenant = await world.openShop([SOL])
+  const payout = await world.payout(tenant, '0.5')
+  await world.courier().pass()
+  await expect(
+    world.sign({
+      reached: async (point) => {
+        if (point === 'after_journal') throw new Error('the power is cut')
+      },
+    }),
+  ).rejects.toThrow('the power is cut')
+  await world.until(tenant, payout.id, 'confirmed')
+  const complaints = world.logged.filter((line) => line.includes(payout.id) && line.includes('was signed'))
+  expect(complaints).toEqual([])
+})
+
+test('what was swept before the journal kept sweeps counts by its own signature, and by nothing else in its row', async () => {
+  const tenant = await world.openShop([SOL])
+  await world.until(tenant, (await world.payout(tenant, '0.3')).id, 'confirmed')
+  const path = join(world.folder, 'payouts.jsonl')
+  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '')
+  const older = lines.map((line) => JSON.parse(line)).filter(({ intent }) => intent.kind !== 'vault_sweep')
+  await writeFile(path, older.map((line) => `${JSON.stringify({ ...line, at: undefined })}\n`).join(''))
+  // Whatever its row says, or another row with its bytes.
+  await world.database.owner.query(
+    `insert into solana_chore select (jsonb_populate_record(c, jsonb_build_object('id', 'cho_zzz'))).*
+     from solana_chore c where kind = 'sweep' and landed and raw is not null limit 1`,
+  )
+  const payout = await world.payout(tenant, '0.6')
+  await world.until(tenant, payout.id, 'confirmed')
+  const kept = (await readFile(path, 'utf8')).split('\n').filter((line) => line.includes('vault_sweep'))
+  expect(kept).toHaveLength(lines.length - older.length)
+})
