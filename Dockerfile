@@ -19,7 +19,7 @@ COPY --from=build /app/deploy/health-check.mjs ./deploy/health-check.mjs
 COPY --from=build /app/dist ./dist
 # The program belongs to root and runs as another user: what it could break into, it cannot change. A volume
 # that is mounted on one of these folders for the first time takes its owner over.
-RUN install -d -o node -g node -m 0700 /data /data/sandbox /address-keys
+RUN install -d -o node -g node -m 0700 /data /data/sandbox /address-keys /approval-key
 USER node
 EXPOSE 3000
 # Roles that serve no site are asked on OPERATOR_PORT; the signer listens on nothing, and is disabled where it runs.

@@ -19,6 +19,14 @@ export const origin = httpUrl
   .refine((url) => url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '')
   .transform((url) => url.origin)
 
+/** A whole number within bounds, written without leading zeros. */
+export const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^(0|[1-9][0-9]{0,8})$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+
 /** Parses a variable by a schema; `expectation` completes the error message "NAME must be …". */
 export const must =
   <Value>(expectation: string, schema: z.ZodType<Value>) =>

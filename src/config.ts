@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { readOnramps } from './config-onramps.ts'
-import { ConfigError, type Environment, httpUrl, must, origin, urlOf } from './config-values.ts'
+import { ConfigError, type Environment, httpUrl, must, origin, urlOf, wholeNumber } from './config-values.ts'
 import { CHAINS, type Chain, type Network } from './core/assets.ts'
 import type { DatabaseRole } from './db/roles.ts'
 import type { OnrampConfig } from './onramp/open-onramps.ts'
@@ -49,6 +49,8 @@ export type Config = {
    * checkout read it.
    */
   readonly addressKeysFile: string
+  /** The public key by which the signer knows the API's approvals: the API writes it, the signer reads it. */
+  readonly approvalKeyFile: string
   /** The operator's fee on every payment that becomes available to a merchant, in basis points. */
   readonly serviceFeeBps: number
   /** The card providers of live mode. */
@@ -88,26 +90,10 @@ const OPEN_INVOICES_LIMIT = 1_000_000
 const SERVICE_FEE_BPS_MAX = 1_000
 const MODES = ['live', 'test'] as const
 
-const port = z
-  .string()
-  .regex(/^[1-9][0-9]{0,4}$/)
-  .transform(Number)
-  .refine((value) => value <= PORT_MAX)
-const rateLimit = z
-  .string()
-  .regex(/^[1-9][0-9]{0,5}$/)
-  .transform(Number)
-  .refine((value) => value <= RATE_LIMIT_MAX)
-const openInvoices = z
-  .string()
-  .regex(/^[1-9][0-9]{0,6}$/)
-  .transform(Number)
-  .refine((value) => value <= OPEN_INVOICES_LIMIT)
-const basisPoints = z
-  .string()
-  .regex(/^(0|[1-9][0-9]{0,4})$/)
-  .transform(Number)
-  .refine((value) => value <= SERVICE_FEE_BPS_MAX)
+const port = wholeNumber(1, PORT_MAX)
+const rateLimit = wholeNumber(1, RATE_LIMIT_MAX)
+const openInvoices = wholeNumber(1, OPEN_INVOICES_LIMIT)
+const basisPoints = wholeNumber(0, SERVICE_FEE_BPS_MAX)
 const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
 /**
  * A comma-separated list of URLs; `esplora+https:` names an Esplora server where plain http is the chain's own node.
@@ -180,6 +166,7 @@ const VARIABLES = {
   OPEN_INVOICES_MAX: must(`a whole number from 1 to ${OPEN_INVOICES_LIMIT}`, openInvoices),
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
   ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
+  APPROVAL_KEY_FILE: must('the path of a file', z.string()),
   SANDBOX_HOST: must('a host name such as sandbox', z.string().regex(/^[0-9A-Za-z.-]{1,253}$/)),
   SERVICE_FEE_BPS: must(`basis points, a whole number from 0 to ${SERVICE_FEE_BPS_MAX}`, basisPoints),
   SMTP_URL: must(
@@ -225,6 +212,7 @@ export function loadConfig(env: Environment): Config {
     openInvoicesMax: read(env, 'OPEN_INVOICES_MAX') ?? 20_000,
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
+    approvalKeyFile: readPath(env, 'APPROVAL_KEY_FILE') ?? join(dataDir, 'approval-key'),
     serviceFeeBps: read(env, 'SERVICE_FEE_BPS') ?? 0,
     onramps: readOnramps(env),
     smtpUrl: read(env, 'SMTP_URL') ?? null,
@@ -278,7 +266,10 @@ function readOperatorPort(env: Environment, port: number, sandbox: boolean): Con
   return sandbox && port < PORT_MAX ? { port: port + 1, isGiven: false } : null
 }
 
-function readPath(env: Environment, name: 'SIGNER_KEY_FILE' | 'ADDRESS_KEYS_FILE'): string | null {
+function readPath(
+  env: Environment,
+  name: 'SIGNER_KEY_FILE' | 'ADDRESS_KEYS_FILE' | 'APPROVAL_KEY_FILE',
+): string | null {
   const path = read(env, name)
   return path === undefined ? null : resolve(path)
 }

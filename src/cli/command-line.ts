@@ -283,6 +283,14 @@ function addSigner(program: Command, output: Output, done: (exitCode: number) =>
       done(await recoverPayoutsCommand(options, output))
     })
   signer
+    .command('trust-approval-key')
+    .argument('<key>', "the API's public key for approvals, as paylink doctor shows it")
+    .description('take this key for the one that approves payouts, in place of another')
+    .action(async (key: string) => {
+      const { trustApprovalKeyCommand } = await import('./signer-commands.ts')
+      done(await trustApprovalKeyCommand(key, output))
+    })
+  signer
     .command('export-xpubs')
     .description('print the public key of every account')
     .option('--json', 'print one JSON object', false)

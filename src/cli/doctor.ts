@@ -17,7 +17,7 @@ import {
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectPrices } from '../doctor/inspect-prices.ts'
 import { inspectSetup } from '../doctor/inspect-setup.ts'
-import { inspectHeldPayouts } from '../doctor/inspect-signer.ts'
+import { inspectApprovalKey, inspectHeldPayouts } from '../doctor/inspect-signer.ts'
 import { createLogger, describeError, withoutSecrets } from '../log.ts'
 import { type ChainNode, configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
@@ -67,6 +67,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
         sandboxes.map(({ network }) => network),
       )),
       ...(await inspectLostPayouts(pool)),
+      ...(await inspectApprovalKey(config, pool)),
       ...(await inspectHeldPayouts(pool)),
       ...(await inspectFrozenDeposits(pool)),
       ...(await inspectLongWaits(pool, systemClock)),

@@ -32,6 +32,8 @@ import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { startWatcherRole } from '../roles/watcher.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
+import { openApprovalKey } from '../secrets/approval-key.ts'
+import { writeApprovalKeyFile } from '../secrets/approval-key-file.ts'
 import { createIssuedAddresses } from '../secrets/issued-addresses.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { StartRefused } from '../start-refused.ts'
@@ -131,7 +133,7 @@ type SiteContext = RoleContext & {
 }
 
 async function startSite(context: SiteContext, { roles }: RunOptions, stops: StopList): Promise<void> {
-  const { config, clock, log, metrics } = context
+  const { config, clock, log, keyring, metrics } = context
   const shared = openShared(context, stops)
   const { pool, prices } = shared
   const health = createHealthApp({
@@ -161,9 +163,25 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     endStreams = checkout.endStreams
     parts.push(...checkout.parts)
   }
-  if (roles.has('api')) parts.push(...(await openApiParts(context, shared, stops)))
+  if (roles.has('api')) {
+    await publishApprovalKey(config, keyring, log)
+    parts.push(...(await openApiParts(context, shared, stops)))
+  }
   const server = await listenOrRefuse({ config, parts, log, metrics })
   stops.add('the site', () => server.stop(endStreams))
+}
+
+/** Where it cannot be written the rest works: the signer says what it lacks. */
+async function publishApprovalKey(config: Config, keyring: Keyring, log: Log): Promise<void> {
+  const { approvalKeyFile } = config
+  try {
+    await writeApprovalKeyFile(approvalKeyFile, openApprovalKey(keyring).publicKey)
+  } catch (error) {
+    log.error(
+      { err: error, approvalKeyFile },
+      'the public key for approvals could not be written: a signer that does not know it yet signs no live payout. Let this user write APPROVAL_KEY_FILE',
+    )
+  }
 }
 
 /** Opens what the API and the checkout share. */

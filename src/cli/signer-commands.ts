@@ -7,11 +7,13 @@ import { NETWORKS } from '../core/assets.ts'
 import { hasCode, openDataDir } from '../data-dir.ts'
 import { listAccountKeys, readIndexMarks } from '../db/queries/account-keys.ts'
 import { acceptLostPayout } from '../db/queries/lost-payouts.ts'
+import { parseApprovalKey } from '../secrets/approval-key-file.ts'
 import { type Account, entropyOf, openAccountsOf, wordsOf } from '../signer/derive.ts'
 import { readJournal } from '../signer/index-journal.ts'
 import { fileKeySource, type KeySource } from '../signer/key-source.ts'
 import { findLostPayouts } from '../signer/lost-payouts.ts'
 import { countSigned, PayoutJournal } from '../signer/payout-journal.ts'
+import { readPin, trustApprovalKey } from '../signer/pinned-approval-key.ts'
 import { type Recovered, recoverPayouts } from '../signer/recover-payouts.ts'
 import { SignerRefused } from '../signer/refused.ts'
 import { createSeed, openSeed, resealSeed, seedFilePath } from '../signer/seed-file.ts'
@@ -88,6 +90,20 @@ export async function resealSignerCommand(
   output.line(
     `Backups of the seed from before still open with ${keySource.description}: destroy it with them.`,
   )
+  return 0
+}
+
+/** `paylink signer trust-approval-key`: the operator's word, where no file of the API's says which key approves payouts. */
+export async function trustApprovalKeyCommand(text: string, output: Output): Promise<number> {
+  const key = parseApprovalKey(text)
+  if (key === null) throw new UsageError('the key must be 64 hexadecimal digits, as paylink doctor shows it')
+  const { config, folder } = place()
+  await openDataDir(config.dataDir)
+  await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
+  const before = await refusable(() => readPin(folder))
+  await trustApprovalKey(folder, key)
+  output.line(`Payouts are signed that ${key.toString('hex')} approved.`)
+  if (before !== null) output.line(`Before, the key was ${Buffer.from(before).toString('hex')}.`)
   return 0
 }
 

@@ -91,6 +91,7 @@ function signerEnvironment(config: Config, signerUrl: string): { [name: string]:
     SIGNER_DATABASE_URL: signerUrl,
     DATA_DIR: config.dataDir,
     ADDRESS_KEYS_FILE: config.addressKeysFile,
+    APPROVAL_KEY_FILE: config.approvalKeyFile,
     LOG_LEVEL: config.logLevel,
     ...(config.signerKeyFile === null ? {} : { SIGNER_KEY_FILE: config.signerKeyFile }),
   })

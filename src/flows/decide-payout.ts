@@ -4,6 +4,7 @@ import { advancePayout, type Payout, type PayoutSource } from '../core/payout/pa
 import { LIMIT_WINDOW_MS } from '../core/payout/payout-limits.ts'
 import { commitPayoutAdvance } from '../db/commit-payout.ts'
 import type { Pool } from '../db/pool.ts'
+import { publishApprovalKey } from '../db/queries/approval-keys.ts'
 import { loadFeeDestination } from '../db/queries/fee-destinations.ts'
 import { takeLedgerTurn } from '../db/queries/ledger.ts'
 import { countOperators } from '../db/queries/operators.ts'
@@ -12,7 +13,6 @@ import { loadPayoutDestination } from '../db/queries/payout-destinations.ts'
 import {
   insertPayoutApproval,
   loadPayout,
-  publishApprovalKey,
   readApprovalFacts,
   sumApprovedSince,
 } from '../db/queries/payouts.ts'

@@ -9,12 +9,13 @@ export async function startSignerRole(
 ): Promise<RunningRole> {
   const { config, clock, log, poolOf, onFatal } = context
   try {
-    const { dataDir, signerKeyFile: keyFile, addressKeysFile } = config
+    const { dataDir, signerKeyFile: keyFile, addressKeysFile, approvalKeyFile } = config
     const signer = await startSigner({
       pool: poolOf('signer'),
       dataDir,
       keyFile,
       addressKeysFile,
+      approvalKeyFile,
       clock,
       log,
     })

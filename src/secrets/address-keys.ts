@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { readPublicFile, writePublicFile } from './public-file.ts'
 
 /** By which key (Ed25519, 32 bytes) the signer signs the addresses of each keyspace. Public: it opens nothing. */
 export type AddressKeys = ReadonlyMap<string, Uint8Array>
@@ -12,13 +11,8 @@ const fileSchema = z.strictObject({
 
 /** The keys in a file that the signer wrote; null where there is none. Throws where it is not one of the signer's. */
 export async function readAddressKeys(path: string): Promise<AddressKeys | null> {
-  let text: string
-  try {
-    text = await readFile(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
+  const text = await readPublicFile(path)
+  if (text === null) return null
   const { keys } = fileSchema.parse(JSON.parse(text))
   return new Map(Object.entries(keys).map(([keyspace, hex]) => [keyspace, Buffer.from(hex, 'hex')]))
 }
@@ -27,12 +21,5 @@ export async function readAddressKeys(path: string): Promise<AddressKeys | null>
 export async function writeAddressKeys(path: string, keys: AddressKeys): Promise<void> {
   const entries = [...keys].map(([keyspace, key]) => [keyspace, Buffer.from(key).toString('hex')])
   const file: z.input<typeof fileSchema> = { version: 1, keys: Object.fromEntries(entries) }
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.new`
-  try {
-    await writeFile(temporary, `${JSON.stringify(file)}\n`, { mode: 0o644 })
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
+  await writePublicFile(path, `${JSON.stringify(file)}\n`)
 }

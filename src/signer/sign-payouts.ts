@@ -22,7 +22,6 @@ import {
   insertPayoutTransaction,
   listPayoutTransactions,
   loadApproval,
-  loadApprovalKey,
   loadPayoutRefusal,
 } from '../db/queries/payout-transactions.ts'
 import { listPayoutsUnderWay } from '../db/queries/payouts.ts'
@@ -39,11 +38,12 @@ import type { JournalEntry, SignedIntent } from './journal-lines.ts'
 import { networksSetBack } from './lost-payouts.ts'
 import { isJournaled, isPayoutId, type PayoutJournal } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-kind.ts'
+import { approvalKeysOf } from './pinned-approval-key.ts'
 import type { ValueLimits } from './signing-limits.ts'
 import type { SolanaKeys } from './solana-addresses.ts'
 import { SOLANA_PAYOUTS } from './solana-payouts.ts'
 import { UTXO_PAYOUTS } from './utxo-payouts.ts'
-import { approvalKeyOf, verifyApproval } from './verify-approval.ts'
+import { verifyApproval } from './verify-approval.ts'
 
 /** How payouts of each family of chains are signed. */
 const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
@@ -60,6 +60,8 @@ export type PayoutSigner = {
   readonly clock: Clock
   readonly log: Log
   readonly folder: string
+  /** Where the API writes its public key for approvals. */
+  readonly approvalKeyFile: string
   readonly journal: PayoutJournal
   readonly seen: FirstSeen
   readonly limits: ValueLimits
@@ -81,10 +83,11 @@ export type SigningPoint = 'before_journal' | 'after_journal' | 'after_commit'
 export async function signPayouts(signer: PayoutSigner): Promise<void> {
   await answerQuestions(signer)
   const setBack = await networksSetBack(signer)
-  const key = await approvalKeyOf(signer.folder, await loadApprovalKey(signer.pool))
+  const keys = await approvalKeysOf(signer)
   for (const { network, kind } of networksOfKinds()) {
     await attempt(signer, { id: network }, async () => kind.tend?.(signer, network))
-    // Nothing was ever approved.
+    const key = keys[network.endsWith('-live') ? 'live' : 'test']
+    // Nothing was ever approved, or nobody knows by whom.
     if (key === null) continue
     const payouts = (await listPayoutsUnderWay(signer.pool, network, TURN_MAX)).map(({ payout }) => payout)
     // What was signed before is told first, where the database has forgotten it: what is signed anew goes by what is left.

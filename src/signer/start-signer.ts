@@ -38,6 +38,8 @@ type SignerOptions = {
   readonly keyFile: string | null
   /** Where it writes the public keys that verify the addresses it signs. */
   readonly addressKeysFile: string
+  /** Where the API writes its public key for approvals. */
+  readonly approvalKeyFile: string
   readonly clock: Clock
   readonly log: Log
   /** Pause between two looks at the database; for tests. */
@@ -244,6 +246,7 @@ async function activate(state: State): Promise<void> {
     clock,
     log,
     folder,
+    approvalKeyFile: state.options.approvalKeyFile,
     journal: payoutJournal,
     seen,
     limits,

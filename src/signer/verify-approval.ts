@@ -1,29 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
-import { join } from 'node:path'
 import { approvalText } from '../core/payout/approval-text.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { approvalDigest, isApprovedBy } from '../secrets/approval-key.ts'
-import { createPrivateFile, readPrivateFile } from './private-file.ts'
-import { SignerRefused } from './refused.ts'
-
-const KEY_BYTES = 32
-const keyPath = (folder: string): string => join(folder, 'approval-key')
-
-/**
- * The public key that verifies approvals: the first that the database offered, kept in the signer's own folder from
- * then on. What the database says later does not matter. Null where there was none yet.
- */
-export async function approvalKeyOf(folder: string, offered: Uint8Array | null): Promise<Uint8Array | null> {
-  const kept = await readPrivateFile(keyPath(folder))
-  if (kept === null) {
-    if (offered !== null)
-      await createPrivateFile(keyPath(folder), `${Buffer.from(offered).toString('hex')}\n`)
-    return offered
-  }
-  const key = Buffer.from(kept.toString('utf8').trim(), 'hex')
-  if (key.length === KEY_BYTES) return key
-  throw new SignerRefused(`${keyPath(folder)} is damaged: restore it from a backup`)
-}
 
 /**
  * The digest of what is to be paid, where exactly that was approved: the stored digest equals the one computed

@@ -3,6 +3,7 @@ import type { Network } from '../core/assets.ts'
 import type { Pool } from '../db/pool.ts'
 import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
 import { countRefusedBatches } from '../db/queries/address-batches.ts'
+import { isApprovalKeyForeign } from '../db/queries/approval-keys.ts'
 import { type AuditRun, loadLastAuditRun } from '../db/queries/audit-runs.ts'
 import { countShortfalls } from '../db/queries/ledger.ts'
 import { loadNetworkStates } from '../db/queries/network-state.ts'
@@ -124,6 +125,11 @@ function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
         { label: 'test', value: test },
       ]
     },
+  )
+  metrics.gauge(
+    'paylink_approval_key_foreign',
+    '1 while the database names another key for approvals than the signer knows',
+    async () => [{ value: (await isApprovalKeyForeign(pool)) ? 1 : 0 }],
   )
   metrics.gauge(
     'paylink_address_batches_refused',

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/free-port.ts'
 import { makeDataDir, runProgram, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/litecoind.ts'
 
 /** The key ceremony of docs/keys.md, command by command. */
 
@@ -122,4 +123,27 @@ test('resealed, the seed opens with the new key and no longer with the old one',
   expect([old.code, old.stderr]).toEqual([1, expect.stringMatching(/does not open with the key/)])
   env.SIGNER_KEY_FILE = newKey
   expect((await signer(['export-xpubs'])).stdout).toBe(before.stdout)
+})
+
+test('the key that approves payouts is the first that the API wrote, until the operator names another', async () => {
+  const running = await startRoles(['api', 'signer'], env)
+  const folder = join(place.dataDir, 'signer')
+  const pinned = () => readFile(join(folder, 'approval-key'), 'utf8').catch(() => null)
+  await until(async () => (await pinned()) !== null, { what: 'the signer knows the key' })
+  await running.stop()
+  const first = await readFile(join(place.dataDir, 'approval-key'), 'utf8')
+  expect(first).toMatch(/^[0-9a-f]{64}\n$/)
+  expect(await pinned()).toBe(first)
+  const wrong = await signer(['trust-approval-key', 'no key'])
+  expect([wrong.code, wrong.stderr]).toEqual([
+    2,
+    expect.stringContaining('the key must be 64 hexadecimal digits'),
+  ])
+  const next = randomBytes(32).toString('hex')
+  const trusted = await signer(['trust-approval-key', next])
+  expect([trusted.code, trusted.stdout]).toEqual([
+    0,
+    `Payouts are signed that ${next} approved.\nBefore, the key was ${first.trim()}.\n`,
+  ])
+  expect(await pinned()).toBe(`${next}\n`)
 })

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,7 +43,8 @@ beforeAll(async () => {
   const made = await run(MAKE_ENV, ['pay.example.com'], { env: { SIGNER_KEY_FOLDER: folder } })
   const env = { ...parseEnvFile(made.stdout), WEBHOOK_ALLOW_PRIVATE: '1', LOG_LEVEL: 'warn' }
   services = (await readCompose(env)).services
-  for (const path of ['sandbox', 'address-keys']) await mkdir(join(folder, path), { mode: 0o700 })
+  for (const path of ['sandbox', 'address-keys', 'approval-key'])
+    await mkdir(join(folder, path), { mode: 0o700 })
   await asOwner((client) => client.query(`create database ${database}`))
 })
 afterAll(async () => {
@@ -102,6 +104,8 @@ test('the commands and variables of compose.yaml take a payment: made at one API
       )
       await until(PAID_MS_MAX, () => receiver.events.some(({ body }) => body.includes(`"${id}"`)))
     }
+    // The API's key for approvals reached the signer beside the database.
+    await until(PAID_MS_MAX, async () => existsSync(join(folder, 'signer', 'signer', 'approval-key')))
     const codes = await Promise.all(running.map(({ process }) => process.stop()))
     expect(codes).toEqual(running.map(() => 0))
     for (const { name, process } of running) {
@@ -138,7 +142,7 @@ async function container(name: string): Promise<Container> {
         .replace('@postgres:5432/paylink', `@${server.host}${server.pathname}`)
         .replace('/run/secrets/signer-key', join(dataDir, 'key'))
         .replace(/^\/data$/, dataDir)
-        .replace(/^\/address-keys\//, `${folder}/address-keys/`)
+        .replace(/^\/(address-keys|approval-key)\//, `${folder}/$1/`)
       return [variable, changed]
     }),
   )

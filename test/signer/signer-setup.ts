@@ -38,6 +38,7 @@ export async function signerSetup(): Promise<SignerSetup> {
         dataDir: changes.dataDir ?? dataDir,
         keyFile: changes.keyFile ?? null,
         addressKeysFile: join(changes.dataDir ?? dataDir, 'address-keys.json'),
+        approvalKeyFile: join(changes.dataDir ?? dataDir, 'approval-key'),
         clock,
         log,
         intervalMs: changes.intervalMs ?? 20,

@@ -39,6 +39,7 @@ const signer = {
   clock,
   log,
   folder: order.folder,
+  approvalKeyFile: `${order.folder}/published-approval-key`,
   journal: await PayoutJournal.open(order.folder),
   seen: await FirstSeen.open(order.folder),
   limits: await readValueLimits(order.folder),

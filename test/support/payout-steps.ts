@@ -14,6 +14,8 @@ import { type Tenant, type Tx, withTransaction } from '../../src/db/transaction.
 import { decidePayout } from '../../src/flows/decide-payout.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/flows/request-payout.ts'
 import { newId } from '../../src/new-id.ts'
+import { openApprovalKey } from '../../src/secrets/approval-key.ts'
+import { writeApprovalKeyFile } from '../../src/secrets/approval-key-file.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { FirstSeen } from '../../src/signer/first-seen.ts'
@@ -67,6 +69,7 @@ export abstract class PayoutSteps {
   static async openParts(): Promise<PayoutParts> {
     const database = await createTestDatabase()
     const folder = await mkdtemp(join(tmpdir(), 'paylink-payouts-'))
+    await writeApprovalKeyFile(join(folder, 'published-approval-key'), openApprovalKey(keyring).publicKey)
     const seed = randomBytes(32)
     const accounts = await openAccountsOf(wordsOf(seed))
     for (const { keyspace, path, xpub } of accounts.accounts.filter(({ xpub }) => xpub !== null)) {
@@ -264,6 +267,7 @@ export abstract class PayoutSteps {
       clock: () => this.now,
       log: this.log,
       folder: this.folder,
+      approvalKeyFile: join(this.folder, 'published-approval-key'),
       journal,
       seen: await FirstSeen.open(this.folder),
       limits: await readValueLimits(this.folder),

@@ -193,7 +193,7 @@ export async function listFailedPayouts(db: Queryable, payoutIds: readonly strin
   return new Set(rows.map((row) => row.id))
 }
 
-/** An approval as the signer reads it, and the key that the API says it signs with. By primary key. */
+/** An approval as the signer reads it. By primary key. */
 export async function loadApproval(
   db: Queryable,
   tenant: Tenant,
@@ -204,12 +204,6 @@ export async function loadApproval(
     [tenant.merchantId, payoutId, tenant.livemode],
   )
   return rows[0] ?? null
-}
-
-/** The public key that the API published; null before the first approval. */
-export async function loadApprovalKey(db: Queryable): Promise<Buffer | null> {
-  const { rows } = await db.query<{ public_key: Buffer }>('select public_key from payout_approval_key')
-  return rows[0]?.public_key ?? null
 }
 
 /**

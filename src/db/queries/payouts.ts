@@ -270,14 +270,6 @@ export async function insertPayoutApproval(
   )
 }
 
-/** Publishes the key that approvals are signed with; the first stays. */
-export async function publishApprovalKey(tx: Tx, publicKey: Uint8Array, now: Date): Promise<void> {
-  await tx.query(
-    `insert into payout_approval_key (public_key, created_at) values ($1, $2) on conflict do nothing`,
-    [Buffer.from(publicKey), now],
-  )
-}
-
 /** How many owners and admins a merchant has, and who made an API key in the dashboard (null: nobody, or no key). */
 export async function readApprovalFacts(
   tx: Tx,
