@@ -32,6 +32,7 @@ import { openSandboxControl, startSandboxRole } from '../roles/sandbox.ts'
 import { startWatcherRole } from '../roles/watcher.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
+import { readSealKey } from '../secrets/address-keys.ts'
 import { openApprovalKey } from '../secrets/approval-key.ts'
 import { writeApprovalKeyFile } from '../secrets/approval-key-file.ts'
 import { createIssuedAddresses } from '../secrets/issued-addresses.ts'
@@ -249,11 +250,12 @@ async function openApiParts(
   const sealed = await sealOlderAccess(shared)
   if (sealed !== null && sealed > 0)
     log.warn({ rows: sealed }, 'sealed the people, members and keys of the release before')
-  const people = openPeopleRole({ ...shared, baseUrl, smtpUrl })
-  stops.add('the e-mails', () => people.stop())
+  const signerSealKey = () => readSealKey(config.addressKeysFile)
+  const people = openPeopleRole({ ...shared, baseUrl, smtpUrl, signerSealKey })
+  stops.add('the sign-in', () => people.stop())
   const recorder = createRequestRecorder({ pool, log })
   stops.add('the request log', () => recorder.stop())
-  const deps = { ...shared, findSignIn: people.findSignIn, recorder }
+  const deps = { ...shared, findSignIn: people.findSignIn, recorder, signerSealKey }
   const api = openApi({ ...deps, baseUrl, rateLimits, webhookAllowPrivate, serviceFeeBps }, compatApis)
   return [
     people.part,

@@ -92,6 +92,7 @@ function signerEnvironment(config: Config, signerUrl: string): { [name: string]:
     DATA_DIR: config.dataDir,
     ADDRESS_KEYS_FILE: config.addressKeysFile,
     APPROVAL_KEY_FILE: config.approvalKeyFile,
+    BASE_URL: config.baseUrl,
     LOG_LEVEL: config.logLevel,
     ...(config.signerKeyFile === null ? {} : { SIGNER_KEY_FILE: config.signerKeyFile }),
   })

@@ -17,6 +17,7 @@ import {
   sumApprovedSince,
 } from '../db/queries/payouts.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
+import type { ApprovalEvidence } from '../secrets/approval-evidence.ts'
 import { approvalDigest, openApprovalKey } from '../secrets/approval-key.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
@@ -38,6 +39,8 @@ type Decision = {
   readonly decision: 'approve' | 'reject'
   /** API key or person; of fees an operator. */
   readonly by: string
+  /** By what a person approves a live payout. */
+  readonly evidence?: ApprovalEvidence
   readonly requestId: string
 }
 
@@ -60,7 +63,8 @@ export function decidePayout(
     if (decision.decision === 'approve') {
       const refused = await refuseApproval(tx, before.payout, { by, now })
       if (refused !== null) return refused
-      await storeApproval(tx, before.payout, { by, now, keyring: deps.keyring })
+      const { evidence = null } = decision
+      await storeApproval(tx, before.payout, { by, now, keyring: deps.keyring, evidence })
     }
     const { deliveries } = await commitPayoutAdvance(tx, before, advance, { now, requestId, by: 'merchant' })
     return { kind: 'decided', payout: advance.next, deliveries }
@@ -105,7 +109,12 @@ async function isWithinLimit(tx: Tx, { asset, amount, ...payout }: Payout, now: 
 async function storeApproval(
   tx: Tx,
   payout: Payout,
-  approval: { readonly by: string; readonly now: Date; readonly keyring: Keyring },
+  approval: {
+    readonly by: string
+    readonly now: Date
+    readonly keyring: Keyring
+    readonly evidence: ApprovalEvidence | null
+  },
 ): Promise<void> {
   const key = openApprovalKey(approval.keyring)
   const digest = approvalDigest(approvalText(payout))
@@ -117,5 +126,6 @@ async function storeApproval(
     digest,
     signature: key.sign(digest),
     now: approval.now,
+    evidence: approval.evidence,
   })
 }

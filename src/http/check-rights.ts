@@ -23,6 +23,7 @@ export function checkRights(route: Route, credential: Credential, nowMs: number)
   if (route.live !== 'session') return
   if (person === null) throw new ApiProblem('dashboard_session_required')
   if (!isManager(person.role)) throw new ApiProblem('role_insufficient')
+  if (route.provesFactor === true) return
   if (!isFreshSecondFactor(person.secondFactorAtMs, nowMs)) throw new ApiProblem('second_factor_required')
 }
 

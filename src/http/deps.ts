@@ -30,6 +30,8 @@ export type ApiDeps = {
   readonly issuedAddresses: IssuedAddressCheck
   /** How many unpaid invoices a merchant may have open. */
   readonly openInvoices: OpenInvoiceLimit
+  /** The signer's public key to which codes are sealed that approve payouts; null until it has published one. */
+  readonly signerSealKey?: () => Promise<Uint8Array | null>
   /** The operator's fee on payments to invoices created now, in basis points. */
   readonly serviceFeeBps: number
   readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }

@@ -65,6 +65,8 @@ type RouteFacts = {
    * test mode alone.
    */
   readonly live?: 'session' | 'test_only'
+  /** The request may prove a second factor itself: the handler looks whether it does, or one was proved just now. */
+  readonly provesFactor?: true
   /** Not for API keys, in either mode: only for a person signed in to the dashboard. */
   readonly dashboardOnly?: true
   /** Of the people, only owners and admins. */

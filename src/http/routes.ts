@@ -20,6 +20,7 @@ import { getNoticesRoute } from './routes/get-notices.ts'
 import { getPaymentLinkRoute } from './routes/get-payment-link.ts'
 import { getPaymentRulesRoute } from './routes/get-payment-rules.ts'
 import { getPayoutRoute } from './routes/get-payout.ts'
+import { getPayoutApprovalRoute } from './routes/get-payout-approval.ts'
 import { getStatisticsRoute } from './routes/get-statistics.ts'
 import { getWebhookEndpointRoute } from './routes/get-webhook-endpoint.ts'
 import { listApiKeysRoute } from './routes/list-api-keys.ts'
@@ -109,6 +110,7 @@ export const ROUTES: readonly Route[] = [
   createPayoutRoute,
   listPayoutsRoute,
   getPayoutRoute,
+  getPayoutApprovalRoute,
   approvePayoutRoute,
   rejectPayoutRoute,
 ]

@@ -9,6 +9,7 @@ import { findSignIn } from '../people/find-sign-in.ts'
 import { openAuthentication } from '../people/open-authentication.ts'
 import { AUTH_PREFIX } from '../people/paths.ts'
 import { createPeopleApp } from '../people/people-app.ts'
+import { keepAuthenticatorsSealed } from '../people/seal-authenticators.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
 /** Sign-in for the dashboard; and for the API, whose cookie a request carries. */
@@ -20,11 +21,13 @@ export function openPeopleRole(deps: {
   seals: AccessSeals
   baseUrl: string
   smtpUrl: string | null
+  signerSealKey: () => Promise<Uint8Array | null>
 }): { part: HttpPart; findSignIn: FindSignIn; stop(): Promise<void> } {
-  const { pool, clock, log, keyring, seals, baseUrl, smtpUrl } = deps
+  const { pool, clock, log, keyring, seals, baseUrl, smtpUrl, signerSealKey } = deps
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
   const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail })
+  const sealing = keepAuthenticatorsSealed({ people, pool, clock, log, signerSealKey })
   const app = createPeopleApp({ people, pool, seals, clock, log, baseUrl })
   return {
     part: {
@@ -33,6 +36,9 @@ export function openPeopleRole(deps: {
       fetch: (request) => app.fetch(request),
     },
     findSignIn: (headers) => findSignIn(people, pool, headers),
-    stop: () => mail.close(),
+    stop: async () => {
+      await sealing.stop()
+      await mail.close()
+    },
   }
 }

@@ -9,13 +9,14 @@ export async function startSignerRole(
 ): Promise<RunningRole> {
   const { config, clock, log, poolOf, onFatal } = context
   try {
-    const { dataDir, signerKeyFile: keyFile, addressKeysFile, approvalKeyFile } = config
+    const { dataDir, signerKeyFile: keyFile, addressKeysFile, approvalKeyFile, baseUrl } = config
     const signer = await startSigner({
       pool: poolOf('signer'),
       dataDir,
       keyFile,
       addressKeysFile,
       approvalKeyFile,
+      baseUrl,
       clock,
       log,
     })

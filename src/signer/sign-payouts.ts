@@ -29,6 +29,7 @@ import { listSweepsOf, listSweepTransactions } from '../db/queries/sweeps.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 import type { Told } from '../told.ts'
+import { type ApproverChecks, checkApprover } from './check-approver.ts'
 import { complain } from './complain.ts'
 import { EVM_PAYOUTS } from './evm-payouts.ts'
 import { publishSweep } from './evm-sweeps.ts'
@@ -68,6 +69,8 @@ export type PayoutSigner = {
   /** Accounts below which keys are derived without hardening, with their private keys. */
   readonly accounts: ReadonlyMap<Keyspace, HDKey>
   readonly solana: SolanaKeys
+  /** By which approvals of live payouts are checked. */
+  readonly approvers: ApproverChecks
   /** The alarms that were raised. */
   readonly told: Told
   /** For tests that stop it in between. */
@@ -225,6 +228,8 @@ async function signFirst(
   { payout, kind, isSetBack }: Task,
   digest: Buffer,
 ): Promise<Signed> {
+  const objection = await checkApprover(signer, payout, digest)
+  if (objection !== null) return objection
   if (isSetBack) return WAITS
   const held = await holdPayout(signer, payout)
   if (held !== null) return held

@@ -15,7 +15,10 @@ import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
 import type { Log } from '../log.ts'
 import { pauseUnless } from '../repeat.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
+import { SEAL_KEY_NAME, sealKeyOf } from '../secrets/seal-to-signer.ts'
 import { Told } from '../told.ts'
+import { ApprovalMemory } from './approval-memory.ts'
+import { ApproverWatch, openSealKey } from './approvers.ts'
 import { type Account, openAccountsOf, wordsOf } from './derive.ts'
 import { FirstSeen } from './first-seen.ts'
 import { type IndexMarks, raiseMarks, readJournal, writeJournal } from './index-journal.ts'
@@ -40,6 +43,8 @@ type SignerOptions = {
   readonly addressKeysFile: string
   /** Where the API writes its public key for approvals. */
   readonly approvalKeyFile: string
+  /** Origin of the dashboard: passkeys approve payouts there and nowhere else. */
+  readonly baseUrl: string
   readonly clock: Clock
   readonly log: Log
   /** Pause between two looks at the database; for tests. */
@@ -68,6 +73,7 @@ type State = {
   issuer: AddressIssuer | null
   payouts: PayoutSigner | null
   destinations: KnownDestinations | null
+  approvers: ApproverWatch | null
 }
 
 /**
@@ -87,6 +93,7 @@ export async function startSigner(options: SignerOptions): Promise<Signer> {
     issuer: null,
     payouts: null,
     destinations: null,
+    approvers: null,
   }
   const first = await takeLock(options.pool)
   if (first === null) options.log.info('another signer holds the lock; this one stands by')
@@ -117,6 +124,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
       await issue(state)
       await state.destinations?.look()
       if (state.payouts !== null) {
+        await state.approvers?.look(state.payouts)
         await signPayouts(state.payouts)
         await signX402(state.payouts)
       }
@@ -130,6 +138,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
       state.issuer = null
       state.payouts = null
       state.destinations = null
+      state.approvers = null
       client.release(true)
       client = null
     }
@@ -231,9 +240,13 @@ async function activate(state: State): Promise<void> {
   }
   const { accounts, issuer, solana, spenders } = await openAccounts(state)
   await publish(state, { accounts, issuer }, journal)
+  const sealKey = await openSealKey(state.folder)
   await writeAddressKeys(
     state.options.addressKeysFile,
-    new Map(accounts.map(({ keyspace, batchKey }) => [keyspace, batchKey])),
+    new Map<string, Uint8Array>([
+      ...accounts.map(({ keyspace, batchKey }) => [keyspace, batchKey] as const),
+      [SEAL_KEY_NAME, sealKeyOf(sealKey)],
+    ]),
   )
   state.issuer = issuer
   const { folder } = state
@@ -252,8 +265,14 @@ async function activate(state: State): Promise<void> {
     limits,
     accounts: spenders,
     solana,
+    approvers: {
+      memory: await ApprovalMemory.open(folder),
+      sealKey,
+      baseUrl: state.options.baseUrl,
+    },
     told: new Told(),
   }
+  state.approvers = new ApproverWatch()
   state.status = 'active'
   log.info({ at: clock().toISOString() }, 'the signer is active')
 }

@@ -135,6 +135,21 @@ export const ERRORS = {
     type: 'permission_error',
     message: 'Your role in this organization does not allow this. Ask an owner or admin.',
   },
+  approval_evidence_required: {
+    status: 403,
+    type: 'permission_error',
+    message: 'Approve live payouts in the dashboard, with a passkey or authenticator code.',
+  },
+  approval_evidence_invalid: {
+    status: 403,
+    type: 'permission_error',
+    message: 'This passkey or code does not approve this payout. Open the payout again, then approve it.',
+  },
+  approver_not_ready: {
+    status: 409,
+    type: 'conflict_error',
+    message: 'A new credential or approver can approve live payouts after 24 hours.',
+  },
   second_factor_required: {
     status: 403,
     type: 'permission_error',

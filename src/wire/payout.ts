@@ -83,6 +83,54 @@ export const payoutView = z
   .meta({ id: 'Payout' })
 export const payoutList = listOf(payoutView)
 
+/** base64url without padding, as WebAuthn's JSON has it. */
+const webauthnBytes = z
+  .string()
+  .min(1)
+  .max(4_096)
+  .regex(/^[\w-]+$/)
+
+/** `POST /payouts/:id/approve`. */
+export const approvePayoutBody = z
+  .strictObject({
+    passkey: z
+      .strictObject({
+        credential_id: webauthnBytes,
+        authenticator_data: webauthnBytes,
+        client_data_json: webauthnBytes,
+        signature: webauthnBytes,
+      })
+      .meta({
+        description:
+          'Live mode: the WebAuthn assertion, in base64url, over the `challenge` of `GET /payouts/:id/approval`.',
+      })
+      .optional(),
+    code: z
+      .string()
+      .regex(/^\d{6}$/)
+      .meta({
+        description: 'Live mode, where you have no passkey: the 6-digit code of your authenticator app.',
+      })
+      .optional(),
+  })
+  .meta({ id: 'ApprovePayout' })
+
+/** `GET /payouts/:id/approval`. */
+export const payoutApprovalView = z
+  .object({
+    object: z.literal('payout_approval'),
+    payout_id: idView('po'),
+    livemode: z.boolean(),
+    method: z.enum(['none', 'passkey', 'code', 'not_ready']).meta({
+      description:
+        'What your approval needs: nothing more in test mode; `not_ready`: none of your passkeys and authenticator apps has been known for 24 hours.',
+    }),
+    challenge: z.string().meta({ description: 'What your passkey signs, in base64url.' }),
+    passkeys: z.array(z.string()).meta({ description: 'Ids of your passkeys, in base64url.' }),
+    ready_at: timestamp.nullable().meta({ description: 'From when you can approve, where not yet.' }),
+  })
+  .meta({ id: 'PayoutApproval' })
+
 /** `GET /payout-destinations/:id/quote`. */
 export const payoutQuoteQuery = z.strictObject({
   amount: coinAmount

@@ -14,6 +14,7 @@ import {
   type Visitor,
 } from '../support/dashboard.ts'
 import { creditLitecoin } from '../support/payout-money.ts'
+import { codeOf } from '../support/people.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
 
 const PAID_MS_MAX = 30_000
@@ -111,8 +112,8 @@ test('one owner alone allows an address, sees what arrives, asks, approves; it a
   await press(page, 'Ask for this payout')
   await heading(page, 'Approve this payout?')
   await keepsFocus(page)
-  await page.getByText('What your approval is bound to').click()
-  await page.getByText('should anybody change a single letter').waitFor()
+  await page.getByText('Approval details').click()
+  await page.getByText('even in the database itself').waitFor()
   await page.getByText(arrives).first().waitFor()
   await open('/')
   await page.getByText('a payout that nobody approved yet').waitFor()
@@ -148,8 +149,8 @@ test('in live mode who asks cannot approve; another manager does, with a second 
   const asker = await dashboard.signUp('Ana Asker')
   const approver = await dashboard.signUp('Ben Approver')
   const merchantId = await merchantOf(asker)
-  const askerCodes = await turnOnSecondFactor(asker)
-  const approverCodes = await turnOnSecondFactor(approver)
+  const { backupCodes } = await turnOnSecondFactor(asker)
+  const { secret } = await turnOnSecondFactor(approver)
   await join(approver, 'Ben Approver', merchantId, 'admin')
   await dashboard.forgetSecondFactors()
 
@@ -157,7 +158,7 @@ test('in live mode who asks cannot approve; another manager does, with a second 
   const address = randomLitecoinAddress('main')
   await open('/payouts/destinations?mode=live')
   await allow(page, address, 'Cold wallet')
-  await stepUp(asker, askerCodes[0])
+  await stepUp(asker, backupCodes[0])
   await page.locator('.badge', { hasText: /^From / }).waitFor()
   const { owner } = dashboard.database
   await creditLitecoin(owner, { merchantId, livemode: true }, { units: LTC, now: new Date() })
@@ -186,18 +187,23 @@ test('in live mode who asks cannot approve; another manager does, with a second 
   await viewer.page.getByText('Cold wallet').waitFor()
   expect(await viewer.page.getByRole('button', { name: /Allow|Remove/ }).count()).toBe(0)
 
+  // As if the signer had known the approver's authenticator app for a day.
+  await until(ARRIVED_MS_MAX, async () => {
+    const { rowCount } = await owner.query('update approver_seen set counts_from = now()')
+    return rowCount === 3
+  })
   await approver.open(`${path}?mode=live`)
   await approver.page.getByText('Ana Asker', { exact: true }).first().waitFor()
   await press(approver.page, 'Approve')
   await approver.page.getByRole('dialog').getByText(address).waitFor()
+  await approver.page.getByLabel('6-digit code').fill(await codeOf(secret))
   await press(approver.page, 'Approve and send')
-  await stepUp(approver, approverCodes[0])
-  await approver.page.locator('.badge', { hasText: 'Approved' }).waitFor()
+  await approver.page.getByRole('dialog').waitFor({ state: 'detached' })
   const { rows } = await owner.query(
-    'select status, requested_by, approved_by from payout where merchant_id = $1',
+    'select approved_at, requested_by, approved_by from payout where merchant_id = $1',
     [merchantId],
   )
-  expect(rows).toMatchObject([{ status: 'approved' }])
+  expect(rows).toMatchObject([{ approved_at: expect.any(Date) }])
   expect(rows[0]?.requested_by).not.toBe(rows[0]?.approved_by)
 
   await Promise.all([asker, approver, viewer].map(({ context }) => context.close()))

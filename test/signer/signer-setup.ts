@@ -8,6 +8,7 @@ import type { Log } from '../../src/log.ts'
 import { fileKeySource } from '../../src/signer/key-source.ts'
 import { openSeed } from '../../src/signer/seed-file.ts'
 import { type Signer, startSigner } from '../../src/signer/start-signer.ts'
+import { BASE_URL } from '../support/api.ts'
 
 export const clock = (): Date => new Date('2026-03-01T12:00:00Z')
 
@@ -34,6 +35,7 @@ export async function signerSetup(): Promise<SignerSetup> {
     lines,
     start: async (pool, changes = {}) => {
       const signer = await startSigner({
+        baseUrl: BASE_URL,
         pool,
         dataDir: changes.dataDir ?? dataDir,
         keyFile: changes.keyFile ?? null,

@@ -45,7 +45,7 @@ test('the seed lies encrypted, and its files are for their owner alone', async (
   await signer.stop()
   expect((await stat(setup.folder)).mode & 0o777).toBe(0o700)
   const names = await readdir(setup.folder)
-  expect(names.sort()).toEqual(['first-seen.jsonl', 'journal.json', 'key', 'seed.json'])
+  expect(names.sort()).toEqual(['approver-seal-key', 'first-seen.jsonl', 'journal.json', 'key', 'seed.json'])
   for (const name of names) expect((await stat(join(setup.folder, name))).mode & 0o777).toBe(0o600)
   const entropy = await setup.entropy()
   const content = await readFile(join(setup.folder, 'seed.json'), 'latin1')
@@ -85,7 +85,12 @@ test('a key file of the operator opens the seed, raw, in hexadecimal or in base6
     await writeFile(keyFile, content)
     await (await setup.start(database.pools.signer, { keyFile })).stop()
   }
-  expect((await readdir(setup.folder)).sort()).toEqual(['first-seen.jsonl', 'journal.json', 'seed.json'])
+  expect((await readdir(setup.folder)).sort()).toEqual([
+    'approver-seal-key',
+    'first-seen.jsonl',
+    'journal.json',
+    'seed.json',
+  ])
 })
 
 test('a key file that is missing or no key is refused in one line that names it', async () => {
@@ -181,7 +186,12 @@ test('a folder without a seed beside a database with account keys is refused: no
   await (await setup.start(database.pools.signer)).stop()
   await rm(join(setup.folder, 'seed.json'))
   await expect(setup.start(database.pools.signer)).rejects.toThrow(/restore seed\.json and its key/)
-  expect((await readdir(setup.folder)).sort()).toEqual(['first-seen.jsonl', 'journal.json', 'key'])
+  expect((await readdir(setup.folder)).sort()).toEqual([
+    'approver-seal-key',
+    'first-seen.jsonl',
+    'journal.json',
+    'key',
+  ])
 })
 
 test('a seed of another database is refused in one line, and changes nothing', async () => {

@@ -127,21 +127,24 @@ export async function emailLink(dashboard: Dashboard, email: string, page: strin
   return `/${found()}`
 }
 
-/** Turns on an authenticator app under Settings; what it returns are the backup codes. */
-export async function turnOnSecondFactor({ page, open }: Visitor): Promise<readonly string[]> {
+/** Turns on an authenticator app under Settings; what it returns are its secret and the backup codes. */
+export async function turnOnSecondFactor({
+  page,
+  open,
+}: Visitor): Promise<{ readonly secret: string; readonly backupCodes: readonly string[] }> {
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
   await open('/settings/security')
   await press('Set it up')
   await page.getByLabel('Your password').fill(PASSWORD)
   await press('Continue')
   const secret = (await page.locator('.copy-field code').textContent()) ?? ''
-  await page.getByLabel('The six digits that it shows').fill(await codeOf(secret))
+  await page.getByLabel('The six digits that it shows').fill(await codeOf(secret, -1))
   await press('Turn it on')
   await page.getByRole('heading', { name: 'Keep your backup codes' }).waitFor()
   expect(await axeFaults(page, 'dialog')).toEqual([])
   const backupCodes = await page.locator('.codes code').allTextContents()
   await press('I have kept them')
-  return backupCodes
+  return { secret, backupCodes }
 }
 
 /** Answers the window that asks for a second factor with one of the backup codes. */

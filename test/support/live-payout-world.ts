@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'
 import { receivePrograms } from '../../src/chain/utxo/receive-programs.ts'
+import { approvalText } from '../../src/core/payout/approval-text.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { saveNetworkFee } from '../../src/db/queries/payout-coins.ts'
 import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { newId } from '../../src/new-id.ts'
+import { approvalDigest } from '../../src/secrets/approval-key.ts'
+import { ApprovalMemory } from '../../src/signer/approval-memory.ts'
 import { KnownDestinations } from '../../src/signer/known-destinations.ts'
 import { signPayouts } from '../../src/signer/sign-payouts.ts'
 import { PayoutSteps } from './payout-steps.ts'
@@ -73,6 +76,9 @@ export class LivePayoutWorld extends PayoutSteps {
     const requested = await this.askTo(tenant, destinationId, amount)
     if (requested.kind !== 'requested') throw new Error(requested.kind)
     await this.approve(tenant, requested.payout.id)
+    // As if the signer had checked who approved it; live-approvals.test.ts does.
+    const memory = await ApprovalMemory.open(this.folder)
+    await memory.accept(requested.payout.id, approvalDigest(approvalText(requested.payout)))
     return requested.payout
   }
 

@@ -17,6 +17,8 @@ import { newId } from '../../src/new-id.ts'
 import { openApprovalKey } from '../../src/secrets/approval-key.ts'
 import { writeApprovalKeyFile } from '../../src/secrets/approval-key-file.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
+import { ApprovalMemory } from '../../src/signer/approval-memory.ts'
+import { openSealKey } from '../../src/signer/approvers.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { FirstSeen } from '../../src/signer/first-seen.ts'
 import { PayoutJournal } from '../../src/signer/payout-journal.ts'
@@ -25,6 +27,7 @@ import { type PayoutSigner, signPayouts } from '../../src/signer/sign-payouts.ts
 import { readValueLimits } from '../../src/signer/signing-limits.ts'
 import { Told } from '../../src/told.ts'
 import type { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import { BASE_URL } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { until } from './litecoind.ts'
 
@@ -273,6 +276,11 @@ export abstract class PayoutSteps {
       limits: await readValueLimits(this.folder),
       accounts: this.accounts.spenders,
       solana: this.accounts.solana,
+      approvers: {
+        memory: await ApprovalMemory.open(this.folder),
+        sealKey: await openSealKey(this.folder),
+        baseUrl: BASE_URL,
+      },
       told: new Told(),
       ...changes,
     }

@@ -4,7 +4,7 @@ import { createApiApp } from '../../src/http/app.ts'
 import { CLIENT_ADDRESS_HEADER } from '../../src/http/client-address.ts'
 import type { Email } from '../../src/mail/mail.ts'
 import { findSignIn } from '../../src/people/find-sign-in.ts'
-import { openAuthentication } from '../../src/people/open-authentication.ts'
+import { openAuthentication, type People } from '../../src/people/open-authentication.ts'
 import { createPeopleApp } from '../../src/people/people-app.ts'
 import { BASE_URL, createTestApi, type TestApi } from './api.ts'
 import { withDeclaredAnswers } from './declared-answers.ts'
@@ -29,6 +29,8 @@ export const PASSWORD = 'correct horse battery'
 export type TestPeople = {
   readonly api: TestApi
   readonly emails: Email[]
+  /** The sign-in itself. */
+  readonly signIn: People
   browser(address?: string): TestBrowser
   fetch(request: Request): Response | Promise<Response>
   /** Signs up a new person with a shop of their own. */
@@ -39,8 +41,11 @@ export type TestPeople = {
 }
 
 /** Sign-in and the API together on one database, as one server serves them. */
-export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<TestPeople> {
-  const api = await createTestApi(changes)
+export async function createTestPeople(
+  changes: { pool?: Pool; signerSealKey?: () => Promise<Uint8Array | null> } = {},
+): Promise<TestPeople> {
+  const { signerSealKey = async () => null, ...ofApi } = changes
+  const api = await createTestApi(ofApi)
   const emails: Email[] = []
   const { pool, log, seals } = api.deps
   const clock = () => new Date()
@@ -55,7 +60,12 @@ export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<T
   })
   const auth = createPeopleApp({ people, pool, seals, clock, log, baseUrl: BASE_URL })
   const app = withDeclaredAnswers(
-    createApiApp({ ...api.deps, clock, findSignIn: (headers) => findSignIn(people, pool, headers) }),
+    createApiApp({
+      ...api.deps,
+      clock,
+      signerSealKey,
+      findSignIn: (headers) => findSignIn(people, pool, headers),
+    }),
   )
   const fetch = (request: Request) =>
     new URL(request.url).pathname.startsWith('/api/auth/') ? auth.fetch(request) : app.fetch(request)
@@ -64,6 +74,7 @@ export async function createTestPeople(changes: { pool?: Pool } = {}): Promise<T
   return {
     api,
     emails,
+    signIn: people,
     browser,
     fetch,
     signUp: async (name) => {

@@ -52,6 +52,7 @@ export const MATRIX: { readonly [operationId: string]: Row } = {
   },
   listPayouts: {},
   getPayout: { resource: 'payout' },
+  getPayoutApproval: { resource: 'payout' },
   // The second caller finds it decided.
   approvePayout: { resource: 'payout', reached: [200, 409] },
   rejectPayout: { resource: 'payout', reached: [200, 409] },

@@ -1,6 +1,18 @@
 // Written by `npm run sdk` from the server's own schemas; a test fails when it is out of date. Do not change it by hand.
 // biome-ignore-all format: it is compared letter by letter with what the generator writes.
 
+export type ApprovePayout = {
+  /** Live mode: the WebAuthn assertion, in base64url, over the `challenge` of `GET /payouts/:id/approval`. */
+  readonly passkey?: {
+    readonly credential_id: string
+    readonly authenticator_data: string
+    readonly client_data_json: string
+    readonly signature: string
+  } | undefined
+  /** Live mode, where you have no passkey: the 6-digit code of your authenticator app. */
+  readonly code?: string | undefined
+}
+
 export type Asset = {
   readonly asset: 'BTC' | 'LTC' | 'ETH' | 'ETH_BASE' | 'USDC_BASE' | 'SOL'
   readonly object: 'asset'
@@ -591,6 +603,9 @@ export type ErrorCode =
   | 'dashboard_session_required'
   | 'approver_is_requester'
   | 'role_insufficient'
+  | 'approval_evidence_required'
+  | 'approval_evidence_invalid'
+  | 'approver_not_ready'
   | 'second_factor_required'
   | 'cross_origin_refused'
   | 'test_mode_only'
@@ -648,7 +663,7 @@ export type Operations = {
   readonly approvePayout: {
     readonly id: string
     readonly query: undefined
-    readonly body: undefined
+    readonly body: ApprovePayout
     readonly answer: Payout
     readonly item: undefined
   }

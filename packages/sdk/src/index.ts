@@ -1,5 +1,6 @@
 /** `paylink-sdk`: a client of a Paylink server. Webhooks are verified by `paylink-sdk/webhooks`. */
 export type {
+  ApprovePayout,
   Asset,
   Attempt,
   Balance,

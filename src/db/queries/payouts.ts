@@ -247,6 +247,8 @@ type ApprovalRow = {
   readonly approver: string
   readonly digest: Buffer
   readonly signature: Buffer
+  /** What the approver gave for it; null in test mode and of fees. */
+  readonly evidence: unknown
 }
 
 /** Writes an approval, once for each payout. */
@@ -256,8 +258,8 @@ export async function insertPayoutApproval(
   approval: ApprovalRow & { readonly payoutId: string; readonly now: Date },
 ): Promise<void> {
   await tx.query(
-    `insert into payout_approval (merchant_id, payout_id, livemode, approver, digest, signature, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7)`,
+    `insert into payout_approval (merchant_id, payout_id, livemode, approver, digest, signature, created_at, evidence)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     [
       tenant.merchantId,
       approval.payoutId,
@@ -266,6 +268,7 @@ export async function insertPayoutApproval(
       approval.digest,
       approval.signature,
       approval.now,
+      approval.evidence,
     ],
   )
 }

@@ -1,6 +1,7 @@
 import { payoutExists } from '../../db/queries/payouts.ts'
 import { decidePayout } from '../../flows/decide-payout.ts'
-import { payoutView } from '../../wire/payout.ts'
+import { approvePayoutBody, payoutView } from '../../wire/payout.ts'
+import { evidenceFor } from '../payout-approval.ts'
 import { decidedPayoutView } from '../payout-view.ts'
 import { defineRoute } from '../route.ts'
 
@@ -11,15 +12,28 @@ export const approvePayoutRoute = defineRoute({
   tag: 'Payouts',
   summary: 'Approve a payout',
   description:
-    'From then on it is signed and sent, exactly as it is: its destination, asset and amount cannot change any more. Whoever requested it cannot approve it if there is another owner or admin.',
+    'From then on it is signed and sent, exactly as it is: its destination, asset and amount cannot change any more. Whoever requested it cannot approve it if there is another owner or admin. In live mode you approve with your passkey, or a code from your authenticator app: `GET /payouts/:id/approval` says which.',
   scope: 'payouts:write',
   live: 'session',
+  provesFactor: true,
+  body: approvePayoutBody,
+  bodyOptional: true,
   success: { status: 200, description: 'The approved payout.', schema: payoutView },
-  problems: ['approver_is_requester', 'payout_not_open', 'destination_not_usable', 'payout_limit_exceeded'],
+  problems: [
+    'approval_evidence_required',
+    'approval_evidence_invalid',
+    'approver_not_ready',
+    'approver_is_requester',
+    'payout_not_open',
+    'destination_not_usable',
+    'payout_limit_exceeded',
+  ],
   exists: payoutExists,
 
-  handler: async (deps, { tenant, id, callerId, requestId }) => {
+  handler: async (deps, { tenant, id, callerId, person, body, requestId }) => {
     const by = callerId
+    const evidence =
+      tenant.livemode && person !== null ? await evidenceFor(deps, { tenant, id, person }, body) : null
     const decided = await decidePayout(deps, {
       tenant,
       source: 'available',
@@ -27,6 +41,7 @@ export const approvePayoutRoute = defineRoute({
       decision: 'approve',
       by,
       requestId,
+      ...(evidence === null ? {} : { evidence }),
     })
     return decidedPayoutView(deps, decided)
   },

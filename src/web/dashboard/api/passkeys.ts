@@ -1,4 +1,5 @@
 import { askPeople, Problem } from './ask.ts'
+import type { ApprovePayout } from './types.ts'
 
 /** Passkeys by WebAuthn Level 3 §5.1.8 and §5.1.9: JSON with base64url, turned into what the browser takes and back. */
 
@@ -59,17 +60,7 @@ export async function addPasskey(name: string): Promise<void> {
 /** Signs in with a passkey, or, where somebody is signed in, proves it as the second factor. */
 export async function provePasskey(): Promise<void> {
   const options = await askPeople<SignInOptions>('GET', '/passkey/generate-authenticate-options')
-  const found = await byDevice(() =>
-    navigator.credentials.get({
-      publicKey: {
-        ...options,
-        challenge: toBytes(options.challenge),
-        allowCredentials: (options.allowCredentials ?? []).map(descriptorOf),
-      },
-    }),
-  )
-  const { response } = found
-  if (!(response instanceof AuthenticatorAssertionResponse)) throw cancelled()
+  const { found, response } = await askDevice(options)
   await askPeople('POST', '/passkey/verify-authentication', {
     body: {
       response: {
@@ -83,6 +74,36 @@ export async function provePasskey(): Promise<void> {
       },
     },
   })
+}
+
+/** What one of these passkeys signs to approve a payout, whose challenge this is. */
+export async function signWithPasskey(
+  challenge: string,
+  ids: readonly string[],
+): Promise<NonNullable<ApprovePayout['passkey']>> {
+  const allowCredentials = ids.map((id) => ({ id, type: 'public-key' as const }))
+  const { found, response } = await askDevice({ challenge, allowCredentials, userVerification: 'required' })
+  return {
+    credential_id: found.id,
+    authenticator_data: toText(response.authenticatorData),
+    client_data_json: toText(response.clientDataJSON),
+    signature: toText(response.signature),
+  }
+}
+
+async function askDevice(options: SignInOptions) {
+  const found = await byDevice(() =>
+    navigator.credentials.get({
+      publicKey: {
+        ...options,
+        challenge: toBytes(options.challenge),
+        allowCredentials: (options.allowCredentials ?? []).map(descriptorOf),
+      },
+    }),
+  )
+  const { response } = found
+  if (!(response instanceof AuthenticatorAssertionResponse)) throw cancelled()
+  return { found, response }
 }
 
 async function byDevice(asked: () => Promise<Credential | null>): Promise<PublicKeyCredential> {
@@ -100,7 +121,7 @@ const cancelled = (cause?: unknown): Problem =>
     {
       code: 'passkey_cancelled',
       status: 0,
-      message: 'The passkey was not used. Try again, or take another way to sign in.',
+      message: 'The passkey was not used. Try again.',
     },
     { cause },
   )

@@ -17,6 +17,7 @@ import type {
   PaymentLink,
   PaymentRules,
   Payout,
+  PayoutApproval,
   PayoutDestination,
   Rate,
   RequestLog,
@@ -60,6 +61,7 @@ export const balanceEntriesOf = (mode: Mode, query: Query = {}) =>
   read<List<BalanceEntry>>(mode, '/balances/entries', query)
 export const payoutsOf = (mode: Mode, query: Query = {}) => read<List<Payout>>(mode, '/payouts', query)
 export const payoutOf = (mode: Mode, id: string) => readOne<Payout>(mode, `/payouts/${id}`)
+export const approvalOf = (mode: Mode, id: string) => readOne<PayoutApproval>(mode, `/payouts/${id}/approval`)
 /** All of them: a mode has at most a hundred. */
 export const destinationsOf = (mode: Mode) =>
   read<List<PayoutDestination>>(mode, '/payout-destinations', { limit: '100' }, SLOW_MS)

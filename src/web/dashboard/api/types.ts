@@ -31,8 +31,10 @@ import type {
   updatePaymentLinkBody,
 } from '../../../wire/payment-link.ts'
 import type {
+  approvePayoutBody,
   createPayoutBody,
   createPayoutDestinationBody,
+  payoutApprovalView,
   payoutDestinationView,
   payoutQuoteView,
   payoutView,
@@ -63,6 +65,8 @@ export type Payout = z.output<typeof payoutView>
 export type PayoutStatus = Payout['status']
 export type CreatePayout = z.input<typeof createPayoutBody>
 export type PayoutQuote = z.output<typeof payoutQuoteView>
+export type PayoutApproval = z.output<typeof payoutApprovalView>
+export type ApprovePayout = z.input<typeof approvePayoutBody>
 export type PayoutDestination = z.output<typeof payoutDestinationView>
 export type CreatePayoutDestination = z.input<typeof createPayoutDestinationBody>
 export type PaymentLink = z.output<typeof paymentLinkView>

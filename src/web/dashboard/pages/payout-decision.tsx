@@ -11,6 +11,7 @@ import { COINS, coins } from '../parts/money.ts'
 import { Note } from '../parts/note.tsx'
 import { Card, Facts } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
+import { ApproveDialog } from './payout-approval.tsx'
 
 /** Yes or no to a payout that waits: all that is decided about stands here whole. */
 export function PayoutDecision({
@@ -22,8 +23,9 @@ export function PayoutDecision({
 }) {
   const nameOf = useActorNames()
   const [asked, setAsked] = useState<'approve' | 'reject' | null>(null)
-  const approve = useDecision(payout, 'approve', 'Approved. It is sent as soon as it is signed.')
-  const reject = useDecision(payout, 'reject', 'Rejected. The money is back in your balance.')
+  const reject = useChange<void, Payout>(() => ({ path: `/payouts/${payout.id}/reject` }), {
+    done: 'Rejected. The money is back in your balance.',
+  })
   const mayNot = useWhyNot(payout)
   if (payout.status !== 'requested') return null
   const { asset, amount, network_fee, net_amount } = payout
@@ -57,19 +59,7 @@ export function PayoutDecision({
           )}
         </div>
       </div>
-      {asked === 'approve' ? (
-        <Confirm
-          title={`Send ${coins(amount, asset)}?`}
-          action="Approve and send"
-          onConfirm={() => approve.mutateAsync()}
-          onClose={() => setAsked(null)}
-        >
-          <p>Compare the whole address once more. What is sent cannot be called back.</p>
-          <p>
-            <code className="break">{payout.destination}</code>
-          </p>
-        </Confirm>
-      ) : null}
+      {asked === 'approve' ? <ApproveDialog payout={payout} onClose={() => setAsked(null)} /> : null}
       {asked === 'reject' ? (
         <Confirm
           title="Reject this payout?"
@@ -85,18 +75,15 @@ export function PayoutDecision({
   )
 }
 
-const useDecision = (payout: Payout, decision: 'approve' | 'reject', done: string) =>
-  useChange<void, Payout>(() => ({ path: `/payouts/${payout.id}/${decision}` }), { done })
-
 const WhatApprovalMeans = () => (
   <details>
-    <summary>What your approval is bound to</summary>
+    <summary>Approval details</summary>
     <p className="quiet">
-      To exactly this payout: this coin and amount, this whole address, and a fee of three times the one shown
-      at most, never over half of the amount. Paylink writes that down as one fingerprint and seals it. The
-      signer, a program apart that holds the keys, compares the fingerprint before it signs: should anybody
-      change a single letter afterwards, even in the database itself, nothing is sent, the payout fails, and
-      the money comes back.
+      Exactly this payout: this coin, this amount, this whole address, and a fee of at most three times the
+      one shown, never more than half of the amount. In live mode your passkey signs it, or you confirm it
+      with a code from your authenticator app. The signer, a separate process that holds the keys, checks this
+      before it signs. If anything was changed, even in the database itself, nothing is sent, the payout
+      fails, and the money returns to your balance.
     </p>
   </details>
 )

@@ -139,6 +139,12 @@ function Details({ payout }: { payout: Payout }) {
 const FAILURES: { readonly [code: string]: string } = {
   approval_invalid:
     'What stands in the database is not what was approved: somebody changed it. Nobody was paid. Find out who before you ask again.',
+  approval_unproved:
+    'Nobody was paid: the approval was not proved by a passkey or authenticator app of an owner or admin. Request the payout again. If you approved it yourself, tell whoever runs this server.',
+  approver_too_new:
+    'Nobody was paid: a new passkey, authenticator app or approver can approve live payouts after 24 hours. Request the payout again then, or let another owner or admin approve.',
+  approval_expired:
+    'Nobody was paid: the code was older than 15 minutes when the signer saw it. Request the payout again and approve with a new code, or use a passkey, which does not expire.',
   destination_invalid: 'The address is none of this network. Nobody was paid.',
   destination_removed: 'The destination was removed before the payout was signed. Nobody was paid.',
   fee_above_limit: 'The network asks for more than the highest fee that was approved. Ask for it again.',

@@ -1,0 +1,1 @@
+alter table payout_approval validate constraint payout_approval_evidence_is_small;

@@ -1,0 +1,47 @@
+import { symmetricDecrypt } from 'better-auth/crypto'
+import type { Clock } from '../clock.ts'
+import type { Pool } from '../db/pool.ts'
+import { listUnsealedSecrets, saveTotpSeal } from '../db/queries/approvers.ts'
+import type { Log } from '../log.ts'
+import { repeat } from '../repeat.ts'
+import { sealTotpSecret } from '../secrets/approval-evidence.ts'
+import type { People } from './open-authentication.ts'
+
+const EVERY_MS = 5_000
+const AT_ONCE_MAX = 100
+
+type SealDeps = {
+  readonly people: People
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  /** The signer's public key; null until it has published one. */
+  readonly signerSealKey: () => Promise<Uint8Array | null>
+}
+
+/**
+ * Seals the secrets of authenticator apps to the signer, so that it verifies codes by its own copies: new ones, those from
+ * before there was a signer's key, and all of them anew where that key has changed.
+ */
+export async function sealAuthenticators(deps: SealDeps): Promise<void> {
+  const { people, pool, clock, log } = deps
+  const signerKey = await deps.signerSealKey()
+  if (signerKey === null) return
+  const { secretConfig: key } = await people.$context
+  for (const { id, personId, secret: data } of await listUnsealedSecrets(pool, signerKey, AT_ONCE_MAX)) {
+    const secret = await symmetricDecrypt({ key, data }).catch(() => null)
+    if (secret === null) {
+      log.warn({ personId }, 'the secret of an authenticator app cannot be opened: it approves no payouts')
+      continue
+    }
+    const sealed = sealTotpSecret(signerKey, personId, secret)
+    await saveTotpSeal(pool, { id, signerKey, sealed, now: clock() })
+  }
+}
+
+/** Does so again and again until it is stopped. */
+export const keepAuthenticatorsSealed = (deps: SealDeps): { stop(): Promise<void> } =>
+  repeat(() => sealAuthenticators(deps), {
+    everyMs: EVERY_MS,
+    onError: (error) => deps.log.warn({ err: error }, 'authenticator apps could not be sealed to the signer'),
+  })
