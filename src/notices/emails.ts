@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { ASSETS } from '../core/assets.ts'
+import type { NewDestination } from '../db/queries/notices.ts'
 import type { Email } from '../mail/mail.ts'
 
 type Addressee = { readonly email: string; readonly name: string }
@@ -67,6 +69,30 @@ your server at ${url} answered that the endpoint is gone (410), so nothing more 
 ${baseUrl}/dashboard/developers/webhooks?mode=live
 
 ${HOW_TO_STOP}`,
+  }
+}
+
+export function destinationEmail(
+  baseUrl: string,
+  { asset, address, payableAt }: Pick<NewDestination, 'asset' | 'address' | 'payableAt'>,
+  { email, name }: Addressee,
+): Email {
+  const { name: coin, networkName } = ASSETS[asset]
+  return {
+    to: email,
+    subject: 'A new payout destination was added',
+    text: `Hello ${name},
+
+a payout destination was added to your account in live mode:
+
+${address}
+${coin === networkName ? coin : `${coin} on ${networkName}`}
+
+Money can be paid out to it from ${payableAt.toISOString()}.
+
+If you or your team added it, there is nothing to do. If not, remove it before then, and find out who added it. A removed destination is not paid.
+
+${baseUrl}/dashboard/payouts/destinations?mode=live`,
   }
 }
 

@@ -2,6 +2,9 @@ import type { Pool } from '../db/pool.ts'
 import {
   eventsForNotice,
   leaseNotices,
+  listManagers,
+  listUntoldDestinations,
+  markDestinationTold,
   type NoticedEvent,
   newestEventId,
   noticeAddressees,
@@ -11,7 +14,7 @@ import {
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
 import { repeat } from '../repeat.ts'
-import { endpointEmail, invoiceEmail } from './emails.ts'
+import { destinationEmail, endpointEmail, invoiceEmail } from './emails.ts'
 
 type NoticeDeps = {
   readonly pool: Pool
@@ -27,10 +30,12 @@ const LEASE_SECONDS = 120
 const SETTLE_SECONDS = 60
 const EVENTS_MAX = 200
 const ENDPOINTS_MAX = 50
+/** Few, so that the mail server takes all of them: this e-mail has no second one. */
+const DESTINATIONS_MAX = 5
 
 /**
- * One round of e-mails about live payments and stopped endpoints, by whichever process has the lease. Returns how
- * many were handed to the mail. The first round of an installation starts at the newest event.
+ * One round of e-mails about new destinations, live payments and stopped endpoints, by whichever process has the lease.
+ * Returns how many were handed to the mail. The first round of an installation starts at the newest event.
  */
 export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECONDS): Promise<number> {
   const { pool, mail, baseUrl } = deps
@@ -39,6 +44,7 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
   let reached = lease.eventId
   let emails = 0
   try {
+    emails += await writeOfDestinations(deps)
     if (reached === '') reached = (await newestEventId(pool)) ?? 'evt_'
     else {
       const events = await eventsForNotice(pool, { afterId: reached, settleSeconds, limit: EVENTS_MAX })
@@ -71,6 +77,22 @@ async function writeOne({ pool, mail, log, baseUrl }: NoticeDeps, event: Noticed
   const addressees = await noticeAddressees(pool, event.merchantId, message.kind)
   for (const addressee of addressees) await mail.send(message.emailTo(addressee), event.merchantId)
   return addressees.length
+}
+
+/**
+ * E-mails about new live destinations. A crash in between repeats one, and loses none; they wait in no queue behind the
+ * merchant's other e-mails.
+ */
+async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
+  let emails = 0
+  for (const destination of await listUntoldDestinations(pool, DESTINATIONS_MAX)) {
+    for (const manager of await listManagers(pool, destination.merchantId)) {
+      await mail.send(destinationEmail(baseUrl, destination, manager))
+      emails += 1
+    }
+    await markDestinationTold(pool, destination)
+  }
+  return emails
 }
 
 /** Writes e-mails round after round until it is stopped. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { saveSightings } from '../../src/db/queries/destination-sightings.ts'
 import type { Email } from '../../src/mail/mail.ts'
 import { newId } from '../../src/new-id.ts'
 import { writeNotices } from '../../src/notices/write-notices.ts'
@@ -96,6 +97,45 @@ test('live payments and what needs a decision are told once to owners with a con
   expect(await round()).toBe(1)
   expect(sent[0]?.subject).toMatch(/is paid$/)
   expect(sent[0]?.text).toContain('is paid: 0.5 LTC, which you accepted as payment in full.')
+})
+
+test('a live destination that the signer has seen is told once to all owners and admins, whatever they switched off', async () => {
+  const { browser, merchantId, email } = await confirmed('Oda')
+  const kinds = { paid: false, attention: false, endpoint_disabled: false, sign_in: false }
+  await browser.ask('PATCH', '/api/v1/notices', kinds)
+  const { owner, pools } = people.api.database
+  await owner.query('update person set email_verified = false where email = $1', [email])
+  const now = new Date()
+  const payableAt = new Date(now.getTime() + 86_400_000)
+  const seen = async (address: string, at: Date) => {
+    const id = newId('payoutDestination', now)
+    await owner.query(
+      `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+       values ($1, $2, true, 'USDC_BASE', $3, 'x', 'x', $4, $4)`,
+      [merchantId, id, address, now],
+    )
+    const sighting = { merchantId, id, asset: 'USDC_BASE', address, usableAt: now, payableAt: at }
+    await saveSightings(pools.signer, [sighting], now)
+    await saveSightings(pools.signer, [sighting], now)
+  }
+  // One that could be paid before the signer kept a list is no news.
+  await seen('0x1111111111111111111111111111111111111111', now)
+  const address = '0x2222222222222222222222222222222222222222'
+  await seen(address, payableAt)
+  sent.length = 0
+  await Promise.all([round(), round()])
+  await round()
+  const mails = sent.filter(({ subject }) => subject.includes('payout destination'))
+  expect(mails).toHaveLength(1)
+  expect(mails[0]).toMatchObject({ to: email })
+  for (const part of [
+    address,
+    'USDC on Base',
+    payableAt.toISOString(),
+    '/dashboard/payouts/destinations?mode=live',
+  ])
+    expect(mails[0]?.text).toContain(part)
+  expect(mails[0]?.text).not.toContain('switch these e-mails off')
 })
 
 test('an event that cannot be read keeps no e-mail after it from being written', async () => {

@@ -1,3 +1,4 @@
+import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
 import type { Queryable } from '../pool.ts'
 import type { Tx } from '../transaction.ts'
 
@@ -80,6 +81,51 @@ export async function noticeAddressees(
                        where merchant_id = $1 and notice_refusal.user_id = person.id and kind = $2)
      order by email`,
     [merchantId, kind],
+  )
+  return rows
+}
+
+export type NewDestination = {
+  readonly merchantId: string
+  readonly id: string
+  readonly asset: AssetId
+  readonly address: string
+  readonly payableAt: Date
+}
+
+/** Destinations that the signer has seen and nobody was told of, those that can be paid first. Served by destination_sighting_untold. */
+export async function listUntoldDestinations(db: Queryable, limit: number): Promise<NewDestination[]> {
+  const { rows } = await db.query<NewDestination>(
+    `select merchant_id as "merchantId", destination_id as id, asset, address, payable_at as "payableAt"
+     from destination_sighting where told_at is null and asset = any($2) order by payable_at limit $1`,
+    [limit, ASSET_IDS],
+  )
+  return rows
+}
+
+/** Keeps that a merchant was told of a destination. By primary key. */
+export async function markDestinationTold(
+  db: Queryable,
+  { merchantId, id }: Pick<NewDestination, 'merchantId' | 'id'>,
+): Promise<void> {
+  await db.query(
+    'update destination_sighting set told_at = now() where merchant_id = $1 and destination_id = $2',
+    [merchantId, id],
+  )
+}
+
+/**
+ * All owners and admins, whatever they refused and whether or not their address is confirmed: of what may be a theft they
+ * are told in any case. Served by the keys.
+ */
+export async function listManagers(
+  db: Queryable,
+  merchantId: string,
+): Promise<{ email: string; name: string }[]> {
+  const { rows } = await db.query<{ email: string; name: string }>(
+    `select email, person.name from organization_member member join person on person.id = member.user_id
+     where member.organization_id = $1 and member.role in ('owner', 'admin') order by email`,
+    [merchantId],
   )
   return rows
 }
