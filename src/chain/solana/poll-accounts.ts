@@ -39,6 +39,11 @@ type Touch = {
   readonly transfers: readonly FoundTransfer[]
 }
 
+/** The chain left our checkpoint: where each payment above the fork stands now, only its blocks say. */
+export class ForkLeft extends Error {
+  override name = 'ForkLeft'
+}
+
 /** More transactions name an address than can be asked for one by one. */
 export class TooManySignatures extends Error {
   override name = 'TooManySignatures'
@@ -76,7 +81,10 @@ export class AccountPolling {
     return open.some((owner) => !this.#known.has(owner))
   }
 
-  /** See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TooManySignatures`. */
+  /**
+   * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TooManySignatures`, and `ForkLeft`: what
+   * was paid to closed checkouts is looked at in turns, and must not count as gone until then.
+   */
   async read(checkpoint: BlockRef, open: readonly string[], maxBlocks: number): Promise<ChainUpdate | null> {
     const { chain } = this.#parts
     if (this.#at !== checkpoint.hash) this.forget()
@@ -91,13 +99,15 @@ export class AccountPolling {
     // The tip first: where the chain leaves for another fork in between, the next reading finds that this tip is not on it.
     // The other way round a tip of the new fork would stand on a checkpoint of the old one, and nobody would notice.
     const tip = (await chain.reference(slot)).block
-    const ancestor = (await chain.holds(checkpoint)) ? checkpoint : await chain.commonAncestor(checkpoint)
-    if (ancestor.hash !== checkpoint.hash) this.#leaveFork(ancestor)
+    if (!(await chain.holds(checkpoint))) {
+      this.#leaveFork(await chain.commonAncestor(checkpoint))
+      throw new ForkLeft()
+    }
     const isOpen = new Set(open)
     for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
-    const { touches, looked } = await this.#explain(readings, ancestor, slot, isOpen)
-    const update = await this.#update(ancestor, tip, touches, maxBlocks)
-    const last = update.blocks.at(-1)?.block ?? ancestor
+    const { touches, looked } = await this.#explain(readings, checkpoint, slot, isOpen)
+    const update = await this.#update(checkpoint, tip, touches, maxBlocks)
+    const last = update.blocks.at(-1)?.block ?? checkpoint
     this.#told = { hash: last.hash, slot: last.height, accounts: looked }
     const isNews = tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)
     return isNews ? update : null

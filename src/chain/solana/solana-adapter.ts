@@ -12,7 +12,7 @@ import {
   type ScannedBlock,
 } from '../adapter.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
-import { AccountPolling, TooManySignatures } from './poll-accounts.ts'
+import { AccountPolling, ForkLeft, TooManySignatures } from './poll-accounts.ts'
 import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
@@ -213,7 +213,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
         // One of several nodes behind this address is behind the others, and will come.
         if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null
         // Somebody names one address in thousands of transactions: blocks cost the same whatever is in them.
-        if (!(error instanceof TooManySignatures)) throw error
+        if (!(error instanceof TooManySignatures || error instanceof ForkLeft)) throw error
         if (!isAhead) return null
       }
     }
