@@ -1,4 +1,5 @@
 import { ChainHalted, ChainSyncing, ChainUnavailable } from '../chain/adapter.ts'
+import { isDatabaseAway } from '../db/database-away.ts'
 import type { NetworkStatus } from '../db/queries/network-state.ts'
 
 export const healthKey = (status: NetworkStatus, reason: string | null): string => `${status} ${reason ?? ''}`
@@ -8,5 +9,7 @@ export function describeFailure(error: unknown): { status: NetworkStatus; reason
   if (error instanceof ChainSyncing) return { status: 'syncing', reason: error.message }
   if (error instanceof ChainUnavailable) return { status: 'unavailable', reason: error.message }
   if (error instanceof ChainHalted) return { status: 'halted', reason: error.message }
+  if (error instanceof Error && isDatabaseAway(error))
+    return { status: 'unavailable', reason: 'the database did not answer: it is tried again' }
   return { status: 'halted', reason: 'Paylink itself failed: see its log' }
 }

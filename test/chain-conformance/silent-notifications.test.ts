@@ -8,7 +8,6 @@ import { WatchedChain } from '../support/watched-chain.ts'
 
 /** Longer than any test: what is seen sooner was told by the node, or found by asking it in short intervals. */
 const NEVER_MS = 600_000
-const POLL_MS = 5_000
 
 const watched: WatchedChain<DrivenNode>[] = []
 const adapters: UtxoAdapter[] = []
@@ -24,15 +23,11 @@ async function open(chain: 'litecoin' | 'bitcoin'): Promise<WatchedChain<DrivenN
   return opened
 }
 
-async function watchAtTip(
-  on: WatchedChain<DrivenNode>,
-  zmqUrl = on.chain.node.zmqUrl,
-  pollIntervalMs = NEVER_MS,
-) {
+async function watchAtTip(on: WatchedChain<DrivenNode>, zmqUrl = on.chain.node.zmqUrl) {
   const options = utxoAdapterOptions(on.chain.node.chain, on.chain.node.rpcUrl)
   const adapter = new UtxoAdapter({ ...options, zmqUrl, clock: systemClock })
   adapters.push(adapter)
-  return on.watchAtTip({ adapter, changes: { pollIntervalMs, upkeepIntervalMs: 0 } })
+  return on.watchAtTip({ adapter, changes: { pollIntervalMs: NEVER_MS, upkeepIntervalMs: 0 } })
 }
 
 async function payAndSee(on: WatchedChain<DrivenNode>, watcher: Awaited<ReturnType<typeof watchAtTip>>) {
@@ -71,8 +66,7 @@ describe('a node that publishes by ZeroMQ', () => {
   test('a connection cut in silence costs no payment its speed, is told, and is made again', async () => {
     const proxy = await startTcpProxy(Number(new URL(bitcoin.chain.node.zmqUrl ?? '').port))
     try {
-      // What wakes the watcher can be lost in the moment of the cut; the poll finds what it was about.
-      const watcher = await watchAtTip(bitcoin, `tcp://127.0.0.1:${proxy.port}`, POLL_MS)
+      const watcher = await watchAtTip(bitcoin, `tcp://127.0.0.1:${proxy.port}`)
       await payAndSee(bitcoin, watcher)
       expect(await silenceOf(bitcoin)).toBeNull()
       proxy.cut()

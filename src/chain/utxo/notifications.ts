@@ -22,6 +22,8 @@ const TOPICS = ['hashblock', 'rawtx', 'hashtx', 'sequence']
 /** The eighth part of a `sequence` message: hash (32), then what happened. `A`: a transaction was added. */
 const SEQUENCE_LABEL_AT = 32
 const LABEL_ADDED = 0x41
+const LABEL_CONNECTED = 0x43
+const HASH_BYTES = 32
 
 const zmqSchema = z.array(z.object({ type: z.string() }))
 
@@ -38,7 +40,16 @@ type NodeParts = {
 }
 
 /** The node's tip and the extent of its mempool. */
-type Look = { readonly tip: string; readonly mempool: string }
+type Look = { readonly tip: string; readonly size: number; readonly bytes: number }
+
+/** What a notification is about. */
+type Heard = {
+  readonly isForUs: boolean
+  /** Whether it is of a transaction that came into the mempool, which no other topic says. */
+  readonly isAddition: boolean
+  /** The block that is the node's tip now; null where it is of no block. */
+  readonly tip: string | null
+}
 
 /**
  * Wakes when something on a node may concern us: by its notifications, and by asking it in short intervals two
@@ -52,9 +63,13 @@ export class NodeListener {
   #timer: NodeJS.Timeout
   #isStopped = false
   #last: Look | null = null
-  /** Notifications heard since the last look began, and those of them that woke. */
+  /** Notifications heard since the last look began, and those of them about what came into the mempool. */
   #heard = 0
-  #woken = 0
+  #additions = 0
+  /** Additions that the last change was found to hold before they were heard of. */
+  #awaited = 0
+  /** The tip that woke last. */
+  #toldTip: string | null = null
   #unheardLooks = 0
   #silence: string | null = null
 
@@ -63,11 +78,11 @@ export class NodeListener {
     this.#wake = wake
     this.#timer = setTimeout(() => void this.#look(), parts.intervalMs)
     const { zmqUrl, watched } = parts
-    const hear = (isForUs: boolean): void => {
+    const hear = ({ isForUs, isAddition, tip }: Heard): void => {
       this.#heard += 1
-      if (!isForUs) return
-      this.#woken += 1
-      wake()
+      if (isAddition) this.#additions += 1
+      if (tip !== null) this.#toldTip = tip
+      if (isForUs) wake()
     }
     this.#closeZmq = zmqUrl === null ? () => {} : listenToZmq(zmqUrl, watched, hear)
     if (zmqUrl !== null) void this.#askWhatItPublishes()
@@ -85,21 +100,33 @@ export class NodeListener {
   }
 
   async #look(): Promise<void> {
-    const [heard, woken] = [this.#heard, this.#woken]
+    const [heard, additions] = [this.#heard, this.#additions]
     const last = this.#last
     this.#heard = 0
-    this.#woken = 0
+    this.#additions = 0
     const now = await lookAtNode(this.#parts)
     if (this.#isStopped) return
     this.#last = now
-    const isOtherTip = now?.tip !== last?.tip
-    const isChanged = isOtherTip || now?.mempool !== last?.mempool
-    // What was heard while the node answered may be what it answered.
-    if (isChanged && (isOtherTip ? woken + this.#woken : heard + this.#heard) === 0) this.#wake()
+    const isChanged = now?.tip !== last?.tip || now?.size !== last?.size || now?.bytes !== last?.bytes
+    if (isChanged && !this.#isTold(last, now, additions)) this.#wake()
     if (this.#parts.zmqUrl !== null && now !== null) {
       await this.#judgeSilence(heard + this.#heard > 0, isChanged && last !== null)
     }
     if (!this.#isStopped) this.#timer = setTimeout(() => void this.#look(), this.#parts.intervalMs)
+  }
+
+  /** Whether all that changed between two looks was heard: one notification says nothing of another that was lost. */
+  #isTold(last: Look | null, now: Look | null, additions: number): boolean {
+    const awaited = this.#awaited
+    this.#awaited = 0
+    if (last === null || now === null) return false
+    if (now.tip !== last.tip) return now.tip === this.#toldTip
+    const grown = Math.max(1, now.size - last.size)
+    // What was heard while the node answered may be what it answered; the rest belongs to the next look.
+    const heard = additions + this.#additions
+    this.#additions = Math.min(this.#additions, Math.max(0, heard - grown - awaited))
+    this.#awaited = Math.max(0, grown - heard)
+    return heard - awaited >= grown
   }
 
   async #judgeSilence(isHeard: boolean, isChanged: boolean): Promise<void> {
@@ -160,7 +187,7 @@ async function lookAtNode({ rpc, node }: NodeParts): Promise<Look | null> {
       node.bestHash(),
       rpc.call('getmempoolinfo', [], mempoolSchema),
     ])
-    return { tip, mempool: `${size} ${bytes}` }
+    return { tip, size, bytes }
   } catch (error) {
     // Whoever is woken asks the node himself, and tells the operator what is wrong with it.
     if (error instanceof ChainUnavailable) return null
@@ -172,7 +199,7 @@ async function lookAtNode({ rpc, node }: NodeParts): Promise<Look | null> {
  * Listens to a node's ZeroMQ notifications; of each says whether it may concern us. Returns how to stop. ZeroMQ
  * reconnects by itself. Where the node publishes whole transactions, those that pay nobody of ours concern nobody.
  */
-function listenToZmq(url: string, watched: ProgramSet, hear: (isForUs: boolean) => void): () => void {
+function listenToZmq(url: string, watched: ProgramSet, hear: (heard: Heard) => void): () => void {
   const subscriber = new Subscriber({
     receiveHighWaterMark: ZMQ_MESSAGES_MAX,
     reconnectInterval: ZMQ_RECONNECT_MS,
@@ -186,7 +213,7 @@ function listenToZmq(url: string, watched: ProgramSet, hear: (isForUs: boolean) 
   const filter = new WakeFilter(watched)
   const listen = async () => {
     for await (const [topic, body] of subscriber) {
-      if (topic !== undefined && body !== undefined) hear(filter.isForUs(topic.toString('latin1'), body))
+      if (topic !== undefined && body !== undefined) hear(filter.read(topic.toString('latin1'), body))
     }
   }
   // The loop ends when the socket is closed, and a failure of the socket itself costs only speed: the node is asked.
@@ -194,27 +221,38 @@ function listenToZmq(url: string, watched: ProgramSet, hear: (isForUs: boolean) 
   return () => subscriber.close()
 }
 
-/** Decides which notifications are worth a look. */
+/** Reads what notifications are about, and decides which are worth a look. */
 class WakeFilter {
   readonly #watched: ProgramSet
   #hasWholeTransactions = false
+  #hasSequence = false
 
   constructor(watched: ProgramSet) {
     this.#watched = watched
   }
 
-  isForUs(topic: string, body: Uint8Array): boolean {
+  read(topic: string, body: Uint8Array): Heard {
     switch (topic) {
       case 'rawtx':
         this.#hasWholeTransactions = true
-        return this.#pays(body)
-      case 'hashtx':
-        return !this.#hasWholeTransactions
+        return { isForUs: this.#pays(body), isAddition: !this.#hasSequence, tip: null }
+      case 'hashtx': {
+        const isNews = !this.#hasWholeTransactions
+        return { isForUs: isNews, isAddition: isNews && !this.#hasSequence, tip: null }
+      }
       case 'sequence':
-        return !(this.#hasWholeTransactions && body[SEQUENCE_LABEL_AT] === LABEL_ADDED)
+        this.#hasSequence = true
+        return this.#readSequence(body)
       default:
-        return true
+        return { isForUs: true, isAddition: false, tip: hashIn(body) }
     }
+  }
+
+  #readSequence(body: Uint8Array): Heard {
+    const label = body[SEQUENCE_LABEL_AT]
+    const isAddition = label === LABEL_ADDED
+    const tip = label === LABEL_CONNECTED ? hashIn(body) : null
+    return { isForUs: !(isAddition && this.#hasWholeTransactions), isAddition, tip }
   }
 
   #pays(transaction: Uint8Array): boolean {
@@ -227,3 +265,6 @@ class WakeFilter {
     }
   }
 }
+
+/** As the node's RPC writes it. */
+const hashIn = (body: Uint8Array): string => Buffer.from(body.subarray(0, HASH_BYTES)).toString('hex')
