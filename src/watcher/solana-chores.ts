@@ -28,6 +28,12 @@ const CANDIDATES_MAX = 100
 /** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
 const SOUGHT_MAX = 50
 const SEEK_INTERVAL_MS = 60_000
+/**
+ * Addresses whose history is read in one turn for what the fee payer put there, and how often again: anybody can send a
+ * little to addresses and give them long histories, and payouts must not wait while these are read.
+ */
+const GIVEN_SOUGHT_PER_TURN = 1
+const GIVEN_INTERVAL_MS = 600_000
 
 /** A deposit address that holds less than the books say; lamports. */
 type OwnAccounts = Pick<SolanaHouse, 'vault' | 'feePayer'>
@@ -55,6 +61,9 @@ export class SolanaChores {
   readonly #parts: Parts
   /** Addresses that hold less than the books say, and when the chain was last asked why. */
   readonly #soughtAtMs = new Map<string, number>()
+  /** Addresses that hold more than the books say, with what the fee payer put there by the chain's own account. */
+  readonly #given = new Map<string, { readonly atMs: number; readonly lamports: bigint }>()
+  #givenSought = 0
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -145,6 +154,7 @@ export class SolanaChores {
     const { pool, network, clock } = this.#parts
     const keyspace = keyspaceOfNetwork(network)
     let payable = reading.feePayerLamports - reading.rentExempt
+    this.#givenSought = 0
     for (const need of await listSweepNeeds(pool, { network, keyspace })) {
       let { missing } = need
       const sources: SweepSource[] = []
@@ -218,8 +228,10 @@ export class SolanaChores {
   /** What the fee payer put on an address by the chain's own account, for a database that was set back does not know. */
   async #givenTo(owner: string, { feePayer, vault }: OwnAccounts): Promise<bigint | null> {
     const nowMs = this.#parts.clock().getTime()
-    if (nowMs - (this.#soughtAtMs.get(owner) ?? Number.NEGATIVE_INFINITY) < SEEK_INTERVAL_MS) return null
-    this.#soughtAtMs.set(owner, nowMs)
+    const known = this.#given.get(owner)
+    if (known !== undefined && nowMs - known.atMs < GIVEN_INTERVAL_MS) return known.lamports
+    if (this.#givenSought === GIVEN_SOUGHT_PER_TURN) return null
+    this.#givenSought++
     const rpc = this.#parts.providers.current
     let given = 0n
     for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
@@ -227,6 +239,7 @@ export class SolanaChores {
       if (transaction === null || transaction.failed || transaction.accounts[0] !== feePayer) continue
       if (!transaction.accounts.includes(vault)) given += gainOf(transaction, owner)
     }
+    this.#given.set(owner, { atMs: nowMs, lamports: given })
     return given
   }
 

@@ -52,16 +52,17 @@ export class SolanaFunding {
   }
 
   async ask(reading: SolanaReading, wanted: readonly number[], open: readonly OpenChore[]): Promise<void> {
-    const free =
-      OPEN_MAX - open.filter(({ chore }) => chore.kind === 'fund' || chore.kind === 'reclaim').length
+    let free = OPEN_MAX - open.filter(({ chore }) => chore.kind === 'fund' || chore.kind === 'reclaim').length
     let spare = reading.feePayerLamports - reading.rentExempt - FEE_PAYER_KEEPS
     for (const index of wanted.slice(0, Math.max(0, free))) {
       spare -= reading.rentExempt + LAMPORTS_PER_SIGNATURE
       if (spare < 0n) break
       await this.#insert('fund', { index, lamports: reading.rentExempt })
+      free--
     }
     if (wanted.length > 0) this.#tell(spare < 0n)
-    if (wanted.length === 0 && free > 0) await this.#reclaim(free)
+    // Also while some wait to be funded: what comes back is what they wait for.
+    if (free > 0) await this.#reclaim(free)
   }
 
   /** Takes back what lies on addresses that nobody pays any more, where nothing else lies there. */

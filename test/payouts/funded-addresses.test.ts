@@ -1,6 +1,7 @@
 import { address, getAddressEncoder } from '@solana/kit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
+import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { WatchedOwners } from '../../src/chain/solana/watched-owners.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
@@ -12,6 +13,16 @@ import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
 const SOL = 1_000_000_000n
 const DAY_MS = 24 * 3_600_000
 const TURNS_MAX = 20
+
+/** How often the history of an account was asked for. */
+class CountingRpc extends SolanaRpc {
+  histories = 0
+
+  override signaturesFor(...asked: Parameters<SolanaRpc['signaturesFor']>) {
+    this.histories++
+    return super.signaturesFor(...asked)
+  }
+}
 
 let world: SolanaPayoutWorld
 let smallest: bigint
@@ -90,6 +101,19 @@ test.each(['blocks', 'accounts'] as const)('what was put there is no payment, wa
   expect(await found(way, invoice)).toEqual([SOL / 4n])
 })
 
+test.each(['blocks', 'accounts'] as const)(
+  'a payout that pays another merchant’s invoice here is a payment, watched by %s',
+  async (way) => {
+    const [payer, tenant] = [await openShop(), await openShop()]
+    await pay(payer, await world.invoice(payer, SOL))
+    const invoice = await world.invoice(tenant, SOL / 4n)
+    await untilHolds(invoice.address, smallest)
+    const { id } = await world.payout(payer, '0.5', invoice.address)
+    const { amount, networkFee } = await world.until(payer, id, 'confirmed')
+    expect(await found(way, invoice)).toEqual([amount - networkFee])
+  },
+)
+
 test('a database that has forgotten what it put on an address pays out what was paid there all the same', async () => {
   const tenant = await openShop()
   const invoice = await world.invoice(tenant, SOL)
@@ -99,6 +123,31 @@ test('a database that has forgotten what it put on an address pays out what was 
   const payout = await world.payout(tenant, '0.9')
   await world.until(tenant, payout.id, 'confirmed')
   expect(await world.holds(invoice.address)).toBe(smallest)
+})
+
+test('who sends a little to many addresses has one history read at a time, and no payout waits', async () => {
+  const tenant = await openShop()
+  const owners: string[] = []
+  for (let count = 0; count < 12; count++) owners.push(await world.deposit(tenant, SOL))
+  for (const owner of owners.slice(0, 11)) await world.solana.pay(owner, 1n)
+  await world.solana.mine(1)
+  const rpc = new CountingRpc(world.solana.url, 'the test')
+  try {
+    const courier = world.courier(world.carriage(rpc))
+    const { id } = await world.payout(tenant, '0.5')
+    let most = 0
+    for (let turn = 0; turn < TURNS_MAX && (await world.load(tenant, id)).status !== 'confirmed'; turn++) {
+      const before = rpc.histories
+      await courier.pass()
+      most = Math.max(most, rpc.histories - before)
+      await world.sign()
+      await world.solana.mine(1)
+      world.now = new Date(world.now.getTime() + 1_000)
+    }
+    expect([(await world.load(tenant, id)).status, most]).toEqual(['confirmed', 1])
+  } finally {
+    await rpc.close()
+  }
 })
 
 test('checkouts of one merchant tie up the smallest balances of 100 addresses, and no more', async () => {
@@ -127,6 +176,33 @@ test('with too little for payouts and sweeps the fee payer funds nobody, and the
     expect(await poor.holds(invoice.address)).toBe(0n)
     const said = poor.logged.filter((line) => line.includes('too little SOL to fund addresses'))
     expect(said).toHaveLength(1)
+  } finally {
+    await poor.close()
+  }
+})
+
+test('while there is too little to fund all that ask, what lies on old addresses is taken back all the same', async () => {
+  const poor = await SolanaPayoutWorld.open()
+  try {
+    // Enough for one address beside what is kept.
+    await poor.fund(20_000_000n + 3n * smallest)
+    const tenant = await seedMerchant(poor.database)
+    const deps = { pool: poor.database.pools.api, clock: () => poor.now }
+    await changePaymentRules(deps, { tenant, changes: { solana_funded_addresses: true } })
+    const old = await poor.invoice(tenant, SOL)
+    const courier = poor.courier()
+    const until = async (owner: string, lamports: bigint) => {
+      for (let turn = 0; turn < TURNS_MAX && (await poor.holds(owner)) !== lamports; turn++)
+        await poor.turn(courier)
+      expect(await poor.holds(owner)).toBe(lamports)
+    }
+    await until(old.address, smallest)
+    await poor.database.owner.query(
+      `update invoice set status = 'expired', expires_at = expires_at - interval '8 days' where id = $1`,
+      [old.id],
+    )
+    for (let count = 0; count < 3; count++) await poor.invoice(tenant, SOL)
+    await until(old.address, 0n)
   } finally {
     await poor.close()
   }

@@ -51,6 +51,8 @@ export async function startReceiver(
     respond: options.respond ?? ((_event, response) => void response.writeHead(200).end()),
   }
   const listener: RequestListener = (request, response) => {
+    // Webhooks are POSTs: anything else is a stranger's who looks for what had this port before.
+    if (request.method !== 'POST') return void response.writeHead(405).end()
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {

@@ -70,3 +70,20 @@ test('other tokens, others’ wrapped SOL and wrapped SOL that leaves us are not
   expect(amounts({ preTokens: [token(ours, '12')], postTokens: [token(ours, '5')] })).toEqual([])
   expect(amounts({ preTokens: [token(ours, '12')], postTokens: [token(OTHER, '12')] })).toEqual([])
 })
+
+test('what the fee payer itself puts on an address is no payment, and a payout that it pays the fee of is one', () => {
+  const house = new WatchedOwners()
+  house.add([OURS])
+  house.feePayer = OTHER
+  const found = (changes: Partial<TransactionInBlock>) => findTransfers(transaction(changes), house).length
+  expect(found({ pre: [2_000_000n, 0n, 1n], post: [1_104_120n, 890_880n, 1n] })).toBe(0)
+  const vault = 'vault'
+  const accounts = [OTHER, vault, ours, SYSTEM]
+  expect(found({ accounts, pre: [20_000n, 10n ** 9n, 0n, 1n], post: [20_000n, 0n, 999_990_000n, 1n] })).toBe(
+    1,
+  )
+  // Where the chain takes a little more for it than was planned.
+  expect(found({ accounts, pre: [20_000n, 10n ** 9n, 0n, 1n], post: [15_000n, 0n, 999_990_000n, 1n] })).toBe(
+    1,
+  )
+})

@@ -10,17 +10,20 @@ const WRAPPED_FROM = 1_000
 /**
  * What a transaction brought to watched owners: for each the whole difference of its lamports, whichever program
  * moved them and however many instructions; and wrapped SOL that token accounts of theirs received. A failed
- * transaction brings nothing, nor does one of the installation's own fee payer, which puts on an address what an
- * account must hold. The output index is the account's place in the transaction, where all readings put it.
+ * transaction brings nothing. The installation's own fee payer puts on addresses what an account must hold, which is no
+ * payment; a payout that it pays the fee of may well pay an invoice of this installation. The output index is the
+ * account's place in the transaction, where all readings put it.
  */
 export function findTransfers(transaction: TransactionInBlock, watched: WatchedOwners): FoundTransfer[] {
   const { failed, signature: txid, accounts, pre, post } = transaction
-  if (failed || accounts[0] === watched.feePayer) return []
+  if (failed) return []
+  // Of a payout the vault pays the fee too, and nothing is left for the fee payer to give.
+  const given = accounts[0] === watched.feePayer ? (pre[0] ?? 0n) - (post[0] ?? 0n) : 0n
   const found: FoundTransfer[] = []
   for (const [index, owner] of accounts.entries()) {
     if (!watched.has(owner)) continue
     const amount = (post[index] ?? 0n) - (pre[index] ?? 0n)
-    if (amount > 0n) found.push(transfer({ owner, txid, outputIndex: index, amount }))
+    if (amount > 0n && amount > given) found.push(transfer({ owner, txid, outputIndex: index, amount }))
   }
   for (const after of transaction.postTokens) {
     const { owner, mint, accountIndex } = after

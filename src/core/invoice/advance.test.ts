@@ -381,6 +381,29 @@ test('after a flood a payment of what is left pays the invoice, and less than th
   expect(paid).toMatchObject({ status: 'paid', events: ['confirming', 'paid'] })
 })
 
+test('what is due falls by what blocks hold, and not by what the mempool may take back', () => {
+  const flooded = tell(makeInvoice(), chain(...numbered('a', 49, 3_000n))).invoice
+  const rest = amountsOf(flooded).remaining
+  const lure = tell(flooded, chain(inMempool('lure', rest - 300n))).invoice
+  const small = Array.from({ length: 20 }, (_, index) => inBlock(`s${index}`, 300n, 2, elsewhereIn('b')))
+  const crowded = tell(lure, chain(...small)).invoice
+  const replaced = tell(crowded, chain(gone('replaced', 'lure', rest - 300n))).invoice
+  const paid = tell(replaced, chain(inBlock('whole', WHOLE, 2, elsewhereIn('c'))))
+  expect(paid).toMatchObject({ status: 'overpaid', postings: ['none→available'] })
+})
+
+test('after a flood two halves pay the invoice, also where a reading brings the first one’s block and the second', () => {
+  const flooded = tell(makeInvoice(), chain(...numbered('a', 49, 3_000n))).invoice
+  const rest = amountsOf(flooded).remaining
+  const half = rest / 2n
+  const seen = tell(flooded, chain(inMempool('first', half))).invoice
+  const paid = tell(
+    seen,
+    chain(inBlock('first', half, 2, elsewhereIn('b')), inBlock('second', rest - half, 2, elsewhereIn('b'))),
+  )
+  expect(paid.events).toContain('paid')
+})
+
 test('whole payments beyond the others are so many, and those in the mempool half of that', () => {
   const flooded = tell(makeInvoice(), chain(...numbered('a', 50, 3_000n))).invoice
   const wholes = (of: (txid: string) => TransferFact) =>

@@ -62,7 +62,7 @@ export function aboutPayments(
   const known = new Map(invoice.payments.map((payment) => [keyOfTransfer(payment), payment]))
   const isNew = (fact: TransferFact) =>
     (fact.state === 'mempool' || fact.state === 'block') && !isDust(fact) && !known.has(keyOfTransfer(fact))
-  const chosen = chooseOwn(invoice, facts.filter(isNew))
+  const chosen = chooseOwn(invoice, facts, facts.filter(isNew))
   const sums = new BlockSums(known)
   const about = facts.flatMap((fact, index): PaymentFact[] => {
     const newId = newIds[index]
@@ -77,13 +77,17 @@ export function aboutPayments(
   return [...about, ...sums.facts()]
 }
 
-/** Which new transfers get payments of their own. */
-function chooseOwn(invoice: Invoice, facts: readonly TransferFact[]): ReadonlySet<TransferFact> {
+/** Which new transfers, of all that are reported, get payments of their own. */
+function chooseOwn(
+  invoice: Invoice,
+  facts: readonly TransferFact[],
+  added: readonly TransferFact[],
+): ReadonlySet<TransferFact> {
   const taken = invoice.payments.filter(({ isBlockSum }) => !isBlockSum).length
-  const chosen = new Set(largest(invoice, facts, Math.max(0, PAYMENTS_MAX - taken)))
-  if (chosen.size === facts.length) return chosen
-  const isWhole = wholePaymentOf(invoice)
-  const wholes = facts.filter((fact) => !chosen.has(fact) && isWhole(fact))
+  const chosen = new Set(largest(invoice, added, Math.max(0, PAYMENTS_MAX - taken)))
+  if (chosen.size === added.length) return chosen
+  const isWhole = wholePaymentOf(invoice, facts)
+  const wholes = added.filter((fact) => !chosen.has(fact) && isWhole(fact))
   for (const fact of largest(invoice, wholes, WHOLE_PAYMENTS_MAX)) {
     const room = fact.state === 'block' ? WHOLE_PAYMENTS_MAX : WHOLE_IN_MEMPOOL_MAX
     if (taken + chosen.size < PAYMENTS_MAX + room) chosen.add(fact)
@@ -91,10 +95,17 @@ function chooseOwn(invoice: Invoice, facts: readonly TransferFact[]): ReadonlySe
   return chosen
 }
 
-/** Whether a transfer by itself brings what the invoice asks for, or what is left of that, and is in no sum yet. */
-function wholePaymentOf(invoice: Invoice): (fact: TransferFact) => boolean {
+/**
+ * Whether a transfer by itself brings what the invoice asks for, or what blocks have left of that, and is in no sum yet.
+ * What waits in the mempool leaves all of it due: it can be replaced once small payments have taken the room.
+ */
+function wholePaymentOf(invoice: Invoice, facts: readonly TransferFact[]): (fact: TransferFact) => boolean {
+  const included = new Set(facts.flatMap((fact) => (fact.state === 'block' ? [keyOfTransfer(fact)] : [])))
+  const payments = invoice.payments.filter(
+    (payment) => payment.block !== null || included.has(keyOfTransfer(payment)),
+  )
   const asked = invoice.amount - invoice.toleranceUnder
-  const due = asked - amountsOf(invoice).detected
+  const due = asked - amountsOf({ ...invoice, payments }).detected
   const least = due > 0n && due < asked ? due : asked
   const summed = new Set(invoice.payments.flatMap(keysInSum))
   return (fact) => {
