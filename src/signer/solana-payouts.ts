@@ -13,6 +13,7 @@ import {
   type SolanaChore,
   saveSignedChore,
 } from '../db/queries/solana-chores.ts'
+import { sumSignedFunds } from '../db/queries/solana-funding.ts'
 import {
   listSolanaNonces,
   loadSolanaHouse,
@@ -26,7 +27,7 @@ import { complain } from './complain.ts'
 import { durableNonceClaim } from './journal-lines.ts'
 import { isSignedFor, type PayoutKind, type Signed, type SigningTask, WAITS } from './payout-kind.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
-import { type SolanaKeyspace, solanaKeyspace } from './solana-addresses.ts'
+import { solanaKeyspace } from './solana-addresses.ts'
 import {
   nonceSeed,
   openHouse,
@@ -125,7 +126,7 @@ async function signChore(
   const signed =
     chore.kind === 'nonce'
       ? await signNonce(signer, { keys, chore, reading })
-      : await signFunding(signer, { keyspace: solanaKeyspace(network), feePayer, chore, reading })
+      : await signFunding(signer, { network, feePayer, chore, reading })
   return signed === null ? null : { ...signed, lastValidHeight: reading.lastValidHeight }
 }
 
@@ -152,20 +153,25 @@ async function signNonce(
   return signWithBlockhash(feePayer, [...make, ...given], reading)
 }
 
-/** What an account must hold, from the fee payer to a deposit address or back, and no more than that. */
+/** What an account must hold, from the fee payer to a deposit address, and no more than that back from there. */
 async function signFunding(
   signer: PayoutSigner,
   task: {
-    readonly keyspace: SolanaKeyspace
+    readonly network: Network
     readonly feePayer: SolanaHouseKeys['feePayer']
     readonly chore: Extract<SolanaChore, { kind: 'fund' | 'reclaim' }>
     readonly reading: SolanaReading
   },
 ): Promise<SolanaSigned | null> {
-  const { keyspace, feePayer, chore, reading } = task
+  const { network, feePayer, chore, reading } = task
+  const keyspace = solanaKeyspace(network)
   const [{ index, lamports }] = chore.sources
   if (lamports > RENT_MAX) {
     complain(signer, { id: chore.id }, 'an address was to be funded with more than an account must hold')
+    return null
+  }
+  if (chore.kind === 'reclaim' && lamports > (await sumSignedFunds(signer.pool, network, index))) {
+    complain(signer, { id: chore.id }, 'more was to be reclaimed from an address than was put there')
     return null
   }
   const move =

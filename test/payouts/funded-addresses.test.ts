@@ -163,6 +163,24 @@ test('checkouts of one merchant tie up the smallest balances of 100 addresses, a
   expect(await held()).toBe(100)
 })
 
+test('nothing is taken from an address where nothing was put, whatever a watcher asks for', async () => {
+  const tenant = await seedMerchant(world.database)
+  const invoice = await world.invoice(tenant, SOL)
+  await pay(tenant, invoice)
+  await world.database.pools.watcher.query(
+    `insert into solana_chore (network, id, kind, indexes, lamports, created_at)
+     select 'solana-test', 'forged', 'reclaim', array[idx], array[10000000::numeric], now()
+     from deposit_address where invoice_id = $1`,
+    [invoice.id],
+  )
+  for (let turn = 0; turn < 5; turn++) await world.turn()
+  expect(await world.holds(invoice.address)).toBe(SOL)
+  expect(world.logged.join('')).toContain('more was to be reclaimed from an address than was put there')
+  await world.database.owner.query(`delete from solana_chore where id = 'forged'`)
+  const payout = await world.payout(tenant, '1')
+  await world.until(tenant, payout.id, 'confirmed')
+})
+
 test('with too little for payouts and sweeps the fee payer funds nobody, and the log says so once', async () => {
   const poor = await SolanaPayoutWorld.open()
   try {

@@ -65,3 +65,17 @@ export async function listAddressesToReclaim(
   )
   return rows
 }
+
+/**
+ * What the signer put on an address and has not signed back, lamports: of the transactions that it signed, those that
+ * may have happened. Served by solana_chore_swept; reads the open ones of the network.
+ */
+export async function sumSignedFunds(db: Queryable, network: Network, index: number): Promise<bigint> {
+  const { rows } = await db.query<{ sum: bigint }>(
+    `select coalesce(sum(case kind when 'fund' then lamports[1] else -lamports[1] end), 0) as sum from solana_chore
+     where network = $1 and indexes @> array[$2::bigint] and txid is not null
+       and (kind = 'fund' and landed or kind = 'reclaim' and landed is not false)`,
+    [network, index],
+  )
+  return rows[0]?.sum ?? 0n
+}
