@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DELIVERY_KEY_BYTES } from './secrets/keyring.ts'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
@@ -36,3 +37,33 @@ export const must =
     if (!result.success) throw new ConfigError(`${name} must be ${expectation}`)
     return result.data
   }
+
+export const contractAddress = must(
+  'an address such as 0x0123… with 40 hexadecimal digits',
+  z.string().regex(/^0x[0-9a-fA-F]{40}$/),
+)
+
+export const listenAddress = must(
+  'an address to listen on, such as 127.0.0.1 or 0.0.0.0',
+  z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/),
+)
+
+export const flag = must(
+  '1 or 0',
+  z.enum(['0', '1']).transform((text) => text === '1'),
+)
+
+export const secretKey = z.string().transform(parseKey).pipe(z.instanceof(Uint8Array))
+export const deliveryKey = z
+  .string()
+  .regex(/^[0-9a-f]+$/)
+  .length(2 * DELIVERY_KEY_BYTES)
+  .transform((text): Uint8Array => Buffer.from(text, 'hex'))
+
+/** 32 bytes of hexadecimal or base64 text, or null. */
+function parseKey(text: string): Uint8Array | null {
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
+  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return null
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === 32 ? bytes : null
+}

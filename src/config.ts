@@ -1,7 +1,20 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { readOnramps } from './config-onramps.ts'
-import { ConfigError, type Environment, httpUrl, must, origin, urlOf, wholeNumber } from './config-values.ts'
+import {
+  ConfigError,
+  contractAddress,
+  deliveryKey,
+  type Environment,
+  flag,
+  httpUrl,
+  listenAddress,
+  must,
+  origin,
+  secretKey,
+  urlOf,
+  wholeNumber,
+} from './config-values.ts'
 import { CHAINS, type Chain, type Network } from './core/assets.ts'
 import type { DatabaseRole } from './db/roles.ts'
 import type { OnrampConfig } from './onramp/open-onramps.ts'
@@ -28,6 +41,8 @@ export type Config = {
   readonly logLevel: LogLevel
   /** 32 bytes that encrypt secrets at rest; null: generated once and kept in `dataDir`. */
   readonly secretKey: Uint8Array | null
+  /** What delivery workers open signing secrets with in place of the secret key; null: that key itself. */
+  readonly deliveryKey: Uint8Array | null
   readonly networks: { readonly [network in Network]?: NetworkConfig }
   readonly testBaseUsdcAddress: string | null
   readonly testEthereumUsdcAddress: string | null
@@ -110,7 +125,6 @@ const rpcUrls = (...protocols: string[]) =>
     )
 const nodeUrls = rpcUrls('http:', 'https:')
 const nodeOrEsploraUrls = rpcUrls('http:', 'https:', 'esplora+http:', 'esplora+https:')
-const secretKey = z.string().transform(parseKey).pipe(z.instanceof(Uint8Array))
 /** A comma-separated list of names, each at most once. */
 const namesOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
   z
@@ -119,21 +133,6 @@ const namesOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
     .pipe(z.array(z.enum(names)).refine((given) => new Set(given).size === given.length))
 const priceSources = namesOf(PRICE_SOURCE_NAMES)
 const compatApis = namesOf(COMPAT_API_NAMES)
-
-const contractAddress = must(
-  'an address such as 0x0123… with 40 hexadecimal digits',
-  z.string().regex(/^0x[0-9a-fA-F]{40}$/),
-)
-
-const listenAddress = must(
-  'an address to listen on, such as 127.0.0.1 or 0.0.0.0',
-  z.string().regex(/^[0-9A-Za-z.:-]{1,253}$/),
-)
-
-const flag = must(
-  '1 or 0',
-  z.enum(['0', '1']).transform((text) => text === '1'),
-)
 
 const VARIABLES = {
   DATABASE_URL: must(
@@ -152,6 +151,7 @@ const VARIABLES = {
   BASE_URL: must('an origin such as https://pay.example.com, without a path', origin),
   LOG_LEVEL: must(`one of ${LOG_LEVELS.join(', ')}`, z.enum(LOG_LEVELS)),
   SECRET_KEY: must('32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)', secretKey),
+  DELIVERY_KEY: must('what paylink delivery-key prints', deliveryKey),
   TEST_BASE_USDC_ADDRESS: contractAddress,
   TEST_ETHEREUM_USDC_ADDRESS: contractAddress,
   PRICE_SOURCES: must(`a comma-separated list of ${PRICE_SOURCE_NAMES.join(', ')}, each once`, priceSources),
@@ -196,6 +196,7 @@ export function loadConfig(env: Environment): Config {
     // The sandbox runs in a terminal, where routine log lines would only get in the way.
     logLevel: read(env, 'LOG_LEVEL') ?? (sandbox ? 'warn' : 'info'),
     secretKey: read(env, 'SECRET_KEY') ?? null,
+    deliveryKey: read(env, 'DELIVERY_KEY') ?? null,
     networks,
     testBaseUsdcAddress: read(env, 'TEST_BASE_USDC_ADDRESS') ?? null,
     testEthereumUsdcAddress: read(env, 'TEST_ETHEREUM_USDC_ADDRESS') ?? null,
@@ -330,12 +331,4 @@ function readZmqUrl(env: Environment, chain: Chain, name: string): string | null
   if (text === undefined || text === '') return null
   if (!hasNodesLikeBitcoin(chain)) throw new ConfigError(`${name} is not known: remove it`)
   return must('a URL such as tcp://127.0.0.1:28332', urlOf('tcp:', 'ipc:'))(name, text)
-}
-
-/** 32 bytes of hexadecimal or base64 text, or null. */
-function parseKey(text: string): Uint8Array | null {
-  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex')
-  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return null
-  const bytes = Buffer.from(text, 'base64')
-  return bytes.length === 32 ? bytes : null
 }

@@ -3,12 +3,9 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Queryable } from './db/pool.ts'
 import { holdsSealedRows, insertKeyCheck, loadKeyCheck } from './db/queries/installation-secret.ts'
-import { type Keyring, openKeyring } from './secrets/keyring.ts'
+import { type Keyring, keyCheckOf, type Opener, openDeliveryKey, openKeyring } from './secrets/keyring.ts'
 import { loadSecretKey, readSecretKey, secretKeyPath } from './secrets/secret-key.ts'
 import { StartRefused } from './start-refused.ts'
-
-const CHECK_PURPOSE = 'key check'
-const CHECKED = Buffer.from('paylink')
 
 type KeyState =
   /** The key is the one of the first start. */
@@ -28,15 +25,17 @@ export async function inspectKey(config: KeyConfig, db: Queryable): Promise<KeyS
   const key = await readSecretKey(config.dataDir, config.secretKey)
   if (key === null) return known !== null || (await holdsSealedRows(db)) ? 'lost' : 'unused'
   if (known === null) return 'unused'
-  const check = checkOf(openKeyring(key))
-  return known.length === check.length && timingSafeEqual(known, check) ? 'right' : 'wrong'
+  return isSame(known, keyCheckOf(openKeyring(key))) ? 'right' : 'wrong'
 }
+
+const isSame = (known: Buffer, check: Buffer): boolean =>
+  known.length === check.length && timingSafeEqual(known, check)
 
 /** What to do about a key that is not right, as one line. */
 export function keyMend(config: KeyConfig, state: 'wrong' | 'lost'): string {
   const path = secretKeyPath(config.dataDir)
   if (state === 'lost')
-    return `${path} is missing, and the database holds secrets that only it opens: put the file back from your backup, or set SECRET_KEY`
+    return `${path} is missing, and the database holds secrets that only it opens: put the file back from your backup, or set SECRET_KEY, or for delivery alone DELIVERY_KEY`
   return config.secretKey === null
     ? `${path} is not the key of this database: put the file back from your backup, or set SECRET_KEY`
     : 'SECRET_KEY is not the key of this database: set it to the one that it was first started with'
@@ -55,10 +54,28 @@ export async function openInstallationKeyring(
   if (state === 'wrong' || state === 'lost') throw new StartRefused(keyMend(config, state))
   const keyring = openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
   if (state === 'right') return keyring
-  await insertKeyCheck(db, checkOf(keyring), clock())
+  await insertKeyCheck(db, keyCheckOf(keyring), clock())
   // Another process may have been first, with a key of its own.
   if ((await inspectKey(config, db)) !== 'right') throw new StartRefused(keyMend(config, 'wrong'))
   return keyring
 }
 
-const checkOf = (keyring: Keyring): Buffer => keyring.mac(CHECK_PURPOSE, CHECKED)
+/**
+ * What delivery workers open signing secrets with: `DELIVERY_KEY` where it is given, else the installation's whole
+ * keyring. Throws `StartRefused` where the key is another installation's.
+ */
+export async function openForDelivery(
+  config: KeyConfig & Pick<Config, 'deliveryKey'>,
+  db: Queryable,
+  clock: Clock,
+): Promise<Opener> {
+  if (config.deliveryKey === null) return openInstallationKeyring(config, db, clock)
+  const { open, check } = openDeliveryKey(config.deliveryKey)
+  const known = await loadKeyCheck(db)
+  if (known !== null && !isSame(known, check)) {
+    throw new StartRefused(
+      'DELIVERY_KEY is not of this database: set it to what paylink delivery-key prints where SECRET_KEY is known',
+    )
+  }
+  return { open }
+}

@@ -63,6 +63,13 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
       const { migrateCommand } = await import('./migrate-command.ts')
       done(await migrateCommand(output))
     })
+  program
+    .command('delivery-key')
+    .description('print the DELIVERY_KEY that delivery workers take in place of SECRET_KEY')
+    .action(async () => {
+      const { deliveryKeyCommand } = await import('./delivery-key.ts')
+      done(await deliveryKeyCommand(output))
+    })
   addMerchant(program, output, done)
   addKeys(program, output, done)
   addInspections(program, output, done)

@@ -18,7 +18,7 @@ import type { Log } from '../log.ts'
 import { createMetrics, serveMetrics } from '../metrics.ts'
 import { type ChainNode, configuredNodes, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openOnramps } from '../onramp/open-onramps.ts'
-import { openInstallationKeyring } from '../open-keyring.ts'
+import { openForDelivery, openInstallationKeyring } from '../open-keyring.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { keepPrices } from '../rates/keep-prices.ts'
 import { createPriceBook } from '../rates/price-book.ts'
@@ -108,11 +108,9 @@ async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Pr
 async function startWorkers(context: RoleContext, options: RunOptions, stops: StopList): Promise<void> {
   const { roles } = options
   const { config, clock, log } = context
-  // The watcher does not need the key, and does not get it.
-  const keyringWith = (role: 'api' | 'delivery') =>
-    openInstallationKeyring(config, context.poolOf(role), clock)
   if (roles.has('delivery')) {
-    const delivery = await startDeliveryRole({ ...context, keyring: await keyringWith('delivery') })
+    const keyring = await openForDelivery(config, context.poolOf('delivery'), clock)
+    const delivery = await startDeliveryRole({ ...context, keyring })
     stops.add('the deliveries', () => delivery.stop())
   }
   if (roles.has('watcher')) {
@@ -124,7 +122,8 @@ async function startWorkers(context: RoleContext, options: RunOptions, stops: St
   if (roles.has('api') || roles.has('checkout')) {
     const sandbox = openSandboxControl(context)
     stops.add('the test payments', () => sandbox.stop())
-    await startSite({ ...context, keyring: await keyringWith('api'), sandbox }, options, stops)
+    const keyring = await openInstallationKeyring(config, context.poolOf('api'), clock)
+    await startSite({ ...context, keyring, sandbox }, options, stops)
   }
 }
 

@@ -3,7 +3,7 @@ import type { Pool } from '../db/pool.ts'
 import { type ClaimedDelivery, isStillSendable, releaseDeliveries } from '../db/queries/deliveries.ts'
 import { secretContext } from '../db/queries/endpoint-secrets.ts'
 import type { Log } from '../log.ts'
-import type { Keyring } from '../secrets/keyring.ts'
+import type { Opener } from '../secrets/keyring.ts'
 import type { Claimed } from './claim.ts'
 import { type Clients, clientFor } from './clients.ts'
 import { isSkewed } from './clock-skew.ts'
@@ -33,7 +33,7 @@ type DispatcherDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
-  readonly keyring: Keyring
+  readonly keyring: Opener
   readonly clients: Clients
   readonly formats: EventFormats
   readonly lanes: Lanes<Row>
@@ -159,7 +159,7 @@ export class Dispatcher {
   }
 }
 
-function createOpener(keyring: Keyring): OpenSecret {
+function createOpener(keyring: Opener): OpenSecret {
   const opened = new Map<string, string>()
   return (delivery, { id, sealed }) => {
     const known = opened.get(id)

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { listenFor } from '../db/notify.ts'
 import type { Pool } from '../db/pool.ts'
 import type { Log } from '../log.ts'
-import type { Keyring } from '../secrets/keyring.ts'
+import type { Opener } from '../secrets/keyring.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { closeClients, openClients } from './clients.ts'
 import { Dispatcher, type Row } from './dispatcher.ts'
@@ -23,7 +23,7 @@ export type DeliveryWorkerOptions = {
   /** The host's clock, which signatures carry; it must agree with the database's. */
   readonly clock: Clock
   readonly log: Log
-  readonly keyring: Keyring
+  readonly keyring: Opener
   /** Connection string of the delivery role, for notifications; absent, the worker only polls. */
   readonly listenUrl?: string
   /** Test endpoints may be http, addresses and private (`WEBHOOK_ALLOW_PRIVATE=1`). Live ones never. */

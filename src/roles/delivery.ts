@@ -3,12 +3,12 @@ import { countThrottled, readOldestDue } from '../db/queries/delivery-metrics.ts
 import { startDeliveryWorker } from '../delivery/worker.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
 import { startNotices } from '../notices/write-notices.ts'
-import type { Keyring } from '../secrets/keyring.ts'
+import type { Opener } from '../secrets/keyring.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
 /** Sends the deliveries that the other roles wrote, and the e-mails to merchants. */
 export async function startDeliveryRole(
-  context: RoleContext & { readonly keyring: Keyring },
+  context: RoleContext & { readonly keyring: Opener },
 ): Promise<RunningRole> {
   const { config, clock, log, keyring, metrics, poolOf, urls } = context
   const pool = poolOf('delivery')

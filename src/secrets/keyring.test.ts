@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { openKeyring, SealBroken } from './keyring.ts'
+import { deliveryKeyOf, keyCheckOf, openDeliveryKey, openKeyring, SealBroken } from './keyring.ts'
 
 const keyring = openKeyring(Buffer.alloc(32, 7))
 const context = 'endpoint_secret/mer_1/row_1'
@@ -49,6 +49,23 @@ test('the same plaintext never seals to the same bytes', () => {
     Array.from({ length: 200 }, () => keyring.seal(Buffer.from('x'), context).toString('hex')),
   )
   expect(seen.size).toBe(200)
+})
+
+test('a delivery key opens what the keyring sealed, knows its installation, and makes nothing', () => {
+  const key = deliveryKeyOf(Buffer.alloc(32, 7))
+  const delivery = openDeliveryKey(key)
+  expect(delivery.open(keyring.seal(Buffer.from('whsec_secret'), context), context).toString()).toBe(
+    'whsec_secret',
+  )
+  expect(delivery.check).toEqual(keyCheckOf(keyring))
+  expect(openDeliveryKey(deliveryKeyOf(Buffer.alloc(32, 8))).check).not.toEqual(delivery.check)
+  expect(Object.keys(delivery).sort()).toEqual(['check', 'open'])
+  // Neither half is the secret key: of what it derives, such as the key of approvals, nothing follows.
+  const approvals = keyring.mac('payout_approval_key/1', Buffer.from('Ed25519'))
+  for (const half of [key.subarray(0, 32), key.subarray(32)]) {
+    expect(openKeyring(half).mac('payout_approval_key/1', Buffer.from('Ed25519'))).not.toEqual(approvals)
+  }
+  expect(() => openDeliveryKey(key.subarray(1))).toThrow('64 bytes')
 })
 
 test('another installation opens nothing, and its error holds no plaintext', () => {

@@ -49,6 +49,19 @@ test.each(['api', 'checkout', 'delivery'])(
   },
 )
 
+test('delivery runs with the key that is made for it, and refuses that of another installation', async () => {
+  const first = newKey()
+  await startAndStop(['api'], { SECRET_KEY: first })
+  const keyOf = async (SECRET_KEY: string) =>
+    (await runProgram(['delivery-key'], { ...env, SECRET_KEY })).stdout.trim()
+  await startAndStop(['delivery'], { DELIVERY_KEY: await keyOf(first) })
+  await expect(access(join(place.dataDir, 'secret-key'))).rejects.toThrow('ENOENT')
+  const wrong = await runProgram(['start', 'delivery'], { ...env, DELIVERY_KEY: await keyOf(newKey()) })
+  expectOneLine(wrong, /^paylink: DELIVERY_KEY is not of this database: .* paylink delivery-key prints/)
+  const none = await runProgram(['delivery-key'], env)
+  expect([none.code, none.stderr]).toEqual([2, expect.stringMatching(/there is no key yet: set SECRET_KEY/)])
+})
+
 test('a lost or exchanged key file stops the start, and no new one is made', async () => {
   await startAndStop(['api'])
   const path = join(place.dataDir, 'secret-key')

@@ -41,6 +41,7 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['LOG_LEVEL', 'loud'],
   ['SANDBOX_HOST', 'http://sandbox'],
   ['SECRET_KEY', 'short'],
+  ['DELIVERY_KEY', 'a'.repeat(64)],
   ['SECRET_KEY', 'g'.repeat(64)],
   ['SECRET_KEY', randomBytes(33).toString('base64')],
   ['TEST_BASE_USDC_ADDRESS', '0x123'],

@@ -42,7 +42,9 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'paylink-compose-'))
   const made = await run(MAKE_ENV, ['pay.example.com'], { env: { SIGNER_KEY_FOLDER: folder } })
   const env = { ...parseEnvFile(made.stdout), WEBHOOK_ALLOW_PRIVATE: '1', LOG_LEVEL: 'warn' }
-  services = (await readCompose(env)).services
+  const { SECRET_KEY = '' } = parseEnvFile(made.stdout)
+  const printed = await runProgram(['delivery-key'], { SECRET_KEY, DATA_DIR: folder })
+  services = (await readCompose({ ...env, DELIVERY_KEY: printed.stdout.trim() })).services
   for (const path of ['sandbox', 'address-keys', 'approval-key'])
     await mkdir(join(folder, path), { mode: 0o700 })
   await asOwner((client) => client.query(`create database ${database}`))

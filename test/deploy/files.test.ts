@@ -163,7 +163,9 @@ test('each role is given its own login and no other secret than it needs', async
     const own = name.startsWith('api') ? 'API' : name.toUpperCase()
     expect({ name, logins }).toEqual({ name, logins: name === 'sandbox' ? [] : [`${own}_DATABASE_URL`] })
     const hasKey = environment.SECRET_KEY !== undefined
-    expect({ name, hasKey }).toEqual({ name, hasKey: name.startsWith('api') || name === 'delivery' })
+    expect({ name, hasKey }).toEqual({ name, hasKey: name.startsWith('api') })
+    const hasDeliveryKey = environment.DELIVERY_KEY !== undefined
+    expect({ name, hasDeliveryKey }).toEqual({ name, hasDeliveryKey: name === 'delivery' })
   }
 })
 
