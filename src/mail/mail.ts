@@ -23,7 +23,7 @@ const TIMEOUT_MS = 10_000
 const HANG_UP_MS = 500
 /** E-mails under way at once; more wait. */
 const UNDER_WAY_MAX = 50
-/** E-mails that wait; more are refused with a line in the log. */
+/** E-mails that wait for their turn; more are refused with a line in the log. Those to be sent again count as well. */
 const WAITING_MAX = { perKey: 500, all: 5_000 }
 /** Waits before an e-mail that a server did not take for now is sent again; after the last it is given up. */
 const RETRY_AFTER_MS = [5_000, 60_000, 600_000]
@@ -83,9 +83,13 @@ export function openMail(options: { smtpUrl: string | null; from: string; log: L
     } catch (error) {
       const retryMs = isClosing || isFinal(error) ? undefined : RETRY_AFTER_MS[tries]
       if (retryMs === undefined) giveUp(waiting, describeError(error))
+      // Those of one sender that no server takes would use up the room of all.
+      else if (retriesOf(waiting.sender) >= WAITING_MAX.perKey) giveUp(waiting, 'too many wait')
       else retryLater({ ...waiting, tries: tries + 1 }, retryMs)
     }
   }
+  const retriesOf = (sender: string): number =>
+    [...retries.values()].filter((waiting) => waiting.sender === sender).length
   const retryLater = (waiting: Waiting, ms: number): void => {
     const timer = setTimeout(() => {
       retries.delete(timer)

@@ -27,7 +27,10 @@ test('closing waits for the e-mails under way, to a server that never answers to
 
 const BURST = 300
 
-/** A mail server that refuses the first connection for now, answers each after it, and notes who is written to. */
+/**
+ * A mail server that refuses the first connection for now, answers each after it, and notes who is written to. It takes
+ * nothing for `.full.example` for now.
+ */
 async function startMailServer() {
   const addressees: string[] = []
   let connections = 0
@@ -45,7 +48,8 @@ async function startMailServer() {
         const addressee = /^RCPT TO:<(.*)>/.exec(line)?.[1]
         if (addressee !== undefined) addressees.push(addressee)
         isBody = line === 'DATA'
-        socket.write(isBody ? '354 go on\r\n' : '250 ok\r\n')
+        if (addressee?.endsWith('.full.example') === true) socket.write('451 later\r\n')
+        else socket.write(isBody ? '354 go on\r\n' : '250 ok\r\n')
       }
     })
     socket.write('220 mail\r\n')
@@ -72,3 +76,28 @@ test('one merchant’s burst costs no other their e-mail, and what a server refu
   await mail.close()
   server.close()
 })
+
+test('e-mails of one merchant that a server refuses for now leave room for those of others', async () => {
+  const server = await startMailServer()
+  const told: string[] = []
+  const log = pino({ level: 'error' }, { write: (line: string) => told.push(line) })
+  const mail = openMail({ smtpUrl: server.url, from: 'Paylink <no-reply@pay.example>', log })
+  const rounds = 3
+  for (let round = 1; round <= rounds; round++) {
+    const before = server.addressees.length
+    for (let number = 0; number < BURST; number++) {
+      await mail.send(
+        { to: `${round}-${number}@box.full.example`, subject: 'Paid', text: 'Paid' },
+        'mer_busy',
+      )
+    }
+    // The very first connection is refused before it names anybody.
+    await until(() => server.addressees.length >= before + BURST - 1, { what: 'all were tried' })
+  }
+  const refused = () => told.filter((line) => line.includes('too many wait')).length
+  await until(() => refused() > 0, { what: 'the merchant has as many to send again as one may have' })
+  await mail.send({ to: 'owner@quiet.example', subject: 'Paid', text: 'Paid' }, 'mer_quiet')
+  await until(() => server.addressees.includes('owner@quiet.example'), { what: 'the other is written to' })
+  await mail.close()
+  server.close()
+}, 180_000)
