@@ -21,7 +21,9 @@ import { withSystemTransaction } from '../db/transaction.ts'
 import { allowFeeDestination } from '../flows/allow-fee-destination.ts'
 import { decidePayout, type PayoutDecided } from '../flows/decide-payout.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../flows/request-payout.ts'
+import { createLogger } from '../log.ts'
 import { openInstallationKeyring } from '../open-keyring.ts'
+import { openAccessSeals } from '../secrets/access-seals.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
 import { operatorOf, parseName } from './operator-commands.ts'
@@ -242,6 +244,7 @@ export async function decideFeesCommand(
   const decided = await withOwnerPool(async (pool, config) => {
     const by = (await operatorOf(pool, options.keyFile)).id
     const keyring = await openInstallationKeyring(config, pool, systemClock)
+    const seals = openAccessSeals(keyring, createLogger('error', 'stderr'))
     const results: { readonly id: string; readonly outcome: PayoutDecided }[] = []
     for (const id of ids) {
       const tenant = await findFeePayoutTenant(pool, id)
@@ -249,7 +252,7 @@ export async function decideFeesCommand(
       const outcome: PayoutDecided =
         tenant === null
           ? { kind: 'not_found' }
-          : await decidePayout({ pool, clock: systemClock, keyring }, { tenant, ...order })
+          : await decidePayout({ pool, clock: systemClock, keyring, seals }, { tenant, ...order })
       results.push({ id, outcome })
     }
     return results

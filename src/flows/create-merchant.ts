@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { commitOrganization } from '../db/commit-organization.ts'
 import type { Pool } from '../db/pool.ts'
+import { loadSealedRow } from '../db/queries/access-rows.ts'
 import { insertMerchant } from '../db/queries/merchants.ts'
 import { findOrInsertPerson, insertPassword, insertPasswordToken } from '../db/queries/people.ts'
 import { type Tx, withSystemTransaction } from '../db/transaction.ts'
@@ -59,11 +60,23 @@ async function findOrMakeOwner(
     now,
   })
   const userId = person.id
-  if (!person.isNew) return { id: userId, passwordToken: null }
+  if (!person.isNew) {
+    await requireSealed(tx, seals, userId)
+    return { id: userId, passwordToken: null }
+  }
   if (passwordHash === undefined)
     return { id: userId, passwordToken: await addPasswordToken(tx, seals, userId, now) }
   await addPassword(tx, seals, { userId, password: passwordHash, now })
   return { id: userId, passwordToken: null }
+}
+
+/** With SQL somebody could give their own account an address for as long as a merchant is made with it. */
+async function requireSealed(tx: Tx, seals: AccessSeals, personId: string): Promise<void> {
+  const person = await loadSealedRow(tx, 'user', personId)
+  if (person !== null && seals.accepts('user', person)) return
+  throw new Error(
+    'the account with this e-mail address was not written by Paylink: see `paylink access check` before you make it an owner',
+  )
 }
 
 async function addPassword(

@@ -2,7 +2,9 @@ import type { Clock } from '../clock.ts'
 import { approvalText } from '../core/payout/approval-text.ts'
 import { advancePayout, type Payout, type PayoutSource } from '../core/payout/payout.ts'
 import { LIMIT_WINDOW_MS } from '../core/payout/payout-limits.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import { commitPayoutAdvance } from '../db/commit-payout.ts'
+import { countManagers } from '../db/listed-access.ts'
 import type { Pool } from '../db/pool.ts'
 import { publishApprovalKey } from '../db/queries/approval-keys.ts'
 import { loadFeeDestination } from '../db/queries/fee-destinations.ts'
@@ -10,12 +12,7 @@ import { takeLedgerTurn } from '../db/queries/ledger.ts'
 import { countOperators } from '../db/queries/operators.ts'
 import { loadPaymentRules } from '../db/queries/payment-rules.ts'
 import { loadPayoutDestination } from '../db/queries/payout-destinations.ts'
-import {
-  insertPayoutApproval,
-  loadPayout,
-  readApprovalFacts,
-  sumApprovedSince,
-} from '../db/queries/payouts.ts'
+import { findKeyMaker, insertPayoutApproval, loadPayout, sumApprovedSince } from '../db/queries/payouts.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
 import type { ApprovalEvidence } from '../secrets/approval-evidence.ts'
 import { approvalDigest, openApprovalKey } from '../secrets/approval-key.ts'
@@ -50,7 +47,7 @@ type Decision = {
  * if another owner, admin or operator could.
  */
 export function decidePayout(
-  deps: { pool: Pool; clock: Clock; keyring: Keyring },
+  deps: { pool: Pool; clock: Clock; keyring: Keyring; seals: AccessSeals },
   decision: Decision,
 ): Promise<PayoutDecided> {
   const { tenant, source, payoutId, by, requestId } = decision
@@ -61,7 +58,7 @@ export function decidePayout(
     const advance = advancePayout(before.payout, { kind: decision.decision, by, nowMs: now.getTime() })
     if (advance.kind === 'refused') return { kind: 'not_open' }
     if (decision.decision === 'approve') {
-      const refused = await refuseApproval(tx, before.payout, { by, now })
+      const refused = await refuseApproval(tx, deps.seals, before.payout, { by, now })
       if (refused !== null) return refused
       const { evidence = null } = decision
       await storeApproval(tx, before.payout, { by, now, keyring: deps.keyring, evidence })
@@ -73,17 +70,17 @@ export function decidePayout(
 
 async function refuseApproval(
   tx: Tx,
+  seals: AccessSeals,
   payout: Payout,
   { by, now }: { readonly by: string; readonly now: Date },
 ): Promise<{ readonly kind: 'own_request' | 'destination_removed' | 'over_limit' } | null> {
   const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
   const isOfFees = payout.source === 'fees'
-  const { managers, madeKey } = isOfFees
-    ? { managers: await countOperators(tx), madeKey: null }
-    : await readApprovalFacts(tx, tenant, payout.requestedBy)
   // A request by an API key counts as made by the person who created the key.
-  const isOwn = payout.requestedBy === by || madeKey === by
-  if (isOwn && managers > 1) return { kind: 'own_request' }
+  const isOwn =
+    payout.requestedBy === by || (!isOfFees && (await findKeyMaker(tx, tenant, payout.requestedBy)) === by)
+  const countOthers = () => (isOfFees ? countOperators(tx) : countManagers(tx, seals, tenant.merchantId))
+  if (isOwn && (await countOthers()) > 1) return { kind: 'own_request' }
   const destination = isOfFees
     ? await loadFeeDestination(tx, tenant.livemode, payout.destinationId, { share: true })
     : await loadPayoutDestination(tx, tenant, payout.destinationId, { share: true })

@@ -1,9 +1,10 @@
 import { approvalText } from '../core/payout/approval-text.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { isFreshSecondFactor } from '../core/people/second-factor.ts'
-import { type ApproverCredential, listCredentialsOf, loadApproverSeen } from '../db/queries/approvers.ts'
+import { type ApproverCredential, loadApproverSeen } from '../db/queries/approvers.ts'
 import { loadPayout } from '../db/queries/payouts.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { listSealedCredentials } from '../flows/sealed-credentials.ts'
 import { type ApprovalEvidence, isSignedByPasskey, sealApprovalCode } from '../secrets/approval-evidence.ts'
 import { approvalDigest } from '../secrets/approval-key.ts'
 import { totpStepAt } from '../secrets/totp.ts'
@@ -20,12 +21,13 @@ type ApprovalWays = {
 }
 
 export async function approvalWaysOf(
-  { pool, clock }: Pick<RouteDeps, 'pool' | 'clock'>,
+  { pool, clock, seals }: Pick<RouteDeps, 'pool' | 'clock' | 'seals'>,
   tenant: Tenant,
   personId: string,
 ): Promise<ApprovalWays> {
   return withTransaction(pool, tenant, async (tx) => {
-    const credentials = await listCredentialsOf(tx, tenant.merchantId, personId)
+    const { merchantId } = tenant
+    const credentials = await listSealedCredentials(tx, seals, { merchantId, personId })
     const memberId = credentials[0]?.memberId
     const seen = memberId === undefined ? new Map<string, Date>() : await loadApproverSeen(tx, memberId)
     const from = credentials.flatMap((one) => {

@@ -2,7 +2,9 @@ import { createHash, createHmac } from 'node:crypto'
 import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api'
 import { setSessionCookie } from 'better-auth/cookies'
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import { isFreshSecondFactor } from '../core/people/second-factor.ts'
+import { hasSecondFactor } from '../db/listed-access.ts'
 import type { Pool } from '../db/pool.ts'
 import { forgetGuesses, isKnownPlace, presentCode, takeGuess } from '../db/queries/people.ts'
 import { clientBlockOf } from '../http/client-address.ts'
@@ -24,7 +26,7 @@ const CODE_KEEP_SECONDS = 180
 const RECENT_SIGN_IN_SECONDS = 5 * 60
 const TWO_FACTOR_COOKIE = 'two_factor'
 
-type GuardDeps = { readonly pool: Pool; readonly clock: Clock }
+type GuardDeps = { readonly pool: Pool; readonly clock: Clock; readonly seals: AccessSeals }
 type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
 
 /**
@@ -136,20 +138,23 @@ async function personOf(ctx: Context): Promise<string | null> {
   return found?.value ?? null
 }
 
-async function requireFreshSecondFactor({ clock }: GuardDeps, ctx: Context): Promise<void> {
+async function requireFreshSecondFactor({ pool, clock, seals }: GuardDeps, ctx: Context): Promise<void> {
   const found = await getSessionFromCtx(ctx)
   if (found === null) throw nobody()
   const { user, session } = found
-  const hasSecondFactor = user.twoFactorEnabled === true || (await hasPasskey(ctx, user.id))
+  const isGuarded =
+    user.twoFactorEnabled === true ||
+    (await hasPasskey(ctx, user.id)) ||
+    (await hasSecondFactor(pool, seals, user.id))
   if (PASSKEY_MAKING_PATHS.has(ctx.path)) {
     // A stranger can sign up with somebody's address; a passkey of theirs would outlive the owner's new password.
     if (!user.emailVerified) throw emailUnverified()
     const age = clock().getTime() - session.createdAt.getTime()
-    if (!hasSecondFactor && age > RECENT_SIGN_IN_SECONDS * 1_000) throw signInAgain()
+    if (!isGuarded && age > RECENT_SIGN_IN_SECONDS * 1_000) throw signInAgain()
   }
   const makesManager =
     MANAGER_MAKING_PATHS.has(ctx.path) && (ctx.body?.role === 'admin' || ctx.body?.role === 'owner')
-  if (!hasSecondFactor && !makesManager) return
+  if (!isGuarded && !makesManager) return
   const provedAt = session.secondFactorAt
   if (provedAt instanceof Date && isFreshSecondFactor(provedAt.getTime(), clock().getTime())) return
   throw new APIError('FORBIDDEN', {

@@ -89,7 +89,7 @@ export function openAuthentication(deps: PeopleDeps) {
     rateLimit: RATE_LIMITS,
     advanced: cookies(baseUrl),
     databaseHooks: { session: { create: sessionHooks(deps) } },
-    hooks: guardHooks({ pool, clock }),
+    hooks: guardHooks({ pool, clock, seals: deps.seals }),
     plugins: [
       SEAL_FIELDS,
       shopMembers(deps),

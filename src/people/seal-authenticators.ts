@@ -1,6 +1,8 @@
 import { symmetricDecrypt } from 'better-auth/crypto'
 import type { Clock } from '../clock.ts'
+import type { AccessSeals } from '../core/people/access-seals.ts'
 import type { Pool } from '../db/pool.ts'
+import { loadSealedRow } from '../db/queries/access-rows.ts'
 import { listUnsealedSecrets, saveTotpSeal } from '../db/queries/approvers.ts'
 import type { Log } from '../log.ts'
 import { repeat } from '../repeat.ts'
@@ -13,6 +15,7 @@ const AT_ONCE_MAX = 100
 type SealDeps = {
   readonly people: People
   readonly pool: Pool
+  readonly seals: AccessSeals
   readonly clock: Clock
   readonly log: Log
   /** The signer's public key; null until it has published one. */
@@ -24,11 +27,15 @@ type SealDeps = {
  * before there was a signer's key, and all of them anew where that key has changed.
  */
 export async function sealAuthenticators(deps: SealDeps): Promise<void> {
-  const { people, pool, clock, log } = deps
+  const { people, pool, seals, clock, log } = deps
   const signerKey = await deps.signerSealKey()
   if (signerKey === null) return
   const { secretConfig: key } = await people.$context
-  for (const { id, personId, secret: data } of await listUnsealedSecrets(pool, signerKey, AT_ONCE_MAX)) {
+  for (const id of await listUnsealedSecrets(pool, signerKey, AT_ONCE_MAX)) {
+    const row = await loadSealedRow(pool, 'twoFactor', id)
+    // Copied to somebody else's row with SQL, a thief's secret must not become theirs at the signer.
+    if (row === null || !seals.accepts('twoFactor', row)) continue
+    const [personId, data] = [String(row.userId), String(row.secret)]
     const secret = await symmetricDecrypt({ key, data }).catch(() => null)
     if (secret === null) {
       log.warn({ personId }, 'the secret of an authenticator app cannot be opened: it approves no payouts')

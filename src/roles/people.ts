@@ -27,7 +27,7 @@ export function openPeopleRole(deps: {
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
   const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail })
-  const sealing = keepAuthenticatorsSealed({ people, pool, clock, log, signerSealKey })
+  const sealing = keepAuthenticatorsSealed({ people, pool, seals, clock, log, signerSealKey })
   const app = createPeopleApp({ people, pool, seals, clock, log, baseUrl })
   return {
     part: {

@@ -24,6 +24,12 @@ const check = async () => {
   return { code, ...JSON.parse(stdout) }
 }
 
+/** What the alert goes by. */
+const refused = async () => {
+  const metrics = await (await fetch(`${app.operatorUrl}/metrics`)).text()
+  return Number(/^paylink_access_rows_refused (\d+)$/m.exec(metrics)?.[1])
+}
+
 test('a key that was put in with SQL opens nothing and is named, until the operator accepts it', async () => {
   const owner = ['--name', 'Shop', '--email', 'a@b.example', '--json']
   const merchantId: string = JSON.parse((await app.command('merchant', 'create', ...owner)).stdout).id
@@ -38,7 +44,9 @@ test('a key that was put in with SQL opens nothing and is named, until the opera
   )
   const list = async () =>
     (await fetch(`${app.baseUrl}/api/v1/invoices`, { headers: { authorization: `Bearer ${key}` } })).status
+  expect(await refused()).toBe(0)
   expect(await list()).toBe(401)
+  expect(await refused()).toBeGreaterThan(0)
   await until(KNOWN_MS_MAX, () => app.stderr().includes('api_key/key_forged'))
   const finding = { subject: 'api_key/key_forged', detail: 'was not written by Paylink' }
   expect(await check()).toEqual({ code: 1, ok: false, findings: [{ merchant_id: merchantId, ...finding }] })

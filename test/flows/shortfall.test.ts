@@ -15,6 +15,7 @@ import { askForFees } from '../support/fee-payouts.ts'
 import { gone, inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
 import { seededRandom } from '../support/random.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
+import { quietSeals } from '../support/sealed.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 
 /** A chain that takes back what was paid out already. */
@@ -24,6 +25,7 @@ const SEEDS = process.env.LONG === '1' ? 300 : 5
 const STEPS = 30
 const NETWORK = 'litecoin-test'
 const keyring = openKeyring(Buffer.alloc(32, 9))
+const seals = quietSeals(keyring)
 let database: TestDatabase
 let tenant: Tenant
 let now: Date
@@ -78,7 +80,7 @@ async function request(amount: string): Promise<string> {
 
 const decide = (payoutId: string, decision: 'approve' | 'reject') =>
   decidePayout(
-    { pool: database.pools.api, clock, keyring },
+    { pool: database.pools.api, clock, keyring, seals },
     { tenant, source: 'available', payoutId, decision, by: 'key_b', requestId: 'req_test' },
   )
 
@@ -103,7 +105,7 @@ async function takeFees(): Promise<'confirmed' | PayoutRequested['kind']> {
   const asked = await askForFees(database, tenant, { asset: 'LTC', address, now })
   if (asked.kind !== 'requested') return asked.kind
   const decided = await decidePayout(
-    { pool: database.owner, clock, keyring },
+    { pool: database.owner, clock, keyring, seals },
     {
       tenant,
       source: 'fees',

@@ -414,7 +414,7 @@ test('a new address waits a day in live mode, one that looks like another is ref
   if (asked.kind !== 'requested') throw new Error(asked.kind)
   await removeFeeDestination(api.database.owner, added.destination.id, { by: 'opr_b', now: later })
   const decided = await decidePayout(
-    { pool: api.database.owner, clock: () => later, keyring: api.deps.keyring },
+    { ...api.deps, pool: api.database.owner, clock: () => later },
     {
       tenant,
       source: 'fees',

@@ -31,8 +31,8 @@ beforeAll(async () => {
   await world.money.mine(1)
   await world.endRefused()
   const { decidePayout } = await import('../../src/flows/decide-payout.ts')
-  const { keyring } = await import('../support/payout-steps.ts')
-  const deps = { pool: world.database.pools.api, clock: () => world.now, keyring }
+  const { keyring, seals } = await import('../support/payout-steps.ts')
+  const deps = { pool: world.database.pools.api, clock: () => world.now, keyring, seals }
   await decidePayout(deps, {
     tenant,
     source: 'available',

@@ -10,7 +10,7 @@ import { inspectLostPayouts } from '../../src/doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
 import { decidePayout } from '../../src/flows/decide-payout.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
-import { keyring } from '../support/payout-steps.ts'
+import { keyring, seals } from '../support/payout-steps.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 
 const ETHER = 10n ** 18n
@@ -371,7 +371,7 @@ test.each(['requested', 'rejected'])(
     await restore()
     const by = { source: 'available', by: 'key_b', requestId: 'req_test' } as const
     if (status === 'rejected') {
-      const deps = { pool: world.database.pools.api, clock: () => world.now, keyring }
+      const deps = { pool: world.database.pools.api, clock: () => world.now, keyring, seals }
       await decidePayout(deps, { ...by, tenant, payoutId: paid.id, decision: 'reject' })
       const again = await world.payout(tenant, 'ETH_BASE', '1')
       for (let turn = 0; turn < 4; turn++) {

@@ -7,7 +7,7 @@ import { sealKeyOf } from '../../src/secrets/seal-to-signer.ts'
 import { creditLitecoin } from '../support/payout-money.ts'
 import { codeOf, createTestPeople, type TestBrowser, type TestPeople } from '../support/people.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
-import { createTestPasskey } from '../support/test-passkey.ts'
+import { createTestPasskey, type TestPasskey } from '../support/test-passkey.ts'
 
 /** What the API asks of whoever approves a live payout, and what it stores for the signer. */
 
@@ -25,6 +25,7 @@ const sealAll = () =>
   sealAuthenticators({
     people: people.signIn,
     pool: people.api.deps.pool,
+    seals: people.api.deps.seals,
     clock: () => new Date(),
     log: people.api.deps.log,
     signerSealKey: async () => sealKeyOf(SIGNER_KEY),
@@ -58,6 +59,18 @@ const signerKnows = (memberId: string, credentialId: string) =>
     `insert into approver_seen (member_id, credential_id, counts_from) values ($1, $2, now() - interval '1 second')`,
     [memberId, credentialId],
   )
+
+type Write = (sql: string, values: unknown[]) => Promise<unknown>
+const addPasskey = (write: Write, personId: string, id: string, passkey: TestPasskey) =>
+  write(
+    `insert into person_passkey (id, user_id, public_key, credential_id, counter, device_type, backed_up)
+     values ($1, $2, $3, $4, 0, 'singleDevice', false)`,
+    [id, personId, passkey.publicKey, passkey.credentialId],
+  )
+/** A statement by the password of the API's login, without SECRET_KEY. */
+const steal: Write = (sql, values) => people.api.database.pools.api.query(sql, values)
+/** What the rows would be worth if the thief could seal them. */
+const withTheKey = () => people.api.writeSealed('select')
 
 const approvalOf = async (browser: TestBrowser, id: string) =>
   (await browser.ask('GET', `/api/v1/payouts/${id}/approval`, undefined, LIVE)).body
@@ -110,11 +123,7 @@ test('a code approves where the signer knows the authenticator app, is sealed to
 test('a passkey approves by its signature alone, and only what it signed', async () => {
   const { browser, payoutId, memberId, personId } = await openShop('Passkey')
   const passkey = createTestPasskey()
-  await people.api.database.owner.query(
-    `insert into person_passkey (id, user_id, public_key, credential_id, counter, device_type, backed_up)
-     values ($1, $2, $3, $4, 0, 'singleDevice', false)`,
-    ['pk_1', personId, passkey.publicKey, passkey.credentialId],
-  )
+  await addPasskey(people.api.writeSealed, personId, 'pk_1', passkey)
   await signerKnows(memberId, 'pk_1')
   const { challenge, method, passkeys } = await approvalOf(browser, payoutId)
   expect([method, passkeys]).toEqual(['passkey', [passkey.credentialId]])
@@ -129,4 +138,63 @@ test('a passkey approves by its signature alone, and only what it signed', async
     expect(await approve(browser, payoutId, bodyOf(wrong))).toEqual([403, 'approval_evidence_invalid'])
   expect(await approve(browser, payoutId, bodyOf(passkey.approve(digest)))).toEqual([200, 'approved'])
   expect((await evidenceOf(payoutId)).evidence).toMatchObject({ kind: 'passkey' })
+})
+
+test('a passkey put in with SQL approves nothing, though the signer has known it for a day', async () => {
+  const { browser, payoutId, memberId, personId } = await openShop('Planted passkey')
+  const passkey = createTestPasskey()
+  await addPasskey(steal, personId, 'pk_thief', passkey)
+  await signerKnows(memberId, 'pk_thief')
+  const { challenge, method, passkeys } = await approvalOf(browser, payoutId)
+  expect([method, passkeys]).toEqual(['not_ready', []])
+  const { kind: _kind, ...signed } = passkey.approve(Buffer.from(challenge, 'base64url'))
+  expect(await approve(browser, payoutId, { passkey: signed })).toEqual([409, 'approver_not_ready'])
+  await withTheKey()
+  expect(await approve(browser, payoutId, { passkey: signed })).toEqual([200, 'approved'])
+})
+
+test("a thief's authenticator copied to somebody with SQL is not sealed to the signer as theirs", async () => {
+  const [victim, thief] = [await openShop('Copied to'), await openShop('Copied from')]
+  await people.enableSecondFactor(thief.browser)
+  await steal(
+    `insert into person_two_factor (id, user_id, secret, backup_codes, verified, seal)
+     select 'tf_copy', $1, secret, backup_codes, verified, seal from person_two_factor where user_id = $2`,
+    [victim.personId, thief.personId],
+  )
+  const { owner } = people.api.database
+  const copied = async () =>
+    (await owner.query(`select from person_totp_seal where two_factor_id = 'tf_copy'`)).rowCount
+  await sealAll()
+  expect(await copied()).toBe(0)
+  await withTheKey()
+  await sealAll()
+  expect(await copied()).toBe(1)
+})
+
+test('who deletes, lowers or hides the other managers with SQL does not approve a payout of their own', async () => {
+  const { browser, payoutId, merchantId, memberId, personId } = await openShop('Lonely')
+  const other = await people.signUp('Other manager')
+  const passkey = createTestPasskey()
+  await addPasskey(people.api.writeSealed, personId, 'pk_lonely', passkey)
+  await people.api.writeSealed(
+    `insert into organization_member (id, organization_id, user_id, role, created_at)
+     select 'mem_other', $1, id, 'admin', now() from person where email = $2`,
+    [merchantId, other.email],
+  )
+  await signerKnows(memberId, 'pk_lonely')
+  const { challenge } = await approvalOf(browser, payoutId)
+  const { kind: _kind, ...signed } = passkey.approve(Buffer.from(challenge, 'base64url'))
+  const attempt = () => approve(browser, payoutId, { passkey: signed })
+  const refused = [403, 'approver_is_requester']
+  expect(await attempt()).toEqual(refused)
+  await steal(`update organization_member set role = 'viewer' where id = $1`, ['mem_other'])
+  expect(await attempt()).toEqual(refused)
+  await steal('delete from organization_member where id = $1', ['mem_other'])
+  expect(await attempt()).toEqual(refused)
+  await steal(`update access_set set entries = '{}' where owner_id = $1`, [merchantId])
+  expect(await attempt()).toEqual(refused)
+  const moved = steal(`update access_set set owner_id = 'nobody' where owner_id = $1`, [merchantId])
+  await expect(moved).rejects.toThrow('permission denied')
+  await withTheKey()
+  expect(await attempt()).toEqual([200, 'approved'])
 })

@@ -11,7 +11,7 @@ import { ApproverWatch } from '../../src/signer/approvers.ts'
 import { KnownDestinations } from '../../src/signer/known-destinations.ts'
 import { signPayouts } from '../../src/signer/sign-payouts.ts'
 import { LivePayoutWorld } from './live-payout-world.ts'
-import { keyring, PayoutSteps } from './payout-steps.ts'
+import { keyring, PayoutSteps, seals } from './payout-steps.ts'
 import type { TestPasskey } from './test-passkey.ts'
 
 const NETWORK = 'litecoin-live'
@@ -80,7 +80,7 @@ export class LivePayouts extends LivePayoutWorld {
   async approveWith(payout: Payout, by: string, evidence: ApprovalEvidence | null): Promise<void> {
     const { merchantId, livemode } = payout
     const decided = await decidePayout(
-      { pool: this.database.pools.api, clock: () => this.now, keyring },
+      { pool: this.database.pools.api, clock: () => this.now, keyring, seals },
       {
         tenant: { merchantId, livemode },
         source: 'available',

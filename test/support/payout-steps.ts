@@ -30,10 +30,12 @@ import type { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
 import { BASE_URL } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { until } from './litecoind.ts'
+import { quietSeals } from './sealed.ts'
 
 const PAYOUT_PROGRAM = new URL('./payout-process.mjs', import.meta.url).pathname
 
 export const keyring = openKeyring(Buffer.alloc(32, 9))
+export const seals = quietSeals(keyring)
 
 type Accounts = Awaited<ReturnType<typeof openAccountsOf>>
 export type PayoutParts = {
@@ -241,7 +243,7 @@ export abstract class PayoutSteps {
     const { source } = await this.load(tenant, payoutId)
     // Of fees the operator decides, by command.
     const pool = source === 'fees' ? owner : pools.api
-    const deps = { pool, clock: () => this.now, keyring }
+    const deps = { pool, clock: () => this.now, keyring, seals }
     const by = { by: 'key_b', requestId: 'req_test' }
     const decided = await decidePayout(deps, { tenant, source, payoutId, decision, ...by })
     if (decided.kind !== 'decided') throw new Error(decided.kind)

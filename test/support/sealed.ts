@@ -3,6 +3,11 @@ import type { Pool } from '../../src/db/pool.ts'
 import { writeSeal } from '../../src/db/queries/access-rows.ts'
 import { withSystemTransaction } from '../../src/db/transaction.ts'
 import { acceptAccess, sealedRows } from '../../src/flows/seal-access.ts'
+import { openAccessSeals } from '../../src/secrets/access-seals.ts'
+import type { Keyring } from '../../src/secrets/keyring.ts'
+
+/** The seals of a key, which log nothing. */
+export const quietSeals = (keyring: Keyring): AccessSeals => openAccessSeals(keyring, { error: () => {} })
 
 /** Runs a statement of a test's own, whose rows then count as if Paylink had written them. */
 export type WriteSealed = ReturnType<typeof sealedWriter>

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createMerchant } from '../../src/flows/create-merchant.ts'
 import { hashPassword } from '../../src/people/hash-password.ts'
 import { hashApiKey, newApiKey } from '../../src/secrets/new-api-key.ts'
 import { codeOf, createTestPeople, PASSWORD, type TestBrowser, type TestPeople } from '../support/people.ts'
@@ -212,4 +213,37 @@ test('a row of a thief before the one that counts does not hide it', async () =>
   const changed = { currentPassword: PASSWORD, newPassword: 'another password', revokeOtherSessions: true }
   expect((await ask(victim.browser, '/change-password', changed)).status).toBe(200)
   expect(await signIn(victim.email, 'another password')).toBe(200)
+})
+
+test('a passkey deleted with SQL leaves its owner no password-only way to a new one', async () => {
+  const victim = await shopOf('Vic')
+  await people.api.writeSealed(
+    `insert into person_passkey (id, user_id, public_key, credential_id, counter, device_type, backed_up)
+     values ($1, $1, 'key', $1, 0, 'singleDevice', false)`,
+    [victim.id],
+  )
+  await confirm(victim.email)
+  await steal('delete from person_passkey where user_id = $1', [victim.id])
+  const thief = people.browser()
+  expect((await ask(thief, '/sign-in/email', { email: victim.email, password: PASSWORD })).status).toBe(200)
+  const add = () => thief.ask('GET', '/api/auth/passkey/generate-register-options')
+  const enable = () => ask(thief, '/two-factor/enable', { password: PASSWORD })
+  expect([(await add()).status, (await enable()).status]).toEqual([403, 403])
+  await steal(`update access_set set entries = '{}' where owner_id = $1`, [victim.id])
+  expect([(await add()).status, (await enable()).status]).toEqual([403, 403])
+  // The operator looked, and accepts that there is none.
+  await withTheKey()
+  expect((await add()).status).toBe(200)
+})
+
+test("an account that took a new owner's address with SQL is made the owner of nothing", async () => {
+  const thief = await shopOf('Mal')
+  const email = `new-${randomUUID()}@example.com`
+  await steal('update person set email = $1 where id = $2', [email, thief.id])
+  const deps = { pool: people.api.database.owner, clock: () => new Date(), seals: people.api.deps.seals }
+  const make = () => createMerchant(deps, { name: 'New', email })
+  await expect(make()).rejects.toThrow('paylink access check')
+  await steal('update person set email = $1 where id = $2', [thief.email, thief.id])
+  const { id } = await make()
+  expect(await createLiveEndpoint(thief.browser, id)).not.toBe(201)
 })

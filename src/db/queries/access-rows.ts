@@ -69,6 +69,19 @@ export async function lockAccessSet(tx: Tx, empty: StoredSet): Promise<StoredSet
   return { ...empty, ...rows[0] }
 }
 
+/** A set; null where there is none. By primary key. */
+export async function loadAccessSet(
+  db: Queryable,
+  kind: AccessKind,
+  ownerId: string,
+): Promise<StoredSet | null> {
+  const { rows } = await db.query<{ entries: string[]; seal: string }>(
+    'select entries, seal from access_set where owner_id = $1 and kind = $2',
+    [ownerId, kind],
+  )
+  return rows[0] === undefined ? null : { ownerId, kind, ...rows[0] }
+}
+
 /** Writes a set, whatever it was. By primary key. */
 export async function writeAccessSet(
   db: Queryable,

@@ -129,15 +129,15 @@ export async function listUnsealedSecrets(
   db: Queryable,
   signerKey: Uint8Array,
   limit: number,
-): Promise<{ readonly id: string; readonly personId: string; readonly secret: string }[]> {
-  const { rows } = await db.query<{ id: string; personId: string; secret: string }>(
-    `select t.id, t.user_id as "personId", t.secret from person_two_factor t
+): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select t.id from person_two_factor t
      where t.verified is not false
        and not exists (select from person_totp_seal s where s.two_factor_id = t.id and s.signer_key = $1)
      order by t.id limit $2`,
     [Buffer.from(signerKey), limit],
   )
-  return rows
+  return rows.map(({ id }) => id)
 }
 
 /** Keeps a sealed secret in place of one that was sealed to another key. By primary key. */

@@ -273,18 +273,13 @@ export async function insertPayoutApproval(
   )
 }
 
-/** How many owners and admins a merchant has, and who made an API key in the dashboard (null: nobody, or no key). */
-export async function readApprovalFacts(
-  tx: Tx,
-  tenant: Tenant,
-  requester: string,
-): Promise<{ managers: number; madeKey: string | null }> {
-  const { rows } = await tx.query<{ managers: number; made_key: string | null }>(
-    `select (select count(*)::int from organization_member where organization_id = $1 and role in ('owner', 'admin')) as managers,
-       (select created_by from api_key where merchant_id = $1 and id = $2) as made_key`,
-    [tenant.merchantId, requester],
+/** Who made an API key in the dashboard; null for nobody, or no key. By primary key. */
+export async function findKeyMaker(tx: Tx, tenant: Tenant, keyId: string): Promise<string | null> {
+  const { rows } = await tx.query<{ created_by: string | null }>(
+    'select created_by from api_key where merchant_id = $1 and id = $2',
+    [tenant.merchantId, keyId],
   )
-  return { managers: rows[0]?.managers ?? 0, madeKey: rows[0]?.made_key ?? null }
+  return rows[0]?.created_by ?? null
 }
 
 /** Payouts of a network that were confirmed after `since`. Served by payout_lately_confirmed. */
