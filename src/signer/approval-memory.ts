@@ -49,6 +49,7 @@ export class ApprovalMemory {
 
   /** Resolves once it is on the disk. */
   async accept(payoutId: string, digest: Buffer): Promise<void> {
+    if (this.isAccepted(payoutId, digest)) return
     this.#accepted.set(payoutId, digest.toString('hex'))
     await this.#save()
   }
@@ -56,7 +57,7 @@ export class ApprovalMemory {
   /** Whether a person gave so many wrong codes within an hour that none is looked at. */
   isLockedOut(personId: string, nowMs: number): boolean {
     const { wrong } = this.#codes.get(personId) ?? NO_CODES
-    return wrong.filter((ms) => ms > nowMs - HOUR_MS).length >= WRONG_PER_HOUR_MAX
+    return wrong.filter((ms) => ms > nowMs - HOUR_MS && ms <= nowMs).length >= WRONG_PER_HOUR_MAX
   }
 
   async noteWrongCode(personId: string, nowMs: number): Promise<void> {
@@ -65,12 +66,18 @@ export class ApprovalMemory {
   }
 
   /**
-   * Uses up the code of a time step; false where it was used before. `oldest`: steps before it are refused without being
-   * looked up. Resolves once it is on the disk.
+   * Uses up the code of a time step and accepts the approval that it was given for, both in one write: a crash in between
+   * would refuse an honest approval as one whose code was used. False where it was used before. `oldest`: steps before it
+   * are refused without being looked up. Resolves once it is on the disk.
    */
-  async useStep(personId: string, step: number, oldest: number): Promise<boolean> {
+  async acceptByCode(
+    payoutId: string,
+    digest: Buffer,
+    { personId, step, oldest }: { readonly personId: string; readonly step: number; readonly oldest: number },
+  ): Promise<boolean> {
     const { steps, wrong } = this.#codes.get(personId) ?? NO_CODES
     if (step < oldest || steps.includes(step)) return false
+    this.#accepted.set(payoutId, digest.toString('hex'))
     await this.#keepCodes(personId, { wrong, steps: [...steps.filter((used) => used >= oldest), step] })
     return true
   }

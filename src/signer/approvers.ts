@@ -24,6 +24,7 @@ const SEAL_KEY_BYTES = 32
 const APPROVER = 'approver'
 const UPGRADED = 'approvers of an upgrade'
 const BEFORE_THE_LIST = new Date(0)
+const NEVER = new Date(8.64e15)
 
 /** The private key to which secrets and codes of authenticator apps are sealed: made once, in the signer's own folder. */
 export async function openSealKey(folder: string): Promise<Buffer> {
@@ -128,10 +129,11 @@ async function note(
   found: readonly ApproverCredential[],
 ): Promise<void> {
   const credentials = found.filter(isWhole)
-  const isNew = (one: ApproverCredential) => seen.since(APPROVER, sightingKey(one)) === null
+  const now = clock()
+  // Seen at a time to come: the clock was ahead then.
+  const isNew = (one: ApproverCredential) => (seen.since(APPROVER, sightingKey(one)) ?? NEVER) > now
   const unknown = credentials.filter(isNew)
   if (unknown.length === 0) return
-  const now = clock()
   const upgradeEnds = seen.since(UPGRADED, 'until')
   const seenAt = upgradeEnds !== null && now < upgradeEnds ? BEFORE_THE_LIST : now
   await seen.note(

@@ -67,7 +67,12 @@ async function objectionTo(signer: PayoutSigner, payout: Payout, digest: Buffer)
   const credentials = await credentialsOf(signer, payout.merchantId, approver)
   return evidence.data.kind === 'passkey'
     ? objectionToPasskey(signer, credentials, { digest, evidence: evidence.data })
-    : objectionToCode(signer, credentials, { digest, sealed: evidence.data.sealed, approver })
+    : objectionToCode(signer, credentials, {
+        payoutId: payout.id,
+        digest,
+        sealed: evidence.data.sealed,
+        approver,
+      })
 }
 
 async function objectionToPasskey(
@@ -93,7 +98,12 @@ const TOO_NEW: Objection = {
 async function objectionToCode(
   { clock, seen, approvers }: PayoutSigner,
   credentials: readonly ApproverCredential[],
-  given: { readonly digest: Buffer; readonly sealed: string; readonly approver: string },
+  given: {
+    readonly payoutId: string
+    readonly digest: Buffer
+    readonly sealed: string
+    readonly approver: string
+  },
 ): Promise<Objection | null> {
   const { memory, sealKey } = approvers
   const { approver } = given
@@ -120,7 +130,12 @@ async function objectionToCode(
   }
   if (!isKnown(app)) return TOO_NEW
   // One more step than codes may be old: the app's clock may be behind the API's.
-  const isFresh = await memory.useStep(approver, step, current - CODE_STEPS_MAX - 1)
+  const oldest = current - CODE_STEPS_MAX - 1
+  const isFresh = await memory.acceptByCode(given.payoutId, given.digest, {
+    personId: approver,
+    step,
+    oldest,
+  })
   return isFresh ? null : unproved('its code was used before')
 }
 

@@ -70,9 +70,14 @@ export class FirstSeen {
     await this.#append([...linesOf(kind, known), { kind, began_at: now.getTime() }])
   }
 
-  /** Keeps what was not seen before. Resolves once it is on the disk. */
+  /**
+   * Keeps what was not seen before, or at a time that is still to come: the clock was ahead then. Resolves once it is on the disk.
+   */
   async note(kind: string, sightings: readonly Sighting[]): Promise<void> {
-    const unknown = sightings.filter(({ key }) => this.since(kind, key) === null)
+    const unknown = sightings.filter(({ key, seenAt }) => {
+      const since = this.since(kind, key)
+      return since === null || since > seenAt
+    })
     if (unknown.length > 0) await this.#append(linesOf(kind, unknown))
   }
 

@@ -17,7 +17,7 @@ type Hold = { readonly reason: string; readonly until: Date | null; readonly why
 export async function holdPayout(signer: PayoutSigner, payout: Payout): Promise<Unsigned | null> {
   if (payout.livemode && !(await isDestinationListed(signer.pool, payout)))
     return { kind: 'refused', code: 'destination_removed' }
-  const hold = findHold(signer, payout)
+  const hold = await findHold(signer, payout)
   if (hold === null) return null
   const { reason, until, why } = hold
   if (signer.told.isNew(payout.id, `held back: ${reason}`)) {
@@ -29,16 +29,19 @@ export async function holdPayout(signer: PayoutSigner, payout: Payout): Promise<
   return WAITS
 }
 
-function findHold({ seen, journal, limits, clock }: PayoutSigner, payout: Payout): Hold | null {
+async function findHold(
+  { seen, journal, limits, clock }: PayoutSigner,
+  payout: Payout,
+): Promise<Hold | null> {
   const now = clock()
-  const from = payout.livemode ? payableFrom(seen, payout) : now
+  const from = payout.livemode ? await payableFrom(seen, payout, now) : now
   if (from === null || from > now)
     return {
       reason: 'destination_new',
       until: from,
       why: 'a payout waits: the signer has not known its destination for a day',
     }
-  const signed = journal.firstSignedSince(now.getTime() - LONGEST_WINDOW_MS, payout.livemode)
+  const signed = journal.firstSignedWithin(LONGEST_WINDOW_MS, now.getTime(), payout.livemode)
   const over = findOverLimit(limits, payout, signed, now.getTime())
   return over === null ? null : { ...over, why: WHY[over.reason] }
 }

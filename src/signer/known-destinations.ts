@@ -37,10 +37,13 @@ const keyOf = ({ merchantId, id, asset, address }: Omit<ListedDestination, 'usab
   [merchantId ?? 'operator', id, asset, address].join(' ')
 
 /** From when on a live payout may be signed as far as its destination goes; null where the signer has not seen that yet. */
-export function payableFrom(seen: FirstSeen, payout: Payout): Date | null {
+export async function payableFrom(seen: FirstSeen, payout: Payout, now: Date): Promise<Date | null> {
   const { source, destinationId: id, asset, destination: address } = payout
   const merchantId = source === 'fees' ? null : payout.merchantId
-  const since = seen.since(KIND, keyOf({ merchantId, id, asset, address }))
+  const key = keyOf({ merchantId, id, asset, address })
+  // Seen while the clock was ahead: it counts from now on, not from a time that may be years away.
+  if ((seen.since(KIND, key) ?? now) > now) await seen.note(KIND, [{ key, seenAt: now }])
+  const since = seen.since(KIND, key)
   return since === null ? null : payableAt(since)
 }
 
@@ -99,7 +102,7 @@ export class KnownDestinations {
     const unknown = listed.filter((one) => seen.since(KIND, keyOf(one)) === null)
     await seen.note(
       KIND,
-      unknown.map((one) => ({ key: keyOf(one), seenAt: now })),
+      listed.map((one) => ({ key: keyOf(one), seenAt: now })),
     )
     for (const { merchantId, id, asset, address } of unknown)
       log.warn(

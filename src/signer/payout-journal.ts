@@ -190,9 +190,14 @@ export class PayoutJournal {
     return this.#credits.of(of, without)
   }
 
-  /** Payouts of a mode that were signed for the first time since then, oldest first; older ones are forgotten. */
-  firstSignedSince(ms: number, livemode: boolean): readonly FirstSigned[] {
-    this.#firstSigned = this.#firstSigned.filter(({ atMs }) => atMs > ms)
+  /**
+   * Payouts of a mode that were signed for the first time within a window, oldest first; older ones are forgotten. What was
+   * signed while the clock was ahead counts as signed now: it would stay in the window for as long as that.
+   */
+  firstSignedWithin(windowMs: number, nowMs: number, livemode: boolean): readonly FirstSigned[] {
+    this.#firstSigned = this.#firstSigned
+      .map((first) => (first.atMs > nowMs ? { ...first, atMs: nowMs } : first))
+      .filter(({ atMs }) => atMs > nowMs - windowMs)
     return this.#firstSigned
       .filter((first) => first.livemode === livemode)
       .sort((one, other) => one.atMs - other.atMs)

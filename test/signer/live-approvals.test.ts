@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import {
   type ApprovalEvidence,
@@ -8,6 +8,7 @@ import {
 } from '../../src/secrets/approval-evidence.ts'
 import { sealKeyOf } from '../../src/secrets/seal-to-signer.ts'
 import { totpCode, totpStepAt } from '../../src/secrets/totp.ts'
+import { ApprovalMemory } from '../../src/signer/approval-memory.ts'
 import { openSealKey } from '../../src/signer/approvers.ts'
 import { LivePayouts } from '../support/live-payouts.ts'
 import { createTestPasskey } from '../support/test-passkey.ts'
@@ -247,4 +248,45 @@ test('what was there before the signer kept a list is taken as it is, once', asy
   } finally {
     await upgraded.closeParts()
   }
+})
+
+test('a signer killed after it used up a code has accepted what the code was given for', async () => {
+  const { tenant, destinationId, ownerId, code } = await openShopWithApp()
+  const payout = await world.request(tenant, destinationId)
+  await world.approveWith(payout, ownerId, code(payout))
+  const accept = vi.spyOn(ApprovalMemory.prototype, 'accept').mockRejectedValueOnce(new Error('killed'))
+  await expect(world.turn()).rejects.toThrow('killed')
+  accept.mockRestore()
+  await world.turn()
+  expect(await world.outcomeOf(payout)).toBe('signed')
+})
+
+test('a passkey known while the clock was ahead counts a day after the clock was set right', async () => {
+  const { tenant, destinationId, ownerId } = await world.openLiveShop()
+  const passkey = createTestPasskey()
+  world.after(1_000 * 24 * HOUR_MS)
+  await world.addPasskey(ownerId, passkey)
+  await world.turn()
+  world.after(-1_000 * 24 * HOUR_MS)
+  await world.turn()
+  world.waitADay()
+  const payout = await world.request(tenant, destinationId)
+  expect(await outcome(payout, ownerId, passkey.approve(world.digestOf(payout)))).toBe('signed')
+})
+
+test("a passkey and an app that the API's login wrote under one id stop nobody's payouts", async () => {
+  const { tenant, destinationId, ownerId, passkey } = await openShopWithPasskey()
+  const planted = await world.openLiveShop()
+  const id = await world.addPasskey(planted.ownerId, createTestPasskey())
+  const { api } = world.database.pools
+  await api.query(
+    `insert into person_two_factor (id, user_id, secret, backup_codes, verified) values ($1, $2, '', '', true)`,
+    [id, planted.ownerId],
+  )
+  await api.query(
+    'insert into person_totp_seal (two_factor_id, signer_key, sealed, created_at) values ($1, $2, $3, now())',
+    [id, randomBytes(32), randomBytes(64)],
+  )
+  const payout = await world.request(tenant, destinationId)
+  expect(await outcome(payout, ownerId, passkey.approve(world.digestOf(payout)))).toBe('signed')
 })

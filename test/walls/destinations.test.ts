@@ -213,3 +213,23 @@ test('doctor says how many payouts the signer holds back, why, and until when', 
   expect(await world.isSigned(payout)).toBe(true)
   expect(await inspectHeldPayouts(world.database.owner)).toEqual([])
 })
+
+test('a clock that was years ahead holds back neither destinations nor limits once it is right again', async () => {
+  await world.sign()
+  const limits = { live: { LTC: { day: '1' } } }
+  await writeFile(join(world.folder, 'limits.json'), JSON.stringify(limits))
+  world.after(1_000 * DAY_MS)
+  const id = await world.plant(tenant)
+  await world.sign()
+  world.after(DAY_MS)
+  const ahead = await world.payOut(tenant, id, '0.6')
+  await world.sign()
+  expect(await world.isSigned(ahead)).toBe(true)
+  world.after(-1_001 * DAY_MS)
+  const next = await world.payOut(tenant, id, '0.6')
+  await world.sign()
+  expect(await world.reasonOf(next)).toBe('destination_new')
+  world.after(DAY_MS)
+  await world.sign()
+  expect(await world.reasonOf(next)).toBe('value_in_day')
+})

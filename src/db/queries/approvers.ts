@@ -85,15 +85,19 @@ export async function listCredentialsOf(
   return rows.map(credentialOf)
 }
 
-/** Says from when the signer takes each credential. By primary key. */
+/**
+ * Says from when the signer takes each credential; of a passkey and an app under one id, which are not ours, the later
+ * time. By primary key.
+ */
 export async function saveApproverSeen(
   db: Queryable,
   seen: readonly { readonly memberId: string; readonly id: string; readonly countsFrom: Date }[],
 ): Promise<void> {
   await db.query(
     `insert into approver_seen (member_id, credential_id, counts_from)
-     select s.* from unnest($1::text[], $2::text[], $3::timestamptz[]) as s (member_id, credential_id, counts_from)
+     select distinct on (s.member_id, s.credential_id) s.* from unnest($1::text[], $2::text[], $3::timestamptz[]) as s (member_id, credential_id, counts_from)
      where exists (select from organization_member m where m.id = s.member_id)
+     order by s.member_id, s.credential_id, s.counts_from desc
      on conflict (member_id, credential_id) do update set counts_from = excluded.counts_from`,
     [
       seen.map(({ memberId }) => memberId),
