@@ -1,5 +1,7 @@
+import { DatabaseError } from 'pg'
 import { bucketOf, deriveStatus, wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
+import { isDatabaseAway } from '../db/database-away.ts'
 import {
   type AuditedInvoiceRow,
   type Finding,
@@ -12,6 +14,7 @@ import {
 import { invoiceFromRow } from '../db/queries/invoices.ts'
 import { loadReceived } from '../db/queries/received.ts'
 import type { Tx } from '../db/transaction.ts'
+import { describeError } from '../log.ts'
 
 const PAGE = 500
 /** A shop has some dozens; they are made of a few states and comparisons. */
@@ -38,7 +41,26 @@ export async function auditInvoices(tx: Tx, limit: number): Promise<Finding[]> {
   return findings.slice(0, limit)
 }
 
+/** One that cannot even be read is a finding, and keeps no other one from being judged. */
 async function judge(tx: Tx, keys: readonly InvoiceKey[]): Promise<Finding[]> {
+  try {
+    return await judgeTogether(tx, keys)
+  } catch (error) {
+    // After a statement that the database refused, none of the transaction is answered.
+    if (!(error instanceof Error) || error instanceof DatabaseError || isDatabaseAway(error)) throw error
+    const [key, ...others] = keys
+    if (key === undefined) throw error
+    if (others.length === 0)
+      return [
+        { merchantId: key.merchantId, subject: key.id, detail: `cannot be read: ${describeError(error)}` },
+      ]
+    const findings: Finding[] = []
+    for (const each of keys) findings.push(...(await judge(tx, [each])))
+    return findings
+  }
+}
+
+async function judgeTogether(tx: Tx, keys: readonly InvoiceKey[]): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const group of byTenant(await loadInvoicesForAudit(tx, keys))) {
     findings.push(...(await judgeGroup(tx, group)))

@@ -92,6 +92,24 @@ test('a whole and paid invoice is in order', async () => {
   expect(await failed()).toEqual([])
 })
 
+test.each([
+  ['an amount that is no number', `update invoice set amount = 'NaN' where id = $1`],
+  ['a state of its announcements that is missing', `update invoice set announced = 'null' where id = $1`],
+])('%s is a finding, and keeps no other invoice from being audited', async (_what, damage) => {
+  await wipe()
+  const [damaged, other] = [await paidInvoice(), await paidInvoice()]
+  await database.owner.query(damage, [damaged.id])
+  await database.owner.query(`update invoice set status = 'expired' where id = $1`, [other.id])
+  const results = await runAudit(database.owner, [])
+  const found = results.find(({ name }) => name === 'invoice_follows_its_facts')?.findings ?? []
+  expect(found.map(({ subject, detail }) => [subject, detail.replace(/:.*/, '')]).sort()).toEqual(
+    [
+      [damaged.id, 'cannot be read'],
+      [other.id, 'is stored as expired and its facts give paid'],
+    ].sort(),
+  )
+})
+
 const BREAKS: readonly [what: string, check: string, sql: string][] = [
   [
     'a day says that it brought a cent more',

@@ -17,8 +17,8 @@ import type { Watching } from './watched-network.ts'
 
 const STEPS = 12
 const HOUR_MS = 3_600_000
-/** Longer than a provider that failed is left alone. */
-const AWAY_MS = 31_000
+/** The providers' own clock runs so many times as fast: one that failed is left alone for half a minute. */
+const PACE = 20
 const FLOOD_MAX = 60
 const BOOKED_MS_MAX = 30_000
 /** Blocks below the first history: the deepest fork that one makes begins above the chain's first block. */
@@ -74,8 +74,6 @@ export class ReadingHistory<Driven extends DrivenChain> {
   #watcher: Watching | null = null
   /** By so much the watcher's clock is ahead of the chain. */
   #aheadMs = 0
-  /** Of the providers' pauses, which pass in no time. */
-  #pausesMs = 0
   #flood = 0n
   #disagreed = false
 
@@ -258,7 +256,6 @@ export class ReadingHistory<Driven extends DrivenChain> {
       proxy.tellTheTruth()
       this.#world.family.disguise(proxy)
     }
-    this.#pausesMs += AWAY_MS
   }
 
   /** The lead goes to whoever is quicker, and its last holder has not noticed yet. */
@@ -307,7 +304,7 @@ export class ReadingHistory<Driven extends DrivenChain> {
     const group = new ProviderGroup(
       { name: 'first', chain: first },
       [{ name: 'second', chain: second }],
-      () => new Date(Date.now() + this.#pausesMs),
+      () => new Date(Date.now() * PACE),
     )
     return group
   }
