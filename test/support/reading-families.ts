@@ -33,8 +33,8 @@ type ProviderParts = {
   readonly url: string
   readonly clock: Clock
   readonly random: Random
-  /** Addresses of the checkouts that are open now. */
-  readonly openPrograms: () => Promise<readonly Uint8Array[]>
+  /** Addresses of checkouts that are open. */
+  readonly openPrograms: (at: Date) => Promise<readonly Uint8Array[]>
 }
 
 /** What histories of readings need to know of a family of chains. */
