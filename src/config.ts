@@ -18,6 +18,7 @@ import {
 import { CHAINS, type Chain, type Network } from './core/assets.ts'
 import type { DatabaseRole } from './db/roles.ts'
 import type { OnrampConfig } from './onramp/open-onramps.ts'
+import { SIGN_UPS, type SignUp } from './people/sign-up.ts'
 
 /** The configuration. Read once, at start, from the environment; nothing else reads `process.env`. */
 export type Config = {
@@ -55,6 +56,8 @@ export type Config = {
   readonly x402: boolean
   /** Requests a second per merchant. */
   readonly rateLimits: { readonly live: number; readonly test: number }
+  /** Who may make an account at the dashboard. */
+  readonly signUp: SignUp
   /** Unpaid invoices that a merchant may have open in one mode. */
   readonly openInvoicesMax: number
   /** File with the 32 bytes that encrypt the signer's seed; null: generated once and kept in `dataDir`. */
@@ -163,6 +166,7 @@ const VARIABLES = {
   COMPAT_APIS: must(`a comma-separated list of ${COMPAT_API_NAMES.join(', ')}, each once`, compatApis),
   RATE_LIMIT_LIVE: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
   RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
+  SIGN_UP: must(`one of ${SIGN_UPS.join(', ')}`, z.enum(SIGN_UPS)),
   OPEN_INVOICES_MAX: must(`a whole number from 1 to ${OPEN_INVOICES_LIMIT}`, openInvoices),
   SIGNER_KEY_FILE: must('the path of a file', z.string()),
   ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
@@ -210,6 +214,7 @@ export function loadConfig(env: Environment): Config {
     compatApis: read(env, 'COMPAT_APIS') ?? [],
     x402: read(env, 'X402') ?? false,
     rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
+    signUp: read(env, 'SIGN_UP') ?? (sandbox ? 'open' : 'closed'),
     openInvoicesMax: read(env, 'OPEN_INVOICES_MAX') ?? 20_000,
     signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),

@@ -250,7 +250,7 @@ async function openApiParts(
   if (sealed !== null && sealed > 0)
     log.warn({ rows: sealed }, 'sealed the people, members and keys of the release before')
   const signerSealKey = () => readSealKey(config.addressKeysFile)
-  const people = openPeopleRole({ ...shared, baseUrl, smtpUrl, signerSealKey })
+  const people = openPeopleRole({ ...shared, baseUrl, smtpUrl, signerSealKey, signUp: config.signUp })
   stops.add('the sign-in', () => people.stop())
   const recorder = createRequestRecorder({ pool, log })
   stops.add('the request log', () => recorder.stop())

@@ -75,9 +75,16 @@ async function begin({ config, roles, log, stop, everything, output }: Start): P
   const seeds = config.sandbox && roles.has('api') && roles.has('checkout')
   const sandbox = seeds ? await seedSandbox({ config, database, onStep, stop: stop.signal }) : null
   if (stop.signal.aborted) return
+  if (roles.has('api')) output.line(`· ${SIGN_UP_LINES[config.signUp]}`)
   if (sandbox !== null) printBanner({ config, sandbox, startedMs: performance.now() - startedAt }, output)
   else output.line(`paylink runs ${[...roles].join(', ')}${roles.has('api') ? ` at ${config.baseUrl}` : ''}`)
   log.info({ roles: [...roles] }, 'started')
+}
+
+const SIGN_UP_LINES: { readonly [signUp in Config['signUp']]: string } = {
+  open: 'sign-up is open to anybody (SIGN_UP=open)',
+  invite: 'sign-up is for invited people (SIGN_UP=invite): make shops with paylink merchant create',
+  closed: 'sign-up is closed (SIGN_UP=closed): make shops and their owners with paylink merchant create',
 }
 
 /** Waits for the current step of the start, so that what it began can be stopped in order. */

@@ -2,8 +2,11 @@ import { z } from 'zod'
 import { ASSETS } from '../core/assets.ts'
 import type { NewDestination } from '../db/queries/notices.ts'
 import type { Email } from '../mail/mail.ts'
+import { plainWords } from '../mail/plain-words.ts'
 
 type Addressee = { readonly email: string; readonly name: string }
+
+const greeting = (name: string): string => `Hello ${plainWords(name, 'there')},`
 
 const noticedShape = z.object({
   event_type: z.string(),
@@ -27,7 +30,7 @@ export function invoiceEmail(
 ): { kind: 'paid' | 'attention'; emailTo: (addressee: Addressee) => Email } {
   const { event_type: type, data } = noticedShape.parse(JSON.parse(body.toString('utf8')))
   const order = data.order_reference ?? data.external_reference
-  const what = order === null ? `Invoice ${data.id}` : `Order ${order}`
+  const what = order === null ? `Invoice ${data.id}` : `Order ${plainWords(order, data.id)}`
   const worth = data.usd_amount === null ? '' : ` (${data.usd_amount} US dollars)`
   const link = `${baseUrl}/dashboard/invoices/${data.id}?mode=live`
   const isPaid = type === 'invoice.paid'
@@ -42,7 +45,7 @@ export function invoiceEmail(
     emailTo: ({ email, name }) => ({
       to: email,
       subject,
-      text: `Hello ${name},\n\n${told}\n\n${link}\n\n${HOW_TO_STOP}`,
+      text: `${greeting(name)}\n\n${told}\n\n${link}\n\n${HOW_TO_STOP}`,
     }),
   }
 }
@@ -62,7 +65,7 @@ export function endpointEmail(baseUrl: string, url: string, { email, name }: Add
   return {
     to: email,
     subject: 'A webhook endpoint was disabled',
-    text: `Hello ${name},
+    text: `${greeting(name)}
 
 your server at ${url} answered that the endpoint is gone (410), so nothing more is sent to it. Events wait for you under Developers → Notifications awaiting delivery.
 
@@ -103,13 +106,13 @@ export function signInEmail(
   return {
     to: addressee.email,
     subject: 'A new sign-in to your account',
-    text: `Hello ${addressee.name},
+    text: `${greeting(addressee.name)}
 
 somebody signed in to your account from a place we had not seen:
 
 ${place.at.toISOString()}
 ${place.address ?? 'an unknown address'}
-${(place.browser ?? 'an unknown browser').slice(0, 200)}
+${plainWords(place.browser ?? '', 'an unknown browser')}
 
 If it was you, there is nothing to do. If not, choose a new password now and end that sign-in under Settings → Security.
 

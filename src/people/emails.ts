@@ -1,4 +1,5 @@
 import type { Email } from '../mail/mail.ts'
+import { plainWords } from '../mail/plain-words.ts'
 
 type Addressee = { readonly email: string }
 
@@ -41,11 +42,13 @@ export function invitationMail(
 ): Email {
   return {
     to: invitation.email,
-    subject: `${invitation.inviter} invites you to ${invitation.merchant}`,
-    text: `${invitation.inviter} invites you to help run ${invitation.merchant} on Paylink.
+    subject: 'You are invited to a shop on Paylink',
+    text: `Hello,
+
+“${plainWords(invitation.inviter, 'somebody')}” invites you to help run the shop “${plainWords(invitation.merchant, 'a shop')}” on Paylink.
 
 ${baseUrl}/dashboard/invitation?id=${encodeURIComponent(invitation.id)}
 
-Sign in, or sign up with this address, to accept. The invitation is good for seven days.`,
+Sign in, or sign up with this address, to accept. The invitation is good for seven days. If you do not know who this is, do nothing.`,
   }
 }

@@ -6,16 +6,19 @@ import type { AccessSeals } from '../core/people/access-seals.ts'
 import { isFreshSecondFactor } from '../core/people/second-factor.ts'
 import { hasSecondFactor } from '../db/listed-access.ts'
 import type { Pool } from '../db/pool.ts'
-import { forgetGuesses, isKnownPlace, presentCode, takeGuess } from '../db/queries/people.ts'
+import { forgetGuesses, isInvited, isKnownPlace, presentCode, takeGuess } from '../db/queries/people.ts'
 import { clientBlockOf } from '../http/client-address.ts'
+import { canonicalEmail } from './canonical-email.ts'
 import {
   CODE_PATHS,
   MANAGER_MAKING_PATHS,
   PASSKEY_MAKING_PATHS,
   SECOND_FACTOR_ENDING_PATHS,
+  SECOND_FACTOR_MAKING_PATHS,
   SECOND_FACTOR_PATHS,
   STEP_UP_PATHS,
 } from './paths.ts'
+import { SIGN_UP_MESSAGES, type SignUp } from './sign-up.ts'
 
 const PASSWORD_GUESSES_MAX = 10
 const CODE_GUESSES_MAX = 5
@@ -26,7 +29,12 @@ const CODE_KEEP_SECONDS = 180
 const RECENT_SIGN_IN_SECONDS = 5 * 60
 const TWO_FACTOR_COOKIE = 'two_factor'
 
-type GuardDeps = { readonly pool: Pool; readonly clock: Clock; readonly seals: AccessSeals }
+type GuardDeps = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly seals: AccessSeals
+  readonly signUp: SignUp
+}
 type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
 
 /**
@@ -39,6 +47,8 @@ export function guardHooks(deps: GuardDeps) {
     before: createAuthMiddleware(async (ctx) => {
       await countPasswordGuess(deps, ctx)
       if (CODE_PATHS.has(ctx.path)) await countCodeGuess(deps, ctx)
+      if (ctx.path === '/two-factor/verify-totp') await requireConfirmedToEnrol(ctx)
+      if (ctx.path === '/sign-up/email') await requireOpenSignUp(deps, ctx)
       if (STEP_UP_PATHS.has(ctx.path)) await requireFreshSecondFactor(deps, ctx)
     }),
     after: createAuthMiddleware(async (ctx) => {
@@ -59,7 +69,6 @@ const codeSubject = (userId: string): string => `second_factor/${userId}`
  */
 const passwordSubject = (email: string, from: string): string =>
   `password/${createHash('sha256').update(canonicalEmail(email)).digest('hex')}/${from}`
-const canonicalEmail = (email: string): string => email.normalize('NFKC').trim().toLowerCase()
 const ELSEWHERE = 'elsewhere'
 /** Who holds a cookie guesses under a count of its own: a stolen one must not end the owner's way in either. */
 const SIGNED_IN = 'signed_in'
@@ -138,6 +147,26 @@ async function personOf(ctx: Context): Promise<string | null> {
   return found?.value ?? null
 }
 
+/** An enrolment that was begun, by an earlier release for instance, is not ended by an unconfirmed address either. */
+async function requireConfirmedToEnrol(ctx: Context): Promise<void> {
+  const found = await getSessionFromCtx(ctx)
+  if (found !== null && found.user.twoFactorEnabled !== true && !found.user.emailVerified)
+    throw emailUnverified()
+}
+
+/** Whether somebody new may have an account here (`SIGN_UP`). */
+async function requireOpenSignUp({ pool, clock, signUp }: GuardDeps, ctx: Context): Promise<void> {
+  if (signUp === 'open') return
+  const email: unknown = ctx.body?.email
+  if (
+    signUp === 'invite' &&
+    typeof email === 'string' &&
+    (await isInvited(pool, canonicalEmail(email), clock()))
+  )
+    return
+  throw new APIError('FORBIDDEN', { code: 'SIGN_UP_CLOSED', message: SIGN_UP_MESSAGES[signUp] })
+}
+
 async function requireFreshSecondFactor({ pool, clock, seals }: GuardDeps, ctx: Context): Promise<void> {
   const found = await getSessionFromCtx(ctx)
   if (found === null) throw nobody()
@@ -146,9 +175,9 @@ async function requireFreshSecondFactor({ pool, clock, seals }: GuardDeps, ctx: 
     user.twoFactorEnabled === true ||
     (await hasPasskey(ctx, user.id)) ||
     (await hasSecondFactor(pool, seals, user.id))
+  // A stranger can sign up with somebody's address; a second factor of theirs would outlive the owner's new password.
+  if (SECOND_FACTOR_MAKING_PATHS.has(ctx.path) && !user.emailVerified) throw emailUnverified()
   if (PASSKEY_MAKING_PATHS.has(ctx.path)) {
-    // A stranger can sign up with somebody's address; a passkey of theirs would outlive the owner's new password.
-    if (!user.emailVerified) throw emailUnverified()
     const age = clock().getTime() - session.createdAt.getTime()
     if (!isGuarded && age > RECENT_SIGN_IN_SECONDS * 1_000) throw signInAgain()
   }
@@ -173,7 +202,7 @@ const nobody = (): APIError =>
 const emailUnverified = (): APIError =>
   new APIError('FORBIDDEN', {
     code: 'EMAIL_UNVERIFIED',
-    message: 'Confirm your e-mail address first, then add a passkey.',
+    message: 'Confirm your e-mail address first, then add a second factor.',
   })
 const signInAgain = (): APIError =>
   new APIError('FORBIDDEN', {

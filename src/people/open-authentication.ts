@@ -16,6 +16,7 @@ import { AUTH_PREFIX } from './paths.ts'
 import { openSealedAdapter, SEAL_FIELDS } from './sealed-adapter.ts'
 import { sessionHooks } from './session-hooks.ts'
 import { shopMembers } from './shop-members.ts'
+import type { SignUp } from './sign-up.ts'
 import {
   ACCOUNT_TABLE,
   PASSKEY_TABLES,
@@ -43,6 +44,7 @@ type PeopleDeps = {
   /** Signs cookies and encrypts what the library keeps; derived from the installation's key. */
   readonly secret: string
   readonly mail: Mail
+  readonly signUp: SignUp
 }
 
 /**
@@ -50,7 +52,7 @@ type PeopleDeps = {
  * guard.ts: guesses counted before they are evaluated, codes used once, sign-ins renewed at a second factor.
  */
 export function openAuthentication(deps: PeopleDeps) {
-  const { pool, clock, baseUrl, mail } = deps
+  const { pool, baseUrl, mail } = deps
   return betterAuth({
     appName: 'Paylink',
     baseURL: baseUrl,
@@ -89,7 +91,7 @@ export function openAuthentication(deps: PeopleDeps) {
     rateLimit: RATE_LIMITS,
     advanced: cookies(baseUrl),
     databaseHooks: { session: { create: sessionHooks(deps) } },
-    hooks: guardHooks({ pool, clock, seals: deps.seals }),
+    hooks: guardHooks(deps),
     plugins: [
       SEAL_FIELDS,
       shopMembers(deps),

@@ -34,6 +34,12 @@ export const PASSKEY_MAKING_PATHS: ReadonlySet<string> = new Set([
   '/passkey/verify-registration',
 ])
 
+/** What makes a second factor. */
+export const SECOND_FACTOR_MAKING_PATHS: ReadonlySet<string> = new Set([
+  ...PASSKEY_MAKING_PATHS,
+  '/two-factor/enable',
+])
+
 /** Which may make an owner or an admin, who may then do in live mode whatever the one who made them may. */
 export const MANAGER_MAKING_PATHS: ReadonlySet<string> = new Set([
   '/organization/invite-member',

@@ -12,10 +12,13 @@ import { findSignIn } from './find-sign-in.ts'
 import type { People } from './open-authentication.ts'
 import { AUTH_PREFIX } from './paths.ts'
 import { SERVED_REQUESTS } from './request-shapes.ts'
+import { SIGN_UP_MESSAGES, type SignUp } from './sign-up.ts'
 import { withTeamAudit } from './team-audit.ts'
 
 const BODY_BYTES_MAX = 16 * 1_024
 const RETRY_AFTER_SECONDS = '1'
+/** After too many guesses; the library itself says how long its own limits last. */
+const GUESS_RETRY_SECONDS = '900'
 const NO_STORE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
 /**
@@ -29,8 +32,9 @@ export function createPeopleApp(options: {
   clock: Clock
   log: Log
   baseUrl: string
+  signUp: SignUp
 }): Hono {
-  const { people, baseUrl } = options
+  const { people, baseUrl, signUp } = options
   const app = new Hono()
   app.use(
     `${AUTH_PREFIX}/*`,
@@ -41,9 +45,13 @@ export function createPeopleApp(options: {
     if (!isOwnPage(c.req.raw.headers, baseUrl)) return c.json(problem('CROSS_ORIGIN'), 403, NO_STORE)
     return next()
   })
+  app.get(`${AUTH_PREFIX}/sign-up`, (c) =>
+    c.json({ mode: signUp, message: signUp === 'open' ? null : SIGN_UP_MESSAGES[signUp] }, 200, NO_STORE),
+  )
   app.post(`${AUTH_PREFIX}/open-shop`, async (c) => {
     const signIn = await findSignIn(people, options.pool, c.req.raw.headers)
     if (signIn === null) return c.json(problem('SIGN_IN'), 401, NO_STORE)
+    if (signUp !== 'open') return c.json(problem('SHOPS_CLOSED'), 403, NO_STORE)
     const input = shopShape.safeParse(await c.req.json().catch(() => null))
     if (!input.success) return c.json(problem('NAME_INVALID'), 400, NO_STORE)
     const opened = await openShop(options, { ...signIn, name: input.data.name })
@@ -61,6 +69,8 @@ export function createPeopleApp(options: {
     const response = await withTeamAudit(options, { path, body: given.data, headers }, ask)
     if (await isMistaken(options, response, headers)) return unavailable(c)
     for (const [name, value] of Object.entries(NO_STORE)) response.headers.set(name, value)
+    if (response.status === 429 && !response.headers.has('retry-after'))
+      response.headers.set('retry-after', response.headers.get('x-retry-after') ?? GUESS_RETRY_SECONDS)
     return response
   })
   app.all('*', (c) => c.json(problem('NOT_FOUND'), 404, NO_STORE))
@@ -147,6 +157,7 @@ const shopShape = z.strictObject({
 const MESSAGES = {
   SIGN_IN: 'Sign in first.',
   NAME_INVALID: `Give the shop a name of 1 to ${NAME_LENGTH_MAX} characters.`,
+  SHOPS_CLOSED: 'New shops are opened by whoever runs this server. Ask them for one.',
   TOO_MANY_SHOPS: 'You belong to as many organizations as one person can.',
   NOT_FOUND: 'There is nothing here.',
   REQUEST_INVALID: 'Something in this request is missing, too long or not known here.',

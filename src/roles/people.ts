@@ -10,6 +10,7 @@ import { openAuthentication } from '../people/open-authentication.ts'
 import { AUTH_PREFIX } from '../people/paths.ts'
 import { createPeopleApp } from '../people/people-app.ts'
 import { keepAuthenticatorsSealed } from '../people/seal-authenticators.ts'
+import type { SignUp } from '../people/sign-up.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 
 /** Sign-in for the dashboard; and for the API, whose cookie a request carries. */
@@ -22,13 +23,14 @@ export function openPeopleRole(deps: {
   baseUrl: string
   smtpUrl: string | null
   signerSealKey: () => Promise<Uint8Array | null>
+  signUp: SignUp
 }): { part: HttpPart; findSignIn: FindSignIn; stop(): Promise<void> } {
-  const { pool, clock, log, keyring, seals, baseUrl, smtpUrl, signerSealKey } = deps
+  const { pool, clock, log, keyring, seals, baseUrl, smtpUrl, signerSealKey, signUp } = deps
   const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
-  const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail })
+  const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail, signUp })
   const sealing = keepAuthenticatorsSealed({ people, pool, seals, clock, log, signerSealKey })
-  const app = createPeopleApp({ people, pool, seals, clock, log, baseUrl })
+  const app = createPeopleApp({ people, pool, seals, clock, log, baseUrl, signUp })
   return {
     part: {
       name: 'people',

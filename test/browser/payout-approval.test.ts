@@ -136,6 +136,9 @@ test('without a passkey a code of the authenticator app approves, and a wrong on
   const shop = await dashboard.signUp('Tom Totp')
   const { page, open } = shop
   const merchantId = await merchantOf(shop)
+  await open(await emailLink(dashboard, emailOf('Tom Totp'), 'verify-email'))
+  await press(page, 'Confirm my address')
+  await page.getByText('Your address is confirmed.').waitFor()
   await open('/settings/security')
   await press(page, 'Set it up')
   await page.getByLabel('Your password').fill(PASSWORD)

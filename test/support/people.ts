@@ -6,6 +6,7 @@ import type { Email } from '../../src/mail/mail.ts'
 import { findSignIn } from '../../src/people/find-sign-in.ts'
 import { openAuthentication, type People } from '../../src/people/open-authentication.ts'
 import { createPeopleApp } from '../../src/people/people-app.ts'
+import type { SignUp } from '../../src/people/sign-up.ts'
 import { BASE_URL, createTestApi, type TestApi } from './api.ts'
 import { withDeclaredAnswers } from './declared-answers.ts'
 
@@ -33,7 +34,7 @@ export type TestPeople = {
   readonly signIn: People
   browser(address?: string): TestBrowser
   fetch(request: Request): Response | Promise<Response>
-  /** Signs up a new person with a shop of their own. */
+  /** Signs up a new person, whose address is confirmed, with a shop of their own. */
   signUp(name: string): Promise<{ browser: TestBrowser; email: string; merchantId: string }>
   /** Turns on a second factor; what it returns tells codes. */
   enableSecondFactor(browser: TestBrowser): Promise<{ secret: string; backupCodes: string[] }>
@@ -43,9 +44,12 @@ export type TestPeople = {
 /** Sign-in and the API together on one database, as one server serves them. */
 export async function createTestPeople(
   changes: { pool?: Pool; signerSealKey?: () => Promise<Uint8Array | null> } = {},
+  { signUp = 'open' }: { signUp?: SignUp } = {},
 ): Promise<TestPeople> {
   const { signerSealKey = async () => null, ...ofApi } = changes
   const api = await createTestApi(ofApi)
+  const confirm = (email: string) =>
+    api.writeSealed('update person set email_verified = true where email = $1', [email])
   const emails: Email[] = []
   const { pool, log, seals } = api.deps
   const clock = () => new Date()
@@ -57,8 +61,9 @@ export async function createTestPeople(
     baseUrl: BASE_URL,
     secret: 'a secret of this test, long enough',
     mail: { send: async (message) => void emails.push(message) },
+    signUp,
   })
-  const auth = createPeopleApp({ people, pool, seals, clock, log, baseUrl: BASE_URL })
+  const auth = createPeopleApp({ people, pool, seals, clock, log, baseUrl: BASE_URL, signUp })
   const app = withDeclaredAnswers(
     createApiApp({
       ...api.deps,
@@ -81,10 +86,12 @@ export async function createTestPeople(
       const one = browser()
       const email = `${name.toLowerCase().replaceAll(' ', '.')}@example.com`
       await expectOk(one.ask('POST', '/api/auth/sign-up/email', { name, email, password: PASSWORD }))
+      await confirm(email)
       const shop = await expectOk(one.ask('POST', '/api/auth/open-shop', { name: `Shop of ${name}` }))
       return { browser: one, email, merchantId: shop.body.merchant_id }
     },
     enableSecondFactor: async (one) => {
+      await confirm((await one.ask('GET', '/api/auth/get-session')).body.user.email)
       const enabled = await expectOk(one.ask('POST', '/api/auth/two-factor/enable', { password: PASSWORD }))
       const secret = new URL(enabled.body.totpURI).searchParams.get('secret') ?? ''
       await expectOk(one.ask('POST', '/api/auth/two-factor/verify-totp', { code: await codeOf(secret) }))

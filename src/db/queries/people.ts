@@ -142,7 +142,7 @@ export async function presentCode(
   return rowCount === 1
 }
 
-/** Where to write about sign-ins; null for whoever refused that in every shop of theirs. Served by organization_member_by_user. */
+/** Where to write about sign-ins; null for whoever refused that in every shop of theirs, or never confirmed the address. Served by organization_member_by_user. */
 export async function findPersonToTell(
   db: Queryable,
   userId: string,
@@ -153,7 +153,7 @@ export async function findPersonToTell(
                           where merchant_id = organization_id and user_id = $1 and kind = 'sign_in') as is_wanted
        from organization_member where user_id = $1)
      select email, name from person
-     where id = $1 and coalesce((select bool_or(is_wanted) from wanted), true)`,
+     where id = $1 and email_verified and coalesce((select bool_or(is_wanted) from wanted), true)`,
     [userId],
   )
   return rows[0] ?? null
@@ -200,4 +200,13 @@ export async function insertPasswordToken(
      values ($1, $2, $3, $4, $5, $6, $6)`,
     [row.id, row.identifier, row.userId, row.expiresAt, row.seal, row.now],
   )
+}
+
+/** Whether an invitation to this address, in lower case, can be accepted now. Served by organization_invitation_by_email. */
+export async function isInvited(db: Queryable, email: string, now: Date): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from organization_invitation where email = $1 and status = 'pending' and expires_at > $2 limit 1`,
+    [email, now],
+  )
+  return rowCount === 1
 }

@@ -57,6 +57,13 @@ export const sessionQuery = queryOptions({
   refetchInterval: SESSION_EVERY_MS,
   staleTime: SESSION_EVERY_MS,
 })
+/** Whether newcomers may sign up here, and what to say where not. */
+export const signUpQuery = queryOptions({
+  queryKey: ['people', 'sign-up'] as const,
+  queryFn: ({ signal }) =>
+    askPeople<{ mode: 'open' | 'invite' | 'closed'; message: string | null }>('GET', '/sign-up', { signal }),
+  staleTime: SESSION_EVERY_MS,
+})
 export const signInsQuery = queryOptions({
   queryKey: ['people', 'sign-ins'] as const,
   queryFn: ({ signal }) => askPeople<SignIn[]>('GET', '/list-sessions', { signal }),

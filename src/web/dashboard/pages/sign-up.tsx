@@ -1,7 +1,7 @@
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { people } from '../api/people.ts'
+import { people, signUpQuery } from '../api/people.ts'
 import { useEnter } from '../app/enter.ts'
 import { openShop } from '../app/first-steps.ts'
 import { Button } from '../parts/button.tsx'
@@ -28,6 +28,18 @@ export function SignUpPage() {
     },
     onSuccess: () => enter(next),
   })
+  const { data: offered } = useQuery(signUpQuery)
+  if (offered !== undefined && offered.mode !== 'open' && !(offered.mode === 'invite' && isInvited)) {
+    return (
+      <Door title="Sign-up is closed" lead={offered.message ?? ''}>
+        <p className="door-links">
+          <Link to="/sign-in" search={{ next }}>
+            Have an account? Sign in
+          </Link>
+        </p>
+      </Door>
+    )
+  }
   return (
     <Door
       title="Start taking payments"

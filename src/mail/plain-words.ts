@@ -1,0 +1,21 @@
+const WORDS_LENGTH_MAX = 60
+
+/**
+ * What somebody wrote, as an e-mail to others may repeat it: on one line, no longer than a name, and nothing in it that a mail
+ * program would make a link of. `none` where nothing is left.
+ */
+export function plainWords(written: string, none: string): string {
+  const words = written
+    .normalize('NFKC')
+    // Control characters, and those that turn the direction of writing.
+    .replace(/\p{C}+/gu, ' ')
+    .replace(/[a-z][a-z0-9+.-]*:\/\/\S*/giu, ' ')
+    .replace(/[/\\@<>[\]"“”]+/g, ' ')
+    // A dot between letters makes a host name.
+    .replace(/(?<=\S)[.。:](?=\S)/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+  const letters = [...words]
+  if (letters.length === 0) return none
+  return letters.length <= WORDS_LENGTH_MAX ? words : `${letters.slice(0, WORDS_LENGTH_MAX - 1).join('')}…`
+}

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { codeOf, createTestPeople, PASSWORD, type TestBrowser, type TestPeople } from '../support/people.ts'
+
+let people: TestPeople
+beforeAll(async () => {
+  people = await createTestPeople()
+})
+afterAll(() => people.drop())
+
+const post = (browser: TestBrowser, path: string, body: object) =>
+  browser.ask('POST', `/api/auth${path}`, body)
+const owner = (sql: string, values: unknown[] = []) => people.api.database.owner.query(sql, values)
+
+async function newcomer(email: string, name = 'Somebody') {
+  const browser = people.browser()
+  expect((await post(browser, '/sign-up/email', { name, email, password: PASSWORD })).status).toBe(200)
+  return browser
+}
+
+/** The token of the newest e-mail that leads to this page. */
+function tokenFor(email: string, page: string): string {
+  const mail = people.emails.findLast(({ to, text }) => to === email && text.includes(`/dashboard/${page}?`))
+  return /token=(\S+)/.exec(mail?.text ?? '')?.[1] ?? ''
+}
+
+const confirm = (email: string) =>
+  people.browser().ask('GET', `/api/auth/verify-email?token=${tokenFor(email, 'verify-email')}`)
+
+async function choosePassword(email: string, newPassword: string): Promise<void> {
+  const browser = people.browser()
+  expect((await post(browser, '/request-password-reset', { email })).status).toBe(200)
+  const token = tokenFor(email, 'reset-password')
+  expect((await post(browser, '/reset-password', { newPassword, token })).status).toBe(200)
+}
+
+describe('somebody who signed up with an address of another’s', () => {
+  test('enrols no second factor before the address is confirmed', async () => {
+    const email = 'unconfirmed@example.com'
+    const browser = await newcomer(email)
+    const enable = () => post(browser, '/two-factor/enable', { password: PASSWORD })
+    const refused = await enable()
+    expect([refused.status, refused.body.code]).toEqual([403, 'EMAIL_UNVERIFIED'])
+    expect((await confirm(email)).status).toBe(200)
+    expect((await enable()).status).toBe(200)
+  })
+
+  test('ends no enrolment that an earlier release began', async () => {
+    const email = 'begun@example.com'
+    const browser = await newcomer(email)
+    await people.api.writeSealed('update person set email_verified = true where email = $1', [email])
+    const begun = await post(browser, '/two-factor/enable', { password: PASSWORD })
+    await people.api.writeSealed('update person set email_verified = false where email = $1', [email])
+    const secret = new URL(begun.body.totpURI).searchParams.get('secret') ?? ''
+    const ended = await post(browser, '/two-factor/verify-totp', { code: await codeOf(secret) })
+    expect([ended.status, ended.body.code]).toEqual([403, 'EMAIL_UNVERIFIED'])
+  })
+
+  test('a second factor of a confirmed address stays when its owner chooses a new password', async () => {
+    const email = 'kept@example.com'
+    const browser = await newcomer(email)
+    await confirm(email)
+    await people.enableSecondFactor(browser)
+    await choosePassword(email, 'another good password')
+    const signedIn = await post(people.browser(), '/sign-in/email', {
+      email,
+      password: 'another good password',
+    })
+    expect([signedIn.status, signedIn.body.twoFactorRedirect]).toEqual([200, true])
+  })
+
+  test('has no word of theirs sent there, by signing in from many places either', async () => {
+    const email = 'phished@example.com'
+    await newcomer(email, 'Pay at evil.example')
+    await post(people.browser(), '/sign-in/email', { email, password: PASSWORD })
+    const mails = people.emails.filter(({ to }) => to === email)
+    expect(mails.length).toBeGreaterThan(0)
+    for (const { subject, text } of mails) expect(subject + text).not.toContain('evil')
+  })
+})
+
+describe('invitations', () => {
+  const invite = (browser: TestBrowser, organizationId: string, email: string) =>
+    post(browser, '/organization/invite-member', { email, role: 'member', organizationId })
+
+  test('are sent by whoever confirmed an address of their own', async () => {
+    const { browser, email, merchantId } = await people.signUp('Unsure Inviter')
+    await people.api.writeSealed('update person set email_verified = false where email = $1', [email])
+    const refused = await invite(browser, merchantId, 'guest@example.com')
+    expect([refused.status, refused.body.code]).toEqual([403, 'EMAIL_UNVERIFIED'])
+    expect(people.emails.filter(({ to }) => to === 'guest@example.com')).toEqual([])
+  })
+
+  test('carry the names of people and shops quoted, short and without links, and none in the subject', async () => {
+    const { browser, merchantId } = await people.signUp('Relay')
+    const evil = `Your account is locked: https://evil.example/login evil.example ${'x'.repeat(50)}`
+    await post(browser, '/update-user', { name: evil })
+    await owner('update organization set name = $2 where id = $1', [merchantId, evil])
+    await invite(browser, merchantId, 'victim@example.com')
+    const mail = people.emails.findLast(({ to }) => to === 'victim@example.com')
+    expect(mail?.subject).toBe('You are invited to a shop on Paylink')
+    expect(mail?.text).not.toMatch(/evil\.example|https:\/\/evil/)
+    expect(mail?.text).toContain('“Your account is locked')
+    expect(mail?.text.match(/x+…”/g)).toHaveLength(2)
+  })
+
+  test('to one mailbox are three in a day, from all shops and in any spelling', async () => {
+    const shops = [await people.signUp('Many One'), await people.signUp('Many Two')]
+    const spellings = [
+      'Victim2@example.com',
+      'victim2+a@example.com',
+      'victim2+b@example.com',
+      'VICTIM2+c@example.com',
+    ]
+    const answers = []
+    for (const [index, email] of spellings.entries()) {
+      const shop = shops[index % 2]
+      if (shop !== undefined) answers.push(await invite(shop.browser, shop.merchantId, email))
+    }
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+    expect(answers[3]?.body.code).toBe('TOO_MANY_INVITATIONS')
+    expect(answers[3]?.headers.get('retry-after')).toMatch(/^[1-9]/)
+    expect(people.emails.filter(({ to }) => to.toLowerCase().startsWith('victim2'))).toHaveLength(3)
+  })
+
+  test('of one person are thirty in a day', async () => {
+    const { browser, merchantId } = await people.signUp('Prolific')
+    for (let sent = 0; sent < 30; sent++)
+      expect((await invite(browser, merchantId, `guest${sent}@example.com`)).status).toBe(200)
+    expect((await invite(browser, merchantId, 'guest30@example.com')).body.code).toBe('TOO_MANY_INVITATIONS')
+  })
+})
+
+describe('sign-up', () => {
+  const signUp = (browser: TestBrowser, email: string) =>
+    post(browser, '/sign-up/email', { name: 'New', email, password: PASSWORD })
+
+  test('that is closed takes nobody, opens no shop, and says so', async () => {
+    const closed = await createTestPeople({}, { signUp: 'closed' })
+    try {
+      const browser = closed.browser()
+      const refused = await signUp(browser, 'new@example.com')
+      expect([refused.status, refused.body.code]).toEqual([403, 'SIGN_UP_CLOSED'])
+      expect((await browser.ask('GET', '/api/auth/sign-up')).body).toEqual({
+        mode: 'closed',
+        message: refused.body.message,
+      })
+      const { rows } = await closed.api.database.owner.query('select from person')
+      expect(rows).toEqual([])
+    } finally {
+      await closed.drop()
+    }
+  })
+
+  test('for invited people takes them, while their invitation lasts, and lets them open no shop', async () => {
+    const invited = await createTestPeople({}, { signUp: 'invite' })
+    try {
+      await invited.api.addMerchant()
+      await invited.api.database.owner.query(
+        `insert into organization_invitation (id, organization_id, email, role, status, inviter_id, expires_at, created_at)
+         select email, (select id from organization), email, 'member', 'pending', (select id from person),
+           now() + lasts, now()
+         from (values ('in@example.com', interval '1 day'), ('late@example.com', interval '-1 day')) as asked (email, lasts)`,
+      )
+      const browser = invited.browser()
+      expect((await signUp(browser, 'late@example.com')).body.code).toBe('SIGN_UP_CLOSED')
+      expect((await signUp(browser, 'other@example.com')).body.code).toBe('SIGN_UP_CLOSED')
+      expect((await signUp(browser, 'In@example.com')).status).toBe(200)
+      const shop = await post(browser, '/open-shop', { name: 'Own' })
+      expect([shop.status, shop.body.code]).toEqual([403, 'SHOPS_CLOSED'])
+    } finally {
+      await invited.drop()
+    }
+  })
+})
