@@ -16,6 +16,10 @@ import { INVOICE_CHECKS } from './invoice-checks.ts'
 import { LEDGER_CHECKS } from './ledger-checks.ts'
 import { PAYOUT_CHECKS } from './payout-checks.ts'
 import { SWEEP_CHECKS } from './sweep-checks.ts'
+import { unlessUnreadable } from './unless-unreadable.ts'
+
+/** Why what is stored of a network cannot be compared with its chain. */
+type Unreadable = { readonly unreadable: string }
 
 /** What is listed of one check; more of the same says nothing new. */
 const FINDINGS_MAX = 100
@@ -84,15 +88,16 @@ export async function runAudit(
   onBackend(null)
   for (const [index, { node, record }] of records.entries()) {
     tell(total - nodes.length + index, `chain of ${node.network}`)
-    results.push(
-      resultOf(
-        `chain_${node.network}`,
-        isUtxoNode(node)
-          ? `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`
-          : `every transfer stands on the chain of ${node.network}`,
-        await auditChain(node, record, stop),
-      ),
-    )
+    const name = `chain_${node.network}`
+    const onChain = isUtxoNode(node)
+      ? `every transfer stands on the chain of ${node.network}, and every payment there is a transfer`
+      : `every transfer stands on the chain of ${node.network}`
+    if ('unreadable' in record) {
+      const findings = [{ merchantId: null, subject: node.network, detail: record.unreadable }]
+      results.push({ name, rule: onChain, findings, notChecked: null })
+      continue
+    }
+    results.push(resultOf(name, onChain, await auditChain(node, record, stop)))
     if (isEvmNode(node) || isSolanaNode(node)) {
       const rule = `every address on ${node.network} holds what the books say it has`
       const held = await auditBalances(node, record.held, () => listHeld(pool, node), stop)
@@ -118,24 +123,35 @@ async function checkDatabase(tx: Tx, tell: (done: number, note: string) => void)
   const results: CheckResult[] = []
   for (const { name, rule, sql } of QUERY_CHECKS) {
     tell(results.length, rule)
-    results.push({ name, rule, findings: await findDisagreements(tx, sql, FINDINGS_MAX), notChecked: null })
+    const findings = await findingsOf(tx, name, () => findDisagreements(tx, sql, FINDINGS_MAX))
+    results.push({ name, rule, findings, notChecked: null })
   }
   tell(QUERY_CHECKS.length, 'every invoice by its facts')
+  const name = 'invoice_follows_its_facts'
   results.push({
-    name: 'invoice_follows_its_facts',
+    name,
     rule: "every invoice's status and every transfer's bucket are what the facts give",
-    findings: await auditInvoices(tx, FINDINGS_MAX),
+    findings: await findingsOf(tx, name, () => auditInvoices(tx, FINDINGS_MAX)),
     notChecked: null,
   })
   return results
 }
 
+/** What a check finds; a value that it cannot read is a finding, and keeps no other check from being made. */
+const findingsOf = (tx: Tx, check: string, find: () => Promise<Finding[]>): Promise<Finding[]> =>
+  unlessUnreadable(tx, find, (detail) => [{ merchantId: null, subject: check, detail }])
+
 async function readChains(tx: Tx, nodes: readonly ChainNode[]) {
   const states = await loadNetworkStates(tx)
-  const records: { node: ChainNode; record: ChainRecord }[] = []
+  const records: { node: ChainNode; record: ChainRecord | Unreadable }[] = []
   for (const node of nodes) {
     const state = states.find(({ network }) => network === node.network) ?? null
-    records.push({ node, record: await readChainRecord(tx, node, state) })
+    const record = await unlessUnreadable<ChainRecord | Unreadable>(
+      tx,
+      () => readChainRecord(tx, node, state),
+      (unreadable) => ({ unreadable }),
+    )
+    records.push({ node, record })
   }
   return records
 }

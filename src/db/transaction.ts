@@ -68,6 +68,22 @@ export function withOneMoment<Result>(
   return runTransaction(pool, begin, work, { answerMsMax: timeoutMs + 5_000 })
 }
 
+/** Where a statement fails inside, the transaction goes on from before it, with what `recover` makes of the error. */
+export async function withSavepoint<Result>(
+  tx: Tx,
+  work: () => Promise<Result>,
+  recover: (error: unknown) => Result,
+): Promise<Result> {
+  await tx.query('savepoint before_work')
+  try {
+    return await work()
+  } catch (error) {
+    const recovered = recover(error)
+    await tx.query('rollback to savepoint before_work')
+    return recovered
+  }
+}
+
 async function runTransaction<Result>(
   pool: Pool,
   begin: string,

@@ -110,6 +110,17 @@ test.each([
   )
 })
 
+test('a value that a query cannot read is a finding, and every other check is made', async () => {
+  await wipe()
+  const { id } = await paidInvoice()
+  await database.owner.query(`update transfer set parts = '[1]'`)
+  await database.owner.query(`update invoice set address = 'theirs' where id = $1`, [id])
+  const results = await runAudit(database.owner, [])
+  const found = results.flatMap(({ name, findings }) => findings.map(({ detail }) => [name, detail]))
+  expect(found).toContainEqual(['transfer_is_its_parts', expect.stringContaining('cannot be read')])
+  expect(found).toContainEqual(['invoice_has_its_address', 'theirs was not given to it'])
+})
+
 const BREAKS: readonly [what: string, check: string, sql: string][] = [
   [
     'a day says that it brought a cent more',

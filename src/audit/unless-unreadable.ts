@@ -1,0 +1,18 @@
+import { DatabaseError } from 'pg'
+import { isDatabaseAway } from '../db/database-away.ts'
+import { type Tx, withSavepoint } from '../db/transaction.ts'
+import { describeError } from '../log.ts'
+
+/**
+ * What `work` gives, or `otherwise` with why, where the database cannot read a value that is stored. The transaction goes
+ * on, so that such a row keeps nothing else from being checked.
+ */
+export const unlessUnreadable = <Result>(
+  tx: Tx,
+  work: () => Promise<Result>,
+  otherwise: (reason: string) => Result,
+): Promise<Result> =>
+  withSavepoint(tx, work, (error) => {
+    if (!(error instanceof DatabaseError) || isDatabaseAway(error)) throw error
+    return otherwise(`a stored value cannot be read: ${describeError(error)}`)
+  })
