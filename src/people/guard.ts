@@ -9,6 +9,7 @@ import type { Pool } from '../db/pool.ts'
 import { forgetGuesses, isInvited, isKnownPlace, presentCode, takeGuess } from '../db/queries/people.ts'
 import { clientBlockOf } from '../http/client-address.ts'
 import { canonicalEmail } from './canonical-email.ts'
+import type { GuessMemory } from './guess-memory.ts'
 import {
   CODE_PATHS,
   MANAGER_MAKING_PATHS,
@@ -34,6 +35,7 @@ type GuardDeps = {
   readonly clock: Clock
   readonly seals: AccessSeals
   readonly signUp: SignUp
+  readonly guesses: GuessMemory
 }
 type Context = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]
 
@@ -93,42 +95,50 @@ async function passwordGuessed({ pool }: GuardDeps, ctx: Context): Promise<strin
 }
 
 /** Whoever chose a new password from our e-mail is let in with it, whatever others tried meanwhile. */
-export const forgetGuessesElsewhere = (pool: Pool, email: string): Promise<void> =>
-  forgetGuesses(pool, passwordSubject(email, ELSEWHERE))
+export const forgetGuessesElsewhere = (deps: CountDeps, email: string): Promise<void> =>
+  forgetBoth(deps, passwordSubject(email, ELSEWHERE))
+
+type CountDeps = Pick<GuardDeps, 'pool' | 'guesses'>
+
+/** Counts one guess before it is looked at, here and for all processes; false where there were too many. */
+async function isCounted(
+  { pool, clock, guesses }: GuardDeps,
+  subject: string,
+  max: number,
+): Promise<boolean> {
+  const now = clock()
+  if (!guesses.take(subject, { max, windowMs: GUESS_WINDOW_SECONDS * 1_000, nowMs: now.getTime() }))
+    return false
+  return takeGuess(pool, { subject, max, windowSeconds: GUESS_WINDOW_SECONDS, now })
+}
+
+/** A right answer wipes the wrong ones before it. */
+async function forgetBoth({ pool, guesses }: CountDeps, subject: string): Promise<void> {
+  guesses.forget(subject)
+  await forgetGuesses(pool, subject)
+}
 
 async function countPasswordGuess(deps: GuardDeps, ctx: Context): Promise<void> {
   const subject = await passwordGuessed(deps, ctx)
   if (subject === null) return
-  const isCounted = await takeGuess(deps.pool, {
-    subject,
-    max: PASSWORD_GUESSES_MAX,
-    windowSeconds: GUESS_WINDOW_SECONDS,
-    now: deps.clock(),
-  })
-  if (!isCounted) throw tooManyGuesses()
+  if (!(await isCounted(deps, subject, PASSWORD_GUESSES_MAX))) throw tooManyGuesses()
 }
 
 async function forgetPasswordGuesses(deps: GuardDeps, ctx: Context): Promise<void> {
   const subject = await passwordGuessed(deps, ctx)
-  if (subject !== null) await forgetGuesses(deps.pool, subject)
+  if (subject !== null) await forgetBoth(deps, subject)
 }
 
-async function countCodeGuess({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
+async function countCodeGuess(deps: GuardDeps, ctx: Context): Promise<void> {
   const userId = await personOf(ctx)
   const code: unknown = ctx.body?.code
   if (userId === null) throw nobody()
   if (typeof code !== 'string') return
-  const now = clock()
-  const isCounted = await takeGuess(pool, {
-    subject: codeSubject(userId),
-    max: CODE_GUESSES_MAX,
-    windowSeconds: GUESS_WINDOW_SECONDS,
-    now,
-  })
-  if (!isCounted) throw tooManyGuesses()
+  if (!(await isCounted(deps, codeSubject(userId), CODE_GUESSES_MAX))) throw tooManyGuesses()
   // Of six digits a plain hash tells the code to whoever reads the table, while it still approves payouts.
   const codeHash = createHmac('sha256', ctx.context.secret).update(`${userId} ${code.trim()}`).digest()
-  if (!(await presentCode(pool, { userId, codeHash, keepSeconds: CODE_KEEP_SECONDS, now }))) {
+  const presented = { userId, codeHash, keepSeconds: CODE_KEEP_SECONDS, now: deps.clock() }
+  if (!(await presentCode(deps.pool, presented))) {
     throw new APIError('UNAUTHORIZED', {
       code: 'CODE_USED',
       message: 'This code was used already. Wait for the next one.',
@@ -226,7 +236,7 @@ async function forgetProofs(ctx: Context): Promise<void> {
   await ctx.context.adapter.updateMany({ model: 'session', where, update: { secondFactorAt: null } })
 }
 
-async function renewSession({ pool, clock }: GuardDeps, ctx: Context): Promise<void> {
+async function renewSession(deps: GuardDeps, ctx: Context): Promise<void> {
   const old = await getSessionFromCtx(ctx)
   const made = ctx.context.newSession
   const userId = made?.user.id ?? old?.user.id
@@ -235,8 +245,8 @@ async function renewSession({ pool, clock }: GuardDeps, ctx: Context): Promise<v
   if (old !== null && old.session.id !== fresh.id) {
     await ctx.context.internalAdapter.deleteSession(old.session.token)
   }
-  await ctx.context.internalAdapter.updateSession(fresh.token, { secondFactorAt: clock() })
-  await forgetGuesses(pool, codeSubject(userId))
+  await ctx.context.internalAdapter.updateSession(fresh.token, { secondFactorAt: deps.clock() })
+  await forgetBoth(deps, codeSubject(userId))
 }
 
 type Found = Awaited<ReturnType<typeof getSessionFromCtx>>

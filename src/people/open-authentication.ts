@@ -11,6 +11,7 @@ import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
 import { resetMail, verificationMail } from './emails.ts'
 import { forgetGuessesElsewhere, guardHooks } from './guard.ts'
+import { GuessMemory } from './guess-memory.ts'
 import { hashPassword } from './hash-password.ts'
 import { AUTH_PREFIX } from './paths.ts'
 import { openSealedAdapter, SEAL_FIELDS } from './sealed-adapter.ts'
@@ -53,6 +54,7 @@ type PeopleDeps = {
  */
 export function openAuthentication(deps: PeopleDeps) {
   const { pool, baseUrl, mail } = deps
+  const guesses = new GuessMemory()
   return betterAuth({
     appName: 'Paylink',
     baseURL: baseUrl,
@@ -82,7 +84,7 @@ export function openAuthentication(deps: PeopleDeps) {
         secondFactorAt: { type: 'date', required: false, input: false, fieldName: 'second_factor_at' },
       },
     },
-    emailAndPassword: passwords(deps),
+    emailAndPassword: passwords({ ...deps, guesses }),
     emailVerification: {
       sendOnSignUp: true,
       expiresIn: VERIFICATION_LINK_SECONDS,
@@ -91,7 +93,7 @@ export function openAuthentication(deps: PeopleDeps) {
     rateLimit: RATE_LIMITS,
     advanced: cookies(baseUrl),
     databaseHooks: { session: { create: sessionHooks(deps) } },
-    hooks: guardHooks(deps),
+    hooks: guardHooks({ ...deps, guesses }),
     plugins: [
       SEAL_FIELDS,
       shopMembers(deps),
@@ -128,7 +130,7 @@ const RATE_LIMITS = {
   },
 } satisfies BetterAuthOptions['rateLimit']
 
-function passwords({ pool, baseUrl, mail }: PeopleDeps) {
+function passwords({ pool, guesses, baseUrl, mail }: PeopleDeps & { readonly guesses: GuessMemory }) {
   return {
     enabled: true,
     autoSignIn: true,
@@ -141,7 +143,7 @@ function passwords({ pool, baseUrl, mail }: PeopleDeps) {
       verify: ({ hash: stored, password }) => verify(stored, password),
     },
     sendResetPassword: ({ user, token }) => mail.send(resetMail(baseUrl, user, token)),
-    onPasswordReset: ({ user }) => forgetGuessesElsewhere(pool, user.email),
+    onPasswordReset: ({ user }) => forgetGuessesElsewhere({ pool, guesses }, user.email),
   } satisfies BetterAuthOptions['emailAndPassword']
 }
 

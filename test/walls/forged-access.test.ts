@@ -247,3 +247,23 @@ test("an account that took a new owner's address with SQL is made the owner of n
   const { id } = await make()
   expect(await createLiveEndpoint(thief.browser, id)).not.toBe(201)
 })
+
+test('counts of guesses taken back with SQL give no more guesses', async () => {
+  const victim = await shopOf('Vic', { withSecondFactor: true })
+  const guess = async (at: number) => {
+    await steal('delete from secret_guess')
+    await steal('delete from sign_in_rate')
+    const code = String(100_000 + at)
+    return (await ask(victim.browser, '/two-factor/verify-totp', { code })).status
+  }
+  const codes: number[] = []
+  for (let at = 0; at < 7; at++) codes.push(await guess(at))
+  expect(codes).toEqual([401, 401, 401, 401, 401, 429, 429])
+
+  const passwords: number[] = []
+  for (let at = 0; at < 12; at++) {
+    await steal('delete from secret_guess')
+    passwords.push(await signIn(victim.email, `guess number ${at}`))
+  }
+  expect(passwords).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429])
+})

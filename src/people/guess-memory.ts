@@ -1,0 +1,29 @@
+/** Subjects that are remembered at once; the oldest is forgotten first. */
+const SUBJECTS_MAX = 10_000
+
+/**
+ * Guesses at a secret as this process has seen them. The database counts them for all processes; whoever can write there
+ * with SQL can take its counts back, and not these.
+ */
+export class GuessMemory {
+  readonly #counts = new Map<string, { guesses: number; readonly sinceMs: number }>()
+
+  /** Counts one guess; false where the subject has had its guesses of this window. */
+  take(subject: string, limit: { max: number; windowMs: number; nowMs: number }): boolean {
+    const known = this.#counts.get(subject)
+    if (known !== undefined && known.sinceMs > limit.nowMs - limit.windowMs) {
+      if (known.guesses >= limit.max) return false
+      known.guesses += 1
+      return true
+    }
+    this.#counts.delete(subject)
+    const [oldest] = this.#counts.keys()
+    if (oldest !== undefined && this.#counts.size >= SUBJECTS_MAX) this.#counts.delete(oldest)
+    this.#counts.set(subject, { guesses: 1, sinceMs: limit.nowMs })
+    return true
+  }
+
+  forget(subject: string): void {
+    this.#counts.delete(subject)
+  }
+}
