@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ASSETS } from '../core/assets.ts'
+import type { NewApprover } from '../db/queries/approver-sightings.ts'
 import type { NewDestination } from '../db/queries/notices.ts'
 import type { Email } from '../mail/mail.ts'
 import { plainWords } from '../mail/plain-words.ts'
@@ -84,7 +85,7 @@ export function destinationEmail(
   return {
     to: email,
     subject: 'A new payout destination was added',
-    text: `Hello ${name},
+    text: `${greeting(name)}
 
 a payout destination was added to your account in live mode:
 
@@ -96,6 +97,37 @@ Money can be paid out to it from ${payableAt.toISOString()}.
 If you or your team added it, there is nothing to do. If not, remove it before then, and find out who added it. A removed destination is not paid.
 
 ${baseUrl}/dashboard/payouts/destinations?mode=live`,
+  }
+}
+
+const APPROVER_WORDS = { passkey: 'a new passkey', totp: 'a new authenticator app' } as const
+const SHOWN_EMAIL_LENGTH_MAX = 200
+
+export function approverEmail(
+  baseUrl: string,
+  { kind, countsFrom, approverEmail: of }: Pick<NewApprover, 'kind' | 'countsFrom' | 'approverEmail'>,
+  { email, name }: Addressee,
+): Email {
+  // Shown whole only where it is an address and nothing else: the API's login could write anything.
+  const who =
+    z.email().max(SHOWN_EMAIL_LENGTH_MAX).safeParse(of).data ??
+    plainWords(of ?? '', 'Somebody whose account was deleted since')
+  return {
+    to: email,
+    subject: 'Somebody new can approve payouts soon',
+    text: `${greeting(name)}
+
+${who} can approve live payouts of your account with ${APPROVER_WORDS[kind]} from ${countsFrom.toISOString()}.
+
+If you or your team added it, there is nothing to do. If not, act before then:
+
+- If it is your account, change your password and remove what you did not add under Settings → Security.
+${baseUrl}/dashboard/settings/security
+
+- If it is somebody else's, remove them under Settings → Team.
+${baseUrl}/dashboard/settings/team
+
+- If it is not listed there, ask whoever runs Paylink to run "paylink access check": it may have been written into the database.`,
   }
 }
 

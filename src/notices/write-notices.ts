@@ -1,4 +1,5 @@
 import type { Pool } from '../db/pool.ts'
+import { listUntoldApprovers, markApproverTold } from '../db/queries/approver-sightings.ts'
 import {
   eventsForNotice,
   leaseNotices,
@@ -14,7 +15,7 @@ import {
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
 import { repeat } from '../repeat.ts'
-import { destinationEmail, endpointEmail, invoiceEmail } from './emails.ts'
+import { approverEmail, destinationEmail, endpointEmail, invoiceEmail } from './emails.ts'
 
 type NoticeDeps = {
   readonly pool: Pool
@@ -32,10 +33,11 @@ const EVENTS_MAX = 200
 const ENDPOINTS_MAX = 50
 /** Few, so that the mail server takes all of them: this e-mail has no second one. */
 const DESTINATIONS_MAX = 5
+const APPROVERS_MAX = 5
 
 /**
- * One round of e-mails about new destinations, live payments and stopped endpoints, by whichever process has the lease.
- * Returns how many were handed to the mail. The first round of an installation starts at the newest event.
+ * One round of e-mails about new destinations and approvers, live payments and stopped endpoints, by whichever process has
+ * the lease. Returns how many were handed to the mail. The first round of an installation starts at the newest event.
  */
 export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECONDS): Promise<number> {
   const { pool, mail, baseUrl } = deps
@@ -45,6 +47,7 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
   let emails = 0
   try {
     emails += await writeOfDestinations(deps)
+    emails += await writeOfApprovers(deps)
     if (reached === '') reached = (await newestEventId(pool)) ?? 'evt_'
     else {
       const events = await eventsForNotice(pool, { afterId: reached, settleSeconds, limit: EVENTS_MAX })
@@ -91,6 +94,19 @@ async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise
       emails += 1
     }
     await markDestinationTold(pool, destination)
+  }
+  return emails
+}
+
+/** E-mails about new credentials that can approve live payouts, as those about destinations. */
+async function writeOfApprovers({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
+  let emails = 0
+  for (const approver of await listUntoldApprovers(pool, APPROVERS_MAX)) {
+    for (const manager of await listManagers(pool, approver.merchantId)) {
+      await mail.send(approverEmail(baseUrl, approver, manager))
+      emails += 1
+    }
+    await markApproverTold(pool, approver.fingerprint)
   }
   return emails
 }

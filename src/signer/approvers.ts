@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { COOL_OFF_MS } from '../core/payout/payout-limits.ts'
 import type { Pool } from '../db/pool.ts'
+import { saveApproverSightings } from '../db/queries/approver-sightings.ts'
 import {
   type ApproverCredential,
   lastMemberOfPage,
@@ -143,14 +144,17 @@ async function note(
   await publish({ pool, seen }, unknown)
 }
 
-/** Tells the API from when each counts. */
+/** Tells the API from when each counts, and delivery what is new. */
 async function publish(
   { pool, seen }: Pick<ApproverDeps, 'pool' | 'seen'>,
   credentials: readonly ApproverCredential[],
 ): Promise<void> {
   const rows = credentials.filter(isWhole).flatMap((one) => {
     const from = countsFrom(seen, one)
-    return from === null ? [] : [{ memberId: one.memberId, id: one.id, countsFrom: from }]
+    const isNews = from !== null && from > BEFORE_THE_LIST
+    return from === null ? [] : [{ ...one, fingerprint: sightingKey(one), countsFrom: from, isNews }]
   })
-  if (rows.length > 0) await saveApproverSeen(pool, rows)
+  if (rows.length === 0) return
+  await saveApproverSightings(pool, rows)
+  await saveApproverSeen(pool, rows)
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { saveApproverSightings } from '../../src/db/queries/approver-sightings.ts'
 import { saveSightings } from '../../src/db/queries/destination-sightings.ts'
 import type { Email } from '../../src/mail/mail.ts'
 import { newId } from '../../src/new-id.ts'
@@ -133,6 +134,43 @@ test('a live destination that the signer has seen is told once to all owners and
   ])
     expect(mails[0]?.text).toContain(part)
   expect(mails[0]?.text).not.toContain('switch these e-mails off')
+})
+
+test('a credential that the signer has first seen is told once to all owners and admins, also when its holder is gone again', async () => {
+  const { browser, merchantId, email } = await people.signUp('Ola')
+  const kinds = { paid: false, attention: false, endpoint_disabled: false, sign_in: false }
+  await browser.ask('PATCH', '/api/v1/notices', kinds)
+  const { owner, pools } = people.api.database
+  const { rows } = await owner.query<{ id: string }>('select id from person where email = $1', [email])
+  const countsFrom = new Date(Date.now() + 86_400_000)
+  const seen = { merchantId, personId: rows[0]?.id ?? '', countsFrom, isNews: true } as const
+  const sightings = [
+    { ...seen, fingerprint: `${merchantId} 1`, kind: 'passkey' },
+    { ...seen, fingerprint: `${merchantId} 2`, kind: 'totp', personId: 'removed' },
+    { ...seen, fingerprint: `${merchantId} 3`, kind: 'passkey', isNews: false },
+  ] as const
+  await saveApproverSightings(pools.signer, sightings)
+  await saveApproverSightings(pools.signer, sightings)
+  await expect(pools.api.query('delete from approver_sighting')).rejects.toThrow(/permission denied/)
+  sent.length = 0
+  await Promise.all([round(), round()])
+  await round()
+  await saveApproverSightings(pools.signer, sightings)
+  await round()
+  const mails = sent.filter(({ subject }) => subject.includes('approve payouts'))
+  expect(mails.map(({ to }) => to)).toEqual([email, email])
+  const texts = mails.map(({ text }) => text)
+  expect(texts.find((text) => text.includes(`${email} can approve`))).toContain('with a new passkey from')
+  expect(texts.find((text) => text.includes('Somebody whose account'))).toContain(
+    'with a new authenticator app',
+  )
+  for (const text of texts) {
+    expect(text).toContain(countsFrom.toISOString())
+    expect(text).not.toContain('switch these e-mails off')
+    const links = [...text.matchAll(/\/dashboard(\S+)/g)].map(([, page]) => page)
+    expect(links).toEqual(['/settings/security', '/settings/team'])
+    for (const page of links) expect(PAGES).toContain(page)
+  }
 })
 
 test('an event that cannot be read keeps no e-mail after it from being written', async () => {

@@ -80,8 +80,20 @@ test('a credential planted by the API’s own login, with the API’s real signa
     [randomBytes(8).toString('hex'), ownerId, thief.publicKey, thief.credentialId],
   )
   const payout = await world.request(tenant, destinationId)
+  await world.mailNotices()
+  world.mails.length = 0
   expect(await outcome(payout, ownerId, thief.approve(world.digestOf(payout)))).toBe('approver_too_new')
   expect(lastAlarm()).toContain('has not known')
+  // What the thief takes out again is told all the same.
+  await world.database.pools.api.query('delete from person_passkey where credential_id = $1', [
+    thief.credentialId,
+  ])
+  await world.mailNotices()
+  expect(world.mails.map(({ to }) => to)).toEqual([`${ownerId}@example.com`])
+  expect(world.mails[0]?.text).toContain(`${ownerId}@example.com can approve live payouts`)
+  await world.addPasskey(ownerId, thief)
+  await world.turn()
+  await world.mailNotices()
   // The rule for every new credential: after a day, in which the owner was told, it counts.
   world.waitADay()
   const later = await world.request(tenant, destinationId)

@@ -4,7 +4,9 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import { saveNetworkFee } from '../../src/db/queries/payout-coins.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { decidePayout } from '../../src/flows/decide-payout.ts'
+import type { Email } from '../../src/mail/mail.ts'
 import { newId } from '../../src/new-id.ts'
+import { writeNotices } from '../../src/notices/write-notices.ts'
 import type { ApprovalEvidence } from '../../src/secrets/approval-evidence.ts'
 import { approvalDigest } from '../../src/secrets/approval-key.ts'
 import { ApproverWatch } from '../../src/signer/approvers.ts'
@@ -20,6 +22,8 @@ const COIN = 100_000_000n
 
 /** Live payouts, and the people who approve them. */
 export class LivePayouts extends LivePayoutWorld {
+  readonly mails: Email[] = []
+
   static override async open(): Promise<LivePayouts> {
     const world = new LivePayouts(await PayoutSteps.openParts())
     await world.knowNetwork(NETWORK, 'main')
@@ -65,6 +69,15 @@ export class LivePayouts extends LivePayoutWorld {
       [id, personId, passkey.publicKey, passkey.credentialId],
     )
     return id
+  }
+
+  /** Rounds of the delivery role's e-mails, until none is left to write. */
+  async mailNotices(): Promise<void> {
+    const mail = { send: async (email: Email) => void this.mails.push(email) }
+    const { delivery: pool } = this.database.pools
+    const { log } = await this.signer()
+    const deps = { pool, mail, log, baseUrl: 'https://pay.example.com' }
+    for (let rounds = 0; rounds < 100 && (await writeNotices(deps)) > 0; rounds++);
   }
 
   async request(tenant: Tenant, destinationId: string, amount = '0.5'): Promise<Payout> {

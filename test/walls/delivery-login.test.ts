@@ -4,6 +4,7 @@ import { createTenant, createVerifiedEndpoint, emitEvent } from '../support/webh
 
 /** Every column that delivery workers write, and every table whose rows they add or remove. */
 const WRITTEN = [
+  'approver_sighting UPDATE told_at',
   'attempt INSERT',
   'card_purchase UPDATE place, url',
   'delivery DELETE',
