@@ -17,7 +17,7 @@ import {
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectPrices } from '../doctor/inspect-prices.ts'
 import { inspectSetup } from '../doctor/inspect-setup.ts'
-import { inspectApprovalKey, inspectHeldPayouts } from '../doctor/inspect-signer.ts'
+import { inspectApprovalKey, inspectStoppedPayouts } from '../doctor/inspect-signer.ts'
 import { createLogger, describeError, withoutSecrets } from '../log.ts'
 import { type ChainNode, configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
@@ -68,7 +68,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       )),
       ...(await inspectLostPayouts(pool)),
       ...(await inspectApprovalKey(config, pool)),
-      ...(await inspectHeldPayouts(pool)),
+      ...(await inspectStoppedPayouts(pool, systemClock)),
       ...(await inspectFrozenDeposits(pool)),
       ...(await inspectLongWaits(pool, systemClock)),
     ]

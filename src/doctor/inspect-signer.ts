@@ -1,7 +1,8 @@
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadApprovalKey, loadPinnedApprovalKey } from '../db/queries/approval-keys.ts'
-import { countPayoutHolds } from '../db/queries/payout-holds.ts'
+import { listPayoutHolds, listRefusals, type StoppedPayout } from '../db/queries/payout-holds.ts'
 import { openApprovalKey } from '../secrets/approval-key.ts'
 import { openKeyring } from '../secrets/keyring.ts'
 import { readSecretKey } from '../secrets/secret-key.ts'
@@ -39,18 +40,46 @@ export async function inspectApprovalKey(
   return [ok(`Approvals: the signer knows the key ${known}`)]
 }
 
-/** Approved payouts that the signer holds back, by its own files. */
-export async function inspectHeldPayouts(pool: Pool): Promise<Finding[]> {
-  return (await countPayoutHolds(pool)).map(({ reason, count, until }) => {
-    const when = until === null ? '' : `, the first until ${until.toISOString()}`
-    return notice(`Payouts: the signer holds back ${count}${when}: ${WHY[reason] ?? reason}`)
-  })
+/** Of each kind; more say nothing new. */
+const LISTED_MAX = 20
+const REFUSED_WITHIN_MS = 7 * 24 * 3_600_000
+
+/** Approved payouts that the signer holds back by its own files, and live ones of a week that it refused for their approval. */
+export async function inspectStoppedPayouts(pool: Pool, clock: Clock): Promise<Finding[]> {
+  const since = new Date(clock().getTime() - REFUSED_WITHIN_MS)
+  const held = await listPayoutHolds(pool, LISTED_MAX + 1)
+  const refused = await listRefusals(pool, Object.keys(REFUSED), { since, limit: LISTED_MAX + 1 })
+  return [
+    ...listed(held, ({ reason, until }) => {
+      const when = until === null ? '' : ` until ${until.toISOString()}`
+      return `the signer holds it back${when}: ${HELD[reason] ?? reason}`
+    }),
+    ...listed(refused, ({ reason }) => `the signer refused it (${reason}): ${REFUSED[reason] ?? ''}`),
+  ]
 }
 
-const WHY: { readonly [reason: string]: string } = {
+function listed(payouts: readonly StoppedPayout[], words: (payout: StoppedPayout) => string): Finding[] {
+  const findings = payouts
+    .slice(0, LISTED_MAX)
+    .map((payout) => notice(`Payout ${payout.id} of ${payout.merchantId}: ${words(payout)}`))
+  if (payouts.length > LISTED_MAX)
+    findings.push(notice('Payouts: there are more of these; see the log of the signer'))
+  return findings
+}
+
+const RAISE =
+  'wait, or raise it and restart the signer; if you do not know the payout, find out who approved it'
+const HELD: { readonly [reason: string]: string } = {
   destination_new:
-    'it has known their destinations for less than a day; if you do not know an address, remove it and find out who added it',
-  payouts_in_hour: 'as many payouts were signed as an hour may have',
-  value_in_hour: 'with them, a merchant would be above the limit of an hour in limits.json of the signer',
-  value_in_day: 'with them, a merchant would be above the limit of a day in limits.json of the signer',
+    'it has known the destination for less than a day; if you do not know the address, remove it and find out who added it',
+  payouts_in_hour:
+    'as many payouts were signed as an hour may have; wait, and if you do not know them, find out who approved them',
+  value_in_hour: `with it, the merchant would be above the limit of an hour in limits.json of the signer: ${RAISE}`,
+  value_in_day: `with it, the merchant would be above the limit of a day in limits.json of the signer: ${RAISE}`,
+}
+const REFUSED: { readonly [code: string]: string } = {
+  approver_too_new:
+    'request it again when the approver’s passkey, authenticator app or role is 24 hours old, or let another owner or admin approve',
+  approval_expired:
+    'its code reached the signer after more than 15 minutes: keep the signer running, and request it again or approve with a passkey',
 }

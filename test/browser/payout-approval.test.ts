@@ -162,7 +162,7 @@ test('without a passkey a code of the authenticator app approves, and a wrong on
   const wrong = String((Number(right) + 1) % 1_000_000).padStart(6, '0')
   await page.getByLabel('6-digit code').fill(wrong)
   await press(page, 'Approve and send')
-  await dialog.getByRole('alert').waitFor()
+  await dialog.getByRole('alert').getByText("That code isn't right. Enter the 6-digit code").waitFor()
   await keepScreenshot(page, 'wrong-code')
   await page.getByLabel('6-digit code').fill(await codeOf(secret))
   await keepScreenshot(page, 'code')

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Payout } from '../../src/core/payout/payout.ts'
+import { inspectStoppedPayouts } from '../../src/doctor/inspect-signer.ts'
 import {
   type ApprovalEvidence,
   sealApprovalCode,
@@ -41,6 +42,12 @@ async function outcome(payout: Payout, by: string, evidence: ApprovalEvidence | 
   await world.approveWith(payout, by, evidence)
   await world.turn()
   return world.outcomeOf(payout)
+}
+
+/** What doctor says of a payout. */
+async function diagnosis({ id }: Payout): Promise<string> {
+  const findings = await inspectStoppedPayouts(world.database.owner, () => world.now)
+  return findings.find(({ text }) => text.includes(id))?.text ?? ''
 }
 
 const lastAlarm = (): string => world.logged.filter((line) => line.includes('is not signed:')).at(-1) ?? ''
@@ -187,6 +194,7 @@ test('a code of an authenticator app approves one payout, once, while it is fres
   world.after(HOUR_MS)
   await world.turn()
   expect(await world.outcomeOf(late)).toBe('approval_expired')
+  expect(await diagnosis(late)).toContain('(approval_expired): its code reached the signer after')
   const down = await world.request(tenant, destinationId, '0.1')
   await world.approveWith(down, ownerId, code(down))
   world.after(HOUR_MS / 6)
@@ -198,6 +206,7 @@ test('an authenticator app seen today approves nothing; wrong codes lock it afte
   const early = await openShopWithApp({ isKnown: false })
   const tooEarly = await world.request(early.tenant, early.destinationId)
   expect(await outcome(tooEarly, early.ownerId, early.code(tooEarly))).toBe('approver_too_new')
+  expect(await diagnosis(tooEarly)).toContain('(approver_too_new): request it again when')
 
   const { tenant, destinationId, ownerId, code } = await openShopWithApp()
   for (let tries = 0; tries < 5; tries++) {

@@ -2,7 +2,7 @@ import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
-import { inspectHeldPayouts } from '../../src/doctor/inspect-signer.ts'
+import { inspectStoppedPayouts } from '../../src/doctor/inspect-signer.ts'
 import { readValueLimits } from '../../src/signer/signing-limits.ts'
 import { LivePayoutWorld } from '../support/live-payout-world.ts'
 
@@ -201,17 +201,20 @@ test.each([
   await expect(readValueLimits(world.folder)).rejects.toThrow(/^[^\n]*limits\.json is not understood[^\n]*$/)
 })
 
-test('doctor says how many payouts the signer holds back, why, and until when', async () => {
+test('doctor lists each payout that the signer holds back, why, until when, and what to do', async () => {
   await world.sign()
   const payout = await world.payOut(tenant, await world.plant(tenant), '0.5')
   await world.sign()
-  const [held] = await inspectHeldPayouts(world.database.owner)
-  expect(held?.text).toContain('holds back 1')
+  const inspect = () => inspectStoppedPayouts(world.database.owner, () => world.now)
+  const [held, ...others] = await inspect()
+  expect(others).toEqual([])
+  expect(held?.text).toContain(`Payout ${payout.id} of ${tenant.merchantId}: the signer holds it back until `)
   expect(held?.text).toContain(new Date(world.now.getTime() + DAY_MS).toISOString())
+  expect(held?.text).toContain('remove it and find out who added it')
   world.after(DAY_MS)
   await world.sign()
   expect(await world.isSigned(payout)).toBe(true)
-  expect(await inspectHeldPayouts(world.database.owner)).toEqual([])
+  expect(await inspect()).toEqual([])
 })
 
 test('a clock that was years ahead holds back neither destinations nor limits once it is right again', async () => {

@@ -15,16 +15,37 @@ export async function savePayoutHold(
   )
 }
 
-/** How many approved payouts the signer holds back for each reason, and until when the first. Served by payout_under_way. */
-export async function countPayoutHolds(
-  db: Queryable,
-): Promise<{ readonly reason: string; readonly count: number; readonly until: Date | null }[]> {
-  const { rows } = await db.query<{ reason: string; count: number; until: Date | null }>(
-    `select h.reason, count(*)::int as count, min(h.until) as until
+export type StoppedPayout = {
+  readonly merchantId: string
+  readonly id: string
+  readonly reason: string
+  /** Null: until somebody changes what the reason says. */
+  readonly until: Date | null
+}
+
+/** Approved payouts that the signer holds back, the first to go on first. Served by payout_under_way. */
+export async function listPayoutHolds(db: Queryable, limit: number): Promise<StoppedPayout[]> {
+  const { rows } = await db.query<StoppedPayout>(
+    `select h.merchant_id as "merchantId", h.payout_id as id, h.reason, h.until
      from payout p join payout_hold h on h.merchant_id = p.merchant_id and h.payout_id = p.id
      where p.status = 'approved'
        and not exists (select from payout_transaction t where t.merchant_id = p.merchant_id and t.payout_id = p.id)
-     group by h.reason order by h.reason`,
+     order by h.until nulls last, h.payout_id limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** Live payouts that the signer refused since a moment for one of these codes, the newest first. Reads payout_refusal. */
+export async function listRefusals(
+  db: Queryable,
+  codes: readonly string[],
+  { since, limit }: { readonly since: Date; readonly limit: number },
+): Promise<StoppedPayout[]> {
+  const { rows } = await db.query<StoppedPayout>(
+    `select merchant_id as "merchantId", payout_id as id, code as reason, null as until
+     from payout_refusal where livemode and code = any($1) and created_at >= $2 order by created_at desc limit $3`,
+    [codes, since, limit],
   )
   return rows
 }

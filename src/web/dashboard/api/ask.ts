@@ -146,6 +146,13 @@ type Answered = {
   readonly message?: string
 }
 
+/** The sign-in library's errors that do not say what to do. */
+const PLAIN: { readonly [code: string]: string } = {
+  INVALID_CODE:
+    "That code isn't right. Enter the 6-digit code that your authenticator app shows now, and check that your phone's clock is correct.",
+  INVALID_BACKUP_CODE: "That backup code isn't right. Each code works once: try another one.",
+}
+
 function problemOf(response: Response, answer: unknown): Problem {
   const { status } = response
   const told = (answer ?? {}) as Answered
@@ -158,7 +165,8 @@ function problemOf(response: Response, answer: unknown): Problem {
     status === 429
       ? 'Too many requests. Wait a minute, then try again.'
       : `Something went wrong (${status}). Try again in a moment.`
-  return new Problem({ code: told.code ?? 'unknown', message: told.message ?? fallback, status })
+  const { code = 'unknown', message = fallback } = told
+  return new Problem({ code, message: PLAIN[code] ?? message, status })
 }
 
 function randomKey(): string {
