@@ -132,7 +132,8 @@ async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | Watc
   }
   const { chain, livemode, rpcUrl: url, rpcSetting: setting, usdcContract, network } = node
   const keyspace = keyspaceOfNetwork(network)
-  const openPrograms = (at: Date) => listOpenPrograms(pool, { network, keyspace, now: at })
+  const openPrograms = (at: Date, fromHeight: number | null = null) =>
+    listOpenPrograms(pool, { network, keyspace, now: at, fromHeight })
   const options = { chain, livemode, url, setting, usdcContract, watched, openPrograms }
   const adapter = new EvmAdapter({ ...options, clock: systemClock })
   return connected(adapter, adapter.tokens.assets)

@@ -17,8 +17,8 @@ const EVM_POLL_INTERVAL_MS = 4_000
 /** The sandbox's slots are short. */
 const SANDBOX_PROBE_INTERVAL_MS = 50
 
-/** Programs of open checkouts at a moment of the chain's own time. */
-type OpenPrograms = (at: Date) => Promise<readonly Uint8Array[]>
+/** Programs of open checkouts at a moment of the chain's own time, and of what was paid from this height on. */
+type OpenPrograms = (at: Date, fromHeight?: number) => Promise<readonly Uint8Array[]>
 
 type ProviderDeps = {
   readonly clock: Clock

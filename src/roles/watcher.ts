@@ -59,7 +59,8 @@ function followOptions(
   const pool = poolOf('watcher')
   const { network } = node
   const keyspace = keyspaceOfNetwork(network)
-  const openPrograms = (at: Date) => listOpenPrograms(pool, { network, keyspace, now: at })
+  const openPrograms = (at: Date, fromHeight: number | null = null) =>
+    listOpenPrograms(pool, { network, keyspace, now: at, fromHeight })
   const feePayer = async () => (await loadSolanaHouse(pool, network))?.feePayer ?? null
   return {
     ...openProviders(node, { clock, openPrograms, feePayer }),

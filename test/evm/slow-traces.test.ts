@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { systemClock } from '../../src/clock.ts'
+import { keyspaceOfNetwork } from '../../src/core/assets.ts'
+import { listOpenPrograms } from '../../src/db/queries/watched-programs.ts'
 import { type RescanReport, rescanBlocks } from '../../src/watcher/rescan.ts'
 import { bytecodeOf, callData } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
@@ -101,6 +103,35 @@ test('a payment by a contract that was read by balances counts once when its blo
   await watched.chain.mine(6)
   await watched.untilRead()
   expect(await watched.availableBalance()).toBe(available + 2n * watched.driver.amount)
+})
+
+test('a block that is read again by balances takes back nothing that was paid in it', async () => {
+  const { chain, database, driver } = watched
+  const watcher = await watched.watchAtTip({ adapter: chain.adapter(first.url) })
+  const available = await watched.availableBalance()
+  const invoices = await payTwoWays(watcher)
+  for (const id of invoices) await watched.untilStatus(id, 'paid')
+  await watched.untilRead()
+  await watched.stopWatchers()
+  // The newest block is another one, and the node knows ours no more: as many blocks as a fork may have are read again.
+  await chain.reorganise(1)
+  first.stall('debug_traceBlockByHash')
+  const keyspace = keyspaceOfNetwork(driver.network)
+  const again = new EvmAdapter({
+    ...(chain.recipe.options as EvmAdapterOptions),
+    url: first.url,
+    clock: systemClock,
+    nativeMode: 'traces',
+    openPrograms: (now, fromHeight) =>
+      listOpenPrograms(database.pools.watcher, { network: driver.network, keyspace, now, fromHeight }),
+  })
+  const { rows } = await database.owner.query<{ program: Buffer }>('select program from deposit_address')
+  again.watched.add(rows.map(({ program }) => program))
+  await watched.watchAtTip({ adapter: again })
+  await chain.mine(6)
+  await watched.untilRead()
+  expect(await watched.availableBalance()).toBe(available + 2n * driver.amount)
+  for (const id of invoices) expect(await watched.statusOf(id)).toBe('paid')
 })
 
 test('a payment by a contract that was read by balances is not missing when a rescan traces its block', async () => {

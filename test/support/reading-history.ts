@@ -301,7 +301,8 @@ export class ReadingHistory<Driven extends DrivenChain> {
       url: proxy.url,
       clock: () => this.#now(),
       random: this.#random,
-      openPrograms: (at: Date) => listOpenPrograms(watched.database.owner, { network, keyspace, now: at }),
+      openPrograms: (now: Date, fromHeight?: number) =>
+        listOpenPrograms(watched.database.owner, { network, keyspace, now, fromHeight: fromHeight ?? null }),
     })
     const [first, second] = family.providers(watched.chain, parts(proxies[0]), parts(proxies[1]))
     const group = new ProviderGroup(

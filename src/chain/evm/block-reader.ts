@@ -17,8 +17,11 @@ const BLOCKS_IN_FLIGHT = 4
 /** How native coin is found: by traces of every transaction, or by the balances of open checkouts. */
 export type NativeMode = 'traces' | 'balances'
 
-/** Addresses (20 bytes each) that somebody may pay at this moment of the chain's own time. */
-export type OpenPrograms = (at: Date) => Promise<readonly Uint8Array[]>
+/**
+ * Addresses (20 bytes each) that somebody may pay at this moment of the chain's own time, and those that were paid in a
+ * block from this height on: read again, such a block must tell of them too, or the payment would seem gone.
+ */
+export type OpenPrograms = (at: Date, fromHeight: number) => Promise<readonly Uint8Array[]>
 
 /** Reads what blocks credit to watched addresses, in the native coin and in pinned tokens. */
 export class BlockReader {
@@ -89,7 +92,7 @@ export class BlockReader {
         ...creditsOfWithdrawals(header, this.#asset, this.#watched),
       ]
     }
-    const open = await this.#openPrograms(new Date(header.timestamp * 1_000))
+    const open = await this.#openPrograms(new Date(header.timestamp * 1_000), header.number)
     const block = await this.#node.blockOf(header.hash)
     const receipts = block.transactions.length === 0 ? [] : await this.#node.receiptsOf(block)
     return this.#scan.creditsIn(block, receipts, open)

@@ -83,12 +83,18 @@ export async function findProgramOwners(
 
 /**
  * Programs that somebody may pay now: those of unsettled invoices until their horizon has passed, and those whose
- * last transfer is not settled. One probe of invoice_by_mode for each merchant, since ids sort by time; transfer_unsettled;
- * deposit_address_by_invoice.
+ * last transfer is not settled; and those that were paid in a block from `fromHeight` on, where blocks that were read
+ * before are read again. One probe of invoice_by_mode for each merchant, since ids sort by time; transfer_unsettled;
+ * transfer_by_height; deposit_address_by_invoice.
  */
 export async function listOpenPrograms(
   db: Queryable,
-  { network, keyspace, now }: { network: Network; keyspace: Keyspace; now: Date },
+  {
+    network,
+    keyspace,
+    now,
+    fromHeight = null,
+  }: { network: Network; keyspace: Keyspace; now: Date; fromHeight?: number | null },
 ): Promise<Buffer[]> {
   const horizon = new Date(now.getTime() - DISCOVERY_HORIZON_MS)
   const oldest = uuidv7(horizon.getTime() - WINDOW_MS_MAX, new Uint8Array(10))
@@ -101,11 +107,13 @@ export async function listOpenPrograms(
        ) as recent
        union
        select merchant_id, invoice_id from transfer where network = $4 and status in ('detected', 'confirming')
+       union
+       select merchant_id, invoice_id from transfer where network = $4 and block_height >= $6
      )
      select deposit_address.program from open
      join deposit_address on deposit_address.merchant_id = open.merchant_id
        and deposit_address.invoice_id = open.id and deposit_address.keyspace = $5`,
-    [network.endsWith('-live'), formatId('invoice', oldest), horizon, network, keyspace],
+    [network.endsWith('-live'), formatId('invoice', oldest), horizon, network, keyspace, fromHeight],
   )
   return rows.map((row) => row.program)
 }
