@@ -136,10 +136,14 @@ async function note(
   const unknown = credentials.filter(isNew)
   if (unknown.length === 0) return
   const upgradeEnds = seen.since(UPGRADED, 'until')
-  const seenAt = upgradeEnds !== null && now < upgradeEnds ? BEFORE_THE_LIST : now
+  const isUpgrading = upgradeEnds !== null && now < upgradeEnds
   await seen.note(
     APPROVER,
-    unknown.map((one) => ({ key: sightingKey(one), seenAt })),
+    unknown.map((one) => ({
+      key: sightingKey(one),
+      // Passkeys that were there before were whole at once, and are on the list.
+      seenAt: isUpgrading && one.kind === 'totp' ? BEFORE_THE_LIST : now,
+    })),
   )
   await publish({ pool, seen }, unknown)
 }

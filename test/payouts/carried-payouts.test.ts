@@ -622,7 +622,7 @@ test('a payout that cannot be signed is one alarm, and holds up no other', async
   await signPayouts(signer)
   const signed = async () => {
     const { rows } = await owner.query<{ id: string }>(
-      'select payout_id as id from payout_transaction where payout_id = any($1)',
+      'select payout_id as id from payout_transaction where payout_id = any($1) order by array_position($1, payout_id)',
       [payouts.map(({ id }) => id)],
     )
     return rows.map(({ id }) => id)
@@ -631,7 +631,7 @@ test('a payout that cannot be signed is one alarm, and holds up no other', async
   expect(world.logged.filter((line) => line.includes('a payout cannot be signed'))).toHaveLength(1)
   await setIndex('-1 - idx')
   await signPayouts(signer)
-  expect(await signed()).toEqual([payouts[1].id, payouts[0].id])
+  expect(await signed()).toEqual([payouts[0].id, payouts[1].id])
 })
 
 test('a payout that cannot be carried on is one alarm, and holds up no other', async () => {
