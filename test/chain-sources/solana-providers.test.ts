@@ -88,3 +88,26 @@ test('a balance beyond 2⁵³ lamports is read to its last digit', async () => {
     server.close()
   }
 })
+
+test('what is final is said by a provider that was never followed, also one that is some slots behind', async () => {
+  await solana.mine(3)
+  const below = await group.tip()
+  expect(await group.readMarks?.(below)).toEqual({ safe: below.height, finalized: below.height })
+  await solana.mine(2)
+  const tip = await group.tip()
+  proxy.lie('getSlot', () => below.height)
+  expect(await group.readMarks?.(tip)).toEqual({ safe: below.height, finalized: below.height })
+  proxy.tellTheTruth()
+  expect(await group.readMarks?.(tip)).toEqual({ safe: tip.height, finalized: tip.height })
+})
+
+test('a fork that a provider was never asked to follow leaves it able to say what is final', async () => {
+  await solana.mine(3)
+  const left = await group.tip()
+  expect(await group.readMarks?.(left)).not.toBeNull()
+  await solana.reorganise(2)
+  await solana.mine(1)
+  expect(await group.readMarks?.(left)).toBeNull()
+  const tip = await group.tip()
+  expect(await group.readMarks?.(tip)).toEqual({ safe: tip.height, finalized: tip.height })
+})

@@ -22,10 +22,6 @@ export class SlotChain {
     this.#rpc = rpc
   }
 
-  get trail(): readonly BlockRef[] {
-    return this.#trail
-  }
-
   /** Blocks that were read; those at or below what the others stand on were told late, and lead nowhere new. */
   remember(ancestor: BlockRef, blocks: readonly BlockRef[]): void {
     const below = this.#trail.filter(({ height }) => height < ancestor.height)
@@ -53,12 +49,12 @@ export class SlotChain {
   }
 
   /**
-   * Hash of a slot's block on the node's chain at this commitment; null where the chain ends below, or the node does
+   * Hash of a slot's block on the node's chain; null where the chain ends below, or the node does
    * not have its blocks there. Where the chain passes over the slot, which the parent of the next block proves, what is
    * given names that block and is no hash: it differs from every block that anybody else has there.
    */
-  async hashAt(slot: number, commitment: 'confirmed' | 'finalized' = 'confirmed'): Promise<string | null> {
-    const tip = await this.#rpc.slot(commitment)
+  async hashAt(slot: number): Promise<string | null> {
+    const tip = await this.#rpc.slot('confirmed')
     if (slot > tip) return null
     const [next] = await this.#rpc.blocks(slot, Math.min(tip, slot + SKIPPED_SLOTS_MAX))
     if (next === undefined || next < slot) return null

@@ -39,6 +39,10 @@ const OPEN_INTERVAL_MS_MAX = 500
 /** A public cluster makes a block every 400 ms: one whose newest is older than this has left the node behind, or stands. */
 const STALE_MS = 120_000
 const PROBE_INTERVAL_MS = 400
+/** A provider that is further behind than these has nothing to say of what is final. */
+const PLACES_MAX = 500
+/** A fork may have taken the newest. */
+const PLACES_TRIED_MAX = 3
 
 export type WayOfWatching = 'blocks' | 'accounts'
 
@@ -73,6 +77,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   readonly #polling: AccountPolling
   readonly #fate: TransactionFate
   #cluster: string | null = null
+  /** Where somebody stood who asked what is final, oldest first. */
+  #places: readonly BlockRef[] = []
   /** Where the last reading came to. */
   #position: BlockRef | null = null
   /** Open checkouts, and when by `performance.now()` they are listed anew. */
@@ -158,15 +164,23 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     return this.#fate.of(txids)
   }
 
-  /** Final is what lies at or below the highest block of ours that the node gives as final too. */
+  /**
+   * Final is what lies at or below the node's finalized slot, as far as our place is on the node's chain: the newest that
+   * it has come to, for a second provider is often some slots behind the first.
+   */
   async readMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
     const finalized = await this.rpc.slot('finalized')
-    const ours = this.#chain.trail
-      .filter(({ height }) => height <= finalized && height <= checkpoint.height)
-      .at(-1)
-    if (ours === undefined) return { safe: 0, finalized: 0 }
-    const hash = await this.#chain.hashAt(ours.height, 'finalized')
-    return hash === ours.hash ? { safe: ours.height, finalized: ours.height } : null
+    const tip = await this.rpc.slot('confirmed')
+    if (this.#places.at(-1)?.hash !== checkpoint.hash)
+      this.#places = [...this.#places, checkpoint].slice(-PLACES_MAX)
+    const reached = this.#places.filter(({ height }) => height <= Math.min(tip, checkpoint.height))
+    for (const place of reached.slice(-PLACES_TRIED_MAX).reverse()) {
+      // Asked last: our place being on the node's chain now, what was final before is below it or beside nothing of ours.
+      if (!(await this.knows(place))) continue
+      const height = Math.min(finalized, place.height)
+      return { safe: height, finalized: height }
+    }
+    return null
   }
 
   subscribe(wake: () => void): () => void {
