@@ -98,11 +98,13 @@ test('the doctor misses notifications: none asked for, some, all of them, and th
     expect.stringMatching(/^fault: .* TEST_LITECOIN_ZMQ_URL is set and the node publishes nothing/),
   )
   const { owner } = watched.database
+  // A watcher writes what it hears itself.
+  await watched.stopWatchers()
   await owner.query("update network_state set notifications_silent = 'nothing comes from tcp://x'")
   expect(await find({ rpcUrl: await publishing(), zmqUrl: 'tcp://x' })).toContainEqual(
     'fault: litecoin-test: nothing comes from tcp://x; correct TEST_LITECOIN_ZMQ_URL, or what stands between',
   )
-  await owner.query('update network_state set notifications_silent = null')
+  await watched.watchAtTip()
 })
 
 test('the doctor tells from where on a pruned node keeps its blocks, and where that is too late', async () => {

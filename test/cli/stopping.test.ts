@@ -36,6 +36,7 @@ test('nodes, exchanges and a mail server that never answer keep nobody from stop
     PRICE_KRAKEN_URL: `http:${at}`,
     PRICE_BITSTAMP_URL: `http:${at}`,
     SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
+    SIGN_UP: 'open',
   })
   await until(60_000, () => program.stdout().includes('paylink runs'))
   const answer = await fetch(`http://127.0.0.1:${port}/api/auth/sign-up/email`, {

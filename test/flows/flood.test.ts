@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { PAYMENTS_MAX } from '../../src/core/invoice/block-sums.ts'
 import { deriveStatus } from '../../src/core/invoice/status.ts'
@@ -21,10 +21,11 @@ let database: TestDatabase
 let tenant: Tenant
 const clock = () => new Date(makeInvoice().createdAtMs + 60_000)
 
-beforeAll(async () => {
+// Each test has the same transactions, and one coin pays one invoice.
+beforeEach(async () => {
   database = await createTestDatabase()
 })
-afterAll(() => database.drop())
+afterEach(() => database.drop())
 
 async function freshInvoice() {
   tenant = await seedMerchant(database)

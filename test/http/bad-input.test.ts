@@ -53,6 +53,15 @@ const GOOD_BODIES: { readonly [operationId: string]: (own: Resources) => { [fiel
   rotateWebhookSecret: () => ({ grace_seconds: 0 }),
   queueEvent: (own) => ({ endpoint_id: own.webhookEndpoint }),
   recoverEvents: (own) => ({ endpoint_id: own.webhookEndpoint, since: '2026-01-01T00:00:00Z' }),
+  approvePayout: () => ({
+    passkey: {
+      credential_id: 'AQID',
+      authenticator_data: 'AQID',
+      client_data_json: 'AQID',
+      signature: 'AQID',
+    },
+    code: '123456',
+  }),
   updateMerchant: () => ({ brand_name: 'Coffee', brand_colour: '#1a73e8', logo: ONE_PIXEL }),
   updateNotices: () => ({ paid: false, attention: true, endpoint_disabled: true, sign_in: true }),
   createApiKey: () => ({ name: 'Server', scopes: ['invoices:read'] }),

@@ -135,6 +135,7 @@ export const MANAGERS: ReadonlySet<string> = new Set([
 
 /** What no API key of any scope reaches. */
 export const DASHBOARD_ONLY: ReadonlySet<string> = new Set([
+  'getPayoutApproval',
   'listApiKeys',
   'createApiKey',
   'revokeApiKey',

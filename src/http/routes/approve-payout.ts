@@ -17,6 +17,7 @@ export const approvePayoutRoute = defineRoute({
   live: 'session',
   provesFactor: true,
   body: approvePayoutBody,
+  example: { code: '123456' },
   bodyOptional: true,
   success: { status: 200, description: 'The approved payout.', schema: payoutView },
   problems: [
