@@ -44,6 +44,8 @@ export function openPool(options: {
     stream: () => new GatheringSocket(),
     connectionTimeoutMillis: options.connectMsMax ?? CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
+    // Statements here take a millisecond or two, and compiling one takes a hundred.
+    options: '-c jit=off',
     query_timeout: options.answerMsMax ?? ANSWER_MS_MAX,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,

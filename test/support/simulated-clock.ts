@@ -32,7 +32,7 @@ export async function createSimulatedClock(database: TestDatabase, startMs: numb
     },
     poolFor: (role) => {
       const url = new URL(database.urls[role])
-      url.searchParams.set('options', '-c search_path=sim,pg_catalog,public')
+      url.searchParams.set('options', '-c jit=off -c search_path=sim,pg_catalog,public')
       const pool = openPool({
         connectionString: url.href,
         applicationName: 'paylink-test',
