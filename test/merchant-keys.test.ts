@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from './support/database.ts'
 const ACROSS_MERCHANTS: { readonly [index: string]: string } = {
   account_nonce_pkey: 'one count for each hot wallet, whoever is paid from it',
   api_key_key_hash_key: '256 random bits',
+  approver_sighting_pkey: 'a hash of what it names, merchant included',
   deposit_address_by_program: 'the pool gives an address away once, and the pool is unique',
   payment_link_by_slug: 'ten random characters; an insert that meets another tries again',
   payout_transaction_by_txid: 'a hash of what it holds, payout included',
