@@ -147,21 +147,31 @@ test('queries know no flow and no HTTP; flows know no HTTP and no other flow', (
 })
 
 test('flows stand on core, the database and the secrets; one alone sends something, between two transactions', () => {
-  const below = /^(core|db|secrets)\/|^wire\/scopes\.ts$|^(clock|new-id)\.ts$|^node:crypto$/
+  const below = /^(core|db|secrets|payouts\/store)\/|^wire\/scopes\.ts$|^(clock|new-id)\.ts$|^node:crypto$/
   const others = importsBeyond('flows/', below).filter(
     (line) => !/^flows\/verify-endpoint\.ts .*delivery\//.test(line),
   )
   expect(others).toEqual([])
 })
 
-test('only the signer role, its commands and the signer itself import the signer', () => {
-  expect(importsBetween(/^(?!signer\/|roles\/signer\.ts$|cli\/signer-commands\.ts$)/, /^signer\//)).toEqual(
-    [],
-  )
+test('only the signer role and its commands import the keys and what signs', () => {
+  const signerProcess = '(?:signer|payouts/sign)/|roles/(?:start-)?signer\\.ts$|cli/signer-commands\\.ts$'
+  const others = new RegExp(`^(?!${signerProcess})`)
+  expect(importsBetween(others, /^(signer|payouts\/sign)\//)).toEqual([])
+  expect(importsBetween(/^signer\//, /^payouts\//)).toEqual([])
+})
+
+test('of payouts, queries know only queries, verbs only queries, and broadcasting and signing not each other', () => {
+  expect(importsBeyond('payouts/store/', /^(core|db|payouts\/store)\/|^new-id\.ts$|^node:/)).toEqual([])
+  expect(importsBetween(/^payouts\/[^/]+$/, /^(flows|http|chain|payouts\/(broadcast|sign))\//)).toEqual([])
+  expect(importsBetween(/^payouts\/broadcast\//, /^(http|web)\//)).toEqual([])
+  expect(importsBetween(/^payouts\/sign\//, /^(http|web|flows|payouts\/broadcast)\//)).toEqual([])
 })
 
 test('nothing imports a role but the wiring of the start command, and roles know no other role', () => {
-  expect(importsBetween(/^(?!cli\/run-(?:roles|signer)\.ts$)/, /^roles\/(?!role\.ts$)/)).toEqual([])
+  expect(
+    importsBetween(/^(?!cli\/run-(?:roles|signer)\.ts$)/, /^roles\/(?!role\.ts$|start-signer\.ts$)/),
+  ).toEqual([])
 })
 
 test('no file imports itself by way of others', () => {
@@ -229,7 +239,8 @@ test('secrets are compared in constant time', () => {
     'i',
   )
   // A block's hash is public: chains compare it freely. And a text may be compared with the one spelling of its own bytes.
-  const harmless = /^(chain|sandbox|watcher|audit|doctor)\/|block\??\.hash ===|toString\('base64url'\) !==/
+  const harmless =
+    /^(chain|sandbox|watcher|audit|doctor|payouts\/broadcast)\/|block\??\.hash ===|toString\('base64url'\) !==/
   expect(linesWith('', compared).filter((line) => !harmless.test(line))).toEqual([])
 })
 

@@ -1,10 +1,10 @@
 import { ChainUnavailable } from '../chain/adapter.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
-import { PayoutCarrier } from '../chain/utxo/payout-carrier.ts'
 import { RpcClient } from '../chain/utxo/rpc-client.ts'
 import type { BookedCoin, Finding } from '../db/queries/audit.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import { isUtxoNode } from '../nodes/chain-nodes.ts'
+import { PayoutCarrier } from '../payouts/broadcast/utxo/utxo-payout-chain.ts'
 import type { ChainAudit, ChainRecord } from './audit-chain.ts'
 import { closeAtStop } from './close-at-stop.ts'
 

@@ -1,4 +1,4 @@
-import { JOURNAL_APPROVER } from '../db/queries/lost-payouts.ts'
+import { JOURNAL_APPROVER } from '../payouts/store/lost-payouts.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 /** The account in which a payout p is set aside. */

@@ -3,26 +3,26 @@ import { systemClock } from '../clock.ts'
 import { ASSET_IDS, ASSETS, type AssetId, COINS, networkOf, type PaymentAsset } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { Payout } from '../core/payout/payout.ts'
+import { loadNetworkStates } from '../db/queries/network-state.ts'
+import { withSystemTransaction } from '../db/transaction.ts'
+import { createLogger } from '../log.ts'
+import { openInstallationKeyring } from '../open-keyring.ts'
+import { allowFeeDestination } from '../payouts/allow-fee-destination.ts'
+import { decidePayout, type PayoutDecided } from '../payouts/decide-payout.ts'
+import { type PayoutRequested, requestPayoutAlone } from '../payouts/request-payout.ts'
 import {
   type FeeDestination,
   listFeeDestinations,
   loadFeeDestination,
   removeFeeDestination,
-} from '../db/queries/fee-destinations.ts'
+} from '../payouts/store/fee-destinations.ts'
 import {
   type FeePayout,
   findFeePayoutTenant,
   listFeePayouts,
   listFeeTotals,
   listMerchantsWithFees,
-} from '../db/queries/fees.ts'
-import { loadNetworkStates } from '../db/queries/network-state.ts'
-import { withSystemTransaction } from '../db/transaction.ts'
-import { allowFeeDestination } from '../flows/allow-fee-destination.ts'
-import { decidePayout, type PayoutDecided } from '../flows/decide-payout.ts'
-import { type PayoutRequested, requestPayoutAlone } from '../flows/request-payout.ts'
-import { createLogger } from '../log.ts'
-import { openInstallationKeyring } from '../open-keyring.ts'
+} from '../payouts/store/fees.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'

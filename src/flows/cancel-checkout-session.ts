@@ -8,8 +8,8 @@ import { commitAdvance } from '../db/commit-advance.ts'
 import { type LoadedSession, loadWholeSession } from '../db/load-session.ts'
 import type { Pool } from '../db/pool.ts'
 import { setSessionCancelled } from '../db/queries/checkout-sessions.ts'
-import { refuseX402OfCancelled } from '../db/queries/x402-authorizations.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { refuseX402OfCancelled } from '../payouts/store/x402-authorizations.ts'
 
 type CancelledSession =
   | { readonly kind: 'cancelled'; readonly found: LoadedSession }

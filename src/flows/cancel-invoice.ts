@@ -5,8 +5,8 @@ import type { Invoice } from '../core/invoice/types.ts'
 import { commitAdvance } from '../db/commit-advance.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
-import { refuseX402OfCancelled } from '../db/queries/x402-authorizations.ts'
 import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { refuseX402OfCancelled } from '../payouts/store/x402-authorizations.ts'
 
 /** Cancels an invoice that awaits payment or has expired. Money that still comes is found until the horizon. */
 export function cancelInvoice(

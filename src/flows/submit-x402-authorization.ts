@@ -3,6 +3,8 @@ import { networkOf } from '../core/assets.ts'
 import { isPayableByAuthorization, type PayerAuthorization } from '../core/x402/judge-authorization.ts'
 import type { Pool } from '../db/pool.ts'
 import { loadInvoice } from '../db/queries/invoices.ts'
+import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
 import {
   countX402Authorizations,
   findLiveX402Authorization,
@@ -10,9 +12,7 @@ import {
   insertX402Authorization,
   loadX402Authorization,
   type X402Authorization,
-} from '../db/queries/x402-authorizations.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+} from '../payouts/store/x402-authorizations.ts'
 
 type SubmitX402Deps = {
   /** Connections of the API's role. */

@@ -9,8 +9,8 @@ import type { Pool } from '../db/pool.ts'
 import { markAssetPicked } from '../db/queries/card-purchases.ts'
 import { addDepositAddress, findDepositAddress } from '../db/queries/deposit-addresses.ts'
 import { loadInvoice, updateInvoiceTerms } from '../db/queries/invoices.ts'
-import { findLiveX402Authorization } from '../db/queries/x402-authorizations.ts'
 import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
+import { findLiveX402Authorization } from '../payouts/store/x402-authorizations.ts'
 
 type SwitchAssetDeps = {
   /** Connections of the API's role. */

@@ -13,7 +13,6 @@ import {
   type X402Refusal,
   type X402Terms,
 } from '../core/x402/judge-authorization.ts'
-import type { X402Authorization } from '../db/queries/x402-authorizations.ts'
 import {
   type ReadX402Deps,
   readX402Authorization,
@@ -22,6 +21,7 @@ import {
 } from '../flows/read-x402-invoice.ts'
 import { submitX402Authorization } from '../flows/submit-x402-authorization.ts'
 import type { Log } from '../log.ts'
+import type { X402Authorization } from '../payouts/store/x402-authorizations.ts'
 import { type X402Payment, x402PaymentSchema } from '../wire/x402.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts'
 import type { HttpPart } from './server.ts'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { ASSETS } from '../core/assets.ts'
-import type { NewApprover } from '../db/queries/approver-sightings.ts'
 import type { NewDestination } from '../db/queries/notices.ts'
 import type { Email } from '../mail/mail.ts'
 import { plainWords } from '../mail/plain-words.ts'
+import type { NewApprover } from '../payouts/store/approver-sightings.ts'
 
 type Addressee = { readonly email: string; readonly name: string }
 

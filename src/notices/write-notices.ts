@@ -1,5 +1,4 @@
 import type { Pool } from '../db/pool.ts'
-import { listUntoldApprovers, markApproverTold } from '../db/queries/approver-sightings.ts'
 import {
   eventsForNotice,
   leaseNotices,
@@ -14,6 +13,7 @@ import {
 } from '../db/queries/notices.ts'
 import type { Log } from '../log.ts'
 import type { Mail } from '../mail/mail.ts'
+import { listUntoldApprovers, markApproverTold } from '../payouts/store/approver-sightings.ts'
 import { repeat } from '../repeat.ts'
 import { approverEmail, destinationEmail, endpointEmail, invoiceEmail } from './emails.ts'
 

@@ -1,7 +1,7 @@
 import { SignerRefused } from '../signer/refused.ts'
-import { startSigner } from '../signer/start-signer.ts'
 import { StartRefused } from '../start-refused.ts'
 import type { RoleContext, RunningRole } from './role.ts'
+import { startSigner } from './start-signer.ts'
 
 /** The one process that may open the seed. It listens on nothing and talks to the database alone. */
 export async function startSignerRole(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import type { PayoutChain } from '../../src/watcher/utxo-carriage.ts'
+import type { PayoutChain } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
 import { startNode, type TestNode, until } from '../support/litecoind.ts'
 import { KILLS_BEFORE_REST, killSometime } from '../support/payout-history.ts'
 import { PayoutWorld } from '../support/payout-world.ts'

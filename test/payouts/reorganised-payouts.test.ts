@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
-import { PayoutCarrier } from '../../src/chain/utxo/payout-carrier.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import type { PayoutCourier } from '../../src/watcher/follow-payouts.ts'
+import type { PayoutCourier } from '../../src/payouts/broadcast/follow-payouts.ts'
+import { PayoutCarrier } from '../../src/payouts/broadcast/utxo/utxo-payout-chain.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 

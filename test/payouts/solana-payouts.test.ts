@@ -4,8 +4,13 @@ import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { SOLANA_FEE_MIN } from '../../src/core/payout/solana-fee.ts'
 import type { Tenant } from '../../src/db/transaction.ts'
-import { openHouse, signerOf, signWithBlockhash, signWithNonce } from '../../src/signer/solana-house.ts'
-import { transferOf } from '../../src/signer/solana-instructions.ts'
+import {
+  openHouse,
+  signerOf,
+  signWithBlockhash,
+  signWithNonce,
+} from '../../src/payouts/sign/solana/solana-accounts.ts'
+import { transferOf } from '../../src/payouts/sign/solana/solana-instructions.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { lever } from '../support/solana-payer.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ApprovalMemory } from '../../src/signer/approval-memory.ts'
+import { ApprovalMemory } from '../../src/payouts/sign/approval-memory.ts'
 
 const KEPT_MAX = 5_000
 const DIGEST = Buffer.alloc(32)

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { FirstSeen } from '../../src/signer/first-seen.ts'
+import { FirstSeen } from '../../src/payouts/sign/first-seen.ts'
 import { SignerRefused } from '../../src/signer/refused.ts'
 
 let folder: string

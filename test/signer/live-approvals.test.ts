@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { inspectStoppedPayouts } from '../../src/doctor/inspect-signer.ts'
+import { ApprovalMemory } from '../../src/payouts/sign/approval-memory.ts'
+import { openSealKey } from '../../src/payouts/sign/approvers.ts'
 import {
   type ApprovalEvidence,
   sealApprovalCode,
@@ -9,8 +11,6 @@ import {
 } from '../../src/secrets/approval-evidence.ts'
 import { sealKeyOf } from '../../src/secrets/seal-to-signer.ts'
 import { totpCode, totpStepAt } from '../../src/secrets/totp.ts'
-import { ApprovalMemory } from '../../src/signer/approval-memory.ts'
-import { openSealKey } from '../../src/signer/approvers.ts'
 import { LivePayouts } from '../support/live-payouts.ts'
 import { createTestPasskey } from '../support/test-passkey.ts'
 

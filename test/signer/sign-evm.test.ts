@@ -12,14 +12,14 @@ import { expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { hotWalletOf } from '../../src/chain/evm/hot-wallet.ts'
 import { receiveEvmPrograms } from '../../src/chain/evm/receive-programs.ts'
-import { TEST_USDC_ABI } from '../../src/sandbox/evm/test-usdc.ts'
 import {
   depositAddress,
   hotWalletAddress,
   signFromHotWallet,
   signSweep,
   tokenSweepCall,
-} from '../../src/signer/sign-evm.ts'
+} from '../../src/payouts/sign/evm/sign-evm.ts'
+import { TEST_USDC_ABI } from '../../src/sandbox/evm/test-usdc.ts'
 import { seededRandom } from '../support/random.ts'
 
 const account = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/1'")

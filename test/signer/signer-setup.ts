@@ -5,9 +5,9 @@ import { Writable } from 'node:stream'
 import pino from 'pino'
 import type { Pool } from '../../src/db/pool.ts'
 import type { Log } from '../../src/log.ts'
+import { type Signer, startSigner } from '../../src/roles/start-signer.ts'
 import { fileKeySource } from '../../src/signer/key-source.ts'
 import { openSeed } from '../../src/signer/seed-file.ts'
-import { type Signer, startSigner } from '../../src/signer/start-signer.ts'
 import { BASE_URL } from '../support/api.ts'
 
 export const clock = (): Date => new Date('2026-03-01T12:00:00Z')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findOverLimit } from '../../src/signer/signing-limits.ts'
+import { findOverLimit } from '../../src/payouts/sign/signing-limits.ts'
 
 const HOUR_MS = 3_600_000
 const payout = { merchantId: 'ours', livemode: true, asset: 'LTC', amount: 1n } as const

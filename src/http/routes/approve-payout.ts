@@ -1,5 +1,5 @@
-import { payoutExists } from '../../db/queries/payouts.ts'
-import { decidePayout } from '../../flows/decide-payout.ts'
+import { decidePayout } from '../../payouts/decide-payout.ts'
+import { payoutExists } from '../../payouts/store/payouts.ts'
 import { approvePayoutBody, payoutView } from '../../wire/payout.ts'
 import { evidenceFor } from '../payout-approval.ts'
 import { decidedPayoutView } from '../payout-view.ts'

@@ -1,6 +1,6 @@
 import { checkPayoutAddress } from '../../chain/payout-address.ts'
 import { networkOf } from '../../core/assets.ts'
-import { addPayoutDestination } from '../../flows/add-payout-destination.ts'
+import { addPayoutDestination } from '../../payouts/add-payout-destination.ts'
 import { createPayoutDestinationBody, payoutDestinationView } from '../../wire/payout.ts'
 import { payoutDestinationViewOf } from '../payout-view.ts'
 import { ApiProblem } from '../problem.ts'

@@ -1,5 +1,5 @@
 import { renderPayout } from '../../core/payout/render.ts'
-import { requestPayout } from '../../flows/request-payout.ts'
+import { requestPayout } from '../../payouts/request-payout.ts'
 import { createPayoutBody, payoutView } from '../../wire/payout.ts'
 import { payoutOf } from '../payout-view.ts'
 import { defineRoute } from '../route.ts'

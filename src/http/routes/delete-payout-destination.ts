@@ -1,5 +1,5 @@
-import { payoutDestinationExists, removePayoutDestination } from '../../db/queries/payout-destinations.ts'
 import { withTransaction } from '../../db/transaction.ts'
+import { payoutDestinationExists, removePayoutDestination } from '../../payouts/store/payout-destinations.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 

@@ -1,4 +1,4 @@
-import { payoutExists } from '../../db/queries/payouts.ts'
+import { payoutExists } from '../../payouts/store/payouts.ts'
 import { approvalChallenge } from '../../secrets/approval-evidence.ts'
 import { payoutApprovalView } from '../../wire/payout.ts'
 import { approvalWaysOf, digestOf, loadPayoutOf } from '../payout-approval.ts'

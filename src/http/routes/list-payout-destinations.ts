@@ -1,5 +1,5 @@
-import { listPayoutDestinations } from '../../db/queries/payout-destinations.ts'
 import { withTransaction } from '../../db/transaction.ts'
+import { listPayoutDestinations } from '../../payouts/store/payout-destinations.ts'
 import { pageOf } from '../../wire/list.ts'
 import { listPayoutDestinationsQuery, payoutDestinationList } from '../../wire/payout.ts'
 import { listView } from '../list-view.ts'

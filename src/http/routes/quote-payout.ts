@@ -1,6 +1,6 @@
-import { payoutDestinationExists } from '../../db/queries/payout-destinations.ts'
 import { withTrialTransaction } from '../../db/transaction.ts'
-import { requestPayout } from '../../flows/request-payout.ts'
+import { requestPayout } from '../../payouts/request-payout.ts'
+import { payoutDestinationExists } from '../../payouts/store/payout-destinations.ts'
 import { payoutQuoteQuery, payoutQuoteView } from '../../wire/payout.ts'
 import { payoutOf, payoutQuoteViewOf } from '../payout-view.ts'
 import { ApiProblem } from '../problem.ts'

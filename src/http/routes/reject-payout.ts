@@ -1,5 +1,5 @@
-import { payoutExists } from '../../db/queries/payouts.ts'
-import { decidePayout } from '../../flows/decide-payout.ts'
+import { decidePayout } from '../../payouts/decide-payout.ts'
+import { payoutExists } from '../../payouts/store/payouts.ts'
 import { payoutView } from '../../wire/payout.ts'
 import { decidedPayoutView } from '../payout-view.ts'
 import { defineRoute } from '../route.ts'

@@ -1,0 +1,50 @@
+import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
+import { COMPARED_MAX, judgeDestination } from '../core/payout/judge-destination.ts'
+import type { Tenant, Tx } from '../db/transaction.ts'
+import { newId } from '../new-id.ts'
+import {
+  countPayoutDestinations,
+  insertPayoutDestination,
+  listUsedAddresses,
+  loadPayoutDestination,
+  lockPayoutDestinations,
+  type PayoutDestination,
+} from './store/payout-destinations.ts'
+
+/**
+ * Puts an address on the merchant's list, in the caller's transaction. An address that only looks like one of the list's is
+ * refused: it was made to be taken for it.
+ */
+export async function addPayoutDestination(
+  tx: Tx,
+  input: {
+    readonly tenant: Tenant
+    readonly asset: AssetId
+    /** Canonical. */
+    readonly address: string
+    readonly name: string
+    readonly by: string
+    readonly now: Date
+  },
+): Promise<
+  | { readonly kind: 'added'; readonly destination: PayoutDestination }
+  | { readonly kind: 'lookalike'; readonly of: string }
+  | { readonly kind: 'listed' }
+  | { readonly kind: 'too_many' }
+> {
+  const { tenant, asset, address, name, by, now } = input
+  await lockPayoutDestinations(tx, tenant)
+  const { keyFamily } = ASSETS[asset]
+  const alike = ASSET_IDS.filter((other) => ASSETS[other].keyFamily === keyFamily)
+  const used = await listUsedAddresses(tx, tenant, alike, COMPARED_MAX)
+  const list = { used, listed: await countPayoutDestinations(tx, tenant), livemode: tenant.livemode }
+  const judged = judgeDestination(address, list, now)
+  if (judged.kind !== 'good') return judged
+  const { usableAt } = judged
+  const id = newId('payoutDestination', now)
+  const added = { id, asset, address, name, createdAt: now, usableAt }
+  if (!(await insertPayoutDestination(tx, tenant, { ...added, createdBy: by }))) return { kind: 'listed' }
+  const destination = await loadPayoutDestination(tx, tenant, id)
+  if (destination === null) throw new Error(`destination ${id} was written and is not there`)
+  return { kind: 'added', destination }
+}

@@ -1,0 +1,38 @@
+import type { Payout } from '../../core/payout/payout.ts'
+import type { Outpoint, PayoutTransaction } from '../store/payout-transactions.ts'
+import type { BroadcastVerdict } from './broadcast-verdict.ts'
+
+/** A payout with its signed transactions, oldest first, of which only one can happen. */
+export type Followed = { readonly payout: Payout; readonly transactions: readonly PayoutTransaction[] }
+
+/** Where the transactions of a payout stand. */
+export type Standing =
+  | { readonly kind: 'in_block'; readonly transaction: PayoutTransaction; readonly isFinal: boolean }
+  /** In no block: they are to be sent, or sent again. */
+  | { readonly kind: 'absent' }
+  /** Not enough of the chain was read to say; nothing is done this time. */
+  | { readonly kind: 'unread' }
+  /** It will never pay, for good. */
+  | { readonly kind: 'dead'; readonly code: string }
+
+/**
+ * What payouts on one family of chains need of the watcher beside the one way that all of them go (see follow-payouts).
+ * It holds no key. What it throws as `ChainUnavailable` ends the look, which the next provider begins anew.
+ */
+export type PayoutCarriage = {
+  /** The providers that it asks. One look goes through one of them. */
+  readonly providers: { through(work: () => Promise<void>): Promise<void> }
+  /** Keeps in the database what requests and the signer have to know of the network; called at every look. */
+  keepTerms(): Promise<void>
+  /** What has to happen on the chain before approved payouts can be signed, and what is under way of that. */
+  prepare?(unsigned: readonly Payout[]): Promise<void>
+  /** Where payouts stand, by payout id. */
+  look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>>
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
+  /** A node has one of its transactions, so that whatever spoke for its death is void. */
+  taken?(payout: Payout): void
+  /** Whether a payout none of whose transactions a node takes is dead. Coins of `unspent` are free again. */
+  judgeRefused(
+    followed: Followed,
+  ): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null>
+}

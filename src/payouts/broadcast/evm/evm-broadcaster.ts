@@ -1,0 +1,245 @@
+import { parseEvmAddress } from '../../../chain/evm/address.ts'
+import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
+import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
+import type { Clock } from '../../../clock.ts'
+import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
+import type { EvmToken } from '../../../core/chain/evm-parameters.ts'
+import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
+import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
+import type { Pool } from '../../../db/pool.ts'
+import { loadAccountKey } from '../../../db/queries/account-keys.ts'
+import { type Tenant, withTransaction } from '../../../db/transaction.ts'
+import type { Log } from '../../../log.ts'
+import { Told } from '../../../told.ts'
+import { loadIntentNonce } from '../../store/account-nonces.ts'
+import { type HotWallet, saveHotWallet } from '../../store/hot-wallets.ts'
+import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
+import { listSweepsOf } from '../../store/sweeps.ts'
+import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { Followed, PayoutCarriage, Standing } from '../broadcaster.ts'
+import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
+import type { EvmReceiptFound, EvmStanding } from './evm-payout-chain.ts'
+import { EvmSweeps } from './evm-sweeps.ts'
+import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
+import { EvmX402 } from './evm-x402.ts'
+import { GasAlarm } from './gas-alarm.ts'
+import { tokenRefusal } from './token-refusal.ts'
+
+/** An account-based chain, as payouts see it; see chain/evm/payout-carrier. */
+export type EvmPayoutChain = PayoutProvider & {
+  standingOf(account: Uint8Array): Promise<EvmStanding>
+  nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
+  balanceOf(account: Uint8Array): Promise<bigint>
+  tokenBalanceOf(account: Uint8Array): Promise<bigint>
+  finalizedHeight(): Promise<number | null>
+  receiptOf(txid: string): Promise<EvmReceiptFound | null>
+  nonceUser(
+    place: { sender: Uint8Array; nonce: number },
+    lowest: number,
+  ): Promise<string | 'searching' | 'unseen'>
+  gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
+  failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
+}
+
+export type EvmCarriageParts = {
+  readonly network: Network
+  readonly providers: PayoutProviders<EvmPayoutChain>
+  /** The token that payouts are made in; null where there is none. */
+  readonly token: EvmToken | null
+  /** Pause between two looks at the chain while something is on its way, milliseconds. */
+  readonly lookEveryMs: number
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  /** On a sandbox chain, what gives the hot wallet ether for gas. */
+  readonly topUp: ((address: Uint8Array) => Promise<void>) | null
+}
+
+/** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
+const IDLE_LOOK_MS = 60_000
+
+/** Payouts on an account-based chain (Ethereum, Base), the sweeps for their sake, and what payers signed for us to carry. */
+export class EvmCarriage implements PayoutCarriage {
+  readonly providers: PayoutProviders<EvmPayoutChain>
+  readonly #parts: EvmCarriageParts
+  readonly #sweeps: EvmSweeps
+  readonly #x402: EvmX402
+  readonly #alarm: GasAlarm
+  readonly #told = new Told()
+  #hot: Uint8Array | null = null
+  #wallet: HotWallet | null = null
+  #readAtMs = Number.NEGATIVE_INFINITY
+  #lookedAtMs = Number.NEGATIVE_INFINITY
+  #isBusy = false
+  /** Ether for gas is on its way to the hot wallet. */
+  #awaitsEther = false
+
+  constructor(parts: EvmCarriageParts) {
+    this.#parts = parts
+    this.providers = parts.providers
+    this.#sweeps = new EvmSweeps(parts)
+    this.#x402 = new EvmX402(parts)
+    this.#alarm = new GasAlarm(parts)
+  }
+
+  async keepTerms(): Promise<void> {
+    const { lookEveryMs, clock } = this.#parts
+    const everyMs = this.#isBusy || this.#awaitsEther ? lookEveryMs : IDLE_LOOK_MS
+    if (clock().getTime() - this.#readAtMs >= everyMs) await this.#read()
+  }
+
+  async #read(): Promise<void> {
+    const { pool, network, clock, token } = this.#parts
+    const hot = await this.#hotWallet()
+    if (hot === null) return
+    const now = clock()
+    const standing = await this.providers.current.standingOf(hot)
+    const contract = Buffer.from(token?.contract.slice(2) ?? '', 'hex')
+    const held = standing.token === null ? null : { ...standing.token, contract }
+    this.#wallet = { ...standing, network, address: Buffer.from(hot), token: held }
+    await saveHotWallet(pool, this.#wallet, now)
+    this.#awaitsEther = await this.#alarm.look()
+    this.#readAtMs = now.getTime()
+  }
+
+  /** Null until the signer has published its account. */
+  async #hotWallet(): Promise<Uint8Array | null> {
+    if (this.#hot !== null) return this.#hot
+    const { pool, network } = this.#parts
+    const account = await loadAccountKey(pool, keyspaceOfNetwork(network))
+    if (account?.xpub == null) return null
+    this.#hot = hotWalletOf(account.xpub)
+    return this.#hot
+  }
+
+  async prepare(unsigned: readonly Payout[]): Promise<void> {
+    const wasBusy = this.#isBusy
+    const isSweeping = await this.#sweeps.follow()
+    const isSettling = await this.#x402.follow(this.#hot)
+    this.#isBusy = unsigned.length > 0 || isSweeping || isSettling
+    // What is planned now goes by the prices of now.
+    if (this.#isBusy && !wasBusy) await this.#read()
+    if (this.#wallet === null) return
+    if (this.#parts.token !== null) await this.#sweeps.recheckFrozen(this.#wallet.address)
+    for (const payout of unsigned) {
+      if (payout.status !== 'approved') continue
+      if (!(await this.#isTaken(payout, this.#wallet, { isSwept: false }))) continue
+      await this.#sweeps.plan(payout, this.#wallet)
+      await this.#askGas(payout, this.#wallet)
+    }
+  }
+
+  /**
+   * Whether the token's contract would let the destination be paid, as far as a node says. What it refuses is given up
+   * before gas is spent on it: asked before anything is swept, and once more before the payout is signed.
+   */
+  async #isTaken(
+    payout: Payout,
+    { address: hot }: HotWallet,
+    { isSwept }: { readonly isSwept: boolean },
+  ): Promise<boolean> {
+    const { pool, clock } = this.#parts
+    const tenant = tenantOf(payout)
+    const to = parseEvmAddress(payout.destination)
+    if (payout.asset !== 'USDC_BASE' || to === null) return true
+    if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).length > 0) return true
+    const code = await this.#asked(payout, () => tokenRefusal(this.providers.current, { hot, to }))
+    if (code === undefined) return false
+    if (code === null) return true
+    const refusal = { payoutId: payout.id, code, now: clock() }
+    await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
+    return false
+  }
+
+  /** Asks once, when all is swept, how much gas the destination takes. */
+  async #askGas(payout: Payout, wallet: HotWallet): Promise<void> {
+    const { pool } = this.#parts
+    const tenant = tenantOf(payout)
+    const to = parseEvmAddress(payout.destination)
+    if (to === null || (await loadPayoutGas(pool, tenant, payout.id)) !== null) return
+    const sweeps = await listSweepsOf(pool, tenant, payout.id)
+    if (sweeps.some(({ status }) => status !== 'done')) return
+    if (!(await this.#isTaken(payout, wallet, { isSwept: true }))) return
+    const payment = { from: wallet.address, to, value: netAmountOf(payout) }
+    const gas =
+      payout.asset === 'USDC_BASE'
+        ? TOKEN_TRANSFER_GAS
+        : ((await this.#asked(payout, () => this.providers.current.gasOf(payment))) ?? null)
+    if (gas !== null)
+      await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
+  }
+
+  /** Undefined where the node says neither yes nor no of the destination: that is no reason for others to wait. */
+  async #asked<Answer>(payout: Payout, question: () => Promise<Answer>): Promise<Answer | undefined> {
+    try {
+      return await question()
+    } catch (error) {
+      if (!(error instanceof EvmRpcError) || error.kind !== 'other') throw error
+      const message = 'the node does not say how much gas the destination of a payout takes: the payout waits'
+      if (this.#told.isNew(payout.id, message))
+        this.#parts.log.error({ payoutId: payout.id, reason: error.message }, message)
+      return undefined
+    }
+  }
+
+  async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
+    const { clock, lookEveryMs } = this.#parts
+    const nowMs = clock().getTime()
+    const standings = new Map<string, Standing>()
+    // What the chain itself has called final is not looked after any more.
+    const open = followed.filter(({ payout }) => payout.status !== 'confirmed')
+    this.#isBusy ||= open.length > 0
+    if (open.length === 0 || nowMs - this.#lookedAtMs < lookEveryMs) return standings
+    this.#lookedAtMs = nowMs
+    const finalized = await this.providers.current.finalizedHeight()
+    for (const { payout, transactions } of open)
+      standings.set(payout.id, await this.#standingOf({ payout, transactions }, finalized))
+    return standings
+  }
+
+  async #standingOf({ payout, transactions }: Followed, finalized: number | null): Promise<Standing> {
+    for (const transaction of [...transactions].reverse()) {
+      const { txid } = transaction
+      const receipt = await this.providers.current.receiptOf(txid)
+      if (receipt === null) continue
+      const isFinal = finalized !== null && receipt.height <= finalized
+      if (isFinal && !receipt.succeeded) {
+        // It took its nonce and its gas, and paid nobody.
+        const isReverted = await this.providers.allSay(payout.id, (chain) => isRevertedForGood(chain, txid))
+        return isReverted ? { kind: 'dead', code: 'reverted' } : { kind: 'unread' }
+      }
+      const isAgreed =
+        isFinal && (await this.providers.anotherSays(payout.id, (chain) => isFinalWith(chain, txid, receipt)))
+      return { kind: 'in_block', transaction, isFinal: isAgreed }
+    }
+    return { kind: 'absent' }
+  }
+
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+    return this.providers.current.broadcast(raw)
+  }
+
+  /** Dead is a payout only when its nonce was used by something else, as `hasNonceElsewhere` says. */
+  async judgeRefused({ payout, transactions }: Followed) {
+    const { pool } = this.#parts
+    const place = await loadIntentNonce(pool, tenantOf(payout), payout.id)
+    if (place === null) return null
+    const fromHeight = Math.min(...transactions.map(({ fromHeight }) => fromHeight))
+    const txids = () => Promise.resolve(transactions.map(({ txid }) => txid))
+    const isDead = await this.providers.allSay(payout.id, async (chain) => {
+      const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
+      if (found === 'unseen') this.#complain(payout)
+      return found === 'elsewhere'
+    })
+    return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
+  }
+
+  #complain({ id }: Payout): void {
+    const message =
+      'the nonce of a payout is used up, and no block of the node shows by what: use one that keeps the blocks of its time'
+    if (this.#told.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)
+  }
+}
+
+const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })

@@ -1,0 +1,326 @@
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { z } from 'zod'
+import { ChainUnavailable } from '../../../chain/adapter.ts'
+import { contractCall } from '../../../chain/evm/contract-call.ts'
+import { bytes, count, hash, quantity } from '../../../chain/evm/evm-answers.ts'
+import { EvmNode } from '../../../chain/evm/evm-node.ts'
+import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
+import { domainSeparatorOf } from '../../../chain/evm/token-authorization.ts'
+import {
+  type EvmChain,
+  type EvmParameters,
+  type EvmToken,
+  evmParametersOf,
+} from '../../../core/chain/evm-parameters.ts'
+import { DESTINATION_GAS_MAX, MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
+import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+
+/** Base's own contract that says what a place on Ethereum costs (OP Stack, GasPriceOracle since Fjord). */
+const GAS_ORACLE = '0x420000000000000000000000000000000000000f'
+/** More bytes than a signed plain transfer has. */
+const TRANSFER_BYTES = 200n
+/** Wei per gas for the block's maker: where a node suggests none of its own, and the most that is believed of it. */
+const TIPS: { readonly [chain in EvmChain]: { readonly usual: bigint; readonly max: bigint } } = {
+  ethereum: { usual: 1_000_000_000n, max: 100_000_000_000n },
+  // A block has room there nearly always, and a thousandth of a gwei is common.
+  base: { usual: 10_000_000n, max: 5_000_000_000n },
+}
+/** A destination's gas is estimated for the state of now, and may grow by a quarter. */
+const GAS_ROOM = { times: 5n, parts: 4n }
+const KNOWN_WORDS = /already known|already imported|known transaction|alreadyknown/i
+/** Blocks read at a time for the transaction that used up a nonce, and searches that are remembered. */
+const SEARCH_BLOCKS = 20
+const SEARCHES_MAX = 1_000
+/** How an execution ends that did not revert: geth's words, and the names that revm gives them. */
+const HALT_WORDS =
+  /invalid (opcode|jump)|stack (underflow|overflow|limit)|out of (bounds|gas|offset)|write protection|uint64 overflow|Invalid(Jump|FEOpcode)|OpcodeNotFound|Stack(Over|Under)flow|OutOf(Offset|Gas)/
+const REVERT_WORDS =
+  /revert|vm execution error|invalid opcode|out of gas|gas required exceeds|stack underflow/i
+
+const receiptSchema = z.object({ blockHash: hash, blockNumber: count, status: count.optional() }).nullable()
+
+export type EvmReceiptFound = {
+  readonly height: number
+  /** Of the block. */
+  readonly hash: string
+  readonly succeeded: boolean
+}
+
+/** How the chain and one account on it stand, at its newest block. Wei, but for the token's units. */
+export type EvmStanding = {
+  readonly chainId: number
+  readonly height: number
+  readonly nonce: number
+  readonly balance: bigint
+  readonly baseFee: bigint
+  readonly tip: bigint
+  readonly l1Fee: bigint
+  readonly token: { readonly name: string; readonly version: string; readonly balance: bigint } | null
+}
+
+/** What payouts need from an EVM node. */
+export class EvmPayoutCarrier {
+  readonly #node: EvmNode
+  readonly #chain: EvmChain
+  readonly #livemode: boolean
+  readonly #token: EvmToken | null
+  /** The next block of each search for what used up a nonce; the one that showed it, where it was found. */
+  readonly #searches = new Map<string, number>()
+  #parameters: EvmParameters | null = null
+  /** The words of the token's domain never change. */
+  #domain: { readonly name: string; readonly version: string } | null = null
+
+  constructor(of: {
+    readonly url: string
+    readonly setting: string
+    readonly chain: EvmChain
+    readonly livemode: boolean
+    /** The token that payouts are made in, if any. */
+    readonly token: EvmToken | null
+  }) {
+    this.#node = new EvmNode(of.url, of.setting)
+    this.#chain = of.chain
+    this.#livemode = of.livemode
+    this.#token = of.token
+  }
+
+  close(): Promise<void> {
+    return this.#node.rpc.close()
+  }
+
+  /** Which chain the node is on; the same as long as it answers. */
+  async parameters(): Promise<EvmParameters> {
+    if (this.#parameters !== null) return this.#parameters
+    const chainId = await this.#node.chainId()
+    const parameters = evmParametersOf(this.#chain, this.#livemode, chainId)
+    if (parameters === null)
+      throw new ChainUnavailable(`the node at ${this.#node.rpc.where} is on another chain (${chainId})`)
+    this.#parameters = parameters
+    return parameters
+  }
+
+  /** Whether the node has this block on its best chain. Throws where it is on another chain altogether. */
+  async hasBlock({
+    height,
+    hash: known,
+  }: {
+    readonly height: number
+    readonly hash: string
+  }): Promise<boolean> {
+    await this.parameters()
+    return (await this.#node.headerAt(height))?.hash === known
+  }
+
+  /** How an account (20 bytes) stands, and what the network takes. */
+  async standingOf(account: Uint8Array): Promise<EvmStanding> {
+    const { chainId } = await this.parameters()
+    const head = await this.#node.headerAt('latest')
+    if (head === null) throw new ChainUnavailable(`the node at ${this.#node.rpc.where} has no newest block`)
+    return {
+      chainId,
+      height: head.number,
+      nonce: await this.nonceOf(account, 'latest'),
+      balance: await this.balanceOf(account),
+      baseFee: head.baseFeePerGas ?? 0n,
+      tip: await this.#tip(),
+      l1Fee: await this.#l1Fee(),
+      token: await this.#tokenStanding(account),
+    }
+  }
+
+  /** Transactions that an account (20 bytes) has in blocks. */
+  nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number> {
+    return this.#node.rpc.call('eth_getTransactionCount', [textOf(account), at], count)
+  }
+
+  /** Wei, at the newest block. */
+  balanceOf(account: Uint8Array): Promise<bigint> {
+    return this.#node.rpc.call('eth_getBalance', [textOf(account), 'latest'], quantity)
+  }
+
+  /** Base units of the token, at the newest block. */
+  async tokenBalanceOf(account: Uint8Array): Promise<bigint> {
+    const answer = await this.#read(this.#token?.contract ?? '', contractCall('balanceOf(address)', account))
+    if (answer === '0x') throw this.#noToken()
+    return BigInt(answer)
+  }
+
+  /** The height up to which blocks are final; null where the chain has not said so of any. */
+  async finalizedHeight(): Promise<number | null> {
+    return (await this.#node.headerAt('finalized'))?.number ?? null
+  }
+
+  /** The block of the node's best chain that has a transaction, and whether it did what it says; null where none has. */
+  async receiptOf(txid: string): Promise<EvmReceiptFound | null> {
+    const receipt = await this.#node.rpc.call('eth_getTransactionReceipt', [txid], receiptSchema)
+    if (receipt === null) return null
+    const block = await this.#node.headerAt(receipt.blockNumber)
+    // A node between two chains may tell of the one it left.
+    if (block?.hash !== receipt.blockHash) return null
+    return { height: receipt.blockNumber, hash: receipt.blockHash, succeeded: receipt.status === 1 }
+  }
+
+  /**
+   * The transaction in a final block that has this nonce of an account. `searching`: not found yet; a few blocks are read at
+   * a time, from the newest final one down, and the next call goes on where this one ended: of several providers all must have
+   * found it in the same look. `unseen`: none down to `lowest`.
+   */
+  async nonceUser(
+    place: { readonly sender: Uint8Array; readonly nonce: number },
+    lowest: number,
+  ): Promise<string | 'searching' | 'unseen'> {
+    const sender = textOf(place.sender)
+    const name = `${sender} ${place.nonce}`
+    let height = this.#searches.get(name) ?? (await this.finalizedHeight())
+    this.#searches.delete(name)
+    let found: string | undefined
+    for (let read = 0; height !== null && height >= lowest && read < SEARCH_BLOCKS; read++, height--) {
+      const block = await this.#node.sendersAt(height)
+      if (block === null) break
+      found = block.find(({ from, nonce }) => from === sender && nonce === place.nonce)?.hash
+      if (found !== undefined) break
+    }
+    if (height !== null && height < lowest) return 'unseen'
+    if (height !== null) this.#searches.set(name, height)
+    for (const oldest of this.#searches.keys()) {
+      if (this.#searches.size <= SEARCHES_MAX) break
+      this.#searches.delete(oldest)
+    }
+    return found ?? 'searching'
+  }
+
+  /**
+   * How much gas a payment of native coin to this address takes, with room; 0 where the address refuses it, or takes more
+   * than any may. Throws `EvmRpcError` where the node says something else.
+   */
+  async gasOf(payment: {
+    readonly from: Uint8Array
+    readonly to: Uint8Array
+    readonly value: bigint
+  }): Promise<bigint> {
+    const to = textOf(payment.to)
+    if ((await this.#node.rpc.call('eth_getCode', [to, 'latest'], bytes)) === '0x') return TRANSFER_GAS
+    const hex = (value: bigint) => `0x${value.toString(16)}`
+    // The code there may be anybody's, and the node runs no more of it than would be paid for.
+    const call = { from: textOf(payment.from), to, value: hex(payment.value), gas: hex(DESTINATION_GAS_MAX) }
+    try {
+      const estimate = await this.#node.rpc.call('eth_estimateGas', [call], quantity)
+      const gas = (estimate * GAS_ROOM.times) / GAS_ROOM.parts
+      return gas > DESTINATION_GAS_MAX ? 0n : gas
+    } catch (error) {
+      const words = error instanceof EvmRpcError && error.kind === 'other' ? error.message : ''
+      if (REVERT_WORDS.test(words) || HALT_WORDS.test(words)) return 0n
+      throw error
+    }
+  }
+
+  /** Why the token's contract would revert this call of an account, in its own words; null where it would not. */
+  async failureOf(call: { readonly from: Uint8Array; readonly data: Uint8Array }): Promise<string | null> {
+    if (this.#token === null) throw this.#noToken()
+    const { contract: to } = this.#token
+    try {
+      const asked = { from: textOf(call.from), to, data: `0x${bytesToHex(call.data)}` }
+      await this.#node.rpc.call('eth_call', [asked, 'latest'], bytes)
+      return null
+    } catch (error) {
+      if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_WORDS.test(error.message))
+        return error.message
+      throw error
+    }
+  }
+
+  async broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+    try {
+      await this.#node.rpc.call('eth_sendRawTransaction', [`0x${bytesToHex(raw)}`], hash)
+      return { kind: 'known' }
+    } catch (error) {
+      if (!(error instanceof EvmRpcError) || error.kind !== 'other') throw error
+      return KNOWN_WORDS.test(error.message) ? { kind: 'known' } : { kind: 'refused', reason: error.message }
+    }
+  }
+
+  async #tip(): Promise<bigint> {
+    const { usual, max } = TIPS[this.#chain]
+    try {
+      const suggested = await this.#node.rpc.call('eth_maxPriorityFeePerGas', [], quantity)
+      return suggested > max ? max : suggested
+    } catch (error) {
+      if (error instanceof EvmRpcError && error.kind === 'no_such_method') return usual
+      throw error
+    }
+  }
+
+  /** What a plain transfer pays at most for its place on Ethereum; a private chain has no such contract. */
+  async #l1Fee(): Promise<bigint> {
+    if (this.#chain !== 'base') return 0n
+    const answer = await this.#read(GAS_ORACLE, contractCall('getL1FeeUpperBound(uint256)', TRANSFER_BYTES))
+    if (answer !== '0x') {
+      const fee = BigInt(answer)
+      return fee > MAX_FEE_MAX * TRANSFER_GAS ? MAX_FEE_MAX * TRANSFER_GAS : fee
+    }
+    if ((await this.parameters()).isolated) return 0n
+    throw new ChainUnavailable(
+      `the node at ${this.#node.rpc.where} does not say what a place on Ethereum costs`,
+    )
+  }
+
+  /** Null where the network has no token of ours, or, on a private chain, nobody has put it there. */
+  async #tokenStanding(account: Uint8Array): Promise<EvmStanding['token']> {
+    if (this.#token === null) return null
+    const domain = this.#domain ?? (await this.#readDomain(this.#token))
+    if (domain === null) return null
+    this.#domain = domain
+    return { ...domain, balance: await this.tokenBalanceOf(account) }
+  }
+
+  /** Checked against the contract's own separator: a signature under other words would be worth nothing. */
+  async #readDomain(token: EvmToken): Promise<{ readonly name: string; readonly version: string } | null> {
+    const { contract } = token
+    const separator = await this.#read(contract, contractCall('DOMAIN_SEPARATOR()'))
+    if (separator === '0x') return null
+    const name = stringOf(await this.#read(contract, contractCall('name()')))
+    const version = stringOf(await this.#read(contract, contractCall('version()')))
+    const { chainId } = await this.parameters()
+    const own = domainSeparatorOf({
+      name,
+      version,
+      chainId: BigInt(chainId),
+      contract: hexToBytes(contract.slice(2)),
+    })
+    if (separator.toLowerCase() !== `0x${bytesToHex(own)}`)
+      throw new ChainUnavailable(`the token at ${contract} does not sign as USDC does: correct its address`)
+    return { name, version }
+  }
+
+  /** What a function that only reads answers; `0x` where there is no such contract or function. */
+  async #read(contract: string, data: Uint8Array): Promise<string> {
+    try {
+      return await this.#node.rpc.call(
+        'eth_call',
+        [{ to: contract, data: `0x${bytesToHex(data)}` }, 'latest'],
+        bytes,
+      )
+    } catch (error) {
+      if (error instanceof EvmRpcError && error.kind === 'other' && REVERT_WORDS.test(error.message))
+        return '0x'
+      throw error
+    }
+  }
+
+  #noToken(): ChainUnavailable {
+    return new ChainUnavailable(
+      `the node at ${this.#node.rpc.where} knows no token at ${this.#token?.contract}`,
+    )
+  }
+}
+
+const textOf = (address: Uint8Array): string => `0x${bytesToHex(address)}`
+
+const WORD_DIGITS = 64
+/** A text as Solidity's ABI returns it: where it begins, its length, its bytes. */
+function stringOf(answer: string): string {
+  const digits = answer.slice(2)
+  const length = Number.parseInt(digits.slice(WORD_DIGITS, 2 * WORD_DIGITS), 16)
+  const text = digits.slice(2 * WORD_DIGITS, 2 * WORD_DIGITS + length * 2)
+  return Buffer.from(text, 'hex').toString('utf8')
+}

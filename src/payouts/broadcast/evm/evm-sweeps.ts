@@ -1,0 +1,270 @@
+import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../../../core/payout/gas.ts'
+import type { Payout } from '../../../core/payout/payout.ts'
+import { isConstraintViolation } from '../../../db/constraint-violation.ts'
+import { type Tenant, withTransaction } from '../../../db/transaction.ts'
+import { newId } from '../../../new-id.ts'
+import { Told, withoutNumbers } from '../../../told.ts'
+import { loadIntentNonce } from '../../store/account-nonces.ts'
+import { deleteFrozenDeposit, saveFrozenDeposit, takeFrozenToCheck } from '../../store/frozen-deposits.ts'
+import type { HotWallet } from '../../store/hot-wallets.ts'
+import { askJournal } from '../../store/journal-questions.ts'
+import { insertPayoutRefusal } from '../../store/payout-transactions.ts'
+import {
+  adoptSweep,
+  insertSweep,
+  listSweepSources,
+  listSweepsOf,
+  listSweepsUnderWay,
+  listSweepTransactions,
+  loadSweptSince,
+  type Sweep,
+  type SweepableAddress,
+  type SweepTransaction,
+  updateSweep,
+} from '../../store/sweeps.ts'
+import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts'
+import type { EvmCarriageParts } from './evm-broadcaster.ts'
+import type { EvmReceiptFound } from './evm-payout-chain.ts'
+import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
+import { refusalOf } from './token-refusal.ts'
+
+/** Frozen deposits are asked about this often, so many of them. */
+const FROZEN_EVERY_MS = 10 * 60_000
+const FROZEN_MAX = 20
+/** Sweeps of one network looked after in one look; the next one goes on after them. */
+const SWEEPS_MAX = 1_000
+
+const tenantOf = ({ merchantId, livemode }: { merchantId: string; livemode: boolean }): Tenant => ({
+  merchantId,
+  livemode,
+})
+
+/** Plans what has to be swept for approved payouts, and follows it on the chain. Any number of processes may. */
+export class EvmSweeps {
+  readonly #parts: EvmCarriageParts
+  readonly #sweepsMax: number
+  readonly #told = new Told()
+  #followedAtMs = Number.NEGATIVE_INFINITY
+  #recheckedAtMs = Number.NEGATIVE_INFINITY
+  /** The sweep after which the next look goes on; none where it begins at the oldest. */
+  #after = ''
+
+  constructor(parts: EvmCarriageParts, sweepsMax = SWEEPS_MAX) {
+    this.#parts = parts
+    this.#sweepsMax = sweepsMax
+  }
+
+  /** Looks after sweeps that are not final, all of them in turn; whether any of those whose turn it is is in no block. */
+  async follow(): Promise<boolean> {
+    const { providers, pool, network, clock, lookEveryMs } = this.#parts
+    const limit = this.#sweepsMax
+    const sweeps = await listSweepsUnderWay(pool, network, { after: this.#after, limit })
+    if (sweeps.length === 0 && this.#after === '') return false
+    const nowMs = clock().getTime()
+    if (nowMs - this.#followedAtMs >= lookEveryMs) {
+      this.#followedAtMs = nowMs
+      const finalized = await providers.current.finalizedHeight()
+      for (const sweep of sweeps) {
+        // Before it is looked at: one over which the node fails every time holds up none of those after it.
+        this.#after = sweep.id
+        await this.#followOne(sweep, finalized)
+      }
+      if (sweeps.length < limit) this.#after = ''
+    }
+    return sweeps.some(({ status }) => status === 'planned')
+  }
+
+  async #followOne(sweep: Sweep, finalized: number | null): Promise<void> {
+    const { pool, providers } = this.#parts
+    const transactions = await listSweepTransactions(pool, tenantOf(sweep), sweep.id)
+    if (transactions.length === 0) return
+    for (const transaction of [...transactions].reverse()) {
+      const receipt = await providers.current.receiptOf(transaction.txid)
+      if (receipt === null) continue
+      const isFinal = finalized !== null && receipt.height <= finalized
+      return this.#tell(sweep, { carrier: transaction, receipt, isFinal })
+    }
+    if (sweep.status === 'done') await this.#tell(sweep, null)
+    await this.#send(sweep, transactions)
+  }
+
+  /** The newest pays the most; an older one is offered only where the node does not take the newer. */
+  async #send(sweep: Sweep, transactions: readonly SweepTransaction[]): Promise<void> {
+    const { providers, pool, network, clock } = this.#parts
+    let reason = ''
+    for (const { raw } of [...transactions].reverse()) {
+      const verdict = await providers.current.broadcast(raw)
+      if (verdict.kind === 'known') return
+      if (verdict.kind === 'refused') reason = verdict.reason
+    }
+    this.#complain(sweep.id, reason, withoutNumbers(reason))
+    const place = await loadIntentNonce(pool, tenantOf(sweep), sweep.id)
+    if (place === null) return
+    const fromHeight = await loadSweptSince(pool, tenantOf(sweep), sweep.id)
+    const txids = async () =>
+      (await listSweepTransactions(pool, tenantOf(sweep), sweep.id)).map(({ txid }) => txid)
+    const question = { ...tenantOf(sweep), intentId: sweep.id, network }
+    const judge = () =>
+      providers.allSay(sweep.id, async (chain) => {
+        const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
+        if (found === 'unseen')
+          this.#complain(sweep.id, 'its nonce is used up, and no block of the node shows by what')
+        return found === 'elsewhere'
+      })
+    // Judged anew after the signer has looked into its journal: what a restored database had forgotten counts.
+    if (!(await judge()) || !(await askJournal(pool, question, clock())) || !(await judge())) return
+    // A final block has its nonce and none of its transactions: somebody else has the key.
+    await this.#fail(sweep, 'its nonce was used elsewhere')
+  }
+
+  /** It never happens any more, and what it was to take may be swept anew. */
+  async #fail(sweep: Sweep, why: string): Promise<void> {
+    const { pool, clock, log } = this.#parts
+    const fact = { status: 'failed', carrier: null, finalAt: clock() } as const
+    if (await updateSweep(pool, sweep, fact)) log.error({ sweepId: sweep.id }, `a sweep failed: ${why}`)
+  }
+
+  /** Null: it is in no block any more. */
+  async #tell(
+    sweep: Sweep,
+    found: {
+      readonly carrier: SweepTransaction
+      readonly receipt: EvmReceiptFound
+      readonly isFinal: boolean
+    } | null,
+  ): Promise<void> {
+    const { pool, clock, providers } = this.#parts
+    if (found === null) {
+      await updateSweep(pool, sweep, { status: 'planned', carrier: null, finalAt: null })
+      return
+    }
+    const { carrier, receipt, isFinal } = found
+    const { txid } = carrier
+    if (receipt.succeeded) {
+      // What is final is not looked after any more. Until then the word of one provider is as good as a block that may go.
+      const isAgreed =
+        isFinal && (await providers.anotherSays(sweep.id, (chain) => isFinalWith(chain, txid, receipt)))
+      await updateSweep(pool, sweep, { status: 'done', carrier, finalAt: isAgreed ? clock() : null })
+      return
+    }
+    // Until it is final a reorganisation may let it succeed.
+    if (isFinal && (await providers.allSay(sweep.id, (chain) => isRevertedForGood(chain, txid))))
+      await this.#fail(sweep, `the chain reverted ${txid}`)
+  }
+
+  /** Plans sweeps until what was swept, or will be, covers the payout beside those before it. */
+  async plan(payout: Payout, wallet: HotWallet): Promise<void> {
+    const { pool, network } = this.#parts
+    const { asset } = payout
+    const tenant = tenantOf(payout)
+    const of = { network, asset }
+    // The signer ends a payout one of whose sweeps failed: what it was to take is the next one's.
+    const own = await listSweepsOf(pool, tenant, payout.id)
+    if (own.some(({ status }) => status === 'failed')) return
+    const credit = await loadSweptCredit(pool, tenant, { ...of, counts: 'planned' })
+    const before = await sumUnsignedPayouts(pool, tenant, { ...of, before: payout.id })
+    let missing = payout.amount + before - credit
+    const isToken = asset === 'USDC_BASE'
+    const cost = isToken ? 0n : gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+    const { orphans, addresses } = await listSweepSources(pool, tenant, { ...of, cost })
+    for (const { id: sweepId, amount, isSigned } of orphans) {
+      if (missing <= 0n && !isSigned) break
+      if (await adoptSweep(pool, tenant, { sweepId, payoutId: payout.id })) missing -= amount
+    }
+    if (missing <= 0n) return
+    const { usable, frozen } = await this.#choose(payout, addresses, { missing, hot: wallet.address })
+    const left = usable.reduce((sum, { amount }) => sum - amount, missing)
+    // Nobody knows when the issuer lets go of it: the rest of the merchant's money does not wait for that.
+    if (left > 0n && frozen > 0n) return this.#refuse(payout, 'deposit_frozen')
+    for (const found of usable) await this.#planOne(payout, found, isToken)
+  }
+
+  async #refuse(payout: Payout, code: string): Promise<void> {
+    const { pool, clock } = this.#parts
+    const tenant = tenantOf(payout)
+    const refusal = { payoutId: payout.id, code, now: clock() }
+    await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
+  }
+
+  /** The largest addresses that together hold what is missing and can be moved from, and what was found frozen on the way. */
+  async #choose(
+    payout: Payout,
+    addresses: readonly SweepableAddress[],
+    { missing, hot }: { readonly missing: bigint; readonly hot: Uint8Array },
+  ): Promise<{ readonly usable: readonly SweepableAddress[]; readonly frozen: bigint }> {
+    const chain = this.#parts.providers.current
+    const isToken = payout.asset === 'USDC_BASE'
+    const usable: SweepableAddress[] = []
+    let left = missing
+    let frozen = 0n
+    for (const found of addresses) {
+      if (left <= 0n) break
+      const { address, amount } = found
+      const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
+      if (held < amount) {
+        this.#complain(payout.id, `0x${address.toString('hex')} holds less than its deposits`)
+      } else if (isToken && (await this.#isFrozen(payout, found, hot))) {
+        frozen += amount
+      } else {
+        usable.push(found)
+        left -= amount
+      }
+    }
+    return { usable, frozen }
+  }
+
+  /** Whether the token's contract would not let this sweep happen: signed all the same it would cost gas, again and again. */
+  async #isFrozen(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<boolean> {
+    const { pool, providers, network, clock, log } = this.#parts
+    const { address, amount, transferIds } = found
+    const reason = await refusalOf(providers.current, { from: address, to: hot, amount })
+    const { asset, merchantId } = payout
+    if (reason === null) {
+      await deleteFrozenDeposit(pool, { merchantId, network, asset, address })
+      return false
+    }
+    const where = `0x${address.toString('hex')}`
+    const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
+    await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
+    if (this.#told.isNew(where, 'frozen'))
+      log.error({ network, address: where, reason }, 'a deposit cannot be swept: its issuer has frozen it')
+    return true
+  }
+
+  /** Asks again about frozen deposits, a few at a time: an issuer may let go of them, and what is not there any more is not frozen. */
+  async recheckFrozen(hot: Uint8Array): Promise<void> {
+    const { pool, network, providers, clock } = this.#parts
+    const now = clock()
+    if (now.getTime() - this.#recheckedAtMs < FROZEN_EVERY_MS) return
+    this.#recheckedAtMs = now.getTime()
+    const before = new Date(now.getTime() - FROZEN_EVERY_MS)
+    for (const one of await takeFrozenToCheck(pool, network, { before, now, limit: FROZEN_MAX })) {
+      const { address: from, amount } = one
+      const isGone = (await providers.current.tokenBalanceOf(from)) < amount
+      if (isGone || (await refusalOf(providers.current, { from, to: hot, amount })) === null)
+        await deleteFrozenDeposit(pool, one)
+    }
+  }
+
+  async #planOne(payout: Payout, found: SweepableAddress, isToken: boolean): Promise<void> {
+    const { providers, pool, network, clock } = this.#parts
+    const chain = providers.current
+    const { address, keyIndex, amount, transferIds, nonceMin } = found
+    // A node that is behind does not count the address's last sweep yet.
+    const nonce = isToken ? null : Math.max(await chain.nonceOf(address, 'latest'), nonceMin)
+    const now = clock()
+    const { merchantId, livemode, asset, id: payoutId } = payout
+    const id = newId('sweep', now)
+    const sweep = { merchantId, livemode, id, payoutId, network, asset, address, keyIndex, amount, nonce }
+    try {
+      await withTransaction(pool, tenantOf(payout), (tx) => insertSweep(tx, { ...sweep, transferIds, now }))
+    } catch (error) {
+      // Another process has just planned it.
+      if (!isConstraintViolation(error)) throw error
+    }
+  }
+
+  #complain(about: string, reason: string, what = reason): void {
+    if (this.#told.isNew(about, what)) this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
+  }
+}

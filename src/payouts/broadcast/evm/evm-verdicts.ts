@@ -1,0 +1,48 @@
+import type { EvmPayoutChain } from './evm-broadcaster.ts'
+import type { EvmReceiptFound } from './evm-payout-chain.ts'
+
+/** Whether this block is final, and has this transaction with this outcome. */
+export async function isFinalWith(
+  chain: EvmPayoutChain,
+  txid: string,
+  { hash, succeeded }: EvmReceiptFound,
+): Promise<boolean> {
+  const receipt = await finalReceiptOf(chain, txid)
+  return receipt?.hash === hash && receipt.succeeded === succeeded
+}
+
+/** Whether a final block has this transaction, and it did nothing there but use up its nonce. */
+export async function isRevertedForGood(chain: EvmPayoutChain, txid: string): Promise<boolean> {
+  return (await finalReceiptOf(chain, txid))?.succeeded === false
+}
+
+async function finalReceiptOf(chain: EvmPayoutChain, txid: string): Promise<EvmReceiptFound | null> {
+  const finalized = await chain.finalizedHeight()
+  const receipt = await chain.receiptOf(txid)
+  return receipt !== null && finalized !== null && receipt.height <= finalized ? receipt : null
+}
+
+type Place = { readonly sender: Uint8Array; readonly nonce: number }
+
+/** A search goes so far below where a transaction was signed: a reorganisation may have put it lower. */
+const BELOW_SIGNING = 1_000
+
+/**
+ * Whether no block will ever have one of these transactions: a final block has another one with their nonce, and that one is
+ * found. That a node has none of their receipts proves nothing: it may have dropped them, or be one of several behind one
+ * URL, of which the next one has them. `unseen`: the nonce is gone, and no block shows what used it up. `fromHeight`: where
+ * the chain was when the first was signed; null where nobody knows, and every block counts.
+ */
+export async function hasNonceElsewhere(
+  chain: EvmPayoutChain,
+  place: Place,
+  of: { readonly txids: () => Promise<readonly string[]>; readonly fromHeight: number | null },
+): Promise<'elsewhere' | 'open' | 'unseen'> {
+  if ((await chain.nonceOf(place.sender, 'finalized')) <= place.nonce) return 'open'
+  for (const txid of await of.txids()) if ((await chain.receiptOf(txid)) !== null) return 'open'
+  const lowest = Math.max(0, (of.fromHeight ?? 0) - BELOW_SIGNING)
+  const user = await chain.nonceUser(place, lowest)
+  if (user === 'unseen') return 'unseen'
+  // Asked after the search: what was signed meanwhile is listed.
+  return user === 'searching' || (await of.txids()).includes(user) ? 'open' : 'elsewhere'
+}

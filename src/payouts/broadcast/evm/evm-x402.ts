@@ -1,0 +1,177 @@
+import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
+import { isConstraintViolation } from '../../../db/constraint-violation.ts'
+import { withTransaction } from '../../../db/transaction.ts'
+import { Told, withoutNumbers } from '../../../told.ts'
+import { loadIntentNonce } from '../../store/account-nonces.ts'
+import {
+  listX402Transactions,
+  listX402UnderWay,
+  refuseUnsignedX402,
+  updateX402Authorization,
+  type X402Authorization,
+  type X402Transaction,
+} from '../../store/x402-authorizations.ts'
+import type { EvmCarriageParts } from './evm-broadcaster.ts'
+import { hasNonceElsewhere, isFinalWith } from './evm-verdicts.ts'
+
+/** Authorizations of one network looked after in one look. */
+const LOOK_MAX = 200
+
+const tenantOf = ({ merchantId, livemode }: X402Authorization) => ({ merchantId, livemode })
+
+/**
+ * Tries what payers have signed, and carries to the chain what the signer signed of it. What it writes says how far the
+ * hot wallet's transaction has come; it credits nobody: the invoice is paid by what the watcher finds on the chain.
+ */
+export class EvmX402 {
+  readonly #parts: EvmCarriageParts
+  readonly #told = new Told()
+  #settledLookedAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: EvmCarriageParts) {
+    this.#parts = parts
+  }
+
+  /** Looks after all that are not final; whether there are any that are in no block. `hot`: the hot wallet, 20 bytes. */
+  async follow(hot: Uint8Array | null): Promise<boolean> {
+    const { pool, network, clock, token, lookEveryMs, providers, log } = this.#parts
+    if (token === null || hot === null) return false
+    const open = await listX402UnderWay(pool, network, ['waiting', 'checked'], LOOK_MAX)
+    const nowMs = clock().getTime()
+    const isDue = nowMs - this.#settledLookedAtMs >= lookEveryMs
+    if (isDue) this.#settledLookedAtMs = nowMs
+    const ended = isDue ? await listX402UnderWay(pool, network, ['settled', 'refused'], LOOK_MAX) : []
+    if (open.length + ended.length === 0) return false
+    const finalized = await providers.current.finalizedHeight()
+    const promised = promisedBy(open)
+    for (const authorization of [...open, ...ended]) {
+      try {
+        await this.#followOne(authorization, { hot, finalized, promised })
+      } catch (error) {
+        // One whose rows contradict each other must not hold up the others.
+        if (!isConstraintViolation(error)) throw error
+        log.error(
+          { err: error, authorizationId: authorization.id },
+          'an x402 authorization contradicts another',
+        )
+      }
+    }
+    return open.length > 0
+  }
+
+  async #followOne(authorization: X402Authorization, { hot, finalized, promised }: Look): Promise<void> {
+    const { pool, providers, clock } = this.#parts
+    const transactions = await listX402Transactions(pool, tenantOf(authorization), authorization.id)
+    if (transactions.length === 0) return this.#try(authorization, hot, promised)
+    for (const { txid } of [...transactions].reverse()) {
+      const receipt = await providers.current.receiptOf(txid)
+      if (receipt === null) continue
+      const isFinal =
+        finalized !== null &&
+        receipt.height <= finalized &&
+        (await providers.anotherSays(authorization.id, (chain) => isFinalWith(chain, txid, receipt)))
+      if (authorization.status === 'checked') promise(promised, authorization, -authorization.value)
+      await updateX402Authorization(pool, authorization, {
+        status: receipt.succeeded ? 'settled' : 'refused',
+        reason: receipt.succeeded ? null : 'invalid_transaction_state',
+        txid: receipt.succeeded ? txid : null,
+        doneAt: isFinal ? clock() : null,
+      })
+      return
+    }
+    await this.#send(authorization, transactions)
+  }
+
+  /** Nothing is signed yet: the node says whether it would go through, so that no gas is spent on what cannot. */
+  async #try(authorization: X402Authorization, hot: Uint8Array, promised: Promised): Promise<void> {
+    const { providers, clock, pool } = this.#parts
+    const chain = providers.current
+    const { payer: from, recipient: to, validBefore, status, value } = authorization
+    if (validBefore <= BigInt(Math.floor(clock().getTime() / 1_000)))
+      return this.#refuse(authorization, 'invalid_exact_evm_payload_authorization_valid_before')
+    if (status !== 'waiting') return
+    const failure = await chain.failureOf({
+      from: hot,
+      data: payerTransferCall({ ...authorization, from, to }),
+    })
+    if (failure !== null) return this.#refuse(authorization, reasonOf(failure))
+    // Each alone goes through, and of all together only as many as there is money for: the others wait for these.
+    const others = promised.get(from.toString('hex')) ?? 0n
+    if (others > 0n && (await chain.tokenBalanceOf(from)) < others + value) return
+    promise(promised, authorization, value)
+    await updateX402Authorization(pool, authorization, {
+      status: 'checked',
+      reason: null,
+      txid: null,
+      doneAt: null,
+    })
+  }
+
+  /** Where the signer was faster after all, it stays as it is, and is carried. */
+  async #refuse(authorization: X402Authorization, reason: string): Promise<void> {
+    const { pool, clock } = this.#parts
+    await withTransaction(pool, tenantOf(authorization), (tx) =>
+      refuseUnsignedX402(tx, authorization, { reason, now: clock() }),
+    )
+  }
+
+  /** The newest pays the most; an older one is offered only where the node does not take the newer. */
+  async #send(authorization: X402Authorization, transactions: readonly X402Transaction[]): Promise<void> {
+    const { providers, pool, log, clock } = this.#parts
+    // Its block left the chain.
+    if (authorization.status === 'settled') {
+      const again = { status: 'checked' as const, reason: null, txid: null, doneAt: null }
+      await updateX402Authorization(pool, authorization, again)
+    }
+    let reason = ''
+    for (const { raw } of [...transactions].reverse()) {
+      const verdict = await providers.current.broadcast(raw)
+      if (verdict.kind === 'known') return
+      if (verdict.kind === 'refused') reason = verdict.reason
+    }
+    if (this.#told.isNew(authorization.id, withoutNumbers(reason)))
+      log.warn({ authorizationId: authorization.id, reason }, 'a node does not take an x402 transaction')
+    const place = await loadIntentNonce(pool, tenantOf(authorization), authorization.id)
+    if (place === null) return
+    const txids = async () => transactions.map(({ txid }) => txid)
+    const isDead = await providers.allSay(
+      authorization.id,
+      async (chain) => (await hasNonceElsewhere(chain, place, { txids, fromHeight: null })) === 'elsewhere',
+    )
+    if (!isDead) return
+    const dead = {
+      status: 'refused',
+      reason: 'unexpected_settle_error',
+      txid: null,
+      doneAt: clock(),
+    } as const
+    await updateX402Authorization(pool, { ...authorization, status: 'checked' }, dead)
+  }
+}
+
+/** What payers, hex, have promised of their tokens by what a node was found to take and no block has. */
+type Promised = Map<string, bigint>
+
+type Look = {
+  readonly hot: Uint8Array
+  readonly finalized: number | null
+  readonly promised: Promised
+}
+
+function promise(promised: Promised, { payer }: X402Authorization, value: bigint): void {
+  const name = payer.toString('hex')
+  promised.set(name, (promised.get(name) ?? 0n) + value)
+}
+
+function promisedBy(open: readonly X402Authorization[]): Promised {
+  const promised: Promised = new Map()
+  for (const each of open) if (each.status === 'checked') promise(promised, each, each.value)
+  return promised
+}
+
+/** The protocol's words for what a token's contract says. */
+function reasonOf(failure: string): string {
+  if (/balance|insufficient/i.test(failure)) return 'insufficient_funds'
+  if (/used or cancel/i.test(failure)) return 'invalid_exact_evm_nonce_already_used'
+  return 'invalid_transaction_state'
+}

@@ -1,0 +1,181 @@
+import { ChainUnavailable } from '../../chain/adapter.ts'
+import type { Clock } from '../../clock.ts'
+import type { Network } from '../../core/assets.ts'
+import { type Payout, PayoutContradicted } from '../../core/payout/payout.ts'
+import { isConstraintViolation } from '../../db/constraint-violation.ts'
+import { isDatabaseAway } from '../../db/database-away.ts'
+import type { Pool } from '../../db/pool.ts'
+import type { Tenant } from '../../db/transaction.ts'
+import type { Log } from '../../log.ts'
+import { Told, withoutNumbers } from '../../told.ts'
+import { carryPayout, type PayoutFact } from '../record-payout.ts'
+import { askJournal } from '../store/journal-questions.ts'
+import { listPayoutTransactions, loadPayoutRefusal } from '../store/payout-transactions.ts'
+import { listLatelyConfirmed, listPayoutsUnderWay } from '../store/payouts.ts'
+import { readLongWaits } from '../store/read-long-waits.ts'
+import type { Followed, PayoutCarriage, Standing } from './broadcaster.ts'
+
+export type PayoutFollower = {
+  readonly network: Network
+  readonly carriage: PayoutCarriage
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly notifier: { deliveriesWaiting(): void }
+}
+
+/** Payouts of one network looked at in one pass. */
+const PASS_MAX = 2_000
+/** What waits for long is looked for this often. */
+const WAITS_EVERY_MS = 60_000
+/** A confirmed payout is offered again to a chain that lost its block for so long. */
+const LOOKED_AFTER_MS = 24 * 3_600_000
+
+/**
+ * Carries signed payouts to their chain and follows them there, without any key: sends the same bytes until a node has
+ * them, and again after a reorganisation; confirms what lies deep enough; ends what can never happen. Everything it writes
+ * is a fact that may be told twice, so that any number of processes may do it.
+ */
+export class PayoutCourier {
+  readonly #parts: PayoutFollower
+  readonly #told = new Told()
+  #waitsReadAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: PayoutFollower) {
+    this.#parts = parts
+  }
+
+  /** One look at everything that is under way. Throws `ChainUnavailable` where no provider can be asked. */
+  async pass(): Promise<void> {
+    await this.#tellLongWaits()
+    await this.#parts.carriage.providers.through(() => this.#look())
+  }
+
+  /** Also where no provider answers, and what waits is not looked at. */
+  async #tellLongWaits(): Promise<void> {
+    const { pool, network, clock, log } = this.#parts
+    const now = clock()
+    if (now.getTime() - this.#waitsReadAtMs < WAITS_EVERY_MS) return
+    this.#waitsReadAtMs = now.getTime()
+    for (const wait of await readLongWaits(pool, now)) {
+      const message = 'payouts or sweeps wait longer than is usual'
+      if (wait.network === network && this.#told.isNew(wait.oldestId, wait.state))
+        log.error({ ...wait }, message)
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { carriage } = this.#parts
+    await carriage.keepTerms()
+    const { signed, unsigned } = await this.#load()
+    await carriage.prepare?.(unsigned)
+    if (signed.length === 0) return
+    const standings = await carriage.look(signed)
+    for (const one of signed) {
+      const standing = standings.get(one.payout.id) ?? { kind: 'unread' }
+      await this.#attempt(one.payout, () => this.#carry(one, standing))
+    }
+  }
+
+  /** One payout that cannot be carried on must not hold up the others; what its node or the database lacks, all of them lack. */
+  async #attempt(payout: Payout, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof Error) || error instanceof ChainUnavailable || isDatabaseAway(error)) throw error
+      const isContradicted = isConstraintViolation(error) || error instanceof PayoutContradicted
+      const message = isContradicted
+        ? 'a payout contradicts what the database holds'
+        : 'a payout cannot be carried on'
+      if (this.#told.isNew(payout.id, message))
+        this.#parts.log.error({ err: error, payoutId: payout.id }, message)
+    }
+  }
+
+  /** What is signed and not done, and what was confirmed lately. What the signer refused ends here. */
+  async #load(): Promise<{ readonly signed: Followed[]; readonly unsigned: Payout[] }> {
+    const { pool, network, clock } = this.#parts
+    const since = new Date(clock().getTime() - LOOKED_AFTER_MS)
+    const underWay = await listPayoutsUnderWay(pool, network, PASS_MAX)
+    // They come after what is under way: reading for them must not hold that up.
+    const confirmed = await listLatelyConfirmed(pool, network, since, PASS_MAX)
+    const payouts = [...underWay, ...confirmed].map(({ payout }) => payout)
+    const signed: Followed[] = []
+    const unsigned: Payout[] = []
+    for (const payout of payouts) {
+      const transactions = await listPayoutTransactions(pool, tenantOf(payout), payout.id)
+      if (transactions.length > 0) signed.push({ payout, transactions })
+      else
+        await this.#attempt(payout, async () => {
+          if (!(await this.#endRefused(payout))) unsigned.push(payout)
+        })
+    }
+    return { signed, unsigned }
+  }
+
+  /** What the journal has of it counts for more than a refusal: the refusal may date from before a restore. */
+  async #endRefused(payout: Payout): Promise<boolean> {
+    const code = await loadPayoutRefusal(this.#parts.pool, tenantOf(payout), payout.id)
+    if (code === null) return false
+    if (await this.#isAllKnown({ payout, transactions: [] }))
+      await this.#tell(payout, { kind: 'dead', code, unspent: [] })
+    return true
+  }
+
+  async #carry(one: Followed, standing: Standing): Promise<void> {
+    const { payout, transactions } = one
+    const { carriage } = this.#parts
+    switch (standing.kind) {
+      case 'unread':
+        return
+      case 'in_block':
+        await this.#tell(payout, { kind: standing.isFinal ? 'final' : 'sent', carrier: standing.transaction })
+        return
+      case 'dead':
+        await this.#tell(payout, { kind: 'dead', code: standing.code, unspent: [] })
+        return
+      case 'absent':
+        break
+    }
+    // The newest pays the most; an older one is offered only where no node takes the newer.
+    for (const transaction of [...transactions].reverse()) {
+      const verdict = await carriage.broadcast(transaction.raw)
+      if (verdict.kind === 'known') {
+        carriage.taken?.(payout)
+        await this.#tell(payout, { kind: 'sent', carrier: transaction })
+        return
+      }
+      if (verdict.kind === 'refused') this.#complain(payout, verdict.reason)
+    }
+    if (payout.status === 'confirmed') return
+    const dead = await carriage.judgeRefused(one)
+    if (dead !== null && (await this.#isAllKnown(one))) await this.#tell(payout, { kind: 'dead', ...dead })
+  }
+
+  /** Whether the signer has looked into its journal since, and what was judged is all that it has. */
+  async #isAllKnown({ payout, transactions }: Followed): Promise<boolean> {
+    const { pool, network, clock } = this.#parts
+    const tenant = tenantOf(payout)
+    if (!(await askJournal(pool, { ...tenant, intentId: payout.id, network }, clock()))) return false
+    // What a restored database had forgotten came after these were read.
+    return (await listPayoutTransactions(pool, tenant, payout.id)).length === transactions.length
+  }
+
+  async #tell(payout: Payout, fact: PayoutFact): Promise<void> {
+    const { pool, clock, log, notifier } = this.#parts
+    const told = await carryPayout({ pool, clock }, { tenant: tenantOf(payout), payoutId: payout.id, fact })
+    if (fact.kind === 'dead' && told.changed)
+      log.error({ payoutId: payout.id, code: fact.code }, 'a payout failed')
+    if (told.deliveries > 0) notifier.deliveriesWaiting()
+  }
+
+  #complain(payout: Payout, reason: string): void {
+    if (this.#told.isNew(payout.id, withoutNumbers(reason)))
+      this.#parts.log.warn(
+        { payoutId: payout.id, reason },
+        'a node does not take the transaction of a payout',
+      )
+  }
+}
+
+const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })

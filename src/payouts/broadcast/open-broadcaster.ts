@@ -1,0 +1,109 @@
+import { encodeEvmAddress } from '../../chain/evm/address.ts'
+import { SolanaRpc } from '../../chain/solana/solana-rpc.ts'
+import { isEsploraUrl, providerName } from '../../chain/utxo/open-provider.ts'
+import { RpcClient } from '../../chain/utxo/rpc-client.ts'
+import type { Clock } from '../../clock.ts'
+import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
+import type { Pool } from '../../db/pool.ts'
+import type { Log } from '../../log.ts'
+import {
+  type ChainNode,
+  type EvmChainNode,
+  isEvmNode,
+  isSolanaNode,
+  isUtxoNode,
+  type SolanaChainNode,
+  type UtxoNode,
+} from '../../nodes/chain-nodes.ts'
+import type { PayoutCarriage } from './broadcaster.ts'
+import { EvmCarriage } from './evm/evm-broadcaster.ts'
+import { EvmPayoutCarrier } from './evm/evm-payout-chain.ts'
+import { type PayoutProvider, PayoutProviders } from './payout-providers.ts'
+import { SolanaCarriage } from './solana/solana-broadcaster.ts'
+import { UtxoCarriage } from './utxo/utxo-broadcaster.ts'
+import { PayoutCarrier } from './utxo/utxo-payout-chain.ts'
+
+type OpenCarriage = {
+  readonly carriage: PayoutCarriage
+  /** Ends its connections, and with them the calls that wait for an answer. */
+  close(): Promise<void>
+}
+
+type Deps = { readonly pool: Pool; readonly clock: Clock; readonly log: Log }
+
+/** Pause between two looks at a public chain while something is on its way. */
+const LOOK_EVERY_MS = 5_000
+/** What a sandbox chain gives the hot wallet for gas: an ether. */
+const TOP_UP = 10n ** 18n
+/** While payouts are under way Solana's accounts of the signer are read this often. */
+const SOLANA_INTERVAL_MS = 2_000
+const SANDBOX_INTERVAL_MS = 500
+
+/** What carries payouts on a node's network; null where nothing can. */
+export function openCarriage(node: ChainNode, deps: Deps): OpenCarriage | null {
+  if (isUtxoNode(node)) return openUtxoCarriage(node, deps)
+  if (isEvmNode(node)) return openEvmCarriage(node, deps)
+  return isSolanaNode(node) ? openSolanaCarriage(node, deps) : null
+}
+
+function openEvmCarriage(node: EvmChainNode, deps: Deps): OpenCarriage {
+  const { network, chain: name, livemode, rpcSetting: setting, sandbox } = node
+  const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
+  const { providers, close } = openEach(
+    node,
+    deps,
+    (url) => new EvmPayoutCarrier({ url, setting, chain: name, livemode, token }),
+  )
+  const topUp =
+    sandbox === null
+      ? null
+      : async (address: Uint8Array) => {
+          const payment = await sandbox.levers.signPayment('ETH_BASE', encodeEvmAddress(address), TOP_UP)
+          await sandbox.levers.send(payment)
+        }
+  const lookEveryMs = sandbox === null ? LOOK_EVERY_MS : 0
+  return { carriage: new EvmCarriage({ ...deps, network, providers, token, lookEveryMs, topUp }), close }
+}
+
+function openSolanaCarriage(node: SolanaChainNode, deps: Deps): OpenCarriage {
+  const isSandbox = node.sandbox !== null
+  const { providers, close } = openEach(node, deps, (url) => new SolanaRpc(url, node.rpcSetting))
+  const carriage = new SolanaCarriage({
+    ...deps,
+    network: node.network,
+    providers,
+    givesCoins: isSandbox,
+    busyIntervalMs: isSandbox ? SANDBOX_INTERVAL_MS : SOLANA_INTERVAL_MS,
+  })
+  return { carriage, close }
+}
+
+/** Payouts go by the RPC of nodes; an Esplora server cannot be asked whether an output is spent. */
+function openUtxoCarriage(node: UtxoNode, deps: Deps): OpenCarriage | null {
+  const [rpcUrl, ...furtherUrls] = [node.rpcUrl, ...node.furtherUrls].filter((url) => !isEsploraUrl(url))
+  if (rpcUrl === undefined) return null
+  const { providers, close } = openEach(
+    { ...node, rpcUrl, furtherUrls },
+    deps,
+    (url) => new PayoutCarrier(new RpcClient(url, node.rpcSetting), node.livemode),
+  )
+  const asset = node.chain === 'bitcoin' ? ('BTC' as const) : ('LTC' as const)
+  return { carriage: new UtxoCarriage({ ...deps, network: node.network, asset, providers }), close }
+}
+
+/** All providers of a node, each with connections of its own. */
+function openEach<Chain extends PayoutProvider & { close(): Promise<void> }>(
+  { network, rpcUrl, furtherUrls, sandbox }: ChainNode,
+  deps: Deps,
+  open: (url: string) => Chain,
+) {
+  const named = (url: string) => ({
+    name: sandbox === null ? providerName(url) : 'the sandbox chain',
+    chain: open(url),
+  })
+  const [first, ...further] = [named(rpcUrl), ...furtherUrls.map(named)] as const
+  return {
+    providers: new PayoutProviders<Chain>({ ...deps, network }, [first, ...further]),
+    close: async () => void (await Promise.all([first, ...further].map(({ chain }) => chain.close()))),
+  }
+}

@@ -1,0 +1,204 @@
+import { ChainUnavailable } from '../../chain/adapter.ts'
+import type { Clock } from '../../clock.ts'
+import type { Network } from '../../core/assets.ts'
+import type { Pool } from '../../db/pool.ts'
+import { loadNetworkState, savePayoutProvider } from '../../db/queries/network-state.ts'
+import type { Log } from '../../log.ts'
+import { Told, withoutNumbers } from '../../told.ts'
+
+/** A provider that failed is left alone for this long, where another one serves. */
+const AWAY_MS = 30_000
+/** What waits for another provider's word and was not asked for again for this long waits for it no more. */
+const UNCONFIRMED_MS = 10 * 60_000
+/** Where there are several, the one in use is asked this often whether it still knows where the watcher stands. */
+const PLACE_INTERVAL_MS = 60_000
+
+/** A provider of a chain, whatever its family. */
+export type PayoutProvider = {
+  /** Whether it has this block on its best chain. Throws `ChainUnavailable` where it is on another chain altogether. */
+  hasBlock(block: { readonly height: number; readonly hash: string }): Promise<boolean>
+}
+
+export type NamedChain<Chain> = {
+  /** Host and port, for messages: the URL itself holds credentials. */
+  readonly name: string
+  readonly chain: Chain
+}
+
+type Deps = {
+  readonly network: Network
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * The providers of a network, as payouts see them. A look at payouts goes through one of them from its beginning to its
+ * end: the first, and while that one is away the next that knows the block where the watcher stands. What gives money
+ * free again must hold at all of them: one that is mistaken, or lies, would have it paid twice. What is confirmed must hold
+ * at another one too: it would be gone from the books, and never sent.
+ */
+export class PayoutProviders<Chain extends PayoutProvider> {
+  readonly #deps: Deps
+  readonly #providers: readonly [NamedChain<Chain>, ...NamedChain<Chain>[]]
+  readonly #away = new Map<NamedChain<Chain>, { readonly untilMs: number; readonly reason: string }>()
+  /** What cannot serve a look may say all the same what stands in one block: the two are apart. */
+  readonly #silentUntilMs = new Map<NamedChain<Chain>, number>()
+  readonly #placedAtMs = new Map<NamedChain<Chain>, number>()
+  readonly #complained = new Told()
+  /** What waits for another provider's word, and why, by the time at which it was last asked for. */
+  readonly #unconfirmed = new Map<string, { readonly atMs: number; readonly reason: string }>()
+  #current: NamedChain<Chain>
+  #isLast = false
+  #saved: string | null = null
+  /** Of which provider the log knows; it begins with the first. */
+  #told: string | null
+
+  constructor(deps: Deps, providers: readonly [NamedChain<Chain>, ...NamedChain<Chain>[]]) {
+    this.#told = providers[0].name
+    this.#deps = deps
+    this.#providers = providers
+    this.#current = providers[0]
+  }
+
+  /** The provider of this look. */
+  get current(): Chain {
+    return this.#current.chain
+  }
+
+  /** Whether no other provider is left to go on with, should the one of this look be unable to: those that are away are not. */
+  get isLast(): boolean {
+    return this.#isLast
+  }
+
+  /** Does the work with the first provider that serves it to the end. Throws `ChainUnavailable` where none does. */
+  async through(work: () => Promise<void>): Promise<void> {
+    const nowMs = this.#deps.clock().getTime()
+    const isAway = (provider: NamedChain<Chain>) => (this.#away.get(provider)?.untilMs ?? 0) > nowMs
+    const inOrder = [...this.#providers].sort((a, b) => Number(isAway(a)) - Number(isAway(b)))
+    let last: ChainUnavailable | null = null
+    for (const [place, provider] of inOrder.entries()) {
+      try {
+        await this.#place(provider, nowMs)
+        this.#current = provider
+        this.#isLast = inOrder.slice(place + 1).every(isAway)
+        await work()
+        this.#away.delete(provider)
+        await this.#tell(provider)
+        return
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        this.#away.set(provider, { untilMs: nowMs + AWAY_MS, reason: error.message })
+        this.#placedAtMs.delete(provider)
+        last = error
+      }
+    }
+    await this.#tell(null)
+    throw new ChainUnavailable(this.#reasons(), { cause: last })
+  }
+
+  /**
+   * Whether this is so by every provider. One that does not answer has not said so: what waits for it is told to the log
+   * once. `about`: the id of what would be given up.
+   */
+  async allSay(about: string, question: (chain: Chain) => Promise<boolean>): Promise<boolean> {
+    if (!(await question(this.#current.chain))) return false
+    for (const provider of this.#providers) {
+      if (provider === this.#current) continue
+      try {
+        if (await question(provider.chain)) continue
+        this.#complain(about, `${provider.name} does not say so`)
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        this.#complain(about, error.message)
+      }
+      return false
+    }
+    return true
+  }
+
+  /**
+   * Whether another provider than that of this look says so as well; a provider that is the only one is believed. What
+   * waits for it is told to the log once. `about`: the id of what would be confirmed.
+   */
+  async anotherSays(about: string, question: (chain: Chain) => Promise<boolean>): Promise<boolean> {
+    if (this.#providers.length === 1) return true
+    const nowMs = this.#deps.clock().getTime()
+    const reasons: string[] = []
+    for (const provider of this.#providers) {
+      if (provider === this.#current || (this.#silentUntilMs.get(provider) ?? 0) > nowMs) continue
+      try {
+        if (await question(provider.chain)) {
+          this.#unconfirmed.delete(about)
+          return true
+        }
+        reasons.push(`${provider.name} does not say so`)
+      } catch (error) {
+        if (!(error instanceof ChainUnavailable)) throw error
+        this.#silentUntilMs.set(provider, nowMs + AWAY_MS)
+        reasons.push(error.message)
+      }
+    }
+    const message = 'a payout or a sweep waits for another provider to confirm it'
+    const reason = reasons.join('; ') || 'none answers'
+    this.#unconfirmed.set(about, { atMs: nowMs, reason })
+    if (this.#complained.isNew(about, message)) this.#deps.log.warn({ about, reason }, message)
+    return false
+  }
+
+  /** A stand-in, or a node that was set back, must not be taken for the chain on which the money is. */
+  async #place(provider: NamedChain<Chain>, nowMs: number): Promise<void> {
+    if (this.#providers.length === 1) return
+    if (nowMs - (this.#placedAtMs.get(provider) ?? Number.NEGATIVE_INFINITY) < PLACE_INTERVAL_MS) return
+    const { pool, network } = this.#deps
+    const { height = null, hash = null } = (await loadNetworkState(pool, network)) ?? {}
+    // Before the watcher has read anything there is no money either.
+    if (height === null || hash === null) return
+    if (!(await provider.chain.hasBlock({ height, hash }))) {
+      throw new ChainUnavailable(
+        `${provider.name} does not know block ${height} (${hash}), where the watcher stands: it is behind or on another fork`,
+      )
+    }
+    this.#placedAtMs.set(provider, nowMs)
+  }
+
+  #reasons(): string {
+    return this.#providers.flatMap((provider) => this.#away.get(provider)?.reason ?? []).join('; ')
+  }
+
+  /** What waits for another provider's word; null where nothing does. */
+  #unconfirmedNotice(): string | null {
+    const oldest = this.#deps.clock().getTime() - UNCONFIRMED_MS
+    for (const [about, { atMs }] of this.#unconfirmed) if (atMs < oldest) this.#unconfirmed.delete(about)
+    const [first] = this.#unconfirmed
+    if (first === undefined) return null
+    const [about, { reason }] = first
+    return `waiting for another provider to confirm ${this.#unconfirmed.size}, of them ${about}: ${reason}`
+  }
+
+  /** Keeps for the operator which provider served, null where none did, and what there is to say of it. */
+  async #tell(provider: NamedChain<Chain> | null): Promise<void> {
+    const { pool, network, log } = this.#deps
+    const [first] = this.#providers
+    const name = provider?.name ?? null
+    const isOther = provider !== null && provider !== first
+    const away = isOther ? `in place of the first provider: ${this.#reasons()}` : this.#reasons()
+    const notices = [provider === first ? null : away, this.#unconfirmedNotice()]
+    const notice = notices.filter((each) => each !== null).join('; ') || null
+    if (this.#saved === `${name} ${notice}`) return
+    await savePayoutProvider(pool, network, { name, notice })
+    this.#saved = `${name} ${notice}`
+    if (name === this.#told || this.#providers.length === 1) return
+    this.#told = name
+    if (name === null) log.warn({ network, notice }, 'payouts wait: no provider serves them')
+    else log.warn({ network, provider: name, notice }, 'payouts go through another provider')
+  }
+
+  #complain(about: string, reason: string): void {
+    if (!this.#complained.isNew(about, withoutNumbers(reason))) return
+    this.#deps.log.error(
+      { about, reason },
+      'one provider says that a payout or a sweep can never happen, and it is not given up until all say so',
+    )
+  }
+}

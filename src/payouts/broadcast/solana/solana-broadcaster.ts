@@ -1,0 +1,285 @@
+import { isAddress } from '@solana/kit'
+import { isKeysAccount } from '../../../chain/solana/chains-own-address.ts'
+import { NONCE_BYTES, nonceOfTransaction, nonceValueOf } from '../../../chain/solana/durable-nonce.ts'
+import {
+  SOLANA_CODES,
+  SolanaCallFailed,
+  type SolanaRpc,
+  type TransactionStatus,
+} from '../../../chain/solana/solana-rpc.ts'
+import type { Clock } from '../../../clock.ts'
+import type { Network } from '../../../core/assets.ts'
+import type { Payout } from '../../../core/payout/payout.ts'
+import { PAYOUT_UNIT_LIMIT, usualUnitPrice } from '../../../core/payout/solana-fee.ts'
+import type { Pool } from '../../../db/pool.ts'
+import { type Tenant, withTransaction } from '../../../db/transaction.ts'
+import type { Log } from '../../../log.ts'
+import { insertPayoutGas, loadPayoutGas } from '../../store/payout-transactions.ts'
+import { readFeePayerStanding } from '../../store/read-fee-payer-balance.ts'
+import {
+  loadSolanaHouse,
+  type SolanaHouse,
+  type SolanaReading,
+  saveSolanaReading,
+  sumSolanaPayouts,
+} from '../../store/solana-accounts.ts'
+import { listOpenChores } from '../../store/solana-maintenance.ts'
+import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { Followed, PayoutCarriage, Standing } from '../broadcaster.ts'
+import type { PayoutProviders } from '../payout-providers.ts'
+import { SolanaFunding } from './solana-funding.ts'
+import { isFinalWith, SolanaChores } from './solana-maintenance.ts'
+
+/** Transactions between the signer's own accounts that have not ended, at most. */
+const OPEN_MAX = 50
+/** While nothing is to be paid the accounts are read this often. */
+const IDLE_INTERVAL_MS = 60_000
+/** What a test cluster is asked for, 5 SOL, and how often at most. */
+const AIRDROP = 5_000_000_000n
+const AIRDROP_INTERVAL_MS = 30_000
+/** Transactions of a nonce that are looked through for the one that used a value up, newest first. */
+const NONCE_USES_MAX = 20
+/** Destinations looked at in one pass: one call's worth. */
+const DESTINATIONS_MAX = 100
+
+type SolanaCarriageParts = {
+  readonly network: Network
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly providers: PayoutProviders<SolanaRpc>
+  /** A test cluster that gives coins to anybody. */
+  readonly givesCoins: boolean
+  /** While something is to be paid the accounts are read this often. */
+  readonly busyIntervalMs: number
+}
+
+/** So long a payout is offered to nodes that try it before they take it. */
+const UNTRIED_AFTER_MS = 30 * 60_000
+
+/**
+ * Payouts on Solana. It reads the signer's accounts for requests and the signer, asks the signer for nonces and sweeps,
+ * and sends what is signed. Payouts are signed over durable nonces: the same bytes are good for as long as it takes.
+ */
+export class SolanaCarriage implements PayoutCarriage {
+  readonly #parts: SolanaCarriageParts
+  readonly providers: PayoutProviders<SolanaRpc>
+  readonly #chores: SolanaChores
+  readonly #funding: SolanaFunding
+  #readAtMs = Number.NEGATIVE_INFINITY
+  #airdropAtMs = Number.NEGATIVE_INFINITY
+  #isTold = false
+
+  constructor(parts: SolanaCarriageParts) {
+    this.#parts = parts
+    this.providers = parts.providers
+    this.#chores = new SolanaChores(parts)
+    this.#funding = new SolanaFunding(parts)
+  }
+
+  async keepTerms(): Promise<void> {
+    const { pool, network, clock, busyIntervalMs } = this.#parts
+    const house = await loadSolanaHouse(pool, network)
+    if (house === null) return
+    const now = clock()
+    const ageMs = now.getTime() - this.#readAtMs
+    if (ageMs >= 0 && ageMs < busyIntervalMs) return
+    const { total } = await sumSolanaPayouts(pool, network, now)
+    const open = await listOpenChores(pool, network, OPEN_MAX)
+    const toFund = await this.#funding.wanted()
+    const isIdle = total === 0n && open.length === 0 && toFund.length === 0
+    if (isIdle && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
+    const { reading, nonces } = await this.#read(house, now)
+    await saveSolanaReading(pool, network, reading, nonces)
+    this.#readAtMs = now.getTime()
+    await this.#watchFeePayer(total > 0n || toFund.length > 0)
+    await this.#chores.send(open)
+    const left = await listOpenChores(pool, network, OPEN_MAX)
+    const isPaying = left.some(({ chore }) => chore.kind === 'nonce' || chore.kind === 'sweep')
+    // Until somebody wants to be paid nothing is made, and nothing is spent.
+    if (total > 0n || isPaying) await this.#chores.ask(house, reading, { nonces, open: left })
+    await this.#funding.ask(reading, toFund, left)
+  }
+
+  /** Keeps once, before a payout is signed, whether its destination is an account that a key disposes of. */
+  async prepare(unsigned: readonly Payout[]): Promise<void> {
+    const { pool } = this.#parts
+    const unknown: Payout[] = []
+    for (const payout of unsigned) {
+      if (unknown.length === DESTINATIONS_MAX) break
+      if (payout.status !== 'approved' || !isAddress(payout.destination)) continue
+      if ((await loadPayoutGas(pool, tenantOf(payout), payout.id)) === null) unknown.push(payout)
+    }
+    if (unknown.length === 0) return
+    const accounts = await this.providers.current.finalizedAccounts(
+      unknown.map(({ destination }) => destination),
+    )
+    for (const [index, payout] of unknown.entries()) {
+      const gas = isKeysAccount(accounts[index] ?? null) ? BigInt(PAYOUT_UNIT_LIMIT) : 0n
+      const tenant = tenantOf(payout)
+      await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
+    }
+  }
+
+  async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
+    const txids = followed.flatMap(({ transactions }) => transactions.map(({ txid }) => txid))
+    const statuses = await this.providers.current.statuses(txids)
+    const standings = new Map<string, Standing>()
+    for (const one of followed) standings.set(one.payout.id, await this.#standingOf(one, statuses))
+    return standings
+  }
+
+  async #standingOf(
+    { payout, transactions }: Followed,
+    statuses: ReadonlyMap<string, TransactionStatus>,
+  ): Promise<Standing> {
+    const transaction = transactions.find(({ txid }) => statuses.has(txid))
+    const status = transaction === undefined ? undefined : statuses.get(transaction.txid)
+    if (transaction === undefined || status === undefined) return { kind: 'absent' }
+    const saysSo = (rpc: SolanaRpc) => isFinalWith(rpc, transaction.txid, status)
+    if (!status.failed) {
+      // What is confirmed already is looked at for a while, and needs nobody's word any more.
+      const isFinal =
+        status.isFinal &&
+        (payout.status === 'confirmed' || (await this.providers.anotherSays(payout.id, saysSo)))
+      return { kind: 'in_block', transaction, isFinal }
+    }
+    // It moved its nonce on and paid nobody: the same bytes are worth nothing, once that is final.
+    const isDead = status.isFinal && (await this.providers.allSay(payout.id, saysSo))
+    return isDead ? { kind: 'dead', code: 'failed_on_chain' } : { kind: 'unread' }
+  }
+
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+    return this.#send(raw, false)
+  }
+
+  async #send(raw: Uint8Array, isUntried: boolean): Promise<BroadcastVerdict> {
+    try {
+      await this.providers.current.sendTransaction(raw, isUntried)
+      return { kind: 'known' }
+    } catch (error) {
+      if (!(error instanceof SolanaCallFailed)) throw error
+      if (error.isAlreadyProcessed) return { kind: 'known' }
+      // What a node says of bytes has one of these codes; anything else says something of the node.
+      if (!REFUSALS.has(error.code)) throw error
+      return { kind: 'refused', reason: error.message }
+    }
+  }
+
+  /**
+   * Dead is a payout only when every node has a final transaction, none of the payout's own, that used up the value of
+   * its nonce: one value carries one transaction. That a node knows none of a payout's transactions proves nothing,
+   * for nodes forget what is old.
+   */
+  async judgeRefused({
+    payout,
+    transactions,
+  }: Followed): Promise<{ readonly code: string; readonly unspent: readonly [] } | null> {
+    const own = new Set(transactions.map(({ txid }) => txid))
+    const isDead = await this.providers.allSay(payout.id, async (rpc) => {
+      for (const { raw } of transactions) if (!(await isUsedElsewhere(rpc, raw, own))) return false
+      return true
+    })
+    if (isDead) return { code: 'nonce_used_elsewhere', unspent: [] }
+    await this.#sendUntried(transactions)
+    return null
+  }
+
+  /**
+   * What nodes refuse because it would fail no block ever has, and its nonce would carry nobody's payout any more. After a
+   * while it is sent without being tried before: executed, it fails for good and lets go of its nonce.
+   */
+  async #sendUntried(transactions: Followed['transactions']): Promise<void> {
+    const nowMs = this.#parts.clock().getTime()
+    for (const { raw, createdAt } of transactions)
+      if (nowMs - createdAt.getTime() >= UNTRIED_AFTER_MS) await this.#send(raw, true)
+  }
+
+  async #read(
+    house: SolanaHouse,
+    readAt: Date,
+  ): Promise<{ reading: SolanaReading; nonces: ReadonlyMap<string, string> }> {
+    const { feePayer, vault, nonceAccounts } = house
+    const [payer, safe, ...accounts] = await this.providers.current.finalizedAccounts([
+      feePayer,
+      vault,
+      ...nonceAccounts,
+    ])
+    const nonces = new Map<string, string>()
+    for (const [index, account] of nonceAccounts.entries()) {
+      const data = accounts[index]?.data
+      const value = data === undefined ? null : nonceValueOf(data)
+      if (value !== null) nonces.set(account, value)
+    }
+    const [rentExempt, nonceRentExempt, prices, latest] = await Promise.all([
+      this.providers.current.rentExemptMinimum(),
+      this.providers.current.rentExemptMinimum(NONCE_BYTES),
+      this.providers.current.prioritizationFees(),
+      this.providers.current.latestBlockhash(),
+    ])
+    const reading = {
+      feePayerLamports: payer?.lamports ?? 0n,
+      vaultLamports: safe?.lamports ?? 0n,
+      rentExempt,
+      nonceRentExempt,
+      unitPrice: usualUnitPrice(prices),
+      ...latest,
+      readAt,
+    }
+    return { reading, nonces }
+  }
+
+  /** A test cluster fills the fee payer by itself; on any other somebody must, where there is SOL to be paid out. */
+  async #watchFeePayer(isDue: boolean): Promise<void> {
+    const { pool, log, network, clock, givesCoins } = this.#parts
+    const standing = await readFeePayerStanding(pool, network)
+    if (standing === null || !standing.isLow) {
+      if (this.#isTold) log.info({ network }, 'the fee payer of payouts in SOL has enough again')
+      this.#isTold = false
+      return
+    }
+    if (givesCoins) {
+      if (isDue) await this.#askForCoins(standing.feePayer, clock().getTime())
+      return
+    }
+    if (this.#isTold || !standing.isNeeded) return
+    this.#isTold = true
+    log.error(
+      { network, feePayer: standing.feePayer, lamports: standing.held.toString() },
+      'the fee payer of payouts in SOL runs low: they wait until somebody sends SOL to it',
+    )
+  }
+
+  async #askForCoins(feePayer: string, nowMs: number): Promise<void> {
+    if (nowMs - this.#airdropAtMs < AIRDROP_INTERVAL_MS) return
+    this.#airdropAtMs = nowMs
+    await this.providers.current.requestAirdrop(feePayer, AIRDROP)
+  }
+}
+
+/**
+ * Whether the node shows a final transaction, none of these, that used up the nonce of this one. Nonces that moved on in
+ * one block hold the same value, and anybody may name ours beside one of their own: only what the nonce's authority paid
+ * for, which is the signer, can have used it.
+ */
+async function isUsedElsewhere(rpc: SolanaRpc, raw: Uint8Array, own: ReadonlySet<string>): Promise<boolean> {
+  const { account, value, authority } = nonceOfTransaction(raw)
+  const [found] = await rpc.finalizedAccounts([account])
+  // An account that is not there was never made on this node's chain, or not yet.
+  if (found == null || nonceValueOf(found.data) === value) return false
+  const uses = await rpc.signaturesFor(account, null, 0)
+  if (uses.some(({ signature }) => own.has(signature))) return false
+  for (const { signature } of uses.slice(0, NONCE_USES_MAX)) {
+    const transaction = await rpc.transaction(signature, 'finalized')
+    if (transaction?.lifetime === value && transaction.accounts[0] === authority) return true
+  }
+  return false
+}
+
+const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
+
+const REFUSALS: ReadonlySet<number> = new Set([
+  SOLANA_CODES.preflightFailure,
+  SOLANA_CODES.signatureVerification,
+  SOLANA_CODES.invalidParams,
+])

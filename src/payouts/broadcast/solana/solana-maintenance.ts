@@ -1,0 +1,274 @@
+import type { TransactionAlone } from '../../../chain/solana/solana-answers.ts'
+import { SolanaCallFailed, type SolanaRpc, type TransactionStatus } from '../../../chain/solana/solana-rpc.ts'
+import { ownerOf } from '../../../chain/solana/watched-owners.ts'
+import type { Clock } from '../../../clock.ts'
+import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
+import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
+import type { Pool } from '../../../db/pool.ts'
+import { type Tenant, withSystemTransaction } from '../../../db/transaction.ts'
+import type { Log } from '../../../log.ts'
+import { newId } from '../../../new-id.ts'
+import type { SolanaHouse, SolanaReading } from '../../store/solana-accounts.ts'
+import {
+  bookFoundSweep,
+  endSolanaChore,
+  type FoundSweep,
+  insertSolanaChore,
+  listSweepCandidates,
+  listSweepNeeds,
+  type OpenChore,
+  type SignedChore,
+  type SweepSource,
+} from '../../store/solana-maintenance.ts'
+import type { PayoutProviders } from '../payout-providers.ts'
+
+/** Deposit addresses looked at in one turn: one call's worth. */
+const CANDIDATES_MAX = 100
+
+/** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
+const SOUGHT_MAX = 50
+const SEEK_INTERVAL_MS = 60_000
+/**
+ * Addresses whose history is read in one turn for what the fee payer put there, and how often again: anybody can send a
+ * little to addresses and give them long histories, and payouts must not wait while these are read.
+ */
+const GIVEN_SOUGHT_PER_TURN = 1
+const GIVEN_INTERVAL_MS = 600_000
+
+/** A deposit address that holds less than the books say; lamports. */
+type OwnAccounts = Pick<SolanaHouse, 'vault' | 'feePayer'>
+
+type ShortAddress = OwnAccounts & {
+  readonly owner: string
+  readonly index: number
+  readonly expected: bigint
+  readonly lamports: bigint
+}
+
+type Parts = {
+  readonly network: Network
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly providers: PayoutProviders<SolanaRpc>
+}
+
+/**
+ * What has to happen between the signer's own accounts so that payouts can be signed: accounts of nonces, and deposits
+ * swept into the vault. It is asked for here and sent from here; the signer signs it. Done twice it does no harm.
+ */
+export class SolanaChores {
+  readonly #parts: Parts
+  /** Addresses that hold less than the books say, and when the chain was last asked why. */
+  readonly #soughtAtMs = new Map<string, number>()
+  /** Addresses that hold more than the books say, with what the fee payer put there by the chain's own account. */
+  readonly #given = new Map<string, { readonly atMs: number; readonly lamports: bigint }>()
+  #givenSought = 0
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Asks for what payouts under way need. */
+  async ask(
+    house: SolanaHouse,
+    reading: SolanaReading,
+    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenChore[] },
+  ): Promise<void> {
+    await this.#askForNonces(house, reading, known)
+    // What keeps the vault in being comes with its first nonce and before anybody's money: later nobody could tell them apart.
+    if (reading.vaultLamports >= reading.rentExempt) await this.#askForSweeps(house, reading)
+  }
+
+  /** Sends what is signed, ends what is final, and what was not taken in time. */
+  async send(open: readonly OpenChore[]): Promise<void> {
+    const signed = open.flatMap(({ chore, signed: each }) =>
+      each === null ? [] : [{ id: chore.id, ...each }],
+    )
+    if (signed.length === 0) return
+    const { providers } = this.#parts
+    const rpc = providers.current
+    const height = await rpc.blockHeight('finalized')
+    const statuses = await rpc.statuses(signed.map(({ txid }) => txid))
+    for (const chore of signed) {
+      const status = statuses.get(chore.txid)
+      if (status?.isFinal === true) {
+        const { txid } = chore
+        if (await providers.anotherSays(chore.id, (other) => isFinalWith(other, txid, status)))
+          await this.#end(chore.id, !status.failed)
+      } else if (status === undefined && height > chore.lastValidHeight) await this.#endDropped(chore)
+      else if (status === undefined) await this.#offer(chore)
+    }
+  }
+
+  async #offer({ id, raw }: SignedChore & { readonly id: string }): Promise<void> {
+    try {
+      await this.#parts.providers.current.sendTransaction(raw)
+    } catch (error) {
+      if (!(error instanceof SolanaCallFailed)) throw error
+      // It is offered again until its blockhash is too old, and asked for anew then.
+      this.#parts.log.debug({ err: error, chore: id }, 'a node does not take what keeps payouts going')
+    }
+  }
+
+  async #endDropped(chore: SignedChore & { readonly id: string }): Promise<void> {
+    const isDropped = await this.#parts.providers.allSay(chore.id, async (rpc) => {
+      // Before the status: what is in no final block by then, and is too old for any later one, is in none.
+      if ((await rpc.blockHeight('finalized')) <= chore.lastValidHeight) return false
+      return !(await rpc.statuses([chore.txid])).has(chore.txid)
+    })
+    if (isDropped) await this.#end(chore.id, false)
+  }
+
+  async #end(id: string, landed: boolean): Promise<void> {
+    const { pool, network, clock } = this.#parts
+    await endSolanaChore(pool, network, id, { landed, now: clock() })
+  }
+
+  /** One account at a time, as long as the fee payer can make it. */
+  async #askForNonces(
+    { nonceAccounts }: SolanaHouse,
+    reading: SolanaReading,
+    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenChore[] },
+  ): Promise<void> {
+    const { pool, network, clock } = this.#parts
+    if (known.open.some(({ chore }) => chore.kind === 'nonce')) return
+    const place = nonceAccounts.findIndex((account) => !known.nonces.has(account))
+    if (place === -1) return
+    // The vault's own part, so that it exists whatever goes out of it.
+    const vaultLamports =
+      reading.vaultLamports < reading.rentExempt ? reading.rentExempt - reading.vaultLamports : 0n
+    const costs = reading.nonceRentExempt + vaultLamports + LAMPORTS_PER_SIGNATURE + reading.rentExempt
+    if (reading.feePayerLamports < costs) return
+    const now = clock()
+    await insertSolanaChore(
+      pool,
+      network,
+      { kind: 'nonce', id: newId('chore', now), place, vaultLamports },
+      now,
+    )
+  }
+
+  /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
+  async #askForSweeps({ vault, feePayer }: SolanaHouse, reading: SolanaReading): Promise<void> {
+    const { pool, network, clock } = this.#parts
+    const keyspace = keyspaceOfNetwork(network)
+    let payable = reading.feePayerLamports - reading.rentExempt
+    this.#givenSought = 0
+    for (const need of await listSweepNeeds(pool, { network, keyspace })) {
+      let { missing } = need
+      const sources: SweepSource[] = []
+      for (const source of await this.#ready(need.tenant, { vault, feePayer })) {
+        if (missing <= 0n) break
+        sources.push(source)
+        missing -= source.lamports
+      }
+      for (let at = 0; at < sources.length; at += SWEEP_SOURCES_MAX) {
+        const some = sources.slice(at, at + SWEEP_SOURCES_MAX)
+        payable -= LAMPORTS_PER_SIGNATURE * BigInt(some.length + 1)
+        if (payable < 0n) return
+        const now = clock()
+        await insertSolanaChore(pool, network, { kind: 'sweep', id: newId('chore', now), sources: some }, now)
+      }
+    }
+  }
+
+  /**
+   * Addresses that hold exactly what the books say, with what the fee payer put there. More is a payment that was not
+   * recorded yet, and is left alone until it is: an address that was emptied would no longer tell of it. Less was swept
+   * already, or is an alarm.
+   */
+  async #ready(tenant: Tenant, own: OwnAccounts): Promise<SweepSource[]> {
+    const { pool, network, providers } = this.#parts
+    const place = { network, keyspace: keyspaceOfNetwork(network), limit: CANDIDATES_MAX }
+    const candidates = await listSweepCandidates(pool, tenant, place)
+    if (candidates.length === 0) return []
+    const owners = candidates.map(({ program }) => ownerOf(program))
+    const accounts = await providers.current.finalizedAccounts(owners)
+    const ready: SweepSource[] = []
+    for (const [at, { index, expected, funded }] of candidates.entries()) {
+      const [lamports, owner] = [accounts[at]?.lamports ?? 0n, owners[at] ?? '']
+      const beyond = lamports - expected
+      if (beyond < 0n) await this.#explain({ index, expected, lamports, owner, ...own })
+      else if (beyond === 0n || beyond === funded || beyond === (await this.#givenTo(owner, own)))
+        ready.push({ index, lamports: expected })
+    }
+    return ready
+  }
+
+  /**
+   * Why an address holds less than the books say: a sweep that the database does not know of, because it was restored or
+   * a node did not know of it when it was asked. The chain tells of it, and it is booked. Anything else is an alarm.
+   */
+  async #explain(short: ShortAddress): Promise<void> {
+    const { pool, network, clock, log } = this.#parts
+    const { owner, index, expected, lamports } = short
+    const now = clock()
+    const soughtAtMs = this.#soughtAtMs.get(owner)
+    if (soughtAtMs !== undefined && now.getTime() - soughtAtMs < SEEK_INTERVAL_MS) return
+    this.#soughtAtMs.set(owner, now.getTime())
+    let isExplained = false
+    for (const sweep of await this.#findSweeps(short)) {
+      const booked = await withSystemTransaction(pool, (tx) =>
+        bookFoundSweep(tx, network, { ...sweep, index }, now),
+      )
+      if (!booked) continue
+      isExplained = true
+      log.warn({ network, owner, txid: sweep.txid }, 'a sweep that the database did not know of is booked')
+    }
+    // What is booked may not be all that is missing.
+    if (isExplained) this.#soughtAtMs.delete(owner)
+    if (isExplained || soughtAtMs !== undefined) return
+    log.error(
+      { network, owner, lamports: lamports.toString(), expected: expected.toString() },
+      'a deposit address holds less than was paid to it',
+    )
+  }
+
+  /** What the fee payer put on an address by the chain's own account, for a database that was set back does not know. */
+  async #givenTo(owner: string, { feePayer, vault }: OwnAccounts): Promise<bigint | null> {
+    const nowMs = this.#parts.clock().getTime()
+    const known = this.#given.get(owner)
+    if (known !== undefined && nowMs - known.atMs < GIVEN_INTERVAL_MS) return known.lamports
+    if (this.#givenSought === GIVEN_SOUGHT_PER_TURN) return null
+    this.#givenSought++
+    const rpc = this.#parts.providers.current
+    let given = 0n
+    for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
+      const transaction = await rpc.transaction(signature, 'finalized')
+      if (transaction === null || transaction.failed || transaction.accounts[0] !== feePayer) continue
+      if (!transaction.accounts.includes(vault)) given += gainOf(transaction, owner)
+    }
+    this.#given.set(owner, { atMs: nowMs, lamports: given })
+    return given
+  }
+
+  /** Final transactions that moved lamports of the address into the vault, newest first. */
+  async #findSweeps({ owner, vault }: ShortAddress): Promise<Omit<FoundSweep, 'index'>[]> {
+    const rpc = this.#parts.providers.current
+    const found: Omit<FoundSweep, 'index'>[] = []
+    for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {
+      const transaction = await rpc.transaction(signature, 'finalized')
+      if (transaction === null || transaction.failed) continue
+      const lamports = -gainOf(transaction, owner)
+      if (lamports > 0n && gainOf(transaction, vault) >= lamports) found.push({ txid: signature, lamports })
+    }
+    return found
+  }
+}
+
+/** Whether the node has this transaction in this slot for good, with this outcome. */
+export async function isFinalWith(
+  rpc: SolanaRpc,
+  txid: string,
+  { slot, failed }: TransactionStatus,
+): Promise<boolean> {
+  const found = (await rpc.statuses([txid])).get(txid)
+  return found?.isFinal === true && found.slot === slot && found.failed === failed
+}
+
+/** What a transaction brought to an account, lamports; below zero where it took some. */
+function gainOf({ accounts, pre, post }: TransactionAlone, owner: string): bigint {
+  const at = accounts.indexOf(owner)
+  return (post[at] ?? 0n) - (pre[at] ?? 0n)
+}

@@ -1,0 +1,264 @@
+import { ChainUnavailable } from '../../../chain/adapter.ts'
+import type { LeftTransaction } from '../../../chain/utxo/left-branches.ts'
+import { readTransaction } from '../../../chain/utxo/spent-outputs.ts'
+import type { Clock } from '../../../clock.ts'
+import type { AssetId, Network } from '../../../core/assets.ts'
+import { REORG_DEPTH_MAX } from '../../../core/chain/utxo-parameters.ts'
+import { confirmationsFor, readPaymentRules } from '../../../core/payment-rules.ts'
+import type { Payout } from '../../../core/payout/payout.ts'
+import type { Pool } from '../../../db/pool.ts'
+import { loadNetworkState } from '../../../db/queries/network-state.ts'
+import type { Tenant } from '../../../db/transaction.ts'
+import type { Log } from '../../../log.ts'
+import { Told } from '../../../told.ts'
+import { heightOfCoin, saveNetworkFee } from '../../store/payout-coins.ts'
+import { listPayoutInputs, type Outpoint, type PayoutTransaction } from '../../store/payout-transactions.ts'
+import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { Followed, PayoutCarriage, Standing } from '../broadcaster.ts'
+import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
+import type { Found, FoundBlock, SoughtTransaction } from './utxo-payout-chain.ts'
+
+/** A chain of coins, as payouts see it; see chain/utxo/payout-carrier. */
+export type PayoutChain = PayoutProvider & {
+  feeRate(): Promise<bigint | null>
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
+  tipHeight(): Promise<number>
+  isUnspent(txid: string, outputIndex: number): Promise<boolean>
+  find(sought: readonly SoughtTransaction[]): Promise<Found>
+  left(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null>
+  hasInBlock(txid: string, block: FoundBlock): Promise<boolean>
+}
+
+type Parts = {
+  readonly network: Network
+  readonly asset: AssetId
+  readonly providers: PayoutProviders<PayoutChain>
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const FEE_INTERVAL_MS = 60_000
+
+/** What became of the coins of a payout that can never happen. */
+type DeadInputs = {
+  readonly code: 'input_spent_elsewhere' | 'input_double_spent'
+  /** Those that nothing spends, and those that are no coins any more. */
+  readonly free: readonly Outpoint[]
+}
+
+/** Payouts on a chain of coins (Bitcoin, Litecoin). */
+export class UtxoCarriage implements PayoutCarriage {
+  readonly providers: PayoutProviders<PayoutChain>
+  readonly #parts: Parts
+  readonly #told = new Told()
+  #feeReadAtMs = Number.NEGATIVE_INFINITY
+  /** Since which height a payout has been dead by its inputs. */
+  readonly #deadSince = new Map<string, number>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.providers = parts.providers
+  }
+
+  async keepTerms(): Promise<void> {
+    const { pool, network, clock } = this.#parts
+    const now = clock()
+    if (now.getTime() - this.#feeReadAtMs < FEE_INTERVAL_MS) return
+    const rate = await this.providers.current.feeRate()
+    if (rate !== null) await saveNetworkFee(pool, network, { rate, now })
+    this.#feeReadAtMs = now.getTime()
+  }
+
+  async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
+    const sought = followed.flatMap(({ transactions }) => transactions.map(soughtOf))
+    const { found, unread, pruned } = await this.providers.current.find(sought)
+    // Another one may have kept them.
+    if (pruned.size > 0 && !this.providers.isLast) throw new ChainUnavailable(PRUNED)
+    const depth = await this.#depth()
+    const standings = new Map<string, Standing>()
+    for (const { payout, transactions } of followed) {
+      const transaction = transactions.find(({ txid }) => found.has(txid))
+      const block = transaction === undefined ? undefined : found.get(transaction.txid)
+      if (transaction !== undefined && block !== undefined) {
+        this.#deadSince.delete(payout.id)
+        const isFinal =
+          block.confirmations >= depth && (await this.#isAgreed(payout, transaction.txid, block.hash, depth))
+        standings.set(payout.id, { kind: 'in_block', transaction, isFinal })
+        continue
+      }
+      if (transactions.some(({ txid }) => pruned.has(txid))) this.#complainOfPruned(payout)
+      const isUnread = transactions.some(({ txid }) => unread.has(txid))
+      standings.set(payout.id, { kind: isUnread ? 'unread' : 'absent' })
+    }
+    return standings
+  }
+
+  /** What is confirmed already is looked at for a while, and needs nobody's word any more. */
+  async #isAgreed({ id, status }: Payout, txid: string, hash: string, depth: number): Promise<boolean> {
+    if (status === 'confirmed') return true
+    return this.providers.anotherSays(id, (other) => other.hasInBlock(txid, { hash, confirmations: depth }))
+  }
+
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+    return this.providers.current.broadcast(raw)
+  }
+
+  taken({ id }: Payout): void {
+    this.#deadSince.delete(id)
+  }
+
+  /**
+   * A payout is dead only when something else spent one of its coins in a block, or took the place of the transaction that made
+   * one, and that lies as deep as a payment must: seen so at every look for as many blocks, and at the last one by
+   * every provider, on the chain that the watcher follows.
+   */
+  async judgeRefused(
+    followed: Followed,
+  ): Promise<{ readonly code: string; readonly unspent: readonly Outpoint[] } | null> {
+    const { id } = followed.payout
+    const chain = this.providers.current
+    const tip = await chain.tipHeight()
+    const left = await this.#leftCoins(chain, followed)
+    const dead = await this.#deadInputs(chain, followed, left)
+    if (dead === null) {
+      this.#deadSince.delete(id)
+      await this.#sendLeft(chain, left)
+      return null
+    }
+    const since = this.#deadSince.get(id) ?? tip
+    this.#deadSince.set(id, since)
+    if (tip - since < (await this.#depth())) return null
+    let unspent = dead.free
+    const isDead = await this.providers.allSay(id, async (other) => {
+      if (!(await this.#isWithWatcher(other))) return false
+      const theirs = await this.#deadInputs(other, followed, left)
+      // Free is only what nobody saw spent.
+      const names = new Set(theirs?.free.map(outpointName))
+      unspent = unspent.filter((coin) => names.has(outpointName(coin)))
+      return theirs?.code === dead.code
+    })
+    return isDead ? { code: dead.code, unspent } : null
+  }
+
+  /** What a reorganisation took off the chain of what made the coins of a payout, by transaction. */
+  async #leftCoins(chain: PayoutChain, { payout, transactions }: Followed): Promise<LeftCoins> {
+    const left = new Map<string, readonly LeftTransaction[]>()
+    for (const input of await this.#inputsOf(payout)) {
+      if (left.has(input.txid) || (await chain.isUnspent(input.txid, input.outputIndex))) continue
+      if (await this.#exists(chain, payout, input)) continue
+      const found = await chain.left(input.txid, lowestOf(transactions))
+      if (found !== null) left.set(input.txid, found)
+      else if (this.#told.isNew(payout.id, NOT_KEPT)) this.#parts.log.error({ payoutId: payout.id }, NOT_KEPT)
+    }
+    return left
+  }
+
+  /** What can still come back is sent again, for a node forgets it when it restarts. */
+  async #sendLeft(chain: PayoutChain, left: LeftCoins): Promise<void> {
+    for (const transactions of left.values()) {
+      for (const { raw, isOfItsBlock } of transactions) if (!isOfItsBlock) await chain.broadcast(raw)
+    }
+  }
+
+  /** Null where the payout may still happen. */
+  async #deadInputs(
+    chain: PayoutChain,
+    { payout, transactions }: Followed,
+    left: LeftCoins,
+  ): Promise<DeadInputs | null> {
+    const free: Outpoint[] = []
+    let [isSpent, isGone] = [false, false]
+    for (const input of await this.#inputsOf(payout)) {
+      const madeBy = left.get(input.txid)
+      if (await chain.isUnspent(input.txid, input.outputIndex)) free.push(input)
+      else if (madeBy === undefined) isSpent = (await this.#exists(chain, payout, input)) || isSpent
+      else if (await isReplaced(chain, madeBy)) {
+        isGone = true
+        free.push(input)
+      }
+    }
+    // The chain may have moved meanwhile, and one of ours be in it.
+    const again = await chain.find(transactions.map(soughtOf))
+    if (!(isSpent || isGone) || again.found.size > 0 || again.unread.size > 0) return null
+    return { code: isSpent ? 'input_spent_elsewhere' : 'input_double_spent', free }
+  }
+
+  #inputsOf(payout: Payout): Promise<Outpoint[]> {
+    return listPayoutInputs(this.#parts.pool, tenantOf(payout), payout.id)
+  }
+
+  /** A provider on another fork says nothing of ours; where the watcher has read nothing, nothing is given up. */
+  async #isWithWatcher(chain: PayoutChain): Promise<boolean> {
+    const { height = null, hash = null } =
+      (await loadNetworkState(this.#parts.pool, this.#parts.network)) ?? {}
+    return height !== null && hash !== null && chain.hasBlock({ height, hash })
+  }
+
+  /** Blocks that make a payout final: the most that any payment of the asset needs; one on a private chain. */
+  async #depth(): Promise<number> {
+    const { pool, network, asset } = this.#parts
+    const state = await loadNetworkState(pool, network)
+    const tiers = confirmationsFor(readPaymentRules({}), asset, null, state?.parameters ?? 'main')
+    const blocks = tiers[asset]
+    if (typeof blocks !== 'number') throw new Error(`${asset} is not final by a count of blocks`)
+    return blocks
+  }
+
+  #complainOfPruned({ id }: Payout): void {
+    if (this.#told.isNew(id, PRUNED)) this.#parts.log.error({ payoutId: id }, PRUNED)
+  }
+
+  /** Whether the transaction that made a coin stands in a block still: else the coin is away and not spent. */
+  async #exists(chain: PayoutChain, payout: Payout, input: Outpoint): Promise<boolean> {
+    const { pool, network } = this.#parts
+    const fromHeight = await heightOfCoin(pool, tenantOf(payout), network, input.txid)
+    if (fromHeight === null) return false
+    const { found, pruned } = await chain.find([{ txid: input.txid, fromHeight }])
+    if (pruned.size > 0) this.#complainOfPruned(payout)
+    return found.has(input.txid)
+  }
+}
+
+const PRUNED =
+  'a node has pruned the blocks of the time of a payout, and cannot say what became of it: use one that keeps them'
+
+const NOT_KEPT =
+  'a coin of a payout left the chain and no node has kept its block: the payout waits until the coin is back'
+
+type LeftCoins = ReadonlyMap<string, readonly LeftTransaction[]>
+
+/**
+ * Whether something else spent what the last of these transactions needs: none of them can then be in a block. What they spend
+ * and did not make themselves was there at the fork, so that it is gone only if it was spent above it.
+ */
+async function isReplaced(chain: PayoutChain, left: readonly LeftTransaction[]): Promise<boolean> {
+  const sought = left.map(({ txid, forkHeight }) => ({ txid, fromHeight: forkHeight + 1 }))
+  const { found, unread } = await chain.find(sought)
+  if (unread.size > 0) return false
+  const [waiting, replaced] = [new Set<string>(), new Set<string>()]
+  for (const { txid, isOfItsBlock, spends } of left) {
+    if (found.has(txid)) continue
+    let isGone = isOfItsBlock
+    for (const spent of spends) {
+      if (isGone) break
+      if (waiting.has(spent.txid)) continue
+      isGone = replaced.has(spent.txid) || !(await chain.isUnspent(spent.txid, spent.outputIndex))
+    }
+    if (isGone) replaced.add(txid)
+    else waiting.add(txid)
+  }
+  return replaced.has(left.at(-1)?.txid ?? '')
+}
+
+const outpointName = ({ txid, outputIndex }: Outpoint): string => `${txid}:${outputIndex}`
+const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
+
+/** A reorganisation may put a payout into a block below the checkpoint of its signing. */
+const soughtOf = ({ txid, fromHeight, raw }: PayoutTransaction): SoughtTransaction => {
+  const spends = readTransaction(raw).spends[0]
+  const sought = { txid, fromHeight: Math.max(0, fromHeight - REORG_DEPTH_MAX) }
+  return spends === undefined ? sought : { ...sought, spends }
+}
+const lowestOf = (transactions: readonly PayoutTransaction[]): number =>
+  Math.min(...transactions.map((transaction) => soughtOf(transaction).fromHeight))

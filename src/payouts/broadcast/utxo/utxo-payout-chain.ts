@@ -1,0 +1,233 @@
+import { z } from 'zod'
+import { ChainUnavailable } from '../../../chain/adapter.ts'
+import { LeftBranches, type LeftTransaction } from '../../../chain/utxo/left-branches.ts'
+import { hashSchema, headerSchema } from '../../../chain/utxo/node-answers.ts'
+import { isPruned, RPC_CODES, type RpcClient, RpcError } from '../../../chain/utxo/rpc-client.ts'
+import type { SpentOutput } from '../../../chain/utxo/spent-outputs.ts'
+import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+
+const txidsSchema = z.object({ tx: z.array(hashSchema) })
+const feeSchema = z.object({ feerate: z.number().positive().optional() })
+const heightSchema = z.int().nonnegative()
+const outputSchema = z.object({ bestblock: hashSchema }).nullable()
+
+/** Blocks within which a payout should be taken. */
+const TARGET_BLOCKS = 6
+/** Thousandths of a base unit for a virtual byte, on a test network whose node has seen too little to estimate. */
+const TEST_FEE_RATE = 2_000n
+const FEE_RATE_MIN = 1_000n
+/** No estimate above this is believed. */
+const FEE_RATE_MAX = 500_000n
+const COIN = 100_000_000
+/** Transactions whose place is remembered; past that all are sought anew. */
+const ANCHORS_MAX = 20_000
+/** Blocks read in one look; the rest comes with the next one. */
+const BLOCKS_PER_LOOK = 500
+
+export type SoughtTransaction = {
+  readonly txid: string
+  /** No block below this height can hold it. */
+  readonly fromHeight: number
+  /** A coin that it spends, where one is known. */
+  readonly spends?: SpentOutput
+}
+/** Where transactions stand in blocks; see `PayoutCarrier.find`. */
+export type Found = {
+  readonly found: ReadonlyMap<string, FoundBlock>
+  readonly unread: ReadonlySet<string>
+  /** Those of `unread` whose blocks the node has thrown away. */
+  readonly pruned: ReadonlySet<string>
+}
+export type FoundBlock = { readonly hash: string; readonly confirmations: number }
+
+type Anchor = { readonly height: number; readonly hash: string; readonly isFound: boolean }
+
+/**
+ * What payouts need of a node of Bitcoin Core's family, without any index of transactions: it sends signed bytes, finds
+ * transactions by reading the ids of each block once, and tells whether an output is spent.
+ */
+export class PayoutCarrier {
+  readonly #rpc: RpcClient
+  readonly #livemode: boolean
+  /** Up to which block each transaction was sought, or in which it stands. */
+  readonly #anchors = new Map<string, Anchor>()
+
+  constructor(rpc: RpcClient, livemode: boolean) {
+    this.#rpc = rpc
+    this.#livemode = livemode
+  }
+
+  close(): Promise<void> {
+    return this.#rpc.close()
+  }
+
+  /** What a virtual byte costs now, thousandths of a base unit; null where the node cannot tell yet. */
+  async feeRate(): Promise<bigint | null> {
+    const known = await this.#estimate()
+    if (known === null) return this.#livemode ? null : TEST_FEE_RATE
+    const rate = BigInt(Math.ceil(known * COIN))
+    if (rate < FEE_RATE_MIN) return FEE_RATE_MIN
+    return rate > FEE_RATE_MAX ? FEE_RATE_MAX : rate
+  }
+
+  /** Coins for a thousand virtual bytes. */
+  async #estimate(): Promise<number | null> {
+    try {
+      return (await this.#rpc.call('estimatesmartfee', [TARGET_BLOCKS], feeSchema)).feerate ?? null
+    } catch (error) {
+      if (error instanceof RpcError && error.code === RPC_CODES.methodNotFound) return null
+      throw error
+    }
+  }
+
+  async broadcast(raw: Uint8Array): Promise<BroadcastVerdict> {
+    try {
+      await this.#rpc.call('sendrawtransaction', [Buffer.from(raw).toString('hex')], hashSchema)
+      return { kind: 'known' }
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      if (error.code === RPC_CODES.alreadyInChain || /already/i.test(error.message)) return { kind: 'known' }
+      if (/missing-?inputs|missingorspent/i.test(error.message)) return { kind: 'lacks_inputs' }
+      // What a node says of bytes has one of these codes; anything else says something of the node.
+      if (error.code !== RPC_CODES.verifyRejected && error.code !== RPC_TRANSACTION_ERROR) throw error
+      return { kind: 'refused', reason: error.message }
+    }
+  }
+
+  /** Whether the node has this block on its best chain. */
+  async hasBlock({ height, hash }: { readonly height: number; readonly hash: string }): Promise<boolean> {
+    if (height > (await this.tipHeight())) return false
+    return (await this.#rpc.call('getblockhash', [height], hashSchema)) === hash
+  }
+
+  async tipHeight(): Promise<number> {
+    return this.#rpc.call('getblockcount', [], heightSchema)
+  }
+
+  /**
+   * Whether an output exists on the chain and no block spends it. What waits in the mempool does not count.
+   */
+  async isUnspent(txid: string, outputIndex: number): Promise<boolean> {
+    return (await this.#unspentAt({ txid, outputIndex })) !== null
+  }
+
+  /** The tip up to which no block spends this output; null where one does, or none holds it. */
+  async #unspentAt({ txid, outputIndex }: SpentOutput): Promise<string | null> {
+    const output = await this.#rpc.call('gettxout', [txid, outputIndex, false], outputSchema)
+    return output?.bestblock ?? null
+  }
+
+  /** See `LeftBranches`. */
+  left(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null> {
+    return new LeftBranches(this.#rpc).find(txid, fromHeight)
+  }
+
+  /**
+   * The blocks of the node's best chain in which these transactions stand, of each transaction that stands in one.
+   * Of those in `unread` more blocks are to be read: that they were not found proves nothing. While a coin that one spends is
+   * unspent, no block holds it, and none is read for it.
+   */
+  async find(sought: readonly SoughtTransaction[]): Promise<Found> {
+    const tip = await this.tipHeight()
+    const look = new Look(this.#rpc, tip)
+    if (this.#anchors.size > ANCHORS_MAX) this.#anchors.clear()
+    const found = new Map<string, FoundBlock>()
+    const unread = new Set<string>()
+    const pruned = new Set<string>()
+    for (const { txid, fromHeight, spends } of sought) {
+      let anchor = await this.#anchorOf(txid, look)
+      if (spends !== undefined && anchor?.isFound !== true && anchor?.height !== tip) {
+        const hash = await this.#unspentAt(spends)
+        if (hash !== null && hash === (await look.hashAt(tip))) anchor = { height: tip, hash, isFound: false }
+      }
+      for (let height = (anchor?.height ?? fromHeight - 1) + 1; anchor?.isFound !== true; height++) {
+        if (height > tip) break
+        const block = await look.blockAt(height)
+        if (block === 'pruned') pruned.add(txid)
+        if (block === 'pruned' || block === 'later') {
+          unread.add(txid)
+          break
+        }
+        anchor = { height, hash: block.hash, isFound: block.txids.has(txid) }
+      }
+      if (anchor === null) this.#anchors.delete(txid)
+      else this.#anchors.set(txid, anchor)
+      if (anchor?.isFound === true) {
+        found.set(txid, { hash: anchor.hash, confirmations: tip - anchor.height + 1 })
+      }
+    }
+    return { found, unread, pruned }
+  }
+
+  /** Up to where a transaction was sought on the chain as it is now. */
+  async #anchorOf(txid: string, look: Look): Promise<Anchor | null> {
+    const known = this.#anchors.get(txid)
+    return known !== undefined && (await look.hashAt(known.height)) === known.hash ? known : null
+  }
+
+  /** Whether this block, with this transaction in it, lies at least so deep on the node's best chain; its tip is at 1. */
+  async hasInBlock(txid: string, { hash, confirmations }: FoundBlock): Promise<boolean> {
+    try {
+      const header = await this.#rpc.call('getblockheader', [hash], headerSchema)
+      if (header.confirmations < confirmations) return false
+    } catch (error) {
+      if (error instanceof RpcError && error.code === RPC_CODES.notFound) return false
+      throw error
+    }
+    return (await txidsOf(this.#rpc, hash))?.includes(txid) === true
+  }
+}
+
+/** Bitcoin Core's `RPC_TRANSACTION_ERROR`. */
+const RPC_TRANSACTION_ERROR = -25
+
+/** Blocks read for one question, each once. */
+class Look {
+  readonly #rpc: RpcClient
+  readonly #tip: number
+  readonly #hashes = new Map<number, string>()
+  readonly #blocks = new Map<number, { readonly hash: string; readonly txids: ReadonlySet<string> }>()
+
+  constructor(rpc: RpcClient, tip: number) {
+    this.#rpc = rpc
+    this.#tip = tip
+  }
+
+  /** Null above the tip. */
+  async hashAt(height: number): Promise<string | null> {
+    if (height > this.#tip) return null
+    const known = this.#hashes.get(height)
+    if (known !== undefined) return known
+    const hash = await this.#rpc.call('getblockhash', [height], hashSchema)
+    this.#hashes.set(height, hash)
+    return hash
+  }
+
+  /** `later` once enough was read for one look. Throws where the chain moved underneath. */
+  async blockAt(
+    height: number,
+  ): Promise<{ readonly hash: string; readonly txids: ReadonlySet<string> } | 'later' | 'pruned'> {
+    const known = this.#blocks.get(height)
+    if (known !== undefined) return known
+    if (this.#blocks.size >= BLOCKS_PER_LOOK) return 'later'
+    const hash = await this.hashAt(height)
+    if (hash === null) throw new ChainUnavailable('a block above the tip was asked for')
+    const tx = await txidsOf(this.#rpc, hash)
+    if (tx === null) return 'pruned'
+    const { confirmations } = await this.#rpc.call('getblockheader', [hash], headerSchema)
+    if (confirmations < 1) throw new ChainUnavailable('the chain was reorganised while it was read')
+    const block = { hash, txids: new Set(tx) }
+    this.#blocks.set(height, block)
+    return block
+  }
+}
+
+/** Null where the node has thrown the block away. */
+async function txidsOf(rpc: RpcClient, hash: string): Promise<readonly string[] | null> {
+  try {
+    return (await rpc.call('getblock', [hash, 1], txidsSchema)).tx
+  } catch (error) {
+    if (error instanceof RpcError && isPruned(error)) return null
+    throw error
+  }
+}

@@ -1,0 +1,164 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { COOL_OFF_MS } from '../../core/payout/payout-limits.ts'
+import type { Pool } from '../../db/pool.ts'
+import { createPrivateFile, readPrivateFile } from '../../signer/private-file.ts'
+import { SignerRefused } from '../../signer/refused.ts'
+import { saveApproverSightings } from '../store/approver-sightings.ts'
+import {
+  type ApproverCredential,
+  lastMemberOfPage,
+  listApproverCredentials,
+  listCredentialsOf,
+  saveApproverSeen,
+} from '../store/approvers.ts'
+import { hasBegunList, saveBegunList } from '../store/destination-sightings.ts'
+import type { FirstSeen } from './first-seen.ts'
+import type { PayoutSigner } from './sign-payouts.ts'
+
+/** After an upgrade the API seals the secrets of the authenticator apps that were there: so long they count at once. */
+const UPGRADE_MS = 3_600_000
+/** Owners and admins looked at in one turn; the next goes on with the others. */
+const PAGE = 500
+
+const SEAL_KEY_BYTES = 32
+const APPROVER = 'approver'
+const UPGRADED = 'approvers of an upgrade'
+const BEFORE_THE_LIST = new Date(0)
+const NEVER = new Date(8.64e15)
+
+/** The private key to which secrets and codes of authenticator apps are sealed: made once, in the signer's own folder. */
+export async function openSealKey(folder: string): Promise<Buffer> {
+  const path = join(folder, 'approver-seal-key')
+  const kept = await readPrivateFile(path)
+  if (kept === null) {
+    const made = randomBytes(SEAL_KEY_BYTES)
+    await createPrivateFile(path, `${made.toString('hex')}\n`)
+    return made
+  }
+  const key = Buffer.from(kept.toString('utf8').trim(), 'hex')
+  if (key.length === SEAL_KEY_BYTES) return key
+  throw new SignerRefused(
+    `${path} is damaged: restore it from a backup, or delete it: authenticator apps approve again a day later`,
+  )
+}
+
+/**
+ * A credential as it was seen with a member of a merchant. Whatever of it changes makes it another: the role that was lost
+ * and given anew, the public key, the sealed secret.
+ */
+function sightingKey(credential: ApproverCredential): string {
+  const { merchantId, memberId, personId, id, kind } = credential
+  const parts =
+    credential.kind === 'passkey'
+      ? [credential.credentialId, credential.publicKey.toString('hex')]
+      : [credential.sealed?.toString('hex') ?? '']
+  const text = JSON.stringify([merchantId, memberId, personId, kind, id, ...parts])
+  return `${merchantId.slice(0, 100)} ${createHash('sha256').update(text).digest('hex')}`
+}
+
+type ApproverDeps = Pick<PayoutSigner, 'pool' | 'clock' | 'seen' | 'log'>
+
+/** From when a credential approves, a day later as with a new destination; null where the signer has not seen it. */
+export function countsFrom(seen: FirstSeen, credential: ApproverCredential): Date | null {
+  const since = seen.since(APPROVER, sightingKey(credential))
+  if (since === null || since.getTime() === BEFORE_THE_LIST.getTime()) return since
+  return new Date(since.getTime() + COOL_OFF_MS)
+}
+
+/**
+ * Keeps since when the signer knows the owners' and admins' credentials, a page of them a turn. Those of before there was
+ * such a list are taken as they are, once.
+ */
+export class ApproverWatch {
+  #after = ''
+  /** The database may have forgotten what it was told before this signer started. */
+  #isFirstRound = true
+
+  async look(deps: ApproverDeps): Promise<void> {
+    if (!deps.seen.hasBegun(APPROVER)) await beginList(deps)
+    if (this.#isFirstRound) await saveBegunList(deps.pool, APPROVER, deps.clock())
+    const last = await lastMemberOfPage(deps.pool, this.#after, PAGE)
+    const page = last === null ? [] : await listApproverCredentials(deps.pool, this.#after, PAGE)
+    await note(deps, page)
+    if (this.#isFirstRound) await publish(deps, page)
+    if (last === null) this.#isFirstRound = false
+    this.#after = last ?? ''
+  }
+}
+
+/** What a person approves a merchant's payouts by, noted first, so that it need not wait for its turn. */
+export async function credentialsOf(
+  deps: ApproverDeps,
+  merchantId: string,
+  personId: string,
+): Promise<ApproverCredential[]> {
+  const credentials = await listCredentialsOf(deps.pool, merchantId, personId)
+  await note(deps, credentials)
+  return credentials
+}
+
+/** Begins with what is there where no list was ever begun, and with nothing where one was lost. */
+async function beginList({ pool, clock, seen, log }: ApproverDeps): Promise<void> {
+  const now = clock()
+  const isLost = await hasBegunList(pool, APPROVER)
+  const known = isLost ? [] : await listAll(pool)
+  if (isLost)
+    log.error(
+      'the signer has lost its list of approvers (first-seen.jsonl): live payouts can be approved when it has known their credentials for a day again',
+    )
+  if (known.length > 0)
+    await seen.note(UPGRADED, [{ key: 'until', seenAt: new Date(now.getTime() + UPGRADE_MS) }])
+  const trusted = known.filter(isWhole).map((one) => ({ key: sightingKey(one), seenAt: BEFORE_THE_LIST }))
+  await seen.begin(APPROVER, trusted, now)
+}
+
+async function listAll(pool: Pool): Promise<ApproverCredential[]> {
+  const known: ApproverCredential[] = []
+  for (let after: string | null = ''; after !== null; ) {
+    known.push(...(await listApproverCredentials(pool, after, PAGE)))
+    after = await lastMemberOfPage(pool, after, PAGE)
+  }
+  return known
+}
+
+const isWhole = (credential: ApproverCredential): boolean =>
+  credential.kind === 'passkey' || credential.sealed !== null
+
+async function note(
+  { pool, clock, seen }: Omit<ApproverDeps, 'log'>,
+  found: readonly ApproverCredential[],
+): Promise<void> {
+  const credentials = found.filter(isWhole)
+  const now = clock()
+  // Seen at a time to come: the clock was ahead then.
+  const isNew = (one: ApproverCredential) => (seen.since(APPROVER, sightingKey(one)) ?? NEVER) > now
+  const unknown = credentials.filter(isNew)
+  if (unknown.length === 0) return
+  const upgradeEnds = seen.since(UPGRADED, 'until')
+  const isUpgrading = upgradeEnds !== null && now < upgradeEnds
+  await seen.note(
+    APPROVER,
+    unknown.map((one) => ({
+      key: sightingKey(one),
+      // Passkeys that were there before were whole at once, and are on the list.
+      seenAt: isUpgrading && one.kind === 'totp' ? BEFORE_THE_LIST : now,
+    })),
+  )
+  await publish({ pool, seen }, unknown)
+}
+
+/** Tells the API from when each counts, and delivery what is new. */
+async function publish(
+  { pool, seen }: Pick<ApproverDeps, 'pool' | 'seen'>,
+  credentials: readonly ApproverCredential[],
+): Promise<void> {
+  const rows = credentials.filter(isWhole).flatMap((one) => {
+    const from = countsFrom(seen, one)
+    const isNews = from !== null && from > BEFORE_THE_LIST
+    return from === null ? [] : [{ ...one, fingerprint: sightingKey(one), countsFrom: from, isNews }]
+  })
+  if (rows.length === 0) return
+  await saveApproverSightings(pool, rows)
+  await saveApproverSeen(pool, rows)
+}

@@ -1,0 +1,150 @@
+import type { Payout } from '../../core/payout/payout.ts'
+import {
+  approvalEvidence,
+  isSignedByPasskey,
+  openApprovalCode,
+  openTotpSecret,
+  type PasskeyEvidence,
+} from '../../secrets/approval-evidence.ts'
+import { totpStepAt, totpStepOf } from '../../secrets/totp.ts'
+import { type ApproverCredential, loadApprovalEvidence } from '../store/approvers.ts'
+import { complain } from './alert.ts'
+import type { ApprovalMemory } from './approval-memory.ts'
+import { countsFrom, credentialsOf } from './approvers.ts'
+import type { FirstSeen } from './first-seen.ts'
+import type { Unsigned } from './payout-signer.ts'
+import type { PayoutSigner } from './sign-payouts.ts'
+
+/** Steps of 30 seconds, a quarter of an hour: so long a code that the API took may wait for a signer that is down. */
+const CODE_STEPS_MAX = 30
+/** The API's clock may be a little ahead. */
+const CODE_STEPS_AHEAD = 1
+
+/** What the signer needs to check who approved. */
+export type ApproverChecks = {
+  readonly memory: ApprovalMemory
+  /** To which codes and secrets of authenticator apps are sealed. */
+  readonly sealKey: Uint8Array
+  /** Origin of the dashboard, where passkeys are used. */
+  readonly baseUrl: string
+}
+
+/** Why an approval does not count: the payout's failure code, and for the log what is wrong. */
+type Objection = {
+  readonly code: 'approval_unproved' | 'approver_too_new' | 'approval_expired'
+  readonly why: string
+}
+const unproved = (why: string): Objection => ({ code: 'approval_unproved', why })
+
+/**
+ * Null where a live payout was approved by a person whose credential this signer has known for long enough; test payouts, and
+ * the operator's, need none. Accepted once, an approval stays so, however long the payout waits for its coins.
+ */
+export async function checkApprover(
+  signer: PayoutSigner,
+  payout: Payout,
+  digest: Buffer,
+): Promise<Unsigned | null> {
+  if (!payout.livemode || payout.source !== 'available') return null
+  const { memory } = signer.approvers
+  if (memory.isAccepted(payout.id, digest)) return null
+  const objection = await objectionTo(signer, payout, digest)
+  if (objection !== null) {
+    complain(signer, payout, `a live payout is not signed: ${objection.why}`)
+    return { kind: 'refused', code: objection.code }
+  }
+  await memory.accept(payout.id, digest)
+  return null
+}
+
+async function objectionTo(signer: PayoutSigner, payout: Payout, digest: Buffer): Promise<Objection | null> {
+  const approval = await loadApprovalEvidence(signer.pool, payout)
+  if (approval === null || approval.evidence === null)
+    return unproved('its approval carries neither a passkey’s signature nor a code')
+  const evidence = approvalEvidence.safeParse(approval.evidence)
+  if (!evidence.success) return unproved('the evidence of its approval cannot be read')
+  const { approver } = approval
+  const credentials = await credentialsOf(signer, payout.merchantId, approver)
+  return evidence.data.kind === 'passkey'
+    ? objectionToPasskey(signer, credentials, { digest, evidence: evidence.data })
+    : objectionToCode(signer, credentials, {
+        payoutId: payout.id,
+        digest,
+        sealed: evidence.data.sealed,
+        approver,
+      })
+}
+
+async function objectionToPasskey(
+  { clock, seen, approvers }: PayoutSigner,
+  credentials: readonly ApproverCredential[],
+  { digest, evidence }: { readonly digest: Buffer; readonly evidence: PasskeyEvidence },
+): Promise<Objection | null> {
+  const passkey = credentials.find(
+    (one) => one.kind === 'passkey' && one.credentialId === evidence.credential_id,
+  )
+  if (passkey?.kind !== 'passkey')
+    return unproved('the passkey belongs to no owner or admin who is said to have approved it')
+  const isSigned = await isSignedByPasskey(evidence, digest, { ...passkey, baseUrl: approvers.baseUrl })
+  if (!isSigned) return unproved(`the passkey did not sign exactly this payout at ${approvers.baseUrl}`)
+  return isKnownLong(seen, passkey, clock()) ? null : TOO_NEW
+}
+
+const TOO_NEW: Objection = {
+  code: 'approver_too_new',
+  why: 'the signer has not known the approver’s passkey or authenticator app for a day',
+}
+
+async function objectionToCode(
+  { clock, seen, approvers }: PayoutSigner,
+  credentials: readonly ApproverCredential[],
+  given: {
+    readonly payoutId: string
+    readonly digest: Buffer
+    readonly sealed: string
+    readonly approver: string
+  },
+): Promise<Objection | null> {
+  const { memory, sealKey } = approvers
+  const { approver } = given
+  const now = clock()
+  const isKnown = (one: ApproverCredential) => isKnownLong(seen, one, now)
+  if (credentials.some((one) => one.kind === 'passkey' && isKnown(one)))
+    return unproved('it was approved with a code by somebody who has a passkey')
+  const app = credentials.find((one) => one.kind === 'totp' && one.sealed !== null)
+  const sealedSecret = app?.kind === 'totp' ? app.sealed : null
+  const secret = sealedSecret === null ? null : openTotpSecret(sealKey, approver, sealedSecret)
+  if (app === undefined || secret === null)
+    return unproved('no authenticator app of the approver is sealed to this signer')
+  const code = openApprovalCode(sealKey, given.digest, given.sealed)
+  if (code === null) return unproved('its code was given for another payout, or to another signer')
+  const current = totpStepAt(now.getTime())
+  if (code.step > current + CODE_STEPS_AHEAD) return unproved('its code is from the future')
+  if (code.step < current - CODE_STEPS_MAX) return EXPIRED
+  if (memory.isLockedOut(approver, now.getTime()))
+    return unproved('the approver gave too many wrong codes within an hour')
+  const step = totpStepOf(secret, code.code, code.step)
+  if (step === null) {
+    await memory.noteWrongCode(approver, now.getTime())
+    return unproved('its code is wrong')
+  }
+  if (!isKnown(app)) return TOO_NEW
+  // One more step than codes may be old: the app's clock may be behind the API's.
+  const oldest = current - CODE_STEPS_MAX - 1
+  const isFresh = await memory.acceptByCode(given.payoutId, given.digest, {
+    personId: approver,
+    step,
+    oldest,
+  })
+  return isFresh ? null : unproved('its code was used before')
+}
+
+const EXPIRED: Objection = {
+  code: 'approval_expired',
+  why: 'its code is older than a quarter of an hour',
+}
+
+function isKnownLong(seen: FirstSeen, credential: ApproverCredential, now: Date): boolean {
+  const from = countsFrom(seen, credential)
+  return from !== null && from <= now
+}

@@ -1,0 +1,256 @@
+import { parseEvmAddress } from '../../../chain/evm/address.ts'
+import type { EvmTransaction } from '../../../chain/evm/transaction.ts'
+import {
+  affordablePrice,
+  type GasPrice,
+  gasCostOf,
+  gasPriceOf,
+  replacingPrice,
+  TOKEN_TRANSFER_GAS,
+  TRANSFER_GAS,
+} from '../../../core/payout/gas.ts'
+import type { Payout } from '../../../core/payout/payout.ts'
+import type { Tenant, Tx } from '../../../db/transaction.ts'
+import { areNoncesOfOthers, insertAccountNonce } from '../../store/account-nonces.ts'
+import { loadPayoutGas } from '../../store/payout-transactions.ts'
+import { hasLostDeposit, listSweepSources, listSweepsOf } from '../../store/sweeps.ts'
+import { listUnmoved, loadSweptCredit } from '../../store/swept-credit.ts'
+import { complain } from '../alert.ts'
+import { type EvmEntry, isEvmEntry, type JournalEntry } from '../journal-lines.ts'
+import {
+  isSignedFor,
+  type PayoutKind,
+  type Signed,
+  type SigningTask,
+  type Unsigned,
+  WAITS,
+} from '../payout-signer.ts'
+import type { PayoutSigner } from '../sign-payouts.ts'
+import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
+import {
+  coversGas,
+  type EvmTerms,
+  evmEntryOf,
+  isReplacementDue,
+  nextHotNonce,
+  priceOfEntry,
+  readEvmTerms,
+} from './evm-terms.ts'
+import { signFromHotWallet, tokenTransfer } from './sign-evm.ts'
+
+/** A payout whose approved fee the network does not take waits this long for a quieter hour. */
+const QUIETER_WITHIN_MS = 24 * 3_600_000
+
+const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
+
+/** Too little was approved for what the network takes now; that may pass, but not for ever. */
+function tooDear(signer: PayoutSigner, payout: Payout): Unsigned {
+  const since = payout.approvedAtMs ?? payout.createdAtMs
+  if (signer.clock().getTime() - since > QUIETER_WITHIN_MS)
+    return { kind: 'refused', code: 'fee_above_limit' }
+  complain(signer, payout, 'the network takes more now than was approved; the payout waits')
+  return WAITS
+}
+
+async function prepare(signer: PayoutSigner, task: SigningTask): Promise<'ready' | Unsigned> {
+  const { payout } = task
+  const sweeps = await listSweepsOf(signer.pool, tenantOf(payout), payout.id)
+  if (sweeps.some(({ status }) => status === 'failed')) return { kind: 'refused', code: 'sweep_failed' }
+  if (sweeps.every(({ status }) => status === 'done')) return 'ready'
+  if (await hasLostDeposit(signer.pool, tenantOf(payout), payout.id))
+    return { kind: 'refused', code: 'deposit_gone' }
+  const terms = await readEvmTerms(signer, payout)
+  if (terms === null) return WAITS
+  const isAffordable = await signSweeps(signer, { payout, sweeps, terms })
+  return isAffordable ? WAITS : tooDear(signer, payout)
+}
+
+/** What a payout sends from the hot wallet, but for nonce and price. */
+type Content = {
+  readonly gas: bigint
+  readonly isToken: boolean
+  /** What the sweeps for its sake took, in units of its asset: part of its fee. */
+  readonly swept: bigint
+  readonly build: (amount: bigint) => Pick<EvmTransaction, 'to' | 'value' | 'data'>
+}
+
+/**
+ * Why there is nothing to send yet, or never, or what it is. `last`: what was signed for it before, which says it too where
+ * the payout was brought back after a restore.
+ */
+async function readContent(
+  signer: PayoutSigner,
+  payout: Payout,
+  terms: EvmTerms,
+  last: EvmEntry | null,
+): Promise<Content | Unsigned> {
+  const to = parseEvmAddress(payout.destination)
+  // What goes to the hot wallet itself would be booked as paid and stay.
+  if (to === null || Buffer.from(to).equals(terms.hot))
+    return { kind: 'refused', code: 'destination_invalid' }
+  const tenant = tenantOf(payout)
+  const sweeps = await listSweepsOf(signer.pool, tenant, payout.id)
+  const swept = sweeps.reduce((sum, { cost }) => sum + (cost ?? 0n), 0n)
+  if (payout.asset === 'USDC_BASE') {
+    const { token } = terms
+    if (token === null) return WAITS
+    // Until the watcher has seen that the token's contract would let it happen.
+    if (last === null && (await loadPayoutGas(signer.pool, tenant, payout.id)) === null) return WAITS
+    const build = (amount: bigint) => ({ to: token.contract, value: 0n, data: tokenTransfer(to, amount) })
+    return { gas: TOKEN_TRANSFER_GAS, isToken: true, swept, build }
+  }
+  const send = { isToken: false, build: (value: bigint) => ({ to, value, data: new Uint8Array() }) }
+  const gas = await loadPayoutGas(signer.pool, tenant, payout.id)
+  if (gas === null && last !== null) {
+    const lastGas = BigInt(last.gas)
+    // What was not the last one's own gas was its sweeps', of which the database may have forgotten some.
+    const own = gasCostOf(lastGas, priceOfEntry(last), terms.wallet)
+    return { ...send, gas: lastGas, swept: BigInt(last.network_fee) - own }
+  }
+  if (gas === null) return WAITS
+  if (gas === 0n) return { kind: 'refused', code: 'destination_refuses' }
+  return { ...send, gas, swept }
+}
+
+/** The price at which a payout goes, within what was approved; null where that is less than `least`. */
+function priceWithin(payout: Payout, content: Content, terms: EvmTerms, wanted: GasPrice, least: bigint) {
+  // A token's payout takes nothing from its amount: the hot wallet's own ether pays.
+  if (content.isToken) return wanted
+  const costMax = payout.networkFeeMax - content.swept
+  return affordablePrice(wanted, content.gas, { costMax, l1Fee: terms.wallet.l1Fee, least })
+}
+
+async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask): Promise<Signed<EvmEntry>> {
+  const terms = await readEvmTerms(signer, payout)
+  if (terms === null) return WAITS
+  const content = await readContent(signer, payout, terms, null)
+  if ('kind' in content) return content
+  const of = { network: payout.network, asset: payout.asset, counts: 'done' } as const
+  if ((await loadSweptCredit(signer.pool, tenantOf(payout), of)) < payout.amount)
+    return (await lacksCrumbs(signer, payout, terms)) ? tooDear(signer, payout) : WAITS
+  const unmoved = await listUnmoved(signer.pool, tenantOf(payout), of)
+  if (!isSignedFor(signer, payout, unmoved)) return WAITS
+  const price = priceWithin(payout, content, terms, gasPriceOf(terms.wallet), terms.wallet.baseFee)
+  if (price === null) return tooDear(signer, payout)
+  const place = await nextHotNonce(signer, terms)
+  if (place === null) return WAITS
+  if (!(await isFunded(signer, payout, content, terms, { price, waiting: place.waiting }))) return WAITS
+  return sign(signer, { payout, digest, terms, content, price, nonce: place.nonce, number: 1 })
+}
+
+/** Whether all that is missing lies in deposits that are worth less now than it takes to move them. */
+async function lacksCrumbs({ pool }: PayoutSigner, payout: Payout, { wallet }: EvmTerms): Promise<boolean> {
+  const { network, asset } = payout
+  if (asset === 'USDC_BASE') return false
+  const tenant = tenantOf(payout)
+  const cost = gasCostOf(TRANSFER_GAS, gasPriceOf(wallet), wallet)
+  const credit = await loadSweptCredit(pool, tenant, { network, asset, counts: 'planned' })
+  const { orphans, addresses, crumbs } = await listSweepSources(pool, tenant, { network, asset, cost })
+  const missing = [...orphans, ...addresses].reduce(
+    (left, { amount }) => left - amount,
+    payout.amount - credit,
+  )
+  return missing > 0n && missing <= crumbs
+}
+
+/** Whether the hot wallet holds what the payout sends, and pays for it. */
+async function isFunded(
+  signer: PayoutSigner,
+  payout: Payout,
+  { gas, isToken, swept }: Content,
+  terms: EvmTerms,
+  { price, waiting }: { readonly price: GasPrice; readonly waiting: number },
+): Promise<boolean> {
+  const { wallet } = terms
+  if (!isToken) return wallet.balance >= payout.amount - swept
+  if (wallet.token === null || wallet.token.balance < payout.amount) return false
+  return coversGas(signer, terms, { gas, price, waiting })
+}
+
+function sign(
+  signer: PayoutSigner,
+  parts: {
+    readonly payout: Payout
+    readonly digest: Buffer
+    readonly terms: EvmTerms
+    readonly content: Content
+    readonly price: GasPrice
+    readonly nonce: number
+    readonly number: number
+  },
+): Signed<EvmEntry> {
+  const { payout, terms, content, price, nonce } = parts
+  const { gas, swept, isToken } = content
+  const cost = swept + gasCostOf(gas, price, terms.wallet)
+  // What is above the highest fee that was approved is not the payout's.
+  const within = cost < payout.networkFeeMax ? cost : payout.networkFeeMax
+  const networkFee = isToken ? 0n : within
+  const built = signFromHotWallet(terms.account, {
+    ...content.build(payout.amount - networkFee),
+    chainId: terms.chainId,
+    nonce: BigInt(nonce),
+    gas,
+    maxFeePerGas: price.maxFee,
+    maxPriorityFeePerGas: price.tip,
+  })
+  const { network } = payout
+  const intent = { intentId: payout.id, number: parts.number, network, digest: parts.digest }
+  const how = { sender: terms.hot, nonce, gas, price, networkFee, height: terms.wallet.height }
+  const entry = evmEntryOf({ ...intent, ...how, built, nowMs: signer.clock().getTime() })
+  return { kind: 'signed', entry }
+}
+
+/**
+ * The hot wallet's next transaction, where it has waited too long, is signed again with its nonce for a higher fee. Where no
+ * block takes what was approved for it, and other merchants wait behind it, the hot wallet's own ether pays the rest.
+ */
+async function signReplacement(
+  signer: PayoutSigner,
+  { payout, digest }: SigningTask,
+  signed: readonly JournalEntry[],
+): Promise<Signed<EvmEntry>> {
+  const last = signed.filter(isEvmEntry).at(-1)
+  if (last === undefined || !isReplacementDue(last, signer.clock().getTime())) return WAITS
+  const terms = await readEvmTerms(signer, payout)
+  // What is in a block needs none, and what waits behind another waits for that.
+  if (terms === null || terms.wallet.nonce !== last.nonce) return WAITS
+  const content = await readContent(signer, payout, terms, last)
+  if ('kind' in content) return WAITS
+  const least = replacingPrice(priceOfEntry(last), { ...terms.wallet, baseFee: 0n, tip: 0n })
+  const wanted = replacingPrice(priceOfEntry(last), terms.wallet)
+  const within = priceWithin(payout, content, terms, wanted, least.maxFee)
+  const price = within ?? ((await isInTheWay(signer, payout, last, terms)) ? wanted : null)
+  if (price === null) return WAITS
+  const isHelped = content.isToken || within === null
+  if (isHelped && !(await coversGas(signer, terms, { gas: content.gas, price, waiting: 0 }))) return WAITS
+  return sign(signer, { payout, digest, terms, content, price, nonce: last.nonce, number: last.number + 1 })
+}
+
+/**
+ * Whether blocks cost more than a transaction pays, and what other merchants have in the hot wallet's line waits for it. The
+ * merchant's own is no reason: it would have its gas paid by asking for two payouts at a time.
+ */
+function isInTheWay(
+  { pool }: PayoutSigner,
+  { merchantId }: Payout,
+  last: EvmEntry,
+  { network, hot, wallet }: EvmTerms,
+): Promise<boolean> | boolean {
+  if (priceOfEntry(last).maxFee >= wallet.baseFee) return false
+  return areNoncesOfOthers(pool, { network, sender: hot, from: last.nonce + 1, merchantId })
+}
+
+async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<void> {
+  if (!isEvmEntry(entry)) throw new Error(`what was signed for ${entry.payout_id} has no nonce`)
+  const { payout_id: intentId, network, nonce } = entry
+  await insertAccountNonce(tx, tenant, { network, sender: Buffer.from(entry.sender, 'hex'), nonce, intentId })
+}
+
+/** Payouts of accounts (Ethereum, Base): all transactions of one have one nonce of the hot wallet. */
+export const EVM_PAYOUTS: PayoutKind = {
+  tend: signSweepInTheWay,
+  prepare,
+  signFirst,
+  signReplacement,
+  publish,
+}

@@ -1,0 +1,144 @@
+import type { HDKey } from '@scure/bip32'
+import type { TokenDomain } from '../../../chain/evm/token-authorization.ts'
+import { ASSETS, type AssetId, type Network, networkOf } from '../../../core/assets.ts'
+import { evmParametersOf, evmTokensOf } from '../../../core/chain/evm-parameters.ts'
+import { type GasPrice, gasCostOf } from '../../../core/payout/gas.ts'
+import type { Payout } from '../../../core/payout/payout.ts'
+import { listLiveIntents, listTakenNonces } from '../../store/account-nonces.ts'
+import { type HotWallet, loadHotWallet, sumHotObligations } from '../../store/hot-wallets.ts'
+import { type EvmEntry, nonceClaim } from '../journal-lines.ts'
+import type { PayoutSigner } from '../sign-payouts.ts'
+import { hotWalletAddress } from './sign-evm.ts'
+
+/** How long what the watcher last read is believed. */
+const TERMS_AGE_MS_MAX = 5 * 60_000
+/** Transactions of one hot wallet that may wait for a block. */
+const IN_FLIGHT_MAX = 32
+
+/** What a signature on a network of accounts needs. */
+export type EvmTerms = {
+  readonly network: Network
+  readonly account: HDKey
+  readonly chainId: bigint
+  /** 20 bytes. */
+  readonly hot: Uint8Array
+  readonly wallet: HotWallet
+  /** USDC's contract; null if none is known on the network. */
+  readonly token: TokenDomain | null
+}
+
+/**
+ * What an account-based network charges now and what the hot wallet has, as the watcher read it; null while that is unknown
+ * or too old. Chain id and token contract are checked against our own parameters: the database has no say in them.
+ */
+export async function readEvmTerms(
+  signer: PayoutSigner,
+  { network, livemode, asset }: Pick<Payout, 'network' | 'livemode' | 'asset'>,
+): Promise<EvmTerms | null> {
+  const { chain } = ASSETS[asset]
+  const account = signer.accounts.get(livemode ? 'evm-live' : 'evm-test')
+  const wallet = await loadHotWallet(signer.pool, network)
+  if ((chain !== 'ethereum' && chain !== 'base') || account === undefined || wallet === null) return null
+  if (signer.clock().getTime() - wallet.updatedAt.getTime() > TERMS_AGE_MS_MAX) return null
+  const hot = hotWalletAddress(account)
+  if (!wallet.address.equals(hot) || evmParametersOf(chain, livemode, wallet.chainId) === null) return null
+  const chainId = BigInt(wallet.chainId)
+  return { network, account, chainId, hot, wallet, token: tokenOf(network, wallet) }
+}
+
+function tokenOf(network: Network, { token, chainId }: HotWallet): TokenDomain | null {
+  if (token === null) return null
+  const contract = `0x${token.contract.toString('hex')}`
+  // In live mode there is one contract whatever the database says.
+  const isKnown = evmTokensOf(network, contract).some((known) => known.contract === contract)
+  if (!isKnown) return null
+  return { name: token.name, version: token.version, chainId: BigInt(chainId), contract: token.contract }
+}
+
+/**
+ * The hot wallet's next nonce: the first that no payout or sweep has, by the database or by the signer's own journal.
+ * What was signed for one that the database has forgotten counts for nothing: whatever takes its nonce conflicts with
+ * it, and only one of the two can happen. Null while too much waits for a block.
+ */
+export async function nextHotNonce(
+  signer: PayoutSigner,
+  { network, hot, wallet }: EvmTerms,
+): Promise<{ readonly nonce: number; readonly waiting: number } | null> {
+  const taken = await listTakenNonces(signer.pool, { network, sender: hot, from: wallet.nonce })
+  const sender = Buffer.from(hot).toString('hex')
+  for (let nonce = wallet.nonce; nonce < wallet.nonce + IN_FLIGHT_MAX; nonce++) {
+    if (taken.has(nonce)) continue
+    const signedFor = signer.journal.spendersOf(nonceClaim({ network, sender, nonce }))
+    const live = signedFor.length === 0 ? new Set() : await listLiveIntents(signer.pool, signedFor)
+    if (live.size === 0) return { nonce, waiting: nonce - wallet.nonce }
+  }
+  return null
+}
+
+/** Whether the hot wallet's own ether, which is no merchant's, pays for so much gas beside all that waits. */
+export async function coversGas(
+  signer: PayoutSigner,
+  { network, wallet }: EvmTerms,
+  spend: { readonly gas: bigint; readonly price: GasPrice; readonly waiting: number },
+): Promise<boolean> {
+  const owed = await sumHotObligations(signer.pool, {
+    network,
+    asset: nativeAssetOf(network),
+    headNonce: wallet.nonce,
+  })
+  return wallet.balance - owed >= gasCostOf(spend.gas, spend.price, wallet) * BigInt(spend.waiting + 1)
+}
+
+/** The coin in which a network's gas is paid. */
+function nativeAssetOf(network: Network): AssetId {
+  const livemode = network.endsWith('-live')
+  return networkOf('ETH', livemode) === network ? 'ETH' : 'ETH_BASE'
+}
+
+/** A line of the journal about a signed transaction. */
+export function evmEntryOf(signed: {
+  readonly intentId: string
+  readonly number: number
+  readonly network: Network
+  readonly digest: Buffer
+  readonly built: { readonly txid: string; readonly raw: Buffer }
+  /** In units of the asset, as the payout or sweep pays it. */
+  readonly networkFee: bigint
+  readonly sender: Uint8Array
+  readonly nonce: number
+  readonly gas: bigint
+  readonly price: GasPrice
+  readonly height: number
+  readonly nowMs: number
+}): EvmEntry {
+  return {
+    payout_id: signed.intentId,
+    number: signed.number,
+    network: signed.network,
+    digest: signed.digest.toString('hex'),
+    txid: signed.built.txid,
+    raw: signed.built.raw.toString('hex'),
+    network_fee: signed.networkFee.toString(),
+    from_height: signed.height,
+    sender: Buffer.from(signed.sender).toString('hex'),
+    nonce: signed.nonce,
+    gas: signed.gas.toString(),
+    max_fee: signed.price.maxFee.toString(),
+    tip: signed.price.tip.toString(),
+    signed_at: signed.nowMs,
+  }
+}
+
+export const priceOfEntry = (entry: EvmEntry): GasPrice => ({
+  maxFee: BigInt(entry.max_fee),
+  tip: BigInt(entry.tip),
+})
+
+/** A transaction waits this long for a block before another takes its nonce for a higher fee, and longer each time. */
+const REPLACE_AFTER_MS = 3 * 60_000
+const REPLACEMENTS_MAX = 10
+
+/** Whether the newest signature has waited so long that it is replaced. */
+export function isReplacementDue(last: EvmEntry, nowMs: number): boolean {
+  return last.number <= REPLACEMENTS_MAX && nowMs - last.signed_at >= REPLACE_AFTER_MS * last.number
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { ASSET_IDS } from '../../core/assets.ts'
+
+const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/)
+const units = z.string().regex(/^[0-9]{1,60}$/)
+const outpoint = z.object({ txid: hex, output_index: z.int().nonnegative() })
+
+/** What a signature is for, as far as a restored database must be told of it. */
+const intent = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('payout'),
+    merchant_id: z.string(),
+    asset: z.enum(ASSET_IDS),
+    amount: units,
+    network_fee_max: units,
+    destination: z.string(),
+    source: z.enum(['available', 'fees']),
+  }),
+  z.object({
+    kind: z.literal('sweep'),
+    merchant_id: z.string(),
+    asset: z.enum(ASSET_IDS),
+    amount: units,
+    /** For whose sake. */
+    payout_id: z.string(),
+    address: hex,
+    key_index: z.int().nonnegative(),
+    nonce: z.int().nonnegative().nullable(),
+  }),
+  z.object({
+    kind: z.literal('vault_sweep'),
+    merchant_id: z.string(),
+    asset: z.enum(ASSET_IDS),
+    amount: units,
+    sources: z.array(z.object({ key_index: z.int().nonnegative(), amount: units })).min(1),
+  }),
+])
+export type SignedIntent = z.infer<typeof intent>
+
+/**
+ * What every signature says, whatever the chain. What a newer release says besides is passed over here, and stays in the
+ * file: going back to a release must not make the journal look damaged.
+ */
+const common = {
+  /** Of the payout, or of the sweep for its sake. */
+  payout_id: z.string(),
+  number: z.int().positive(),
+  network: z.string(),
+  /** SHA-256 of what was approved. */
+  digest: hex,
+  raw: hex,
+  /** What the payout pays for it, in units of its asset. */
+  network_fee: units,
+  from_height: z.int().nonnegative(),
+  signed_at: z.int(),
+  /** Missing in lines of before it was kept. */
+  intent: intent.optional(),
+  /** The byte of the file at which its writer meant the line to begin; missing in lines of before it was kept. */
+  at: z.int().nonnegative().optional(),
+}
+
+const utxoLine = z.object({
+  ...common,
+  txid: hex,
+  inputs: z.array(outpoint).min(1),
+  change: outpoint.extend({ amount: units, change_index: z.int().nonnegative() }).nullable(),
+})
+/** A signature over coins (Bitcoin, Litecoin). */
+export type UtxoEntry = z.infer<typeof utxoLine>
+
+const evmLine = z.object({
+  ...common,
+  txid: z.string().regex(/^0x[0-9a-f]{64}$/),
+  /** The account that sends, 20 bytes. */
+  sender: z.string().regex(/^[0-9a-f]{40}$/),
+  nonce: z.int().nonnegative(),
+  gas: units,
+  /** Wei for a unit of gas (EIP-1559). */
+  max_fee: units,
+  tip: units,
+})
+/** A signature of an account (Ethereum, Base). */
+export type EvmEntry = z.infer<typeof evmLine>
+
+const base58 = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,88}$/)
+const solanaLine = z.object({
+  ...common,
+  txid: base58,
+  /** The durable nonce, and the value of it that the signature is over. */
+  durable_nonce: z.object({ account: base58, value: base58 }),
+})
+
+const vaultSweepLine = z.object({
+  ...common,
+  txid: base58,
+  /** The height of the last block that may include it. */
+  last_valid_height: z.int().nonnegative(),
+})
+/** A signature that moves deposits into the vault (Solana). */
+export type VaultSweepEntry = z.infer<typeof vaultSweepLine>
+
+export const lineSchema = z.union([utxoLine, evmLine, solanaLine, vaultSweepLine])
+
+/** One signature: written, and on the disk, before anybody else learns of the transaction. */
+export type JournalEntry = z.infer<typeof lineSchema>
+
+export const isUtxoEntry = (entry: JournalEntry): entry is UtxoEntry => 'inputs' in entry
+
+/** The name of what a transaction over this coin uses up. */
+export const outpointClaim = (coin: { readonly txid: string; readonly outputIndex: number }): string =>
+  `${coin.txid}:${coin.outputIndex}`
+
+export const isVaultSweepEntry = (entry: JournalEntry): entry is VaultSweepEntry =>
+  'last_valid_height' in entry
+
+export const isEvmEntry = (entry: JournalEntry): entry is EvmEntry => 'nonce' in entry
+
+/** The name of what a transaction with this nonce uses up. */
+export const nonceClaim = (of: {
+  readonly network: string
+  /** 20 bytes, hex. */
+  readonly sender: string
+  readonly nonce: number
+}): string => `${of.network}:${of.sender}:${of.nonce}`
+
+/** The name of what a transaction over this value of a durable nonce (Solana) uses up. */
+export const durableNonceClaim = (
+  network: string,
+  nonce: { readonly account: string; readonly value: string },
+): string => `${network}:${nonce.account}:${nonce.value}`
+
+/** What a transaction uses up: of two that share one of these, only one can happen. */
+export function claimsOf(entry: JournalEntry): readonly string[] {
+  if (isEvmEntry(entry)) return [nonceClaim(entry)]
+  if ('durable_nonce' in entry) return [durableNonceClaim(entry.network, entry.durable_nonce)]
+  // Of two over the same deposits the second finds nothing to move, and fails.
+  if (isVaultSweepEntry(entry)) return []
+  return entry.inputs.map((input) => outpointClaim({ txid: input.txid, outputIndex: input.output_index }))
+}

@@ -1,0 +1,269 @@
+import { type FileHandle, open, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { AssetId } from '../../core/assets.ts'
+import { ID_PREFIXES } from '../../core/ids.ts'
+import { readPrivateFile } from '../../signer/private-file.ts'
+import { SignerRefused } from '../../signer/refused.ts'
+import { complain } from './alert.ts'
+import {
+  claimsOf,
+  isUtxoEntry,
+  isVaultSweepEntry,
+  type JournalEntry,
+  lineSchema,
+  outpointClaim,
+  type UtxoEntry,
+} from './journal-lines.ts'
+import { type CreditExceptions, type CreditPlace, SignedCredits } from './signed-credits.ts'
+
+/**
+ * Whether all that the database has of a payout, a sweep or an x402 authorization stands in the journal too. Where it does
+ * not, the journal is older than the database, or another signer's: what that one signed is on its way, and whatever is
+ * signed here beside it could happen as well.
+ */
+export function isJournaled(
+  signer: Parameters<typeof complain>[0],
+  intent: { readonly id: string },
+  stored: readonly { readonly txid: string }[],
+  signed: readonly JournalEntry[],
+): boolean {
+  if (stored.every(({ txid }, index) => txid === signed[index]?.txid)) return true
+  complain(
+    signer,
+    intent,
+    'the database has a signature that is not in the journal, and nothing more is signed',
+  )
+  return false
+}
+
+/** A payout's first signature; lines of before it was kept do not say whose it is and what it is worth. */
+export type FirstSigned = {
+  readonly atMs: number
+  readonly livemode: boolean
+  readonly merchantId: string | null
+  readonly asset: AssetId | null
+  /** Base units. */
+  readonly amount: bigint
+}
+
+const firstSignedOf = ({ signed_at: atMs, network, intent }: JournalEntry): FirstSigned => ({
+  atMs,
+  livemode: network.endsWith('-live'),
+  merchantId: intent?.merchant_id ?? null,
+  asset: intent?.asset ?? null,
+  amount: BigInt(intent?.amount ?? 0),
+})
+
+export const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)
+/** Who asks for a sweep names it: under the name of a payout its signature would stand in that one's way. */
+export const isSweepId = (id: string): boolean =>
+  id.startsWith(`${ID_PREFIXES.sweep}_`) || id.startsWith(`${ID_PREFIXES.chore}_`)
+
+/** An output that came back to the signer. */
+type Change = {
+  /** Null in lines of before it was kept. */
+  readonly merchantId: string | null
+  readonly index: number
+  readonly amount: bigint
+}
+
+const changeOf = (change: NonNullable<UtxoEntry['change']>, { intent }: UtxoEntry): Change => ({
+  merchantId: intent?.merchant_id ?? null,
+  index: change.change_index,
+  amount: BigInt(change.amount),
+})
+
+const OWNER_ONLY = 0o600
+const journalPath = (folder: string): string => join(folder, 'payouts.jsonl')
+const LINE_END = 0x0a
+
+/** How many signatures the journal of a folder holds; only read, so also beside a signer that writes to it. */
+export async function countSigned(folder: string): Promise<number> {
+  const content = await readPrivateFile(journalPath(folder))
+  return content === null ? 0 : content.toString('latin1').split('\n').length - 1
+}
+
+/**
+ * What the signer ever signed for payouts, in a file of its own that only grows. A database restored to an
+ * older state knows nothing of it; the journal does.
+ */
+export class PayoutJournal {
+  readonly #path: string
+  /** Bytes of the file, as far as this journal read or wrote it. */
+  #size = 0
+  readonly #byPayout = new Map<string, JournalEntry[]>()
+  /** Which payouts use something up. */
+  readonly #spenders = new Map<string, Set<string>>()
+  readonly #nextChange = new Map<string, number>()
+  readonly #change = new Map<string, Change>()
+  readonly #credits = new SignedCredits()
+  /** Transactions into vaults. */
+  readonly #swept = new Set<string>()
+  #firstSigned: FirstSigned[] = []
+  /** Payouts of which the database was not heard to know. */
+  readonly #unseen = new Set<string>()
+
+  private constructor(path: string) {
+    this.#path = path
+  }
+
+  /**
+   * Reads the journal of a folder; a last line that was cut off by a crash was told to nobody and goes. `reads`: a signer
+   * may be writing to it, and nothing is changed.
+   */
+  static async open(folder: string, mode: 'writes' | 'reads' = 'writes'): Promise<PayoutJournal> {
+    const journal = new PayoutJournal(journalPath(folder))
+    const content = await readPrivateFile(journal.#path)
+    if (content === null) return journal
+    const end = content.lastIndexOf(LINE_END) + 1
+    if (end < content.length && mode === 'writes') await truncate(journal.#path, end)
+    journal.#size = end
+    journal.#read(content.subarray(0, end))
+    for (const id of journal.#byPayout.keys()) if (isPayoutId(id)) journal.#unseen.add(id)
+    return journal
+  }
+
+  /**
+   * Remembers all lines but those that were written at the same moment as the one before them: who wrote them found the file
+   * longer than it meant to leave it, and told nobody. A line that stands elsewhere for another reason is damage.
+   */
+  #read(lines: Buffer): void {
+    let start = 0
+    let last: number | null = null
+    for (let end = lines.indexOf(LINE_END); end >= 0; end = lines.indexOf(LINE_END, start)) {
+      const entry = this.#parse(lines.toString('utf8', start, end))
+      if (entry.at === undefined || entry.at === start) {
+        this.#remember(entry)
+        last = start
+      } else if (entry.at !== last) throw this.#damaged(`a line that belongs at ${entry.at} is at ${start}`)
+      start = end + 1
+    }
+  }
+
+  /** Payouts that stood in the journal when it was opened and that `see` was not told of, oldest first. */
+  unseenPayouts(): readonly string[] {
+    return [...this.#unseen]
+  }
+
+  see(payoutIds: readonly string[]): void {
+    for (const id of payoutIds) this.#unseen.delete(id)
+  }
+
+  /** The sweeps for a payout's sake, each with its signatures, oldest first. */
+  sweepsFor(payoutId: string): readonly (readonly JournalEntry[])[] {
+    const isItsSweep = ({ intent }: JournalEntry) => intent?.kind === 'sweep' && intent.payout_id === payoutId
+    return [...this.#byPayout.values()].filter((entries) => entries.some(isItsSweep))
+  }
+
+  /** Oldest first; empty where nothing was ever signed for it. */
+  entriesOf(payoutId: string): readonly JournalEntry[] {
+    return this.#byPayout.get(payoutId) ?? []
+  }
+
+  /** Whether this transaction, which swept into a vault, stands in the journal. */
+  isSwept(txid: string): boolean {
+    return this.#swept.has(txid)
+  }
+
+  /** Whose a payout or sweep is; null where nothing was signed for it, or before that was kept. */
+  merchantOf(payoutId: string): string | null {
+    return this.entriesOf(payoutId)[0]?.intent?.merchant_id ?? null
+  }
+
+  /** The payouts whose transactions use this up; see `outpointClaim`. */
+  spendersOf(claim: string): readonly string[] {
+    return [...(this.#spenders.get(claim) ?? [])]
+  }
+
+  /** The first change index of a network that no signature used. */
+  nextChangeIndex(network: string): number {
+    return this.#nextChange.get(network) ?? 0
+  }
+
+  /** The change that a signature made as this output; undefined where none did. */
+  changeAt(coin: { readonly txid: string; readonly outputIndex: number }): Change | undefined {
+    return this.#change.get(outpointClaim(coin))
+  }
+
+  /** What was signed into a wallet that merchants share, less what was signed out of it; see `SignedCredits`. */
+  creditOf(of: CreditPlace, without: CreditExceptions): bigint {
+    return this.#credits.of(of, without)
+  }
+
+  /**
+   * Payouts of a mode that were signed for the first time within a window, oldest first; older ones are forgotten. What was
+   * signed while the clock was ahead counts as signed now: it would stay in the window for as long as that.
+   */
+  firstSignedWithin(windowMs: number, nowMs: number, livemode: boolean): readonly FirstSigned[] {
+    this.#firstSigned = this.#firstSigned
+      .map((first) => (first.atMs > nowMs ? { ...first, atMs: nowMs } : first))
+      .filter(({ atMs }) => atMs > nowMs - windowMs)
+    return this.#firstSigned
+      .filter((first) => first.livemode === livemode)
+      .sort((one, other) => one.atMs - other.atMs)
+  }
+
+  /**
+   * Resolves once the entry is on the disk. Throws where the file is not as this journal left it: a signer that has lost its
+   * lock, and does not know it yet, must not sign beside the one that took over.
+   */
+  async append(entry: JournalEntry): Promise<void> {
+    const line = Buffer.from(`${JSON.stringify({ ...entry, at: this.#size })}\n`)
+    const file = await open(this.#path, 'a', OWNER_ONLY)
+    try {
+      await this.#confirmSize(file)
+      await file.appendFile(line)
+      this.#size += line.length
+      await file.sync()
+      // Of two that wrote at once the later one sees both, and tells nobody of its own.
+      await this.#confirmSize(file)
+    } finally {
+      await file.close()
+    }
+    this.#remember(entry)
+  }
+
+  async #confirmSize(file: FileHandle): Promise<void> {
+    const { size } = await file.stat()
+    if (size !== this.#size)
+      throw new Error(
+        `another process has written to ${this.#path}: nothing is signed before it was read anew`,
+      )
+  }
+
+  #parse(line: string): JournalEntry {
+    try {
+      return lineSchema.parse(JSON.parse(line))
+    } catch (error) {
+      throw this.#damaged(error)
+    }
+  }
+
+  #damaged(cause: unknown): SignerRefused {
+    return new SignerRefused(
+      `${this.#path} was written to by a newer release, or is damaged: start the newest release that ran here, and never put an older journal in its place`,
+      { cause },
+    )
+  }
+
+  #remember(entry: JournalEntry): void {
+    const entries = this.#byPayout.get(entry.payout_id) ?? []
+    if (entries.length === 0 && isPayoutId(entry.payout_id)) this.#firstSigned.push(firstSignedOf(entry))
+    this.#byPayout.set(entry.payout_id, [...entries, entry])
+    for (const claim of claimsOf(entry)) {
+      this.#spenders.set(claim, (this.#spenders.get(claim) ?? new Set()).add(entry.payout_id))
+    }
+    if (!isUtxoEntry(entry)) {
+      this.#credits.add(entry)
+      if (isVaultSweepEntry(entry)) this.#swept.add(entry.txid)
+      return
+    }
+    if (entry.change !== null)
+      this.#change.set(
+        outpointClaim({ txid: entry.change.txid, outputIndex: entry.change.output_index }),
+        changeOf(entry.change, entry),
+      )
+    const next = (entry.change?.change_index ?? -1) + 1
+    if (next > this.nextChangeIndex(entry.network)) this.#nextChange.set(entry.network, next)
+  }
+}

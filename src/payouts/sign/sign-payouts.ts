@@ -1,0 +1,298 @@
+import type { HDKey } from '@scure/bip32'
+import type { Clock } from '../../clock.ts'
+import {
+  type KeyFamily,
+  type Keyspace,
+  keyFamilyOfNetwork,
+  NETWORKS,
+  type Network,
+  networkOf,
+} from '../../core/assets.ts'
+import type { Payout } from '../../core/payout/payout.ts'
+import { isConstraintViolation } from '../../db/constraint-violation.ts'
+import { isDatabaseAway } from '../../db/database-away.ts'
+import type { Pool } from '../../db/pool.ts'
+import { type Tenant, type Tx, withTransaction } from '../../db/transaction.ts'
+import type { Log } from '../../log.ts'
+import type { SolanaKeys } from '../../signer/solana-addresses.ts'
+import type { Told } from '../../told.ts'
+import {
+  answerJournalQuestion,
+  listJournalQuestions,
+  postponeJournalQuestion,
+} from '../store/journal-questions.ts'
+import {
+  insertPayoutRefusal,
+  insertPayoutTransaction,
+  listPayoutTransactions,
+  loadApproval,
+  loadPayoutRefusal,
+} from '../store/payout-transactions.ts'
+import { listPayoutsUnderWay } from '../store/payouts.ts'
+import { listSweepsOf, listSweepTransactions } from '../store/sweeps.ts'
+import { complain } from './alert.ts'
+import { type ApproverChecks, checkApprover } from './check-approver.ts'
+import { EVM_PAYOUTS } from './evm/evm-payouts.ts'
+import { publishSweep } from './evm/evm-sweeps.ts'
+import type { FirstSeen } from './first-seen.ts'
+import { holdPayout } from './hold-payout.ts'
+import type { JournalEntry, SignedIntent } from './journal-lines.ts'
+import { networksSetBack } from './lost-payouts.ts'
+import { isJournaled, isPayoutId, type PayoutJournal } from './payout-journal.ts'
+import { type PayoutKind, type Signed, WAITS } from './payout-signer.ts'
+import { approvalKeysOf } from './pinned-approval-key.ts'
+import type { ValueLimits } from './signing-limits.ts'
+import { SOLANA_PAYOUTS } from './solana/solana-payouts.ts'
+import { UTXO_PAYOUTS } from './utxo/utxo-payouts.ts'
+import { verifyApproval } from './verify-approval.ts'
+
+/** How payouts of each family of chains are signed. */
+const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
+  bitcoin: UTXO_PAYOUTS,
+  litecoin: UTXO_PAYOUTS,
+  evm: EVM_PAYOUTS,
+  solana: SOLANA_PAYOUTS,
+}
+
+/** Payouts of one network looked at in one turn. */
+const TURN_MAX = 500
+export type PayoutSigner = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly folder: string
+  /** Where the API writes its public key for approvals. */
+  readonly approvalKeyFile: string
+  readonly journal: PayoutJournal
+  readonly seen: FirstSeen
+  readonly limits: ValueLimits
+  /** Accounts below which keys are derived without hardening, with their private keys. */
+  readonly accounts: ReadonlyMap<Keyspace, HDKey>
+  readonly solana: SolanaKeys
+  /** By which approvals of live payouts are checked. */
+  readonly approvers: ApproverChecks
+  /** The alarms that were raised. */
+  readonly told: Told
+  /** For tests that stop it in between. */
+  readonly reached?: (point: SigningPoint) => Promise<void>
+}
+export type SigningPoint = 'before_journal' | 'after_journal' | 'after_commit'
+
+/**
+ * Signs what is approved and not yet signed, on every network. An approval is checked against what the payout says now;
+ * a signature is on the signer's own disk before the database learns of it; and a payout that was ever signed gets the
+ * same bytes again, whatever the database has forgotten.
+ */
+export async function signPayouts(signer: PayoutSigner): Promise<void> {
+  await answerQuestions(signer)
+  const setBack = await networksSetBack(signer)
+  const keys = await approvalKeysOf(signer)
+  for (const { network, kind } of networksOfKinds()) {
+    await attempt(signer, { id: network }, async () => kind.tend?.(signer, network))
+    const key = keys[network.endsWith('-live') ? 'live' : 'test']
+    // Nothing was ever approved, or nobody knows by whom.
+    if (key === null) continue
+    const payouts = (await listPayoutsUnderWay(signer.pool, network, TURN_MAX)).map(({ payout }) => payout)
+    // What was signed before is told first, where the database has forgotten it: what is signed anew goes by what is left.
+    const isSigned = ({ id }: Payout) => signer.journal.entriesOf(id).length > 0
+    const inOrder = [...payouts.filter(isSigned), ...payouts.filter((payout) => !isSigned(payout))]
+    const isSetBack = setBack.has(network)
+    for (const payout of inOrder)
+      await attempt(signer, payout, () => signPayout(signer, { payout, network, kind, key, isSetBack }))
+  }
+}
+
+/**
+ * Publishes what the journal has of payouts and sweeps that are about to be given up, and says so. What the database has
+ * forgotten of them may be what the chain has. A question that cannot be answered comes after all others.
+ */
+async function answerQuestions(signer: PayoutSigner): Promise<void> {
+  const { pool, clock } = signer
+  for (const question of await listJournalQuestions(pool, TURN_MAX)) {
+    const asked = { ...question, id: question.intentId }
+    const isPublished = await attempt(signer, asked, () => publishJournaled(signer, asked))
+    if (isPublished === true) await answerJournalQuestion(pool, question, clock())
+    else await postponeJournalQuestion(pool, question, clock())
+  }
+}
+
+/**
+ * Writes all that the journal has of a payout or sweep into the database. False, with an alarm, where the database holds
+ * other signatures than these: the chain may have what this signer knows nothing of.
+ */
+async function publishJournaled(signer: PayoutSigner, asked: Published): Promise<boolean> {
+  const { pool, journal } = signer
+  if (isPayoutId(asked.id)) await publishSweepsOf(signer, asked)
+  const entries = journal.entriesOf(asked.id)
+  if (entries.some(({ network }) => network !== asked.network)) {
+    complain(signer, asked, 'it was signed for another network than the database says')
+    return false
+  }
+  const [write, list] = isPayoutId(asked.id)
+    ? ([publish, listPayoutTransactions] as const)
+    : ([publishSweep, listSweepTransactions] as const)
+  for (const entry of entries) await write(signer, asked, entry)
+  return isJournaled(signer, asked, await list(pool, tenantOf(asked), asked.id), entries)
+}
+
+/**
+ * What was signed to sweep for a payout's sake is told before the payout itself: once that is paid, nobody asks for it any
+ * more, and what was swept would be missing in the books.
+ */
+async function publishSweepsOf(signer: PayoutSigner, payout: Published): Promise<void> {
+  for (const sweep of await listSweepsOf(signer.pool, tenantOf(payout), payout.id))
+    await attempt(signer, sweep, () => publishJournaled(signer, sweep))
+}
+
+const networksOfKinds = (): { network: Network; kind: PayoutKind }[] =>
+  NETWORKS.flatMap((network) => {
+    const kind = KINDS[keyFamilyOfNetwork(network)]
+    return kind === undefined ? [] : [{ network, kind }]
+  })
+
+type Task = {
+  readonly payout: Payout
+  readonly network: Network
+  readonly kind: PayoutKind
+  /** By which approvals are known. */
+  readonly key: Uint8Array
+  /** Nothing is signed here for the first time; see lost-payouts. */
+  readonly isSetBack: boolean
+}
+
+const tenantOf = ({ merchantId, livemode }: Pick<Payout, 'merchantId' | 'livemode'>): Tenant => ({
+  merchantId,
+  livemode,
+})
+
+/** One payout or sweep whose rows contradict each other (null) must not hold up the others; whatever else fails ends the turn. */
+async function attempt<T>(
+  signer: PayoutSigner,
+  about: { readonly id: string },
+  work: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isConstraintViolation(error)) throw error
+    complain(signer, about, 'what was or is to be signed contradicts what the database holds', error)
+    return null
+  }
+}
+
+async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
+  const { pool, journal } = signer
+  const { payout } = task
+  const tenant = tenantOf(payout)
+  const stored = await listPayoutTransactions(pool, tenant, payout.id)
+  const signed = journal.entriesOf(payout.id)
+  const isUnsigned = stored.length === 0 && signed.length === 0
+  if (isUnsigned && (await loadPayoutRefusal(pool, tenant, payout.id)) !== null) return
+  const approval = await loadApproval(pool, tenant, payout.id)
+  const digest = verifyApproval(payout, approval, { key: task.key, signed })
+  // What the asset says decides which coins go out, what the network says which chain is asked.
+  const isHere = networkOf(payout.asset, payout.livemode) === task.network
+  if (digest === null || !isHere) {
+    complain(signer, payout, 'a payout is not what was approved, and is not signed')
+    if (isUnsigned) await refuse(signer, payout, 'approval_invalid')
+    // Whatever the database says of it now, what was signed may happen: the chain decides.
+    else await publishJournaled(signer, payout)
+    return
+  }
+  if (!isJournaled(signer, payout, stored, signed)) return
+  if (stored.length < signed.length) {
+    await publishSweepsOf(signer, payout)
+    for (const entry of signed.slice(stored.length)) await publish(signer, payout, entry)
+    return
+  }
+  const made =
+    signed.length === 0
+      ? await signFirst(signer, task, digest)
+      : await unlessFailing(signer, payout, () =>
+          task.kind.signReplacement(signer, { payout, digest }, signed),
+        )
+  if (made.kind === 'waits') return
+  if (made.kind === 'refused') {
+    if (signed.length === 0) await refuse(signer, payout, made.code)
+    return
+  }
+  await signer.reached?.('before_journal')
+  await journal.append({ ...made.entry, intent: intentOf(payout) })
+  await signer.reached?.('after_journal')
+  await publish(signer, payout, made.entry)
+  await signer.reached?.('after_commit')
+}
+
+async function signFirst(
+  signer: PayoutSigner,
+  { payout, kind, isSetBack }: Task,
+  digest: Buffer,
+): Promise<Signed> {
+  const objection = await checkApprover(signer, payout, digest)
+  if (objection !== null) return objection
+  if (isSetBack) return WAITS
+  const held = await holdPayout(signer, payout)
+  if (held !== null) return held
+  const before = (await kind.prepare?.(signer, { payout, digest })) ?? 'ready'
+  if (before !== 'ready') return before
+  return unlessFailing(signer, payout, () => kind.signFirst(signer, { payout, digest }))
+}
+
+/** Nothing was written yet: what fails here, but for the database, is this payout's alone, and the others go on. */
+async function unlessFailing(
+  signer: PayoutSigner,
+  payout: Payout,
+  build: () => Promise<Signed>,
+): Promise<Signed> {
+  try {
+    return await build()
+  } catch (error) {
+    if (error instanceof Error && isDatabaseAway(error)) throw error
+    complain(signer, payout, 'a payout cannot be signed, and waits', error)
+    return WAITS
+  }
+}
+
+const intentOf = (payout: Payout): SignedIntent => ({
+  kind: 'payout',
+  merchant_id: payout.merchantId,
+  asset: payout.asset,
+  amount: payout.amount.toString(),
+  network_fee_max: payout.networkFeeMax.toString(),
+  destination: payout.destination,
+  source: payout.source,
+})
+
+async function refuse({ pool, clock }: PayoutSigner, payout: Payout, code: string): Promise<void> {
+  const tenant = tenantOf(payout)
+  await withTransaction(pool, tenant, (tx) =>
+    insertPayoutRefusal(tx, tenant, { payoutId: payout.id, code, now: clock() }),
+  )
+}
+
+type Published = Pick<Payout, 'merchantId' | 'livemode' | 'id' | 'network'>
+
+/** Writes a signature into the database; one that is there already stays as it is. */
+async function publish({ pool, clock }: PayoutSigner, payout: Published, entry: JournalEntry): Promise<void> {
+  await withTransaction(pool, tenantOf(payout), (tx) => writeSignature(tx, payout, entry, clock()))
+}
+
+/** The same in the caller's transaction. */
+export async function writeSignature(
+  tx: Tx,
+  payout: Published,
+  entry: JournalEntry,
+  now: Date,
+): Promise<void> {
+  const { id: payoutId, network } = payout
+  const tenant = tenantOf(payout)
+  const transaction = {
+    number: entry.number,
+    txid: entry.txid,
+    raw: Buffer.from(entry.raw, 'hex'),
+    networkFee: BigInt(entry.network_fee),
+    fromHeight: entry.from_height,
+  }
+  await insertPayoutTransaction(tx, tenant, { payoutId, network, transaction, now })
+  await KINDS[keyFamilyOfNetwork(network)]?.publish(tx, tenant, entry, now)
+}

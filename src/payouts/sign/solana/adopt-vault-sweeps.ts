@@ -1,0 +1,99 @@
+import {
+  type Address,
+  getAddressEncoder,
+  getBase58Decoder,
+  getCompiledTransactionMessageDecoder,
+  getTransactionDecoder,
+  verifySignature,
+} from '@solana/kit'
+import type { Network } from '../../../core/assets.ts'
+import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
+import { listSweptSources } from '../../store/deposit-owners.ts'
+import { listSignedSweeps, type SignedChore, type SweepSource } from '../../store/solana-maintenance.ts'
+import { isSweepId, type PayoutJournal } from '../payout-journal.ts'
+import type { PayoutSigner } from '../sign-payouts.ts'
+import type { SolanaHouseKeys } from './solana-accounts.ts'
+import { SYSTEM_PROGRAM } from './solana-instructions.ts'
+import { vaultSweepEntryOf } from './solana-sweeps.ts'
+
+/** Sweeps read in one query. */
+const BATCH_MAX = 500
+/** The system program's instruction `Transfer`: its number and the lamports, little-endian. */
+const TRANSFER = 2
+const TRANSFER_LENGTH = 12
+
+const adopted = new WeakMap<PayoutJournal, Set<Network>>()
+
+/**
+ * Writes into the journal, once in a process, what was swept into the vault before the journal kept it. That a sweep was
+ * signed its own bytes prove, and they say what it moved; the rest of its row counts for nothing.
+ */
+export async function adoptVaultSweeps(
+  signer: PayoutSigner,
+  network: Network,
+  keys: SolanaHouseKeys,
+): Promise<void> {
+  const { pool, journal } = signer
+  const done = adopted.get(journal) ?? new Set<Network>()
+  if (done.has(network)) return
+  for (let after: string | null = ''; after !== null; ) {
+    const batch: Awaited<ReturnType<typeof listSignedSweeps>> = await listSignedSweeps(pool, network, {
+      after,
+      limit: BATCH_MAX,
+    })
+    for (const sweep of batch)
+      if (isSweepId(sweep.id) && !journal.isSwept(sweep.txid)) await adoptOne(signer, network, keys, sweep)
+    after = batch.length === BATCH_MAX ? (batch.at(-1)?.id ?? null) : null
+  }
+  adopted.set(journal, done.add(network))
+}
+
+async function adoptOne(
+  signer: PayoutSigner,
+  network: Network,
+  keys: SolanaHouseKeys,
+  { id, ...row }: SignedChore & { readonly id: string },
+): Promise<void> {
+  const own = await readOwnSweep(row.raw, keys)
+  if (own === null || own.txid !== row.txid || signer.journal.entriesOf(id).length > 0) return
+  const programs = own.moves.map(({ from }) => Buffer.from(getAddressEncoder().encode(from)))
+  const place = { network, keyspace: solanaKeyspace(network) }
+  const owners = await listSweptSources(signer.pool, place, programs)
+  const sources = own.moves.flatMap(({ lamports }, at): SweepSource[] => {
+    const owner = owners.find(({ program }) => program.equals(programs[at] ?? Buffer.alloc(0)))
+    return owner === undefined ? [] : [{ index: owner.index, lamports }]
+  })
+  const [first] = owners
+  if (first === undefined || sources.length < own.moves.length) return
+  if (owners.some(({ merchantId }) => merchantId !== first.merchantId)) return
+  const { merchantId } = first
+  const nowMs = signer.clock().getTime()
+  await signer.journal.append(vaultSweepEntryOf({ id, network, merchantId, sources, signed: row, nowMs }))
+}
+
+type OwnSweep = {
+  readonly txid: string
+  readonly moves: readonly { readonly from: Address; readonly lamports: bigint }[]
+}
+
+/** What a transaction moves into the vault; null where it is not signed by the fee payer, or does anything else. */
+async function readOwnSweep(raw: Buffer, { feePayer, vault }: SolanaHouseKeys): Promise<OwnSweep | null> {
+  const { messageBytes, signatures } = getTransactionDecoder().decode(raw)
+  const signature = signatures[feePayer.address]
+  if (signature == null || !(await verifySignature(feePayer.keyPair.publicKey, signature, messageBytes)))
+    return null
+  const message = getCompiledTransactionMessageDecoder().decode(messageBytes)
+  if (!('staticAccounts' in message) || !('instructions' in message)) return null
+  const moves = message.instructions.flatMap(({ programAddressIndex, accountIndices, data }) => {
+    const [from, to] = (accountIndices ?? []).map((index) => message.staticAccounts[index])
+    const bytes = Buffer.from(data ?? [])
+    const isMove =
+      message.staticAccounts[programAddressIndex] === SYSTEM_PROGRAM &&
+      bytes.length === TRANSFER_LENGTH &&
+      bytes.readUInt32LE(0) === TRANSFER &&
+      to === vault.address
+    return isMove && from !== undefined ? [{ from, lamports: bytes.readBigUInt64LE(4) }] : []
+  })
+  if (moves.length === 0 || moves.length < message.instructions.length) return null
+  return { txid: getBase58Decoder().decode(signature), moves }
+}

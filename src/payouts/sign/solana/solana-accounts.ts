@@ -1,0 +1,111 @@
+import {
+  type Address,
+  appendTransactionMessageInstructions,
+  type Blockhash,
+  createAddressWithSeed,
+  createKeyPairSignerFromPrivateKeyBytes,
+  createTransactionMessage,
+  getSignatureFromTransaction,
+  getTransactionEncoder,
+  type Instruction,
+  type KeyPairSigner,
+  type Nonce,
+  pipe,
+  setTransactionMessageFeePayerSigner,
+  setTransactionMessageLifetimeUsingBlockhash,
+  setTransactionMessageLifetimeUsingDurableNonce,
+  signTransactionMessageWithSigners,
+} from '@solana/kit'
+import type { DurableNonce } from '../../../chain/solana/durable-nonce.ts'
+import type { SolanaKeys, SolanaKeyspace } from '../../../signer/solana-addresses.ts'
+import { SYSTEM_PROGRAM } from './solana-instructions.ts'
+
+/** Durable nonces of a network: so many payouts can be on their way at once. */
+const NONCES = 4
+
+/** The signer's own accounts on one network, with their keys. */
+export type SolanaHouseKeys = {
+  readonly feePayer: KeyPairSigner
+  readonly vault: KeyPairSigner
+  readonly nonceAccounts: readonly Address[]
+}
+
+/** A signed transaction: its name, base58, and its bytes. */
+export type SolanaSigned = { readonly txid: string; readonly raw: Buffer }
+
+export const nonceSeed = (place: number): string => `paylink-nonce-${place}`
+
+export async function openHouse(issuer: SolanaKeys, keyspace: SolanaKeyspace): Promise<SolanaHouseKeys> {
+  const feePayer = await signerOf(issuer.houseKey(keyspace, 'fee_payer'))
+  const vault = await signerOf(issuer.houseKey(keyspace, 'vault'))
+  const places = Array.from({ length: NONCES }, (_, place) => place)
+  const nonceAccounts = await Promise.all(
+    places.map((place) =>
+      createAddressWithSeed({
+        baseAddress: feePayer.address,
+        programAddress: SYSTEM_PROGRAM,
+        seed: nonceSeed(place),
+      }),
+    ),
+  )
+  return { feePayer, vault, nonceAccounts }
+}
+
+/** The key becomes one of the runtime, which gives it out no more; its bytes are wiped. */
+export async function signerOf(privateKey: Uint8Array): Promise<KeyPairSigner> {
+  try {
+    return await createKeyPairSignerFromPrivateKeyBytes(privateKey)
+  } finally {
+    privateKey.fill(0)
+  }
+}
+
+/** Signed with all keys that the instructions name; good until `lastValidHeight`. */
+export async function signWithBlockhash(
+  feePayer: KeyPairSigner,
+  instructions: readonly Instruction[],
+  lifetime: { readonly blockhash: string; readonly lastValidHeight: number },
+): Promise<SolanaSigned> {
+  const { blockhash, lastValidHeight } = lifetime
+  const message = pipe(
+    createTransactionMessage({ version: 'legacy' }),
+    (empty) => setTransactionMessageFeePayerSigner(feePayer, empty),
+    (paid) =>
+      setTransactionMessageLifetimeUsingBlockhash(
+        { blockhash: blockhash as Blockhash, lastValidBlockHeight: BigInt(lastValidHeight) },
+        paid,
+      ),
+    (timed) => appendTransactionMessageInstructions(instructions, timed),
+  )
+  const signed = await signTransactionMessageWithSigners(message)
+  return named(getSignatureFromTransaction(signed), getTransactionEncoder().encode(signed))
+}
+
+/** Signed over a durable nonce, whose authority is the fee payer: good until something moves the nonce on. */
+export async function signWithNonce(
+  feePayer: KeyPairSigner,
+  instructions: readonly Instruction[],
+  nonce: DurableNonce,
+): Promise<SolanaSigned> {
+  const message = pipe(
+    createTransactionMessage({ version: 'legacy' }),
+    (empty) => setTransactionMessageFeePayerSigner(feePayer, empty),
+    (paid) =>
+      setTransactionMessageLifetimeUsingDurableNonce(
+        {
+          nonce: nonce.value as Nonce,
+          nonceAccountAddress: nonce.account as Address,
+          nonceAuthorityAddress: feePayer.address,
+        },
+        paid,
+      ),
+    (timed) => appendTransactionMessageInstructions(instructions, timed),
+  )
+  const signed = await signTransactionMessageWithSigners(message)
+  return named(getSignatureFromTransaction(signed), getTransactionEncoder().encode(signed))
+}
+
+const named = (txid: string, wire: ArrayLike<number>): SolanaSigned => ({
+  txid,
+  raw: Buffer.from(Uint8Array.from(wire)),
+})

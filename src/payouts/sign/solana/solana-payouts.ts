@@ -1,0 +1,252 @@
+import { address, isAddress } from '@solana/kit'
+import { isChainsOwnAddress } from '../../../chain/solana/chains-own-address.ts'
+import { ownerOf } from '../../../chain/solana/watched-owners.ts'
+import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
+import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../../../core/payout/solana-fee.ts'
+import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
+import { loadPayoutGas } from '../../store/payout-transactions.ts'
+import {
+  listSolanaNonces,
+  loadSolanaHouse,
+  type SolanaReading,
+  saveSolanaAccounts,
+  sumSolanaPayouts,
+} from '../../store/solana-accounts.ts'
+import { sumSignedFunds } from '../../store/solana-funding.ts'
+import {
+  countChoresSigned,
+  listOpenChores,
+  listUnlandedSweeps,
+  loadVaultCredit,
+  type SignedChore,
+  type SolanaChore,
+  saveSignedChore,
+} from '../../store/solana-maintenance.ts'
+import { listUnmoved } from '../../store/swept-credit.ts'
+import { complain } from '../alert.ts'
+import { durableNonceClaim } from '../journal-lines.ts'
+import { isSignedFor, type PayoutKind, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
+import type { PayoutSigner } from '../sign-payouts.ts'
+import { adoptVaultSweeps } from './adopt-vault-sweeps.ts'
+import {
+  nonceSeed,
+  openHouse,
+  type SolanaHouseKeys,
+  type SolanaSigned,
+  signerOf,
+  signWithBlockhash,
+  signWithNonce,
+} from './solana-accounts.ts'
+import { computeBudgetOf, makeNonceOf, transferOf } from './solana-instructions.ts'
+import { signVaultSweep } from './solana-sweeps.ts'
+
+/** Chores of a network signed in one turn, and in an hour: whoever writes to the database can burn no more fees than these. */
+const CHORES_PER_TURN = 20
+const CHORES_PER_HOUR = 500
+/** Addresses funded, and funds taken back, in an hour: counted apart, so that they hold up no payout. */
+const FUNDINGS_PER_HOUR = 500
+const HOUR_MS = 3_600_000
+/** More than any account of a nonce must hold, or a vault without data: 0.01 SOL. */
+const RENT_MAX = 10_000_000n
+
+const houses = new WeakMap<PayoutSigner['solana'], Map<Network, SolanaHouseKeys>>()
+
+/** The accounts of a network, derived once in a process. */
+async function houseOf({ solana }: PayoutSigner, network: Network): Promise<SolanaHouseKeys> {
+  const known = houses.get(solana) ?? new Map<Network, SolanaHouseKeys>()
+  houses.set(solana, known)
+  const house = known.get(network) ?? (await openHouse(solana, solanaKeyspace(network)))
+  known.set(network, house)
+  return house
+}
+
+/** Publishes the network's accounts where the database does not have them, and signs the chores that wait. */
+async function tend(signer: PayoutSigner, network: Network): Promise<void> {
+  const { pool, clock } = signer
+  const keys = await houseOf(signer, network)
+  const [feePayer, vault] = [keys.feePayer.address, keys.vault.address]
+  const house = await loadSolanaHouse(pool, network)
+  const isPublished =
+    house?.feePayer === feePayer &&
+    house.vault === vault &&
+    house.nonceAccounts.join() === keys.nonceAccounts.join()
+  if (!isPublished)
+    await saveSolanaAccounts(pool, network, { feePayer, vault, nonceAccounts: keys.nonceAccounts })
+  await adoptVaultSweeps(signer, network, keys)
+  const reading = house?.reading ?? null
+  if (reading === null || !isPublished) return
+  const open = await listOpenChores(pool, network, CHORES_PER_TURN)
+  const wanted = open.filter(({ signed }) => signed === null)
+  if (wanted.length === 0) return
+  for (const { kinds, most, waits } of HOURLY) {
+    const some = wanted.filter(({ chore }) => kinds.includes(chore.kind))
+    const since = new Date(clock().getTime() - HOUR_MS)
+    if (some.length === 0) continue
+    if ((await countChoresSigned(pool, network, { kinds, since })) >= most) {
+      complain(signer, { id: network }, waits)
+      continue
+    }
+    for (const { chore } of some) {
+      const signed = await signChore(signer, { network, keys, chore, reading })
+      if (signed !== null) await saveSignedChore(pool, network, chore.id, { ...signed, now: clock() })
+    }
+  }
+}
+
+const HOURLY: readonly {
+  readonly kinds: readonly SolanaChore['kind'][]
+  readonly most: number
+  readonly waits: string
+}[] = [
+  {
+    kinds: ['nonce', 'sweep'],
+    most: CHORES_PER_HOUR,
+    waits: 'as many sweeps were signed as an hour may have; the others wait',
+  },
+  {
+    kinds: ['fund', 'reclaim'],
+    most: FUNDINGS_PER_HOUR,
+    waits: 'as many addresses were funded as an hour may have; the others wait',
+  },
+]
+
+/** Moves money between the signer's own accounts only, whatever the chore says. Null where it says too much. */
+async function signChore(
+  signer: PayoutSigner,
+  task: {
+    readonly network: Network
+    readonly keys: SolanaHouseKeys
+    readonly chore: SolanaChore
+    readonly reading: SolanaReading
+  },
+): Promise<SignedChore | null> {
+  const { network, keys, chore, reading } = task
+  if (chore.kind === 'sweep') return signVaultSweep(signer, { network, keys, sweep: chore, reading })
+  const { feePayer } = keys
+  const signed =
+    chore.kind === 'nonce'
+      ? await signNonce(signer, { keys, chore, reading })
+      : await signFunding(signer, { network, feePayer, chore, reading })
+  return signed === null ? null : { ...signed, lastValidHeight: reading.lastValidHeight }
+}
+
+type NonceTask = {
+  readonly keys: SolanaHouseKeys
+  readonly chore: Extract<SolanaChore, { readonly kind: 'nonce' }>
+  readonly reading: SolanaReading
+}
+
+/** Makes the account of a nonce. Null where the chore says too much. */
+async function signNonce(
+  signer: PayoutSigner,
+  { keys, chore, reading }: NonceTask,
+): Promise<SolanaSigned | null> {
+  const { feePayer, vault } = keys
+  const account = keys.nonceAccounts[chore.place]
+  const lamports = reading.nonceRentExempt
+  if (account === undefined || lamports > RENT_MAX || chore.vaultLamports > RENT_MAX) {
+    complain(signer, { id: chore.id }, 'a nonce was asked for that no payout needs, and is not made')
+    return null
+  }
+  const make = makeNonceOf(feePayer, { account, seed: nonceSeed(chore.place), lamports })
+  const given = chore.vaultLamports === 0n ? [] : [transferOf(feePayer, vault.address, chore.vaultLamports)]
+  return signWithBlockhash(feePayer, [...make, ...given], reading)
+}
+
+/** What an account must hold, from the fee payer to a deposit address, and no more than that back from there. */
+async function signFunding(
+  signer: PayoutSigner,
+  task: {
+    readonly network: Network
+    readonly feePayer: SolanaHouseKeys['feePayer']
+    readonly chore: Extract<SolanaChore, { kind: 'fund' | 'reclaim' }>
+    readonly reading: SolanaReading
+  },
+): Promise<SolanaSigned | null> {
+  const { network, feePayer, chore, reading } = task
+  const keyspace = solanaKeyspace(network)
+  const [{ index, lamports }] = chore.sources
+  if (lamports > RENT_MAX) {
+    complain(signer, { id: chore.id }, 'an address was to be funded with more than an account must hold')
+    return null
+  }
+  if (chore.kind === 'reclaim' && lamports > (await sumSignedFunds(signer.pool, network, index))) {
+    complain(signer, { id: chore.id }, 'more was to be reclaimed from an address than was put there')
+    return null
+  }
+  const move =
+    chore.kind === 'fund'
+      ? transferOf(feePayer, address(ownerOf(signer.solana.ownerAt(keyspace, index))), lamports)
+      : transferOf(await signerOf(signer.solana.keyAt(keyspace, index)), feePayer.address, lamports)
+  return signWithBlockhash(feePayer, [move], reading)
+}
+
+/**
+ * Out of the vault, over a durable nonce that nothing else was ever signed over: whatever else happens, of all that is
+ * signed over one value of a nonce one transaction alone can happen. The fee payer gets back what the chain takes.
+ */
+async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask): Promise<Signed> {
+  const { pool, journal, clock } = signer
+  const { network, amount, networkFeeMax } = payout
+  const keys = await houseOf(signer, network)
+  const reading = (await loadSolanaHouse(pool, network))?.reading ?? null
+  if (reading === null) return WAITS
+  const own: readonly string[] = [keys.vault.address, keys.feePayer.address, ...keys.nonceAccounts]
+  const { destination } = payout
+  // What goes to the signer's own accounts would be booked as paid and stay; what the chain never takes would keep its nonce.
+  if (!isAddress(destination) || own.includes(destination) || isChainsOwnAddress(destination))
+    return { kind: 'refused', code: 'destination_invalid' }
+  const tenant = { merchantId: payout.merchantId, livemode: payout.livemode }
+  const gas = await loadPayoutGas(pool, tenant, payout.id)
+  if (gas === null) return WAITS
+  if (gas === 0n) return { kind: 'refused', code: 'destination_refuses' }
+  const unitPrice = unitPriceWithin(reading.unitPrice, networkFeeMax)
+  if (unitPrice === null) return { kind: 'refused', code: 'fee_above_limit' }
+  // What was swept for others, or is signed away, is not this one's; a sweep brings what is missing.
+  const credit = await loadVaultCredit(pool, tenant, { network, keyspace: keyspaceOfNetwork(network) })
+  if (credit >= amount) {
+    const { failed } = await listUnmoved(pool, tenant, payout)
+    const unlanded = await listUnlandedSweeps(pool, network)
+    if (!isSignedFor(signer, payout, { unlanded, failed })) return WAITS
+  }
+  const { signed } = await sumSolanaPayouts(pool, network, reading.readAt)
+  if (credit < amount || reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS
+  const ours: readonly string[] = keys.nonceAccounts
+  const nonce = (await listSolanaNonces(pool, network)).find(
+    (each) =>
+      ours.includes(each.account) && journal.spendersOf(durableNonceClaim(network, each)).length === 0,
+  )
+  if (nonce === undefined) return WAITS
+  const networkFee = solanaFee(unitPrice)
+  const moves = [
+    ...(unitPrice === 0 ? [] : computeBudgetOf(PAYOUT_UNIT_LIMIT, unitPrice)),
+    transferOf(keys.vault, address(payout.destination), amount - networkFee),
+    transferOf(keys.vault, keys.feePayer.address, networkFee),
+  ]
+  const { txid, raw } = await signWithNonce(keys.feePayer, moves, nonce)
+  return {
+    kind: 'signed',
+    entry: {
+      payout_id: payout.id,
+      number: 1,
+      network,
+      digest: digest.toString('hex'),
+      txid,
+      raw: raw.toString('hex'),
+      network_fee: networkFee.toString(),
+      from_height: 0,
+      durable_nonce: { account: nonce.account, value: nonce.value },
+      signed_at: clock().getTime(),
+    },
+  }
+}
+
+/** Payouts on Solana: each over a durable nonce, so that the same bytes are good until they have happened. */
+export const SOLANA_PAYOUTS: PayoutKind = {
+  tend,
+  signFirst,
+  // The same bytes are sent until they are taken.
+  signReplacement: async () => WAITS,
+  // What a signature uses up is its nonce, which the journal alone remembers.
+  publish: async () => {},
+}

@@ -1,0 +1,207 @@
+import { outputScriptOf } from '../../../chain/utxo/output-script.ts'
+import { ASSETS } from '../../../core/assets.ts'
+import { type UtxoParameters, utxoParametersOf } from '../../../core/chain/utxo-parameters.ts'
+import type { Payout } from '../../../core/payout/payout.ts'
+import { PAYOUT_OUTPUT_MIN } from '../../../core/payout/payout-limits.ts'
+import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../../../core/payout/select-coins.ts'
+import { loadNetworkState } from '../../../db/queries/network-state.ts'
+import type { Tenant, Tx } from '../../../db/transaction.ts'
+import {
+  isChangeComing,
+  isShortOfCoins,
+  listSpendableCoins,
+  loadNetworkFee,
+  type OwnCoin,
+} from '../../store/payout-coins.ts'
+import { insertPayoutChange, insertPayoutInputs, listFailedPayouts } from '../../store/payout-transactions.ts'
+import { complain } from '../alert.ts'
+import { isUtxoEntry, type JournalEntry, outpointClaim, type UtxoEntry } from '../journal-lines.ts'
+import { type PayoutKind, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
+import type { PayoutSigner } from '../sign-payouts.ts'
+import { buildTransaction } from './build-transaction.ts'
+import { planReplacement } from './plan-replacement.ts'
+
+/** Thousandths of a base unit for a virtual byte: no estimate above this is believed. */
+const FEE_RATE_MAX = 500_000n
+/** What nodes relay at least (minrelaytxfee, 1 for a virtual byte). */
+const FEE_RATE_MIN = 1_000n
+
+const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
+
+/** What a signature needs to know of a network; null until it is known. */
+async function readTerms(signer: PayoutSigner, payout: Payout) {
+  const { asset } = payout
+  const { keyFamily } = ASSETS[asset]
+  if (keyFamily !== 'bitcoin' && keyFamily !== 'litecoin') return null
+  const [state, fee] = await Promise.all([
+    loadNetworkState(signer.pool, payout.network),
+    loadNetworkFee(signer.pool, payout.network),
+  ])
+  const parameters: UtxoParameters | null =
+    state?.parameters == null ? null : utxoParametersOf(keyFamily, state.parameters)
+  const account = signer.accounts.get(`${keyFamily}-${payout.livemode ? 'live' : 'test'}`)
+  const changeMin = PAYOUT_OUTPUT_MIN[asset]
+  if (fee === null || account === undefined || changeMin === undefined) return null
+  if (parameters === null || parameters.livemode !== payout.livemode) return null
+  const output = outputScriptOf(payout.destination, keyFamily, parameters)
+  const rate = fee.rate < FEE_RATE_MAX ? fee.rate : FEE_RATE_MAX
+  return { account, changeMin, rate, script: output?.script ?? null, height: state?.height ?? 0 }
+}
+
+async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask): Promise<Signed<UtxoEntry>> {
+  const { journal } = signer
+  const terms = await readTerms(signer, payout)
+  if (terms === null) return WAITS
+  if (terms.script === null) return { kind: 'refused', code: 'destination_invalid' }
+  const coins = await freeCoins(signer, payout)
+  const selection = selectCoins(coins, payout.amount, terms)
+  if (selection === null) {
+    if (await isTooMuch(signer, payout, coins, terms)) return TOO_MANY_COINS
+    return (await isShortOfCoins(signer.pool, tenantOf(payout), payout)) ? INSUFFICIENT_FUNDS : WAITS
+  }
+  const vbytes = vbytesOf(selection.coins.length, selection.change > 0n)
+  if (payout.networkFeeMax < feeFor(vbytes, FEE_RATE_MIN)) return { kind: 'refused', code: 'fee_above_limit' }
+  const networkFee = selection.fee < payout.networkFeeMax ? selection.fee : payout.networkFeeMax
+  const change =
+    selection.change === 0n
+      ? null
+      : { amount: selection.change, index: journal.nextChangeIndex(payout.network) }
+  const amount = payout.amount - networkFee
+  const built = buildTransaction(terms.account, { ...selection, script: terms.script, amount, change })
+  const entry = entryOf(payout, {
+    number: 1,
+    digest,
+    built,
+    networkFee,
+    inputs: selection.coins.map(({ txid, outputIndex }) => ({ txid, output_index: outputIndex })),
+    change,
+    fromHeight: terms.height,
+    nowMs: signer.clock().getTime(),
+  })
+  return { kind: 'signed', entry }
+}
+
+const TOO_MANY_COINS = { kind: 'refused', code: 'too_many_coins' } as const
+const INSUFFICIENT_FUNDS = { kind: 'refused', code: 'insufficient_funds' } as const
+
+/** Whether the amount needs more coins than fit into a transaction, and nothing is on its way back as change. */
+async function isTooMuch(
+  { pool }: PayoutSigner,
+  payout: Payout,
+  coins: readonly Coin[],
+  { changeMin }: { readonly changeMin: bigint },
+): Promise<boolean> {
+  if (mostThatFits(coins, changeMin) === null) return false
+  return !(await isChangeComing(pool, tenantOf(payout), payout.network))
+}
+
+/** Whether a coin is a deposit's, or change that the journal says was made so for this merchant. */
+function isKnownCoin({ journal }: PayoutSigner, { merchantId }: Payout, coin: OwnCoin): boolean {
+  if (coin.chain === 0) return true
+  const change = journal.changeAt(coin)
+  if (change === undefined || change.index !== coin.index || change.amount !== coin.amount) return false
+  return change.merchantId === null || change.merchantId === merchantId
+}
+
+/** The merchant's coins, except those that a signed transaction spends whose payout has not failed for good. */
+async function freeCoins(signer: PayoutSigner, payout: Payout) {
+  const { pool, journal } = signer
+  const listed = await listSpendableCoins(pool, tenantOf(payout), payout.network)
+  const coins = listed.filter((coin) => isKnownCoin(signer, payout, coin))
+  if (coins.length < listed.length)
+    complain(signer, payout, 'change is not what was signed for the merchant, and is not spent')
+  // What was signed over it for another merchant is signed with another's key: where this one's is the coin's, it never happens.
+  const spendersOf = (coin: Coin): readonly string[] =>
+    journal
+      .spendersOf(outpointClaim(coin))
+      .filter((id) => (journal.merchantOf(id) ?? payout.merchantId) === payout.merchantId)
+  const spenders = [...new Set(coins.flatMap(spendersOf))]
+  const failed = spenders.length === 0 ? new Set<string>() : await listFailedPayouts(pool, spenders)
+  return coins.filter((coin) => spendersOf(coin).every((payoutId) => failed.has(payoutId)))
+}
+
+/** A transaction that waits too long at too low a fee is signed again, over the same coins, for a higher one. */
+async function signReplacement(
+  signer: PayoutSigner,
+  { payout, digest }: SigningTask,
+  entries: readonly JournalEntry[],
+): Promise<Signed<UtxoEntry>> {
+  const signed = entries.filter(isUtxoEntry)
+  const nowMs = signer.clock().getTime()
+  const terms = await readTerms(signer, payout)
+  if (terms === null || terms.script === null) return WAITS
+  const plan = planReplacement({ signed, rate: terms.rate, feeMax: payout.networkFeeMax, nowMs })
+  if (plan === null) return WAITS
+  const { first, networkFee } = plan
+  const held = await listSpendableCoins(signer.pool, tenantOf(payout), payout.network, payout.id)
+  const coins = first.inputs.map((input) =>
+    held.find((coin) => coin.txid === input.txid && coin.outputIndex === input.output_index),
+  )
+  if (coins.some((coin) => coin === undefined)) return WAITS
+  const change =
+    first.change === null ? null : { amount: BigInt(first.change.amount), index: first.change.change_index }
+  const built = buildTransaction(terms.account, {
+    coins: coins.flatMap((coin) => coin ?? []),
+    script: terms.script,
+    amount: payout.amount - networkFee,
+    change,
+  })
+  const inputs = first.inputs
+  const number = signed.length + 1
+  const fromHeight = first.from_height
+  const entry = entryOf(payout, { number, digest, built, networkFee, inputs, change, fromHeight, nowMs })
+  return { kind: 'signed', entry }
+}
+
+function entryOf(
+  payout: Payout,
+  signed: {
+    readonly number: number
+    readonly digest: Buffer
+    readonly built: { readonly txid: string; readonly raw: Buffer }
+    readonly networkFee: bigint
+    readonly inputs: UtxoEntry['inputs']
+    readonly change: { readonly amount: bigint; readonly index: number } | null
+    readonly fromHeight: number
+    readonly nowMs: number
+  },
+): UtxoEntry {
+  const { built, change } = signed
+  return {
+    payout_id: payout.id,
+    number: signed.number,
+    network: payout.network,
+    digest: signed.digest.toString('hex'),
+    txid: built.txid,
+    raw: built.raw.toString('hex'),
+    network_fee: signed.networkFee.toString(),
+    from_height: signed.fromHeight,
+    inputs: signed.inputs,
+    change:
+      change === null
+        ? null
+        : { txid: built.txid, output_index: 1, amount: change.amount.toString(), change_index: change.index },
+    signed_at: signed.nowMs,
+  }
+}
+
+async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<void> {
+  if (!isUtxoEntry(entry)) throw new Error(`what was signed for ${entry.payout_id} spends no coins`)
+  const { payout_id: payoutId, network, change } = entry
+  const inputs = entry.inputs.map((input) => ({ txid: input.txid, outputIndex: input.output_index }))
+  await insertPayoutInputs(tx, tenant, { payoutId, network, inputs })
+  if (change === null) return
+  await insertPayoutChange(tx, tenant, {
+    payoutId,
+    network,
+    change: {
+      txid: change.txid,
+      outputIndex: change.output_index,
+      amount: BigInt(change.amount),
+      changeIndex: change.change_index,
+    },
+  })
+}
+
+/** Payouts over coins (Bitcoin, Litecoin): all transactions of one spend the same coins. */
+export const UTXO_PAYOUTS: PayoutKind = { signFirst, signReplacement, publish }

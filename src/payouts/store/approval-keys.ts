@@ -1,0 +1,39 @@
+import type { Queryable } from '../../db/pool.ts'
+import type { Tx } from '../../db/transaction.ts'
+
+/** Publishes the key that approvals are signed with; the first stays. */
+export async function publishApprovalKey(tx: Tx, publicKey: Uint8Array, now: Date): Promise<void> {
+  await tx.query(
+    `insert into payout_approval_key (public_key, created_at) values ($1, $2) on conflict do nothing`,
+    [Buffer.from(publicKey), now],
+  )
+}
+
+/** The public key that stands as the API's; null before the first approval. */
+export async function loadApprovalKey(db: Queryable): Promise<Buffer | null> {
+  const { rows } = await db.query<{ public_key: Buffer }>('select public_key from payout_approval_key')
+  return rows[0]?.public_key ?? null
+}
+
+/** Says by which key the signer knows approvals; null: by none. */
+export async function savePinnedApprovalKey(db: Queryable, publicKey: Uint8Array | null): Promise<void> {
+  await db.query(
+    `insert into signer_approval_key (public_key) values ($1)
+     on conflict (id) do update set public_key = excluded.public_key`,
+    [publicKey === null ? null : Buffer.from(publicKey)],
+  )
+}
+
+/** The key by which the signer knows approvals; null where it knows none, or has not said so yet. */
+export async function loadPinnedApprovalKey(db: Queryable): Promise<Buffer | null> {
+  const { rows } = await db.query<{ public_key: Buffer | null }>('select public_key from signer_approval_key')
+  return rows[0]?.public_key ?? null
+}
+
+/** Whether the database names another key for approvals than the signer knows. */
+export async function isApprovalKeyForeign(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query(
+    'select from payout_approval_key k join signer_approval_key s on s.public_key <> k.public_key',
+  )
+  return rows.length > 0
+}

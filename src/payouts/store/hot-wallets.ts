@@ -1,0 +1,136 @@
+import type { AssetId, Network } from '../../core/assets.ts'
+import type { Queryable } from '../../db/pool.ts'
+
+/** How a network's hot wallet stands at the newest block, and what the network takes. Wei, but for the token's units. */
+export type HotWallet = {
+  readonly network: Network
+  /** 20 bytes. */
+  readonly address: Buffer
+  readonly chainId: number
+  readonly height: number
+  /** Transactions that it has in blocks. */
+  readonly nonce: number
+  readonly balance: bigint
+  readonly baseFee: bigint
+  readonly tip: bigint
+  readonly l1Fee: bigint
+  readonly token: HotToken | null
+}
+
+/** USDC as the network has it. */
+type HotToken = {
+  /** 20 bytes. */
+  readonly contract: Buffer
+  /** Words of its EIP-712 domain. */
+  readonly name: string
+  readonly version: string
+  readonly balance: bigint
+}
+
+type Row = {
+  network: Network
+  address: Buffer
+  chain_id: number
+  height: number
+  nonce: number
+  balance: bigint
+  base_fee: bigint
+  tip: bigint
+  l1_fee: bigint
+  token_contract: Buffer | null
+  token_name: string | null
+  token_version: string | null
+  token_balance: bigint | null
+  updated_at: Date
+}
+
+/** A network's hot wallet and when it was read; null where it never was. By primary key. */
+export async function loadHotWallet(
+  db: Queryable,
+  network: Network,
+): Promise<(HotWallet & { readonly updatedAt: Date }) | null> {
+  const { rows } = await db.query<Row>('select * from hot_wallet where network = $1', [network])
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    network: row.network,
+    address: row.address,
+    chainId: row.chain_id,
+    height: row.height,
+    nonce: row.nonce,
+    balance: row.balance,
+    baseFee: row.base_fee,
+    tip: row.tip,
+    l1Fee: row.l1_fee,
+    token: tokenOf(row),
+    updatedAt: row.updated_at,
+  }
+}
+
+function tokenOf(row: Row): HotToken | null {
+  const { token_contract: contract, token_name: name, token_version: version, token_balance: balance } = row
+  if (contract === null || name === null || version === null || balance === null) return null
+  return { contract, name, version, balance }
+}
+
+/** Keeps how a hot wallet stands now. By primary key. */
+export async function saveHotWallet(db: Queryable, wallet: HotWallet, now: Date): Promise<void> {
+  await db.query(
+    `insert into hot_wallet (network, address, chain_id, height, nonce, balance, base_fee, tip, l1_fee, token_contract,
+       token_name, token_version, token_balance, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+     on conflict (network) do update set address = excluded.address, chain_id = excluded.chain_id,
+       height = excluded.height, nonce = excluded.nonce, balance = excluded.balance, base_fee = excluded.base_fee,
+       tip = excluded.tip, l1_fee = excluded.l1_fee, token_contract = excluded.token_contract,
+       token_name = excluded.token_name, token_version = excluded.token_version,
+       token_balance = excluded.token_balance, updated_at = excluded.updated_at`,
+    [
+      wallet.network,
+      wallet.address,
+      wallet.chainId,
+      wallet.height,
+      wallet.nonce,
+      wallet.balance,
+      wallet.baseFee,
+      wallet.tip,
+      wallet.l1Fee,
+      wallet.token?.contract ?? null,
+      wallet.token?.name ?? null,
+      wallet.token?.version ?? null,
+      wallet.token?.balance ?? null,
+      now,
+    ],
+  )
+}
+
+/**
+ * What of an asset in a hot wallet is merchants' money, of all of them: what was swept in and not confirmed as paid out,
+ * without the open payouts that left by a nonce below `headNonce`, and without what the sweeps of the others took. Costs
+ * as much as merchants have money there and payouts are open: hot_credit_by_asset, payout_under_way, sweep_by_payout.
+ */
+export async function sumHotObligations(
+  db: Queryable,
+  of: { readonly network: Network; readonly asset: AssetId; readonly headNonce: number },
+): Promise<bigint> {
+  const { rows } = await db.query<{ owed: bigint }>(
+    `select (select coalesce(sum(amount), 0) from hot_credit where network = $1 and asset = $2 and amount <> 0)
+       - (select coalesce(sum(case when n.nonce < $3 then p.amount else
+            (select coalesce(sum(s.cost), 0) from sweep s
+             where s.merchant_id = p.merchant_id and s.payout_id = p.id and s.status = 'done') end), 0)
+          from payout p left join account_nonce n on n.merchant_id = p.merchant_id and n.intent_id = p.id
+          where p.network = $1 and p.asset = $2 and p.status in ('approved', 'submitted')) as owed`,
+    [of.network, of.asset, of.headNonce],
+  )
+  const owed = rows[0]?.owed ?? 0n
+  return owed > 0n ? owed : 0n
+}
+
+/** Whether there is money in this asset, a merchant's or the operator's, that could be paid out, or is on its way. By ledger_balance's key. */
+export async function hasTokenMoney(db: Queryable, asset: AssetId, livemode: boolean): Promise<boolean> {
+  const { rows } = await db.query<{ has: boolean }>(
+    `select exists (select from ledger_balance where asset = $1 and livemode = $2 and balance > 0
+       and account in ('available', 'reserved', 'fees', 'fees_reserved')) as has`,
+    [asset, livemode],
+  )
+  return rows[0]?.has === true
+}

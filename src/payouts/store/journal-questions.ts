@@ -1,0 +1,73 @@
+import type { Network } from '../../core/assets.ts'
+import type { Queryable } from '../../db/pool.ts'
+import type { Tenant } from '../../db/transaction.ts'
+
+/** A payout or a sweep of which the signer is to publish all that its journal has. */
+type JournalQuestion = Tenant & { readonly intentId: string; readonly network: Network }
+
+/**
+ * How long an answer of the journal is valid: it knows nothing of what the database forgets when it is restored
+ * later.
+ */
+const ANSWER_COUNTS_MS = 5 * 60_000
+
+/** Asks, and asks anew where the answer is old; whether it was answered lately before this call. By primary key. */
+export async function askJournal(
+  db: Queryable,
+  { merchantId, livemode, intentId, network }: JournalQuestion,
+  now: Date,
+): Promise<boolean> {
+  const { rows } = await db.query<{ answeredAt: Date | null }>(
+    `select answered_at as "answeredAt" from journal_question
+     where merchant_id = $1 and intent_id = $2 and livemode = $3`,
+    [merchantId, intentId, livemode],
+  )
+  const youngest = new Date(now.getTime() - ANSWER_COUNTS_MS)
+  const [asked] = rows
+  if (asked !== undefined && (asked.answeredAt === null || asked.answeredAt > youngest))
+    return asked.answeredAt !== null
+  await db.query(
+    `insert into journal_question as asked (merchant_id, intent_id, livemode, network, asked_at)
+     values ($1, $2, $3, $4, $5)
+     on conflict (merchant_id, intent_id) do update set asked_at = excluded.asked_at, answered_at = null
+     where asked.answered_at <= $6`,
+    [merchantId, intentId, livemode, network, now, youngest],
+  )
+  return false
+}
+
+/** What is asked and not answered, longest waiting first. Served by journal_question_open. */
+export async function listJournalQuestions(db: Queryable, limit: number): Promise<JournalQuestion[]> {
+  const { rows } = await db.query<JournalQuestion>(
+    `select merchant_id as "merchantId", livemode, intent_id as "intentId", network from journal_question
+     where answered_at is null order by asked_at limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** By primary key. */
+export async function answerJournalQuestion(
+  db: Queryable,
+  { merchantId, livemode, intentId }: JournalQuestion,
+  now: Date,
+): Promise<void> {
+  await db.query(
+    `update journal_question set answered_at = $4
+     where merchant_id = $1 and intent_id = $2 and livemode = $3 and answered_at is null`,
+    [merchantId, intentId, livemode, now],
+  )
+}
+
+/** What could not be answered comes after all that is asked now. By primary key. */
+export async function postponeJournalQuestion(
+  db: Queryable,
+  { merchantId, livemode, intentId }: JournalQuestion,
+  now: Date,
+): Promise<void> {
+  await db.query(
+    `update journal_question set asked_at = $4
+     where merchant_id = $1 and intent_id = $2 and livemode = $3 and answered_at is null`,
+    [merchantId, intentId, livemode, now],
+  )
+}

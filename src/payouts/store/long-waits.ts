@@ -1,0 +1,50 @@
+import type { Network } from '../../core/assets.ts'
+import type { Queryable } from '../../db/pool.ts'
+
+/** Payouts or sweeps of a network that have waited too long in one state. */
+export type LongWait = {
+  readonly network: Network
+  /** Of payouts and sweeps their status; `next_in_line`: the hot wallet's next transaction, for which all behind it wait. */
+  readonly state: 'approved' | 'submitted' | 'planned' | 'done' | 'next_in_line'
+  readonly count: number
+  /** Of the one that has waited longest: the payout, the sweep, or of a program's payment the authorization. */
+  readonly oldestId: string
+  readonly since: Date
+}
+
+/**
+ * What is in one state since before the moment given for its network. A sweep whose payout failed waits for the next
+ * payout, and is told only once it is in a block. Served by payout_under_way, sweep_under_way and account_nonce's key.
+ */
+export async function listLongWaits(
+  db: Queryable,
+  before: { readonly usual: ReadonlyMap<Network, Date>; readonly nextInLine: Date },
+): Promise<LongWait[]> {
+  const { rows } = await db.query<LongWait>(
+    `with usual as (select * from unnest($1::text[], $2::timestamptz[]) as u (network, before)),
+     waiting as (
+       select p.network, p.status as state, p.id, coalesce(p.submitted_at, p.approved_at) as since
+       from payout p where p.status in ('approved', 'submitted')
+       union all
+       select s.network, s.status, s.id, s.created_at from sweep s
+       join payout p on p.merchant_id = s.merchant_id and p.id = s.payout_id
+       where s.final_at is null and (s.status = 'done' or p.status <> 'failed')),
+     late as (
+       select w.* from waiting w join usual u on u.network = w.network where w.since < u.before
+       union all
+       select h.network, 'next_in_line', n.intent_id, signed.since from hot_wallet h
+       join account_nonce n on n.network = h.network and n.sender = h.address and n.nonce = h.nonce
+       cross join lateral (select min(created_at) as since from (
+         select created_at from payout_transaction t where t.merchant_id = n.merchant_id and t.payout_id = n.intent_id
+         union all
+         select created_at from sweep_transaction t where t.merchant_id = n.merchant_id and t.sweep_id = n.intent_id
+         union all
+         select created_at from x402_transaction t
+         where t.merchant_id = n.merchant_id and t.authorization_id = n.intent_id) t) signed
+       where signed.since < $3)
+     select network, state, count(*)::int as count, (array_agg(id order by since, id))[1] as "oldestId", min(since) as since
+     from late group by network, state order by network, state`,
+    [[...before.usual.keys()], [...before.usual.values()], before.nextInLine],
+  )
+  return rows
+}

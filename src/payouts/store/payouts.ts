@@ -1,0 +1,298 @@
+import type { AssetId, Network } from '../../core/assets.ts'
+import type { Payout, PayoutSource, PayoutStatus } from '../../core/payout/payout.ts'
+import type { Queryable } from '../../db/pool.ts'
+import { type ListPosition, loadPage } from '../../db/queries/list-page.ts'
+import type { Tenant, Tx } from '../../db/transaction.ts'
+
+/** A payout as it is stored, with the number of events it has had. */
+export type StoredPayout = { readonly payout: Payout; readonly eventCount: number }
+
+type Row = {
+  merchant_id: string
+  id: string
+  livemode: boolean
+  status: PayoutStatus
+  source: PayoutSource
+  asset: AssetId
+  network: Network
+  amount: bigint
+  network_fee: bigint
+  network_fee_max: bigint
+  destination_id: string
+  destination: string
+  requested_by: string
+  approved_by: string | null
+  rejected_by: string | null
+  txid: string | null
+  failure_code: string | null
+  created_at: Date
+  approved_at: Date | null
+  rejected_at: Date | null
+  submitted_at: Date | null
+  confirmed_at: Date | null
+  failed_at: Date | null
+  event_count: number
+}
+
+const COLUMNS = `merchant_id, id, livemode, status, source, asset, network, amount, network_fee, network_fee_max,
+  coalesce(destination_id, fee_destination_id) as destination_id, destination, requested_by, approved_by, rejected_by, txid, failure_code, created_at, approved_at, rejected_at,
+  submitted_at, confirmed_at, failed_at, event_count`
+
+const msOf = (at: Date | null): number | null => at?.getTime() ?? null
+const dateOf = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
+
+function storedPayoutOf(row: Row): StoredPayout {
+  const payout: Payout = {
+    merchantId: row.merchant_id,
+    id: row.id,
+    livemode: row.livemode,
+    status: row.status,
+    source: row.source,
+    asset: row.asset,
+    network: row.network,
+    amount: row.amount,
+    networkFee: row.network_fee,
+    networkFeeMax: row.network_fee_max,
+    destinationId: row.destination_id,
+    destination: row.destination,
+    requestedBy: row.requested_by,
+    approvedBy: row.approved_by,
+    rejectedBy: row.rejected_by,
+    txid: row.txid,
+    failureCode: row.failure_code,
+    createdAtMs: row.created_at.getTime(),
+    approvedAtMs: msOf(row.approved_at),
+    rejectedAtMs: msOf(row.rejected_at),
+    submittedAtMs: msOf(row.submitted_at),
+    confirmedAtMs: msOf(row.confirmed_at),
+    failedAtMs: msOf(row.failed_at),
+  }
+  return { payout, eventCount: row.event_count }
+}
+
+/** Writes a new payout. */
+export async function insertPayout(tx: Tx, payout: Payout, eventCount: number): Promise<void> {
+  await tx.query(
+    `insert into payout (merchant_id, id, livemode, status, asset, network, amount, network_fee, network_fee_max,
+       destination_id, destination, requested_by, created_at, event_count, source, fee_destination_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+    [
+      payout.merchantId,
+      payout.id,
+      payout.livemode,
+      payout.status,
+      payout.asset,
+      payout.network,
+      payout.amount,
+      payout.networkFee,
+      payout.networkFeeMax,
+      payout.source === 'available' ? payout.destinationId : null,
+      payout.destination,
+      payout.requestedBy,
+      new Date(payout.createdAtMs),
+      eventCount,
+      payout.source,
+      payout.source === 'fees' ? payout.destinationId : null,
+    ],
+  )
+}
+
+/**
+ * One payout from the given source, null: from either; null where there is none. `forUpdate` makes others wait until this
+ * transaction ends. Served by the primary key.
+ */
+export async function loadPayout(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  options: { readonly source: PayoutSource | null; readonly forUpdate?: boolean },
+): Promise<StoredPayout | null> {
+  const { rows } = await tx.query<Row>(
+    `select ${COLUMNS} from payout where merchant_id = $1 and id = $2 and livemode = $3 and ($4::text is null or source = $4)
+     ${options.forUpdate === true ? 'for update' : ''}`,
+    [tenant.merchantId, id, tenant.livemode, options.source],
+  )
+  return rows[0] === undefined ? null : storedPayoutOf(rows[0])
+}
+
+/** Whether the tenant has this payout; one of the operator's fees is none of theirs. Served by the primary key. */
+export async function payoutExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
+  return (await loadPayout(tx, tenant, id, { source: 'available' })) !== null
+}
+
+/** A decision of the merchant's. False where the payout's status is no longer `before`'s. Served by the primary key. */
+export async function updateDecidedPayout(
+  tx: Tx,
+  before: StoredPayout,
+  next: Payout,
+  eventCount: number,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update payout set status = $5, approved_by = $6, rejected_by = $7, approved_at = $8, rejected_at = $9, event_count = $10
+     where merchant_id = $1 and id = $2 and livemode = $3 and status = $4`,
+    [
+      next.merchantId,
+      next.id,
+      next.livemode,
+      before.payout.status,
+      next.status,
+      next.approvedBy,
+      next.rejectedBy,
+      dateOf(next.approvedAtMs),
+      dateOf(next.rejectedAtMs),
+      eventCount,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** What the chain did to a payout. False where its status is no longer `before`'s. Served by the primary key. */
+export async function updateCarriedPayout(
+  tx: Tx,
+  before: StoredPayout,
+  next: Payout,
+  eventCount: number,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update payout set status = $5, txid = $6, network_fee = $7, failure_code = $8, submitted_at = $9, confirmed_at = $10,
+       failed_at = $11, event_count = $12
+     where merchant_id = $1 and id = $2 and livemode = $3 and status = $4`,
+    [
+      next.merchantId,
+      next.id,
+      next.livemode,
+      before.payout.status,
+      next.status,
+      next.txid,
+      next.networkFee,
+      next.failureCode,
+      dateOf(next.submittedAtMs),
+      dateOf(next.confirmedAtMs),
+      dateOf(next.failedAtMs),
+      eventCount,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** A page of a merchant's own payouts, newest first. Served by payout_by_mode. */
+export async function listPayouts(
+  tx: Tx,
+  tenant: Tenant,
+  position: ListPosition,
+  filters: { readonly status: PayoutStatus | undefined; readonly asset: AssetId | undefined },
+): Promise<{ payouts: Payout[]; hasMore: boolean }> {
+  const page = await loadPage<Row>(tx, { table: 'payout', columns: COLUMNS }, position, [
+    ['merchant_id', tenant.merchantId],
+    ['livemode', tenant.livemode],
+    ['source', 'available'],
+    ['status', filters.status],
+    ['asset', filters.asset],
+  ])
+  return { payouts: page.rows.map((row) => storedPayoutOf(row).payout), hasMore: page.hasMore }
+}
+
+/** What the merchant asked for since then in one asset and neither rejected nor failed, base units. Served by payout_of_a_day. */
+export async function sumRequestedSince(
+  tx: Tx,
+  tenant: Tenant,
+  asset: AssetId,
+  since: Date,
+): Promise<bigint> {
+  const { rows } = await tx.query<{ total: bigint }>(
+    `select coalesce(sum(amount), 0) as total from payout
+     where merchant_id = $1 and livemode = $2 and asset = $3 and created_at > $4 and source = 'available'
+       and status not in ('rejected', 'failed')`,
+    [tenant.merchantId, tenant.livemode, asset, since],
+  )
+  return rows[0]?.total ?? 0n
+}
+
+/** What the merchant approved since then in one asset and did not fail, base units. Served by payout_approved_of_a_day. */
+export async function sumApprovedSince(tx: Tx, tenant: Tenant, asset: AssetId, since: Date): Promise<bigint> {
+  const { rows } = await tx.query<{ total: bigint }>(
+    `select coalesce(sum(amount), 0) as total from payout
+     where merchant_id = $1 and livemode = $2 and asset = $3 and approved_at > $4 and source = 'available'
+       and status <> 'failed'`,
+    [tenant.merchantId, tenant.livemode, asset, since],
+  )
+  return rows[0]?.total ?? 0n
+}
+
+/**
+ * Payouts of a network that the signer or the chain has to deal with: first those that have a place in the line of its hot
+ * wallet, themselves or by their sweeps, since everybody's wait for them; then the oldest of each merchant and asset, then the
+ * second of each, and so on, so that whoever has more of them than the limit stands in nobody's way. Reads all that are under
+ * way, by payout_under_way, and account_nonce by its key.
+ */
+export async function listPayoutsUnderWay(
+  db: Queryable,
+  network: Network,
+  limit: number,
+): Promise<StoredPayout[]> {
+  const { rows } = await db.query<Row>(
+    `select ${COLUMNS} from payout where network = $1 and status in ('approved', 'submitted')
+     order by (merchant_id, id) not in (
+         select n.merchant_id, coalesce(s.payout_id, n.intent_id) from hot_wallet h
+         join account_nonce n on n.network = h.network and n.sender = h.address and n.nonce >= h.nonce
+         left join sweep s on s.merchant_id = n.merchant_id and s.id = n.intent_id
+         where h.network = $1),
+       row_number() over (partition by merchant_id, livemode, asset order by id), id limit $2`,
+    [network, limit],
+  )
+  return rows.map(storedPayoutOf)
+}
+
+type ApprovalRow = {
+  readonly approver: string
+  readonly digest: Buffer
+  readonly signature: Buffer
+  /** What the approver gave for it; null in test mode and of fees. */
+  readonly evidence: unknown
+}
+
+/** Writes an approval, once for each payout. */
+export async function insertPayoutApproval(
+  tx: Tx,
+  tenant: Tenant,
+  approval: ApprovalRow & { readonly payoutId: string; readonly now: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into payout_approval (merchant_id, payout_id, livemode, approver, digest, signature, created_at, evidence)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [
+      tenant.merchantId,
+      approval.payoutId,
+      tenant.livemode,
+      approval.approver,
+      approval.digest,
+      approval.signature,
+      approval.now,
+      approval.evidence,
+    ],
+  )
+}
+
+/** Who made an API key in the dashboard; null for nobody, or no key. By primary key. */
+export async function findKeyMaker(tx: Tx, tenant: Tenant, keyId: string): Promise<string | null> {
+  const { rows } = await tx.query<{ created_by: string | null }>(
+    'select created_by from api_key where merchant_id = $1 and id = $2',
+    [tenant.merchantId, keyId],
+  )
+  return rows[0]?.created_by ?? null
+}
+
+/** Payouts of a network that were confirmed after `since`. Served by payout_lately_confirmed. */
+export async function listLatelyConfirmed(
+  db: Queryable,
+  network: Network,
+  since: Date,
+  limit: number,
+): Promise<StoredPayout[]> {
+  const { rows } = await db.query<Row>(
+    `select ${COLUMNS} from payout where network = $1 and status = 'confirmed' and confirmed_at > $2
+     order by confirmed_at limit $3`,
+    [network, since, limit],
+  )
+  return rows.map(storedPayoutOf)
+}

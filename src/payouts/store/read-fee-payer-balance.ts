@@ -1,0 +1,33 @@
+import type { Network } from '../../core/assets.ts'
+import type { Queryable } from '../../db/pool.ts'
+import { hasTokenMoney } from './hot-wallets.ts'
+import { loadSolanaHouse } from './solana-accounts.ts'
+
+/** Below this a fee payer needs topping up: 0.05 SOL, enough for thousands of payouts. */
+const FEE_PAYER_LOW = 50_000_000n
+
+/** How the fee payer of payouts in SOL stands. */
+type FeePayerStanding = {
+  readonly network: Network
+  /** Base58. */
+  readonly feePayer: string
+  /** Lamports. */
+  readonly held: bigint
+  readonly isLow: boolean
+  /** Whether there is SOL that somebody may want paid out. */
+  readonly isNeeded: boolean
+}
+
+export const FEE_PAYER_NETWORKS: readonly Network[] = ['solana-live', 'solana-test']
+
+/** How a network's fee payer stands; null where it has none, or nobody has read it yet. */
+export async function readFeePayerStanding(
+  db: Queryable,
+  network: Network,
+): Promise<FeePayerStanding | null> {
+  const house = FEE_PAYER_NETWORKS.includes(network) ? await loadSolanaHouse(db, network) : null
+  if (house?.reading == null) return null
+  const held = house.reading.feePayerLamports
+  const isNeeded = await hasTokenMoney(db, 'SOL', network.endsWith('-live'))
+  return { network, feePayer: house.feePayer, held, isLow: held < FEE_PAYER_LOW, isNeeded }
+}

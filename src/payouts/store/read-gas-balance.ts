@@ -1,0 +1,41 @@
+import type { AssetId, Network } from '../../core/assets.ts'
+import { isLowOnGas } from '../../core/payout/gas.ts'
+import type { Queryable } from '../../db/pool.ts'
+import { hasTokenMoney, loadHotWallet, sumHotObligations } from './hot-wallets.ts'
+
+/** How a hot wallet stands with the gas that it pays for others, and with what merchants have in it. */
+export type GasStanding = {
+  readonly network: Network
+  /** 20 bytes. */
+  readonly address: Buffer
+  /** Its ether that is no merchant's, wei. Below 0 it lacks what payouts that failed have cost it. */
+  readonly own: bigint
+  readonly isLow: boolean
+  /** Whether payouts wait for more: of USDC, whose gas it has to pay, or of the ether that it lacks. */
+  readonly isNeeded: boolean
+}
+
+/** Networks with a hot wallet, the coin it pays gas in, and the token whose gas it pays. */
+export const HOT_WALLETS: readonly {
+  readonly network: Network
+  readonly native: AssetId
+  readonly token: AssetId | null
+}[] = [
+  { network: 'ethereum-live', native: 'ETH', token: null },
+  { network: 'ethereum-test', native: 'ETH', token: null },
+  { network: 'base-live', native: 'ETH_BASE', token: 'USDC_BASE' },
+  { network: 'base-test', native: 'ETH_BASE', token: 'USDC_BASE' },
+]
+
+/** How a network's hot wallet stands with ether; null where there is none, or nobody has read it yet. */
+export async function readGasStanding(db: Queryable, network: Network): Promise<GasStanding | null> {
+  const of = HOT_WALLETS.find((each) => each.network === network)
+  const wallet = of === undefined ? null : await loadHotWallet(db, network)
+  if (of === undefined || wallet === null) return null
+  const { native: asset, token } = of
+  const own = wallet.balance - (await sumHotObligations(db, { network, asset, headNonce: wallet.nonce }))
+  const { address } = wallet
+  if (own < 0n || token === null) return { network, address, own, isLow: own < 0n, isNeeded: own < 0n }
+  const isNeeded = await hasTokenMoney(db, token, network.endsWith('-live'))
+  return { network, address, own, isLow: isLowOnGas(own, wallet), isNeeded }
+}

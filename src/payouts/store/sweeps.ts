@@ -1,0 +1,325 @@
+import type { AssetId, Network } from '../../core/assets.ts'
+import { keyspaceOfNetwork } from '../../core/assets.ts'
+import type { Queryable } from '../../db/pool.ts'
+import type { Tenant, Tx } from '../../db/transaction.ts'
+
+/** Money on its way from a deposit address to the hot wallet. */
+export type Sweep = {
+  readonly merchantId: string
+  readonly livemode: boolean
+  readonly id: string
+  /** For whose sake; it pays what the sweep takes. */
+  readonly payoutId: string
+  readonly network: Network
+  readonly asset: AssetId
+  /** 20 bytes, of the key `account/0/keyIndex`. */
+  readonly address: Buffer
+  readonly keyIndex: number
+  /** What its deposits are worth. Native coin pays its own fee out of it. */
+  readonly amount: bigint
+  /** Of the deposit address, where it sends by itself; null where the hot wallet fetches a token. */
+  readonly nonce: number | null
+  readonly status: 'planned' | 'done' | 'failed'
+  /** What it took of the amount; null while it is in no block. */
+  readonly cost: bigint | null
+}
+
+export type SweepTransaction = {
+  readonly number: number
+  readonly txid: string
+  readonly raw: Buffer
+  readonly cost: bigint
+}
+
+/** Deposits of one address that may be swept together. */
+export type SweepableAddress = {
+  readonly address: Buffer
+  readonly keyIndex: number
+  readonly amount: bigint
+  readonly transferIds: readonly string[]
+  /** The first nonce of the address that no sweep of it ever had; 0 where it was never swept by itself. */
+  readonly nonceMin: number
+}
+
+const COLUMNS = `merchant_id as "merchantId", livemode, id, payout_id as "payoutId", network, asset, address,
+  key_index as "keyIndex", amount, nonce, status, cost`
+
+/** Whether the chain took back what sweep s was to take: then it is worth nothing, unless the deposit comes back. By keys. */
+export const LOST_DEPOSIT = `exists (select from sweep_transfer l join transfer t on t.merchant_id = l.merchant_id
+  and t.id = l.transfer_id where l.merchant_id = s.merchant_id and l.sweep_id = s.id and t.status in ('replaced', 'reorged'))`
+
+/** More addresses than one payout is ever swept from; the largest come first. */
+const ADDRESSES_MAX = 500
+
+/**
+ * The addresses whose final deposits of an asset stand in the merchant's available balance and were not swept, largest
+ * first; an address that is being swept comes after that. Served by transfer's and sweep_transfer's keys.
+ */
+async function listSweepable(
+  db: Queryable,
+  tenant: Tenant,
+  of: { readonly network: Network; readonly asset: AssetId },
+): Promise<SweepableAddress[]> {
+  const { rows } = await db.query<SweepableAddress>(
+    `select d.program as address, d.idx as "keyIndex", sum(t.amount) as amount, array_agg(t.id order by t.id) as "transferIds",
+       coalesce((select max(w.nonce) + 1 from sweep w where w.merchant_id = $1 and w.network = $3 and w.address = d.program), 0)
+         as "nonceMin"
+     from transfer t join deposit_address d
+       on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $5
+     where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.asset = $4 and t.status = 'confirmed'
+       and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
+       and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id)
+       and not exists (select from sweep w where w.merchant_id = t.merchant_id and w.network = t.network
+         and w.asset = t.asset and w.address = d.program and w.status = 'planned')
+     group by d.program, d.idx order by sum(t.amount) desc, d.idx limit ${ADDRESSES_MAX}`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset, keyspaceOfNetwork(of.network)],
+  )
+  return rows
+}
+
+/**
+ * The deposits of an address that a sweep of this amount took: the oldest that were not swept, which together are worth
+ * exactly that. Empty where none are. Served by transfer's and sweep_transfer's keys.
+ */
+export async function listDepositsOfSweep(
+  db: Queryable,
+  tenant: Tenant,
+  of: Pick<Sweep, 'network' | 'asset' | 'address' | 'amount'>,
+): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `with unswept as (
+       select t.id, sum(t.amount) over (order by t.block_height, t.id) as total
+       from transfer t join deposit_address d
+         on d.merchant_id = t.merchant_id and d.invoice_id = t.invoice_id and d.keyspace = $5 and d.program = $6
+       where t.merchant_id = $1 and t.livemode = $2 and t.network = $3 and t.asset = $4 and t.status = 'confirmed'
+         and t.ledger_bucket = 'available' and t.left_on_chain is null and t.amount > 0
+         and not exists (select from sweep_transfer s where s.merchant_id = t.merchant_id and s.transfer_id = t.id))
+     select id from unswept where total <= $7 and exists (select from unswept where total = $7) order by total`,
+    [
+      tenant.merchantId,
+      tenant.livemode,
+      of.network,
+      of.asset,
+      keyspaceOfNetwork(of.network),
+      of.address,
+      of.amount,
+    ],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Writes a planned sweep with its deposits. A deposit of another sweep's is an error. */
+export async function insertSweep(
+  tx: Tx,
+  sweep: Omit<Sweep, 'status' | 'cost'> & { readonly transferIds: readonly string[]; readonly now: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into sweep (merchant_id, id, livemode, payout_id, network, asset, address, key_index, amount, nonce, status,
+       created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'planned', $11)`,
+    [
+      sweep.merchantId,
+      sweep.id,
+      sweep.livemode,
+      sweep.payoutId,
+      sweep.network,
+      sweep.asset,
+      sweep.address,
+      sweep.keyIndex,
+      sweep.amount,
+      sweep.nonce,
+      sweep.now,
+    ],
+  )
+  await tx.query(
+    `insert into sweep_transfer (merchant_id, transfer_id, livemode, sweep_id)
+     select $1, unnest($4::text[]), $2, $3`,
+    [sweep.merchantId, sweep.livemode, sweep.id, sweep.transferIds],
+  )
+}
+
+/** A sweep that is in no block, and whose payout failed meanwhile. */
+type OrphanSweep = {
+  readonly id: string
+  readonly amount: bigint
+  /** It may happen whether or not anybody needs it, and somebody has to pay what it takes. */
+  readonly isSigned: boolean
+}
+
+/** Where money for a merchant's payouts can come from that is not in the hot wallet and not on its way. */
+type SweepSources = {
+  /** Sweeps that go on for another payout's sake: those first that were signed, then the largest. */
+  readonly orphans: readonly OrphanSweep[]
+  readonly addresses: readonly SweepableAddress[]
+  /** What of both together is worth no more than each one's sweep takes: it waits for a cheaper hour. */
+  readonly crumbs: bigint
+}
+
+/** `cost`: what a sweep takes of its amount. Served by sweep_by_asset, and by transfer's and sweep_transfer's keys. */
+export async function listSweepSources(
+  db: Queryable,
+  tenant: Tenant,
+  of: { readonly network: Network; readonly asset: AssetId; readonly cost: bigint },
+): Promise<SweepSources> {
+  const { rows } = await db.query<OrphanSweep>(
+    `select s.id, s.amount, exists (select from sweep_transaction t
+       where t.merchant_id = s.merchant_id and t.sweep_id = s.id) as "isSigned"
+     from sweep s join payout p on p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'
+     where s.merchant_id = $1 and s.livemode = $2 and s.network = $3 and s.asset = $4 and s.status = 'planned'
+       and not ${LOST_DEPOSIT}
+     order by "isSigned" desc, s.amount desc, s.id limit ${ADDRESSES_MAX}`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset],
+  )
+  const found = await listSweepable(db, tenant, of)
+  const isWorth = ({ amount }: { readonly amount: bigint }) => amount > of.cost
+  const crumbs = [...rows, ...found].filter((each) => !isWorth(each))
+  return {
+    orphans: rows.filter(isWorth),
+    addresses: found.filter(isWorth),
+    crumbs: crumbs.reduce((sum, { amount }) => sum + amount, 0n),
+  }
+}
+
+/** A sweep whose payout failed goes on for another one's sake. False where it does so already. By primary keys. */
+export async function adoptSweep(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  { sweepId, payoutId }: { readonly sweepId: string; readonly payoutId: string },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update sweep s set payout_id = $4 from payout p
+     where s.merchant_id = $1 and s.livemode = $2 and s.id = $3 and s.status = 'planned'
+       and p.merchant_id = s.merchant_id and p.id = s.payout_id and p.status = 'failed'`,
+    [merchantId, livemode, sweepId, payoutId],
+  )
+  return rowCount === 1
+}
+
+/** The sweeps for a payout's sake, oldest first. Served by sweep_by_payout. */
+export async function listSweepsOf(db: Queryable, tenant: Tenant, payoutId: string): Promise<Sweep[]> {
+  const { rows } = await db.query<Sweep>(
+    `select ${COLUMNS} from sweep where merchant_id = $1 and payout_id = $2 and livemode = $3 order by id`,
+    [tenant.merchantId, payoutId, tenant.livemode],
+  )
+  return rows
+}
+
+/** Whether a sweep for a payout's sake that is in no block was to take a deposit that the chain took back. By sweep_by_payout. */
+export async function hasLostDeposit(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  payoutId: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from sweep s where s.merchant_id = $1 and s.payout_id = $2 and s.livemode = $3 and s.status = 'planned'
+       and ${LOST_DEPOSIT} limit 1`,
+    [merchantId, payoutId, livemode],
+  )
+  return rowCount === 1
+}
+
+/** The sweep that has the next nonce of a network's hot wallet; null where none has. By primary keys. */
+export async function loadNextSweep(db: Queryable, network: Network): Promise<Sweep | null> {
+  const { rows } = await db.query<Sweep>(
+    `select ${COLUMNS} from sweep where status = 'planned' and (merchant_id, id) in (
+       select n.merchant_id, n.intent_id from hot_wallet h
+       join account_nonce n on n.network = h.network and n.sender = h.address and n.nonce = h.nonce
+       where h.network = $1)`,
+    [network],
+  )
+  return rows[0] ?? null
+}
+
+/** Sweeps of a network that are not final yet, after the id `after`, in the order of ids. Served by sweep_under_way. */
+export async function listSweepsUnderWay(
+  db: Queryable,
+  network: Network,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<Sweep[]> {
+  const { rows } = await db.query<Sweep>(
+    `select ${COLUMNS} from sweep where network = $1 and final_at is null and id > $2 order by id limit $3`,
+    [network, after, limit],
+  )
+  return rows
+}
+
+/**
+ * The block of the youngest deposit that a sweep takes: none before it can have the sweep. Null where it takes none. Served
+ * by sweep_transfer_by_sweep.
+ */
+export async function loadSweptSince(db: Queryable, tenant: Tenant, sweepId: string): Promise<number | null> {
+  const { rows } = await db.query<{ height: number | null }>(
+    `select max(t.block_height) as height from sweep_transfer l
+     join transfer t on t.merchant_id = l.merchant_id and t.id = l.transfer_id
+     where l.merchant_id = $1 and l.sweep_id = $2 and l.livemode = $3`,
+    [tenant.merchantId, sweepId, tenant.livemode],
+  )
+  return rows[0]?.height ?? null
+}
+
+/** A sweep's signed transactions, oldest first. Served by the primary key. */
+export async function listSweepTransactions(
+  db: Queryable,
+  tenant: Tenant,
+  sweepId: string,
+): Promise<SweepTransaction[]> {
+  const { rows } = await db.query<SweepTransaction>(
+    `select number, txid, raw, cost from sweep_transaction
+     where merchant_id = $1 and sweep_id = $2 and livemode = $3 order by number`,
+    [tenant.merchantId, sweepId, tenant.livemode],
+  )
+  return rows
+}
+
+/** Keeps a signed transaction of a sweep. Writing the same one again changes nothing. */
+export async function insertSweepTransaction(
+  tx: Tx,
+  sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id' | 'network'>,
+  signed: SweepTransaction & { readonly now: Date },
+): Promise<void> {
+  await tx.query(
+    `insert into sweep_transaction (merchant_id, sweep_id, number, livemode, network, txid, raw, cost, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (merchant_id, sweep_id, number) do nothing`,
+    [
+      sweep.merchantId,
+      sweep.id,
+      signed.number,
+      sweep.livemode,
+      sweep.network,
+      signed.txid,
+      signed.raw,
+      signed.cost,
+      signed.now,
+    ],
+  )
+}
+
+/**
+ * What became of a sweep. Facts are absolute; a final sweep changes no more. One that failed lets go of its deposits, by a
+ * trigger. False where nothing changed. By primary key and sweep_transfer_by_sweep.
+ */
+export async function updateSweep(
+  db: Queryable,
+  sweep: Pick<Sweep, 'merchantId' | 'livemode' | 'id'>,
+  fact: {
+    readonly status: Sweep['status']
+    readonly carrier: { readonly txid: string; readonly cost: bigint } | null
+    readonly finalAt: Date | null
+  },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update sweep set status = $4, txid = $5, cost = $6, final_at = $7
+     where merchant_id = $1 and id = $2 and livemode = $3 and final_at is null
+       and (status, txid, cost, final_at) is distinct from ($4, $5, $6::numeric, $7::timestamptz)`,
+    [
+      sweep.merchantId,
+      sweep.id,
+      sweep.livemode,
+      fact.status,
+      fact.carrier?.txid ?? null,
+      fact.carrier?.cost ?? null,
+      fact.finalAt,
+    ],
+  )
+  return rowCount === 1
+}

@@ -1,0 +1,242 @@
+import type { Network } from '../../core/assets.ts'
+import { keyspaceOfNetwork } from '../../core/assets.ts'
+import type { Queryable } from '../../db/pool.ts'
+import type { Tenant, Tx } from '../../db/transaction.ts'
+
+/** A signed transfer that was handed in to pay an invoice. */
+export type X402Authorization = {
+  readonly merchantId: string
+  readonly livemode: boolean
+  readonly id: string
+  readonly invoiceId: string
+  readonly network: Network
+  /** 20 bytes each; the recipient's key is `account/0/keyIndex`. */
+  readonly payer: Buffer
+  readonly recipient: Buffer
+  readonly keyIndex: number
+  readonly value: bigint
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  /** 32 bytes. */
+  readonly nonce: Buffer
+  /** 65 bytes. */
+  readonly signature: Buffer
+  readonly status: 'waiting' | 'checked' | 'settled' | 'refused'
+  /** Why it was refused; null where it was not. */
+  readonly reason: string | null
+  /** In a block; null while it is in none. */
+  readonly txid: string | null
+}
+
+export type X402Transaction = { readonly number: number; readonly txid: string; readonly raw: Buffer }
+
+const COLUMNS = `merchant_id as "merchantId", livemode, id, invoice_id as "invoiceId", network, payer, recipient,
+  key_index as "keyIndex", value, valid_after as "validAfter", valid_before as "validBefore", nonce, signature, status,
+  reason, txid`
+
+/** Keeps a handed-in authorization; its recipient must be an address of the invoice, else nothing is written and false told. */
+export async function insertX402Authorization(
+  tx: Tx,
+  tenant: Tenant,
+  given: Omit<
+    X402Authorization,
+    'merchantId' | 'livemode' | 'keyIndex' | 'status' | 'reason' | 'txid' | 'validAfter' | 'validBefore'
+  > & { readonly validAfter: bigint; readonly validBefore: bigint; readonly now: Date },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into x402_authorization (merchant_id, id, livemode, invoice_id, network, payer, recipient, key_index, value,
+       valid_after, valid_before, nonce, signature, status, created_at)
+     select $1, $2, $3, $4, $5, $6, $7, d.idx, $8, $9, $10, $11, $12, 'waiting', $13
+     from deposit_address d where d.merchant_id = $1 and d.invoice_id = $4 and d.keyspace = $14 and d.program = $7`,
+    [
+      tenant.merchantId,
+      given.id,
+      tenant.livemode,
+      given.invoiceId,
+      given.network,
+      given.payer,
+      given.recipient,
+      given.value,
+      given.validAfter,
+      given.validBefore,
+      given.nonce,
+      given.signature,
+      given.now,
+      keyspaceOfNetwork(given.network),
+    ],
+  )
+  return rowCount === 1
+}
+
+/** The one that a payer gave this nonce. Served by x402_authorization_by_nonce. */
+export async function findX402Authorization(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  of: { readonly invoiceId: string; readonly payer: Buffer; readonly nonce: Buffer },
+): Promise<X402Authorization | null> {
+  const { rows } = await tx.query<X402Authorization>(
+    `select ${COLUMNS} from x402_authorization
+     where merchant_id = $1 and invoice_id = $2 and payer = $3 and nonce = $4 and livemode = $5`,
+    [merchantId, of.invoiceId, of.payer, of.nonce, livemode],
+  )
+  return rows[0] ?? null
+}
+
+/** The one that pays an invoice, or is about to; null where there is none. Served by x402_authorization_one. */
+export async function findLiveX402Authorization(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  invoiceId: string,
+): Promise<X402Authorization | null> {
+  const { rows } = await tx.query<X402Authorization>(
+    `select ${COLUMNS} from x402_authorization
+     where merchant_id = $1 and invoice_id = $2 and livemode = $3 and status <> 'refused'`,
+    [merchantId, invoiceId, livemode],
+  )
+  return rows[0] ?? null
+}
+
+/** How many were ever handed in for an invoice. Served by x402_authorization_by_nonce. */
+export async function countX402Authorizations(
+  tx: Tx,
+  { merchantId, livemode }: Tenant,
+  invoiceId: string,
+): Promise<number> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::int as count from x402_authorization
+     where merchant_id = $1 and invoice_id = $2 and livemode = $3`,
+    [merchantId, invoiceId, livemode],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** By primary key. */
+export async function loadX402Authorization(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  id: string,
+): Promise<X402Authorization | null> {
+  const { rows } = await db.query<X402Authorization>(
+    `select ${COLUMNS} from x402_authorization where merchant_id = $1 and id = $2 and livemode = $3`,
+    [merchantId, id, livemode],
+  )
+  return rows[0] ?? null
+}
+
+/**
+ * Those of a network that somebody still looks after and that stand so, oldest first. What waits for its block to be final
+ * is asked for apart, so that no number of it keeps others from being tried and signed. Served by x402_authorization_under_way.
+ */
+export async function listX402UnderWay(
+  db: Queryable,
+  network: Network,
+  statuses: readonly X402Authorization['status'][],
+  limit: number,
+): Promise<X402Authorization[]> {
+  const { rows } = await db.query<X402Authorization>(
+    `select ${COLUMNS} from x402_authorization
+     where network = $1 and done_at is null and status = any($2) order by id limit $3`,
+    [network, statuses, limit],
+  )
+  return rows
+}
+
+/** What became of one, unless it has moved on meanwhile; whether it was so. By primary key. */
+export async function updateX402Authorization(
+  db: Queryable,
+  { merchantId, id, status: before }: X402Authorization,
+  to: {
+    readonly status: X402Authorization['status']
+    readonly reason: string | null
+    readonly txid: string | null
+    readonly doneAt: Date | null
+  },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update x402_authorization set status = $4, reason = $5, txid = $6, done_at = $7
+     where merchant_id = $1 and id = $2 and status = $3 and done_at is null`,
+    [merchantId, id, before, to.status, to.reason, to.txid, to.doneAt],
+  )
+  return rowCount === 1
+}
+
+/** Who signs an authorization and who refuses it take turns, so that the later one sees what the other has written. */
+async function takeTurn(tx: Tx, id: string): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [id])
+}
+
+/** Refuses one for good, unless it has moved on meanwhile or something was signed for it. By primary keys. */
+export async function refuseUnsignedX402(
+  tx: Tx,
+  { merchantId, id, status: before }: X402Authorization,
+  { reason, now }: { readonly reason: string; readonly now: Date },
+): Promise<void> {
+  await takeTurn(tx, id)
+  await tx.query(
+    `update x402_authorization set status = 'refused', reason = $4, done_at = $5
+     where merchant_id = $1 and id = $2 and status = $3 and done_at is null
+       and not exists (select from x402_transaction where merchant_id = $1 and authorization_id = $2)`,
+    [merchantId, id, before, reason, now],
+  )
+}
+
+/**
+ * Refuses what a payer signed for an invoice that is being cancelled. What the signer has signed already is carried: the
+ * money that it brings is found, and reviewed. Served by x402_authorization_one.
+ */
+export async function refuseX402OfCancelled(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  now: Date,
+): Promise<void> {
+  const live = await findLiveX402Authorization(tx, tenant, invoiceId)
+  if (live === null) return
+  // The watcher may have checked it since it was read here: it moves on, and never back.
+  for (const status of ['waiting', 'checked'] as const) {
+    await refuseUnsignedX402(tx, { ...live, status }, { reason: 'invalid_payment_requirements', now })
+  }
+}
+
+/** Signed transactions, oldest first. By primary key. */
+export async function listX402Transactions(
+  db: Queryable,
+  { merchantId, livemode }: Tenant,
+  authorizationId: string,
+): Promise<X402Transaction[]> {
+  const { rows } = await db.query<X402Transaction>(
+    `select number, txid, raw from x402_transaction
+     where merchant_id = $1 and authorization_id = $2 and livemode = $3 order by number`,
+    [merchantId, authorizationId, livemode],
+  )
+  return rows
+}
+
+/** How many transactions of a network were signed since then. Served by x402_transaction_by_time. */
+export async function countX402Transactions(db: Queryable, network: Network, since: Date): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*)::int as count from x402_transaction where network = $1 and created_at > $2',
+    [network, since],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/**
+ * Writes a signed transaction; whether it was written. Not where the authorization was refused while it was signed: nobody
+ * would carry it, and all that the hot wallet signs after it would wait for its nonce. By primary keys.
+ */
+export async function insertX402Transaction(
+  tx: Tx,
+  { merchantId, livemode, id, network }: X402Authorization,
+  signed: X402Transaction & { readonly now: Date },
+): Promise<boolean> {
+  await takeTurn(tx, id)
+  const { rowCount } = await tx.query(
+    `insert into x402_transaction (merchant_id, authorization_id, number, livemode, network, txid, raw, created_at)
+     select $1, $2, $3, $4, $5, $6, $7, $8 where exists (
+       select from x402_authorization where merchant_id = $1 and id = $2 and status <> 'refused')
+     on conflict do nothing`,
+    [merchantId, id, signed.number, livemode, network, signed.txid, signed.raw, signed.now],
+  )
+  return rowCount === 1
+}
