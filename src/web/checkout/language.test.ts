@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { fill, fillPlural, LANGUAGES, languageAccepted, languageNamed } from './language.ts'
-import { en } from './messages/en.ts'
+import en from './messages/en.json' with { type: 'json' }
 
 const placeholders = (text: string) => [...text.matchAll(/\{([^}]*)\}/g)].map((match) => match[1]).sort()
 const others = LANGUAGES.filter(({ tag }) => tag !== 'en')
@@ -22,6 +22,10 @@ describe.each(LANGUAGES)('in $name', (language) => {
         ),
       ])
     }
+  })
+
+  test('no message is left that English does not have', () => {
+    expect(Object.keys(language.messages).sort()).toEqual(Object.keys(en).sort())
   })
 
   test('every number has its own sentence', () => {

@@ -1,14 +1,24 @@
-import { ar } from './messages/ar.ts'
-import { de } from './messages/de.ts'
-import { en, type Messages } from './messages/en.ts'
-import { es } from './messages/es.ts'
-import { fr } from './messages/fr.ts'
-import { ja } from './messages/ja.ts'
-import type { Plural } from './messages/plural.ts'
-import { ptBr } from './messages/pt-br.ts'
-import { ru } from './messages/ru.ts'
-import { tr } from './messages/tr.ts'
-import { zh } from './messages/zh.ts'
+import ar from './messages/ar.json' with { type: 'json' }
+import de from './messages/de.json' with { type: 'json' }
+import en from './messages/en.json' with { type: 'json' }
+import es from './messages/es.json' with { type: 'json' }
+import fr from './messages/fr.json' with { type: 'json' }
+import ja from './messages/ja.json' with { type: 'json' }
+import ptBr from './messages/pt-br.json' with { type: 'json' }
+import ru from './messages/ru.json' with { type: 'json' }
+import tr from './messages/tr.json' with { type: 'json' }
+import zh from './messages/zh.json' with { type: 'json' }
+
+/** A sentence for every kind of number that a language tells apart (Unicode CLDR plural categories). */
+type Plural = { readonly other: string } & { readonly [category in Intl.LDMLPluralRule]?: string }
+
+/**
+ * Everything that the buyers' pages say. Words in braces are filled in by the page. A translation has the keys of the
+ * English one, and the same words in braces: `npm run check` fails where one is missing.
+ */
+type Messages = {
+  readonly [key in keyof typeof en]: (typeof en)[key] extends string ? string : Plural
+}
 
 /** A language in which the pages can speak, with its direction. */
 export type Language = {
