@@ -8,6 +8,8 @@ export default defineConfig({
       'test/architecture.test.ts',
       'test/dependencies.test.ts',
       'test/docs/links.test.ts',
+      'test/docs/numbers.test.ts',
+      'test/docs/webhooks.test.ts',
       'test/sdk/generated.test.ts',
     ],
   },

@@ -17,7 +17,7 @@ type Constant = readonly [file: string, name: string, unit: number]
 const SAID: readonly (readonly [doc: string, said: RegExp, constants: readonly Constant[]])[] = [
   ['operating.md', /answered \((\S+) s at most\)/, [['src/http/server.ts', 'FINISH_MS_MAX', 1_000]]],
   ['operating.md', /or given up \((\S+) s/, [['src/mail/mail.ts', 'TIMEOUT_MS', 1_000]]],
-  ['operating.md', /way end \((\S+) s at\s+most\)/, [['src/delivery/worker.ts', 'STOP_IN_FLIGHT_MS', 1_000]]],
+  ['operating.md', /way end \((\S+) s at most\)/, [['src/delivery/worker.ts', 'STOP_IN_FLIGHT_MS', 1_000]]],
   ['operating.md', /recorded \((\S+) s at most\)/, [['src/delivery/worker.ts', 'STOP_RECORD_MS', 1_000]]],
   ['operating.md', /longer than (\S+) s in all/, [['src/cli/stop-in-time.ts', 'STOP_MS_MAX', 1_000]]],
   ['operating-webhooks.md', /made, (\S+) at most/, [['src/delivery/worker.ts', 'CONCURRENCY_DEFAULT', 1]]],
@@ -39,10 +39,8 @@ const SAID: readonly (readonly [doc: string, said: RegExp, constants: readonly C
 ]
 
 test.each(SAID)('%s says the number of the code: %s', async (doc, said, constants) => {
-  const found = said
-    .exec(await readRootFile(`docs/${doc}`))
-    ?.slice(1)
-    .map(Number)
+  const text = await readRootFile(`docs/${doc}`)
+  const found = said.exec(text.replace(/\s+/g, ' '))?.slice(1).map(Number)
   let sum = 0
   const numbers: number[] = []
   for (const [file, name, unit] of constants) {
