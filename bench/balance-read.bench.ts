@@ -1,6 +1,6 @@
 import { test } from 'vitest'
-import { listLedgerEntries, loadBalances } from '../src/db/queries/ledger.ts'
-import { withTransaction } from '../src/db/transaction.ts'
+import { listLedgerEntries, loadBalances } from '../src/db/ledger/ledger.ts'
+import { withTransaction } from '../src/postgres/transaction.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { percentile, printFigure } from './support/figure.ts'
 import { seedBooks } from './support/seed-books.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createNotifier } from '../src/db/notify.ts'
+import { createNotifier } from '../src/postgres/notify.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import {
   createTenant,

@@ -3,7 +3,7 @@ import { address, getAddressDecoder } from '@solana/kit'
 import { expect, test } from 'vitest'
 import type { BlockRef } from '../src/chain/adapter.ts'
 import { SolanaAdapter, type WayOfWatching } from '../src/chain/solana/solana-adapter.ts'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/runtime/clock.ts'
 import { solanaDriver } from '../test/support/solana-driver.ts'
 import { printFigure } from './support/figure.ts'
 

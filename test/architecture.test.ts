@@ -110,8 +110,8 @@ test('the SDK needs nothing of ours and no package, and the product does not nee
   expect(importsBetween(/^sdk\/(?!webhooks\/verify\.ts$)/, /^node:/)).toEqual([])
 })
 
-test('web imports only web, wire, core, the clock, the limit of bodies and the parts that render pages', () => {
-  const allowed = /^(web\/|wire\/|core\/|(?:clock|limit-body)\.ts$|hono$|hono\/|uqr$|node:crypto$)/
+test('web imports only web, wire, core, the clock and the parts that render pages', () => {
+  const allowed = /^(web\/|wire\/|core\/|runtime\/clock\.ts$|hono$|hono\/|uqr$|node:crypto$)/
   const beyond = productImports().filter(
     ({ from, to }) => from.startsWith('web/') && !from.startsWith(DASHBOARD) && !allowed.test(to),
   )
@@ -141,13 +141,16 @@ test('a chain knows no database, no flow and no other chain', () => {
   expect(told(crossing)).toEqual([])
 })
 
-test('queries know no flow and no HTTP; flows know no HTTP and no other flow', () => {
-  expect(importsBetween(/^db\//, /^(flows|http|web|roles)\//)).toEqual([])
-  expect(importsBetween(/^flows\//, /^(flows|http|web|roles)\//)).toEqual([])
+test('queries know no flow and no HTTP; flows share steps, and know no HTTP and no other flow', () => {
+  expect(importsBetween(/^(db|postgres)\//, /^(flows|payouts|http|web|roles)\//)).toEqual([])
+  expect(importsBetween(/^flows\//, /^(flows\/(?!steps\/)|payouts\/(?!store\/)|http|web|roles)\//)).toEqual(
+    [],
+  )
 })
 
 test('flows stand on core, the database and the secrets; one alone sends something, between two transactions', () => {
-  const below = /^(core|db|secrets|payouts\/store)\/|^wire\/scopes\.ts$|^(clock|new-id)\.ts$|^node:crypto$/
+  const below =
+    /^(core|db|postgres|runtime|secrets|payouts\/store|flows\/steps)\/|^wire\/scopes\.ts$|^node:crypto$/
   const others = importsBeyond('flows/', below).filter(
     (line) => !/^flows\/verify-endpoint\.ts .*delivery\//.test(line),
   )
@@ -162,8 +165,10 @@ test('only the signer role and its commands import the keys and what signs', () 
 })
 
 test('of payouts, queries know only queries, verbs only queries, and broadcasting and signing not each other', () => {
-  expect(importsBeyond('payouts/store/', /^(core|db|payouts\/store)\/|^new-id\.ts$|^node:/)).toEqual([])
-  expect(importsBetween(/^payouts\/[^/]+$/, /^(flows|http|chain|payouts\/(broadcast|sign))\//)).toEqual([])
+  expect(importsBeyond('payouts/store/', /^(core|db|postgres|runtime|payouts\/store)\/|^node:/)).toEqual([])
+  expect(
+    importsBetween(/^payouts\/[^/]+$/, /^(flows\/(?!steps\/)|http|chain|payouts\/(broadcast|sign))\//),
+  ).toEqual([])
   expect(importsBetween(/^payouts\/broadcast\//, /^(http|web)\//)).toEqual([])
   expect(importsBetween(/^payouts\/sign\//, /^(http|web|flows|payouts\/broadcast)\//)).toEqual([])
 })
@@ -194,8 +199,8 @@ test('no file imports itself by way of others', () => {
   expect(cycles).toEqual([])
 })
 
-test('only src/config.ts reads the environment', () => {
-  expect(linesWith('', /process\.env|from 'node:process'/, ['config.ts'])).toEqual([])
+test('only src/config/config.ts reads the environment', () => {
+  expect(linesWith('', /process\.env|from 'node:process'/, ['config/config.ts'])).toEqual([])
 })
 
 test('every child process gets an environment that was chosen for it', () => {
@@ -221,9 +226,9 @@ function endOfCall(text: string, start: number): number {
   return text.length
 }
 
-test('only src/db/transaction.ts and the migrations say begin and commit', () => {
+test('only src/postgres/transaction.ts and the migrations say begin and commit', () => {
   const transaction = /query\(\s*['"`]\s*(begin|commit|rollback|start transaction)\b/i
-  expect(linesWith('', transaction, ['db/transaction.ts', 'db/migrate.ts'])).toEqual([])
+  expect(linesWith('', transaction, ['postgres/transaction.ts', 'postgres/migrate.ts'])).toEqual([])
 })
 
 test('a setting of a database session ends with its transaction', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPool, type Pool } from '../src/db/pool.ts'
-import { withSystemTransaction, withTransaction } from '../src/db/transaction.ts'
-import { newId } from '../src/new-id.ts'
+import { openPool, type Pool } from '../src/postgres/pool.ts'
+import { withSystemTransaction, withTransaction } from '../src/postgres/transaction.ts'
+import { newId } from '../src/runtime/new-id.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { seedMerchant } from './support/seed.ts'
 

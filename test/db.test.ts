@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPool } from '../src/db/pool.ts'
-import { moveCheckpoint, startCheckpoint } from '../src/db/queries/network-state.ts'
-import {
-  beginSecondReading,
-  lowerSecondReading,
-  moveSecondReading,
-} from '../src/db/queries/second-reading.ts'
-import { withOneMoment, withTransaction } from '../src/db/transaction.ts'
-import { newId } from '../src/new-id.ts'
+import { moveCheckpoint, startCheckpoint } from '../src/db/chain/network-state.ts'
+import { beginSecondReading, lowerSecondReading, moveSecondReading } from '../src/db/chain/second-reading.ts'
+import { openPool } from '../src/postgres/pool.ts'
+import { withOneMoment, withTransaction } from '../src/postgres/transaction.ts'
+import { newId } from '../src/runtime/new-id.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 
 let database: TestDatabase

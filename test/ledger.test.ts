@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrate } from '../src/db/migrate.ts'
-import { insertLedgerTransfer, type LedgerTransfer, loadBalances } from '../src/db/queries/ledger.ts'
-import { type Tenant, withTransaction } from '../src/db/transaction.ts'
+import { insertLedgerTransfer, type LedgerTransfer, loadBalances } from '../src/db/ledger/ledger.ts'
+import { migrate } from '../src/postgres/migrate.ts'
+import { type Tenant, withTransaction } from '../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { seedMerchant } from './support/seed.ts'
 

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { describeError, withoutSecrets } from '../src/log.ts'
+import { describeError, withoutSecrets } from '../src/runtime/log.ts'
 
-const LOG_MODULE = new URL('../dist/log.js', import.meta.url).pathname
+const LOG_MODULE = new URL('../dist/runtime/log.js', import.meta.url).pathname
 
 /** What the built log writes for some calls, in a process of its own. */
 function logged(calls: string): string[] {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/postgres/pool.ts'
 
 /** Linux counts processor time in hundredths of a second. */
 const TICK_MICROSECONDS = 10_000

@@ -1,11 +1,12 @@
 // One way of sending webhooks, in a process of its own, built from the program's own parts. Told by messages of
 // its parent; what each does is in the functions below.
-import { openPool } from '../../dist/db/pool.js'
+
 import { createHttpClient } from '../../dist/delivery/http-client.js'
 import { resolveBySystem } from '../../dist/delivery/resolve-host.js'
 import { sendEvent } from '../../dist/delivery/send.js'
 import { startDeliveryWorker } from '../../dist/delivery/worker.js'
-import { createLogger } from '../../dist/log.js'
+import { openPool } from '../../dist/postgres/pool.js'
+import { createLogger } from '../../dist/runtime/log.js'
 import { openKeyring } from '../../dist/secrets/keyring.js'
 
 const settings = JSON.parse(process.argv[2])

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'vitest'
-import type { Tenant } from '../../src/db/transaction.ts'
+import type { Tenant } from '../../src/postgres/transaction.ts'
 import type { TestDatabase } from '../../test/support/database.ts'
 import {
   createTenant,

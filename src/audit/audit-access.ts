@@ -7,9 +7,9 @@ import {
   type SealedModel,
   type SealedRow,
 } from '../core/people/sealed-rows.ts'
-import type { Finding } from '../db/queries/audit.ts'
-import type { Tx } from '../db/transaction.ts'
+import type { Finding } from '../db/ledger/audit.ts'
 import { accessSets, LASTING_ROWS, sealedRows } from '../flows/seal-access.ts'
+import type { Tx } from '../postgres/transaction.ts'
 
 /**
  * Every row that decides who may do what against its seal, and the members and keys of each shop, and each person's

@@ -2,8 +2,8 @@ import { ChainHalted, ChainUnavailable } from '../chain/adapter.ts'
 import { ProgramSet } from '../chain/program-set.ts'
 import type { BlockSource } from '../chain/utxo/block-source.ts'
 import { openBlocks } from '../chain/utxo/open-provider.ts'
-import { systemClock } from '../clock.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
+import type { NetworkState } from '../db/chain/network-state.ts'
 import {
   type BlockWithTransfers,
   type BookedCoin,
@@ -17,11 +17,11 @@ import {
   type SpentCoin,
   streamDepositPrograms,
   type TransferOnChain,
-} from '../db/queries/audit.ts'
-import type { NetworkState } from '../db/queries/network-state.ts'
-import type { Tx } from '../db/transaction.ts'
+} from '../db/ledger/audit.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from '../nodes/chain-nodes.ts'
 import { openProviderOf, watchedOf } from '../nodes/open-providers.ts'
+import type { Tx } from '../postgres/transaction.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { listHeld } from './audit-balances.ts'
 import { closeAtStop } from './close-at-stop.ts'
 

@@ -1,7 +1,7 @@
 import { ChainUnavailable } from '../chain/adapter.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
 import { RpcClient } from '../chain/utxo/rpc-client.ts'
-import type { BookedCoin, Finding } from '../db/queries/audit.ts'
+import type { BookedCoin, Finding } from '../db/ledger/audit.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import { isUtxoNode } from '../nodes/chain-nodes.ts'
 import { PayoutCarrier } from '../payouts/broadcast/utxo/utxo-payout-chain.ts'

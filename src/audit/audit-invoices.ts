@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg'
 import { bucketOf, deriveStatus, wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { isDatabaseAway } from '../db/database-away.ts'
+import { invoiceFromRow } from '../db/invoices/invoices.ts'
 import {
   type AuditedInvoiceRow,
   type Finding,
@@ -10,11 +10,11 @@ import {
   listInvoicesOfKind,
   listInvoicesPaidSeverally,
   loadInvoicesForAudit,
-} from '../db/queries/audit.ts'
-import { invoiceFromRow } from '../db/queries/invoices.ts'
-import { loadReceived } from '../db/queries/received.ts'
-import type { Tx } from '../db/transaction.ts'
-import { describeError } from '../log.ts'
+} from '../db/ledger/audit.ts'
+import { loadReceived } from '../db/ledger/received.ts'
+import { isDatabaseAway } from '../postgres/database-away.ts'
+import type { Tx } from '../postgres/transaction.ts'
+import { describeError } from '../runtime/log.ts'
 
 const PAGE = 500
 /** A shop has some dozens; they are made of a few states and comparisons. */

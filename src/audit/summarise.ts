@@ -1,4 +1,4 @@
-import type { AuditRunReport } from '../db/queries/audit-runs.ts'
+import type { AuditRunReport } from '../db/ledger/audit-runs.ts'
 import type { CheckResult } from './run-audit.ts'
 
 /** An audit in numbers, with whose the findings are left out: what is kept of it and shown to everybody. */

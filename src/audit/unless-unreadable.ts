@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg'
-import { isDatabaseAway } from '../db/database-away.ts'
-import { type Tx, withSavepoint } from '../db/transaction.ts'
-import { describeError } from '../log.ts'
+import { isDatabaseAway } from '../postgres/database-away.ts'
+import { type Tx, withSavepoint } from '../postgres/transaction.ts'
+import { describeError } from '../runtime/log.ts'
 
 /**
  * What `work` gives, or `otherwise` with why, where the database cannot read a value that is stored. The transaction goes

@@ -1,6 +1,6 @@
-import type { Queryable } from '../db/pool.ts'
-import { readAuditChain } from '../db/queries/audit-log.ts'
+import { readAuditChain } from '../db/people/audit-log.ts'
 import { hashOf } from '../flows/append-audit-entry.ts'
+import type { Queryable } from '../postgres/pool.ts'
 
 const PAGE = 1_000
 

@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
-import { urlHost } from '../url-host.ts'
+import type { Config } from '../config/config.ts'
+import { urlHost } from '../runtime/url-host.ts'
 import type { Output } from './command-context.ts'
 import type { SeededSandbox } from './seed-sandbox.ts'
 

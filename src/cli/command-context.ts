@@ -1,8 +1,8 @@
-import { type Config, loadProcessConfig } from '../config.ts'
-import { migrate } from '../db/migrate.ts'
-import { openAsOwner } from '../db/open-database.ts'
-import { openPool, type Pool } from '../db/pool.ts'
-import { withoutSecrets } from '../log.ts'
+import { type Config, loadProcessConfig } from '../config/config.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { openAsOwner } from '../postgres/open-database.ts'
+import { openPool, type Pool } from '../postgres/pool.ts'
+import { withoutSecrets } from '../runtime/log.ts'
 
 /** Where a command writes for the person or program that called it. */
 export type Output = { line(text: string): void; problem(text: string): void }

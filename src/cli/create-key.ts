@@ -1,5 +1,5 @@
-import { systemClock } from '../clock.ts'
 import { createApiKey } from '../flows/create-api-key.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { isScope, SCOPES, type Scope } from '../wire/scopes.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { openCommandSeals } from './open-seals.ts'

@@ -1,5 +1,5 @@
-import { systemClock } from '../clock.ts'
 import { createMerchant } from '../flows/create-merchant.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { openCommandSeals } from './open-seals.ts'
 import { UsageError } from './usage-error.ts'

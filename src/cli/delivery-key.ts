@@ -1,4 +1,4 @@
-import { loadProcessConfig } from '../config.ts'
+import { loadProcessConfig } from '../config/config.ts'
 import { deliveryKeyOf } from '../secrets/keyring.ts'
 import { readSecretKey, secretKeyPath } from '../secrets/secret-key.ts'
 import type { Output } from './command-context.ts'

@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts'
 import { formatId, uuidv7 } from '../core/ids.ts'
-import type { Pool } from '../db/pool.ts'
-import { type FeedEvent, listEventIdsAfter, loadEvents } from '../db/queries/event-feed.ts'
-import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
+import { type FeedEvent, listEventIdsAfter, loadEvents } from '../db/delivery/event-feed.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /**
  * An id says when its event was made, not when its transaction committed: one with an earlier id can appear after

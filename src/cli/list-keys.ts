@@ -1,5 +1,5 @@
-import { listApiKeys } from '../db/queries/api-keys.ts'
-import { merchantExists } from '../db/queries/merchants.ts'
+import { listApiKeys } from '../db/people/api-keys.ts'
+import { merchantExists } from '../db/people/merchants.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -1,6 +1,6 @@
-import { loadProcessConfig } from '../config.ts'
-import { openDataDir } from '../data-dir.ts'
-import { makeGivenLogins, openDatabase } from '../db/open-database.ts'
+import { loadProcessConfig } from '../config/config.ts'
+import { makeGivenLogins, openDatabase } from '../postgres/open-database.ts'
+import { openDataDir } from '../runtime/data-dir.ts'
 import type { Output } from './command-context.ts'
 
 /** `paylink migrate`: brings the database up to date, and its roles; safe when several run at once. */

@@ -1,10 +1,10 @@
-import { systemClock } from '../clock.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
-import type { Pool } from '../db/pool.ts'
-import { createLogger } from '../log.ts'
-import { inspectKey, openInstallationKeyring } from '../open-keyring.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { createLogger } from '../runtime/log.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
+import { inspectKey, openInstallationKeyring } from '../secrets/open-keyring.ts'
 
 /** What a command seals people, members and keys with: the installation's own key. */
 export async function openCommandSeals(config: Config, pool: Pool): Promise<AccessSeals> {

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import { systemClock } from '../clock.ts'
-import type { Pool } from '../db/pool.ts'
 import {
   findOperator,
   insertOperator,
   listOperators,
   type Operator,
   revokeOperator,
-} from '../db/queries/operators.ts'
-import { newId } from '../new-id.ts'
+} from '../db/people/operators.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 import { hashApiKey, newOperatorKey, OPERATOR_KEY_PATTERN } from '../secrets/new-api-key.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { UsageError } from './usage-error.ts'

@@ -1,8 +1,8 @@
-import type { RoleUrls } from '../db/open-database.ts'
-import { openPool, type Pool } from '../db/pool.ts'
-import type { DatabaseRole } from '../db/roles.ts'
-import type { Log } from '../log.ts'
-import { StartRefused } from '../start-refused.ts'
+import type { RoleUrls } from '../postgres/open-database.ts'
+import { openPool, type Pool } from '../postgres/pool.ts'
+import type { DatabaseRole } from '../postgres/roles.ts'
+import type { Log } from '../runtime/log.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
 import type { StopList } from './stop-list.ts'
 
 const CONNECTIONS_MAX: { readonly [role in DatabaseRole]: number } = {

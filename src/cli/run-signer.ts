@@ -1,5 +1,5 @@
-import { systemClock } from '../clock.ts'
 import { startSignerRole } from '../roles/signer.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { createRolePools } from './role-pools.ts'
 import type { RunOptions } from './run-roles.ts'
 import { StopList } from './stop-list.ts'

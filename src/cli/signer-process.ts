@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Config, childEnvironment } from '../config.ts'
-import type { Log } from '../log.ts'
-import { StartRefused } from '../start-refused.ts'
+import { type Config, childEnvironment } from '../config/config.ts'
+import type { Log } from '../runtime/log.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
 import { EXIT_REFUSED } from './exit-codes.ts'
 
 const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url))

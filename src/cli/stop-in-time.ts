@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../runtime/log.ts'
 import type { StopList } from './stop-list.ts'
 
 /** Longer than the slowest orderly stop: receivers' deadlines, then commits, then the database. */

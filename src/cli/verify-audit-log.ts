@@ -1,5 +1,5 @@
 import { verifyAuditLog } from '../audit/verify-audit-log.ts'
-import { merchantExists } from '../db/queries/merchants.ts'
+import { merchantExists } from '../db/people/merchants.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
 import { UsageError } from './usage-error.ts'

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { loadProcessConfig } from '../config.ts'
+import { loadProcessConfig } from '../config/config.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
 import { openKeyring } from '../secrets/keyring.ts'
 import {
   judgeReceipt,
@@ -10,7 +11,6 @@ import {
   readPublicKeys,
 } from '../secrets/receipt-key.ts'
 import { readSecretKey } from '../secrets/secret-key.ts'
-import { StartRefused } from '../start-refused.ts'
 import type { Output } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
 import { UsageError } from './usage-error.ts'

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Message } from './event-format.ts'
 import type { HttpClient, PostAnswer } from './http-client.ts'
 import { OUTCOME_CODES, type OutcomeCode, outcomeOfError } from './outcome-code.ts'

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
-import type { Pool } from '../db/pool.ts'
-import { recordLapsed } from '../db/queries/attempts.ts'
-import type { ClaimedDelivery } from '../db/queries/deliveries.ts'
-import { claimFromLanes, claimThrottled } from '../db/queries/delivery-claims.ts'
-import { takeThrottled } from '../db/queries/delivery-lanes.ts'
-import { type Tx, withQueueTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { recordLapsed } from '../db/delivery/attempts.ts'
+import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
+import { claimFromLanes, claimThrottled } from '../db/delivery/delivery-claims.ts'
+import { takeThrottled } from '../db/delivery/endpoint-queues.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tx, withQueueTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 
 export type Claimed = {
   readonly leaseId: string

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Host and database clocks further apart than this: signatures could be refused, so none are made. */
 const CLOCK_SKEW_MS_MAX = 30_000

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../runtime/log.ts'
 
 /** Says once that something fails and once that it works again, however often it was tried in between. */
 export type FaultLog = {

@@ -1,6 +1,4 @@
-import type { Clock } from '../clock.ts'
 import { retryDelayMs } from '../core/endpoint/backoff.ts'
-import type { Pool } from '../db/pool.ts'
 import {
   type AwaitingReason,
   type FinishedAttempt,
@@ -8,12 +6,14 @@ import {
   giveUpFailed,
   lockHeld,
   rescheduleFailed,
-} from '../db/queries/attempts.ts'
-import type { ClaimedDelivery } from '../db/queries/deliveries.ts'
-import { deleteLanes, saveFailures, takeLanes } from '../db/queries/delivery-lanes.ts'
-import { disableGoneEndpoints } from '../db/queries/endpoints.ts'
-import { type Tx, withQueueTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+} from '../db/delivery/attempts.ts'
+import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
+import { deleteLanes, saveFailures, takeLanes } from '../db/delivery/endpoint-queues.ts'
+import { disableGoneEndpoints } from '../db/delivery/endpoints.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tx, withQueueTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 import type { SendOutcome } from './send.ts'
 
 /** One try that was made, and how it ended. */

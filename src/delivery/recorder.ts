@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts'
-import { isDatabaseAway } from '../db/database-away.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Log } from '../log.ts'
+import { isDatabaseAway } from '../postgres/database-away.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
 import type { FaultLog } from './fault-log.ts'
 import { type Outcome, recordOutcomes } from './record-outcomes.ts'
 

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
 import { parseRetryAfter } from '../core/endpoint/backoff.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Message } from './event-format.ts'
 import type { HttpClient, PostAnswer } from './http-client.ts'
 import { type OutcomeCode, outcomeOfError } from './outcome-code.ts'

@@ -1,5 +1,4 @@
-import type { Pool } from '../db/pool.ts'
-import { forgetCardBuyers } from '../db/queries/card-purchases.ts'
+import { forgetCardBuyers } from '../db/checkout/card-purchases.ts'
 import {
   deleteDeliveredEvents,
   deleteEndedSecrets,
@@ -11,11 +10,12 @@ import {
   RETENTION_ROWS_MAX,
   SWEEP_ROWS_MAX,
   sweepIneligible,
-} from '../db/queries/delivery-upkeep.ts'
-import { deleteOldRequests } from '../db/queries/request-log.ts'
-import { withQueueTransaction, withSystemTransaction } from '../db/transaction.ts'
-import type { Log } from '../log.ts'
-import { repeat } from '../repeat.ts'
+} from '../db/delivery/delivery-upkeep.ts'
+import { deleteOldRequests } from '../db/requests/request-log.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { withQueueTransaction, withSystemTransaction } from '../postgres/transaction.ts'
+import type { Log } from '../runtime/log.ts'
+import { repeat } from '../runtime/repeat.ts'
 import { createFaultLog } from './fault-log.ts'
 
 /** Spec §8. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
 import { CARD_PROVIDER_NAMES } from '../core/card/onramp-provider.ts'
 import { type OnrampConfig, openOnramps } from '../onramp/open-onramps.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 const PREFIXES = { coinbase: 'COINBASE_ONRAMP_', moonpay: 'MOONPAY_', sandbox: '' } as const

@@ -1,14 +1,14 @@
 import { encodeEvmAddress } from '../chain/evm/address.ts'
-import type { Clock } from '../clock.ts'
 import { ASSETS, type Network } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
-import type { Pool } from '../db/pool.ts'
 import { listAllFrozenDeposits } from '../payouts/store/frozen-deposits.ts'
 import type { LongWait } from '../payouts/store/long-waits.ts'
 import { countLostPayouts } from '../payouts/store/lost-payouts.ts'
 import { FEE_PAYER_NETWORKS, readFeePayerStanding } from '../payouts/store/read-fee-payer-balance.ts'
 import { type GasStanding, HOT_WALLETS, readGasStanding } from '../payouts/store/read-gas-balance.ts'
 import { readLongWaits } from '../payouts/store/read-long-waits.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 /** The hot wallets: where they are, whether they have enough ether for the gas of USDC, and what they lack of merchants' ether. */

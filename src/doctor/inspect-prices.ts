@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { type AssetPriceReport, createPriceBook } from '../rates/price-book.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 /** Asks every exchange once. */

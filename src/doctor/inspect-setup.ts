@@ -1,10 +1,10 @@
 import { statfs } from 'node:fs/promises'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { CHAINS, type Network } from '../core/assets.ts'
-import { openDataDir } from '../data-dir.ts'
-import { describeError } from '../log.ts'
 import { FOLLOWED_CHAINS, rpcSettingOf } from '../nodes/chain-nodes.ts'
-import { urlHost } from '../url-host.ts'
+import { openDataDir } from '../runtime/data-dir.ts'
+import { describeError } from '../runtime/log.ts'
+import { urlHost } from '../runtime/url-host.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 const FREE_BYTES_MIN = 1024 ** 3

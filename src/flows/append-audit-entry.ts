@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../clock.ts'
 import { type AuditEntry, auditText } from '../core/people/audit-entry.ts'
-import type { Pool } from '../db/pool.ts'
-import { insertAuditEntry, lockAuditChain } from '../db/queries/audit-log.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { insertAuditEntry, lockAuditChain } from '../db/people/audit-log.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 
 /** What is told of an act; number, id, time and hash are the chain's. */
 type AuditedAct = Pick<AuditEntry, 'actor' | 'action' | 'resourceId' | 'phase' | 'code' | 'requestId'>

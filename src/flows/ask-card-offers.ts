@@ -1,19 +1,19 @@
-import type { Clock } from '../clock.ts'
 import { type CardPurchase, stillStands } from '../core/card/card-purchase.ts'
 import type { CardAnswer, CardOrder, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import { amountsOf, wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import type { Pool } from '../db/pool.ts'
 import {
   answerCardPurchase,
   countCardPurchases,
   insertCardPurchase,
   listCardPurchases,
   lockCardPurchases,
-} from '../db/queries/card-purchases.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+} from '../db/checkout/card-purchases.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 import { cardUrlContext } from '../secrets/card-url.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 

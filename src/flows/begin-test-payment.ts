@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts'
 import { type Network, networkOf } from '../core/assets.ts'
 import { wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { pullDeadline } from '../db/queries/test-deadline.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { pullDeadline } from '../db/checkout/test-deadline.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /**
  * How far in the past a pulled deadline lies. Nodes tell times in whole seconds, so that a payment made now may

@@ -1,15 +1,15 @@
-import type { Clock } from '../clock.ts'
 import { sessionStatus } from '../core/checkout/checkout-session.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { NetworkFacts } from '../core/invoice/render.ts'
 import { isLive } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { commitAdvance } from '../db/commit-advance.ts'
-import { type LoadedSession, loadWholeSession } from '../db/load-session.ts'
-import type { Pool } from '../db/pool.ts'
-import { setSessionCancelled } from '../db/queries/checkout-sessions.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { setSessionCancelled } from '../db/checkout/checkout-sessions.ts'
 import { refuseX402OfCancelled } from '../payouts/store/x402-authorizations.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { commitAdvance } from './steps/commit-advance.ts'
+import { type LoadedSession, loadWholeSession } from './steps/load-session.ts'
 
 type CancelledSession =
   | { readonly kind: 'cancelled'; readonly found: LoadedSession }

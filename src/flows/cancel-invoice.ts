@@ -1,12 +1,12 @@
-import type { Clock } from '../clock.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { NetworkFacts } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { commitAdvance } from '../db/commit-advance.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
 import { refuseX402OfCancelled } from '../payouts/store/x402-authorizations.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { commitAdvance } from './steps/commit-advance.ts'
 
 /** Cancels an invoice that awaits payment or has expired. Money that still comes is found until the horizon. */
 export function cancelInvoice(

@@ -1,8 +1,8 @@
 import { type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadPaymentLink, updatePaymentLink } from '../db/queries/payment-links.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { loadPaymentLink, updatePaymentLink } from '../db/checkout/payment-links.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 
 type UpdatedLink =
   | { readonly kind: 'updated'; readonly link: PaymentLink }

@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts'
 import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
 import { type Finality, isFinalityFor } from '../core/finality.ts'
 import { parseCoinAmount, parseUsd } from '../core/money.ts'
 import { CONFIRMATIONS_MAX, type PaymentRules, readPaymentRules } from '../core/payment-rules.ts'
-import type { Pool } from '../db/pool.ts'
-import { lockPaymentRules, storePaymentRules } from '../db/queries/payment-rules.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { lockPaymentRules, storePaymentRules } from '../db/invoices/payment-rules.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Changes as they are asked for; what is absent stays. */
 type RuleChanges = {

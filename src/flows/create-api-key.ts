@@ -1,13 +1,13 @@
-import type { Clock } from '../clock.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
-import type { Pool } from '../db/pool.ts'
-import { insertApiKey } from '../db/queries/api-keys.ts'
-import { merchantExists } from '../db/queries/merchants.ts'
-import { recordAccess } from '../db/record-access.ts'
-import { type Tenant, type Tx, withSystemTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { insertApiKey } from '../db/people/api-keys.ts'
+import { merchantExists } from '../db/people/merchants.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, type Tx, withSystemTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 import { hashApiKey, newApiKey } from '../secrets/new-api-key.ts'
 import type { Scope } from '../wire/scopes.ts'
+import { recordAccess } from './steps/record-access.ts'
 
 /** Enough to tell keys apart, and four of 43 characters less to guess. */
 const SHOWN_CHARACTERS = 4

@@ -7,11 +7,11 @@ import {
 } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { findSessionOfOrder, insertSession, lockOrderReference } from '../db/queries/checkout-sessions.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { loadPaymentLink } from '../db/queries/payment-links.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { findSessionOfOrder, insertSession, lockOrderReference } from '../db/checkout/checkout-sessions.ts'
+import { loadPaymentLink } from '../db/checkout/payment-links.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import type { Tenant, Tx } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
 
 const MS_PER_MINUTE = 60_000
 

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { EndpointFormat } from '../core/endpoint/subscriptions.ts'
-import { insertSecret, secretContext } from '../db/queries/endpoint-secrets.ts'
+import { insertSecret, secretContext } from '../db/delivery/endpoint-secrets.ts'
 import {
   countEndpoints,
   insertEndpoint,
   loadEndpoint,
   lockEndpointCreation,
   type WebhookEndpoint,
-} from '../db/queries/endpoints.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+} from '../db/delivery/endpoints.ts'
+import type { Tenant, Tx } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { newSigningSecret } from '../secrets/signing-secret.ts'
 

@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
-import { commitOrganization } from '../db/commit-organization.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadSealedRow } from '../db/queries/access-rows.ts'
-import { insertMerchant } from '../db/queries/merchants.ts'
-import { findOrInsertPerson, insertPassword, insertPasswordToken } from '../db/queries/people.ts'
-import { type Tx, withSystemTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { loadSealedRow } from '../db/people/access-rows.ts'
+import { insertMerchant } from '../db/people/merchants.ts'
+import { findOrInsertPerson, insertPassword, insertPasswordToken } from '../db/people/people.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tx, withSystemTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
+import { commitOrganization } from './steps/commit-organization.ts'
 
 const TOKEN_LENGTH = 43
 const TOKEN_SECONDS = 7 * 24 * 3_600

@@ -1,7 +1,7 @@
 import type { PaymentLink } from '../core/checkout/payment-link.ts'
-import { insertPaymentLink } from '../db/queries/payment-links.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { insertPaymentLink } from '../db/checkout/payment-links.ts'
+import type { Tenant, Tx } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
 
 const SLUG_LENGTH = 10

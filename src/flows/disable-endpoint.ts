@@ -1,8 +1,8 @@
-import type { Pool } from '../db/pool.ts'
-import { deleteLane } from '../db/queries/delivery-lanes.ts'
-import { sweepEndpoint } from '../db/queries/delivery-upkeep.ts'
-import { loadEndpoint, markDisabled, type WebhookEndpoint } from '../db/queries/endpoints.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { sweepEndpoint } from '../db/delivery/delivery-upkeep.ts'
+import { deleteLane } from '../db/delivery/endpoint-queues.ts'
+import { loadEndpoint, markDisabled, type WebhookEndpoint } from '../db/delivery/endpoints.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 
 /**
  * Ends delivery to an endpoint, until it is verified again. What waits for it moves to the events that await

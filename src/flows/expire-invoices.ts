@@ -1,12 +1,12 @@
-import type { Clock } from '../clock.ts'
 import { ASSET_IDS, ASSETS, networkOf } from '../core/assets.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { ChainReading } from '../core/invoice/types.ts'
-import { commitAdvance } from '../db/commit-advance.ts'
-import type { Pool } from '../db/pool.ts'
-import { findInvoicesPastDeadline, loadInvoice } from '../db/queries/invoices.ts'
-import { type Tx, withTransaction } from '../db/transaction.ts'
+import { findInvoicesPastDeadline, loadInvoice } from '../db/invoices/invoices.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tx, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { commitAdvance } from './steps/commit-advance.ts'
 
 /** Invoices of an asset settled by one call; the watcher calls again on its next pass. */
 const EXPIRED_PER_CALL_MAX = 200

@@ -1,9 +1,9 @@
-import type { Clock } from '../clock.ts'
 import type { PastInvoice } from '../core/import/past-invoices.ts'
-import type { Pool } from '../db/pool.ts'
-import { saveImportedInvoices } from '../db/queries/imported-invoices.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { saveImportedInvoices } from '../db/invoices/imported-invoices.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 
 /** Writes some invoices of the past in one transaction. Those of an earlier run are found again by their source's id. */
 export function importInvoices(

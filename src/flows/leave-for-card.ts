@@ -1,13 +1,13 @@
-import type { Clock } from '../clock.ts'
 import type { CardProviderId } from '../core/card/onramp-provider.ts'
 import { amountsOf } from '../core/invoice/status.ts'
-import { allowCardRounding } from '../db/allow-card-rounding.ts'
-import type { Pool } from '../db/pool.ts'
-import { leaveForCard } from '../db/queries/card-purchases.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { leaveForCard } from '../db/checkout/card-purchases.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { cardUrlContext } from '../secrets/card-url.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { allowCardRounding } from './steps/allow-card-rounding.ts'
 
 type LeftForCard =
   | { readonly kind: 'left'; readonly provider: CardProviderId; readonly url: string }

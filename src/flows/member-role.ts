@@ -1,7 +1,7 @@
 import type { AccessSeals } from '../core/people/access-seals.ts'
-import type { Queryable } from '../db/pool.ts'
-import { findMembership } from '../db/queries/access-rows.ts'
-import type { MemberRole } from '../db/queries/people.ts'
+import { findMembership } from '../db/people/access-rows.ts'
+import type { MemberRole } from '../db/people/people.ts'
+import type { Queryable } from '../postgres/pool.ts'
 
 /** The role a person has with a merchant; null where none, or where Paylink did not give it. */
 export async function findMemberRole(

@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
-import { commitOrganization } from '../db/commit-organization.ts'
-import type { Pool } from '../db/pool.ts'
-import { insertMerchant } from '../db/queries/merchants.ts'
-import { countMemberships, setActiveMerchant } from '../db/queries/people.ts'
-import { withSystemTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { insertMerchant } from '../db/people/merchants.ts'
+import { countMemberships, setActiveMerchant } from '../db/people/people.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { withSystemTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
+import { commitOrganization } from './steps/commit-organization.ts'
 
 /** One person's organizations, others' invitations included. */
 const MEMBERSHIPS_MAX = 20

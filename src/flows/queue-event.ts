@@ -1,9 +1,9 @@
 import { canTell } from '../core/endpoint/subscriptions.ts'
-import { insertDeliveries } from '../db/queries/deliveries.ts'
-import { isEligible, loadEndpoint } from '../db/queries/endpoints.ts'
-import { deleteAwaiting, findEventType, holdOffRetention } from '../db/queries/event-recovery.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { insertDeliveries } from '../db/delivery/deliveries.ts'
+import { isEligible, loadEndpoint } from '../db/delivery/endpoints.ts'
+import { deleteAwaiting, findEventType, holdOffRetention } from '../db/delivery/event-recovery.ts'
+import type { Tenant, Tx } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
 
 type QueuedEvent =
   | { readonly kind: 'queued'; readonly deliveryId: string }

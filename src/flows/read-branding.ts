@@ -1,7 +1,7 @@
 import { parseId } from '../core/ids.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadBranding, loadLogo, type StoredBranding } from '../db/queries/branding.ts'
-import { withTransaction } from '../db/transaction.ts'
+import { loadBranding, loadLogo, type StoredBranding } from '../db/checkout/branding.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { withTransaction } from '../postgres/transaction.ts'
 
 /** How a merchant's pages look, in both modes. */
 export function readBranding(pool: Pool, merchantId: string): Promise<StoredBranding> {

@@ -1,10 +1,10 @@
-import type { Clock } from '../clock.ts'
 import { type CardPurchase, isOpenOffer } from '../core/card/card-purchase.ts'
 import { amountsOf } from '../core/invoice/status.ts'
-import type { Pool } from '../db/pool.ts'
-import { listCardPurchases } from '../db/queries/card-purchases.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { listCardPurchases } from '../db/checkout/card-purchases.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 const RECENT_PURCHASES = 12
 

@@ -1,4 +1,3 @@
-import type { Clock } from '../clock.ts'
 import type { AssetId } from '../core/assets.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
 import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
@@ -9,13 +8,14 @@ import {
   windowMinutesOf,
 } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
-import { loadWholeSession } from '../db/load-session.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadMerchantName } from '../db/queries/merchants.ts'
-import { findLinkOwner, loadPaymentLink } from '../db/queries/payment-links.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { findLinkOwner, loadPaymentLink } from '../db/checkout/payment-links.ts'
+import { loadMerchantName } from '../db/people/merchants.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { isSessionToken, readSessionToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { loadWholeSession } from './steps/load-session.ts'
 
 type ReadPaymentPageDeps = {
   /** Connections of the API's role. */

@@ -1,8 +1,8 @@
 import { type Receipt, receiptOf } from '../core/receipt/receipt.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { loadMerchantName } from '../db/queries/merchants.ts'
-import { withTransaction } from '../db/transaction.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import { loadMerchantName } from '../db/people/merchants.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { withTransaction } from '../postgres/transaction.ts'
 import { readInvoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 

@@ -1,9 +1,9 @@
-import type { Clock } from '../clock.ts'
 import type { CardNews } from '../core/card/card-purchase.ts'
 import type { CardProviderId } from '../core/card/onramp-provider.ts'
-import type { Pool } from '../db/pool.ts'
-import { findCardPurchaseOwner, loadCardPurchase, setCardNews } from '../db/queries/card-purchases.ts'
-import { withTransaction } from '../db/transaction.ts'
+import { findCardPurchaseOwner, loadCardPurchase, setCardNews } from '../db/checkout/card-purchases.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** What a provider says of a purchase. */
 export type ToldCardNews = {

@@ -1,15 +1,15 @@
-import type { Clock } from '../clock.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import { isOfSum, keyOfTransfer } from '../core/invoice/block-sums.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { Invoice, TransferFact } from '../core/invoice/types.ts'
-import { commitAdvance } from '../db/commit-advance.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Shortfall } from '../db/post-transfers.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { withBlockSums } from '../db/queries/received.ts'
-import { type Tenant, type Tx, withTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import { withBlockSums } from '../db/ledger/received.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
+import { commitAdvance } from './steps/commit-advance.ts'
+import type { Shortfall } from './steps/post-transfers.ts'
 
 /**
  * Applies to an invoice where its transfers stand on chain. One transaction: transfers, invoice, ledger, events and

@@ -1,8 +1,8 @@
-import { insertDeliveries } from '../db/queries/deliveries.ts'
-import { isEligible, loadEndpoint } from '../db/queries/endpoints.ts'
-import { awaitsMore, takeAwaitingEvents } from '../db/queries/event-recovery.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { insertDeliveries } from '../db/delivery/deliveries.ts'
+import { isEligible, loadEndpoint } from '../db/delivery/endpoints.ts'
+import { awaitsMore, takeAwaitingEvents } from '../db/delivery/event-recovery.ts'
+import type { Tenant, Tx } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
 
 /** Events queued by one recovery (decisions: limits and defaults). */
 export const RECOVERED_EVENTS_MAX = 10_000

@@ -1,10 +1,10 @@
-import type { Clock } from '../clock.ts'
-import type { Pool } from '../db/pool.ts'
-import { deleteLane } from '../db/queries/delivery-lanes.ts'
-import { sweepEndpoint } from '../db/queries/delivery-upkeep.ts'
-import { deleteSecrets } from '../db/queries/endpoint-secrets.ts'
-import { markRemoved } from '../db/queries/endpoints.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { sweepEndpoint } from '../db/delivery/delivery-upkeep.ts'
+import { deleteLane } from '../db/delivery/endpoint-queues.ts'
+import { deleteSecrets } from '../db/delivery/endpoint-secrets.ts'
+import { markRemoved } from '../db/delivery/endpoints.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Removes an endpoint with its secrets. What waits for it moves to the events that await recovery. */
 export function removeEndpoint(

@@ -1,14 +1,14 @@
-import type { Clock } from '../clock.ts'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { isReopenable, planReopening } from '../core/invoice/reopen.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { commitNewInvoice } from '../db/commit-new-invoice.ts'
-import type { OpenInvoiceLimit } from '../db/open-invoice-limit.ts'
-import type { Pool } from '../db/pool.ts'
-import { findReopening, loadInvoice } from '../db/queries/invoices.ts'
-import { loadPaymentLink } from '../db/queries/payment-links.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { loadPaymentLink } from '../db/checkout/payment-links.ts'
+import { findReopening, loadInvoice } from '../db/invoices/invoices.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { commitNewInvoice } from './steps/commit-new-invoice.ts'
+import type { OpenInvoiceLimit } from './steps/open-invoice-limit.ts'
 
 type ReopenInvoiceDeps = {
   /** Connections of the API's role. */

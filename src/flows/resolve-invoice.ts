@@ -1,13 +1,13 @@
-import type { Clock } from '../clock.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { NetworkFacts } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { commitAdvance } from '../db/commit-advance.ts'
-import type { Pool } from '../db/pool.ts'
-import { insertResolution } from '../db/queries/invoice-resolutions.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { withBlockSums } from '../db/queries/received.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { insertResolution } from '../db/invoices/invoice-resolutions.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import { withBlockSums } from '../db/ledger/received.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { commitAdvance } from './steps/commit-advance.ts'
 
 /**
  * The merchant's word on an invoice that waits for one: `accept` takes what is confirmed as full payment,

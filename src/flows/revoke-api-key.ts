@@ -1,14 +1,14 @@
-import type { Clock } from '../clock.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadSealedRow, writeSeal } from '../db/queries/access-rows.ts'
+import { loadSealedRow, writeSeal } from '../db/people/access-rows.ts'
 import {
   type DashboardApiKey,
   revokeApiKey as revoke,
   revokeTenantKey as revokeOfTenant,
-} from '../db/queries/api-keys.ts'
-import { recordAccess } from '../db/record-access.ts'
-import { type Tenant, type Tx, withSystemTransaction, withTransaction } from '../db/transaction.ts'
+} from '../db/people/api-keys.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, type Tx, withSystemTransaction, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { recordAccess } from './steps/record-access.ts'
 
 type Deps = { readonly pool: Pool; readonly clock: Clock; readonly seals: AccessSeals }
 

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
-import type { Pool } from '../db/pool.ts'
-import { isSendingSince } from '../db/queries/deliveries.ts'
-import { readDatabaseClock } from '../db/queries/delivery-upkeep.ts'
+import { isSendingSince } from '../db/delivery/deliveries.ts'
+import { readDatabaseClock } from '../db/delivery/delivery-upkeep.ts'
 import {
   deleteEndedSecretsOf,
   deleteSecrets,
@@ -10,9 +8,11 @@ import {
   limitCurrentSecret,
   secretContext,
   tryLockRotation,
-} from '../db/queries/endpoint-secrets.ts'
-import { loadEndpoint } from '../db/queries/endpoints.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+} from '../db/delivery/endpoint-secrets.ts'
+import { loadEndpoint } from '../db/delivery/endpoints.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { newSigningSecret } from '../secrets/signing-secret.ts'
 

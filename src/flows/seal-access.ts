@@ -1,4 +1,3 @@
-import type { Clock } from '../clock.ts'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import {
   type AccessKind,
@@ -7,7 +6,6 @@ import {
   type SealedModel,
   type SealedRow,
 } from '../core/people/sealed-rows.ts'
-import type { Pool } from '../db/pool.ts'
 import {
   claimFirstSealing,
   deleteUnsealed,
@@ -16,8 +14,10 @@ import {
   type StoredSet,
   writeAccessSet,
   writeSeal,
-} from '../db/queries/access-rows.ts'
-import { type Tx, withSystemTransaction } from '../db/transaction.ts'
+} from '../db/people/access-rows.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tx, withSystemTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 const PAGE = 1_000
 

@@ -1,9 +1,9 @@
-import type { Clock } from '../clock.ts'
 import { type HexColour, parseColour } from '../core/checkout/brand-colours.ts'
-import type { Pool } from '../db/pool.ts'
-import { type BrandingChange, upsertBranding } from '../db/queries/branding.ts'
-import { merchantExists } from '../db/queries/merchants.ts'
-import { withTransaction } from '../db/transaction.ts'
+import { type BrandingChange, upsertBranding } from '../db/checkout/branding.ts'
+import { merchantExists } from '../db/people/merchants.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** What is to change; what is absent stays, and null goes back to the default. */
 export type BrandingWish = {

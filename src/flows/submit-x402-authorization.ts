@@ -1,10 +1,6 @@
-import type { Clock } from '../clock.ts'
 import { networkOf } from '../core/assets.ts'
 import { isPayableByAuthorization, type PayerAuthorization } from '../core/x402/judge-authorization.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadInvoice } from '../db/queries/invoices.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
 import {
   countX402Authorizations,
   findLiveX402Authorization,
@@ -13,6 +9,10 @@ import {
   loadX402Authorization,
   type X402Authorization,
 } from '../payouts/store/x402-authorizations.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 
 type SubmitX402Deps = {
   /** Connections of the API's role. */

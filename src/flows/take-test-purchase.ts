@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts'
 import type { CardNews, CardPurchase } from '../core/card/card-purchase.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadCardPurchase, takeTestPurchase } from '../db/queries/card-purchases.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { loadCardPurchase, takeTestPurchase } from '../db/checkout/card-purchases.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /**
  * A card was typed on the sandbox's card page: writes what that page says of it from now on. `first` for one press

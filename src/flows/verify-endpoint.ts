@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../clock.ts'
 import { VERIFICATION_EVENT_TYPE } from '../core/endpoint/subscriptions.ts'
 import { EVENT_SCHEMA_VERSION, eventBody } from '../core/event/envelope.ts'
-import type { Pool } from '../db/pool.ts'
-import { markRecovered } from '../db/queries/delivery-lanes.ts'
-import { loadValidSecrets, secretContext } from '../db/queries/endpoint-secrets.ts'
-import { loadEndpoint, markVerified, type WebhookEndpoint } from '../db/queries/endpoints.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { markRecovered } from '../db/delivery/endpoint-queues.ts'
+import { loadValidSecrets, secretContext } from '../db/delivery/endpoint-secrets.ts'
+import { loadEndpoint, markVerified, type WebhookEndpoint } from '../db/delivery/endpoints.ts'
 import {
   type ChallengeFailure,
   type ChallengeResult,
@@ -17,7 +14,10 @@ import { clientFor, closeClients, openClients } from '../delivery/clients.ts'
 import { type EventFormats, formatOf, signedIn } from '../delivery/event-format.ts'
 import type { HttpClient } from '../delivery/http-client.ts'
 import type { ResolveHost } from '../delivery/resolve-host.ts'
-import { newId } from '../new-id.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { newId } from '../runtime/new-id.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { newSigningSecret } from '../secrets/signing-secret.ts'
 

@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { withTransaction } from '../db/transaction.ts'
+import { withTransaction } from '../postgres/transaction.ts'
 import type { Answer } from './answer.ts'
 import { withAuditTrail } from './audit-trail.ts'
 import { checkRights } from './check-rights.ts'

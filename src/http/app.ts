@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono'
-import { newRequestId } from '../new-request-id.ts'
+import { newRequestId } from '../runtime/new-request-id.ts'
 import { ERRORS } from '../wire/errors.ts'
 import type { Answer } from './answer.ts'
 import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './answer-request.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
-import type { AuditRun } from '../db/queries/audit-runs.ts'
-import type { Log } from '../log.ts'
+import type { AuditRun } from '../db/ledger/audit-runs.ts'
+import type { Log } from '../runtime/log.ts'
 import type { HttpPart } from './server.ts'
 import { createShortCache } from './short-cache.ts'
 

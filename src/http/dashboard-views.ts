@@ -2,9 +2,9 @@ import type { z } from 'zod'
 import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
 import { formatCoinAmount, formatUsd } from '../core/money.ts'
 import type { PaymentRules, Tolerance } from '../core/payment-rules.ts'
-import type { DashboardApiKey } from '../db/queries/api-keys.ts'
-import type { StoredAuditEntry } from '../db/queries/audit-log.ts'
-import type { LoggedRequest } from '../db/queries/request-log.ts'
+import type { DashboardApiKey } from '../db/people/api-keys.ts'
+import type { StoredAuditEntry } from '../db/people/audit-log.ts'
+import type { LoggedRequest } from '../db/requests/request-log.ts'
 import type { apiKeyView, auditEntryView, paymentRulesView, requestLogView } from '../wire/dashboard.ts'
 
 /** A key as the dashboard shows it. */

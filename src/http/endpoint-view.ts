@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { checkEndpointUrl, type EndpointUrlRefusal } from '../core/endpoint/endpoint-url.ts'
 import { checkSubscriptions, type EndpointFormat } from '../core/endpoint/subscriptions.ts'
-import type { WebhookEndpoint } from '../db/queries/endpoints.ts'
+import type { WebhookEndpoint } from '../db/delivery/endpoints.ts'
 import type { webhookEndpointView } from '../wire/webhook-endpoint.ts'
 import { ApiProblem } from './problem.ts'
 

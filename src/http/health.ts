@@ -1,11 +1,11 @@
 import { type Context, Hono } from 'hono'
-import type { Clock } from '../clock.ts'
-import type { Pool } from '../db/pool.ts'
-import { readMigrationVersion } from '../db/queries/migration-version.ts'
-import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
-import type { Log } from '../log.ts'
-import { newRequestId } from '../new-request-id.ts'
+import { loadNetworkStates, type NetworkState } from '../db/chain/network-state.ts'
+import { readMigrationVersion } from '../postgres/migration-version.ts'
+import type { Pool } from '../postgres/pool.ts'
 import type { PriceBook } from '../rates/price-book.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
+import { newRequestId } from '../runtime/new-request-id.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 
 type HealthDeps = {

@@ -8,8 +8,8 @@ import {
   type StoredAnswer,
   storeAnswer,
   tryLockIdempotencyKey,
-} from '../db/queries/idempotency.ts'
-import { type Tx, withTransaction } from '../db/transaction.ts'
+} from '../db/requests/idempotency.ts'
+import { type Tx, withTransaction } from '../postgres/transaction.ts'
 import type { Answer } from './answer.ts'
 import { ApiProblem } from './problem.ts'
 import type { Created, RouteDeps } from './route.ts'

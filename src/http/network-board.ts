@@ -1,7 +1,7 @@
 import type { Network } from '../core/assets.ts'
 import type { EvmIdentities, NetworkFacts } from '../core/invoice/render.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadNetworkStates, type NetworkState } from '../db/queries/network-state.ts'
+import { loadNetworkStates, type NetworkState } from '../db/chain/network-state.ts'
+import type { Pool } from '../postgres/pool.ts'
 import { createShortCache } from './short-cache.ts'
 
 /** The state of all networks, less than a second old. */

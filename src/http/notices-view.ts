@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { refusedNotices } from '../db/queries/notices.ts'
-import type { Tx } from '../db/transaction.ts'
+import { refusedNotices } from '../db/people/notices.ts'
+import type { Tx } from '../postgres/transaction.ts'
 import type { noticesView } from '../wire/dashboard.ts'
 
 /** Which e-mails a person gets. */

@@ -1,4 +1,4 @@
-import { newId } from '../new-id.ts'
+import { newId } from '../runtime/new-id.ts'
 import type { ErrorCode } from '../wire/errors.ts'
 import type { ApiContext } from './answer-request.ts'
 import type { Route, RouteDeps } from './route.ts'

@@ -1,7 +1,7 @@
-import { isDatabaseAway } from '../db/database-away.ts'
-import type { Pool } from '../db/pool.ts'
-import { insertRequests, type LoggedRequest } from '../db/queries/request-log.ts'
-import type { Log } from '../log.ts'
+import { insertRequests, type LoggedRequest } from '../db/requests/request-log.ts'
+import { isDatabaseAway } from '../postgres/database-away.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Log } from '../runtime/log.ts'
 
 /** Collects requests and writes them in batches: a request never waits for its own record. */
 export type RequestRecorder = {

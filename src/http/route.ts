@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { PaymentRules } from '../core/payment-rules.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
+import type { Tenant, Tx } from '../postgres/transaction.ts'
 import type { ErrorCode } from '../wire/errors.ts'
 import type { Scope } from '../wire/scopes.ts'
 import type { SignedIn } from './credentials.ts'

@@ -1,7 +1,7 @@
 import type { PaymentRules } from '../core/payment-rules.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadPaymentRules } from '../db/queries/payment-rules.ts'
-import { type Tenant, withTransaction } from '../db/transaction.ts'
+import { loadPaymentRules } from '../db/invoices/payment-rules.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import { createShortCache } from './short-cache.ts'
 
 /** Payment rules, read at most twice a second for each merchant and mode. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
-import type { Log } from '../log.ts'
+import type { Log } from '../runtime/log.ts'
 import { writeClientAddress } from './client-address.ts'
 
 /** A part of the site: which paths it owns, and how it answers them. */

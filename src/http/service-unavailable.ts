@@ -1,4 +1,4 @@
-import { isDatabaseAway } from '../db/database-away.ts'
+import { isDatabaseAway } from '../postgres/database-away.ts'
 import { ApiProblem } from './problem.ts'
 
 const RETRY_AFTER_SECONDS = '1'

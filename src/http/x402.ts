@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { encodeEvmAddress } from '../chain/evm/address.ts'
 import { isSignedByPayer } from '../chain/evm/payer-authorization.ts'
-import type { Clock } from '../clock.ts'
 import { evmTokensOf } from '../core/chain/evm-parameters.ts'
 import { deriveStatus, isLive } from '../core/invoice/status.ts'
 import { gasCostOf, gasPriceOf, TOKEN_SWEEP_GAS } from '../core/payout/gas.ts'
@@ -20,8 +19,9 @@ import {
   type X402Invoice,
 } from '../flows/read-x402-invoice.ts'
 import { submitX402Authorization } from '../flows/submit-x402-authorization.ts'
-import type { Log } from '../log.ts'
 import type { X402Authorization } from '../payouts/store/x402-authorizations.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
 import { type X402Payment, x402PaymentSchema } from '../wire/x402.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts'
 import type { HttpPart } from './server.ts'

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer'
-import { describeError, type Log } from '../log.ts'
+import { describeError, type Log } from '../runtime/log.ts'
 import { FairQueue } from './fair-queue.ts'
 
 export type Email = { readonly to: string; readonly subject: string; readonly text: string }

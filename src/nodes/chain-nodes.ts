@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { Network } from '../core/assets.ts'
 import { EVM_CHAINS, type EvmChain, publicTestChainId } from '../core/chain/evm-parameters.ts'
 import type { UtxoChain } from '../core/chain/utxo-parameters.ts'

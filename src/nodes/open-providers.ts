@@ -5,7 +5,7 @@ import { type NamedProvider, ProviderGroup } from '../chain/provider-group.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { WatchedOwners } from '../chain/solana/watched-owners.ts'
 import { isEsploraUrl, openProvider, providerHost, providerName } from '../chain/utxo/open-provider.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { type ChainNode, isEvmNode, isSolanaNode, isUtxoNode } from './chain-nodes.ts'
 
 /** An Esplora server is asked about each open checkout in each round, and has no notifications. */

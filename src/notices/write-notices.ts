@@ -1,4 +1,3 @@
-import type { Pool } from '../db/pool.ts'
 import {
   eventsForNotice,
   leaseNotices,
@@ -10,11 +9,12 @@ import {
   noticeAddressees,
   releaseNotices,
   takeStoppedEndpoints,
-} from '../db/queries/notices.ts'
-import type { Log } from '../log.ts'
+} from '../db/people/notices.ts'
 import type { Mail } from '../mail/mail.ts'
 import { listUntoldApprovers, markApproverTold } from '../payouts/store/approver-sightings.ts'
-import { repeat } from '../repeat.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Log } from '../runtime/log.ts'
+import { repeat } from '../runtime/repeat.ts'
 import { approverEmail, destinationEmail, endpointEmail, invoiceEmail } from './emails.ts'
 
 type NoticeDeps = {

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto'
 import type { Dispatcher } from 'undici'
-import type { Clock } from '../clock.ts'
 import { ASSETS, type AssetId } from '../core/assets.ts'
 import { FIAT_UNIT, fiatOf, fiatOfCents, parseFiat } from '../core/card/fiat.ts'
 import type {
@@ -12,6 +11,7 @@ import type {
 } from '../core/card/onramp-provider.ts'
 import { parsePlace } from '../core/card/places.ts'
 import { formatCoinAmount } from '../core/money.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { ASK_DEADLINE_MS, type Asked, askProvider } from './ask-provider.ts'
 import {
   COINBASE_NEWS,

@@ -1,9 +1,9 @@
-import type { Clock } from '../clock.ts'
 import { type CardWaiting, WAITING_SHOWN_MS } from '../core/card/card-purchase.ts'
 import type { CardProviderId, OnrampProvider } from '../core/card/onramp-provider.ts'
-import type { Pool } from '../db/pool.ts'
 import { recordCardNews } from '../flows/record-card-news.ts'
-import type { Log } from '../log.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
 
 /** The gap before the first question; each further gap is twice as long, up to `GAP_MS_MAX`. */
 const FIRST_GAP_MS = 15_000

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
 import type { ProviderAnswer } from '../core/card/onramp-provider.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** More than the places that anybody asks from while answers are kept. */
 const KEPT_MAX = 400

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import { z } from 'zod'
-import type { Clock } from '../clock.ts'
 import { ASSETS, type AssetId } from '../core/assets.ts'
 import { fiatOf, parseFiat } from '../core/card/fiat.ts'
 import type { CardOrder, CardRefusal, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import { parsePlace } from '../core/card/places.ts'
 import { formatCoinAmount } from '../core/money.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { ASK_DEADLINE_MS, type Asked, askProvider } from './ask-provider.ts'
 import { createKeptAnswers, type Kept } from './kept-answers.ts'
 

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
 import type { OnrampProvider } from '../core/card/onramp-provider.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { openProviderConnections } from './ask-provider.ts'
 import { type CoinbaseSettings, createCoinbaseOnramp } from './coinbase-onramp.ts'
 import { readCoinbaseWebhook } from './coinbase-webhook.ts'

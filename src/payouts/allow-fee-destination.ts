@@ -1,7 +1,7 @@
 import { ASSETS, type AssetId } from '../core/assets.ts'
 import { COMPARED_MAX, judgeDestination } from '../core/payout/judge-destination.ts'
-import type { Tx } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import type { Tx } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
 import {
   type FeeDestination,
   insertFeeDestination,

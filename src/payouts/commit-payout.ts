@@ -7,11 +7,11 @@ import {
 } from '../core/ledger/payout.ts'
 import { type Payout, type PayoutAdvance, PayoutContradicted, requestEffects } from '../core/payout/payout.ts'
 import { renderPayout } from '../core/payout/render.ts'
-import { postCoveredTransfer, postTransfers } from '../db/post-transfers.ts'
-import { insertEvent } from '../db/queries/events.ts'
-import { loadLedgerCredit } from '../db/queries/ledger.ts'
-import type { Tenant, Tx } from '../db/transaction.ts'
-import { newId } from '../new-id.ts'
+import { insertEvent } from '../db/delivery/events.ts'
+import { loadLedgerCredit } from '../db/ledger/ledger.ts'
+import { postCoveredTransfer, postTransfers } from '../flows/steps/post-transfers.ts'
+import type { Tenant, Tx } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
 import { insertPayout, type StoredPayout, updateCarriedPayout, updateDecidedPayout } from './store/payouts.ts'
 
 type Context = { readonly now: Date; readonly requestId: string | null }

@@ -1,5 +1,5 @@
 import { isAPIError } from 'better-auth/api'
-import type { Pool } from '../db/pool.ts'
+import type { Pool } from '../postgres/pool.ts'
 import type { People } from './open-authentication.ts'
 
 /** A person's sign-in, as its cookie tells. */

@@ -8,8 +8,8 @@ import {
   SEALED_ROWS,
   type SealedModel,
 } from '../core/people/sealed-rows.ts'
-import type { Pool } from '../db/pool.ts'
-import { recordAccessAlone } from '../db/record-access.ts'
+import { recordAccessAlone } from '../flows/steps/record-access.ts'
+import type { Pool } from '../postgres/pool.ts'
 
 type Adapter = Awaited<ReturnType<typeof getAdapter>>
 type Transaction = Parameters<Parameters<Adapter['transaction']>[0]>[0]

@@ -1,11 +1,11 @@
 import type { BetterAuthOptions } from 'better-auth'
-import type { Clock } from '../clock.ts'
-import type { Pool } from '../db/pool.ts'
-import { isNewPlace } from '../db/queries/notices.ts'
-import { findFirstMerchant, findPersonToTell, noteKnownPlace } from '../db/queries/people.ts'
+import { isNewPlace } from '../db/people/notices.ts'
+import { findFirstMerchant, findPersonToTell, noteKnownPlace } from '../db/people/people.ts'
 import { blockOf, UNKNOWN_BLOCK } from '../http/client-address.ts'
 import type { Mail } from '../mail/mail.ts'
 import { signInEmail } from '../notices/emails.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Where nobody signed in for this long, is a strange place again. */
 const PLACE_KEEP_DAYS = 180

@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts'
 import { PAYMENT_ASSET_IDS, pricedAs } from '../core/assets.ts'
-import type { Pool } from '../db/pool.ts'
-import { saveAssetPrices } from '../db/queries/asset-prices.ts'
-import { repeat } from '../repeat.ts'
+import { saveAssetPrices } from '../db/invoices/asset-prices.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { repeat } from '../runtime/repeat.ts'
 import type { PriceBook } from './price-book.ts'
 
 type KeptPricesDeps = {

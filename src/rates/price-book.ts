@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici'
-import type { Clock } from '../clock.ts'
 import { ASSET_IDS, ASSETS, type AssetId } from '../core/assets.ts'
 import type { RateEvidence } from '../core/invoice/types.ts'
 import { formatPrice } from '../core/money.ts'
@@ -11,6 +10,7 @@ import {
   PRICE_AGE_MS_MAX,
 } from '../core/rates/median.ts'
 import { PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Exchange } from './exchanges.ts'
 import { type FetchedPrice, fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
 import { SANDBOX_SOURCE, sandboxPrice } from './sandbox-prices.ts'

@@ -1,5 +1,5 @@
 import { EVENT_FORMATS } from '../compat/event-formats.ts'
-import type { CompatApiName } from '../config.ts'
+import type { CompatApiName } from '../config/config.ts'
 import { createApiApp } from '../http/app.ts'
 import type { ApiDeps } from '../http/deps.ts'
 import type { HttpPart } from '../http/server.ts'

@@ -1,13 +1,13 @@
 import { createBtcpayApp } from '../compat/btcpay/btcpay-app.ts'
 import { createCommerceApp } from '../compat/coinbase-commerce/commerce-app.ts'
 import type { KeyHolder } from '../compat/own-api.ts'
-import type { CompatApiName } from '../config.ts'
-import { loadMerchantName } from '../db/queries/merchants.ts'
-import { withTransaction } from '../db/transaction.ts'
+import type { CompatApiName } from '../config/config.ts'
+import { loadMerchantName } from '../db/people/merchants.ts'
 import { createAuthenticate } from '../http/credentials.ts'
 import type { ApiDeps } from '../http/deps.ts'
 import { ApiProblem } from '../http/problem.ts'
 import type { HttpPart } from '../http/server.ts'
+import { withTransaction } from '../postgres/transaction.ts'
 
 const APPS = { btcpay: createBtcpayApp, coinbase_commerce: createCommerceApp } as const
 const PATHS: { readonly [name in CompatApiName]: string } = {

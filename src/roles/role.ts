@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts'
-import type { Config } from '../config.ts'
-import type { RoleUrls } from '../db/open-database.ts'
-import type { Pool } from '../db/pool.ts'
-import type { DatabaseRole } from '../db/roles.ts'
-import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Config } from '../config/config.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
+import type { RoleUrls } from '../postgres/open-database.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { DatabaseRole } from '../postgres/roles.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
+import type { Metrics } from '../runtime/metrics.ts'
 
 export const ROLE_NAMES = ['api', 'checkout', 'watcher', 'delivery', 'signer', 'sandbox'] as const
 export type RoleName = (typeof ROLE_NAMES)[number]

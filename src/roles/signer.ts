@@ -1,5 +1,5 @@
+import { StartRefused } from '../runtime/start-refused.ts'
 import { SignerRefused } from '../signer/refused.ts'
-import { StartRefused } from '../start-refused.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 import { startSigner } from './start-signer.ts'
 

@@ -1,18 +1,14 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
-import type { Clock } from '../clock.ts'
-import type { Pool } from '../db/pool.ts'
 import {
   type AccountKeyRow,
   insertAccountKey,
   listAccountKeys,
   readIndexMarks,
   setBatchKey,
-} from '../db/queries/account-keys.ts'
-import { SIGNER_LOCK_KEY } from '../db/queries/signer-lock.ts'
-import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
-import type { Log } from '../log.ts'
+} from '../db/addresses/account-keys.ts'
+import { SIGNER_LOCK_KEY } from '../db/addresses/signer-lock.ts'
 import { ApprovalMemory } from '../payouts/sign/approval-memory.ts'
 import { ApproverWatch, openSealKey } from '../payouts/sign/approvers.ts'
 import { signX402 } from '../payouts/sign/evm/sign-x402.ts'
@@ -21,7 +17,12 @@ import { KnownDestinations } from '../payouts/sign/known-destinations.ts'
 import { PayoutJournal } from '../payouts/sign/payout-journal.ts'
 import { type PayoutSigner, signPayouts } from '../payouts/sign/sign-payouts.ts'
 import { readValueLimits } from '../payouts/sign/signing-limits.ts'
-import { pauseUnless } from '../repeat.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
+import { pauseUnless } from '../runtime/repeat.ts'
+import { Told } from '../runtime/told.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { SEAL_KEY_NAME, sealKeyOf } from '../secrets/seal-to-signer.ts'
 import { type Account, openAccountsOf, wordsOf } from '../signer/derive.ts'
@@ -31,7 +32,6 @@ import { fileKeySource, type KeySource } from '../signer/key-source.ts'
 import { indexBeyond, moveOnAfterRestore } from '../signer/move-on-after-restore.ts'
 import { SignerRefused } from '../signer/refused.ts'
 import { createSeed, openSeed } from '../signer/seed-file.ts'
-import { Told } from '../told.ts'
 
 type SignerOptions = {
   /** Connections of the signer's own database role, two at least: one holds the lock. */

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { hasCode, readFileIfPresent, readOrMakeSecretFile, writeSecretFile } from '../data-dir.ts'
-import type { Log } from '../log.ts'
-import { StartRefused } from '../start-refused.ts'
-import { urlHost } from '../url-host.ts'
+import { hasCode, readFileIfPresent, readOrMakeSecretFile, writeSecretFile } from '../runtime/data-dir.ts'
+import type { Log } from '../runtime/log.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
+import { urlHost } from '../runtime/url-host.ts'
 
 /** For whoever starts beside the machine that serves the chains: it may still be starting too. */
 const ELSEWHERE_MS_MAX = 30_000

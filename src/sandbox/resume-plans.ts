@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../runtime/log.ts'
 import { ChainTransaction } from './chain-transaction.ts'
 import type { Plan } from './plan.ts'
 import type { SandboxNode } from './sandbox-node.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newId } from '../new-id.ts'
+import { newId } from '../runtime/new-id.ts'
 import { invoiceToken, readInvoiceToken } from './checkout-token.ts'
 import { openKeyring } from './keyring.ts'
 

@@ -7,7 +7,7 @@ import {
 } from '../core/address-batch.ts'
 import { AddressShares } from '../core/address-shares.ts'
 import type { Keyspace } from '../core/assets.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../runtime/log.ts'
 import { type AddressKeys, readAddressKeys } from './address-keys.ts'
 import { isBatchSigned } from './batch-signature.ts'
 

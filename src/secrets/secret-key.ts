@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { readFileIfPresent, readOrMakeSecretFile } from '../data-dir.ts'
-import { StartRefused } from '../start-refused.ts'
+import { readFileIfPresent, readOrMakeSecretFile } from '../runtime/data-dir.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
 import { SECRET_KEY_BYTES } from './keyring.ts'
 
 /** Where the key is kept that was not given. */

@@ -1,16 +1,16 @@
 import { setImmediate } from 'node:timers/promises'
 import { HDKey } from 'micro-key-producer/slip10.js'
-import type { Clock } from '../clock.ts'
 import { addressBatchMessage, type SignedBatch } from '../core/address-batch.ts'
 import type { Keyspace } from '../core/assets.ts'
-import type { Pool } from '../db/pool.ts'
-import { loadAccountKey } from '../db/queries/account-keys.ts'
+import { loadAccountKey } from '../db/addresses/account-keys.ts'
 import {
   countUnassigned,
   insertTakenBatch,
   issueBatch,
   nextAddressIndex,
-} from '../db/queries/address-batches.ts'
+} from '../db/addresses/address-batches.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** How many addresses a full pool holds at first; it is filled again at a fifth of that. */
 export const ISSUED_TARGET = 200

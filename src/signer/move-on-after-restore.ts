@@ -1,8 +1,8 @@
-import type { Pool } from '../db/pool.ts'
-import { raiseNextIndex, readIndexMarks } from '../db/queries/account-keys.ts'
-import { deleteWaitingBatches } from '../db/queries/address-batches.ts'
-import { deletePoolAddresses } from '../db/queries/address-pool.ts'
-import { withSystemTransaction } from '../db/transaction.ts'
+import { raiseNextIndex, readIndexMarks } from '../db/addresses/account-keys.ts'
+import { deleteWaitingBatches } from '../db/addresses/address-batches.ts'
+import { deletePoolAddresses } from '../db/addresses/address-pool.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { withSystemTransaction } from '../postgres/transaction.ts'
 import type { IndexMark, IndexMarks } from './index-journal.ts'
 
 type MovedOn = { readonly keyspace: string; readonly nextIndex: number; readonly discarded: number }

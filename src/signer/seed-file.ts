@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { openKeyring, SealBroken } from '../secrets/keyring.ts'
 import type { KeySource } from './key-source.ts'
 import { createPrivateFile, readPrivateFile, replacePrivateFile } from './private-file.ts'

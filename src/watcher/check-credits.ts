@@ -2,7 +2,7 @@ import { ChainHalted } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { withdrawn } from '../core/chain/second-reading.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
-import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/queries/checked-credits.ts'
+import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/chain/checked-credits.ts'
 import { type RecordingParts, recordFacts } from './record-reading.ts'
 
 /** Blocks in one round: what is new at the head waits no longer than for these. */

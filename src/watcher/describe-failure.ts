@@ -1,6 +1,6 @@
 import { ChainHalted, ChainSyncing, ChainUnavailable } from '../chain/adapter.ts'
-import { isDatabaseAway } from '../db/database-away.ts'
-import type { NetworkStatus } from '../db/queries/network-state.ts'
+import type { NetworkStatus } from '../db/chain/network-state.ts'
+import { isDatabaseAway } from '../postgres/database-away.ts'
 
 export const healthKey = (status: NetworkStatus, reason: string | null): string => `${status} ${reason ?? ''}`
 

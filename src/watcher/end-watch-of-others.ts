@@ -1,8 +1,8 @@
 import { CHAINS, type Network } from '../core/assets.ts'
-import type { Pool } from '../db/pool.ts'
-import { endWatch } from '../db/queries/network-watch.ts'
-import type { Log } from '../log.ts'
-import { pauseUnless } from '../repeat.ts'
+import { endWatch } from '../db/chain/network-watch.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Log } from '../runtime/log.ts'
+import { pauseUnless } from '../runtime/repeat.ts'
 import { lockKeyOf } from './lead.ts'
 
 const RETRY_MS = 1_000

@@ -1,7 +1,7 @@
 import type { ChainReading } from '../core/invoice/types.ts'
-import type { Tx } from '../db/transaction.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
-import { describeError } from '../log.ts'
+import type { Tx } from '../postgres/transaction.ts'
+import { describeError } from '../runtime/log.ts'
 import { isOfInvoice, type RecordingParts, requireTurn } from './record-reading.ts'
 
 /** Expires what was not paid in time. Returns which invoice cannot be, and why; it keeps no other one open. */

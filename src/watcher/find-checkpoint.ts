@@ -4,9 +4,9 @@ import {
   type NetworkState,
   saveChainIdentity,
   startCheckpoint,
-} from '../db/queries/network-state.ts'
-import { leaveTransfersBehind } from '../db/queries/transfers.ts'
-import type { Log } from '../log.ts'
+} from '../db/chain/network-state.ts'
+import { leaveTransfersBehind } from '../db/invoices/transfers.ts'
+import type { Log } from '../runtime/log.ts'
 import { abandonUnsettled, inTurn, LeadLost, type RecordingParts } from './record-reading.ts'
 
 /**

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { CHAINS, type Network } from '../core/assets.ts'
-import type { Queryable } from '../db/pool.ts'
-import { confirmLockSession, prepareLockSession } from '../db/session-lock.ts'
-import { pauseUnless } from '../repeat.ts'
+import type { Queryable } from '../postgres/pool.ts'
+import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
+import { pauseUnless } from '../runtime/repeat.ts'
 
 /** First key of all advisory locks on networks; the second says which. */
 const LOCK_SPACE = 0x7061_796c

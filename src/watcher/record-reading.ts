@@ -7,7 +7,6 @@ import {
   type MempoolReading,
   type ProviderAgreement,
 } from '../chain/adapter.ts'
-import type { Clock } from '../clock.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
 import {
@@ -25,21 +24,22 @@ import { sumOutputs, worthTelling } from '../core/chain/sum-outputs.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
-import { isDatabaseAway } from '../db/database-away.ts'
-import type { Pool } from '../db/pool.ts'
-import type { Shortfall } from '../db/post-transfers.ts'
-import { moveCheckpoint } from '../db/queries/network-state.ts'
-import { holdTurn } from '../db/queries/network-watch.ts'
+import { moveCheckpoint } from '../db/chain/network-state.ts'
+import { holdTurn } from '../db/chain/network-watch.ts'
+import { findProgramOwners } from '../db/chain/watched-addresses.ts'
 import {
   loadRecordedBlock,
   loadTrackedTransfers,
   loadTransfersOf,
   type TrackedTransfer,
-} from '../db/queries/transfers.ts'
-import { findProgramOwners } from '../db/queries/watched-programs.ts'
-import { type Tx, withSystemTransaction } from '../db/transaction.ts'
+} from '../db/invoices/transfers.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
-import { describeError } from '../log.ts'
+import type { Shortfall } from '../flows/steps/post-transfers.ts'
+import { isDatabaseAway } from '../postgres/database-away.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tx, withSystemTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { describeError } from '../runtime/log.ts'
 import type { VainChecks } from './check-credits.ts'
 import type { Lead } from './lead.ts'
 

@@ -5,16 +5,16 @@ import {
   ChainUnavailable,
   type ScannedBlock,
 } from '../chain/adapter.ts'
-import type { Clock } from '../clock.ts'
 import { keyspaceOfNetwork, type Network, type PaymentAsset } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
 import { missedIn, stillIn, unconfirmedAgain } from '../core/chain/missed.ts'
 import type { InvoiceFacts, InvoiceOwner, OwnedBlock } from '../core/chain/reconcile.ts'
-import type { Pool } from '../db/pool.ts'
-import { listCreditsBetween, lowerSecondReading } from '../db/queries/second-reading.ts'
-import { loadTransfersOf } from '../db/queries/transfers.ts'
-import { findProgramOwners } from '../db/queries/watched-programs.ts'
+import { listCreditsBetween, lowerSecondReading } from '../db/chain/second-reading.ts'
+import { findProgramOwners } from '../db/chain/watched-addresses.ts'
+import { loadTransfersOf } from '../db/invoices/transfers.ts'
 import { recordTransfers } from '../flows/record-transfers.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Blocks that are read and recorded together. */
 const BLOCKS_PER_BATCH = 50

@@ -6,7 +6,7 @@ import {
   listCreditsBetween,
   moveSecondReading,
   type SecondCheckpoint,
-} from '../db/queries/second-reading.ts'
+} from '../db/chain/second-reading.ts'
 import { findOwners, inTurn, owned, type RecordingParts, recordFacts } from './record-reading.ts'
 
 const BLOCKS_PER_READING = 50

@@ -2,7 +2,7 @@ import { blocksOf, type DueTransfer, dueAt, settled } from '../core/chain/finali
 import { keyOfTracked, type TrackedTransfer } from '../core/chain/reconcile.ts'
 import type { MarkHeights } from '../core/finality.ts'
 import type { BlockPosition } from '../core/invoice/types.ts'
-import { loadTrackedTransfers } from '../db/queries/transfers.ts'
+import { loadTrackedTransfers } from '../db/invoices/transfers.ts'
 import { checkCredits } from './check-credits.ts'
 import { isSettledLater, type RecordingParts, recordFacts } from './record-reading.ts'
 import { readAgain } from './second-reading.ts'

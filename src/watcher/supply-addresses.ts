@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts'
 import { addressFormOf, type Keyspace, keyspaceOfNetwork, type Network } from '../core/assets.ts'
-import type { Pool } from '../db/pool.ts'
-import { findNetworksWithAddresses } from '../db/queries/address-availability.ts'
-import { deleteForeignPoolAddresses } from '../db/queries/address-pool.ts'
-import { loadNetworkStates } from '../db/queries/network-state.ts'
-import type { Log } from '../log.ts'
-import { repeat } from '../repeat.ts'
+import { findNetworksWithAddresses } from '../db/addresses/address-availability.ts'
+import { deleteForeignPoolAddresses } from '../db/addresses/address-pool.ts'
+import { loadNetworkStates } from '../db/chain/network-state.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
+import { repeat } from '../runtime/repeat.ts'
 import { takeAddressBatches } from './take-address-batches.ts'
 
 const INTERVAL_MS = 500

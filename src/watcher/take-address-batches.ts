@@ -1,11 +1,11 @@
 import { addressWriter } from '../chain/address-text.ts'
-import type { Clock } from '../clock.ts'
 import { programsOf } from '../core/address-batch.ts'
 import type { Keyspace } from '../core/assets.ts'
-import { isConstraintViolation } from '../db/constraint-violation.ts'
-import type { Pool } from '../db/pool.ts'
-import { nextBatch, refuseBatch, takeBatch } from '../db/queries/address-batches.ts'
-import type { Log } from '../log.ts'
+import { nextBatch, refuseBatch, takeBatch } from '../db/addresses/address-batches.ts'
+import { isConstraintViolation } from '../postgres/constraint-violation.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
 import { isBatchSigned } from '../secrets/batch-signature.ts'
 
 /** More never wait: the signer issues none while the pool is full. */

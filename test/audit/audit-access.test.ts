@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { auditAccess } from '../../src/audit/audit-access.ts'
-import { withSystemTransaction } from '../../src/db/transaction.ts'
 import { acceptAccess, sealOlderAccess } from '../../src/flows/seal-access.ts'
+import { withSystemTransaction } from '../../src/postgres/transaction.ts'
 import { createTestPeople, PASSWORD, type TestBrowser, type TestPeople } from '../support/people.ts'
 
 let people: TestPeople

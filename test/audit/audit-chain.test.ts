@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CheckResult, runAudit } from '../../src/audit/run-audit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import type { Tenant } from '../../src/db/transaction.ts'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
+import type { Tenant } from '../../src/postgres/transaction.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { startSandboxMoney } from '../support/sandbox-money.ts'
 

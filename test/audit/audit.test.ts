@@ -4,11 +4,16 @@ import { runAudit } from '../../src/audit/run-audit.ts'
 import { keyspaceOf } from '../../src/core/assets.ts'
 import { bucketOf, deriveStatus, wasSettled } from '../../src/core/invoice/status.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { invoiceEvent } from '../../src/db/commit-advance.ts'
-import { insertEvent } from '../../src/db/queries/events.ts'
-import { loadInvoice } from '../../src/db/queries/invoices.ts'
-import { type Tenant, type Tx, withTransaction, withTrialTransaction } from '../../src/db/transaction.ts'
+import { insertEvent } from '../../src/db/delivery/events.ts'
+import { loadInvoice } from '../../src/db/invoices/invoices.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { invoiceEvent } from '../../src/flows/steps/commit-advance.ts'
+import {
+  type Tenant,
+  type Tx,
+  withTransaction,
+  withTrialTransaction,
+} from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { inBlock, inMempool } from '../support/invoice.ts'
 import { seededRandom } from '../support/random.ts'

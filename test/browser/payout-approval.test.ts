@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newId } from '../../src/new-id.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { until } from '../support/app.ts'
 import {
   askFromPage,

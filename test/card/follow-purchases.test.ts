@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CardProviderId, OnrampProvider } from '../../src/core/card/onramp-provider.ts'
-import { createLogger } from '../../src/log.ts'
 import { createPurchaseFollower } from '../../src/onramp/follow-purchases.ts'
+import { createLogger } from '../../src/runtime/log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase

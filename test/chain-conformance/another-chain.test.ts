@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import type { DrivenChain } from '../support/chain-driver.ts'
 import { startNode, type TestNode, until } from '../support/litecoind.ts'
 import { sandboxDriver } from '../support/sandbox-driver.ts'

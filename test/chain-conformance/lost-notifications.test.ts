@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { XPublisher } from 'zeromq'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { until } from '../support/litecoind.ts'
 import { freePort } from '../support/postgres-server.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'

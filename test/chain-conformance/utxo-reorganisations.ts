@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import type { InvoiceStatus } from '../../src/core/invoice/types.ts'
 import { cancelInvoice } from '../../src/flows/cancel-invoice.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { until } from '../support/litecoind.ts'
 import { coinsOf, type DrivenNode } from '../support/utxo-driver.ts'
 import type { OpenInvoice, WatchedChain } from '../support/watched-chain.ts'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { ChainAdapter } from '../../src/chain/adapter.ts'
-import { systemClock } from '../../src/clock.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import {
   LeadLost,
   type RecordingParts,

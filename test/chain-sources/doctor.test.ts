@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
 import type { UtxoNode } from '../../src/nodes/chain-nodes.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { startEsploraServer } from '../support/esplora-server.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { listMissingIndexes, listOpenPrograms } from '../../src/db/queries/watched-programs.ts'
-import type { Tenant } from '../../src/db/transaction.ts'
+import { listMissingIndexes, listOpenPrograms } from '../../src/db/chain/watched-addresses.ts'
+import type { Tenant } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 

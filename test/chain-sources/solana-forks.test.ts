@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { address, getAddressEncoder } from '@solana/kit'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 

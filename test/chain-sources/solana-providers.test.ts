@@ -5,7 +5,7 @@ import { ChainHalted } from '../../src/chain/adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import type { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
 

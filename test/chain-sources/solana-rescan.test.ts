@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { makeDataDir, runProgram } from '../support/app.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
-import type { Pool } from '../../src/db/pool.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { inspectDatabase } from '../../src/doctor/inspect-database.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openEventFeed } from '../../src/cli/event-feed.ts'
-import { insertEvent } from '../../src/db/queries/events.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
-import { newId } from '../../src/new-id.ts'
+import { insertEvent } from '../../src/db/delivery/events.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { createTenant, emitEvent } from '../support/webhook-fixtures.ts'
 

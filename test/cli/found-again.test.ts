@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { isAlive } from '../../src/file-lock.ts'
+import { isAlive } from '../../src/runtime/file-lock.ts'
 import { makeDataDir, runProgram, startApp, until } from '../support/app.ts'
 
 /** What was once answered is there after every kind of end. */

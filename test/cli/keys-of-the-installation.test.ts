@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { access, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { freePort } from '../../src/free-port.ts'
+import { freePort } from '../../src/runtime/free-port.ts'
 import { makeDataDir, type RunResult, runProgram, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 

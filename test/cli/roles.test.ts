@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { freePort } from '../../src/free-port.ts'
+import { freePort } from '../../src/runtime/free-port.ts'
 import { makeDataDir, runProgram, startApp, startRoles, until } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { freePort } from '../../src/free-port.ts'
+import { freePort } from '../../src/runtime/free-port.ts'
 import { makeDataDir, runProgram, startApp, startProgram, until } from '../support/app.ts'
 import { startSilentServer } from '../support/silent-server.ts'
 
@@ -76,7 +76,7 @@ test('a data folder where none can be made stops the start with one line, and do
 
 test('what goes on after a stop that failed in part is ended, so that no process lives on without its connections', async () => {
   const script = `
-    const { createLogger } = await import('./dist/log.js')
+    const { createLogger } = await import('./dist/runtime/log.js')
     const { StopList } = await import('./dist/cli/stop-list.js')
     const { stopInTime } = await import('./dist/cli/stop-in-time.js')
     const log = createLogger('error', 'stderr')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
-import { migrate } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { createTestDatabase } from '../support/database.ts'
 import {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openEventFeed } from '../../src/cli/event-feed.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { claimDeliveries } from '../../src/delivery/claim.ts'
 import { Lanes, WINDOW_START } from '../../src/delivery/lanes.ts'
 import { queueEvent } from '../../src/flows/queue-event.ts'
 import { recoverEvents } from '../../src/flows/recover-events.ts'
 import { rotateSecret } from '../../src/flows/rotate-secret.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,

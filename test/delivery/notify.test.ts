@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createNotifier, type Listener, listenFor } from '../../src/db/notify.ts'
-import { openPool } from '../../src/db/pool.ts'
+import { createNotifier, type Listener, listenFor } from '../../src/postgres/notify.ts'
+import { openPool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/webhook-fixtures.ts'
 

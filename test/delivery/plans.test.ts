@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type FinishedAttempt, finishDelivered } from '../../src/db/queries/attempts.ts'
-import { claimFromLanes, claimThrottled } from '../../src/db/queries/delivery-claims.ts'
-import { takeThrottled } from '../../src/db/queries/delivery-lanes.ts'
-import { pullForward } from '../../src/db/queries/delivery-upkeep.ts'
-import type { Tx } from '../../src/db/transaction.ts'
+import { type FinishedAttempt, finishDelivered } from '../../src/db/delivery/attempts.ts'
+import { claimFromLanes, claimThrottled } from '../../src/db/delivery/delivery-claims.ts'
+import { pullForward } from '../../src/db/delivery/delivery-upkeep.ts'
+import { takeThrottled } from '../../src/db/delivery/endpoint-queues.ts'
+import type { Tx } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,

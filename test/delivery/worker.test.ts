@@ -1,11 +1,11 @@
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createNotifier } from '../../src/db/notify.ts'
 import {
   type DeliveryWorker,
   type DeliveryWorkerOptions,
   startDeliveryWorker,
 } from '../../src/delivery/worker.ts'
+import { createNotifier } from '../../src/postgres/notify.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   attemptsOf,

@@ -7,7 +7,7 @@ import { validate } from 'dockerfile-utils'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { readRootFile } from '../support/root-file.ts'
 import { type ComposeService, parseEnvFile, readCompose } from './compose-file.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrate } from '../../src/db/migrate.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
 import { until } from '../support/app.ts'
 import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { type Anvil, newEvmAddress, startAnvil } from '../support/anvil.ts'
 import { deployTestToken, type TestToken } from '../support/evm-contracts.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { hex } from '../support/anvil.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { freePort } from '../../src/free-port.ts'
+import { freePort } from '../../src/runtime/free-port.ts'
 import { until } from '../support/app.ts'
 import { databaseUrl } from '../support/postgres-server.ts'
 

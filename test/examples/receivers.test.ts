@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { signatureHeader } from '../../src/delivery/sign.ts'
-import { newId } from '../../src/new-id.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
 import { InvoiceStory, type StoryEvent } from '../support/invoice-story.ts'
 import {

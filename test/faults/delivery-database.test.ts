@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPool } from '../../src/db/pool.ts'
 import { startDeliveryWorker } from '../../src/delivery/worker.ts'
+import { openPool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
-import type { Tenant } from '../../src/db/transaction.ts'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
+import type { Tenant } from '../../src/postgres/transaction.ts'
 import type { ChainDriver, DrivenChain } from '../support/chain-driver.ts'
 import { KilledWatcher } from '../support/killed-watcher.ts'
 import { until } from '../support/litecoind.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { latestMigration } from '../../src/db/migrate.ts'
 import { createHealthApp } from '../../src/http/health.ts'
+import { latestMigration } from '../../src/postgres/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/webhook-fixtures.ts'
 

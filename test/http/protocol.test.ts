@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPool } from '../../src/db/pool.ts'
 import { API_PREFIX } from '../../src/http/route.ts'
 import { ROUTES } from '../../src/http/routes.ts'
+import { openPool } from '../../src/postgres/pool.ts'
 import { BASE_URL, createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 
 let api: TestApi

@@ -3,7 +3,6 @@ import { nonceOfTransaction } from '../../src/chain/solana/durable-nonce.ts'
 import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { SOLANA_FEE_MIN } from '../../src/core/payout/solana-fee.ts'
-import type { Tenant } from '../../src/db/transaction.ts'
 import {
   openHouse,
   signerOf,
@@ -11,6 +10,7 @@ import {
   signWithNonce,
 } from '../../src/payouts/sign/solana/solana-accounts.ts'
 import { transferOf } from '../../src/payouts/sign/solana/solana-instructions.ts'
+import type { Tenant } from '../../src/postgres/transaction.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { lever } from '../support/solana-payer.ts'
 import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'

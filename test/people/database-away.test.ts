@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openPool, type Pool } from '../../src/db/pool.ts'
+import { openPool, type Pool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { createTestPeople, PASSWORD, type TestPeople } from '../support/people.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newId } from '../../src/new-id.ts'
 import { sealAuthenticators } from '../../src/people/seal-authenticators.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { openApprovalCode, openTotpSecret } from '../../src/secrets/approval-evidence.ts'
 import { sealKeyOf } from '../../src/secrets/seal-to-signer.ts'
 import { creditLitecoin } from '../support/payout-money.ts'

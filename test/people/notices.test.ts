@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Email } from '../../src/mail/mail.ts'
-import { newId } from '../../src/new-id.ts'
 import { writeNotices } from '../../src/notices/write-notices.ts'
 import { saveApproverSightings } from '../../src/payouts/store/approver-sightings.ts'
 import { saveSightings } from '../../src/payouts/store/destination-sightings.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { NAVIGATION } from '../../src/web/dashboard/app/navigation.ts'
 import { createTestPeople, PASSWORD, type TestBrowser, type TestPeople } from '../support/people.ts'
 

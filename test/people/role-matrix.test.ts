@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { MemberRole } from '../../src/db/queries/people.ts'
+import type { MemberRole } from '../../src/db/people/people.ts'
 import type { Route } from '../../src/http/route.ts'
 import { ROUTES } from '../../src/http/routes.ts'
 import { createTestPeople, type TestBrowser, type TestPeople } from '../support/people.ts'

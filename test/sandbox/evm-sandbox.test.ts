@@ -17,7 +17,7 @@ import {
 import { mnemonicToAccount } from 'viem/accounts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { compileContract } from '../../scripts/compile-contracts.mjs'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { AnvilMissing, findAnvil } from '../../src/sandbox/evm/anvil-program.ts'
 import { EvmChain } from '../../src/sandbox/evm/evm-chain.ts'
 import { SANDBOX_USDC_CONTRACT } from '../../src/sandbox/evm/evm-genesis.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { createLogger } from '../../src/log.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createLogger } from '../../src/runtime/log.ts'
 import { type SandboxChain, startSandboxChain } from '../../src/sandbox/start-sandbox-chain.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { openState, signPayment, temporaryFolder, transactionOf } from '../support/sandbox-state.ts'

@@ -8,8 +8,8 @@ import {
   SOLANA_ERROR__JSON_RPC__SERVER_ERROR_SEND_TRANSACTION_PREFLIGHT_FAILURE,
 } from '@solana/kit'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { createLogger } from '../../src/log.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createLogger } from '../../src/runtime/log.ts'
 import { startSolanaSandbox } from '../../src/sandbox/solana/start-solana-sandbox.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
 import { lever, SolanaPayer, stockClient } from '../support/solana-payer.ts'

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePort } from '../../src/free-port.ts'
+import { freePort } from '../../src/runtime/free-port.ts'
 import { expectDeclared } from './declared-answers.ts'
 
 const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname

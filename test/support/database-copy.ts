@@ -1,4 +1,4 @@
-import type { Pool } from '../../src/db/pool.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
 
 const COLUMNS = `(select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
   where attrelid = format('public.%I', name)::regclass and attnum > 0 and not attisdropped and attgenerated = '')`

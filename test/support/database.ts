@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { openPool, type Pool } from '../../src/db/pool.ts'
+import { openPool, type Pool } from '../../src/postgres/pool.ts'
 import {
   connectionStringFor,
   DATABASE_ROLES,
   type DatabaseRole,
   ensureLoginRoles,
   loginRoleOf,
-} from '../../src/db/roles.ts'
+} from '../../src/postgres/roles.ts'
 import { databaseUrl, TEMPLATE_DATABASE } from './postgres-server.ts'
 
 export type TestDatabase = {

@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from '../../src/free-port.ts'
+import { freePort } from '../../src/runtime/free-port.ts'
 
 /**
  * The PostgreSQL of Debian, with the programs for backups that the embedded one lacks. Everything runs as the user

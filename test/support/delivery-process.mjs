@@ -1,7 +1,8 @@
 // A delivery worker in a process of its own, to be killed and stopped. Runs the built program.
-import { openPool } from '../../dist/db/pool.js'
+
 import { startDeliveryWorker } from '../../dist/delivery/worker.js'
-import { createLogger } from '../../dist/log.js'
+import { openPool } from '../../dist/postgres/pool.js'
+import { createLogger } from '../../dist/runtime/log.js'
 import { openKeyring } from '../../dist/secrets/keyring.js'
 
 const { databaseUrl, secretKey, concurrency } = JSON.parse(process.argv[2])

@@ -1,5 +1,5 @@
 import { EsploraAdapter } from '../../src/chain/utxo/esplora-adapter.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import type { NodeChainName } from './daemons.ts'
 import { type EsploraServer, startEsploraServer } from './esplora-server.ts'

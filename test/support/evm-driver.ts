@@ -1,6 +1,6 @@
 import { EvmAdapter, type EvmAdapterOptions } from '../../src/chain/evm/evm-adapter.ts'
-import { systemClock } from '../../src/clock.ts'
 import type { AssetId, Network } from '../../src/core/assets.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { type Anvil, type AnvilOptions, newEvmAddress, startAnvil } from './anvil.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import { deployTestToken, type TestToken } from './evm-contracts.ts'

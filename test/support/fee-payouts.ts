@@ -1,7 +1,7 @@
 import type { AssetId } from '../../src/core/assets.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { allowFeeDestination } from '../../src/payouts/allow-fee-destination.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/payouts/request-payout.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import type { TestDatabase } from './database.ts'
 
 /** What comes of the operator's asking for all fees that are among a merchant's coins, to an address that was allowed before. */

@@ -1,8 +1,8 @@
 import type { AssetId } from '../../src/core/assets.ts'
-import type { Pool } from '../../src/db/pool.ts'
-import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
-import { newId } from '../../src/new-id.ts'
+import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 
 /** Money that a merchant never got, written into the ledger; the id of the transfer. */
 export async function forgeBalance(

@@ -3,7 +3,7 @@ import type { IdKind } from '../../src/core/ids.ts'
 import { advanceInvoice } from '../../src/core/invoice/advance.ts'
 import { renderInvoice } from '../../src/core/invoice/render.ts'
 import type { Invoice, InvoiceInput, TransferFact } from '../../src/core/invoice/types.ts'
-import { newId } from '../../src/new-id.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 
 export type StoryEvent = {
   readonly id: string

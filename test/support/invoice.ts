@@ -1,5 +1,5 @@
 import type { Invoice, InvoiceInput, TransferFact } from '../../src/core/invoice/types.ts'
-import { newId } from '../../src/new-id.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 
 const CREATED_AT = new Date('2026-11-21T12:00:00.000Z')
 

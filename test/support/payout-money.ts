@@ -1,8 +1,8 @@
-import type { Pool } from '../../src/db/pool.ts'
-import { insertLedgerTransfer } from '../../src/db/queries/ledger.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
-import { newId } from '../../src/new-id.ts'
+import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
 import { saveNetworkFee } from '../../src/payouts/store/payout-coins.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 
 /** So much Litecoin, in base units, in a merchant's available balance, and a network whose fees are known. */
 export async function creditLitecoin(

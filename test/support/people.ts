@@ -1,5 +1,4 @@
 import { createOTP } from '@better-auth/utils/otp'
-import type { Pool } from '../../src/db/pool.ts'
 import { createApiApp } from '../../src/http/app.ts'
 import { CLIENT_ADDRESS_HEADER } from '../../src/http/client-address.ts'
 import type { Email } from '../../src/mail/mail.ts'
@@ -7,6 +6,7 @@ import { findSignIn } from '../../src/people/find-sign-in.ts'
 import { openAuthentication, type People } from '../../src/people/open-authentication.ts'
 import { createPeopleApp } from '../../src/people/people-app.ts'
 import type { SignUp } from '../../src/people/sign-up.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
 import { BASE_URL, createTestApi, type TestApi } from './api.ts'
 import { withDeclaredAnswers } from './declared-answers.ts'
 

@@ -3,9 +3,9 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { migrate } from '../../src/db/migrate.ts'
-import { findPostgresProgram } from '../../src/db/postgres-program.ts'
-import { freePort } from '../../src/free-port.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { findPostgresProgram } from '../../src/postgres/postgres-program.ts'
+import { freePort } from '../../src/runtime/free-port.ts'
 
 export const TEMPLATE_DATABASE = 'paylink_template'
 

@@ -1,5 +1,5 @@
-import { systemClock } from '../../src/clock.ts'
-import { createLogger } from '../../src/log.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createLogger } from '../../src/runtime/log.ts'
 import { type SandboxChain, startSandboxChain } from '../../src/sandbox/start-sandbox-chain.ts'
 import type { MoneyChain } from './payout-world.ts'
 import { temporaryFolder } from './sandbox-state.ts'

@@ -1,8 +1,8 @@
 import type { AccessSeals } from '../../src/core/people/access-seals.ts'
-import type { Pool } from '../../src/db/pool.ts'
-import { writeSeal } from '../../src/db/queries/access-rows.ts'
-import { withSystemTransaction } from '../../src/db/transaction.ts'
+import { writeSeal } from '../../src/db/people/access-rows.ts'
 import { acceptAccess, sealedRows } from '../../src/flows/seal-access.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
+import { withSystemTransaction } from '../../src/postgres/transaction.ts'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import type { Keyring } from '../../src/secrets/keyring.ts'
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { keyspaceOf } from '../../src/core/assets.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { insertInvoice } from '../../src/db/queries/invoices.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
-import { newId } from '../../src/new-id.ts'
+import { insertInvoice } from '../../src/db/invoices/invoices.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import type { TestDatabase } from './database.ts'
 import { makeInvoice } from './invoice.ts'
 

@@ -1,5 +1,5 @@
-import { openPool, type Pool } from '../../src/db/pool.ts'
-import type { DatabaseRole } from '../../src/db/roles.ts'
+import { openPool, type Pool } from '../../src/postgres/pool.ts'
+import type { DatabaseRole } from '../../src/postgres/roles.ts'
 import type { TestDatabase } from './database.ts'
 
 /** A clock that the program and its database share, and that stands still until it is set. */

@@ -1,6 +1,6 @@
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
-import { systemClock } from '../../src/clock.ts'
 import type { AssetId, Network } from '../../src/core/assets.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import type { NodeChainName } from './daemons.ts'
 import { startNode, type TestNode } from './litecoind.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { beginAuditRun, finishAuditRun, loadLastAuditRun } from '../../src/db/queries/audit-runs.ts'
-import { withSystemTransaction } from '../../src/db/transaction.ts'
+import { beginAuditRun, finishAuditRun, loadLastAuditRun } from '../../src/db/ledger/audit-runs.ts'
+import { withSystemTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedMerchant } from '../support/seed.ts'
 

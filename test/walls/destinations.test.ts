@@ -1,9 +1,9 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
 import { inspectStoppedPayouts } from '../../src/doctor/inspect-signer.ts'
 import { readValueLimits } from '../../src/payouts/sign/signing-limits.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { LivePayoutWorld } from '../support/live-payout-world.ts'
 
 const LTC = 100_000_000n

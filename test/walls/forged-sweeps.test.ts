@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import type { Pool } from '../../src/db/pool.ts'
-import { type Tenant, withTransaction } from '../../src/db/transaction.ts'
-import { newId } from '../../src/new-id.ts'
 import { insertSweep, updateSweep } from '../../src/payouts/store/sweeps.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import { type EvmAsset, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { forgeBalance } from '../support/forge-balance.ts'
 

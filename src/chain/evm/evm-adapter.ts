@@ -1,4 +1,3 @@
-import type { Clock } from '../../clock.ts'
 import { type AssetId, isAssetId, type Network } from '../../core/assets.ts'
 import {
   type EvmChain,
@@ -9,6 +8,7 @@ import {
   expectedChainIds,
 } from '../../core/chain/evm-parameters.ts'
 import type { MarkHeights } from '../../core/finality.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import {
   type BlockHistory,
   type BlockRef,

@@ -1,6 +1,6 @@
-import type { Clock } from '../../clock.ts'
 import type { Network } from '../../core/assets.ts'
 import type { MarkHeights } from '../../core/finality.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import {
   type BlockHistory,
   type BlockRef,

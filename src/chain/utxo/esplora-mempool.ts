@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'

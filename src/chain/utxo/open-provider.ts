@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts'
 import type { UtxoChain } from '../../core/chain/utxo-parameters.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { ChainProvider } from '../adapter.ts'
 import type { ProgramSet } from '../program-set.ts'
 import type { BlockSource } from './block-source.ts'

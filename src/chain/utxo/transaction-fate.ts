@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 
 /** A transaction that lives on outside the mempool is asked about again after this time. */
 const ASK_AGAIN_AFTER_MS = 30_000

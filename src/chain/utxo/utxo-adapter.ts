@@ -1,6 +1,6 @@
-import type { Clock } from '../../clock.ts'
 import type { Network } from '../../core/assets.ts'
 import { type UtxoChain, type UtxoParameters, utxoParametersOf } from '../../core/chain/utxo-parameters.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import {
   type BlockRef,
   ChainHalted,

@@ -1,7 +1,7 @@
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { ApiProblem } from '../../http/problem.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../runtime/log.ts'
 import { assetList } from '../../wire/account.ts'
 import { ERRORS } from '../../wire/errors.ts'
 import { invoiceList, invoiceView } from '../../wire/invoice.ts'

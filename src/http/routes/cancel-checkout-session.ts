@@ -1,4 +1,4 @@
-import { sessionExists } from '../../db/queries/checkout-sessions.ts'
+import { sessionExists } from '../../db/checkout/checkout-sessions.ts'
 import { cancelCheckoutSession } from '../../flows/cancel-checkout-session.ts'
 import { checkoutSessionView } from '../../wire/payment-link.ts'
 import { checkoutSessionViewOf } from '../checkout-views.ts'

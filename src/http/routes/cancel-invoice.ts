@@ -1,4 +1,4 @@
-import { invoiceExists } from '../../db/queries/invoice-list.ts'
+import { invoiceExists } from '../../db/invoices/invoice-list.ts'
 import { cancelInvoice } from '../../flows/cancel-invoice.ts'
 import { invoiceView } from '../../wire/invoice.ts'
 import { invoiceViewOf } from '../invoice-support.ts'

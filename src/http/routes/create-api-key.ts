@@ -1,4 +1,4 @@
-import { countActiveKeys, lockKeyCreation } from '../../db/queries/api-keys.ts'
+import { countActiveKeys, lockKeyCreation } from '../../db/people/api-keys.ts'
 import { addApiKey } from '../../flows/create-api-key.ts'
 import { createApiKeyBody, createdApiKeyView } from '../../wire/dashboard.ts'
 import { apiKeyViewOf } from '../dashboard-views.ts'

@@ -1,5 +1,5 @@
 import { parseUsd } from '../../core/money.ts'
-import { paymentLinkExists } from '../../db/queries/payment-links.ts'
+import { paymentLinkExists } from '../../db/checkout/payment-links.ts'
 import { answerForOrder, createCheckoutSession } from '../../flows/create-checkout-session.ts'
 import { checkoutSessionView, createCheckoutSessionBody } from '../../wire/payment-link.ts'
 import { checkoutSessionViewOf, refuseReturnUrl } from '../checkout-views.ts'

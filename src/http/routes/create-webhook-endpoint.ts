@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import type { Tenant } from '../../db/transaction.ts'
 import { createEndpoint } from '../../flows/create-endpoint.ts'
+import type { Tenant } from '../../postgres/transaction.ts'
 import { createdWebhookEndpointView, createWebhookEndpointBody } from '../../wire/webhook-endpoint.ts'
 import { endpointViewOf, refuseEndpointUrl, refuseFormat, subscriptionsOf } from '../endpoint-view.ts'
 import { ApiProblem } from '../problem.ts'

@@ -1,5 +1,5 @@
-import { withTransaction } from '../../db/transaction.ts'
 import { payoutDestinationExists, removePayoutDestination } from '../../payouts/store/payout-destinations.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 

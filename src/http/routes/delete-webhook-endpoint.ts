@@ -1,4 +1,4 @@
-import { endpointExists } from '../../db/queries/endpoints.ts'
+import { endpointExists } from '../../db/delivery/endpoints.ts'
 import { removeEndpoint } from '../../flows/remove-endpoint.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'

@@ -1,4 +1,4 @@
-import { endpointExists } from '../../db/queries/endpoints.ts'
+import { endpointExists } from '../../db/delivery/endpoints.ts'
 import { disableEndpoint } from '../../flows/disable-endpoint.ts'
 import { webhookEndpointView } from '../../wire/webhook-endpoint.ts'
 import { endpointViewOf } from '../endpoint-view.ts'

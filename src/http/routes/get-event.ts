@@ -1,5 +1,5 @@
-import { eventExists, findEventBody } from '../../db/queries/event-recovery.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { eventExists, findEventBody } from '../../db/delivery/event-recovery.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { eventView } from '../../wire/event.ts'
 import { eventViewOf } from '../event-view.ts'
 import { ApiProblem } from '../problem.ts'

@@ -1,4 +1,4 @@
-import { withTransaction } from '../../db/transaction.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { noticesView } from '../../wire/dashboard.ts'
 import { noticesViewOf } from '../notices-view.ts'
 import { defineRoute } from '../route.ts'

@@ -1,5 +1,5 @@
-import { loadPaymentLink, paymentLinkExists } from '../../db/queries/payment-links.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { loadPaymentLink, paymentLinkExists } from '../../db/checkout/payment-links.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { paymentLinkView } from '../../wire/payment-link.ts'
 import { paymentLinkViewOf } from '../checkout-views.ts'
 import { ApiProblem } from '../problem.ts'

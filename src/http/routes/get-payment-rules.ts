@@ -1,5 +1,5 @@
-import { loadPaymentRules } from '../../db/queries/payment-rules.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { loadPaymentRules } from '../../db/invoices/payment-rules.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { paymentRulesView } from '../../wire/dashboard.ts'
 import { paymentRulesViewOf } from '../dashboard-views.ts'
 import { defineRoute } from '../route.ts'

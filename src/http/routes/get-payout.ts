@@ -1,6 +1,6 @@
 import { renderPayout } from '../../core/payout/render.ts'
-import { withTransaction } from '../../db/transaction.ts'
 import { loadPayout, payoutExists } from '../../payouts/store/payouts.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { payoutView } from '../../wire/payout.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'

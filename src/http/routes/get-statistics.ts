@@ -1,13 +1,13 @@
 import { COINS, PAYMENT_ASSET_IDS } from '../../core/assets.ts'
 import { formatCoinAmount, formatUsd } from '../../core/money.ts'
-import { findWaiting, firstIdAt, planByIndexes } from '../../db/queries/invoice-list.ts'
+import { findWaiting, firstIdAt, planByIndexes } from '../../db/invoices/invoice-list.ts'
 import {
   countInvoicesByDay,
   medianTimesToPay,
   receivedByDay,
   statisticsOfAttempts,
-} from '../../db/queries/statistics.ts'
-import { withTransaction } from '../../db/transaction.ts'
+} from '../../db/invoices/statistics.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { statisticsQuery, statisticsView } from '../../wire/dashboard.ts'
 import { defineRoute } from '../route.ts'
 

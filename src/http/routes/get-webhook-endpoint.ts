@@ -1,5 +1,5 @@
-import { endpointExists, loadEndpoint } from '../../db/queries/endpoints.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { endpointExists, loadEndpoint } from '../../db/delivery/endpoints.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { webhookEndpointView } from '../../wire/webhook-endpoint.ts'
 import { endpointViewOf } from '../endpoint-view.ts'
 import { ApiProblem } from '../problem.ts'

@@ -1,5 +1,5 @@
-import { pageOfApiKeys } from '../../db/queries/api-keys.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { pageOfApiKeys } from '../../db/people/api-keys.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { apiKeyList, listApiKeysQuery } from '../../wire/dashboard.ts'
 import { pageOf } from '../../wire/list.ts'
 import { apiKeyViewOf } from '../dashboard-views.ts'

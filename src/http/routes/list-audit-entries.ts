@@ -1,5 +1,5 @@
-import { listAuditEntries } from '../../db/queries/audit-log.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { listAuditEntries } from '../../db/people/audit-log.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { auditEntryList, listAuditEntriesQuery } from '../../wire/dashboard.ts'
 import { pageOf } from '../../wire/list.ts'
 import { auditEntryViewOf } from '../dashboard-views.ts'

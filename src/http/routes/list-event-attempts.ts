@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { type AttemptRow, eventExists, listAttempts } from '../../db/queries/event-recovery.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { type AttemptRow, eventExists, listAttempts } from '../../db/delivery/event-recovery.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { attemptList, type attemptView, listAttemptsQuery } from '../../wire/event.ts'
 import { pageOf } from '../../wire/list.ts'
 import { ApiProblem } from '../problem.ts'

@@ -1,5 +1,5 @@
-import { listEventBodies } from '../../db/queries/event-recovery.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { listEventBodies } from '../../db/delivery/event-recovery.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { eventList, listEventsQuery } from '../../wire/event.ts'
 import { pageOf } from '../../wire/list.ts'
 import { eventViewOf } from '../event-view.ts'

@@ -1,5 +1,5 @@
-import { type ImportedInvoice, listImportedInvoices } from '../../db/queries/imported-invoices.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { type ImportedInvoice, listImportedInvoices } from '../../db/invoices/imported-invoices.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { importedInvoiceList, listImportedInvoicesQuery } from '../../wire/imported-invoice.ts'
 import { pageOf } from '../../wire/list.ts'
 import { listView } from '../list-view.ts'

@@ -1,5 +1,5 @@
-import { listInvoices } from '../../db/queries/invoice-list.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { listInvoices } from '../../db/invoices/invoice-list.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { invoiceList, listInvoicesQuery } from '../../wire/invoice.ts'
 import { pageOf } from '../../wire/list.ts'
 import { programOfAddress } from '../deposit-program.ts'

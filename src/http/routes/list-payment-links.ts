@@ -1,5 +1,5 @@
-import { listPaymentLinks } from '../../db/queries/payment-links.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { listPaymentLinks } from '../../db/checkout/payment-links.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { pageOf } from '../../wire/list.ts'
 import { listPaymentLinksQuery, paymentLinkList } from '../../wire/payment-link.ts'
 import { paymentLinkViewOf } from '../checkout-views.ts'

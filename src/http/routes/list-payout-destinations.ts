@@ -1,5 +1,5 @@
-import { withTransaction } from '../../db/transaction.ts'
 import { listPayoutDestinations } from '../../payouts/store/payout-destinations.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { pageOf } from '../../wire/list.ts'
 import { listPayoutDestinationsQuery, payoutDestinationList } from '../../wire/payout.ts'
 import { listView } from '../list-view.ts'

@@ -1,6 +1,6 @@
 import { renderPayout } from '../../core/payout/render.ts'
-import { withTransaction } from '../../db/transaction.ts'
 import { listPayouts } from '../../payouts/store/payouts.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { pageOf } from '../../wire/list.ts'
 import { listPayoutsQuery, payoutList } from '../../wire/payout.ts'
 import { listView } from '../list-view.ts'

@@ -1,5 +1,5 @@
-import { listRequests } from '../../db/queries/request-log.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { listRequests } from '../../db/requests/request-log.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { listRequestLogsQuery, requestLogList } from '../../wire/dashboard.ts'
 import { pageOf } from '../../wire/list.ts'
 import { requestLogViewOf } from '../dashboard-views.ts'

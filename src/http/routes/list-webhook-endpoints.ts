@@ -1,5 +1,5 @@
-import { listEndpoints } from '../../db/queries/endpoints.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { listEndpoints } from '../../db/delivery/endpoints.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { pageOf } from '../../wire/list.ts'
 import { listWebhookEndpointsQuery, webhookEndpointList } from '../../wire/webhook-endpoint.ts'
 import { endpointViewOf } from '../endpoint-view.ts'

@@ -1,5 +1,5 @@
-import { invoiceExists } from '../../db/queries/invoice-list.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { invoiceExists } from '../../db/invoices/invoice-list.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { payTestInvoiceBody, testPaymentView } from '../../wire/test-payment.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'

@@ -1,4 +1,4 @@
-import { eventExists } from '../../db/queries/event-recovery.ts'
+import { eventExists } from '../../db/delivery/event-recovery.ts'
 import { queueEvent } from '../../flows/queue-event.ts'
 import { queuedDeliveryView, queueEventBody } from '../../wire/event.ts'
 import { ApiProblem } from '../problem.ts'

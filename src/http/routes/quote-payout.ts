@@ -1,6 +1,6 @@
-import { withTrialTransaction } from '../../db/transaction.ts'
 import { requestPayout } from '../../payouts/request-payout.ts'
 import { payoutDestinationExists } from '../../payouts/store/payout-destinations.ts'
+import { withTrialTransaction } from '../../postgres/transaction.ts'
 import { payoutQuoteQuery, payoutQuoteView } from '../../wire/payout.ts'
 import { payoutOf, payoutQuoteViewOf } from '../payout-view.ts'
 import { ApiProblem } from '../problem.ts'

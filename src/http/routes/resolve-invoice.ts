@@ -1,4 +1,4 @@
-import { invoiceExists } from '../../db/queries/invoice-list.ts'
+import { invoiceExists } from '../../db/invoices/invoice-list.ts'
 import { resolveInvoice } from '../../flows/resolve-invoice.ts'
 import { invoiceView, resolveInvoiceBody } from '../../wire/invoice.ts'
 import { invoiceViewOf } from '../invoice-support.ts'

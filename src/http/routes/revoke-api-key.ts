@@ -1,4 +1,4 @@
-import { apiKeyExists } from '../../db/queries/api-keys.ts'
+import { apiKeyExists } from '../../db/people/api-keys.ts'
 import { revokeTenantKey } from '../../flows/revoke-api-key.ts'
 import { apiKeyView } from '../../wire/dashboard.ts'
 import { apiKeyViewOf } from '../dashboard-views.ts'

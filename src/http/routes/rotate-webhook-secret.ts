@@ -1,4 +1,4 @@
-import { endpointExists } from '../../db/queries/endpoints.ts'
+import { endpointExists } from '../../db/delivery/endpoints.ts'
 import { rotateSecret } from '../../flows/rotate-secret.ts'
 import { GRACE_SECONDS_MAX, rotatedSecretView, rotateSecretBody } from '../../wire/webhook-endpoint.ts'
 import { ApiProblem } from '../problem.ts'

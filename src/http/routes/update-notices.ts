@@ -1,5 +1,5 @@
-import { NOTICE_KINDS, setNotice } from '../../db/queries/notices.ts'
-import { withTransaction } from '../../db/transaction.ts'
+import { NOTICE_KINDS, setNotice } from '../../db/people/notices.ts'
+import { withTransaction } from '../../postgres/transaction.ts'
 import { noticesView, updateNoticesBody } from '../../wire/dashboard.ts'
 import { noticesViewOf } from '../notices-view.ts'
 import { defineRoute } from '../route.ts'

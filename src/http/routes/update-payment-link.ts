@@ -1,5 +1,5 @@
 import { parseUsd } from '../../core/money.ts'
-import { paymentLinkExists } from '../../db/queries/payment-links.ts'
+import { paymentLinkExists } from '../../db/checkout/payment-links.ts'
 import { changePaymentLink } from '../../flows/change-payment-link.ts'
 import { paymentLinkView, updatePaymentLinkBody } from '../../wire/payment-link.ts'
 import { paymentLinkViewOf } from '../checkout-views.ts'

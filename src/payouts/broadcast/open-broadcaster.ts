@@ -2,10 +2,7 @@ import { encodeEvmAddress } from '../../chain/evm/address.ts'
 import { SolanaRpc } from '../../chain/solana/solana-rpc.ts'
 import { isEsploraUrl, providerName } from '../../chain/utxo/open-provider.ts'
 import { RpcClient } from '../../chain/utxo/rpc-client.ts'
-import type { Clock } from '../../clock.ts'
 import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
-import type { Pool } from '../../db/pool.ts'
-import type { Log } from '../../log.ts'
 import {
   type ChainNode,
   type EvmChainNode,
@@ -15,6 +12,9 @@ import {
   type SolanaChainNode,
   type UtxoNode,
 } from '../../nodes/chain-nodes.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Log } from '../../runtime/log.ts'
 import type { PayoutCarriage } from './broadcaster.ts'
 import { EvmCarriage } from './evm/evm-broadcaster.ts'
 import { EvmPayoutCarrier } from './evm/evm-payout-chain.ts'

@@ -1,10 +1,10 @@
 import { ChainUnavailable } from '../../chain/adapter.ts'
-import type { Clock } from '../../clock.ts'
 import type { Network } from '../../core/assets.ts'
-import type { Pool } from '../../db/pool.ts'
-import { loadNetworkState, savePayoutProvider } from '../../db/queries/network-state.ts'
-import type { Log } from '../../log.ts'
-import { Told, withoutNumbers } from '../../told.ts'
+import { loadNetworkState, savePayoutProvider } from '../../db/chain/network-state.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Log } from '../../runtime/log.ts'
+import { Told, withoutNumbers } from '../../runtime/told.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000

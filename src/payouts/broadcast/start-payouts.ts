@@ -1,5 +1,5 @@
 import { ChainUnavailable } from '../../chain/adapter.ts'
-import { pauseUnless } from '../../repeat.ts'
+import { pauseUnless } from '../../runtime/repeat.ts'
 import { PayoutCourier, type PayoutFollower } from './follow-payouts.ts'
 
 const INTERVAL_MS = 1_000

@@ -1,5 +1,5 @@
-import type { Log } from '../../log.ts'
-import type { Told } from '../../told.ts'
+import type { Log } from '../../runtime/log.ts'
+import type { Told } from '../../runtime/told.ts'
 
 /** An alarm, once for each kind of complaint about a payout, a sweep or an x402 authorization as long as this signer runs. */
 export function complain(

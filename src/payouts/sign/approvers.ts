@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { COOL_OFF_MS } from '../../core/payout/payout-limits.ts'
-import type { Pool } from '../../db/pool.ts'
+import type { Pool } from '../../postgres/pool.ts'
 import { createPrivateFile, readPrivateFile } from '../../signer/private-file.ts'
 import { SignerRefused } from '../../signer/refused.ts'
 import { saveApproverSightings } from '../store/approver-sightings.ts'

@@ -1,8 +1,8 @@
-import type { Clock } from '../../clock.ts'
 import type { Payout } from '../../core/payout/payout.ts'
 import { COOL_OFF_MS } from '../../core/payout/payout-limits.ts'
-import type { Pool } from '../../db/pool.ts'
-import type { Log } from '../../log.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Log } from '../../runtime/log.ts'
 import {
   hasBegunList,
   type ListedDestination,

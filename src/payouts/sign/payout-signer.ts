@@ -1,6 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 import type { Payout } from '../../core/payout/payout.ts'
-import type { Tenant, Tx } from '../../db/transaction.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { complain } from './alert.ts'
 import type { JournalEntry } from './journal-lines.ts'
 import type { PayoutSigner } from './sign-payouts.ts'

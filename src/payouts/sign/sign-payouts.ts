@@ -1,5 +1,4 @@
 import type { HDKey } from '@scure/bip32'
-import type { Clock } from '../../clock.ts'
 import {
   type KeyFamily,
   type Keyspace,
@@ -9,13 +8,14 @@ import {
   networkOf,
 } from '../../core/assets.ts'
 import type { Payout } from '../../core/payout/payout.ts'
-import { isConstraintViolation } from '../../db/constraint-violation.ts'
-import { isDatabaseAway } from '../../db/database-away.ts'
-import type { Pool } from '../../db/pool.ts'
-import { type Tenant, type Tx, withTransaction } from '../../db/transaction.ts'
-import type { Log } from '../../log.ts'
+import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
+import { isDatabaseAway } from '../../postgres/database-away.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import { type Tenant, type Tx, withTransaction } from '../../postgres/transaction.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Log } from '../../runtime/log.ts'
+import type { Told } from '../../runtime/told.ts'
 import type { SolanaKeys } from '../../signer/solana-addresses.ts'
-import type { Told } from '../../told.ts'
 import {
   answerJournalQuestion,
   listJournalQuestions,

@@ -1,6 +1,6 @@
 import type { Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
-import type { Tenant, Tx } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** Nonces of an account from `from` on that belong to a payout or a sweep. Served by the primary key. */
 export async function listTakenNonces(

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/pool.ts'
-import type { Tx } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/transaction.ts'
 
 /** Publishes the key that approvals are signed with; the first stays. */
 export async function publishApprovalKey(tx: Tx, publicKey: Uint8Array, now: Date): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 import type { ApproverCredential } from './approvers.ts'
 
 type ApproverSighting = Pick<ApproverCredential, 'merchantId' | 'personId' | 'kind'> & {

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 
 /** A credential of an owner or admin of a merchant, by which they may approve payouts. */
 export type ApproverCredential = {

@@ -1,5 +1,5 @@
 import { keyspaceOfNetwork, type Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 import type { Sweep } from './sweeps.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { Payout } from '../../core/payout/payout.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 
 /** A live destination on the list of a merchant, or of the operator (`merchantId` null). */
 export type ListedDestination = {

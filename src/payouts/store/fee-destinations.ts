@@ -1,5 +1,5 @@
-import type { Queryable } from '../../db/pool.ts'
-import type { Tx } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/transaction.ts'
 import type { PayoutDestination } from './payout-destinations.ts'
 
 /** An address on the operator's list. */

@@ -1,7 +1,7 @@
 import type { AssetId, PaymentAsset } from '../../core/assets.ts'
 import type { Payout } from '../../core/payout/payout.ts'
-import type { Queryable } from '../../db/pool.ts'
-import type { Tenant } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant } from '../../postgres/transaction.ts'
 
 /** How the operator's fees of one mode and asset stand, over all merchants, base units. */
 type FeeTotal = {

@@ -1,6 +1,6 @@
 import type { AssetId, Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
-import type { Tenant } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant } from '../../postgres/transaction.ts'
 
 /** A deposit address whose tokens their issuer lets nobody move. */
 type FrozenDeposit = {

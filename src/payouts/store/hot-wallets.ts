@@ -1,5 +1,5 @@
 import type { AssetId, Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 
 /** How a network's hot wallet stands at the newest block, and what the network takes. Wei, but for the token's units. */
 export type HotWallet = {

@@ -1,6 +1,6 @@
 import type { Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
-import type { Tenant } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant } from '../../postgres/transaction.ts'
 
 /** A payout or a sweep of which the signer is to publish all that its journal has. */
 type JournalQuestion = Tenant & { readonly intentId: string; readonly network: Network }

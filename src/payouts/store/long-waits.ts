@@ -1,5 +1,5 @@
 import type { Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 
 /** Payouts or sweeps of a network that have waited too long in one state. */
 export type LongWait = {

@@ -1,5 +1,5 @@
 import type { Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 
 /** Who stands in the books as having asked for and approved what came back from the journal: the approval itself is lost. */
 export const JOURNAL_APPROVER = 'signer_journal'

@@ -2,8 +2,8 @@ import type { AssetId, Network } from '../../core/assets.ts'
 import { keyspaceOfNetwork } from '../../core/assets.ts'
 import { REORG_DEPTH_MAX } from '../../core/chain/utxo-parameters.ts'
 import type { Coin } from '../../core/payout/select-coins.ts'
-import type { Queryable } from '../../db/pool.ts'
-import type { Tenant } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant } from '../../postgres/transaction.ts'
 
 /** A coin of a merchant's, and which key of the account spends it: `account/chain/index`, 0 receiving, 1 change. */
 export type OwnCoin = Coin & {

@@ -1,6 +1,6 @@
 import type { AssetId } from '../../core/assets.ts'
-import { type ListPosition, loadPage } from '../../db/queries/list-page.ts'
-import type { Tenant, Tx } from '../../db/transaction.ts'
+import { type ListPosition, loadPage } from '../../db/list-page.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 export type PayoutDestination = {
   readonly id: string

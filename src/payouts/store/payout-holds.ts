@@ -1,5 +1,5 @@
 import type { Payout } from '../../core/payout/payout.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 
 /** Says why the signer holds an approved payout back, in place of what it said before. By primary key. */
 export async function savePayoutHold(

@@ -1,8 +1,8 @@
 import type { AssetId, Network } from '../../core/assets.ts'
 import type { Payout, PayoutSource, PayoutStatus } from '../../core/payout/payout.ts'
-import type { Queryable } from '../../db/pool.ts'
-import { type ListPosition, loadPage } from '../../db/queries/list-page.ts'
-import type { Tenant, Tx } from '../../db/transaction.ts'
+import { type ListPosition, loadPage } from '../../db/list-page.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** A payout as it is stored, with the number of events it has had. */
 export type StoredPayout = { readonly payout: Payout; readonly eventCount: number }

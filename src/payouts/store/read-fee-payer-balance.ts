@@ -1,5 +1,5 @@
 import type { Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 import { hasTokenMoney } from './hot-wallets.ts'
 import { loadSolanaHouse } from './solana-accounts.ts'
 

@@ -1,6 +1,6 @@
 import type { AssetId, Network } from '../../core/assets.ts'
 import { isLowOnGas } from '../../core/payout/gas.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 import { hasTokenMoney, loadHotWallet, sumHotObligations } from './hot-wallets.ts'
 
 /** How a hot wallet stands with the gas that it pays for others, and with what merchants have in it. */

@@ -1,5 +1,5 @@
 import { type KeyFamily, keyFamilyOfNetwork, NETWORKS, type Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 import { type LongWait, listLongWaits } from './long-waits.ts'
 
 const MINUTE_MS = 60_000

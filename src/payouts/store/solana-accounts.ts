@@ -1,5 +1,5 @@
 import type { Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 
 /** The signer's own accounts on a Solana network, base58. */
 type SolanaAccounts = {

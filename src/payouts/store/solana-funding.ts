@@ -1,7 +1,7 @@
 import type { Keyspace, Network } from '../../core/assets.ts'
 import { formatId, uuidv7 } from '../../core/ids.ts'
 import { WINDOW_MS_MAX } from '../../core/payment-rules.ts'
-import type { Queryable } from '../../db/pool.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 
 type Place = { readonly network: Network; readonly keyspace: Keyspace; readonly limit: number }
 

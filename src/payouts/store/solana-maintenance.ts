@@ -1,6 +1,6 @@
 import type { Network } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
-import type { Tenant, Tx } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** A transaction that the signer is asked to make between its own accounts. */
 export type SolanaChore =

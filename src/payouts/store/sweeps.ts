@@ -1,7 +1,7 @@
 import type { AssetId, Network } from '../../core/assets.ts'
 import { keyspaceOfNetwork } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
-import type { Tenant, Tx } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** Money on its way from a deposit address to the hot wallet. */
 export type Sweep = {

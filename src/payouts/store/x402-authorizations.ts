@@ -1,7 +1,7 @@
 import type { Network } from '../../core/assets.ts'
 import { keyspaceOfNetwork } from '../../core/assets.ts'
-import type { Queryable } from '../../db/pool.ts'
-import type { Tenant, Tx } from '../../db/transaction.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** A signed transfer that was handed in to pay an invoice. */
 export type X402Authorization = {

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { z } from 'zod'
-import { childEnvironment } from '../../config.ts'
-import { freePort } from '../../free-port.ts'
+import { childEnvironment } from '../../config/config.ts'
+import { freePort } from '../../runtime/free-port.ts'
 
 const LISTEN_HOST = '127.0.0.1'
 const START_MS_MAX = 15_000

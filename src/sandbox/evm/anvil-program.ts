@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { childEnvironment } from '../../config.ts'
+import { childEnvironment } from '../../config/config.ts'
 
 /** Its name in Foundry's packages, by Node's names of platform and architecture. */
 const PACKAGES: { readonly [platform: string]: string } = {

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { Clock } from '../../clock.ts'
-import { readFileIfPresent, writeSecretFile } from '../../data-dir.ts'
-import type { Log } from '../../log.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { readFileIfPresent, writeSecretFile } from '../../runtime/data-dir.ts'
+import type { Log } from '../../runtime/log.ts'
 import type { Journal, JournalRecord } from '../journal.ts'
 import type { AnvilProcess, RpcAnswer } from './anvil-process.ts'
 import {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { z } from 'zod'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../runtime/log.ts'
 import { Journal, type PlacedRecord } from '../journal.ts'
 import { AnvilProcess } from './anvil-process.ts'
 import { anvilArguments, type EvmGenesis } from './evm-genesis.ts'

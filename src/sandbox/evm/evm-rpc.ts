@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Clock } from '../../clock.ts'
 import { ASSET_IDS } from '../../core/assets.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { AnvilRefused, type RpcAnswer } from './anvil-process.ts'
 import type { EvmChain } from './evm-chain.ts'
 import type { EvmMiner } from './evm-miner.ts'

@@ -1,5 +1,5 @@
 import type { KeyPairSigner } from '@solana/kit'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { SolanaBlock } from './chain-base.ts'
 import type { SolanaChain } from './solana-chain.ts'
 

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { testCardOutcome } from '../../core/card/test-cards.ts'
-import { limitBody } from '../../limit-body.ts'
+import { limitBody } from '../limit-body.ts'
 import { renderCardDocument, renderLeaveDocument, renderTestCardDocument } from './card-documents.tsx'
 import type { CardDesk, CheckoutDeps } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'

@@ -1,4 +1,3 @@
-import type { Clock } from '../../clock.ts'
 import type { AssetId } from '../../core/assets.ts'
 import type { CardPurchase, CardWaiting } from '../../core/card/card-purchase.ts'
 import type { CardProviderId } from '../../core/card/onramp-provider.ts'
@@ -6,6 +5,7 @@ import type { TestCardOutcome } from '../../core/card/test-cards.ts'
 import type { CoinFault, CoinOffer } from '../../core/checkout/coin-offers.ts'
 import type { NetworkFacts } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { Branding } from './branding.ts'
 import type { Scenario } from './test-panel.tsx'
 

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { ASSET_IDS } from '../../core/assets.ts'
-import { limitBody } from '../../limit-body.ts'
+import { limitBody } from '../limit-body.ts'
 import type { CheckoutDeps } from './checkout-deps.ts'
 import type { CheckoutPage, Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'

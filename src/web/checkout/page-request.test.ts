@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import { limitBody } from '../../limit-body.ts'
+import { limitBody } from '../limit-body.ts'
 import { formFields } from './page-request.ts'
 
 const app = new Hono().post(

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
 import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
-import { limitBody } from '../../limit-body.ts'
+import { limitBody } from '../limit-body.ts'
 import type { CheckoutDeps, PaymentPageFacts, PaymentPageQuery } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'

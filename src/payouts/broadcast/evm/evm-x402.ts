@@ -1,7 +1,7 @@
 import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
-import { isConstraintViolation } from '../../../db/constraint-violation.ts'
-import { withTransaction } from '../../../db/transaction.ts'
-import { Told, withoutNumbers } from '../../../told.ts'
+import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
+import { Told, withoutNumbers } from '../../../runtime/told.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import {
   listX402Transactions,

@@ -7,13 +7,13 @@ import {
   type SolanaRpc,
   type TransactionStatus,
 } from '../../../chain/solana/solana-rpc.ts'
-import type { Clock } from '../../../clock.ts'
 import type { Network } from '../../../core/assets.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { PAYOUT_UNIT_LIMIT, usualUnitPrice } from '../../../core/payout/solana-fee.ts'
-import type { Pool } from '../../../db/pool.ts'
-import { type Tenant, withTransaction } from '../../../db/transaction.ts'
-import type { Log } from '../../../log.ts'
+import type { Pool } from '../../../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { Log } from '../../../runtime/log.ts'
 import { insertPayoutGas, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { readFeePayerStanding } from '../../store/read-fee-payer-balance.ts'
 import {

@@ -1,13 +1,13 @@
 import type { TransactionAlone } from '../../../chain/solana/solana-answers.ts'
 import { SolanaCallFailed, type SolanaRpc, type TransactionStatus } from '../../../chain/solana/solana-rpc.ts'
 import { ownerOf } from '../../../chain/solana/watched-owners.ts'
-import type { Clock } from '../../../clock.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
-import type { Pool } from '../../../db/pool.ts'
-import { type Tenant, withSystemTransaction } from '../../../db/transaction.ts'
-import type { Log } from '../../../log.ts'
-import { newId } from '../../../new-id.ts'
+import type { Pool } from '../../../postgres/pool.ts'
+import { type Tenant, withSystemTransaction } from '../../../postgres/transaction.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { Log } from '../../../runtime/log.ts'
+import { newId } from '../../../runtime/new-id.ts'
 import type { SolanaHouse, SolanaReading } from '../../store/solana-accounts.ts'
 import {
   bookFoundSweep,

@@ -10,7 +10,7 @@ import {
   TRANSFER_GAS,
 } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
-import type { Tenant, Tx } from '../../../db/transaction.ts'
+import type { Tenant, Tx } from '../../../postgres/transaction.ts'
 import { areNoncesOfOthers, insertAccountNonce } from '../../store/account-nonces.ts'
 import { loadPayoutGas } from '../../store/payout-transactions.ts'
 import { hasLostDeposit, listSweepSources, listSweepsOf } from '../../store/sweeps.ts'

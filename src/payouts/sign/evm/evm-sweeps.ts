@@ -10,7 +10,7 @@ import {
   TRANSFER_GAS,
 } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
-import { type Tx, withTransaction } from '../../../db/transaction.ts'
+import { type Tx, withTransaction } from '../../../postgres/transaction.ts'
 import { insertAccountNonce } from '../../store/account-nonces.ts'
 import { sumOwnDeposits } from '../../store/deposit-owners.ts'
 import {

@@ -3,8 +3,8 @@ import { isSignedByPayer, payerTransferCall } from '../../../chain/evm/payer-aut
 import { NETWORKS, type Network, networkOf } from '../../../core/assets.ts'
 import { gasPriceOf, replacingPrice, TOKEN_SWEEP_GAS } from '../../../core/payout/gas.ts'
 import { SETTLE_SECONDS_MIN } from '../../../core/x402/judge-authorization.ts'
-import { isConstraintViolation } from '../../../db/constraint-violation.ts'
-import { withTransaction } from '../../../db/transaction.ts'
+import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
 import { insertAccountNonce } from '../../store/account-nonces.ts'
 import {
   countX402Transactions,

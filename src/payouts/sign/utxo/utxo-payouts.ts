@@ -4,8 +4,8 @@ import { type UtxoParameters, utxoParametersOf } from '../../../core/chain/utxo-
 import type { Payout } from '../../../core/payout/payout.ts'
 import { PAYOUT_OUTPUT_MIN } from '../../../core/payout/payout-limits.ts'
 import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../../../core/payout/select-coins.ts'
-import { loadNetworkState } from '../../../db/queries/network-state.ts'
-import type { Tenant, Tx } from '../../../db/transaction.ts'
+import { loadNetworkState } from '../../../db/chain/network-state.ts'
+import type { Tenant, Tx } from '../../../postgres/transaction.ts'
 import {
   isChangeComing,
   isShortOfCoins,

@@ -1,0 +1,75 @@
+import type { KeyObject } from 'node:crypto'
+import { z } from 'zod'
+import { parseCoinbaseKey } from '../onramp/coinbase-key.ts'
+import type { OnrampConfig } from '../onramp/open-onramps.ts'
+import { ConfigError, type Environment, must, origin } from './config-values.ts'
+
+const coinbaseKey = z
+  .string()
+  .transform((text) => parseCoinbaseKey(text))
+  .pipe(z.custom<KeyObject>((key) => key !== null))
+/** Test keys sell coins of test networks, and test mode has the sandbox's own card page. */
+const moonpayKey = (kind: 'pk' | 'sk') => z.string().regex(new RegExp(`^${kind}_live_[A-Za-z0-9]{1,200}$`))
+/** Printable ASCII without spaces. */
+const token = z.string().regex(/^[!-~]{1,500}$/)
+
+const anOrigin = must('an http or https origin', origin)
+const VARIABLES = {
+  COINBASE_ONRAMP_KEY_ID: must('the name of a Coinbase Developer Platform key', token),
+  COINBASE_ONRAMP_KEY_SECRET: must(
+    'the secret of a Coinbase Developer Platform key: 64 bytes in base64 (Ed25519), or an EC private key on P-256 in PEM',
+    coinbaseKey,
+  ),
+  COINBASE_ONRAMP_WEBHOOK_SECRET: must("the secret of Coinbase's webhook subscription", token),
+  COINBASE_ONRAMP_URL: anOrigin,
+  COINBASE_ONRAMP_OPTIONS_URL: anOrigin,
+  MOONPAY_API_KEY: must("MoonPay's publishable live key, pk_live_…", moonpayKey('pk')),
+  MOONPAY_SECRET_KEY: must("MoonPay's secret live key, sk_live_…", moonpayKey('sk')),
+  MOONPAY_WEBHOOK_KEY: must("MoonPay's webhook key", token),
+  MOONPAY_URL: anOrigin,
+  MOONPAY_WIDGET_URL: anOrigin,
+}
+type VariableName = keyof typeof VARIABLES
+
+/** The card providers that an environment names: one has both its keys, or neither and is absent. Throws `ConfigError`. */
+export function readOnramps(env: Environment): OnrampConfig {
+  const keyId = read(env, 'COINBASE_ONRAMP_KEY_ID')
+  const keySecret = read(env, 'COINBASE_ONRAMP_KEY_SECRET')
+  const apiKey = read(env, 'MOONPAY_API_KEY')
+  const secretKey = read(env, 'MOONPAY_SECRET_KEY')
+  refuseHalf({ COINBASE_ONRAMP_KEY_ID: keyId, COINBASE_ONRAMP_KEY_SECRET: keySecret })
+  refuseHalf({ MOONPAY_API_KEY: apiKey, MOONPAY_SECRET_KEY: secretKey })
+  // Checked even when the provider is absent, so that a wrong value shows at the first start and not when the keys
+  // are added.
+  const coinbase = {
+    webhookSecret: read(env, 'COINBASE_ONRAMP_WEBHOOK_SECRET') ?? null,
+    apiUrl: read(env, 'COINBASE_ONRAMP_URL') ?? 'https://api.cdp.coinbase.com',
+    optionsUrl: read(env, 'COINBASE_ONRAMP_OPTIONS_URL') ?? 'https://api.developer.coinbase.com',
+  }
+  const moonpay = {
+    webhookKey: read(env, 'MOONPAY_WEBHOOK_KEY') ?? null,
+    apiUrl: read(env, 'MOONPAY_URL') ?? 'https://api.moonpay.com',
+    widgetUrl: read(env, 'MOONPAY_WIDGET_URL') ?? 'https://buy.moonpay.com',
+  }
+  return {
+    coinbase: keyId === undefined || keySecret === undefined ? null : { keyId, keySecret, ...coinbase },
+    moonpay: apiKey === undefined || secretKey === undefined ? null : { apiKey, secretKey, ...moonpay },
+  }
+}
+
+function refuseHalf(pair: { readonly [name: string]: unknown }): void {
+  const given = Object.keys(pair).find((name) => pair[name] !== undefined)
+  const missing = Object.keys(pair).find((name) => pair[name] === undefined)
+  if (given !== undefined && missing !== undefined)
+    throw new ConfigError(`${given} needs ${missing} beside it`)
+}
+
+/** An empty value counts as absent. */
+function read<Name extends VariableName>(
+  env: Environment,
+  name: Name,
+): ReturnType<(typeof VARIABLES)[Name]> | undefined {
+  const text = env[name]
+  if (text === undefined || text === '') return undefined
+  return VARIABLES[name](name, text) as ReturnType<(typeof VARIABLES)[Name]>
+}

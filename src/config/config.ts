@@ -1,0 +1,339 @@
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { CHAINS, type Chain, type Network } from '../core/assets.ts'
+import type { OnrampConfig } from '../onramp/open-onramps.ts'
+import { SIGN_UPS, type SignUp } from '../people/sign-up.ts'
+import type { DatabaseRole } from '../postgres/roles.ts'
+import { readOnramps } from './config-onramps.ts'
+import {
+  ConfigError,
+  contractAddress,
+  deliveryKey,
+  type Environment,
+  flag,
+  httpUrl,
+  listenAddress,
+  must,
+  origin,
+  secretKey,
+  urlOf,
+  wholeNumber,
+} from './config-values.ts'
+
+/** The configuration. Read once, at start, from the environment; nothing else reads `process.env`. */
+export type Config = {
+  /** The owner's connection string, for migrations; null: the embedded server in `dataDir`. */
+  readonly databaseUrl: string | null
+  /** A role's own connection string; null: the program makes the role itself. */
+  readonly roleDatabaseUrls: { readonly [role in DatabaseRole]: string | null }
+  /** Absolute path of the folder that holds everything this program keeps outside the database. */
+  readonly dataDir: string
+  readonly host: string
+  readonly port: number
+  /**
+   * Where metrics are served; null: nowhere. When the port was not given, only the process that serves the API serves
+   * them.
+   */
+  readonly operatorPort: { readonly port: number; readonly isGiven: boolean } | null
+  /** Address that metrics are served on, whatever `host` is. */
+  readonly operatorHost: string
+  /** Origin of every URL we give out, without a trailing slash. */
+  readonly baseUrl: string
+  readonly logLevel: LogLevel
+  /** 32 bytes that encrypt secrets at rest; null: generated once and kept in `dataDir`. */
+  readonly secretKey: Uint8Array | null
+  /** What delivery workers open signing secrets with in place of the secret key; null: that key itself. */
+  readonly deliveryKey: Uint8Array | null
+  readonly networks: { readonly [network in Network]?: NetworkConfig }
+  readonly testBaseUsdcAddress: string | null
+  readonly testEthereumUsdcAddress: string | null
+  readonly priceSources: readonly PriceSourceName[]
+  readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
+  readonly webhookAllowPrivate: boolean
+  /** Which compatibility APIs are served; none unless named. */
+  readonly compatApis: readonly CompatApiName[]
+  /** HTTP clients may pay invoices in USDC by x402; the hot wallet pays the gas. */
+  readonly x402: boolean
+  /** Requests a second per merchant. */
+  readonly rateLimits: { readonly live: number; readonly test: number }
+  /** Who may make an account at the dashboard. */
+  readonly signUp: SignUp
+  /** Unpaid invoices that a merchant may have open in one mode. */
+  readonly openInvoicesMax: number
+  /** File with the 32 bytes that encrypt the signer's seed; null: generated once and kept in `dataDir`. */
+  readonly signerKeyFile: string | null
+  /**
+   * File with the public keys that verify the addresses the signer issued. The signer writes it; the API and the
+   * checkout read it.
+   */
+  readonly addressKeysFile: string
+  /** The public key by which the signer knows the API's approvals: the API writes it, the signer reads it. */
+  readonly approvalKeyFile: string
+  /** The operator's fee on every payment that becomes available to a merchant, in basis points. */
+  readonly serviceFeeBps: number
+  /** The card providers of live mode. */
+  readonly onramps: OnrampConfig
+  /** `smtp://user:password@host:port`; null: e-mails are written to the log. */
+  readonly smtpUrl: string | null
+  /**
+   * Host of the process with the role `sandbox`, which serves the sandbox chains to all others; null: the processes
+   * of this machine serve them among themselves.
+   */
+  readonly sandboxHost: string | null
+  /** No live network is configured: a demo shop is seeded, and metrics are on. */
+  readonly sandbox: boolean
+}
+
+type NetworkConfig = {
+  /** The first is followed; the others confirm what it says and stand in for it. URLs contain credentials. */
+  readonly rpcUrls: readonly string[]
+  readonly zmqUrl: string | null
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** Services whose APIs we can imitate: docs/coming-from-elsewhere.md. */
+const COMPAT_API_NAMES = ['btcpay', 'coinbase_commerce'] as const
+export type CompatApiName = (typeof COMPAT_API_NAMES)[number]
+
+const PRICE_SOURCE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
+type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
+
+const RPC_URLS_MAX = 5
+const PORT_MAX = 65_535
+const RATE_LIMIT_MAX = 100_000
+const OPEN_INVOICES_LIMIT = 1_000_000
+/** A tenth of each payment: more is surely a typing error. */
+const SERVICE_FEE_BPS_MAX = 1_000
+const MODES = ['live', 'test'] as const
+
+const port = wholeNumber(1, PORT_MAX)
+const rateLimit = wholeNumber(1, RATE_LIMIT_MAX)
+const openInvoices = wholeNumber(1, OPEN_INVOICES_LIMIT)
+const basisPoints = wholeNumber(0, SERVICE_FEE_BPS_MAX)
+const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
+/**
+ * A comma-separated list of URLs; `esplora+https:` names an Esplora server where plain http is the chain's own node.
+ */
+const rpcUrls = (...protocols: string[]) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .refine(
+      (parts) =>
+        parts.length <= RPC_URLS_MAX &&
+        new Set(parts).size === parts.length &&
+        parts.every((part) => urlOf(...protocols).safeParse(part).success && new URL(part).hostname !== ''),
+    )
+const nodeUrls = rpcUrls('http:', 'https:')
+const nodeOrEsploraUrls = rpcUrls('http:', 'https:', 'esplora+http:', 'esplora+https:')
+/** A comma-separated list of names, each at most once. */
+const namesOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .pipe(z.array(z.enum(names)).refine((given) => new Set(given).size === given.length))
+const priceSources = namesOf(PRICE_SOURCE_NAMES)
+const compatApis = namesOf(COMPAT_API_NAMES)
+
+const VARIABLES = {
+  DATABASE_URL: must(
+    'a PostgreSQL URL such as postgresql://host:5432/paylink, with user:password@ before the host',
+    postgresUrl,
+  ),
+  API_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  WATCHER_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  DELIVERY_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  SIGNER_DATABASE_URL: must('a PostgreSQL URL', postgresUrl),
+  DATA_DIR: must('the path of a folder', z.string()),
+  HOST: listenAddress,
+  PORT: must('a port from 1 to 65535', port),
+  OPERATOR_PORT: must('a port from 1 to 65535', port),
+  OPERATOR_HOST: listenAddress,
+  BASE_URL: must('an origin such as https://pay.example.com, without a path', origin),
+  LOG_LEVEL: must(`one of ${LOG_LEVELS.join(', ')}`, z.enum(LOG_LEVELS)),
+  SECRET_KEY: must('32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)', secretKey),
+  DELIVERY_KEY: must('what paylink delivery-key prints', deliveryKey),
+  TEST_BASE_USDC_ADDRESS: contractAddress,
+  TEST_ETHEREUM_USDC_ADDRESS: contractAddress,
+  PRICE_SOURCES: must(`a comma-separated list of ${PRICE_SOURCE_NAMES.join(', ')}, each once`, priceSources),
+  PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
+  PRICE_KRAKEN_URL: must('an http or https URL', httpUrl),
+  PRICE_BITSTAMP_URL: must('an http or https URL', httpUrl),
+  WEBHOOK_ALLOW_PRIVATE: flag,
+  X402: flag,
+  COMPAT_APIS: must(`a comma-separated list of ${COMPAT_API_NAMES.join(', ')}, each once`, compatApis),
+  RATE_LIMIT_LIVE: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
+  RATE_LIMIT_TEST: must(`a whole number of requests a second, from 1 to ${RATE_LIMIT_MAX}`, rateLimit),
+  SIGN_UP: must(`one of ${SIGN_UPS.join(', ')}`, z.enum(SIGN_UPS)),
+  OPEN_INVOICES_MAX: must(`a whole number from 1 to ${OPEN_INVOICES_LIMIT}`, openInvoices),
+  SIGNER_KEY_FILE: must('the path of a file', z.string()),
+  ADDRESS_KEYS_FILE: must('the path of a file', z.string()),
+  APPROVAL_KEY_FILE: must('the path of a file', z.string()),
+  SANDBOX_HOST: must('a host name such as sandbox', z.string().regex(/^[0-9A-Za-z.-]{1,253}$/)),
+  SERVICE_FEE_BPS: must(`basis points, a whole number from 0 to ${SERVICE_FEE_BPS_MAX}`, basisPoints),
+  SMTP_URL: must(
+    'a URL such as smtps://mail.example.com, with user:password@ before the host where it asks for them',
+    urlOf('smtp:', 'smtps:'),
+  ),
+}
+type VariableName = keyof typeof VARIABLES
+type ValueOf<Name extends VariableName> = ReturnType<(typeof VARIABLES)[Name]>
+
+/** Reads the configuration from an environment. Throws `ConfigError` on the first wrong value. */
+export function loadConfig(env: Environment): Config {
+  const port = read(env, 'PORT') ?? 3_000
+  const dataDir = resolve(read(env, 'DATA_DIR') ?? './data')
+  const networks = readNetworks(env)
+  const sandbox = !CHAINS.some((chain) => networks[`${chain}-live`] !== undefined)
+  const operatorPort = readOperatorPort(env, port, sandbox)
+  return {
+    databaseUrl: read(env, 'DATABASE_URL') ?? null,
+    roleDatabaseUrls: readRoleUrls(env),
+    dataDir,
+    host: read(env, 'HOST') ?? '127.0.0.1',
+    port,
+    operatorPort,
+    operatorHost: read(env, 'OPERATOR_HOST') ?? '127.0.0.1',
+    baseUrl: read(env, 'BASE_URL') ?? `http://localhost:${port}`,
+    // The sandbox runs in a terminal, where routine log lines would only get in the way.
+    logLevel: read(env, 'LOG_LEVEL') ?? (sandbox ? 'warn' : 'info'),
+    secretKey: read(env, 'SECRET_KEY') ?? null,
+    deliveryKey: read(env, 'DELIVERY_KEY') ?? null,
+    networks,
+    testBaseUsdcAddress: read(env, 'TEST_BASE_USDC_ADDRESS') ?? null,
+    testEthereumUsdcAddress: read(env, 'TEST_ETHEREUM_USDC_ADDRESS') ?? null,
+    priceSources: read(env, 'PRICE_SOURCES') ?? PRICE_SOURCE_NAMES,
+    priceUrls: {
+      coinbase: read(env, 'PRICE_COINBASE_URL') ?? null,
+      kraken: read(env, 'PRICE_KRAKEN_URL') ?? null,
+      bitstamp: read(env, 'PRICE_BITSTAMP_URL') ?? null,
+    },
+    webhookAllowPrivate: read(env, 'WEBHOOK_ALLOW_PRIVATE') ?? false,
+    compatApis: read(env, 'COMPAT_APIS') ?? [],
+    x402: read(env, 'X402') ?? false,
+    rateLimits: { live: read(env, 'RATE_LIMIT_LIVE') ?? 100, test: read(env, 'RATE_LIMIT_TEST') ?? 100 },
+    signUp: read(env, 'SIGN_UP') ?? (sandbox ? 'open' : 'closed'),
+    openInvoicesMax: read(env, 'OPEN_INVOICES_MAX') ?? 20_000,
+    signerKeyFile: readPath(env, 'SIGNER_KEY_FILE'),
+    addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
+    approvalKeyFile: readPath(env, 'APPROVAL_KEY_FILE') ?? join(dataDir, 'approval-key'),
+    serviceFeeBps: read(env, 'SERVICE_FEE_BPS') ?? 0,
+    onramps: readOnramps(env),
+    smtpUrl: read(env, 'SMTP_URL') ?? null,
+    sandboxHost: read(env, 'SANDBOX_HOST') ?? null,
+    sandbox,
+  }
+}
+
+/** The configuration of this process. */
+export const loadProcessConfig = (): Config => loadConfig(process.env)
+
+/** What a program needs to find its files, to speak a language and to trust certificates; none of it is a secret. */
+const CHILD_VARIABLES = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'NODE_ENV',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'PGSSLMODE',
+] as const
+
+/**
+ * The whole environment of a child process: `settings` and what every program needs, and nothing else of ours. It is
+ * here because only this file may read the environment.
+ */
+export function childEnvironment(settings: { readonly [name: string]: string } = {}): {
+  [name: string]: string
+} {
+  const inherited = CHILD_VARIABLES.flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { ...Object.fromEntries(inherited), ...settings }
+}
+
+/** An empty value counts as absent: that is what `VARIABLE=` in an env file or a compose file means. */
+function read<Name extends VariableName>(env: Environment, name: Name): ValueOf<Name> | undefined {
+  const text = env[name]
+  if (text === undefined || text === '') return undefined
+  return VARIABLES[name](name, text) as ValueOf<Name>
+}
+
+function readOperatorPort(env: Environment, port: number, sandbox: boolean): Config['operatorPort'] {
+  const given = read(env, 'OPERATOR_PORT')
+  if (given === port) throw new ConfigError('OPERATOR_PORT must differ from PORT: choose another one')
+  if (given !== undefined) return { port: given, isGiven: true }
+  return sandbox && port < PORT_MAX ? { port: port + 1, isGiven: false } : null
+}
+
+function readPath(
+  env: Environment,
+  name: 'SIGNER_KEY_FILE' | 'ADDRESS_KEYS_FILE' | 'APPROVAL_KEY_FILE',
+): string | null {
+  const path = read(env, name)
+  return path === undefined ? null : resolve(path)
+}
+
+function readRoleUrls(env: Environment): Config['roleDatabaseUrls'] {
+  return {
+    api: read(env, 'API_DATABASE_URL') ?? null,
+    watcher: read(env, 'WATCHER_DATABASE_URL') ?? null,
+    delivery: read(env, 'DELIVERY_DATABASE_URL') ?? null,
+    signer: read(env, 'SIGNER_DATABASE_URL') ?? null,
+  }
+}
+
+function readNetworks(env: Environment): Config['networks'] {
+  refuseUnknownNetworks(env)
+  const networks: { [network in Network]?: NetworkConfig } = {}
+  for (const mode of MODES) {
+    for (const chain of CHAINS) {
+      const prefix = `${mode}_${chain}`.toUpperCase()
+      const zmqUrl = readZmqUrl(env, chain, `${prefix}_ZMQ_URL`)
+      const name = `${prefix}_RPC_URL`
+      const text = env[name]
+      if (text === undefined || text === '') {
+        if (zmqUrl !== null)
+          throw new ConfigError(`${prefix}_ZMQ_URL needs ${name} beside it: the same node's RPC`)
+        continue
+      }
+      const rpcUrls = readRpcUrls(chain, name, text)
+      if (zmqUrl !== null && rpcUrls[0]?.startsWith('esplora+'))
+        throw new ConfigError(`${prefix}_ZMQ_URL goes with a node, and ${name} begins with an Esplora server`)
+      networks[`${chain}-${mode}`] = { rpcUrls, zmqUrl }
+    }
+  }
+  return networks
+}
+
+function readRpcUrls(chain: Chain, name: string, text: string): readonly string[] {
+  const several = `or up to ${RPC_URLS_MAX} different ones separated by commas`
+  if (!hasNodesLikeBitcoin(chain)) return must(`an http or https URL, ${several}`, nodeUrls)(name, text)
+  const expectation = `a node's http or https URL, or an Esplora server's as in esplora+https://host/api, ${several}`
+  return must(expectation, nodeOrEsploraUrls)(name, text)
+}
+
+const hasNodesLikeBitcoin = (chain: Chain): boolean => chain === 'bitcoin' || chain === 'litecoin'
+
+/** A misspelt chain name would otherwise leave its network silently off, or on the sandbox chain. */
+function refuseUnknownNetworks(env: Environment): void {
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined || value === '') continue
+    const chain = /^(?:LIVE|TEST)_([A-Z0-9]+)_(?:RPC|ZMQ)_URL$/.exec(name)?.[1]?.toLowerCase()
+    if (chain === undefined || CHAINS.some((known) => known === chain)) continue
+    throw new ConfigError(`${name} names no chain of Paylink: use one of ${CHAINS.join(', ')}, in capitals`)
+  }
+}
+
+function readZmqUrl(env: Environment, chain: Chain, name: string): string | null {
+  const text = env[name]
+  if (text === undefined || text === '') return null
+  if (!hasNodesLikeBitcoin(chain)) throw new ConfigError(`${name} is not known: remove it`)
+  return must('a URL such as tcp://127.0.0.1:28332', urlOf('tcp:', 'ipc:'))(name, text)
+}

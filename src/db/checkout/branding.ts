@@ -1,0 +1,81 @@
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/transaction.ts'
+
+type StoredLogo = { readonly digest: string; readonly width: number; readonly height: number }
+export type StoredBranding = { readonly colour: string | null; readonly logo: StoredLogo | null }
+
+type BrandingRow = {
+  colour: string | null
+  logo_digest: string | null
+  logo_width: number | null
+  logo_height: number | null
+}
+
+/** How the merchant's pages look, without the picture's bytes. Read by the primary key. */
+export async function loadBranding(db: Queryable, merchantId: string): Promise<StoredBranding> {
+  const { rows } = await db.query<BrandingRow>(
+    'select colour, logo_digest, logo_width, logo_height from branding where merchant_id = $1',
+    [merchantId],
+  )
+  const [row] = rows
+  if (row === undefined) return { colour: null, logo: null }
+  const { colour, logo_digest: digest, logo_width: width, logo_height: height } = row
+  const logo = digest === null || width === null || height === null ? null : { digest, width, height }
+  return { colour, logo }
+}
+
+/** The picture of that digest; null where the merchant has another one by now. Read by the primary key. */
+export async function loadLogo(
+  db: Queryable,
+  merchantId: string,
+  digest: string,
+): Promise<Uint8Array<ArrayBuffer> | null> {
+  const { rows } = await db.query<{ logo: Buffer<ArrayBuffer> }>(
+    'select logo from branding where merchant_id = $1 and logo_digest = $2',
+    [merchantId, digest],
+  )
+  return rows[0]?.logo ?? null
+}
+
+/** What is to change; what is absent stays, and null goes back to the default. */
+export type BrandingChange = {
+  readonly name?: string | null
+  readonly colour?: string | null
+  readonly logo?: (StoredLogo & { readonly bytes: Uint8Array }) | null
+}
+
+/** Writes what the change names and leaves the rest. By the primary key. */
+export async function upsertBranding(
+  tx: Tx,
+  merchantId: string,
+  change: BrandingChange,
+  now: Date,
+): Promise<void> {
+  const { name, colour, logo } = change
+  await tx.query(
+    `insert into branding
+       (merchant_id, name, colour, logo, logo_digest, logo_width, logo_height, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (merchant_id) do update set
+       name = case when $9 then excluded.name else branding.name end,
+       colour = case when $10 then excluded.colour else branding.colour end,
+       logo = case when $11 then excluded.logo else branding.logo end,
+       logo_digest = case when $11 then excluded.logo_digest else branding.logo_digest end,
+       logo_width = case when $11 then excluded.logo_width else branding.logo_width end,
+       logo_height = case when $11 then excluded.logo_height else branding.logo_height end,
+       updated_at = excluded.updated_at`,
+    [
+      merchantId,
+      name ?? null,
+      colour ?? null,
+      logo?.bytes ?? null,
+      logo?.digest ?? null,
+      logo?.width ?? null,
+      logo?.height ?? null,
+      now,
+      name !== undefined,
+      colour !== undefined,
+      logo !== undefined,
+    ],
+  )
+}

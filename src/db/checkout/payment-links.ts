@@ -1,0 +1,128 @@
+import type { AssetId } from '../../core/assets.ts'
+import type { PaymentLink } from '../../core/checkout/payment-link.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { type ListPosition, loadPage } from '../list-page.ts'
+
+type PaymentLinkRow = {
+  merchant_id: string
+  id: string
+  livemode: boolean
+  slug: string
+  name: string
+  usd_cents: bigint | null
+  asset: AssetId | null
+  allow_dynamic_amount: boolean
+  duration_minutes: number | null
+  active: boolean
+  created_at: Date
+}
+
+/** The columns of `PaymentLinkRow`. */
+const COLUMNS = `merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount, duration_minutes, active,
+  created_at`
+
+/** Whose an active link is; null for a slug that names none. Served by payment_link_by_slug. */
+export async function findLinkOwner(
+  db: Queryable,
+  slug: string,
+): Promise<{ tenant: Tenant; linkId: string } | null> {
+  const { rows } = await db.query<{ merchant_id: string; livemode: boolean; id: string }>(
+    'select merchant_id, livemode, id from payment_link_owner($1)',
+    [slug],
+  )
+  const row = rows[0]
+  return row === undefined
+    ? null
+    : { tenant: { merchantId: row.merchant_id, livemode: row.livemode }, linkId: row.id }
+}
+
+/** Writes a new link. False where its slug is taken, once in 62¹⁰ times. */
+export async function insertPaymentLink(tx: Tx, tenant: Tenant, link: PaymentLink): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into payment_link (merchant_id, id, livemode, slug, name, usd_cents, asset, allow_dynamic_amount,
+       duration_minutes, active, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     on conflict (slug) do nothing`,
+    [
+      tenant.merchantId,
+      link.id,
+      tenant.livemode,
+      link.slug,
+      link.name,
+      link.usdCents,
+      link.asset,
+      link.allowDynamicAmount,
+      link.durationMinutes,
+      link.active,
+      new Date(link.createdAtMs),
+    ],
+  )
+  return rowCount === 1
+}
+
+/** One link, or null. `forUpdate` makes others wait until this transaction ends. Served by the primary key. */
+export async function loadPaymentLink(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  options: { forUpdate?: boolean } = {},
+): Promise<PaymentLink | null> {
+  const { rows } = await tx.query<PaymentLinkRow>(
+    `select ${COLUMNS} from payment_link where merchant_id = $1 and id = $2 and livemode = $3
+     ${options.forUpdate === true ? 'for update' : ''}`,
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  return rows[0] === undefined ? null : linkFromRow(rows[0])
+}
+
+/** Whether the tenant has this link. Served by the primary key. */
+export async function paymentLinkExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
+  return (await loadPaymentLink(tx, tenant, id)) !== null
+}
+
+/** Writes what may change of a link; its row was read with `forUpdate`. */
+export async function updatePaymentLink(tx: Tx, tenant: Tenant, link: PaymentLink): Promise<void> {
+  await tx.query(
+    `update payment_link set name = $4, usd_cents = $5, duration_minutes = $6, active = $7
+     where merchant_id = $1 and id = $2 and livemode = $3`,
+    [
+      tenant.merchantId,
+      link.id,
+      tenant.livemode,
+      link.name,
+      link.usdCents,
+      link.durationMinutes,
+      link.active,
+    ],
+  )
+}
+
+/** A page of links, newest first, and whether there are more. Served by payment_link_by_mode. */
+export async function listPaymentLinks(
+  tx: Tx,
+  tenant: Tenant,
+  position: ListPosition,
+): Promise<{ links: PaymentLink[]; hasMore: boolean }> {
+  const page = await loadPage<PaymentLinkRow>(tx, { table: 'payment_link', columns: COLUMNS }, position, [
+    ['merchant_id', tenant.merchantId],
+    ['livemode', tenant.livemode],
+  ])
+  return { links: page.rows.map(linkFromRow), hasMore: page.hasMore }
+}
+
+function linkFromRow(row: PaymentLinkRow): PaymentLink {
+  return {
+    merchantId: row.merchant_id,
+    id: row.id,
+    livemode: row.livemode,
+    slug: row.slug,
+    name: row.name,
+    usdCents: row.usd_cents,
+    asset: row.asset,
+    allowDynamicAmount: row.allow_dynamic_amount,
+    durationMinutes: row.duration_minutes,
+    active: row.active,
+    createdAtMs: row.created_at.getTime(),
+  }
+}

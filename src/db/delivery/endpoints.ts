@@ -1,0 +1,220 @@
+import type { EndpointFormat } from '../../core/endpoint/subscriptions.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
+
+const ENDPOINT_STATUSES = ['pending_verification', 'enabled', 'disabled'] as const
+type EndpointStatus = (typeof ENDPOINT_STATUSES)[number]
+
+/** Why an endpoint is disabled: by the merchant, or because the receiver answered 410 Gone. */
+type EndpointStatusReason = 'merchant' | 'receiver_gone'
+
+export type WebhookEndpoint = {
+  readonly merchantId: string
+  readonly id: string
+  readonly livemode: boolean
+  readonly url: string
+  readonly subscribedEvents: readonly string[]
+  readonly format: EndpointFormat
+  readonly status: EndpointStatus
+  readonly statusReason: string | null
+  readonly verifiedAt: Date | null
+  readonly createdAt: Date
+  /** Since when its deliveries fail, while it is throttled; null while it is not. */
+  readonly failingSince: Date | null
+  /** When the older secret stops signing; null where only one signs. */
+  readonly rotationEndsAt: Date | null
+}
+
+/** Whether events may go to it now. */
+export function isEligible(endpoint: WebhookEndpoint): boolean {
+  return endpoint.status === 'enabled' && endpoint.verifiedAt !== null
+}
+
+type EndpointRow = {
+  merchant_id: string
+  id: string
+  livemode: boolean
+  url: string
+  subscribed_events: string[]
+  format: EndpointFormat
+  status: EndpointStatus
+  status_reason: string | null
+  verified_at: Date | null
+  created_at: Date
+  failing_since: Date | null
+  rotation_ends_at: Date | null
+}
+
+const COLUMNS = `
+  w.merchant_id, w.id, w.livemode, w.url, w.subscribed_events, w.format, w.status, w.status_reason, w.verified_at, w.created_at,
+  (select l.failing_since from delivery_lane l
+   where l.merchant_id = w.merchant_id and l.endpoint_id = w.id and l.next_at is not null) as failing_since,
+  (select max(k.valid_until) from endpoint_secret k
+   where k.merchant_id = w.merchant_id and k.endpoint_id = w.id and k.valid_until > clock_timestamp())
+    as rotation_ends_at`
+
+function toEndpoint(row: EndpointRow): WebhookEndpoint {
+  return {
+    merchantId: row.merchant_id,
+    id: row.id,
+    livemode: row.livemode,
+    url: row.url,
+    subscribedEvents: row.subscribed_events,
+    format: row.format,
+    status: row.status,
+    statusReason: row.status_reason,
+    verifiedAt: row.verified_at,
+    createdAt: row.created_at,
+    failingSince: row.failing_since,
+    rotationEndsAt: row.rotation_ends_at,
+  }
+}
+
+/** Queues creations of one merchant and mode behind one another, so that the limit on endpoints holds. */
+export async function lockEndpointCreation(tx: Tx, tenant: Tenant): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `endpoint/${tenant.merchantId}/${tenant.livemode}`,
+  ])
+}
+
+/** How many endpoints the merchant has in this mode. By the key's first column. */
+export async function countEndpoints(tx: Tx, tenant: Tenant): Promise<number> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::int as count from webhook_endpoint
+     where merchant_id = $1 and livemode = $2 and removed_at is null`,
+    [tenant.merchantId, tenant.livemode],
+  )
+  return rows[0]?.count ?? 0
+}
+
+export async function insertEndpoint(
+  tx: Tx,
+  tenant: Tenant,
+  endpoint: {
+    id: string
+    url: string
+    subscribedEvents: readonly string[]
+    format: EndpointFormat
+    createdAt: Date
+  },
+): Promise<void> {
+  await tx.query(
+    `insert into webhook_endpoint (merchant_id, id, livemode, url, subscribed_events, format, status, created_at)
+     values ($1, $2, $3, $4, $5, $6, 'pending_verification', $7)`,
+    [
+      tenant.merchantId,
+      endpoint.id,
+      tenant.livemode,
+      endpoint.url,
+      endpoint.subscribedEvents,
+      endpoint.format,
+      endpoint.createdAt,
+    ],
+  )
+}
+
+/** One endpoint that was not removed, or null. `forUpdate` holds its row. By the key. */
+export async function loadEndpoint(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  options: { forUpdate?: boolean } = {},
+): Promise<WebhookEndpoint | null> {
+  const { rows } = await tx.query<EndpointRow>(
+    `select ${COLUMNS} from webhook_endpoint w
+     where w.merchant_id = $1 and w.id = $2 and w.livemode = $3 and w.removed_at is null
+     ${options.forUpdate === true ? 'for update of w' : ''}`,
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  return rows[0] === undefined ? null : toEndpoint(rows[0])
+}
+
+/** Whether the tenant has this endpoint. By the key. */
+export async function endpointExists(tx: Tx, tenant: Tenant, id: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'select from webhook_endpoint where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null',
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  return rowCount === 1
+}
+
+/** A page of endpoints, newest first. Served by the key, read backwards. */
+export async function listEndpoints(
+  tx: Tx,
+  tenant: Tenant,
+  page: { limit: number; startingAfter: string | null; endingBefore: string | null },
+): Promise<{ data: WebhookEndpoint[]; hasMore: boolean }> {
+  const backwards = page.endingBefore !== null
+  const { rows } = await tx.query<EndpointRow>(
+    `select ${COLUMNS} from webhook_endpoint w
+     where w.merchant_id = $1 and w.livemode = $2 and w.removed_at is null
+       and ($3::text is null or w.id < $3) and ($4::text is null or w.id > $4)
+     order by w.id ${backwards ? 'asc' : 'desc'} limit $5`,
+    [
+      tenant.merchantId,
+      tenant.livemode,
+      page.startingAfter ?? null,
+      page.endingBefore ?? null,
+      page.limit + 1,
+    ],
+  )
+  const data = rows.slice(0, page.limit).map(toEndpoint)
+  return { data: backwards ? data.reverse() : data, hasMore: rows.length > page.limit }
+}
+
+/**
+ * The receiver answered the challenge: verified and enabled. Guarded by the endpoint not being removed, and by the
+ * status that it had when the challenge was sent.
+ */
+export async function markVerified(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  verified: { statusBefore: EndpointStatus; now: Date },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update webhook_endpoint set status = 'enabled', status_reason = null, stop_told_at = null, verified_at = $4
+     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null and status = $5`,
+    [tenant.merchantId, id, tenant.livemode, verified.now, verified.statusBefore],
+  )
+  return rowCount === 1
+}
+
+/** No more delivery, whatever the status was. Guarded by the endpoint not being removed. */
+export async function markDisabled(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  reason: EndpointStatusReason,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update webhook_endpoint set status = 'disabled', status_reason = $4
+     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
+    [tenant.merchantId, id, tenant.livemode, reason],
+  )
+  return rowCount === 1
+}
+
+/** The endpoint is gone for its merchant; the row stays for the attempts that name it. */
+export async function markRemoved(tx: Tx, tenant: Tenant, id: string, now: Date): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update webhook_endpoint set status = 'disabled', status_reason = 'removed', removed_at = $4
+     where merchant_id = $1 and id = $2 and livemode = $3 and removed_at is null`,
+    [tenant.merchantId, id, tenant.livemode, now],
+  )
+  return rowCount === 1
+}
+
+/** Receivers that answered 410 Gone: their endpoints are disabled, in the order of their keys. By the key. */
+export async function disableGoneEndpoints(
+  tx: Tx,
+  endpoints: readonly { merchantId: string; endpointId: string }[],
+): Promise<void> {
+  await tx.query(
+    `update webhook_endpoint g set status = 'disabled', status_reason = 'receiver_gone'
+     where g.ctid = any (array(
+       select w.ctid from unnest($1::text[], $2::text[]) as f (merchant_id, id)
+       join webhook_endpoint w on w.merchant_id = f.merchant_id and w.id = f.id and w.status = 'enabled'
+       order by w.merchant_id, w.id for update of w))`,
+    [endpoints.map((endpoint) => endpoint.merchantId), endpoints.map((endpoint) => endpoint.endpointId)],
+  )
+}

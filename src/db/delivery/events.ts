@@ -1,0 +1,58 @@
+import { GIVE_UP_AFTER_MS } from '../../core/endpoint/backoff.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
+
+type NewEvent = {
+  readonly id: string
+  readonly type: string
+  readonly resourceId: string
+  readonly sequence: number
+  readonly body: string
+  readonly requestId: string | null
+  readonly createdAt: Date
+}
+
+/**
+ * Writes one event and a delivery to each endpoint that is enabled, verified and subscribed now; with none, the
+ * event awaits delivery, unless the mode has endpoints and none of them subscribes. One that was just removed may be about to
+ * be replaced, and counts. Delivery ids are the event's id
+ * with the endpoint's: an event goes to an endpoint once, unless somebody asks for it again. Served by
+ * webhook_endpoint_eligible and the endpoints' key.
+ */
+export async function insertEvent(tx: Tx, tenant: Tenant, event: NewEvent): Promise<{ deliveries: number }> {
+  const { rows } = await tx.query<{ deliveries: number }>(
+    `with new_event as (
+       insert into event (merchant_id, id, livemode, event_type, resource_id, sequence, body, request_id, created_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)),
+     queued as (
+       insert into delivery (merchant_id, id, livemode, endpoint_id, event_id, due_at, give_up_at)
+       select $1, 'dlv_' || substr($2, 5) || '_' || substr(id, 4), $3, id, $2, now(), now() + $10 * interval '1 millisecond'
+       from webhook_endpoint
+       where merchant_id = $1 and livemode = $3
+         and status = 'enabled' and verified_at is not null and removed_at is null
+         and subscribed_events && array[$4, '*']
+       returning 1),
+     awaiting as (
+       insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
+       select $1, $2, $3, (
+         select case when bool_or(subscribed_events && array[$4, '*']) then 'no_endpoint'
+           when bool_or(removed_at is null) then 'not_subscribed' else 'no_endpoint' end
+         from webhook_endpoint
+         where merchant_id = $1 and livemode = $3
+           and (removed_at is null or removed_at > $9::timestamptz - $10 * interval '1 millisecond')), $9
+       where not exists (select from queued))
+     select count(*)::int as deliveries from queued`,
+    [
+      tenant.merchantId,
+      event.id,
+      tenant.livemode,
+      event.type,
+      event.resourceId,
+      event.sequence,
+      Buffer.from(event.body),
+      event.requestId,
+      event.createdAt,
+      GIVE_UP_AFTER_MS,
+    ],
+  )
+  return { deliveries: rows[0]?.deliveries ?? 0 }
+}

@@ -1,0 +1,344 @@
+import type { AssetId, Keyspace } from '../../core/assets.ts'
+import type { DepositPlan } from '../../core/invoice/plan.ts'
+import { deriveStatus } from '../../core/invoice/status.ts'
+import type { Invoice, RateEvidence } from '../../core/invoice/types.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { loadReceived, NOTHING, type Received } from '../ledger/received.ts'
+
+export type InvoiceRow = {
+  id: string
+  merchant_id: string
+  livemode: boolean
+  asset: AssetId
+  amount: bigint
+  usd_cents: bigint | null
+  amount_source: Invoice['amountSource']
+  rate: RateEvidence | null
+  tolerance_under: bigint
+  tolerance_over: bigint
+  service_fee_bps: number
+  confirmations: Invoice['confirmations']
+  allow_asset_selection: boolean
+  customer_email: string | null
+  external_reference: string | null
+  order_reference: string | null
+  checkout_session_id: string | null
+  payment_link_id: string | null
+  metadata: Invoice['metadata']
+  return_url: string | null
+  reopened_from: string | null
+  address: string
+  created_at: Date
+  expires_at: Date
+  expired_at: Date | null
+  expiry_reading: Invoice['expiryReading']
+  cancelled_at: Date | null
+  paid_at: Date | null
+  accepted_at: Date | null
+  reorg_dismissed: boolean
+  announced: Invoice['announced']
+  event_count: number
+}
+
+/** The columns of `InvoiceRow`. */
+export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, amount_source, rate, tolerance_under, tolerance_over,
+  service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
+  payment_link_id, metadata, return_url, reopened_from, address, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
+  accepted_at, reorg_dismissed, announced, event_count`
+
+/** An invoice with the number of events it has had. */
+export type StoredInvoice = { readonly invoice: Invoice; readonly eventCount: number }
+
+/** Where an invoice's first address comes from. */
+export type ClaimedAddress = { readonly idx: number; readonly program: Buffer; readonly address: string }
+
+/**
+ * Takes the next address of the pool that every watched network of its keyspace matches already, the asked one among
+ * them; null where there is none, or no more than are `toLeave`. Rows that other transactions hold are skipped, so that creating invoices never
+ * queues. Served by address_pool, whose order it asks for; network_watch has a row for each network.
+ */
+export async function claimAddress(
+  tx: Tx,
+  { network, keyspace, form }: DepositPlan,
+  now: Date,
+  toLeave = 0,
+): Promise<ClaimedAddress | null> {
+  const { rows } = await tx.query<ClaimedAddress>(
+    `with watched as (
+       select case when bool_or(network = $4) then min(through) end as through
+       from network_watch where keyspace = $1)
+     update address set assigned_at = $3
+     where (keyspace, idx) = (
+       select keyspace, idx from address
+       where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (select through from watched)
+         and ($5::int = 0 or exists (
+           select from address
+           where keyspace = $1 and parameters = $2 and assigned_at is null and idx <= (select through from watched)
+           order by assigned_at, idx offset $5 limit 1))
+       order by assigned_at, idx limit 1 for update skip locked)
+     returning idx, program, address`,
+    [keyspace, form, now, network, toLeave],
+  )
+  return rows[0] ?? null
+}
+
+/** Gives back an address that was claimed in this transaction. By primary key. */
+export async function releaseAddress(tx: Tx, keyspace: Keyspace, index: number): Promise<void> {
+  await tx.query('update address set assigned_at = null where keyspace = $1 and idx = $2', [keyspace, index])
+}
+
+/** Writes a new invoice and the deposit address that was claimed for it. */
+export async function insertInvoice(
+  tx: Tx,
+  tenant: Tenant,
+  invoice: Invoice,
+  deposit: { keyspace: Keyspace; idx: number; program: Buffer },
+  /** Events that are written with it. */
+  eventCount = 0,
+): Promise<void> {
+  await tx.query(
+    `with new_invoice as (
+       insert into invoice (merchant_id, id, livemode, status, asset, amount, usd_cents, amount_source, rate,
+         tolerance_under, tolerance_over, confirmations, allow_asset_selection, customer_email,
+         external_reference, order_reference, checkout_session_id, payment_link_id, metadata, reopened_from,
+         address, created_at, expires_at, announced, event_count, service_fee_bps, return_url)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+         $22, $23, $24, $28, $29, $30))
+     insert into deposit_address (merchant_id, keyspace, idx, livemode, invoice_id, program, address, created_at)
+     values ($1, $25, $26, $3, $2, $27, $21, $22)`,
+    [
+      tenant.merchantId,
+      invoice.id,
+      tenant.livemode,
+      deriveStatus(invoice),
+      invoice.asset,
+      invoice.amount,
+      invoice.usdCents,
+      invoice.amountSource,
+      jsonOrNull(invoice.rate),
+      invoice.toleranceUnder,
+      invoice.toleranceOver,
+      JSON.stringify(invoice.confirmations),
+      invoice.allowAssetSelection,
+      invoice.customerEmail,
+      invoice.externalReference,
+      invoice.orderReference,
+      invoice.checkoutSessionId,
+      invoice.paymentLinkId,
+      jsonOrNull(invoice.metadata),
+      invoice.reopenedFrom,
+      invoice.address,
+      new Date(invoice.createdAtMs),
+      new Date(invoice.expiresAtMs),
+      JSON.stringify(invoice.announced),
+      deposit.keyspace,
+      deposit.idx,
+      deposit.program,
+      eventCount,
+      invoice.serviceFeeBps,
+      invoice.returnUrl,
+    ],
+  )
+}
+
+/** One invoice with its payments, or null. `forUpdate` makes others wait until this transaction ends. */
+export async function loadInvoice(
+  tx: Tx,
+  tenant: Tenant,
+  id: string,
+  options: { forUpdate?: boolean } = {},
+): Promise<StoredInvoice | null> {
+  const { rows } = await tx.query<InvoiceRow>(
+    `select ${INVOICE_COLUMNS} from invoice where merchant_id = $1 and id = $2 and livemode = $3
+     ${options.forUpdate === true ? 'for update' : ''}`,
+    [tenant.merchantId, id, tenant.livemode],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  const received = await loadReceived(tx, tenant, [id])
+  return { invoice: invoiceFromRow(row, received.get(id)), eventCount: row.event_count }
+}
+
+/**
+ * Writes what an advance may change. Guarded by the number of events, which every told change moves, and by the
+ * row lock that `loadInvoice` with `forUpdate` took; false means that the invoice is not as it was read.
+ */
+export async function updateInvoice(
+  tx: Tx,
+  tenant: Tenant,
+  before: StoredInvoice,
+  next: StoredInvoice,
+): Promise<boolean> {
+  const { invoice } = next
+  const { rowCount } = await tx.query(
+    `update invoice
+     set status = $4, expired_at = $5, cancelled_at = $6, paid_at = $7, accepted_at = $8,
+       reorg_dismissed = $9, announced = $10, event_count = $11, expiry_reading = $13
+     where merchant_id = $1 and id = $2 and livemode = $3 and event_count = $12`,
+    [
+      tenant.merchantId,
+      invoice.id,
+      tenant.livemode,
+      deriveStatus(invoice),
+      dateOrNull(invoice.expiredAtMs),
+      dateOrNull(invoice.cancelledAtMs),
+      dateOrNull(invoice.paidAtMs),
+      dateOrNull(invoice.acceptedAtMs),
+      invoice.reorgDismissed,
+      JSON.stringify(invoice.announced),
+      next.eventCount,
+      before.eventCount,
+      jsonOrNull(invoice.expiryReading),
+    ],
+  )
+  return rowCount === 1
+}
+
+/** Writes the coin of an invoice and all that follows from it. The row was read with `forUpdate`. */
+export async function updateInvoiceTerms(tx: Tx, tenant: Tenant, invoice: Invoice): Promise<void> {
+  const { rowCount } = await tx.query(
+    `update invoice
+     set asset = $4, amount = $5, rate = $6, tolerance_under = $7, tolerance_over = $8, confirmations = $9,
+       address = $10
+     where merchant_id = $1 and id = $2 and livemode = $3`,
+    [
+      tenant.merchantId,
+      invoice.id,
+      tenant.livemode,
+      invoice.asset,
+      invoice.amount,
+      jsonOrNull(invoice.rate),
+      invoice.toleranceUnder,
+      invoice.toleranceOver,
+      JSON.stringify(invoice.confirmations),
+      invoice.address,
+    ],
+  )
+  if (rowCount !== 1) throw new Error(`invoice ${invoice.id} changed its coin and is not there`)
+}
+
+/** Lets so many base units of a coin too much still be `paid`, where fewer were and it is still that coin. By primary key. */
+export async function raiseToleranceOver(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  { asset, units }: { readonly asset: AssetId; readonly units: bigint },
+): Promise<void> {
+  await tx.query(
+    `update invoice set tolerance_over = $4
+     where merchant_id = $1 and id = $2 and livemode = $3 and tolerance_over < $4 and asset = $5`,
+    [tenant.merchantId, invoiceId, tenant.livemode, units, asset],
+  )
+}
+
+/** The invoice as which one was reopened, or null. Served by invoice_reopened_once. */
+export async function findReopening(tx: Tx, tenant: Tenant, invoiceId: string): Promise<string | null> {
+  const { rows } = await tx.query<{ id: string }>(
+    'select id from invoice where merchant_id = $1 and reopened_from = $2 and livemode = $3',
+    [tenant.merchantId, invoiceId, tenant.livemode],
+  )
+  return rows[0]?.id ?? null
+}
+
+/**
+ * Holds a visit of a payment link's page until the transaction ends: of presses of one page one comes after the
+ * other, and each sees what the one before has made.
+ */
+export async function lockVisit(tx: Tx, tenant: Tenant, visitDigest: Buffer): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `link_visit/${tenant.merchantId}/${visitDigest.toString('hex')}`,
+  ])
+}
+
+/** The invoice that was made by a visit of a payment link's page, or null. Served by invoice_of_visit. */
+export async function findInvoiceOfVisit(
+  tx: Tx,
+  tenant: Tenant,
+  visit: { readonly paymentLinkId: string; readonly digest: Buffer },
+): Promise<string | null> {
+  const { rows } = await tx.query<{ id: string }>(
+    `select id from invoice
+     where merchant_id = $1 and payment_link_id = $2 and visit_digest = $3 and livemode = $4`,
+    [tenant.merchantId, visit.paymentLinkId, visit.digest, tenant.livemode],
+  )
+  return rows[0]?.id ?? null
+}
+
+/** Says by which visit an invoice was made, once. False where it has one. Served by the primary key. */
+export async function setInvoiceVisit(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceId: string,
+  visitDigest: Buffer,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update invoice set visit_digest = $3
+     where merchant_id = $1 and id = $2 and livemode = $4 and visit_digest is null`,
+    [tenant.merchantId, invoiceId, visitDigest, tenant.livemode],
+  )
+  return rowCount === 1
+}
+
+/** An open invoice whose deadline has passed, for one asset; the watcher settles it. Served by invoice_open_deadline. */
+export async function findInvoicesPastDeadline(
+  db: Queryable,
+  filter: {
+    asset: AssetId
+    livemode: boolean
+    deadlineBefore: Date
+    /** Ids that were tried in vain. */
+    except: readonly string[]
+    limit: number
+  },
+): Promise<{ merchantId: string; invoiceId: string }[]> {
+  const { rows } = await db.query<{ merchant_id: string; id: string }>(
+    `select merchant_id, id from invoice
+     where livemode = $1 and asset = $2 and expires_at < $3
+       and expired_at is null and cancelled_at is null and status in ('awaiting_payment') and id <> all($5)
+     order by expires_at limit $4`,
+    [filter.livemode, filter.asset, filter.deadlineBefore, filter.limit, filter.except],
+  )
+  return rows.map((row) => ({ merchantId: row.merchant_id, invoiceId: row.id }))
+}
+
+/** The domain's invoice of a row. */
+export function invoiceFromRow(row: InvoiceRow, received: Received = NOTHING): Invoice {
+  return {
+    merchantId: row.merchant_id,
+    id: row.id,
+    livemode: row.livemode,
+    asset: row.asset,
+    amount: row.amount,
+    usdCents: row.usd_cents,
+    amountSource: row.amount_source,
+    rate: row.rate,
+    toleranceUnder: row.tolerance_under,
+    toleranceOver: row.tolerance_over,
+    serviceFeeBps: row.service_fee_bps,
+    confirmations: row.confirmations,
+    allowAssetSelection: row.allow_asset_selection,
+    customerEmail: row.customer_email,
+    externalReference: row.external_reference,
+    orderReference: row.order_reference,
+    checkoutSessionId: row.checkout_session_id,
+    paymentLinkId: row.payment_link_id,
+    metadata: row.metadata,
+    returnUrl: row.return_url,
+    reopenedFrom: row.reopened_from,
+    address: row.address,
+    createdAtMs: row.created_at.getTime(),
+    expiresAtMs: row.expires_at.getTime(),
+    expiredAtMs: row.expired_at?.getTime() ?? null,
+    expiryReading: row.expiry_reading,
+    cancelledAtMs: row.cancelled_at?.getTime() ?? null,
+    paidAtMs: row.paid_at?.getTime() ?? null,
+    acceptedAtMs: row.accepted_at?.getTime() ?? null,
+    reorgDismissed: row.reorg_dismissed,
+    announced: row.announced,
+    ...received,
+  }
+}
+
+const dateOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
+const jsonOrNull = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))

@@ -1,0 +1,87 @@
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/transaction.ts'
+
+/** An audit that came to its end. */
+export type AuditRun = {
+  readonly startedAt: Date
+  readonly finishedAt: Date
+  readonly checks: number
+  readonly notChecked: number
+  readonly discrepancies: number
+}
+
+export type AuditRunReport = Omit<AuditRun, 'startedAt' | 'finishedAt'> & {
+  readonly report: readonly {
+    readonly name: string
+    readonly findings: number
+    readonly reason: string | null
+  }[]
+}
+
+/** Runs of which the report is kept. */
+const RUNS_KEPT = 100
+/** A run that has not ended after this time never will. */
+const RUN_MINUTES_MAX = 60
+/** How far processes' clocks may differ. A run that seems to begin later than that holds up none. */
+const SKEW_MINUTES_MAX = 5
+
+/**
+ * Begins a run where none began within `everyMinutes`, or one did and died; false otherwise. Of several processes one
+ * begins: they wait for one another. Served by the primary key.
+ */
+export async function beginAuditRun(tx: Tx, now: Date, everyMinutes: number): Promise<boolean> {
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('audit_run', 0))`)
+  const { rowCount } = await tx.query(
+    `insert into audit_run (started_at)
+     select $1::timestamptz where not exists (
+       select from audit_run where started_at <= $1::timestamptz + make_interval(mins => ${SKEW_MINUTES_MAX})
+         and started_at > $1::timestamptz - make_interval(mins =>
+         case when finished_at is null then least($2::int, ${RUN_MINUTES_MAX}) else $2::int end))
+     on conflict do nothing`,
+    [now, everyMinutes],
+  )
+  return rowCount === 1
+}
+
+/** Writes how a run ended, and forgets the oldest ones. By primary key. */
+export async function finishAuditRun(
+  db: Queryable,
+  startedAt: Date,
+  finishedAt: Date,
+  run: AuditRunReport,
+): Promise<void> {
+  await db.query(
+    `insert into audit_run (started_at, finished_at, checks, not_checked, discrepancies, report)
+     values ($1, $2, $3, $4, $5, $6)
+     on conflict (started_at) do update set finished_at = excluded.finished_at, checks = excluded.checks,
+       not_checked = excluded.not_checked, discrepancies = excluded.discrepancies, report = excluded.report`,
+    [startedAt, finishedAt, run.checks, run.notChecked, run.discrepancies, JSON.stringify(run.report)],
+  )
+  await db.query(
+    `delete from audit_run where started_at <=
+       (select started_at from audit_run order by started_at desc offset ${RUNS_KEPT} limit 1)`,
+  )
+}
+
+/** The last audit that came to its end; null where there was none. Served by the primary key. */
+export async function loadLastAuditRun(db: Queryable): Promise<AuditRun | null> {
+  const { rows } = await db.query<{
+    started_at: Date
+    finished_at: Date
+    checks: number
+    not_checked: number
+    discrepancies: number
+  }>(
+    `select started_at, finished_at, checks, not_checked, discrepancies from audit_run
+     where finished_at is not null order by started_at desc limit 1`,
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    checks: row.checks,
+    notChecked: row.not_checked,
+    discrepancies: row.discrepancies,
+  }
+}

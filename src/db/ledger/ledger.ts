@@ -1,0 +1,235 @@
+import type { PaymentAsset } from '../../core/assets.ts'
+import type { LedgerAccount, OutsideAccount } from '../../core/ledger/deposit.ts'
+import type { Standing } from '../../core/ledger/shortfall.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
+
+export type LedgerTransfer = {
+  readonly id: string
+  readonly kind: string
+  readonly invoiceId: string | null
+  readonly paymentId: string | null
+  readonly payoutId?: string | null
+  readonly asset: PaymentAsset
+  /** Moved from the first account to the second, base units. */
+  readonly from: LedgerAccount
+  readonly to: LedgerAccount
+  readonly amount: bigint
+  readonly usdCents: bigint | null
+  /** An earlier transfer of the same money, whose value it keeps: what is taken back is worth what it was when it came. */
+  readonly valuedAs?: string | null
+  readonly createdAt: Date
+}
+
+/**
+ * Writes one ledger transfer with its two entries, in one statement, which the database checks and whose entries move
+ * the balances. It takes the merchant's turn itself, as `takeLedgerTurn` does. Gives what stands in the account that it
+ * moved to, base units; null where that is an outside one.
+ */
+export async function insertLedgerTransfer(
+  tx: Tx,
+  tenant: Tenant,
+  transfer: LedgerTransfer,
+): Promise<bigint | null> {
+  const { rows } = await tx.query<{ account: LedgerAccount; balance_after: bigint | null }>(
+    INSERT_TRANSFER,
+    valuesOf(tenant, transfer),
+  )
+  return rows.find(({ account }) => account === transfer.to)?.balance_after ?? null
+}
+
+/** What is available and what is missing of an asset, for who has the merchant's turn. By the primary key. */
+export async function loadStanding(tx: Tx, tenant: Tenant, asset: PaymentAsset): Promise<Standing> {
+  const { rows } = await tx.query<{ account: LedgerAccount; balance: bigint }>(
+    `select account, balance from ledger_balance
+     where merchant_id = $1 and livemode = $2 and asset = $3 and account in ('available', 'shortfall')`,
+    [tenant.merchantId, tenant.livemode, asset],
+  )
+  const balanceOf = (account: LedgerAccount) => rows.find((row) => row.account === account)?.balance ?? 0n
+  return { available: balanceOf('available'), shortfall: balanceOf('shortfall') }
+}
+
+/**
+ * The merchant's turn in the ledger, held until the transaction ends: nobody else moves a balance of the merchant meanwhile. Transactions that touch the
+ * same balances in different orders would otherwise end in a deadlock.
+ */
+export async function takeLedgerTurn(tx: Tx, { merchantId, livemode }: Tenant): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `ledger/${merchantId}/${livemode}`,
+  ])
+}
+
+/**
+ * Moves what an account has, in one conditional statement: false, and nothing written, where it has less. Whoever else
+ * posts for the merchant waits before, so that what the condition sees is what stands. Served by the key of
+ * ledger_balance.
+ */
+export async function insertCoveredTransfer(
+  tx: Tx,
+  tenant: Tenant,
+  transfer: LedgerTransfer,
+): Promise<boolean> {
+  const [, written] = await Promise.all([
+    takeLedgerTurn(tx, tenant),
+    tx.query(INSERT_COVERED_TRANSFER, valuesOf(tenant, transfer)),
+  ])
+  return written.rowCount === 2
+}
+
+const TRANSFER_COLUMNS =
+  'merchant_id, id, livemode, kind, invoice_id, usd_cents, created_at, payment_id, payout_id'
+const ENTRY_COLUMNS = 'merchant_id, transfer_id, account, asset, livemode, amount, created_at'
+const INSERT_TRANSFER = `with new_transfer as (
+    insert into ledger_transfer (${TRANSFER_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $12, $13))
+  insert into ledger_entry (${ENTRY_COLUMNS})
+  values ($1, $2, $8, $10, $3, -$11::numeric, $7), ($1, $2, $9, $10, $3, $11::numeric, $7)
+  returning account, balance_after`
+const INSERT_COVERED_TRANSFER = `with covered as (
+    select 1 from ledger_balance
+    where merchant_id = $1 and livemode = $3 and asset = $10 and account = $8 and balance >= $11::numeric),
+  new_transfer as (
+    insert into ledger_transfer (${TRANSFER_COLUMNS})
+    select $1, $2, $3, $4, $5, $6::numeric, $7::timestamptz, $12, $13 from covered)
+  insert into ledger_entry (${ENTRY_COLUMNS})
+  select $1, $2, one.account, $10, $3, one.amount, $7::timestamptz
+  from covered, (values ($8, -$11::numeric), ($9, $11::numeric)) as one (account, amount)`
+
+const valuesOf = (tenant: Tenant, transfer: LedgerTransfer): unknown[] => [
+  tenant.merchantId,
+  transfer.id,
+  tenant.livemode,
+  transfer.kind,
+  transfer.invoiceId,
+  transfer.usdCents,
+  transfer.createdAt,
+  transfer.from,
+  transfer.to,
+  transfer.asset,
+  transfer.amount,
+  transfer.paymentId,
+  transfer.payoutId ?? null,
+]
+
+/**
+ * What a ledger transfer moved, into which account, and what it was worth; null where there is no such transfer. Served by
+ * the primary keys.
+ */
+export async function loadLedgerCredit(
+  tx: Tx,
+  tenant: Tenant,
+  transferId: string,
+): Promise<{
+  readonly account: LedgerAccount
+  readonly asset: PaymentAsset
+  readonly amount: bigint
+  readonly usdCents: bigint | null
+} | null> {
+  const { rows } = await tx.query<{
+    account: LedgerAccount
+    asset: PaymentAsset
+    amount: bigint
+    usdCents: bigint | null
+  }>(
+    `select e.account, e.asset, e.amount, t.usd_cents as "usdCents"
+     from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+     where e.merchant_id = $1 and e.livemode = $2 and e.transfer_id = $3 and e.amount > 0`,
+    [tenant.merchantId, tenant.livemode, transferId],
+  )
+  return rows[0] ?? null
+}
+
+/** What stands in one account, base units. By the primary key. */
+export async function loadBalance(
+  tx: Tx,
+  tenant: Tenant,
+  asset: PaymentAsset,
+  account: LedgerAccount,
+): Promise<bigint> {
+  const rows = await loadBalances(tx, tenant)
+  return rows.find((row) => row.asset === asset && row.account === account)?.balance ?? 0n
+}
+
+type BalanceRow = { asset: PaymentAsset; account: LedgerAccount; balance: bigint }
+
+/** What stands in each account of a merchant in one mode. */
+export async function loadBalances(tx: Tx, tenant: Tenant): Promise<BalanceRow[]> {
+  const { rows } = await tx.query<BalanceRow>(
+    `select asset, account, balance from ledger_balance where merchant_id = $1 and livemode = $2`,
+    [tenant.merchantId, tenant.livemode],
+  )
+  return rows
+}
+
+export type ShortBalances = {
+  readonly [owner in 'merchants' | 'fees']: { readonly live: number; readonly test: number }
+}
+
+/**
+ * In how many balances of each mode something is missing that was paid out, of merchants and of the operator's fees. Served
+ * by ledger_balance_outside, which reads every balance of these two accounts: one that knew the balance would cost each posting.
+ */
+export async function countShortfalls(db: Queryable): Promise<ShortBalances> {
+  const { rows } = await db.query<{ account: 'shortfall' | 'fees'; live: number; test: number }>(
+    `select account, count(*) filter (where livemode)::int as live, count(*) filter (where not livemode)::int as test
+     from ledger_balance where account in ('shortfall', 'fees') and balance < 0 group by account`,
+  )
+  const of = (account: 'shortfall' | 'fees') => {
+    const { live = 0, test = 0 } = rows.find((row) => row.account === account) ?? {}
+    return { live, test }
+  }
+  return { merchants: of('shortfall'), fees: of('fees') }
+}
+
+export type LedgerEntryRow = {
+  readonly position: number
+  readonly account: Exclude<LedgerAccount, OutsideAccount>
+  readonly asset: PaymentAsset
+  /** What came in, or, negative, went out. */
+  readonly amount: bigint
+  readonly balance_after: bigint
+  readonly created_at: Date
+  readonly kind: string
+  readonly invoice_id: string | null
+  readonly payment_id: string | null
+  readonly payout_id: string | null
+  readonly usd_cents: bigint | null
+}
+
+/**
+ * A page of a merchant's statement in one mode, newest first: the entries of every account but the outside's and the fees'. Served
+ * by ledger_entry_in_order, or by ledger_entry_by_asset.
+ */
+export async function listLedgerEntries(
+  tx: Tx,
+  tenant: Tenant,
+  filters: {
+    readonly limit: number
+    /** Positions, exclusive; at most one of these two. */
+    readonly before: bigint | null
+    readonly after: bigint | null
+    readonly asset: PaymentAsset | null
+  },
+): Promise<{ entries: LedgerEntryRow[]; hasMore: boolean }> {
+  const values: unknown[] = [tenant.merchantId, tenant.livemode]
+  const conditions = ['e.merchant_id = $1', 'e.livemode = $2', 'e.position is not null']
+  const where = (column: string, value: unknown): void => {
+    if (value === null) return
+    values.push(value)
+    conditions.push(`${column} $${values.length}`)
+  }
+  where('e.position <', filters.before)
+  where('e.position >', filters.after)
+  where('e.asset =', filters.asset)
+  const oldestFirst = filters.after !== null
+  const { rows } = await tx.query<LedgerEntryRow>(
+    `select e.position, e.account, e.asset, e.amount, e.balance_after, e.created_at, t.kind, t.invoice_id,
+       t.payment_id, t.payout_id, t.usd_cents
+     from ledger_entry e join ledger_transfer t on t.merchant_id = e.merchant_id and t.id = e.transfer_id
+     where ${conditions.join(' and ')}
+     order by e.position ${oldestFirst ? 'asc' : 'desc'} limit ${filters.limit + 1}`,
+    values,
+  )
+  const entries = rows.slice(0, filters.limit)
+  if (oldestFirst) entries.reverse()
+  return { entries, hasMore: rows.length > filters.limit }
+}

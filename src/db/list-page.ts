@@ -1,0 +1,44 @@
+import type { Tx } from '../postgres/transaction.ts'
+
+/** Where a page of a list begins; ids sort by time. */
+export type ListPosition = {
+  readonly limit: number
+  /** At most one of these two. */
+  readonly startingAfter: string | null
+  readonly endingBefore: string | null
+}
+
+/**
+ * A page of the rows of a table that have the given values, newest first, and whether there are more in the
+ * direction that was asked for. A column whose value is absent is not asked about. Table and columns are the
+ * program's own words, never a caller's.
+ */
+export async function loadPage<Row extends { id: string }>(
+  tx: Tx,
+  from: {
+    readonly table: 'payment_link' | 'checkout_session' | 'payout' | 'payout_destination' | 'transfer'
+    readonly columns: string
+  },
+  position: ListPosition,
+  filters: readonly (readonly [column: string, value: unknown])[],
+): Promise<{ rows: Row[]; hasMore: boolean }> {
+  const values: unknown[] = []
+  const conditions: string[] = []
+  const where = (column: string, comparison: '=' | '<' | '>', value: unknown): void => {
+    if (value === null || value === undefined) return
+    values.push(value)
+    conditions.push(`${column} ${comparison} $${values.length}`)
+  }
+  for (const [column, value] of filters) where(column, '=', value)
+  where('id', '<', position.startingAfter)
+  where('id', '>', position.endingBefore)
+  const oldestFirst = position.endingBefore !== null
+  const { rows } = await tx.query<Row>(
+    `select ${from.columns} from ${from.table} where ${conditions.join(' and ')}
+     order by id ${oldestFirst ? 'asc' : 'desc'} limit ${position.limit + 1}`,
+    values,
+  )
+  const page = rows.slice(0, position.limit)
+  if (oldestFirst) page.reverse()
+  return { rows: page, hasMore: rows.length > position.limit }
+}

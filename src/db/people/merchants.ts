@@ -1,0 +1,70 @@
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/transaction.ts'
+
+/** Whether a merchant exists. */
+export async function merchantExists(db: Queryable, merchantId: string): Promise<boolean> {
+  const { rowCount } = await db.query('select from merchant where id = $1', [merchantId])
+  return rowCount === 1
+}
+
+/** Writes a new merchant. */
+export async function insertMerchant(
+  tx: Tx,
+  merchant: { id: string; name: string; email: string; createdAt: Date },
+): Promise<void> {
+  await tx.query(`insert into merchant (id, name, email, created_at) values ($1, $2, $3, $4)`, [
+    merchant.id,
+    merchant.name,
+    merchant.email,
+    merchant.createdAt,
+  ])
+}
+
+/** The name that buyers see; null where there is no such merchant. Read by primary keys. */
+export async function loadMerchantName(db: Queryable, merchantId: string): Promise<string | null> {
+  const { rows } = await db.query<{ name: string }>(
+    `select coalesce(branding.name, merchant.name) as name
+     from merchant left join branding on branding.merchant_id = merchant.id
+     where merchant.id = $1`,
+    [merchantId],
+  )
+  return rows[0]?.name ?? null
+}
+
+type MerchantProfile = {
+  readonly name: string
+  readonly email: string
+  readonly brandName: string | null
+  readonly brandColour: string | null
+  readonly logoDigest: string | null
+  readonly createdAt: Date
+}
+
+/** A merchant with the look of its pages. By primary keys. */
+export async function loadMerchantProfile(
+  db: Queryable,
+  merchantId: string,
+): Promise<MerchantProfile | null> {
+  const { rows } = await db.query<{
+    name: string
+    email: string
+    brand_name: string | null
+    colour: string | null
+    logo_digest: string | null
+    created_at: Date
+  }>(
+    `select merchant.name, merchant.email, branding.name as brand_name, colour, logo_digest, merchant.created_at
+     from merchant left join branding on branding.merchant_id = merchant.id where merchant.id = $1`,
+    [merchantId],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    name: row.name,
+    email: row.email,
+    brandName: row.brand_name,
+    brandColour: row.colour,
+    logoDigest: row.logo_digest,
+    createdAt: row.created_at,
+  }
+}

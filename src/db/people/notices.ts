@@ -1,0 +1,169 @@
+import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
+import type { Queryable } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/transaction.ts'
+
+export const NOTICE_KINDS = ['paid', 'attention', 'endpoint_disabled', 'sign_in'] as const
+type NoticeKind = (typeof NOTICE_KINDS)[number]
+
+/**
+ * Takes the right to write e-mails for a minute; null where another process has it. The one row of notice_cursor.
+ */
+export async function leaseNotices(db: Queryable, leaseSeconds: number): Promise<{ eventId: string } | null> {
+  const { rows } = await db.query<{ event_id: string }>(
+    `update notice_cursor set leased_until = now() + make_interval(secs => $1) where leased_until <= now()
+     returning event_id`,
+    [leaseSeconds],
+  )
+  const row = rows[0]
+  return row === undefined ? null : { eventId: row.event_id }
+}
+
+/** Moves on and gives the lease back. */
+export async function releaseNotices(db: Queryable, eventId: string): Promise<void> {
+  await db.query(`update notice_cursor set event_id = $1, leased_until = now()`, [eventId])
+}
+
+export type NoticedEvent = { readonly id: string; readonly merchantId: string; readonly body: Buffer }
+
+/**
+ * Live events worth an e-mail after `eventId`. Ids are made a moment before their transaction commits: the newest
+ * seconds are left for the next reading, so that none is passed by. Served by event_for_notice.
+ */
+export async function eventsForNotice(
+  db: Queryable,
+  input: { afterId: string; settleSeconds: number; limit: number },
+): Promise<NoticedEvent[]> {
+  const { rows } = await db.query<{ id: string; merchant_id: string; body: Buffer }>(
+    `select id, merchant_id, body from event
+     where livemode and event_type in ('invoice.paid', 'invoice.overpaid', 'invoice.manual_review')
+       and id > $1 and created_at < now() - make_interval(secs => $2)
+     order by id limit $3`,
+    [input.afterId, input.settleSeconds, input.limit],
+  )
+  return rows.map(({ id, merchant_id: merchantId, body }) => ({ id, merchantId, body }))
+}
+
+/** The newest event there is, where reading starts on the first run: what is past is no news. */
+export async function newestEventId(db: Queryable): Promise<string | null> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from event
+     where livemode and event_type in ('invoice.paid', 'invoice.overpaid', 'invoice.manual_review')
+     order by id desc limit 1`,
+  )
+  return rows[0]?.id ?? null
+}
+
+/** Live endpoints that stopped by themselves and of which nobody was told, told now. Served by webhook_endpoint_stopped. */
+export async function takeStoppedEndpoints(
+  db: Queryable,
+  limit: number,
+): Promise<{ id: string; merchantId: string; url: string }[]> {
+  const { rows } = await db.query<{ id: string; merchant_id: string; url: string }>(
+    `update webhook_endpoint set stop_told_at = now() where (merchant_id, id) in (
+       select merchant_id, id from webhook_endpoint
+       where livemode and status_reason = 'receiver_gone' and stop_told_at is null limit $1)
+     returning id, merchant_id, url`,
+    [limit],
+  )
+  return rows.map(({ id, merchant_id: merchantId, url }) => ({ id, merchantId, url }))
+}
+
+/** Owners and admins with a confirmed address who did not refuse this kind. Served by the keys. */
+export async function noticeAddressees(
+  db: Queryable,
+  merchantId: string,
+  kind: NoticeKind,
+): Promise<{ email: string; name: string }[]> {
+  const { rows } = await db.query<{ email: string; name: string }>(
+    `select email, person.name from organization_member member join person on person.id = member.user_id
+     where member.organization_id = $1 and member.role in ('owner', 'admin') and person.email_verified
+       and not exists (select from notice_refusal
+                       where merchant_id = $1 and notice_refusal.user_id = person.id and kind = $2)
+     order by email`,
+    [merchantId, kind],
+  )
+  return rows
+}
+
+export type NewDestination = {
+  readonly merchantId: string
+  readonly id: string
+  readonly asset: AssetId
+  readonly address: string
+  readonly payableAt: Date
+}
+
+/** Destinations that the signer has seen and nobody was told of, those that can be paid first. Served by destination_sighting_untold. */
+export async function listUntoldDestinations(db: Queryable, limit: number): Promise<NewDestination[]> {
+  const { rows } = await db.query<NewDestination>(
+    `select merchant_id as "merchantId", destination_id as id, asset, address, payable_at as "payableAt"
+     from destination_sighting where told_at is null and asset = any($2) order by payable_at limit $1`,
+    [limit, ASSET_IDS],
+  )
+  return rows
+}
+
+/** Keeps that a merchant was told of a destination. By primary key. */
+export async function markDestinationTold(
+  db: Queryable,
+  { merchantId, id }: Pick<NewDestination, 'merchantId' | 'id'>,
+): Promise<void> {
+  await db.query(
+    'update destination_sighting set told_at = now() where merchant_id = $1 and destination_id = $2',
+    [merchantId, id],
+  )
+}
+
+/**
+ * All owners and admins, whatever they refused and whether or not their address is confirmed: of what may be a theft they
+ * are told in any case. Served by the keys.
+ */
+export async function listManagers(
+  db: Queryable,
+  merchantId: string,
+): Promise<{ email: string; name: string }[]> {
+  const { rows } = await db.query<{ email: string; name: string }>(
+    `select email, person.name from organization_member member join person on person.id = member.user_id
+     where member.organization_id = $1 and member.role in ('owner', 'admin') order by email`,
+    [merchantId],
+  )
+  return rows
+}
+
+/** The kinds that a person refused at a merchant. By primary key. */
+export async function refusedNotices(db: Queryable, merchantId: string, userId: string): Promise<string[]> {
+  const { rows } = await db.query<{ kind: string }>(
+    `select kind from notice_refusal where merchant_id = $1 and user_id = $2`,
+    [merchantId, userId],
+  )
+  return rows.map(({ kind }) => kind)
+}
+
+/** Refuses a kind, or takes the refusal back. By primary key. */
+export async function setNotice(
+  tx: Tx,
+  input: { merchantId: string; userId: string; kind: NoticeKind; wanted: boolean },
+): Promise<void> {
+  const { merchantId, userId, kind, wanted } = input
+  await tx.query(
+    wanted
+      ? `delete from notice_refusal where merchant_id = $1 and user_id = $2 and kind = $3`
+      : `insert into notice_refusal (merchant_id, user_id, kind) values ($1, $2, $3) on conflict do nothing`,
+    [merchantId, userId, kind],
+  )
+}
+
+/** Whether a person who already had sign-ins comes with a browser and address that none of them had. By person_session_by_user. */
+export async function isNewPlace(
+  db: Queryable,
+  session: { id: string; userId: string; ipAddress: string | null; userAgent: string | null },
+): Promise<boolean> {
+  const { rows } = await db.query<{ others: number; same: number }>(
+    `select count(*) as others,
+       count(*) filter (where ip_address is not distinct from $3 and user_agent is not distinct from $4) as same
+     from person_session where user_id = $1 and id <> $2`,
+    [session.userId, session.id, session.ipAddress, session.userAgent],
+  )
+  const row = rows[0]
+  return row !== undefined && row.others > 0 && row.same === 0
+}

@@ -1,0 +1,107 @@
+import type { IssuedAddressCheck } from '../../core/address-batch.ts'
+import type { InvoicePlan } from '../../core/invoice/plan.ts'
+import type { NetworkFacts } from '../../core/invoice/render.ts'
+import type { Invoice } from '../../core/invoice/types.ts'
+import { insertEvent } from '../../db/delivery/events.ts'
+import { insertInvoice } from '../../db/invoices/invoices.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { newId } from '../../runtime/new-id.ts'
+import { claimIssuedAddress } from './claim-issued-address.ts'
+import { invoiceEvent } from './commit-advance.ts'
+
+/** An invoice's fields besides its terms. Its origin is left out if it came from a plain API request. */
+export type NewInvoiceDetails = Pick<
+  Invoice,
+  'allowAssetSelection' | 'customerEmail' | 'externalReference' | 'metadata'
+> &
+  Partial<
+    Pick<
+      Invoice,
+      'amountSource' | 'orderReference' | 'checkoutSessionId' | 'paymentLinkId' | 'returnUrl' | 'reopenedFrom'
+    >
+  >
+
+/**
+ * Writes a planned invoice: takes an address from the pool, writes the invoice and `invoice.created` with its
+ * deliveries. In the caller's transaction, so that the request's stored answer commits with it.
+ */
+export async function commitNewInvoice(
+  tx: Tx,
+  input: {
+    tenant: Tenant
+    plan: Extract<InvoicePlan, { kind: 'planned' }>
+    details: NewInvoiceDetails
+    networkFacts: NetworkFacts
+    issuedAddresses: IssuedAddressCheck
+    /** The operator's fee, in basis points. */
+    serviceFeeBps: number
+    /** The API request that created it; null if a buyer did. */
+    requestId: string | null
+  },
+): Promise<
+  | {
+      kind: 'created'
+      invoice: Invoice
+      /** To be awaited before the commit; meanwhile the caller may send statements of its own. */
+      written: Promise<{ deliveries: number }>
+    }
+  | { kind: 'no_address' }
+> {
+  const { tenant, plan } = input
+  const now = new Date(plan.terms.createdAtMs)
+  const claimed = await claimIssuedAddress(tx, tenant, plan.deposit, now, input.issuedAddresses)
+  if (claimed === null) return { kind: 'no_address' }
+  const invoice: Invoice = {
+    ...NO_ORIGIN,
+    ...plan.terms,
+    ...input.details,
+    ...NOTHING_HAPPENED_YET,
+    merchantId: tenant.merchantId,
+    livemode: tenant.livemode,
+    id: newId('invoice', now),
+    address: claimed.address,
+    serviceFeeBps: input.serviceFeeBps,
+  }
+  const event = invoiceEvent('invoice.created', invoice, 1, {
+    now,
+    networkFacts: input.networkFacts,
+    requestId: input.requestId,
+  })
+  // Sent together: neither waits for the other's answer.
+  const inserts = Promise.all([
+    insertInvoice(tx, tenant, invoice, { ...claimed, keyspace: plan.deposit.keyspace }, event.sequence),
+    insertEvent(tx, tenant, event),
+  ])
+  const written = inserts.then(([, queued]) => queued)
+  // A caller that awaits it learns of a failure; one that fails first must not leave an unhandled rejection.
+  written.catch(() => {})
+  return { kind: 'created', invoice, written }
+}
+
+const NOTHING_HAPPENED_YET = {
+  expiredAtMs: null,
+  expiryReading: null,
+  cancelledAtMs: null,
+  paidAtMs: null,
+  acceptedAtMs: null,
+  reorgDismissed: false,
+  announced: {
+    detected: false,
+    paid: false,
+    overpaid: false,
+    expired: false,
+    reorged: false,
+    partialSums: [],
+  },
+  payments: [],
+  blockSums: [],
+} as const
+
+const NO_ORIGIN = {
+  amountSource: 'merchant',
+  orderReference: null,
+  checkoutSessionId: null,
+  paymentLinkId: null,
+  returnUrl: null,
+  reopenedFrom: null,
+} as const

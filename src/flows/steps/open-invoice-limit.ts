@@ -1,0 +1,63 @@
+import { countOpenInvoices } from '../../db/invoices/invoice-list.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../../postgres/transaction.ts'
+
+/** A count is read again after this time; one that refuses sooner, since invoices expire meanwhile. */
+const KEEP_MS = 5_000
+const KEEP_REACHED_MS = 1_000
+/** Merchants whose count is kept; beyond it the least recently asked is read again. */
+const TENANTS_MAX = 10_000
+
+/** How many unpaid invoices a merchant may have open in one mode. */
+export type OpenInvoiceLimit = {
+  /** Whether no further one may be created now. Waits for the database only where nothing is known of the merchant. */
+  isReached(tenant: Tenant): Promise<boolean>
+  /** Counts one that was created. */
+  created(tenant: Tenant): void
+}
+
+type Known = { open: number; readAtMs: number; reading: Promise<void> | null }
+
+/**
+ * Counts at most every few seconds, and beside the requests: creating an invoice waits for no count. Between two counts
+ * this process knows what itself created; several processes may each go a little beyond.
+ */
+export function createOpenInvoiceLimit(options: {
+  readonly pool: Pool
+  readonly max: number
+  readonly elapsedMs: () => number
+}): OpenInvoiceLimit {
+  const { pool, max, elapsedMs } = options
+  const known = new Map<string, Known>()
+  const read = (tenant: Tenant, entry: Known): Promise<void> => {
+    const readAtMs = elapsedMs()
+    entry.reading ??= withTransaction(pool, tenant, (tx) => countOpenInvoices(tx, tenant, max))
+      .then((open) => Object.assign(entry, { open, readAtMs }))
+      .then(() => {})
+      .finally(() => {
+        entry.reading = null
+      })
+    return entry.reading
+  }
+  return {
+    isReached: async (tenant) => {
+      const key = keyOf(tenant)
+      const entry = known.get(key) ?? { open: 0, readAtMs: Number.NEGATIVE_INFINITY, reading: null }
+      known.delete(key)
+      known.set(key, entry)
+      const oldest = known.keys().next().value
+      if (known.size > TENANTS_MAX && oldest !== undefined) known.delete(oldest)
+      const ageMs = elapsedMs() - entry.readAtMs
+      if (ageMs === Number.POSITIVE_INFINITY) await read(tenant, entry)
+      // One that fails leaves the last count standing; the request itself meets the same database.
+      else if (ageMs >= (entry.open >= max ? KEEP_REACHED_MS : KEEP_MS)) read(tenant, entry).catch(() => {})
+      return entry.open >= max
+    },
+    created: (tenant) => {
+      const entry = known.get(keyOf(tenant))
+      if (entry !== undefined) entry.open += 1
+    },
+  }
+}
+
+const keyOf = ({ merchantId, livemode }: Tenant): string => `${livemode ? 'L' : 'T'}${merchantId}`

@@ -1,0 +1,121 @@
+import type { PaymentAsset } from '../../core/assets.ts'
+import { coverMoves } from '../../core/ledger/shortfall.ts'
+import { withValues } from '../../core/ledger/value.ts'
+import { loadAssetPrice } from '../../db/invoices/asset-prices.ts'
+import {
+  insertCoveredTransfer,
+  insertLedgerTransfer,
+  type LedgerTransfer,
+  loadLedgerCredit,
+  loadStanding,
+  takeLedgerTurn,
+} from '../../db/ledger/ledger.ts'
+import type { Tenant, Tx } from '../../postgres/transaction.ts'
+
+/** Money that had been paid out before the chain took back the deposit it came from, base units. */
+export type Shortfall = { readonly asset: PaymentAsset; readonly amount: bigint }
+
+/**
+ * Writes the ledger transfers of one event, all of one asset, in their order, with what they are worth. Where they take
+ * more than is available, a transfer from the shortfall comes before them; where they leave something while there is one,
+ * it is repaid first. Gives what became missing; null where nothing did.
+ */
+export async function postTransfers(
+  tx: Tx,
+  tenant: Tenant,
+  transfers: readonly LedgerTransfer[],
+): Promise<Shortfall | null> {
+  const [first] = transfers
+  if (first === undefined) return null
+  const { asset } = first
+  const isCredit =
+    first.to === 'available' && transfers.every(({ from, to }) => from !== 'available' || to === 'fees')
+  if (isCredit) {
+    await postCredit(tx, tenant, first, transfers)
+    return null
+  }
+  const takesAvailable = transfers.some(({ from, to }) => from === 'available' || to === 'available')
+  const covered = takesAvailable ? await withCover(tx, tenant, first, transfers) : transfers
+  const valued = await valuedNow(tx, tenant, asset, covered)
+  await insertAll(tx, tenant, valued)
+  const missing = valued.find(({ kind }) => kind === 'shortfall')
+  return missing === undefined ? null : { asset, amount: missing.amount }
+}
+
+/**
+ * What brings money, and keeps a fee of it, needs no cover. What it repays is asked for only where nothing was available
+ * before it: nothing ever is while something is missing.
+ */
+async function postCredit(
+  tx: Tx,
+  tenant: Tenant,
+  first: LedgerTransfer,
+  transfers: readonly LedgerTransfer[],
+): Promise<void> {
+  const valued = await valuedNow(tx, tenant, first.asset, transfers)
+  const [available] = await insertAll(tx, tenant, valued)
+  if (available !== undefined && available !== null && available > first.amount) return
+  const { repaid } = coverMoves([], await loadStanding(tx, tenant, first.asset))
+  if (repaid === 0n) return
+  const [, ...repayment] = await valuedNow(tx, tenant, first.asset, [
+    valued[0] ?? first,
+    repaymentOf(first, repaid),
+  ])
+  await insertAll(tx, tenant, repayment)
+}
+
+/** Sent together: the connection keeps their order. Gives for each what stands in the account that it moved to. */
+function insertAll(tx: Tx, tenant: Tenant, transfers: readonly LedgerTransfer[]): Promise<(bigint | null)[]> {
+  return Promise.all(transfers.map((transfer) => insertLedgerTransfer(tx, tenant, transfer)))
+}
+
+const repaymentOf = (first: LedgerTransfer, amount: bigint): LedgerTransfer => ({
+  ...first,
+  usdCents: null,
+  id: `${first.id}:repaid`,
+  kind: 'shortfall_repaid',
+  from: 'available',
+  to: 'shortfall',
+  amount,
+})
+
+/** One transfer, where the account has as much: false, and nothing written, where it has less. */
+export async function postCoveredTransfer(
+  tx: Tx,
+  tenant: Tenant,
+  transfer: LedgerTransfer,
+): Promise<boolean> {
+  const [valued = transfer] = await valuedNow(tx, tenant, transfer.asset, [transfer])
+  return insertCoveredTransfer(tx, tenant, valued)
+}
+
+async function withCover(
+  tx: Tx,
+  tenant: Tenant,
+  first: LedgerTransfer,
+  transfers: readonly LedgerTransfer[],
+): Promise<LedgerTransfer[]> {
+  const [, standing] = await Promise.all([takeLedgerTurn(tx, tenant), loadStanding(tx, tenant, first.asset)])
+  const { covered, repaid } = coverMoves(transfers, standing)
+  const group = [...transfers]
+  const aside = { ...first, usdCents: null }
+  if (covered > 0n) {
+    const id = `${first.id}:shortfall`
+    const kind = 'shortfall'
+    group.unshift({ ...aside, id, kind, from: 'shortfall', to: 'available', amount: covered })
+  }
+  if (repaid > 0n) group.push(repaymentOf(first, repaid))
+  return group
+}
+
+async function valuedNow(
+  tx: Tx,
+  tenant: Tenant,
+  asset: PaymentAsset,
+  transfers: readonly LedgerTransfer[],
+): Promise<LedgerTransfer[]> {
+  if (transfers.some(({ usdCents }) => usdCents !== null)) return withValues(transfers, null)
+  const valuedAs = transfers.find((transfer) => transfer.valuedAs !== null)?.valuedAs ?? null
+  const earlier = valuedAs === null ? null : await loadLedgerCredit(tx, tenant, valuedAs)
+  return withValues(transfers, await loadAssetPrice(tx, asset, tenant.livemode), earlier)
+}
