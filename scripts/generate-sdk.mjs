@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
-import { openApiDocument } from '../dist/http/openapi.js'
-import { ROUTES } from '../dist/http/routes.js'
+import { ROUTES } from '../dist/http/api/routes.js'
+import { openApiDocument } from '../dist/http/docs/openapi.js'
 import { sdkSource } from './sdk-source.mjs'
 
 /** `npm run sdk`: writes what of the SDK follows from the routes. What only a person at the dashboard may call is left out. */

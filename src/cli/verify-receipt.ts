@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { loadProcessConfig } from '../config/config.ts'
-import { parseStrictJson } from '../http/strict-json.ts'
+import { parseStrictJson } from '../http/api/strict-json.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { openKeyring } from '../secrets/keyring.ts'
 import {

@@ -1,5 +1,5 @@
-import { readBody } from '../http/read-body.ts'
-import { parseStrictJson } from '../http/strict-json.ts'
+import { readBody } from '../http/api/read-body.ts'
+import { parseStrictJson } from '../http/api/strict-json.ts'
 import { isObject, type Metadata } from './invoice-facts.ts'
 
 /** Reads the JSON object of a request, with the limits of our own API, and throws the same `ApiProblem`s. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Log } from '../runtime/log.ts'
-import { writeClientAddress } from './client-address.ts'
+import { writeClientAddress } from './api/client-address.ts'
 
 /** A part of the site: which paths it owns, and how it answers them. */
 export type HttpPart = {

@@ -1,7 +1,7 @@
 import type { BetterAuthOptions } from 'better-auth'
 import { isNewPlace } from '../db/people/notices.ts'
 import { findFirstMerchant, findPersonToTell, noteKnownPlace } from '../db/people/people.ts'
-import { blockOf, UNKNOWN_BLOCK } from '../http/client-address.ts'
+import { blockOf, UNKNOWN_BLOCK } from '../http/api/client-address.ts'
 import type { Mail } from '../mail/mail.ts'
 import { signInEmail } from '../notices/emails.ts'
 import type { Pool } from '../postgres/pool.ts'

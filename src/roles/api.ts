@@ -1,7 +1,7 @@
 import { EVENT_FORMATS } from '../compat/event-formats.ts'
 import type { CompatApiName } from '../config/config.ts'
-import { createApiApp } from '../http/app.ts'
-import type { ApiDeps } from '../http/deps.ts'
+import { createApiApp } from '../http/api/app.ts'
+import type { ApiDeps } from '../http/api/deps.ts'
 import type { HttpPart } from '../http/server.ts'
 
 /** The merchants' API with its documentation: every path that no other part owns. */

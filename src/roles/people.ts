@@ -1,6 +1,6 @@
 import type { AccessSeals } from '../core/people/access-seals.ts'
+import type { FindSignIn } from '../http/api/session-credential.ts'
 import type { HttpPart } from '../http/server.ts'
-import type { FindSignIn } from '../http/session-credential.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
 import { findSignIn } from '../people/find-sign-in.ts'
 import { openAuthentication } from '../people/open-authentication.ts'

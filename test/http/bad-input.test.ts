@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openApiDocument } from '../../src/http/openapi.ts'
-import { API_PREFIX, type Route } from '../../src/http/route.ts'
-import { ROUTES } from '../../src/http/routes.ts'
+import { API_PREFIX, type Route } from '../../src/http/api/route.ts'
+import { ROUTES } from '../../src/http/api/routes.ts'
+import { openApiDocument } from '../../src/http/docs/openapi.ts'
 import { BASE_URL, createTestApi, type TestAnswer, type TestApi, type TestMerchant } from '../support/api.ts'
 import {
   type ResourceKind,

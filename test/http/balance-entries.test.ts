@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import { ROUTES } from '../../src/http/routes.ts'
+import { ROUTES } from '../../src/http/api/routes.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { gone, inBlock } from '../support/invoice.ts'
 import { seededRandom } from '../support/random.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createHealthApp } from '../../src/http/health.ts'
+import { createHealthApp } from '../../src/http/public/health.ts'
 import { latestMigration } from '../../src/postgres/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/webhook-fixtures.ts'

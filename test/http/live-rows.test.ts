@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/routes.ts'
+import { ROUTES } from '../../src/http/api/routes.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { seededRandom } from '../support/random.ts'
 import { type Resources, seedResources } from '../support/resources.ts'

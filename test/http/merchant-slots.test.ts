@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMerchantSlots } from '../../src/http/merchant-slots.ts'
+import { createMerchantSlots } from '../../src/http/api/merchant-slots.ts'
 
 /** Work that ends when it is told to. */
 function createWork() {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { API_PREFIX } from '../../src/http/route.ts'
-import { ROUTES } from '../../src/http/routes.ts'
+import { API_PREFIX } from '../../src/http/api/route.ts'
+import { ROUTES } from '../../src/http/api/routes.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { BASE_URL, createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createRateLimiter } from '../../src/http/rate-limit.ts'
+import { createRateLimiter } from '../../src/http/api/rate-limit.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 
 let api: TestApi

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CLIENT_ADDRESS_HEADER, clientBlockOf } from '../../src/http/client-address.ts'
+import { CLIENT_ADDRESS_HEADER, clientBlockOf } from '../../src/http/api/client-address.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { freePort } from '../support/postgres-server.ts'

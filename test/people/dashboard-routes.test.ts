@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createRequestRecorder } from '../../src/http/request-recorder.ts'
+import { createRequestRecorder } from '../../src/http/api/request-recorder.ts'
 import { createTestApi } from '../support/api.ts'
 import { createTestPeople, type TestPeople } from '../support/people.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CLIENT_ADDRESS_HEADER } from '../../src/http/client-address.ts'
+import { CLIENT_ADDRESS_HEADER } from '../../src/http/api/client-address.ts'
 import { BASE_URL } from '../support/api.ts'
 import {
   addressNumber,

@@ -7,7 +7,7 @@ import {
   UnexpectedAnswer,
 } from '../../packages/sdk/src/index.ts'
 import { OPERATIONS } from '../../packages/sdk/src/tables.ts'
-import { createApiApp } from '../../src/http/app.ts'
+import { createApiApp } from '../../src/http/api/app.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { freePort } from '../support/postgres-server.ts'

@@ -1,6 +1,6 @@
 import { createOTP } from '@better-auth/utils/otp'
-import { createApiApp } from '../../src/http/app.ts'
-import { CLIENT_ADDRESS_HEADER } from '../../src/http/client-address.ts'
+import { createApiApp } from '../../src/http/api/app.ts'
+import { CLIENT_ADDRESS_HEADER } from '../../src/http/api/client-address.ts'
 import type { Email } from '../../src/mail/mail.ts'
 import { findSignIn } from '../../src/people/find-sign-in.ts'
 import { openAuthentication, type People } from '../../src/people/open-authentication.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
-import type { Route } from '../../src/http/route.ts'
+import type { Route } from '../../src/http/api/route.ts'
 import type { ResourceKind, Resources } from './resources.ts'
 
 export type Row = {

@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import { ApiProblem } from '../../http/problem.ts'
+import { ApiProblem } from '../../http/api/problem.ts'
 import type { Log } from '../../runtime/log.ts'
 import { assetList } from '../../wire/account.ts'
 import { ERRORS } from '../../wire/errors.ts'

@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono'
-import { ApiProblem } from '../../http/problem.ts'
+import { ApiProblem } from '../../http/api/problem.ts'
 import { ERRORS } from '../../wire/errors.ts'
 import { invoiceList, invoiceView } from '../../wire/invoice.ts'
 import type { CompatDeps } from '../btcpay/btcpay-app.ts'

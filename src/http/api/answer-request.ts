@@ -1,0 +1,196 @@
+import type { Context } from 'hono'
+import { withTransaction } from '../../postgres/transaction.ts'
+import type { Answer } from './answer.ts'
+import { withAuditTrail } from './audit-trail.ts'
+import { checkRights } from './check-rights.ts'
+import type { Authenticate, Credential } from './credentials.ts'
+import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
+import type { MerchantSlots } from './merchant-slots.ts'
+import { parseInput } from './parse-input.ts'
+import { ApiProblem } from './problem.ts'
+import type { RateLimiter } from './rate-limit.ts'
+import { readBody } from './read-body.ts'
+import type { Route, RouteDeps, RouteRequest } from './route.ts'
+import type { ReadSession } from './session-credential.ts'
+import { parseStrictJson } from './strict-json.ts'
+import { parseStrictQuery } from './strict-query.ts'
+
+export type ApiVariables = {
+  Variables: {
+    requestId: string
+    /** The caller; absent until authenticated. */
+    credential?: Credential
+    /** Headers of every answer to this request. */
+    headers: { readonly [name: string]: string }
+  }
+}
+export type ApiContext = Context<ApiVariables>
+
+/** The form of all our ids; their kind and owner are for the database to say. */
+const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
+
+export type Gate = {
+  readonly deps: RouteDeps
+  readonly authenticate: Authenticate
+  /** Absent where no dashboard is served. */
+  readonly readSession?: ReadSession
+  readonly limiter: RateLimiter
+  readonly slots: MerchantSlots
+}
+
+/**
+ * Answers one request of one route. Mistakes are reported in one order: 401, (429,) 403, 415, 413, 404, 400, 409,
+ * 422, 503, so that a caller who may not know that something exists never learns it from which mistake is reported.
+ */
+export async function answerRequest(gate: Gate, route: Route, c: ApiContext): Promise<Answer> {
+  const { deps } = gate
+  const credential = await readCredential(gate, c)
+  c.set('credential', credential)
+  c.set('headers', { ...c.get('headers'), ...spendRate(gate.limiter, credential) })
+  checkRights(route, credential, deps.clock().getTime())
+  const bytes = route.method === 'get' ? null : await readBody(c.req.raw, needsBody(route))
+  const asked = { credential, bytes, id: readId(route, c) }
+  return gate.slots.run(credential.tenant.merchantId, () => answerInTurn(deps, route, c, asked))
+}
+
+async function answerInTurn(
+  deps: RouteDeps,
+  route: Route,
+  c: ApiContext,
+  {
+    credential,
+    bytes,
+    id,
+  }: { readonly credential: Credential; readonly bytes: Uint8Array | null; readonly id: string | undefined },
+): Promise<Answer> {
+  const request = await tellMissingFirst(deps, route, credential, id, () => ({
+    tenant: credential.tenant,
+    callerId: credential.callerId,
+    person: credential.person,
+    requestId: c.get('requestId'),
+    id,
+    query: readQuery(route, c),
+    body: readBodyFields(route, bytes),
+    idempotencyKey: route.create === undefined ? null : readIdempotencyKey(c.req.header('idempotency-key')),
+  }))
+  const about = { resourceId: id ?? null, requestId: request.requestId }
+  return withAuditTrail(deps, route, credential, about, () => runRoute(deps, route, request, c.req.path))
+}
+
+/** Reads the Bearer key, or else the dashboard's cookie; with neither, the error asks for a key. */
+async function readCredential(gate: Gate, c: ApiContext): Promise<Credential> {
+  const authorization = c.req.header('authorization')
+  if (authorization === undefined && gate.readSession !== undefined) {
+    const { readSession } = gate
+    // Each reads the database before it is known whose it is.
+    const signedIn = await gate.slots.run(`cookie ${c.req.header('cookie')}`, () => readSession(c.req.raw))
+    if (signedIn !== null) return signedIn
+  }
+  return gate.authenticate(authorization)
+}
+
+/** Spends one request of what the merchant's keys and people share in this mode. Throws `rate_limited`. */
+function spendRate(limiter: RateLimiter, credential: Credential): { [name: string]: string } {
+  const { merchantId, livemode } = credential.tenant
+  const rate = limiter.take(merchantId, livemode, { preferred: credential.person !== null })
+  const headers = {
+    'ratelimit-limit': String(rate.limit),
+    'ratelimit-remaining': String(rate.remaining),
+    'ratelimit-reset': String(rate.resetSeconds),
+  }
+  if (rate.allowed) return headers
+  throw new ApiProblem('rate_limited', {
+    headers: { ...headers, 'retry-after': String(rate.retryAfterSeconds) },
+  })
+}
+
+/** A path parameter that is not an id is answered exactly like an id that does not exist. */
+function readId(route: Route, c: ApiContext): string | undefined {
+  if (!route.path.includes('/:id')) return undefined
+  const id = c.req.param('id')
+  if (id === undefined || !ID.test(id)) throw new ApiProblem('not_found')
+  return id
+}
+
+/** Runs `parse`; if it rejects the request, a missing resource is reported first. */
+async function tellMissingFirst<Parsed>(
+  deps: RouteDeps,
+  route: Route,
+  credential: Credential,
+  id: string | undefined,
+  parse: () => Parsed,
+): Promise<Parsed> {
+  try {
+    return parse()
+  } catch (error) {
+    const { exists } = route
+    if (error instanceof ApiProblem && exists !== undefined && id !== undefined) {
+      const { tenant } = credential
+      const found = await withTransaction(deps.pool, tenant, (tx) => exists(tx, tenant, id))
+      if (!found) throw new ApiProblem('not_found', { cause: error })
+    }
+    throw error
+  }
+}
+
+function readQuery(route: Route, c: ApiContext): unknown {
+  const known = route.query === undefined ? [] : Object.keys(route.query.shape)
+  const parameters = parseStrictQuery(new URL(c.req.url).search, known)
+  return route.query === undefined ? undefined : parseInput(route.query, parameters)
+}
+
+const needsBody = (route: Route): boolean => route.body !== undefined && route.bodyOptional !== true
+
+function readBodyFields(route: Route, bytes: Uint8Array | null): unknown {
+  if (bytes === null || (route.body === undefined && bytes.length === 0)) return undefined
+  const fields = bytes.length === 0 && !needsBody(route) ? {} : parseStrictJson(bytes)
+  if (route.body !== undefined) return parseInput(route.body, fields)
+  const unknown = Object.keys(fields)[0]
+  if (unknown !== undefined) throw new ApiProblem('parameter_unknown', { param: unknown })
+  return undefined
+}
+
+async function runRoute(
+  deps: RouteDeps,
+  route: Route,
+  request: RouteRequest & { readonly idempotencyKey: string | null },
+  path: string,
+): Promise<Answer> {
+  const { create, answerFirst, handler, refuse, exists } = route
+  const { tenant } = request
+  if (create !== undefined) {
+    const prepared = await route.prepare?.(deps, request)
+    const idempotent: IdempotentRequest | null =
+      request.idempotencyKey === null
+        ? null
+        : {
+            scope: { tenant, method: route.method, route: route.path, key: request.idempotencyKey },
+            path,
+            query: request.query,
+            body: request.body,
+          }
+    return createOnce(deps, idempotent, {
+      tenant,
+      status: route.success.status,
+      create: (tx) => create(deps, request, tx, prepared),
+      answerFirst: async (tx) => (await answerFirst?.(deps, request, tx, prepared)) ?? null,
+      refuse: async (tx) => {
+        if (
+          exists !== undefined &&
+          typeof request.id === 'string' &&
+          !(await exists(tx, tenant, request.id))
+        ) {
+          throw new ApiProblem('not_found')
+        }
+        refuse?.(deps, request, prepared)
+      },
+    })
+  }
+  if (handler === undefined) throw new Error(`${route.operationId} has no handler`)
+  const view = await handler(deps, request)
+  return {
+    status: route.success.status,
+    body: route.success.status === 204 ? '' : JSON.stringify(view),
+    headers: {},
+  }
+}

@@ -1,0 +1,34 @@
+import type { Network } from '../../core/assets.ts'
+import type { EvmIdentities, NetworkFacts } from '../../core/invoice/render.ts'
+import { loadNetworkStates, type NetworkState } from '../../db/chain/network-state.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import { createShortCache } from './short-cache.ts'
+
+/** The state of all networks, less than a second old. */
+export type NetworkView = {
+  stateOf(network: Network): NetworkState | null
+  readonly networkFacts: NetworkFacts
+}
+
+/** What the watchers last recorded of every network, read by the API and the checkout at most twice a second. */
+export type NetworkBoard = { read(): Promise<NetworkView> }
+
+export function createNetworkBoard(
+  pool: Pool,
+  elapsedMs: () => number = () => performance.now(),
+  evmOf?: EvmIdentities,
+): NetworkBoard {
+  const views = createShortCache<NetworkView>({
+    load: async () => viewOf(await loadNetworkStates(pool), evmOf),
+    keep: () => true,
+    elapsedMs,
+  })
+  return { read: () => views.get('all') }
+}
+
+function viewOf(states: readonly NetworkState[], evmOf: EvmIdentities | undefined): NetworkView {
+  const byNetwork = new Map(states.map((state) => [state.network, state]))
+  const stateOf = (network: Network) => byNetwork.get(network) ?? null
+  const heightOf = (network: Network) => stateOf(network)?.tipHeight ?? null
+  return { stateOf, networkFacts: { tipHeightOf: heightOf, evmOf } }
+}

@@ -1,0 +1,47 @@
+import { ERRORS, type ErrorBody, type ErrorCode } from '../../wire/errors.ts'
+
+/** A parameter's path can contain a key that the caller chose; we repeat at most this much of it. */
+const PARAM_LENGTH_MAX = 200
+
+/** A caller's mistake, or a condition the caller must know about: becomes the error answer of its code. */
+export class ApiProblem extends Error {
+  override name = 'ApiProblem'
+  readonly code: ErrorCode
+  readonly param: string | null
+  /** From a bounded list, beside the code. */
+  readonly reason: string | undefined
+  readonly headers: { readonly [name: string]: string }
+
+  constructor(
+    code: ErrorCode,
+    details: {
+      param?: string | undefined
+      /** In place of the catalogue's sentence. */
+      message?: string | undefined
+      reason?: string
+      headers?: { readonly [name: string]: string }
+      cause?: unknown
+    } = {},
+  ) {
+    super(details.message ?? ERRORS[code].message, { cause: details.cause })
+    this.code = code
+    this.param = details.param === undefined ? null : details.param.slice(0, PARAM_LENGTH_MAX)
+    this.reason = details.reason
+    this.headers = details.headers ?? {}
+  }
+}
+
+/** The answer's body for a problem. `doc_url` is built on the configured base address, never on a Host header. */
+export function errorBody(problem: ApiProblem, requestId: string, baseUrl: string): ErrorBody {
+  return {
+    error: {
+      type: ERRORS[problem.code].type,
+      code: problem.code,
+      message: problem.message,
+      param: problem.param,
+      ...(problem.reason === undefined ? {} : { reason: problem.reason }),
+      doc_url: `${baseUrl}/docs/errors#${problem.code}`,
+      request_id: requestId,
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import { invoiceExists } from '../../../db/invoices/invoice-list.ts'
+import { loadInvoice } from '../../../db/invoices/invoices.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
+import { invoiceView } from '../../../wire/invoice.ts'
+import { invoiceViewOf } from '../../views/invoice-view.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+export const getInvoiceRoute = defineRoute({
+  method: 'get',
+  path: '/invoices/:id',
+  operationId: 'getInvoice',
+  tag: 'Invoices',
+  summary: 'Get an invoice',
+  scope: 'invoices:read',
+  success: { status: 200, description: 'The invoice with its payments.', schema: invoiceView },
+  problems: [],
+  exists: invoiceExists,
+
+  handler: async (deps, { tenant, id }) => {
+    const networks = await deps.networks.read()
+    const stored = await withTransaction(deps.pool, tenant, (tx) => loadInvoice(tx, tenant, id))
+    if (stored === null) throw new ApiProblem('not_found')
+    return invoiceViewOf(deps, networks, stored.invoice)
+  },
+})

@@ -1,0 +1,50 @@
+import { ASSETS, networkOf } from '../../../core/assets.ts'
+import { acceptedIn, assetFault } from '../../../core/invoice/market.ts'
+import { formatCoinAmount } from '../../../core/money.ts'
+import { minimumOf, WINDOW_MINUTES } from '../../../core/payment-rules.ts'
+import { assetList } from '../../../wire/account.ts'
+import { listView } from '../../views/list-view.ts'
+import { defineRoute } from '../route.ts'
+
+export const listAssetsRoute = defineRoute({
+  method: 'get',
+  path: '/assets',
+  operationId: 'listAssets',
+  tag: 'Assets and rates',
+  summary: 'List accepted assets',
+  description:
+    'The coins you accept in the mode of the key, with their limits, and whether each can be used now.',
+  scope: null,
+  success: { status: 200, description: 'The accepted assets.', schema: assetList },
+  problems: [],
+
+  handler: async (deps, { tenant }) => {
+    const [market, networks] = await Promise.all([deps.marketOf(tenant), deps.networks.read()])
+    const { livemode } = tenant
+    const { accepted, chosen } = acceptedIn(market)
+    const data = accepted.map((asset) => {
+      const { name, symbol, networkName, decimals } = ASSETS[asset]
+      const network = networks.stateOf(networkOf(asset, livemode))
+      const fault = assetFault(market, asset)
+      return {
+        asset,
+        object: 'asset' as const,
+        livemode,
+        name,
+        symbol,
+        network: networkName,
+        decimals,
+        minimum: formatCoinAmount(minimumOf(market.rules, asset, network?.minimum ?? null), decimals),
+        is_default: asset === chosen,
+        payment_window_minutes: market.rules.windowMinutes,
+        payment_windows: [...WINDOW_MINUTES],
+        available: fault === null,
+        unavailable_code: fault?.code ?? null,
+        unavailable_reason: fault?.reason ?? null,
+        network_status: network?.status ?? null,
+        network_reason: network?.reason ?? null,
+      }
+    })
+    return listView('/assets', false, data)
+  },
+})

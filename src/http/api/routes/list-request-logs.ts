@@ -1,0 +1,28 @@
+import { listRequests } from '../../../db/requests/request-log.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
+import { listRequestLogsQuery, requestLogList } from '../../../wire/dashboard.ts'
+import { pageOf } from '../../../wire/list.ts'
+import { requestLogViewOf } from '../../views/dashboard-views.ts'
+import { listView } from '../../views/list-view.ts'
+import { defineRoute } from '../route.ts'
+
+export const listRequestLogsRoute = defineRoute({
+  method: 'get',
+  path: '/request-logs',
+  operationId: 'listRequestLogs',
+  tag: 'Dashboard',
+  summary: 'List requests',
+  description: 'Newest first, of the last 30 days. Bodies and keys are not kept.',
+  scope: null,
+  dashboardOnly: true,
+  query: listRequestLogsQuery,
+  success: { status: 200, description: 'A page of requests.', schema: requestLogList },
+  problems: [],
+
+  handler: async (deps, { tenant, query }) => {
+    const { requests, hasMore } = await withTransaction(deps.pool, tenant, (tx) =>
+      listRequests(tx, tenant, { ...pageOf(query), failedOnly: query.outcome === 'failed' }),
+    )
+    return listView('/request-logs', hasMore, requests.map(requestLogViewOf))
+  },
+})

@@ -1,0 +1,84 @@
+import type { AccessSeals } from '../../core/people/access-seals.ts'
+import type { MemberRole } from '../../db/people/people.ts'
+import { findMemberRole } from '../../flows/member-role.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import { SCOPES, type Scope } from '../../wire/scopes.ts'
+import type { Credential } from './credentials.ts'
+import { ApiProblem } from './problem.ts'
+
+/** Reads the dashboard's cookie; null where nobody is signed in. Throws the 403 of a request from elsewhere. */
+export type ReadSession = (request: Request) => Promise<Credential | null>
+
+/** Finds whose sign-in a cookie is, as the sign-in library says. */
+export type FindSignIn = (headers: Headers) => Promise<{
+  readonly personId: string
+  readonly merchantId: string | null
+  readonly secondFactorAtMs: number | null
+} | null>
+
+/**
+ * The mode the dashboard shows. If the header is missing it is test, so that a forgotten header never touches live.
+ */
+const MODE_HEADER = 'paylink-mode'
+
+const READ_SCOPES = SCOPES.filter((scope) => scope.endsWith(':read'))
+const MEMBER_SCOPES: readonly Scope[] = [
+  ...READ_SCOPES,
+  'invoices:write',
+  'payment_links:write',
+  'checkout_sessions:write',
+  'webhooks:write',
+  'events:write',
+  'payouts:write',
+]
+const SCOPES_OF_ROLE: { readonly [role in MemberRole]: ReadonlySet<Scope> } = {
+  viewer: new Set(READ_SCOPES),
+  member: new Set(MEMBER_SCOPES),
+  admin: new Set(SCOPES),
+  owner: new Set(SCOPES),
+}
+
+/**
+ * The dashboard's credential: the organization that the sign-in has chosen, in the mode that the request names,
+ * with the role that the person has there now.
+ */
+export function createReadSession(options: {
+  pool: Pool
+  seals: AccessSeals
+  baseUrl: string
+  findSignIn: FindSignIn
+}): ReadSession {
+  const { pool, seals, baseUrl, findSignIn } = options
+  return async (request) => {
+    if (!request.headers.has('cookie')) return null
+    const signIn = await findSignIn(request.headers)
+    if (signIn === null || signIn.merchantId === null) return null
+    const { personId, merchantId, secondFactorAtMs } = signIn
+    const role = await findMemberRole(pool, seals, { userId: personId, merchantId })
+    if (role === null) return null
+    if (request.method !== 'GET' && request.method !== 'HEAD') refuseCrossOrigin(request.headers, baseUrl)
+    return {
+      callerId: personId,
+      tenant: { merchantId, livemode: readMode(request.headers) },
+      scopes: SCOPES_OF_ROLE[role],
+      person: { personId, role, secondFactorAtMs },
+    }
+  }
+}
+
+function readMode(headers: Headers): boolean {
+  const mode = headers.get(MODE_HEADER) ?? 'test'
+  if (mode !== 'live' && mode !== 'test') throw new ApiProblem('parameter_invalid', { param: MODE_HEADER })
+  return mode === 'live'
+}
+
+/**
+ * A browser sends its cookies with anyone's request; Origin and Sec-Fetch-Site say whose it is, and no page can forge
+ * them.
+ */
+function refuseCrossOrigin(headers: Headers, baseUrl: string): void {
+  const origin = headers.get('origin')
+  const site = headers.get('sec-fetch-site')
+  const isOurs = origin === null ? site === 'same-origin' : origin === baseUrl
+  if (!isOurs || (site !== null && site !== 'same-origin')) throw new ApiProblem('cross_origin_refused')
+}

@@ -1,0 +1,264 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { encodeEvmAddress } from '../../chain/evm/address.ts'
+import { isSignedByPayer } from '../../chain/evm/payer-authorization.ts'
+import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
+import { deriveStatus, isLive } from '../../core/invoice/status.ts'
+import { gasCostOf, gasPriceOf, TOKEN_SWEEP_GAS } from '../../core/payout/gas.ts'
+import {
+  isPayableByAuthorization,
+  judgeAuthorization,
+  paymentRequirements,
+  X402_VERSION,
+  type X402Refusal,
+  type X402Terms,
+} from '../../core/x402/judge-authorization.ts'
+import {
+  type ReadX402Deps,
+  readX402Authorization,
+  readX402Invoice,
+  type X402Invoice,
+} from '../../flows/read-x402-invoice.ts'
+import { submitX402Authorization } from '../../flows/submit-x402-authorization.ts'
+import type { X402Authorization } from '../../payouts/store/x402-authorizations.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Log } from '../../runtime/log.ts'
+import { type X402Payment, x402PaymentSchema } from '../../wire/x402.ts'
+import type { HttpPart } from '../server.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts'
+
+const PATH = /^\/i\/([^/]+)\/x402$/
+/** A payment is about a kilobyte. */
+const HEADER_CHARACTERS_MAX = 8_192
+/** How long a client is kept waiting for its block; if it asks again it finds the same payment. */
+const SETTLE_WAIT_MS_MAX = 20_000
+const SETTLE_POLL_MS = 250
+/**
+ * Payments handled at the same time in this process, for one invoice and for one merchant: each is held for seconds
+ * and queries the database meanwhile. Of one invoice's only one can pay.
+ */
+const UNDER_WAY_OF_INVOICE_MAX = 25
+const UNDER_WAY_OF_MERCHANT_MAX = 200
+/** How old the watcher's last reading of the hot wallet may be. */
+const WALLET_AGE_MS_MAX = 5 * 60_000
+const TOO_LATE: X402Refusal = 'invalid_exact_evm_payload_authorization_valid_before'
+
+type X402Deps = ReadX402Deps & {
+  readonly clock: Clock
+  readonly log: Log
+  readonly baseUrl: string
+  /** False where the caller of these headers has sent too many just now. */
+  readonly maySend: (headers: Headers) => boolean
+  /** For tests that wait for no block. */
+  readonly settleWaitMs?: number
+}
+
+type Offer = { readonly terms: X402Terms; readonly chainId: number; readonly contract: Buffer }
+
+/**
+ * Payment of an invoice by an HTTP client, by x402's scheme `exact`: `GET` or `POST` of the checkout URL with `/x402` behind
+ * it is answered 402 with what is asked for, and, with a signed payment in its header, 200 once the payment is in a block.
+ * Only what the watcher finds on the chain credits the invoice.
+ */
+export function createX402Part(deps: X402Deps): HttpPart {
+  const limit = createConcurrencyLimit()
+  return {
+    name: 'x402',
+    owns: (path) => PATH.test(path),
+    fetch: async (request) => {
+      if (request.method !== 'GET' && request.method !== 'POST')
+        return json(405, { error: 'method_not_allowed' }, { allow: 'GET, POST' })
+      try {
+        return await answer(deps, limit, request)
+      } catch (error) {
+        deps.log.error({ err: error }, 'an x402 request failed')
+        return json(503, { error: 'service_unavailable' }, { 'retry-after': '1' })
+      }
+    },
+  }
+}
+
+async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request): Promise<Response> {
+  const path = new URL(request.url).pathname
+  const found = await readX402Invoice(deps, PATH.exec(path)?.[1] ?? '')
+  if (found === null) return json(404, { error: 'not_found' })
+  const offer = offerOf(deps, found)
+  const header = request.headers.get('payment-signature')
+  if (header !== null) {
+    if (!deps.maySend(request.headers))
+      return json(429, { error: 'too_many_requests' }, { 'retry-after': '1' })
+    const within = [
+      { name: found.invoice.id, max: UNDER_WAY_OF_INVOICE_MAX },
+      { name: found.tenant.merchantId, max: UNDER_WAY_OF_MERCHANT_MAX },
+    ]
+    const passed = await limit.run(within, () => pay(deps, { found, offer, path, header }))
+    return passed ?? json(429, { error: 'too_many_under_way' }, { 'retry-after': '2' })
+  }
+  const { invoice } = found
+  if (!isPayableByAuthorization(invoice, deps.clock().getTime()))
+    return stateOf(found, invoice.payments.some((payment) => !payment.dust && isLive(payment)) ? 200 : 409)
+  if (offer === null) return json(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
+  return required(deps, { offer, path, error: 'PAYMENT-SIGNATURE header is required' })
+}
+
+/** Null while nobody could carry a payment: no hot wallet was read lately, it has no ether, or there is no token. */
+function offerOf({ clock }: X402Deps, { invoice, network, wallet }: X402Invoice): Offer | null {
+  if (wallet?.token == null) return null
+  const { token, chainId } = wallet
+  if (clock().getTime() - wallet.updatedAt.getTime() > WALLET_AGE_MS_MAX) return null
+  if (wallet.balance < gasCostOf(TOKEN_SWEEP_GAS, gasPriceOf(wallet), wallet)) return null
+  const asset = encodeEvmAddress(token.contract)
+  const isKnown = evmTokensOf(network, asset).some(({ contract }) => contract === asset.toLowerCase())
+  if (!isKnown) return null
+  const { name, version } = token
+  const terms = {
+    network: `eip155:${chainId}`,
+    asset,
+    payTo: invoice.address,
+    amount: invoice.amount,
+    name,
+    version,
+  }
+  return { terms, chainId, contract: token.contract }
+}
+
+type Payment = {
+  readonly found: X402Invoice
+  readonly offer: Offer | null
+  readonly path: string
+  readonly header: string
+}
+
+async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Promise<Response> {
+  const payment = parse(header)
+  if (payment === null) return json(400, { error: 'invalid_payload' })
+  if (offer === null) return json(503, { error: 'service_unavailable' }, { 'retry-after': '30' })
+  const { authorization, signature } = payment.payload
+  const refusal = judge(deps, payment, offer)
+  // What is too late now may have been handed in, and settled, in time.
+  const isLate = refusal === TOO_LATE
+  if (refusal !== null && !isLate)
+    return refused(deps, { offer, path, reason: refusal, payer: authorization.from })
+  const { tenant, invoice } = found
+  const input = { tenant, invoiceId: invoice.id, authorization, signature }
+  const submitted = await submitX402Authorization(deps, { ...input, isLate })
+  switch (submitted.kind) {
+    case 'late':
+      return refused(deps, { offer, path, reason: TOO_LATE, payer: authorization.from })
+    case 'busy':
+      return json(409, { error: 'being_paid' })
+    case 'exhausted':
+      return json(409, { error: 'too_many_attempts' })
+    case 'not_payable':
+      return stateOf(found, 409)
+    default:
+      return settled(deps, { found, offer, path, id: submitted.authorization.id })
+  }
+}
+
+function parse(header: string): X402Payment | null {
+  if (header.length > HEADER_CHARACTERS_MAX) return null
+  try {
+    const parsed = x402PaymentSchema.safeParse(JSON.parse(Buffer.from(header, 'base64').toString('utf8')))
+    return parsed.success ? parsed.data : null
+  } catch {
+    // No JSON: the caller is told that it is no payment.
+    return null
+  }
+}
+
+function judge({ clock }: X402Deps, { accepted, payload }: X402Payment, offer: Offer) {
+  const { authorization, signature } = payload
+  const { chainId, contract, terms } = offer
+  const refusal = judgeAuthorization(authorization, accepted, { terms, nowMs: clock().getTime() })
+  if (refusal !== null && refusal !== TOO_LATE) return refusal
+  const bytes = (hex: string) => Buffer.from(hex.slice(2), 'hex')
+  const transfer = {
+    ...authorization,
+    from: bytes(authorization.from),
+    to: bytes(authorization.to),
+    nonce: bytes(authorization.nonce),
+    signature: bytes(signature),
+  }
+  const { name, version } = terms
+  const isSigned = isSignedByPayer(transfer, { name, version, chainId: BigInt(chainId), contract })
+  return isSigned ? refusal : 'invalid_exact_evm_payload_signature'
+}
+
+/** Waits until the payment is in a block or can never be in one. */
+async function settled(
+  deps: X402Deps,
+  of: { readonly found: X402Invoice; readonly offer: Offer; readonly path: string; readonly id: string },
+): Promise<Response> {
+  const { found, offer, path, id } = of
+  const { settleWaitMs = SETTLE_WAIT_MS_MAX } = deps
+  const deadline = performance.now() + settleWaitMs
+  let authorization = await readX402Authorization(deps, found.tenant, id)
+  while (isOpen(authorization) && performance.now() < deadline) {
+    await pause(SETTLE_POLL_MS)
+    authorization = await readX402Authorization(deps, found.tenant, id)
+  }
+  const payer = encodeEvmAddress(authorization.payer)
+  if (isOpen(authorization))
+    return json(202, { object: 'x402_settlement', status: 'settling' }, { 'retry-after': '2' })
+  if (authorization.status === 'refused')
+    return refused(deps, { offer, path, reason: authorization.reason ?? '', payer })
+  const { network } = offer.terms
+  const settlement = { success: true, transaction: authorization.txid ?? '', network, payer }
+  const body = { object: 'x402_settlement', status: 'settled', invoice_id: found.invoice.id }
+  const { transaction } = settlement
+  return json(200, { ...body, transaction, network, payer }, { 'payment-response': encoded(settlement) })
+}
+
+const isOpen = ({ status }: X402Authorization): boolean => status === 'waiting' || status === 'checked'
+
+type Asking = { readonly offer: Offer; readonly path: string }
+
+/** What is asked for (§5.1 of the specification, and its HTTP transport). */
+function required(
+  { baseUrl }: X402Deps,
+  { offer, path, error }: Asking & { readonly error: string },
+  headers: { readonly [name: string]: string } = {},
+): Response {
+  const body = {
+    x402Version: X402_VERSION,
+    error,
+    resource: {
+      url: `${baseUrl}${path}`,
+      description: 'Payment of an invoice',
+      mimeType: 'application/json',
+    },
+    accepts: [paymentRequirements(offer.terms)],
+    extensions: {},
+  }
+  return json(402, body, { 'payment-required': encoded(body), ...headers })
+}
+
+function refused(
+  deps: X402Deps,
+  { reason, payer, ...asking }: Asking & { readonly reason: string; readonly payer: string },
+): Response {
+  const { network } = asking.offer.terms
+  const settlement = { success: false, errorReason: reason, transaction: '', network, payer }
+  return required(deps, { ...asking, error: reason }, { 'payment-response': encoded(settlement) })
+}
+
+/** How an invoice stands that nobody has to pay (200), or can (409). */
+function stateOf({ invoice }: X402Invoice, status: 200 | 409): Response {
+  const error = status === 409 ? { error: 'not_payable' } : {}
+  const { id, asset } = invoice
+  return json(status, { ...error, object: 'invoice', id, status: deriveStatus(invoice), asset })
+}
+
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64')
+
+const json = (status: number, body: object, headers: { readonly [name: string]: string } = {}): Response =>
+  new Response(`${JSON.stringify(body)}\n`, {
+    status,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    },
+  })

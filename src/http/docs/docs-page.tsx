@@ -1,0 +1,330 @@
+import { createHash } from 'node:crypto'
+import { html, raw } from 'hono/html'
+import type { Child, FC } from 'hono/jsx'
+import { ERROR_CODES, ERROR_TYPES, ERRORS } from '../../wire/errors.ts'
+import type { JsonSchema, OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts'
+
+const STYLE = `
+:root { color-scheme: light dark; --ink: #1a1d21; --soft: #5a6270; --line: #dfe3e8; --paper: #fff; --tint: #f5f7f9; --mark: #0b5fcc }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --soft: #a3abb8; --line: #333a44; --paper: #14171b; --tint: #1d2127; --mark: #7db4ff } }
+* { box-sizing: border-box }
+body { margin: 0; font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
+.page { display: grid; grid-template-columns: 15rem minmax(0, 1fr); max-width: 76rem; margin: 0 auto }
+nav { padding: 2rem 1rem 2rem 1.5rem; border-right: 1px solid var(--line); position: sticky; top: 0; height: 100vh; overflow-y: auto; font-size: .9rem }
+nav ul { list-style: none; padding: 0; margin: 0 0 1rem }
+nav li a { display: block; padding: .3rem 0; color: var(--ink); text-decoration: none }
+nav li a:hover { text-decoration: underline }
+nav h2 { font-size: .8rem; margin: 1rem 0 .2rem; color: var(--soft); text-transform: uppercase; letter-spacing: .04em }
+main { padding: 2rem }
+h1 { margin: 0 0 1rem; font-size: 1.8rem }
+section { border-top: 1px solid var(--line); padding: 1.5rem 0; scroll-margin-top: 1rem }
+h2 { margin: 0 0 .5rem; font-size: 1.25rem }
+h3 { margin: 1.25rem 0 .4rem; font-size: .95rem }
+a { color: var(--mark) }
+code, pre { font: .88em/1.5 ui-monospace, monospace }
+code { background: var(--tint); padding: .1em .3em; border-radius: 3px; overflow-wrap: anywhere }
+pre { background: var(--tint); padding: .9rem 1rem; border-radius: 6px; overflow-x: auto }
+pre code { padding: 0; background: none; overflow-wrap: normal }
+.verb { font: 700 .8rem ui-monospace, monospace; text-transform: uppercase; color: var(--mark) }
+.scroll { overflow-x: auto }
+table { border-collapse: collapse; width: 100%; font-size: .92rem }
+th, td { text-align: left; vertical-align: top; padding: .45rem .8rem .45rem 0; border-bottom: 1px solid var(--line) }
+th { color: var(--soft); font-weight: 600 }
+td p { margin: 0 0 .35rem }
+.soft { color: var(--soft) }
+@media (max-width: 48rem) { .page { display: block } nav { position: static; height: auto; border: 0; border-bottom: 1px solid var(--line) } main { padding: 1.25rem } }
+`
+
+/** Nothing but our own inline style may load: no script, no font, no picture. */
+export const DOCS_CSP = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+
+/** The reference of the API, made of its OpenAPI document. */
+export function renderReference(document: OpenApiDocument): string {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  )
+  return page(
+    document.info.title,
+    <>
+      {document.tags.map(({ name }) => (
+        <>
+          <h2>{name}</h2>
+          <ul>
+            {operations
+              .filter(({ operation }) => operation.tags.includes(name))
+              .map(({ operation }) => (
+                <li>
+                  <a href={`#${operation.operationId}`}>{operation.summary}</a>
+                </li>
+              ))}
+          </ul>
+        </>
+      ))}
+      <h2>Schemas</h2>
+      <ul>
+        {Object.keys(document.components.schemas).map((name) => (
+          <li>
+            <a href={`#${name}`}>{name}</a>
+          </li>
+        ))}
+      </ul>
+    </>,
+    <>
+      <h1>{document.info.title}</h1>
+      <Prose text={document.info.description} />
+      <p>
+        <a href="/openapi.json">OpenAPI 3.1 document</a> · <a href="/docs/errors">Errors</a>
+      </p>
+      {operations.map(({ path, method, operation }) => (
+        <Operation
+          path={path}
+          method={method}
+          operation={operation}
+          server={document.servers[0]?.url ?? ''}
+        />
+      ))}
+      {Object.entries(document.components.schemas).map(([name, schema]) => (
+        <section id={name}>
+          <h2>{name}</h2>
+          <Fields schema={schema} />
+        </section>
+      ))}
+    </>,
+  )
+}
+
+/** The catalogue of errors; each `doc_url` leads here. */
+export function renderErrorCatalogue(): string {
+  return page(
+    'Errors',
+    <ul>
+      {ERROR_CODES.map((code) => (
+        <li>
+          <a href={`#${code}`}>{code}</a>
+        </li>
+      ))}
+    </ul>,
+    <>
+      <h1>Errors</h1>
+      <p>
+        Every answer that is not 2xx has one shape, with a <code>type</code> of {ERROR_TYPES.length} and a{' '}
+        <code>code</code> from this list. Codes are never renamed; messages may change.{' '}
+        <a href="/docs">Back to the reference.</a>
+      </p>
+      {ERROR_CODES.map((code) => (
+        <section id={code}>
+          <h2>
+            <code>{code}</code>
+          </h2>
+          <p class="soft">
+            HTTP {ERRORS[code].status} · <code>{ERRORS[code].type}</code>
+          </p>
+          <p>{ERRORS[code].message}</p>
+        </section>
+      ))}
+    </>,
+  )
+}
+
+function page(title: string, navigation: Child, content: Child): string {
+  const body = (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>{title}</title>
+        <style>{raw(STYLE)}</style>
+      </head>
+      <body>
+        <div class="page">
+          <nav aria-label="Contents">{navigation}</nav>
+          <main>{content}</main>
+        </div>
+      </body>
+    </html>
+  )
+  return String(html`<!doctype html>${body}`)
+}
+
+const Operation: FC<{ path: string; method: string; operation: OpenApiOperation; server: string }> = (
+  props,
+) => {
+  const { path, method, operation, server } = props
+  const body = operation.requestBody?.content['application/json']
+  return (
+    <section id={operation.operationId}>
+      <h2>{operation.summary}</h2>
+      <p>
+        <span class="verb">{method}</span> <code>{path}</code>
+      </p>
+      <Prose text={operation.description} />
+      {operation.parameters.length > 0 && <Parameters parameters={operation.parameters} />}
+      {body !== undefined && (
+        <p>
+          Body: <TypeOf schema={body.schema} />
+        </p>
+      )}
+      <h3>Responses</h3>
+      <div class="scroll">
+        <table>
+          <tbody>
+            {Object.entries(operation.responses).map(([status, response]) => (
+              <tr>
+                <td>{status}</td>
+                <td>
+                  <Prose text={response.description} />
+                  {Number(status) < 300 && response.content !== undefined && (
+                    <TypeOf schema={response.content['application/json'].schema} />
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <h3>Example</h3>
+      <pre tabindex={0}>
+        <code>{exampleOf(method, server + path, body?.example)}</code>
+      </pre>
+    </section>
+  )
+}
+
+function exampleOf(method: string, url: string, body: unknown): string {
+  const verb = method === 'get' ? '' : `-X ${method.toUpperCase()} `
+  const lines = [`curl ${verb}${url}`, '-H "Authorization: Bearer $PAYLINK_KEY"']
+  if (body !== undefined) lines.push("-H 'content-type: application/json'", `-d '${JSON.stringify(body)}'`)
+  return lines.join(' \\\n  ')
+}
+
+const Parameters: FC<{ parameters: readonly OpenApiParameter[] }> = ({ parameters }) => (
+  <div class="scroll">
+    <table>
+      <thead>
+        <tr>
+          <th>Parameter</th>
+          <th>In</th>
+          <th>Type</th>
+          <th>Meaning</th>
+        </tr>
+      </thead>
+      <tbody>
+        {parameters.map((parameter) => (
+          <tr>
+            <td>
+              <code>{parameter.name}</code>
+            </td>
+            <td>{parameter.in}</td>
+            <td>
+              <TypeOf schema={parameter.schema} />
+            </td>
+            <td>{parameter.description}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+const Fields: FC<{ schema: JsonSchema }> = ({ schema }) => {
+  const required = Array.isArray(schema.required) ? schema.required : []
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Field</th>
+            <th>Type</th>
+            <th>Meaning</th>
+          </tr>
+        </thead>
+        <tbody>
+          {Object.entries(objectOf(schema.properties)).map(([name, field]) => (
+            <tr>
+              <td>
+                <code>{name}</code>
+                {!required.includes(name) && <span class="soft"> optional</span>}
+              </td>
+              <td>
+                <TypeOf schema={objectOf(field)} />
+              </td>
+              <td>{String(objectOf(field).description ?? '')}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** A schema's type in a few words, its named parts as links. */
+const TypeOf: FC<{ schema: JsonSchema }> = ({ schema }) => {
+  const { $ref: ref, anyOf, enum: values, const: constant, items, type, properties } = schema
+  if (typeof ref === 'string') {
+    const name = ref.slice(ref.lastIndexOf('/') + 1)
+    return <a href={`#${name}`}>{name}</a>
+  }
+  if (Array.isArray(anyOf)) {
+    return (
+      <>
+        {anyOf.map((part: unknown, index) => (
+          <>
+            {index > 0 && ' or '}
+            <TypeOf schema={objectOf(part)} />
+          </>
+        ))}
+      </>
+    )
+  }
+  if (constant !== undefined) return <code>{JSON.stringify(constant)}</code>
+  if (Array.isArray(values))
+    return (
+      <>one of {values.map((value: unknown, index) => [index > 0 && ', ', <code>{String(value)}</code>])}</>
+    )
+  if (items !== undefined) {
+    return (
+      <>
+        list of <TypeOf schema={objectOf(items)} />
+      </>
+    )
+  }
+  if (properties !== undefined) return <Fields schema={schema} />
+  return <>{Array.isArray(type) ? type.join(' or ') : String(type ?? 'any')}</>
+}
+
+const objectOf = (value: unknown): JsonSchema =>
+  typeof value === 'object' && value !== null ? (value as JsonSchema) : {}
+
+/** Paragraphs, lists of one level and `code`, which is all that descriptions use. */
+const Prose: FC<{ text: string }> = ({ text }) => (
+  <>
+    {text.split('\n\n').map((paragraph) => {
+      const lines = paragraph.split('\n')
+      if (lines.every((line) => line.startsWith('- '))) {
+        return (
+          <ul>
+            {lines.map((line) => (
+              <li>
+                <Inline text={line.slice(2)} />
+              </li>
+            ))}
+          </ul>
+        )
+      }
+      return (
+        <p>
+          <Inline text={paragraph} />
+        </p>
+      )
+    })}
+  </>
+)
+
+const Inline: FC<{ text: string }> = ({ text }) => (
+  <>{text.split('`').map((part, index) => (index % 2 === 1 ? <Code text={part} /> : part))}</>
+)
+
+const Code: FC<{ text: string }> = ({ text }) => {
+  const code = <code>{text}</code>
+  return Object.hasOwn(ERRORS, text) ? <a href={`/docs/errors#${text}`}>{code}</a> : code
+}

@@ -1,0 +1,216 @@
+import { z } from 'zod'
+import { ERROR_TYPES, ERRORS, type ErrorCode } from '../../wire/errors.ts'
+import { problemCodesOf } from '../api/problem-codes.ts'
+import { API_PREFIX, type Route } from '../api/route.ts'
+
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+export type OpenApiParameter = {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required: boolean
+  readonly description: string
+  readonly schema: JsonSchema
+}
+
+type MediaType = { readonly 'application/json': { readonly schema: JsonSchema; readonly example?: unknown } }
+
+export type OpenApiOperation = {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description: string
+  readonly parameters: readonly OpenApiParameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: MediaType }
+  readonly responses: {
+    readonly [status: string]: {
+      readonly description: string
+      readonly headers?: { readonly [name: string]: unknown }
+      readonly content?: MediaType
+    }
+  }
+}
+
+export type OpenApiDocument = {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly security: readonly unknown[]
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: { readonly [path: string]: { readonly [method: string]: OpenApiOperation } }
+  readonly components: {
+    readonly schemas: { readonly [name: string]: JsonSchema }
+    readonly headers: { readonly [name: string]: unknown }
+    readonly securitySchemes: { readonly [name: string]: unknown }
+  }
+}
+
+const INTRODUCTION = `All requests and answers are JSON. Authenticate with \`Authorization: Bearer sk_test_…\` or \`sk_live_…\`: the key decides the merchant and the mode, and test and live see nothing of each other.
+
+Send an \`Idempotency-Key\` with every create: the same request with the same key within 72 hours gets the same answer, byte for byte, with \`idempotent-replayed: true\`.
+
+Every answer carries \`request-id\`; errors have one shape, with a \`code\` from the catalogue and the \`param\` at fault. Lists are newest first. New fields may appear in answers at any time.`
+
+/**
+ * The OpenAPI 3.1 document of the routes, made of the very schemas that validate requests and type answers.
+ * Schemas with an id become components.
+ */
+export function openApiDocument(routes: readonly Route[], baseUrl: string): OpenApiDocument {
+  const schemas: { [name: string]: JsonSchema } = { Error: errorSchema() }
+  const paths: { [path: string]: { [method: string]: OpenApiOperation } } = {}
+  for (const route of routes) {
+    const path = `${API_PREFIX}${route.path.replace(':id', '{id}')}`
+    paths[path] = { ...paths[path], [route.method]: operationOf(route, schemas) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Paylink API', version: '1', description: INTRODUCTION },
+    servers: [{ url: baseUrl }],
+    security: [{ bearer: [] }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas,
+      headers: HEADERS,
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key: sk_test_… or sk_live_…' },
+      },
+    },
+  }
+}
+
+const text = (description: string) => ({ description, schema: { type: 'string' } })
+const count = (description: string) => ({ description, schema: { type: 'integer' } })
+
+const HEADERS = {
+  'request-id': text('Names this request in our log.'),
+  'ratelimit-limit': count('Requests that the key may send at once.'),
+  'ratelimit-remaining': count('Requests left now.'),
+  'ratelimit-reset': count('Seconds until all of them are there again.'),
+  'idempotent-replayed': text('`true` where the answer was given before.'),
+  'retry-after': count('Seconds to wait before the next try.'),
+}
+const headerRefs = (...names: (keyof typeof HEADERS)[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+const RATE_HEADERS = ['request-id', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'] as const
+
+function operationOf(route: Route, schemas: { [name: string]: JsonSchema }): OpenApiOperation {
+  const { success } = route
+  const scope = route.scope === null ? 'Any key may call this.' : `Scope: \`${route.scope}\`.`
+  const live = route.live === undefined ? '' : ` ${LIVE_NOTES[route.live]}`
+  const content = success.schema === undefined ? {} : { content: json(schemaOf(success.schema, schemas)) }
+  const headers =
+    route.create === undefined
+      ? headerRefs(...RATE_HEADERS)
+      : headerRefs(...RATE_HEADERS, 'idempotent-replayed')
+  return {
+    operationId: route.operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    description: `${route.description === undefined ? '' : `${route.description}\n\n`}${scope}${live}`,
+    parameters: parametersOf(route, schemas),
+    ...(route.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: route.bodyOptional !== true,
+            content: json(schemaOf(route.body, schemas), route.example),
+          },
+        }),
+    responses: {
+      ...(success.found === undefined ? {} : { 200: { description: success.found, headers, ...content } }),
+      [success.status]: { description: success.description, headers, ...content },
+      ...errorResponses(problemCodesOf(route)),
+    },
+  }
+}
+
+const LIVE_NOTES = {
+  session: 'In live mode this needs a dashboard session in place of a key.',
+  test_only: 'Test mode only.',
+} as const
+
+function parametersOf(route: Route, schemas: { [name: string]: JsonSchema }): OpenApiParameter[] {
+  const parameters: OpenApiParameter[] = []
+  if (route.path.includes(':id')) {
+    const schema = { type: 'string' }
+    parameters.push({ name: 'id', in: 'path', required: true, description: 'Id of the resource.', schema })
+  }
+  for (const [name, field] of Object.entries(route.query?.shape ?? {})) {
+    const schema = schemaOf(field as z.ZodType, schemas)
+    const description = typeof schema.description === 'string' ? schema.description : ''
+    parameters.push({ name, in: 'query', required: false, description, schema })
+  }
+  if (route.create !== undefined) {
+    parameters.push({
+      name: 'Idempotency-Key',
+      in: 'header',
+      required: false,
+      description: 'Makes a repeat of this request safe; kept 72 hours.',
+      schema: { type: 'string', minLength: 1, maxLength: 255 },
+    })
+  }
+  return parameters
+}
+
+function errorResponses(codes: readonly ErrorCode[]): OpenApiOperation['responses'] {
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of codes) {
+    const { status } = ERRORS[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, ofStatus]) => [
+      status,
+      {
+        description: ofStatus.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join('\n\n'),
+        headers:
+          status === 429 || status === 503
+            ? headerRefs('request-id', 'retry-after')
+            : headerRefs('request-id'),
+        content: json({
+          allOf: [
+            { $ref: '#/components/schemas/Error' },
+            { properties: { error: { properties: { code: { enum: ofStatus } } } } },
+          ],
+        }),
+      },
+    ]),
+  )
+}
+
+function errorSchema(): JsonSchema {
+  const nullableText = { type: ['string', 'null'] }
+  const properties = {
+    type: { enum: ERROR_TYPES },
+    code: { enum: Object.keys(ERRORS), description: 'From the catalogue; never renamed.' },
+    message: { type: 'string', description: 'For people; may change.' },
+    param: { ...nullableText, description: 'The parameter at fault.' },
+    doc_url: { type: 'string', format: 'uri' },
+    request_id: { type: 'string' },
+  }
+  const reason = { type: 'string', description: 'What exactly went wrong; only with codes that say so.' }
+  return {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: { type: 'object', required: Object.keys(properties), properties: { ...properties, reason } },
+    },
+  }
+}
+
+const json = (schema: JsonSchema, example?: unknown): MediaType => ({
+  'application/json': { schema, ...(example === undefined ? {} : { example }) },
+})
+
+/** A schema's JSON Schema, its named parts moved to the components. */
+function schemaOf(schema: z.ZodType, schemas: { [name: string]: JsonSchema }): JsonSchema {
+  const { $schema: _, $defs, ...root } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  for (const [name, part] of Object.entries($defs ?? {})) schemas[name] = withComponentRefs(part)
+  return withComponentRefs(root)
+}
+
+function withComponentRefs(schema: object): JsonSchema {
+  const text = JSON.stringify(schema).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/')
+  return JSON.parse(text) as JsonSchema
+}

@@ -1,6 +1,0 @@
-import { API_PREFIX } from './route.ts'
-
-/** A page of a list as the API shows it; `path` is the route's. */
-export function listView<Item>(path: string, hasMore: boolean, data: Item[]) {
-  return { object: 'list' as const, url: API_PREFIX + path, has_more: hasMore, data }
-}

@@ -1,0 +1,55 @@
+import { type ReadReceiptDeps, readReceipt } from '../../flows/read-receipt.ts'
+import type { Log } from '../../runtime/log.ts'
+import { openReceiptKey } from '../../secrets/receipt-key.ts'
+import type { HttpPart } from '../server.ts'
+
+/** Path of the public keys that receipts are verified with. */
+export const RECEIPT_KEYS_PATH = '/.well-known/paylink-receipts.json'
+const RECEIPT_PATH = /^\/i\/([^/]+)\/receipt\.json$/
+const KEYS_CACHE_SECONDS = 3_600
+
+/**
+ * Signed receipts of paid invoices, for whoever holds the checkout URL, and the public key to verify them with. A
+ * token that opens nothing and an unpaid invoice are answered alike.
+ */
+export function createReceiptPart(deps: ReadReceiptDeps & { readonly log: Log }): HttpPart {
+  const key = openReceiptKey(deps.keyring)
+  const keys = JSON.stringify({ keys: [key.publicKey] })
+  const answer = async (path: string): Promise<Response> => {
+    if (path === RECEIPT_KEYS_PATH) {
+      const headers = { 'access-control-allow-origin': '*' }
+      return json(200, keys, { ...headers, 'cache-control': `public, max-age=${KEYS_CACHE_SECONDS}` })
+    }
+    const receipt = await readReceipt(deps, RECEIPT_PATH.exec(path)?.[1] ?? '')
+    if (receipt === null) return json(404, '{"error":"not_found"}', PRIVATE)
+    const name = `attachment; filename="receipt-${receipt.invoice_id}.json"`
+    const body = `${JSON.stringify(key.sign(receipt), null, 2)}\n`
+    return json(200, body, { ...PRIVATE, 'content-disposition': name })
+  }
+  return {
+    name: 'receipts',
+    owns: (path) => path === RECEIPT_KEYS_PATH || RECEIPT_PATH.test(path),
+    fetch: async (request) => {
+      if (request.method !== 'GET' && request.method !== 'HEAD')
+        return json(405, '{"error":"method_not_allowed"}', { ...PRIVATE, allow: 'GET, HEAD' })
+      try {
+        return await answer(new URL(request.url).pathname)
+      } catch (error) {
+        deps.log.error({ err: error }, 'a receipt could not be made')
+        return json(503, '{"error":"service_unavailable"}', { ...PRIVATE, 'retry-after': '1' })
+      }
+    },
+  }
+}
+
+const PRIVATE = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
+
+const json = (status: number, body: string, headers: { readonly [name: string]: string }): Response =>
+  new Response(body, {
+    status,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    },
+  })

@@ -1,0 +1,67 @@
+import { type CheckoutSession, sessionStatus } from '../../core/checkout/checkout-session.ts'
+import type { PaymentLink } from '../../core/checkout/payment-link.ts'
+import { isReturnUrl } from '../../core/checkout/return-url.ts'
+import type { Invoice } from '../../core/invoice/types.ts'
+import { formatUsd } from '../../core/money.ts'
+import { sessionToken } from '../../secrets/checkout-token.ts'
+import type { ApiDeps } from '../api/deps.ts'
+import { ApiProblem } from '../api/problem.ts'
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+/** A payment link as the API shows it. */
+export function paymentLinkViewOf(deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentLink) {
+  return {
+    id: link.id,
+    object: 'payment_link' as const,
+    livemode: link.livemode,
+    name: link.name,
+    slug: link.slug,
+    url: linkUrl(deps, link),
+    usd_amount: link.usdCents === null ? null : formatUsd(link.usdCents),
+    asset: link.asset,
+    allow_dynamic_amount: link.allowDynamicAmount,
+    duration_minutes: link.durationMinutes,
+    active: link.active,
+    created_at: time(link.createdAtMs),
+  }
+}
+
+/** A checkout session as the API shows it, with the secret link for its buyer. */
+export function checkoutSessionViewOf(
+  deps: Pick<ApiDeps, 'baseUrl' | 'keyring' | 'clock'>,
+  found: { session: CheckoutSession; link: PaymentLink; invoice: Invoice | null },
+  replayed = false,
+) {
+  const { session, link, invoice } = found
+  const { merchantId, livemode, id: sessionId } = session
+  const token = sessionToken(deps.keyring, { merchantId, livemode, sessionId }, session)
+  return {
+    id: session.id,
+    object: 'checkout_session' as const,
+    livemode: session.livemode,
+    payment_link_id: session.paymentLinkId,
+    order_reference: session.orderReference,
+    return_url: session.returnUrl,
+    usd_amount: formatUsd(session.usdCents),
+    status: sessionStatus(session, invoice, deps.clock().getTime()),
+    invoice_id: session.invoiceId,
+    expires_at: time(session.expiresAtMs),
+    checkout_url: `${linkUrl(deps, link)}?checkout_token=${token}`,
+    replayed,
+    created_at: time(session.createdAtMs),
+  }
+}
+
+const linkUrl = (deps: Pick<ApiDeps, 'baseUrl'>, link: PaymentLink): string =>
+  `${deps.baseUrl}/l/${link.slug}`
+
+/** Throws the 400 for a page that no buyer is sent back to. */
+export function refuseReturnUrl(url: string | undefined, livemode: boolean): void {
+  if (url === undefined || isReturnUrl(url, livemode)) return
+  const own = livemode ? '' : ', or http on localhost in test mode'
+  throw new ApiProblem('parameter_invalid', {
+    param: 'return_url',
+    message: `Must be a whole https URL without user name, password or blanks${own}.`,
+  })
+}
