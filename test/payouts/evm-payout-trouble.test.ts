@@ -625,7 +625,7 @@ test('a payout whose destination a node cannot judge waits, with an alarm, and n
   }
   expect((await world.load(shops[1], other.id)).status).not.toBe('approved')
   expect((await world.load(shops[0], payout.id)).status).toBe('approved')
-  const alarms = world.logged.filter((line) => line.includes('does not say how much gas'))
+  const alarms = world.logged.filter((line) => line.includes('refuses a question about one payout'))
   expect(alarms).toHaveLength(1)
   await world.until(shops[0], payout.id, 'confirmed')
 })

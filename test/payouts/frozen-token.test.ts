@@ -2,11 +2,12 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { EvmRpcError } from '../../src/chain/evm/evm-rpc.ts'
 import { inspectFrozenDeposits } from '../../src/doctor/inspect-hot-wallets.ts'
 import { listFrozenDeposits } from '../../src/payouts/store/frozen-deposits.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newEvmAddress } from '../support/anvil.ts'
-import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { askForFees } from '../support/fee-payouts.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
 
@@ -136,6 +137,40 @@ test('a node that calls a revert otherwise, as Nethermind does, holds up no payo
     await chain.close()
     await proxy.close()
   }
+})
+
+test('a deposit about which the node refuses a question holds up no payout of the others, and fails none', async () => {
+  const tenant = await world.openShop('USDC_BASE', [30n * USDC, 10n * USDC])
+  const other = await world.openShop('USDC_BASE', [5n * USDC])
+  const doubtful = await world.deposit(tenant, 'USDC_BASE', 60n * USDC)
+  const payouts = [
+    { of: tenant, payout: await world.payout(tenant, 'USDC_BASE', '40') },
+    { of: other, payout: await world.payout(other, 'USDC_BASE', '5') },
+  ]
+  const rest = await world.payout(tenant, 'USDC_BASE', '60')
+  const courier = world.courier((chain) => ({
+    ...boundChain(chain),
+    failureOf: (call) =>
+      encodeEvmAddress(call.from) === doubtful.address
+        ? Promise.reject(
+            new EvmRpcError('the node', 'eth_call', { code: -32_000, message: 'header not found' }),
+          )
+        : chain.failureOf(call),
+  }))
+  for (let turn = 0; turn < 8; turn++) {
+    await courier.pass()
+    await world.sign()
+    await courier.pass()
+    await world.anvil.mine(1)
+  }
+  for (const { of, payout } of payouts)
+    expect((await world.load(of, payout.id)).status, payout.id).toBe('confirmed')
+  expect((await world.load(tenant, rest.id)).status).toBe('approved')
+  const told = world.logged.filter(
+    (line) => line.includes(doubtful.address.toLowerCase()) && line.includes('refuses a question'),
+  )
+  expect(told).toHaveLength(1)
+  await world.until(tenant, rest.id, 'confirmed')
 })
 
 test('of two payouts that were asked for together, the one that the frozen deposit leaves enough for is paid', async () => {

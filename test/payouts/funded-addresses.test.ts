@@ -1,10 +1,13 @@
 import { address, getAddressEncoder } from '@solana/kit'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { WatchedOwners } from '../../src/chain/solana/watched-owners.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { changePaymentRules } from '../../src/flows/change-payment-rules.ts'
+import { listAddressesToFund } from '../../src/payouts/store/solana-funding.ts'
+import { listOpenChores, saveSignedChore } from '../../src/payouts/store/solana-maintenance.ts'
+import type { Queryable } from '../../src/postgres/pool.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { seedMerchant } from '../support/seed.ts'
@@ -31,6 +34,9 @@ beforeAll(async () => {
   await world.fund()
   smallest = await world.rpc.rentExemptMinimum()
 }, 60_000)
+beforeEach(() => {
+  world.now = new Date()
+})
 afterAll(() => world?.close())
 
 /** A merchant whose buyers have wallets that pay no empty address. */
@@ -250,4 +256,85 @@ test('what was put on an address goes back to the fee payer a week later, where 
   for (let turn = 0; turn < 5; turn++) await world.turn()
   expect(await world.holds(late.address)).toBe(6n * smallest)
   expect(await world.audited()).toEqual([])
+})
+
+test('a lamport that somebody sends to funded addresses goes into the vault, and what was put there comes back', async () => {
+  const tenant = await openShop()
+  await pay(tenant, await world.invoice(tenant, SOL))
+  const first = await world.payout(tenant, '0.5')
+  await world.until(tenant, first.id, 'confirmed')
+  const [dusty, unrecorded] = [await world.invoice(tenant, SOL), await world.invoice(tenant, SOL)]
+  for (const { address: owner, id: invoiceId } of [dusty, unrecorded]) {
+    await untilHolds(owner, smallest)
+    const txid = await world.solana.pay(owner, 1n)
+    await world.solana.mine(1)
+    if (owner === dusty.address)
+      await world.record(tenant, {
+        network: 'solana-test',
+        asset: 'SOL',
+        txid,
+        output: 1,
+        invoiceId,
+        amount: 1n,
+      })
+  }
+  world.now = new Date(world.now.getTime() + 8 * DAY_MS)
+  const courier = world.courier()
+  for (let turn = 0; turn < TURNS_MAX && (await world.holds(dusty.address)) > 0n; turn++)
+    await world.turn(courier)
+  expect(await world.holds(dusty.address)).toBe(0n)
+  expect(await world.holds(unrecorded.address)).toBe(smallest + 1n)
+  expect(await world.audited()).toEqual([])
+})
+
+test('what nobody signs within an hour is asked for anew, and a signature that comes after that is not kept', async () => {
+  const tenant = await openShop()
+  const invoice = await world.invoice(tenant, SOL)
+  const courier = world.courier()
+  await courier.pass()
+  const open = async () =>
+    (await listOpenChores(world.database.owner, 'solana-test', 50)).map(({ chore }) => chore)
+  const [asked] = await open()
+  expect(asked).toMatchObject({ kind: 'fund' })
+  world.now = new Date(world.now.getTime() + 61 * 60_000)
+  await courier.pass()
+  expect((await open()).filter(({ id }) => id === asked?.id)).toEqual([])
+  const late = { txid: 'late', raw: Buffer.of(1), lastValidHeight: 1, now: world.now }
+  await saveSignedChore(world.database.pools.signer, 'solana-test', asked?.id ?? '', late)
+  const { rows } = await world.database.owner.query('select txid, landed from solana_chore where id = $1', [
+    asked?.id,
+  ])
+  expect(rows).toEqual([{ txid: null, landed: false }])
+  await world.database.owner.query(
+    `update invoice set expires_at = expires_at + interval '1 day' where id = $1`,
+    [invoice.id],
+  )
+  await untilHolds(invoice.address, smallest)
+})
+
+test('addresses to fund are found without reading what else was asked of the signer', async () => {
+  const tenant = await openShop()
+  for (let count = 0; count < 3; count++) await world.invoice(tenant, SOL)
+  await world.database.owner.query(
+    `insert into solana_chore (network, id, kind, indexes, lamports, created_at, ended_at, landed)
+     select 'solana-test', 'old ' || n, 'sweep', array[900000 + n], array[1::numeric], now(), now(), true
+     from generate_series(1, 5000) n`,
+  )
+  await world.database.owner.query('vacuum analyze solana_chore')
+  const plans: string[] = []
+  const asking = {
+    query: async (text: string, values: unknown[]) => {
+      const { rows } = await world.database.pools.watcher.query<{ 'QUERY PLAN': string }>(
+        `explain ${text}`,
+        values,
+      )
+      plans.push(...rows.map((row) => row['QUERY PLAN']))
+      return { rows: [] }
+    },
+  } as unknown as Queryable
+  const place = { network: 'solana-test', keyspace: 'solana-test', limit: 10 } as const
+  await listAddressesToFund(asking, place, { perMerchant: 100, now: world.now })
+  expect(plans.filter((line) => line.includes('Seq Scan on solana_chore'))).toEqual([])
+  expect(plans.filter((line) => line.includes('solana_chore_funded')).length).toBeGreaterThanOrEqual(2)
+  await world.database.owner.query(`delete from solana_chore where id like 'old %'`)
 })

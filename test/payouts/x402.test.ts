@@ -3,6 +3,7 @@ import { ExactEvmScheme } from '@x402/evm'
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import { EvmRpcError } from '../../src/chain/evm/evm-rpc.ts'
 import { payerTransferCall } from '../../src/chain/evm/payer-authorization.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { cancelInvoice } from '../../src/flows/cancel-invoice.ts'
@@ -13,7 +14,7 @@ import { signX402 } from '../../src/payouts/sign/evm/sign-x402.ts'
 import type { PayoutSigner, SigningPoint } from '../../src/payouts/sign/sign-payouts.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { invoiceToken } from '../../src/secrets/checkout-token.ts'
-import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
+import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { keyring } from '../support/payout-steps.ts'
 import { freePort } from '../support/postgres-server.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
@@ -535,6 +536,35 @@ test('however many payments wait for their blocks to be final, the next one is t
     rows.map(({ id }) => id),
   ])
   expect((await answered(asked)).status).toBe(200)
+})
+
+test('a payment about which the node refuses a question holds up no other, and is tried again', async () => {
+  const [first, second] = [await open(), await open()]
+  const [doubtful, payer] = [await payerWith(AMOUNT), await payerWith(AMOUNT)]
+  const asked: Promise<Response>[] = []
+  for (const [opened, by] of [
+    [first, doubtful],
+    [second, payer],
+  ] as const) {
+    const { header } = await signPayment(by, await requirementsOf(opened.url))
+    asked.push(send(opened.url, header))
+    while ((await stored(opened)).length === 0) await pause(20)
+  }
+  const courier = world.courier((chain) => ({
+    ...boundChain(chain),
+    failureOf: (call) =>
+      Buffer.from(call.data).toString('hex').includes(doubtful.address.slice(2).toLowerCase())
+        ? Promise.reject(
+            new EvmRpcError('the node', 'eth_call', { code: -32_000, message: 'execution timeout' }),
+          )
+        : chain.failureOf(call),
+  }))
+  world.now = new Date()
+  await courier.pass()
+  expect(await stored(first)).toMatchObject([{ status: 'waiting' }])
+  expect(await stored(second)).toMatchObject([{ status: 'checked' }])
+  const responses = await answered(Promise.all(asked))
+  expect(responses.map(({ status }) => status)).toEqual([200, 200])
 })
 
 test('an authorization whose nonce was used on the chain costs no gas', async () => {

@@ -14,6 +14,7 @@ import { listPayoutTransactions, loadPayoutRefusal } from '../store/payout-trans
 import { listLatelyConfirmed, listPayoutsUnderWay } from '../store/payouts.ts'
 import { readLongWaits } from '../store/read-long-waits.ts'
 import type { Followed, PayoutCarriage, Standing } from './broadcaster.ts'
+import { unlessRefused } from './unless-refused.ts'
 
 export type PayoutFollower = {
   readonly network: Network
@@ -65,15 +66,19 @@ export class PayoutCourier {
   }
 
   async #look(): Promise<void> {
-    const { carriage } = this.#parts
+    const { carriage, log } = this.#parts
     await carriage.keepTerms()
     const { signed, unsigned } = await this.#load()
     await carriage.prepare?.(unsigned)
     if (signed.length === 0) return
     const standings = await carriage.look(signed)
     for (const one of signed) {
-      const standing = standings.get(one.payout.id) ?? { kind: 'unread' }
-      await this.#attempt(one.payout, () => this.#carry(one, standing))
+      const { payout } = one
+      const standing = standings.get(payout.id) ?? { kind: 'unread' }
+      const alone = { about: payout.id, told: this.#told }
+      const carry = () =>
+        unlessRefused({ log, providers: carriage.providers }, alone, () => this.#carry(one, standing))
+      await this.#attempt(payout, carry)
     }
   }
 

@@ -7,12 +7,13 @@ type Place = { readonly network: Network; readonly keyspace: Keyspace; readonly 
 
 /** Whether an address was given what an account must hold, or is about to be, and has it still. `d` is the address. */
 const isFunded = `exists (select from solana_chore c
-  where c.network = $1 and c.kind = 'fund' and c.landed is not false and c.indexes @> array[d.idx])`
+  where c.network = $1 and c.kind = 'fund' and c.landed is not false and c.indexes[1] = d.idx)`
 
 /**
  * Indexes of addresses to put the smallest balance on: of invoices that wait for SOL and whose merchant asks for it,
  * oldest first; no more than `perMerchant` addresses of a merchant hold one at a time. Served by payment_rules_funded,
- * invoice_by_mode, deposit_address_by_invoice; reads the funded addresses of these merchants.
+ * invoice_by_mode, deposit_address_by_invoice, solana_chore_funded; reads the network's funded addresses for each of these
+ * merchants.
  */
 export async function listAddressesToFund(
   db: Queryable,
@@ -40,7 +41,7 @@ export async function listAddressesToFund(
 }
 
 /** A funded address, with what was put there in all and not taken back; lamports. */
-type FundedAddress = { readonly index: number; readonly program: Buffer; readonly given: bigint }
+export type FundedAddress = { readonly index: number; readonly program: Buffer; readonly given: bigint }
 
 /**
  * Funded addresses above an index whose invoice nobody has been able to pay since then, and from which nothing is being

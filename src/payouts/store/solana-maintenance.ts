@@ -92,7 +92,20 @@ function signedOf({ txid, raw, last_valid_height: lastValidHeight }: Row): Signe
   return txid === null || raw === null || lastValidHeight === null ? null : { txid, raw, lastValidHeight }
 }
 
-/** Keeps the signature of a chore, once. By primary key. */
+/** Ends what was asked for before then and that nobody has signed. Served by solana_chore_open. */
+export async function endUnsignedChores(
+  db: Queryable,
+  network: Network,
+  { askedBefore, now }: { readonly askedBefore: Date; readonly now: Date },
+): Promise<void> {
+  await db.query(
+    `update solana_chore set ended_at = $3, landed = false
+     where network = $1 and ended_at is null and txid is null and created_at < $2`,
+    [network, askedBefore, now],
+  )
+}
+
+/** Keeps the signature of a chore that has not ended, once. By primary key. */
 export async function saveSignedChore(
   db: Queryable,
   network: Network,
@@ -101,7 +114,7 @@ export async function saveSignedChore(
 ): Promise<void> {
   await db.query(
     `update solana_chore set txid = $3, raw = $4, last_valid_height = $5, signed_at = $6
-     where network = $1 and id = $2 and txid is null`,
+     where network = $1 and id = $2 and txid is null and ended_at is null`,
     [network, id, txid, raw, lastValidHeight, now],
   )
 }

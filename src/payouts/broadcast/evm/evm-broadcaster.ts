@@ -1,5 +1,4 @@
 import { parseEvmAddress } from '../../../chain/evm/address.ts'
-import { EvmRpcError } from '../../../chain/evm/evm-rpc.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import type { EvmToken } from '../../../core/chain/evm-parameters.ts'
@@ -18,6 +17,7 @@ import { listSweepsOf } from '../../store/sweeps.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { Followed, PayoutCarriage, Standing } from '../broadcaster.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
+import { unlessRefused } from '../unless-refused.ts'
 import type { EvmReceiptFound, EvmStanding } from './evm-payout-chain.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
@@ -58,6 +58,7 @@ export type EvmCarriageParts = {
 
 /** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
 const IDLE_LOOK_MS = 60_000
+const UNREAD: Standing = { kind: 'unread' }
 
 /** Payouts on an account-based chain (Ethereum, Base), the sweeps for their sake, and what payers signed for us to carry. */
 export class EvmCarriage implements PayoutCarriage {
@@ -122,12 +123,20 @@ export class EvmCarriage implements PayoutCarriage {
     if (this.#isBusy && !wasBusy) await this.#read()
     if (this.#wallet === null) return
     if (this.#parts.token !== null) await this.#sweeps.recheckFrozen(this.#wallet.address)
-    for (const payout of unsigned) {
-      if (payout.status !== 'approved') continue
-      if (!(await this.#isTaken(payout, this.#wallet, { isSwept: false }))) continue
-      await this.#sweeps.plan(payout, this.#wallet)
-      await this.#askGas(payout, this.#wallet)
-    }
+    for (const payout of unsigned)
+      if (payout.status === 'approved') await this.#alone(payout, () => this.#prepareOne(payout))
+  }
+
+  async #prepareOne(payout: Payout): Promise<void> {
+    if (this.#wallet === null) return
+    if (!(await this.#isTaken(payout, this.#wallet, { isSwept: false }))) return
+    await this.#sweeps.plan(payout, this.#wallet)
+    await this.#askGas(payout, this.#wallet)
+  }
+
+  /** Undefined where the node refuses a question about this payout: the others do not wait for it. */
+  #alone<Result>({ id: about }: Payout, work: () => Promise<Result>): Promise<Result | undefined> {
+    return unlessRefused(this.#parts, { about, told: this.#told }, work)
   }
 
   /**
@@ -144,8 +153,7 @@ export class EvmCarriage implements PayoutCarriage {
     const to = parseEvmAddress(payout.destination)
     if (payout.asset !== 'USDC_BASE' || to === null) return true
     if (!isSwept && (await listSweepsOf(pool, tenant, payout.id)).length > 0) return true
-    const code = await this.#asked(payout, () => tokenRefusal(this.providers.current, { hot, to }))
-    if (code === undefined) return false
+    const code = await tokenRefusal(this.providers.current, { hot, to })
     if (code === null) return true
     const refusal = { payoutId: payout.id, code, now: clock() }
     await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
@@ -163,24 +171,8 @@ export class EvmCarriage implements PayoutCarriage {
     if (!(await this.#isTaken(payout, wallet, { isSwept: true }))) return
     const payment = { from: wallet.address, to, value: netAmountOf(payout) }
     const gas =
-      payout.asset === 'USDC_BASE'
-        ? TOKEN_TRANSFER_GAS
-        : ((await this.#asked(payout, () => this.providers.current.gasOf(payment))) ?? null)
-    if (gas !== null)
-      await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
-  }
-
-  /** Undefined where the node says neither yes nor no of the destination: that is no reason for others to wait. */
-  async #asked<Answer>(payout: Payout, question: () => Promise<Answer>): Promise<Answer | undefined> {
-    try {
-      return await question()
-    } catch (error) {
-      if (!(error instanceof EvmRpcError) || error.kind !== 'other') throw error
-      const message = 'the node does not say how much gas the destination of a payout takes: the payout waits'
-      if (this.#told.isNew(payout.id, message))
-        this.#parts.log.error({ payoutId: payout.id, reason: error.message }, message)
-      return undefined
-    }
+      payout.asset === 'USDC_BASE' ? TOKEN_TRANSFER_GAS : await this.providers.current.gasOf(payment)
+    await withTransaction(pool, tenant, (tx) => insertPayoutGas(tx, tenant, { payoutId: payout.id, gas }))
   }
 
   async look(followed: readonly Followed[]): Promise<ReadonlyMap<string, Standing>> {
@@ -194,7 +186,10 @@ export class EvmCarriage implements PayoutCarriage {
     this.#lookedAtMs = nowMs
     const finalized = await this.providers.current.finalizedHeight()
     for (const { payout, transactions } of open)
-      standings.set(payout.id, await this.#standingOf({ payout, transactions }, finalized))
+      standings.set(
+        payout.id,
+        (await this.#alone(payout, () => this.#standingOf({ payout, transactions }, finalized))) ?? UNREAD,
+      )
     return standings
   }
 
@@ -207,7 +202,7 @@ export class EvmCarriage implements PayoutCarriage {
       if (isFinal && !receipt.succeeded) {
         // It took its nonce and its gas, and paid nobody.
         const isReverted = await this.providers.allSay(payout.id, (chain) => isRevertedForGood(chain, txid))
-        return isReverted ? { kind: 'dead', code: 'reverted' } : { kind: 'unread' }
+        return isReverted ? { kind: 'dead', code: 'reverted' } : UNREAD
       }
       const isAgreed =
         isFinal && (await this.providers.anotherSays(payout.id, (chain) => isFinalWith(chain, txid, receipt)))

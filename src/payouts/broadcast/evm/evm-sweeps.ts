@@ -23,6 +23,7 @@ import {
   updateSweep,
 } from '../../store/sweeps.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts'
+import { unlessRefused } from '../unless-refused.ts'
 import type { EvmCarriageParts } from './evm-broadcaster.ts'
 import type { EvmReceiptFound } from './evm-payout-chain.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
@@ -38,6 +39,15 @@ const tenantOf = ({ merchantId, livemode }: { merchantId: string; livemode: bool
   merchantId,
   livemode,
 })
+
+const addressText = ({ address }: { readonly address: Buffer }): string => `0x${address.toString('hex')}`
+
+/** Of the addresses looked at; `unanswered`: worth of those that the node said nothing of. */
+type Chosen = {
+  readonly usable: readonly SweepableAddress[]
+  readonly frozen: bigint
+  readonly unanswered: bigint
+}
 
 /** Plans what has to be swept for approved payouts, and follows it on the chain. Any number of processes may. */
 export class EvmSweeps {
@@ -67,11 +77,16 @@ export class EvmSweeps {
       for (const sweep of sweeps) {
         // Before it is looked at: one over which the node fails every time holds up none of those after it.
         this.#after = sweep.id
-        await this.#followOne(sweep, finalized)
+        await this.#alone(sweep.id, () => this.#followOne(sweep, finalized))
       }
       if (sweeps.length < limit) this.#after = ''
     }
     return sweeps.some(({ status }) => status === 'planned')
+  }
+
+  /** Undefined where the node refuses a question about this one: the others do not wait for it. */
+  #alone<Result>(about: string, work: () => Promise<Result>): Promise<Result | undefined> {
+    return unlessRefused(this.#parts, { about, told: this.#told }, work)
   }
 
   async #followOne(sweep: Sweep, finalized: number | null): Promise<void> {
@@ -172,11 +187,12 @@ export class EvmSweeps {
       if (await adoptSweep(pool, tenant, { sweepId, payoutId: payout.id })) missing -= amount
     }
     if (missing <= 0n) return
-    const { usable, frozen } = await this.#choose(payout, addresses, { missing, hot: wallet.address })
-    const left = usable.reduce((sum, { amount }) => sum - amount, missing)
+    const chosen = await this.#choose(payout, addresses, { missing, hot: wallet.address })
+    const left = chosen.usable.reduce((sum, { amount }) => sum - amount, missing)
     // Nobody knows when the issuer lets go of it: the rest of the merchant's money does not wait for that.
-    if (left > 0n && frozen > 0n) return this.#refuse(payout, 'deposit_frozen')
-    for (const found of usable) await this.#planOne(payout, found, isToken)
+    if (left > chosen.unanswered && chosen.frozen > 0n) return this.#refuse(payout, 'deposit_frozen')
+    for (const found of chosen.usable)
+      await this.#alone(addressText(found), () => this.#planOne(payout, found, isToken))
   }
 
   async #refuse(payout: Payout, code: string): Promise<void> {
@@ -186,31 +202,42 @@ export class EvmSweeps {
     await withTransaction(pool, tenant, (tx) => insertPayoutRefusal(tx, tenant, refusal))
   }
 
-  /** The largest addresses that together hold what is missing and can be moved from, and what was found frozen on the way. */
+  /** The largest addresses that together hold what is missing and can be moved from, and what was found otherwise on the way. */
   async #choose(
     payout: Payout,
     addresses: readonly SweepableAddress[],
     { missing, hot }: { readonly missing: bigint; readonly hot: Uint8Array },
-  ): Promise<{ readonly usable: readonly SweepableAddress[]; readonly frozen: bigint }> {
-    const chain = this.#parts.providers.current
-    const isToken = payout.asset === 'USDC_BASE'
-    const usable: SweepableAddress[] = []
+  ): Promise<Chosen> {
+    const chosen = { usable: [] as SweepableAddress[], frozen: 0n, unanswered: 0n }
     let left = missing
-    let frozen = 0n
     for (const found of addresses) {
       if (left <= 0n) break
-      const { address, amount } = found
-      const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
-      if (held < amount) {
-        this.#complain(payout.id, `0x${address.toString('hex')} holds less than its deposits`)
-      } else if (isToken && (await this.#isFrozen(payout, found, hot))) {
-        frozen += amount
-      } else {
-        usable.push(found)
+      const { amount } = found
+      const state = await this.#alone(addressText(found), () => this.#stateOf(payout, found, hot))
+      if (state === undefined) chosen.unanswered += amount
+      else if (state === 'frozen') chosen.frozen += amount
+      else if (state === 'usable') {
+        chosen.usable.push(found)
         left -= amount
       }
     }
-    return { usable, frozen }
+    return chosen
+  }
+
+  async #stateOf(
+    payout: Payout,
+    found: SweepableAddress,
+    hot: Uint8Array,
+  ): Promise<'usable' | 'frozen' | 'short'> {
+    const chain = this.#parts.providers.current
+    const { address, amount } = found
+    const isToken = payout.asset === 'USDC_BASE'
+    const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
+    if (held < amount) {
+      this.#complain(payout.id, `${addressText(found)} holds less than its deposits`)
+      return 'short'
+    }
+    return isToken && (await this.#isFrozen(payout, found, hot)) ? 'frozen' : 'usable'
   }
 
   /** Whether the token's contract would not let this sweep happen: signed all the same it would cost gas, again and again. */
@@ -223,7 +250,7 @@ export class EvmSweeps {
       await deleteFrozenDeposit(pool, { merchantId, network, asset, address })
       return false
     }
-    const where = `0x${address.toString('hex')}`
+    const where = addressText(found)
     const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
     await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
     if (this.#told.isNew(where, 'frozen'))
@@ -233,17 +260,24 @@ export class EvmSweeps {
 
   /** Asks again about frozen deposits, a few at a time: an issuer may let go of them, and what is not there any more is not frozen. */
   async recheckFrozen(hot: Uint8Array): Promise<void> {
-    const { pool, network, providers, clock } = this.#parts
+    const { pool, network, clock } = this.#parts
     const now = clock()
     if (now.getTime() - this.#recheckedAtMs < FROZEN_EVERY_MS) return
     this.#recheckedAtMs = now.getTime()
     const before = new Date(now.getTime() - FROZEN_EVERY_MS)
-    for (const one of await takeFrozenToCheck(pool, network, { before, now, limit: FROZEN_MAX })) {
-      const { address: from, amount } = one
-      const isGone = (await providers.current.tokenBalanceOf(from)) < amount
-      if (isGone || (await refusalOf(providers.current, { from, to: hot, amount })) === null)
-        await deleteFrozenDeposit(pool, one)
-    }
+    for (const one of await takeFrozenToCheck(pool, network, { before, now, limit: FROZEN_MAX }))
+      await this.#alone(addressText(one), () => this.#recheckOne(one, hot))
+  }
+
+  async #recheckOne(
+    one: Awaited<ReturnType<typeof takeFrozenToCheck>>[number],
+    hot: Uint8Array,
+  ): Promise<void> {
+    const { pool, providers } = this.#parts
+    const { address: from, amount } = one
+    const isGone = (await providers.current.tokenBalanceOf(from)) < amount
+    if (isGone || (await refusalOf(providers.current, { from, to: hot, amount })) === null)
+      await deleteFrozenDeposit(pool, one)
   }
 
   async #planOne(payout: Payout, found: SweepableAddress, isToken: boolean): Promise<void> {

@@ -11,6 +11,7 @@ import {
   type X402Authorization,
   type X402Transaction,
 } from '../../store/x402-authorizations.ts'
+import { unlessRefused } from '../unless-refused.ts'
 import type { EvmCarriageParts } from './evm-broadcaster.ts'
 import { hasNonceElsewhere, isFinalWith } from './evm-verdicts.ts'
 
@@ -34,7 +35,7 @@ export class EvmX402 {
 
   /** Looks after all that are not final; whether there are any that are in no block. `hot`: the hot wallet, 20 bytes. */
   async follow(hot: Uint8Array | null): Promise<boolean> {
-    const { pool, network, clock, token, lookEveryMs, providers, log } = this.#parts
+    const { pool, network, clock, token, lookEveryMs, providers } = this.#parts
     if (token === null || hot === null) return false
     const open = await listX402UnderWay(pool, network, ['waiting', 'checked'], LOOK_MAX)
     const nowMs = clock().getTime()
@@ -44,19 +45,19 @@ export class EvmX402 {
     if (open.length + ended.length === 0) return false
     const finalized = await providers.current.finalizedHeight()
     const promised = promisedBy(open)
-    for (const authorization of [...open, ...ended]) {
-      try {
-        await this.#followOne(authorization, { hot, finalized, promised })
-      } catch (error) {
-        // One whose rows contradict each other must not hold up the others.
-        if (!isConstraintViolation(error)) throw error
-        log.error(
-          { err: error, authorizationId: authorization.id },
-          'an x402 authorization contradicts another',
-        )
-      }
-    }
+    for (const authorization of [...open, ...ended])
+      await this.#alone(authorization, () => this.#followOne(authorization, { hot, finalized, promised }))
     return open.length > 0
+  }
+
+  /** One whose rows contradict each other, or about which the node refuses a question, must not hold up the others. */
+  async #alone({ id }: X402Authorization, work: () => Promise<void>): Promise<void> {
+    try {
+      await unlessRefused(this.#parts, { about: id, told: this.#told }, work)
+    } catch (error) {
+      if (!isConstraintViolation(error)) throw error
+      this.#parts.log.error({ err: error, authorizationId: id }, 'an x402 authorization contradicts another')
+    }
   }
 
   async #followOne(authorization: X402Authorization, { hot, finalized, promised }: Look): Promise<void> {

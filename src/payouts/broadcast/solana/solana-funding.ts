@@ -1,14 +1,19 @@
 import type { SolanaRpc } from '../../../chain/solana/solana-rpc.ts'
 import { ownerOf } from '../../../chain/solana/watched-owners.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
-import { LAMPORTS_PER_SIGNATURE } from '../../../core/payout/solana-fee.ts'
+import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
+import { listSweptSources } from '../../store/deposit-owners.ts'
 import type { SolanaReading } from '../../store/solana-accounts.ts'
-import { listAddressesToFund, listAddressesToReclaim } from '../../store/solana-funding.ts'
-import { insertSolanaChore, type OpenChore } from '../../store/solana-maintenance.ts'
+import {
+  type FundedAddress,
+  listAddressesToFund,
+  listAddressesToReclaim,
+} from '../../store/solana-funding.ts'
+import { insertSolanaChore, type OpenChore, type SweepSource } from '../../store/solana-maintenance.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 
 /** Transactions under way that fund addresses, or reclaim what was put there. */
@@ -21,6 +26,12 @@ const FEE_PAYER_KEEPS = 20_000_000n
 const RECLAIM_AFTER_MS = 7 * 24 * 3_600_000
 /** Funded addresses looked at in one turn: one call's worth. */
 const RECLAIM_PAGE = 100
+const DUST_INTERVAL_MS = 60_000
+
+type Unnamed =
+  | { readonly kind: 'sweep'; readonly sources: readonly SweepSource[] }
+  | { readonly kind: 'fund' | 'reclaim'; readonly sources: readonly [SweepSource] }
+type DustyAddress = FundedAddress & { readonly beyond: bigint }
 
 type Parts = {
   readonly network: Network
@@ -39,6 +50,7 @@ export class SolanaFunding {
   /** The last address that was looked at for its funds. */
   #reclaimedTo = -1
   #isLow = false
+  #sweptDustAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -57,16 +69,19 @@ export class SolanaFunding {
     for (const index of wanted.slice(0, Math.max(0, free))) {
       spare -= reading.rentExempt + LAMPORTS_PER_SIGNATURE
       if (spare < 0n) break
-      await this.#insert('fund', { index, lamports: reading.rentExempt })
+      await this.#insert({ kind: 'fund', sources: [{ index, lamports: reading.rentExempt }] })
       free--
     }
     if (wanted.length > 0) this.#tell(spare < 0n)
     // Also while some wait to be funded: what comes back is what they wait for.
-    if (free > 0) await this.#reclaim(free)
+    // Into a vault that is there, and while nothing else is on its way there.
+    const mayEmpty =
+      reading.vaultLamports >= reading.rentExempt && !open.some(({ chore }) => chore.kind === 'sweep')
+    if (free > 0) await this.#reclaim(free, mayEmpty)
   }
 
   /** Takes back what lies on addresses that nobody pays any more, where nothing else lies there. */
-  async #reclaim(free: number): Promise<void> {
+  async #reclaim(free: number, mayEmpty: boolean): Promise<void> {
     const { pool, network, clock, providers } = this.#parts
     const closedBefore = new Date(clock().getTime() - RECLAIM_AFTER_MS)
     const place = { network, keyspace: keyspaceOfNetwork(network), limit: RECLAIM_PAGE }
@@ -76,23 +91,53 @@ export class SolanaFunding {
         ? []
         : await providers.current.finalizedAccounts(found.map(({ program }) => ownerOf(program)))
     let asked = 0
-    for (const [at, { index, given }] of found.entries()) {
-      if (asked === free) return
+    const dusty: DustyAddress[] = []
+    for (const [at, address] of found.entries()) {
+      if (asked === free) break
+      const { index, given } = address
+      const beyond = (accounts[at]?.lamports ?? 0n) - given
       this.#reclaimedTo = index
-      if (accounts[at]?.lamports !== given) continue
-      await this.#insert('reclaim', { index, lamports: given })
+      if (beyond > 0n && beyond < given) dusty.push({ ...address, beyond })
+      if (beyond !== 0n) continue
+      await this.#insert({ kind: 'reclaim', sources: [{ index, lamports: given }] })
       asked++
     }
-    if (found.length < RECLAIM_PAGE) this.#reclaimedTo = -1
+    if (asked < free && found.length < RECLAIM_PAGE) this.#reclaimedTo = -1
+    if (mayEmpty) await this.#sweepDust(dusty)
   }
 
-  async #insert(
-    kind: 'fund' | 'reclaim',
-    source: { readonly index: number; readonly lamports: bigint },
-  ): Promise<void> {
+  /**
+   * Anybody can send a little to an address, which no payout may ever need: it goes into the vault for its merchant, so that
+   * what the fee payer put there can come back. One sweep a minute, so that payouts' own are not held up; what is not in
+   * the books is left alone until it is.
+   */
+  async #sweepDust(dusty: readonly DustyAddress[]): Promise<void> {
+    const { pool, network, clock } = this.#parts
+    const nowMs = clock().getTime()
+    if (dusty.length === 0 || nowMs - this.#sweptDustAtMs < DUST_INTERVAL_MS) return
+    const beyond = new Map(dusty.map((address) => [address.index, address.beyond]))
+    const place = { network, keyspace: keyspaceOfNetwork(network) }
+    const booked = (
+      await listSweptSources(
+        pool,
+        place,
+        dusty.map(({ program }) => program),
+      )
+    ).filter(({ index, expected }) => expected === beyond.get(index))
+    const [first] = booked
+    if (first === undefined) return
+    this.#sweptDustAtMs = nowMs
+    const ofOne = booked.filter(({ merchantId }) => merchantId === first.merchantId)
+    const sources = ofOne
+      .slice(0, SWEEP_SOURCES_MAX)
+      .map(({ index, expected }) => ({ index, lamports: expected }))
+    await this.#insert({ kind: 'sweep', sources })
+  }
+
+  async #insert(chore: Unnamed): Promise<void> {
     const { pool, network, clock } = this.#parts
     const now = clock()
-    await insertSolanaChore(pool, network, { kind, id: newId('chore', now), sources: [source] }, now)
+    await insertSolanaChore(pool, network, { ...chore, id: newId('chore', now) }, now)
   }
 
   #tell(isLow: boolean): void {

@@ -8,10 +8,12 @@ import { type Tenant, withSystemTransaction } from '../../../postgres/transactio
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
+import { Told } from '../../../runtime/told.ts'
 import type { SolanaHouse, SolanaReading } from '../../store/solana-accounts.ts'
 import {
   bookFoundSweep,
   endSolanaChore,
+  endUnsignedChores,
   type FoundSweep,
   insertSolanaChore,
   listSweepCandidates,
@@ -21,10 +23,13 @@ import {
   type SweepSource,
 } from '../../store/solana-maintenance.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
+import { unlessRefused } from '../unless-refused.ts'
 
 /** Deposit addresses looked at in one turn: one call's worth. */
 const CANDIDATES_MAX = 100
 
+/** What nobody has signed for so long is asked for anew, if it is needed still: the signer may have refused it. */
+const UNSIGNED_MS = 3_600_000
 /** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
 const SOUGHT_MAX = 50
 const SEEK_INTERVAL_MS = 60_000
@@ -64,6 +69,7 @@ export class SolanaChores {
   /** Addresses that hold more than the books say, with what the fee payer put there by the chain's own account. */
   readonly #given = new Map<string, { readonly atMs: number; readonly lamports: bigint }>()
   #givenSought = 0
+  readonly #told = new Told()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -82,6 +88,7 @@ export class SolanaChores {
 
   /** Sends what is signed, ends what is final, and what was not taken in time. */
   async send(open: readonly OpenChore[]): Promise<void> {
+    await this.#endUnsigned(open)
     const signed = open.flatMap(({ chore, signed: each }) =>
       each === null ? [] : [{ id: chore.id, ...each }],
     )
@@ -99,6 +106,13 @@ export class SolanaChores {
       } else if (status === undefined && height > chore.lastValidHeight) await this.#endDropped(chore)
       else if (status === undefined) await this.#offer(chore)
     }
+  }
+
+  async #endUnsigned(open: readonly OpenChore[]): Promise<void> {
+    const { pool, network, clock } = this.#parts
+    if (open.every(({ signed }) => signed !== null)) return
+    const now = clock()
+    await endUnsignedChores(pool, network, { askedBefore: new Date(now.getTime() - UNSIGNED_MS), now })
   }
 
   async #offer({ id, raw }: SignedChore & { readonly id: string }): Promise<void> {
@@ -188,12 +202,21 @@ export class SolanaChores {
     const ready: SweepSource[] = []
     for (const [at, { index, expected, funded }] of candidates.entries()) {
       const [lamports, owner] = [accounts[at]?.lamports ?? 0n, owners[at] ?? '']
-      const beyond = lamports - expected
-      if (beyond < 0n) await this.#explain({ index, expected, lamports, owner, ...own })
-      else if (beyond === 0n || beyond === funded || beyond === (await this.#givenTo(owner, own)))
+      const found = { index, expected, lamports, owner, funded, ...own }
+      const isReady = () => this.#isReady(found)
+      if (await unlessRefused(this.#parts, { about: owner, told: this.#told }, isReady))
         ready.push({ index, lamports: expected })
     }
     return ready
+  }
+
+  async #isReady(found: ShortAddress & { readonly funded: bigint }): Promise<boolean> {
+    const { owner, expected, lamports, funded } = found
+    const beyond = lamports - expected
+    if (beyond < 0n) await this.#explain(found)
+    return (
+      beyond === 0n || (beyond > 0n && (beyond === funded || beyond === (await this.#givenTo(owner, found))))
+    )
   }
 
   /**
@@ -232,6 +255,8 @@ export class SolanaChores {
     if (known !== undefined && nowMs - known.atMs < GIVEN_INTERVAL_MS) return known.lamports
     if (this.#givenSought === GIVEN_SOUGHT_PER_TURN) return null
     this.#givenSought++
+    // Whatever becomes of this, it is the turn of others.
+    this.#given.set(owner, { atMs: nowMs, lamports: 0n })
     const rpc = this.#parts.providers.current
     let given = 0n
     for (const { signature } of (await rpc.signaturesFor(owner, null, 0)).slice(0, SOUGHT_MAX)) {

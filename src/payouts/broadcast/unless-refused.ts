@@ -1,0 +1,34 @@
+import { EvmRpcError } from '../../chain/evm/evm-rpc.ts'
+import { SOLANA_CODES, SolanaCallFailed } from '../../chain/solana/solana-rpc.ts'
+import { RPC_CODES, RpcError } from '../../chain/utxo/rpc-client.ts'
+import type { Log } from '../../runtime/log.ts'
+import { type Told, withoutNumbers } from '../../runtime/told.ts'
+
+type Parts = { readonly providers: { readonly isLast: boolean }; readonly log: Log }
+
+const MESSAGE = 'the node refuses a question about one payout, sweep, deposit or payment: it waits alone'
+
+/**
+ * What the work comes to; undefined where the node refuses a question about this one thing, which is no reason for others
+ * to wait. Where another provider is left to ask, the look goes on with that one. `about`: an id, or an address.
+ */
+export async function unlessRefused<Result>(
+  { providers, log }: Parts,
+  { about, told }: { readonly about: string; readonly told: Told },
+  work: () => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Error) || !isRefused(error) || !providers.isLast) throw error
+    const reason = error.message
+    if (told.isNew(about, `${MESSAGE} ${withoutNumbers(reason)}`)) log.error({ about, reason }, MESSAGE)
+    return undefined
+  }
+}
+
+/** Whether the node is there and serves, and says no to this question. */
+const isRefused = (error: Error): boolean =>
+  (error instanceof EvmRpcError && error.kind === 'other') ||
+  (error instanceof SolanaCallFailed && error.code !== SOLANA_CODES.nodeUnhealthy) ||
+  (error instanceof RpcError && error.code !== RPC_CODES.warmingUp)
