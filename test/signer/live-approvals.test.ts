@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Payout } from '../../src/core/payout/payout.ts'
+import { NEVER_COUNTS } from '../../src/core/payout/payout-limits.ts'
 import { inspectStoppedPayouts } from '../../src/doctor/inspect-signer.ts'
 import { ApprovalMemory } from '../../src/payouts/sign/approval-memory.ts'
 import { openSealKey } from '../../src/payouts/sign/approvers.ts'
@@ -153,27 +154,35 @@ test('a passkey or a role that was taken away approves nothing any more', async 
 /** A shop whose owner's authenticator app the signer has known for a day. */
 async function openShopWithApp({ isKnown = true } = {}) {
   const shop = await world.openLiveShop()
+  const signerKey = sealKeyOf(await openSealKey(world.folder))
+  const code = await addApp(shop.ownerId, signerKey)
+  if (isKnown) world.waitADay()
+  const setUpAgain = async () => {
+    await world.database.owner.query('delete from person_two_factor where user_id = $1', [shop.ownerId])
+    return addApp(shop.ownerId, signerKey)
+  }
+  return { ...shop, code, signerKey, setUpAgain }
+}
+
+/** Keeps an authenticator app as the sign-in does. Its code of now, or of some steps ago, for this payout or another. */
+async function addApp(personId: string, signerKey: Buffer) {
   const secret = randomBytes(16).toString('hex')
   const id = randomBytes(8).toString('hex')
-  const signerKey = sealKeyOf(await openSealKey(world.folder))
   await world.database.owner.query(
     `insert into person_two_factor (id, user_id, secret, backup_codes, verified) values ($1, $2, '', '', true)`,
-    [id, shop.ownerId],
+    [id, personId],
   )
   await world.database.pools.api.query(
     'insert into person_totp_seal (two_factor_id, signer_key, sealed, created_at) values ($1, $2, $3, now())',
-    [id, signerKey, sealTotpSecret(signerKey, shop.ownerId, secret)],
+    [id, signerKey, sealTotpSecret(signerKey, personId, secret)],
   )
   await world.turn()
-  if (isKnown) world.waitADay()
-  /** The code of now, or of some steps ago, sealed for this payout or another. */
-  const code = (payout: Payout, { ago = 0, wrong = false } = {}): ApprovalEvidence => {
+  return (payout: Payout, { ago = 0, wrong = false } = {}): ApprovalEvidence => {
     const step = totpStepAt(world.now.getTime()) - ago
     const shown = totpCode(Buffer.from(secret), step)
     const given = wrong ? String((Number(shown) + 1) % 1_000_000).padStart(6, '0') : shown
     return sealApprovalCode(signerKey, world.digestOf(payout), { code: given, step })
   }
-  return { ...shop, code, signerKey }
 }
 
 test('a code of an authenticator app approves one payout, once, while it is fresh', async () => {
@@ -232,6 +241,32 @@ test('who has a passkey approves with it, and not with a code', async () => {
   world.waitADay()
   const payout = await world.request(tenant, destinationId, '0.1')
   expect(await outcome(payout, ownerId, code(payout))).toBe('approval_unproved')
+})
+
+test('an authenticator app that a passkey replaced approves nothing after the passkey is deleted', async () => {
+  const { tenant, destinationId, ownerId, code, setUpAgain } = await openShopWithApp()
+  const passkeyId = await world.addPasskey(ownerId, createTestPasskey())
+  await world.turn()
+  world.waitADay()
+  await world.turn()
+  const { api } = world.database.pools
+  await api.query('delete from person_passkey where id = $1', [passkeyId])
+  const payout = await world.request(tenant, destinationId, '0.1')
+  expect(await outcome(payout, ownerId, code(payout))).toBe('approver_too_new')
+  expect(lastAlarm()).toContain('must set it up again')
+  world.waitADay()
+  const later = await world.request(tenant, destinationId, '0.1')
+  expect(await outcome(later, ownerId, code(later))).toBe('approver_too_new')
+  const { rows } = await api.query<{ never: boolean }>(
+    'select bool_and(counts_from = $2) as never from approver_seen where member_id = $1 and credential_id <> $3',
+    [ownerId, NEVER_COUNTS, passkeyId],
+  )
+  expect(rows[0]?.never).toBe(true)
+  // The way back: the app set up again, and a day.
+  const codeOfNew = await setUpAgain()
+  world.waitADay()
+  const last = await world.request(tenant, destinationId)
+  expect(await outcome(last, ownerId, codeOfNew(last))).toBe('signed')
 })
 
 test('an approval that was accepted stays so while its payout waits for coins, and after a restart', async () => {

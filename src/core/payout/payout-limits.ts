@@ -2,6 +2,8 @@ import { ASSETS, type AssetId } from '../assets.ts'
 
 /** Live money may go to a new destination after this time, so that whoever took over a sign-in has to wait. */
 export const COOL_OFF_MS = 24 * 3_600_000
+/** From when a credential approves that never will: it has to be set up again. */
+export const NEVER_COUNTS = new Date('9999-12-31T00:00:00Z')
 /** A merchant's daily limit counts what was asked for, and what was approved, in this time. */
 export const LIMIT_WINDOW_MS = 24 * 3_600_000
 /** How many times the shown fee may grow while the network is busy; never over half the amount. */

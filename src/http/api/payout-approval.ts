@@ -1,5 +1,6 @@
 import { approvalText } from '../../core/payout/approval-text.ts'
 import type { Payout } from '../../core/payout/payout.ts'
+import { NEVER_COUNTS } from '../../core/payout/payout-limits.ts'
 import { isFreshSecondFactor } from '../../core/people/second-factor.ts'
 import { listSealedCredentials } from '../../flows/sealed-credentials.ts'
 import { type ApproverCredential, loadApproverSeen } from '../../payouts/store/approvers.ts'
@@ -36,7 +37,7 @@ export async function approvalWaysOf(
     const seen = memberId === undefined ? new Map<string, Date>() : await loadApproverSeen(tx, memberId)
     const from = credentials.flatMap((one) => {
       const at = seen.get(one.id)
-      return at === undefined ? [] : [{ kind: one.kind, at }]
+      return at === undefined || at >= NEVER_COUNTS ? [] : [{ kind: one.kind, at }]
     })
     const now = clock()
     const ready = from.filter(({ at }) => at <= now)

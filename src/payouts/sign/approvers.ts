@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { COOL_OFF_MS } from '../../core/payout/payout-limits.ts'
+import { COOL_OFF_MS, NEVER_COUNTS } from '../../core/payout/payout-limits.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { createPrivateFile, readPrivateFile } from '../../signer/private-file.ts'
 import { SignerRefused } from '../../signer/refused.ts'
@@ -24,6 +24,8 @@ const PAGE = 500
 const SEAL_KEY_BYTES = 32
 const APPROVER = 'approver'
 const UPGRADED = 'approvers of an upgrade'
+/** Authenticator apps of those whose passkey counted: with the passkey gone they must not count again. */
+const REPLACED = 'replaced authenticator app'
 const BEFORE_THE_LIST = new Date(0)
 const NEVER = new Date(8.64e15)
 
@@ -59,8 +61,13 @@ function sightingKey(credential: ApproverCredential): string {
 
 type ApproverDeps = Pick<PayoutSigner, 'pool' | 'clock' | 'seen' | 'log'>
 
+/** Whether a passkey that counted took the place of this app: whoever deletes the passkey must not bring the app back. */
+export const isReplaced = (seen: FirstSeen, credential: ApproverCredential): boolean =>
+  seen.since(REPLACED, sightingKey(credential)) !== null
+
 /** From when a credential approves, a day later as with a new destination; null where the signer has not seen it. */
 export function countsFrom(seen: FirstSeen, credential: ApproverCredential): Date | null {
+  if (isReplaced(seen, credential)) return NEVER_COUNTS
   const since = seen.since(APPROVER, sightingKey(credential))
   if (since === null || since.getTime() === BEFORE_THE_LIST.getTime()) return since
   return new Date(since.getTime() + COOL_OFF_MS)
@@ -134,6 +141,12 @@ async function note(
   // Seen at a time to come: the clock was ahead then.
   const isNew = (one: ApproverCredential) => (seen.since(APPROVER, sightingKey(one)) ?? NEVER) > now
   const unknown = credentials.filter(isNew)
+  const replaced = newlyReplaced(seen, credentials, now)
+  await seen.note(
+    REPLACED,
+    replaced.map((one) => ({ key: sightingKey(one), seenAt: now })),
+  )
+  if (replaced.length > 0) await publish({ pool, seen }, replaced)
   if (unknown.length === 0) return
   const upgradeEnds = seen.since(UPGRADED, 'until')
   const isUpgrading = upgradeEnds !== null && now < upgradeEnds
@@ -148,6 +161,27 @@ async function note(
   await publish({ pool, seen }, unknown)
 }
 
+/** Apps whose holder has a passkey that counts in the same shop. */
+function newlyReplaced(
+  seen: FirstSeen,
+  credentials: readonly ApproverCredential[],
+  now: Date,
+): ApproverCredential[] {
+  const holders = new Set(
+    credentials
+      .filter((one) => one.kind === 'passkey' && isKnownLong(seen, one, now))
+      .map(({ memberId }) => memberId),
+  )
+  return credentials.filter(
+    (one) => one.kind === 'totp' && holders.has(one.memberId) && !isReplaced(seen, one),
+  )
+}
+
+export function isKnownLong(seen: FirstSeen, credential: ApproverCredential, now: Date): boolean {
+  const from = countsFrom(seen, credential)
+  return from !== null && from <= now
+}
+
 /** Tells the API from when each counts, and delivery what is new. */
 async function publish(
   { pool, seen }: Pick<ApproverDeps, 'pool' | 'seen'>,
@@ -159,6 +193,9 @@ async function publish(
     return from === null ? [] : [{ ...one, fingerprint: sightingKey(one), countsFrom: from, isNews }]
   })
   if (rows.length === 0) return
-  await saveApproverSightings(pool, rows)
+  await saveApproverSightings(
+    pool,
+    rows.filter(({ countsFrom: from }) => from < NEVER_COUNTS),
+  )
   await saveApproverSeen(pool, rows)
 }

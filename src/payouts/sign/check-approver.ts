@@ -10,8 +10,7 @@ import { totpStepAt, totpStepOf } from '../../secrets/totp.ts'
 import { type ApproverCredential, loadApprovalEvidence } from '../store/approvers.ts'
 import { complain } from './alert.ts'
 import type { ApprovalMemory } from './approval-memory.ts'
-import { countsFrom, credentialsOf } from './approvers.ts'
-import type { FirstSeen } from './first-seen.ts'
+import { credentialsOf, isKnownLong, isReplaced } from './approvers.ts'
 import type { Unsigned } from './payout-signer.ts'
 import type { PayoutSigner } from './sign-payouts.ts'
 
@@ -128,6 +127,7 @@ async function objectionToCode(
     await memory.noteWrongCode(approver, now.getTime())
     return unproved('its code is wrong')
   }
+  if (isReplaced(seen, app)) return REPLACED
   if (!isKnown(app)) return TOO_NEW
   // One more step than codes may be old: the app's clock may be behind the API's.
   const oldest = current - CODE_STEPS_MAX - 1
@@ -139,12 +139,12 @@ async function objectionToCode(
   return isFresh ? null : unproved('its code was used before')
 }
 
+const REPLACED: Objection = {
+  code: 'approver_too_new',
+  why: 'a passkey took the place of the approver’s authenticator app, and is gone: they must set it up again',
+}
+
 const EXPIRED: Objection = {
   code: 'approval_expired',
   why: 'its code is older than a quarter of an hour',
-}
-
-function isKnownLong(seen: FirstSeen, credential: ApproverCredential, now: Date): boolean {
-  const from = countsFrom(seen, credential)
-  return from !== null && from <= now
 }

@@ -111,7 +111,7 @@ const NotReady = ({ approval }: { approval: PayoutApproval }): ReactNode => (
     <Note kind="warn">
       <p>
         {approval.ready_at === null ? (
-          'To approve live payouts, add a passkey or an authenticator app. You can approve 24 hours after that.'
+          'To approve live payouts, add a passkey or set up your authenticator app. You can approve 24 hours after that. If you removed a passkey, set up your authenticator app again.'
         ) : (
           <>
             You can approve live payouts from <Time at={approval.ready_at} />: 24 hours after your passkey,
