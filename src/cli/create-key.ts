@@ -21,6 +21,11 @@ export async function createKeyCommand(
   if (result.kind === 'merchant_not_found') {
     throw new UsageError(`--merchant ${merchantId} is not known: make it with paylink merchant create`)
   }
+  if (result.kind === 'limit_reached') {
+    throw new UsageError(
+      `Merchant ${merchantId} has as many active ${mode} keys as it may. Revoke one with paylink key revoke.`,
+    )
+  }
   const { id, key } = result
   if (options.json) output.line(JSON.stringify({ id, key, merchant_id: merchantId, livemode, scopes }))
   else {

@@ -109,7 +109,7 @@ test('a passkey approves a live payout in one step, whole before the eyes, and t
   const address = await requestLivePayout(shop, merchantId)
   const path = new URL(page.url()).pathname.replace('/dashboard', '')
   await press(page, 'Approve')
-  await page.getByText('add a passkey or an authenticator app').waitFor()
+  await page.getByText('add a passkey or set up your authenticator app').waitFor()
   await keepScreenshot(page, 'not-ready')
   await open('/settings/security')
   await page.getByPlaceholder('Laptop').fill('Work laptop')
@@ -147,6 +147,9 @@ test('without a passkey a code of the authenticator app approves, and a wrong on
   await page.getByLabel('The six digits that it shows').fill(await codeOf(secret, -1))
   await press(page, 'Turn it on')
   await press(page, 'I have kept them')
+  // The code's secret is the server's too: a passkey is recommended beside it.
+  await page.getByText('Add a passkey too.').waitFor()
+  expect(await axeFaults(page, 'security')).toEqual([])
   const { owner } = dashboard.database
   await until(SIGNER_MS_MAX, async () => {
     const { rowCount } = await owner.query('select from person_totp_seal')

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createApiKey } from '../../src/flows/create-api-key.ts'
 import { createTestApi } from '../support/api.ts'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { createTestPeople } from '../support/people.ts'
@@ -115,13 +116,19 @@ test('a merchant has so many unpaid invoices open, in each mode, until some are 
 test('a merchant has a hundred active keys in each mode, until one is revoked', async () => {
   const people = await createTestPeople()
   try {
-    const { browser } = await people.signUp('Keys')
+    const { browser, merchantId } = await people.signUp('Keys')
     const create = () =>
       browser.ask('POST', '/api/v1/api-keys', { name: 'Server', scopes: ['invoices:read'] })
     const { id } = (await create()).body
     for (let made = 1; made < 100; made++) expect((await create()).status).toBe(201)
     const refused = await create()
     expect([refused.status, refused.body.error.code]).toEqual([409, 'api_key_limit_reached'])
+    // By command too.
+    const { database, deps } = people.api
+    const owner = { pool: database.owner, clock: () => new Date(), seals: deps.seals }
+    const order = { merchantId, livemode: false, scopes: ['invoices:read'] } as const
+    expect(await createApiKey(owner, order)).toEqual({ kind: 'limit_reached' })
+    expect(await createApiKey(owner, { ...order, livemode: true })).toMatchObject({ kind: 'created' })
     expect((await browser.ask('POST', `/api/v1/api-keys/${id}/revoke`, {})).status).toBe(200)
     expect((await create()).status).toBe(201)
   } finally {

@@ -1,13 +1,14 @@
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { encode } from 'uqr'
-import { people } from '../api/people.ts'
+import { passkeysQuery, people } from '../api/people.ts'
 import { usePeopleChange } from '../app/changes.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { CopyButton, CopyField } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
-import { ProblemNote } from '../parts/note.tsx'
+import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
 
 type Asked = 'enable' | 'disable' | 'codes' | null
@@ -15,6 +16,7 @@ type Asked = 'enable' | 'disable' | 'codes' | null
 /** Codes by an authenticator app (TOTP), with backup codes for the day the phone is gone. */
 export function AuthenticatorCard({ isOn }: { isOn: boolean }) {
   const [asked, setAsked] = useState<Asked>(null)
+  const passkeys = useQuery(passkeysQuery)
   const close = () => setAsked(null)
   return (
     <Card title="Authenticator app">
@@ -26,6 +28,7 @@ export function AuthenticatorCard({ isOn }: { isOn: boolean }) {
             enough.
           </span>
         </p>
+        {isOn && passkeys.data?.length === 0 ? <PasskeyAdvice /> : null}
         <div className="actions">
           {isOn ? (
             <>
@@ -47,6 +50,16 @@ export function AuthenticatorCard({ isOn }: { isOn: boolean }) {
     </Card>
   )
 }
+
+/** A server that was taken over sees the codes typed into it; what a passkey signs is worth nothing elsewhere. */
+const PasskeyAdvice = () => (
+  <Note kind="info">
+    <p>
+      Add a passkey too. It approves one payout and no other; a code could be used for another payout by
+      someone who has taken over this server.
+    </p>
+  </Note>
+)
 
 function PasswordForm({
   action,
