@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { loadSealedRow } from '../db/people/access-rows.ts'
 import { insertMerchant } from '../db/people/merchants.ts'
-import { findOrInsertPerson, insertPassword, insertPasswordToken } from '../db/people/people.ts'
+import { findOrInsertPerson, hasPassword, insertPassword, insertPasswordToken } from '../db/people/people.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withSystemTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -61,7 +61,7 @@ async function findOrMakeOwner(
   })
   const userId = person.id
   if (!person.isNew) {
-    await requireSealed(tx, seals, userId)
+    await requireOwnAccount(tx, seals, userId)
     return { id: userId, passwordToken: null }
   }
   if (passwordHash === undefined)
@@ -70,13 +70,20 @@ async function findOrMakeOwner(
   return { id: userId, passwordToken: null }
 }
 
-/** With SQL somebody could give their own account an address for as long as a merchant is made with it. */
-async function requireSealed(tx: Tx, seals: AccessSeals, personId: string): Promise<void> {
+/**
+ * With SQL somebody could give their own account an address for as long as a merchant is made with it; and anybody may
+ * have signed up with another's, whose address is not confirmed then.
+ */
+async function requireOwnAccount(tx: Tx, seals: AccessSeals, personId: string): Promise<void> {
   const person = await loadSealedRow(tx, 'user', personId)
-  if (person !== null && seals.accepts('user', person)) return
-  throw new Error(
-    'the account with this e-mail address was not written by Paylink: see `paylink access check` before you make it an owner',
-  )
+  if (person === null || !seals.accepts('user', person))
+    throw new Error(
+      'the account with this e-mail address was not written by Paylink: see `paylink access check` before you make it an owner',
+    )
+  if (person.emailVerified !== true && (await hasPassword(tx, personId)))
+    throw new Error(
+      'the account with this e-mail address has not confirmed it, and may be a stranger’s: let its owner choose a new password under “Forgot your password?” and confirm the address first',
+    )
 }
 
 async function addPassword(

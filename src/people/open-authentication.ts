@@ -4,6 +4,7 @@ import { type BetterAuthOptions, betterAuth } from 'better-auth'
 import { APIError, isAPIError } from 'better-auth/api'
 import { twoFactor } from 'better-auth/plugins'
 import type { AccessSeals } from '../core/people/access-seals.ts'
+import { endUnconfirmedFactors } from '../flows/end-second-factors.ts'
 import { CLIENT_ADDRESS_HEADER } from '../http/api/client-address.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -89,6 +90,7 @@ export function openAuthentication(deps: PeopleDeps) {
       sendOnSignUp: true,
       expiresIn: VERIFICATION_LINK_SECONDS,
       sendVerificationEmail: ({ user, token }) => mail.send(verificationMail(baseUrl, user, token)),
+      beforeEmailVerification: ({ id }) => endUnconfirmedFactors(deps, id, { sessions: false }),
     },
     rateLimit: RATE_LIMITS,
     advanced: cookies(baseUrl),
@@ -130,7 +132,7 @@ const RATE_LIMITS = {
   },
 } satisfies BetterAuthOptions['rateLimit']
 
-function passwords({ pool, guesses, baseUrl, mail }: PeopleDeps & { readonly guesses: GuessMemory }) {
+function passwords({ pool, seals, guesses, baseUrl, mail }: PeopleDeps & { readonly guesses: GuessMemory }) {
   return {
     enabled: true,
     autoSignIn: true,
@@ -143,7 +145,10 @@ function passwords({ pool, guesses, baseUrl, mail }: PeopleDeps & { readonly gue
       verify: ({ hash: stored, password }) => verify(stored, password),
     },
     sendResetPassword: ({ user, token }) => mail.send(resetMail(baseUrl, user, token)),
-    onPasswordReset: ({ user }) => forgetGuessesElsewhere({ pool, guesses }, user.email),
+    onPasswordReset: async ({ user }) => {
+      await endUnconfirmedFactors({ pool, seals }, user.id, { sessions: true })
+      await forgetGuessesElsewhere({ pool, guesses }, user.email)
+    },
   } satisfies BetterAuthOptions['emailAndPassword']
 }
 

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { auditAccess } from '../../src/audit/audit-access.ts'
+import { createMerchant } from '../../src/flows/create-merchant.ts'
+import { withSystemTransaction } from '../../src/postgres/transaction.ts'
 import { codeOf, createTestPeople, PASSWORD, type TestBrowser, type TestPeople } from '../support/people.ts'
 
 let people: TestPeople
@@ -9,6 +12,7 @@ afterAll(() => people.drop())
 
 const post = (browser: TestBrowser, path: string, body: object) =>
   browser.ask('POST', `/api/auth${path}`, body)
+const NEW_PASSWORD = 'another good password'
 const owner = (sql: string, values: unknown[] = []) => people.api.database.owner.query(sql, values)
 
 async function newcomer(email: string, name = 'Somebody') {
@@ -55,12 +59,69 @@ describe('somebody who signed up with an address of another’s', () => {
     expect([ended.status, ended.body.code]).toEqual([403, 'EMAIL_UNVERIFIED'])
   })
 
+  test('has no second factor and no sign-in left once the mailbox’s owner chooses a new password', async () => {
+    const email = 'squatted@example.com'
+    const squatter = await newcomer(email)
+    const { secret } = await people.enableSecondFactor(squatter)
+    // As an earlier release had it, or SQL that the operator accepted.
+    await people.api.writeSealed('update person set email_verified = false where email = $1', [email])
+    await people.api.writeSealed(
+      `insert into person_passkey (id, user_id, public_key, credential_id, counter, device_type, backed_up)
+       select 'squatted', id, 'AA', 'squatted', 0, 'singleDevice', false from person where email = $1`,
+      [email],
+    )
+    const pending = people.browser()
+    expect((await post(pending, '/sign-in/email', { email, password: PASSWORD })).status).toBe(200)
+    await choosePassword(email, NEW_PASSWORD)
+    expect((await squatter.ask('GET', '/api/auth/get-session')).body).toBe(null)
+    const code = await codeOf(secret, 1)
+    expect((await post(pending, '/two-factor/verify-totp', { code })).status).not.toBe(200)
+    expect((await post(people.browser(), '/sign-in/email', { email, password: PASSWORD })).status).toBe(401)
+    // Nothing keeps the owner out: no code is asked for, and the address can be confirmed.
+    const owner = people.browser()
+    const signedIn = await post(owner, '/sign-in/email', { email, password: NEW_PASSWORD })
+    expect([signedIn.status, signedIn.body.twoFactorRedirect]).toEqual([200, undefined])
+    expect((await owner.ask('GET', '/api/auth/passkey/list-user-passkeys')).body).toEqual([])
+    expect((await post(owner, '/send-verification-email', { email })).status).toBe(200)
+    expect((await confirm(email)).status).toBe(200)
+    expect((await post(owner, '/two-factor/enable', { password: NEW_PASSWORD })).status).toBe(200)
+    const { seals } = people.api.deps
+    const findings = await withSystemTransaction(people.api.database.owner, (tx) =>
+      auditAccess(tx, seals, 100),
+    )
+    expect(findings).toEqual([])
+  })
+
+  test('has no second factor left once the address is confirmed', async () => {
+    const email = 'confirmed-later@example.com'
+    const squatter = await newcomer(email)
+    await people.enableSecondFactor(squatter)
+    await people.api.writeSealed('update person set email_verified = false where email = $1', [email])
+    expect((await confirm(email)).status).toBe(200)
+    const { user } = (await squatter.ask('GET', '/api/auth/get-session')).body
+    expect([user.emailVerified, user.twoFactorEnabled]).toEqual([true, false])
+  })
+
+  test('is made no owner of a shop by the operator’s command', async () => {
+    const email = 'asked-for@example.com'
+    await newcomer(email)
+    const { seals } = people.api.deps
+    const make = () =>
+      createMerchant(
+        { pool: people.api.database.owner, clock: () => new Date(), seals },
+        { name: 'Shop', email },
+      )
+    await expect(make()).rejects.toThrow('has not confirmed it')
+    expect((await confirm(email)).status).toBe(200)
+    expect((await make()).passwordToken).toBe(null)
+  })
+
   test('a second factor of a confirmed address stays when its owner chooses a new password', async () => {
     const email = 'kept@example.com'
     const browser = await newcomer(email)
     await confirm(email)
     await people.enableSecondFactor(browser)
-    await choosePassword(email, 'another good password')
+    await choosePassword(email, NEW_PASSWORD)
     const signedIn = await post(people.browser(), '/sign-in/email', {
       email,
       password: 'another good password',

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/transaction.ts'
 
 export type MemberRole = 'owner' | 'admin' | 'member' | 'viewer'
 
@@ -209,4 +210,47 @@ export async function isInvited(db: Queryable, email: string, now: Date): Promis
     [email, now],
   )
   return rowCount === 1
+}
+
+/** Ends a person's sign-ins. Served by person_session_by_user. */
+export async function deleteSessionsOf(tx: Tx, personId: string): Promise<void> {
+  await tx.query('delete from person_session where user_id = $1', [personId])
+}
+
+/** Deletes a person's passkeys; their ids. Served by person_passkey_by_user. */
+export async function deletePasskeysOf(tx: Tx, personId: string): Promise<string[]> {
+  const { rows } = await tx.query<{ id: string }>(
+    'delete from person_passkey where user_id = $1 returning id',
+    [personId],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Deletes a person's authenticator apps with their backup codes; their ids. Served by the index on user_id. */
+export async function deleteTwoFactorsOf(tx: Tx, personId: string): Promise<string[]> {
+  const { rows } = await tx.query<{ id: string }>(
+    'delete from person_two_factor where user_id = $1 returning id',
+    [personId],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Notes that a person has no authenticator app, unless somebody changed the row meanwhile. By primary key. */
+export async function saveWithoutTwoFactor(
+  tx: Tx,
+  { personId, seal, sealBefore }: { personId: string; seal: string; sealBefore: string },
+): Promise<void> {
+  await tx.query(
+    'update person set two_factor_enabled = false, seal = $2, updated_at = now() where id = $1 and seal = $3',
+    [personId, seal, sealBefore],
+  )
+}
+
+/** Whether a person has a password. Served by person_account's index on user_id. */
+export async function hasPassword(tx: Tx, personId: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'select from person_account where user_id = $1 and password is not null limit 1',
+    [personId],
+  )
+  return (rowCount ?? 0) > 0
 }

@@ -66,7 +66,7 @@ export const isReplaced = (seen: FirstSeen, credential: ApproverCredential): boo
   seen.since(REPLACED, sightingKey(credential)) !== null
 
 /** From when a credential approves, a day later as with a new destination; null where the signer has not seen it. */
-export function countsFrom(seen: FirstSeen, credential: ApproverCredential): Date | null {
+function countsFrom(seen: FirstSeen, credential: ApproverCredential): Date | null {
   if (isReplaced(seen, credential)) return NEVER_COUNTS
   const since = seen.since(APPROVER, sightingKey(credential))
   if (since === null || since.getTime() === BEFORE_THE_LIST.getTime()) return since
