@@ -9,8 +9,8 @@ import { utxoLevers } from '../sandbox/levers.ts'
 import { type SandboxPlace, THIS_MACHINE } from '../sandbox/own-port.ts'
 import { SvmMissing } from '../sandbox/solana/load-svm.ts'
 import { SolanaSandboxClient } from '../sandbox/solana/solana-sandbox-client.ts'
-import { startSolanaSandbox } from '../sandbox/solana/start-solana-sandbox.ts'
-import { startSandboxChain } from '../sandbox/start-sandbox-chain.ts'
+import { startSolanaSandbox } from '../sandbox/solana/start-solana-chain.ts'
+import { startSandboxChain } from '../sandbox/utxo/start-utxo-chain.ts'
 import { type ChainNode, rpcSettingOf, UTXO_CHAINS } from './chain-nodes.ts'
 
 /** Time between the sandbox chains' blocks while something happens. */

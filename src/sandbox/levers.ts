@@ -1,7 +1,7 @@
 import type { AssetId } from '../core/assets.ts'
 import type { Plan } from './plan.ts'
-import type { SandboxClient } from './sandbox-client.ts'
-import type { SignedPayment } from './wallet.ts'
+import type { SandboxClient } from './utxo/utxo-sandbox-client.ts'
+import type { SignedPayment } from './utxo/utxo-wallet.ts'
 
 /**
  * What a test payment does with a sandbox chain. Whatever the chain refuses or does not answer is a

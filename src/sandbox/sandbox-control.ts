@@ -12,7 +12,7 @@ import { pauseUnless } from '../runtime/repeat.ts'
 import type { SandboxLevers } from './levers.ts'
 import type { Plan } from './plan.ts'
 import { type Scenario, scenarioAmounts } from './scenario.ts'
-import type { SignedPayment } from './wallet.ts'
+import type { SignedPayment } from './utxo/utxo-wallet.ts'
 
 /** How long a step waits until the watcher has told of the step before; then the scenario goes on regardless. */
 const STEP_WAIT_MS = 60_000

@@ -1,8 +1,8 @@
 import { Transaction } from '@scure/btc-signer'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { BASE_HEIGHT, type ChainState, MAX_REORGANISATION_DEPTH } from '../../src/sandbox/chain-state.ts'
-import { outpointOf } from '../../src/sandbox/chain-transaction.ts'
-import { Wallet } from '../../src/sandbox/wallet.ts'
+import { BASE_HEIGHT, type ChainState, MAX_REORGANISATION_DEPTH } from '../../src/sandbox/utxo/chain-state.ts'
+import { outpointOf } from '../../src/sandbox/utxo/chain-transaction.ts'
+import { Wallet } from '../../src/sandbox/utxo/utxo-wallet.ts'
 import {
   NOON_MS,
   openState,

@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ProgramSet } from '../../src/chain/program-set.ts'
 import { scanBlock } from '../../src/chain/utxo/scan-block.ts'
-import { buildBlock, meetsTarget, NOTHING_CLAIMED, parseBlock } from '../../src/sandbox/block.ts'
-import { CHAIN_PARAMETERS } from '../../src/sandbox/chain-parameters.ts'
-import type { ChainState } from '../../src/sandbox/chain-state.ts'
-import { ChainTransaction } from '../../src/sandbox/chain-transaction.ts'
-import { EncodingError, sha256d } from '../../src/sandbox/encoding.ts'
+import { buildBlock, meetsTarget, NOTHING_CLAIMED, parseBlock } from '../../src/sandbox/utxo/block.ts'
+import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
+import type { ChainState } from '../../src/sandbox/utxo/chain-state.ts'
+import { ChainTransaction } from '../../src/sandbox/utxo/chain-transaction.ts'
+import { EncodingError, sha256d } from '../../src/sandbox/utxo/encoding.ts'
 import {
   openState,
   SHOP_SCRIPT,

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { RpcClient, RpcError } from '../../src/chain/utxo/rpc-client.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { SandboxClient } from '../../src/sandbox/sandbox-client.ts'
-import { startSandboxChain } from '../../src/sandbox/start-sandbox-chain.ts'
+import { startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { SandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import { until } from '../support/litecoind.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
 
@@ -15,7 +15,7 @@ const BLOCKS_MAX = 10_000
 
 /** Serves the sandbox in a process of its own, from the build that `npm test` makes first. */
 const PROGRAM = `
-  import { startSandboxChain } from ${JSON.stringify(new URL('../../dist/sandbox/start-sandbox-chain.js', import.meta.url))}
+  import { startSandboxChain } from ${JSON.stringify(new URL('../../dist/sandbox/utxo/start-utxo-chain.js', import.meta.url))}
   import { createLogger } from ${JSON.stringify(new URL('../../dist/runtime/log.js', import.meta.url))}
   const chain = await startSandboxChain({
     chain: 'litecoin', dataDir: process.argv[1], clock: () => new Date(), log: createLogger('silent'), blockIntervalMs: 7,

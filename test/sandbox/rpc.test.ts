@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { type SandboxChain, startSandboxChain } from '../../src/sandbox/start-sandbox-chain.ts'
+import { type SandboxChain, startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { openState, signPayment, temporaryFolder, transactionOf } from '../support/sandbox-state.ts'
 

@@ -10,7 +10,7 @@ import {
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { startSolanaSandbox } from '../../src/sandbox/solana/start-solana-sandbox.ts'
+import { startSolanaSandbox } from '../../src/sandbox/solana/start-solana-chain.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
 import { lever, SolanaPayer, stockClient } from '../support/solana-payer.ts'
 

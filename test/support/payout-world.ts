@@ -221,7 +221,7 @@ export class PayoutWorld extends PayoutSteps {
     const amounts: bigint[] = []
     for (let height = fromHeight; height <= tip; height++) {
       const hash = await this.rpc.callRaw('getblockhash', [height])
-      const { parseBlock } = await import('../../src/sandbox/block.ts')
+      const { parseBlock } = await import('../../src/sandbox/utxo/block.ts')
       const block = parseBlock(Buffer.from(String(await this.rpc.callRaw('getblock', [hash, 0])), 'hex'))
       for (const { outputs } of block.transactions) {
         for (const output of outputs) if (script.equals(output.script)) amounts.push(output.amount)

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { type SandboxChain, startSandboxChain } from '../../src/sandbox/start-sandbox-chain.ts'
+import { type SandboxChain, startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
 import type { MoneyChain } from './payout-world.ts'
 import { temporaryFolder } from './sandbox-state.ts'
 

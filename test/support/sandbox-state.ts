@@ -5,10 +5,10 @@ import {
   CHAIN_PARAMETERS,
   type ChainParameters,
   type SandboxChainName,
-} from '../../src/sandbox/chain-parameters.ts'
-import { ChainState } from '../../src/sandbox/chain-state.ts'
-import { ChainTransaction } from '../../src/sandbox/chain-transaction.ts'
-import { type SignedPayment, Wallet } from '../../src/sandbox/wallet.ts'
+} from '../../src/sandbox/utxo/chain-parameters.ts'
+import { ChainState } from '../../src/sandbox/utxo/chain-state.ts'
+import { ChainTransaction } from '../../src/sandbox/utxo/chain-transaction.ts'
+import { type SignedPayment, Wallet } from '../../src/sandbox/utxo/utxo-wallet.ts'
 
 /** 2026-11-21, noon. */
 export const NOON_MS = Date.UTC(2026, 10, 21, 12)

@@ -10,9 +10,9 @@ import { beginWatch } from '../../src/db/chain/network-watch.ts'
 import type { PayoutChain } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
 import { PayoutCarrier } from '../../src/payouts/broadcast/utxo/utxo-payout-chain.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
-import { parseBlock } from '../../src/sandbox/block.ts'
-import { CHAIN_PARAMETERS } from '../../src/sandbox/chain-parameters.ts'
-import type { SandboxClient } from '../../src/sandbox/sandbox-client.ts'
+import { parseBlock } from '../../src/sandbox/utxo/block.ts'
+import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
+import type { SandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import {
   LeadLost,
   type RecordingParts,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ChainUnavailable } from '../../chain/adapter.ts'
 import type { AssetId } from '../../core/assets.ts'
 import type { SandboxLevers } from '../levers.ts'
-import type { SignedPayment } from '../wallet.ts'
+import type { SignedPayment } from '../utxo/utxo-wallet.ts'
 
 const CONNECTIONS_MAX = 4
 const ANSWER_TIMEOUT_MS = 30_000

@@ -1,9 +1,9 @@
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { Acceptance } from './accept-transaction.ts'
 import type { ChainState } from './chain-state.ts'
 import type { ChainTransaction } from './chain-transaction.ts'
 import type { Miner } from './miner.ts'
-import type { Wallet } from './wallet.ts'
+import type { Wallet } from './utxo-wallet.ts'
 
 /** The chain with its wallet, its miner and its clock: what an RPC method works on. */
 export class SandboxNode {

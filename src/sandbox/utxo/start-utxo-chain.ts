@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import type { Clock } from '../runtime/clock.ts'
-import type { Log } from '../runtime/log.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Log } from '../../runtime/log.ts'
+import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
 import { CHAIN_PARAMETERS, type SandboxChainName } from './chain-parameters.ts'
 import { ChainState } from './chain-state.ts'
 import { Miner } from './miner.ts'
-import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from './own-port.ts'
 import { resumePlans } from './resume-plans.ts'
 import { createRpcServer } from './rpc-server.ts'
-import { SandboxClient } from './sandbox-client.ts'
 import { SandboxNode } from './sandbox-node.ts'
-import { Wallet } from './wallet.ts'
+import { SandboxClient } from './utxo-sandbox-client.ts'
+import { Wallet } from './utxo-wallet.ts'
 
 /** What a scenario had left when the chain stopped is done this long after it starts again: watchers have read it by then. */
 const RESUME_MS = 3_000

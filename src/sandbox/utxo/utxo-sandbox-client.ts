@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { RpcClient } from '../chain/utxo/rpc-client.ts'
-import type { Plan } from './plan.ts'
-import type { SignedPayment } from './wallet.ts'
+import { RpcClient } from '../../chain/utxo/rpc-client.ts'
+import type { Plan } from '../plan.ts'
+import type { SignedPayment } from './utxo-wallet.ts'
 
 const txidSchema = z.string().regex(/^[0-9a-f]{64}$/)
 const signedSchema = z.object({ txid: txidSchema, hex: z.string() })

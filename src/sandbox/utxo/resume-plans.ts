@@ -1,6 +1,6 @@
-import type { Log } from '../runtime/log.ts'
+import type { Log } from '../../runtime/log.ts'
+import type { Plan } from '../plan.ts'
 import { ChainTransaction } from './chain-transaction.ts'
-import type { Plan } from './plan.ts'
 import type { SandboxNode } from './sandbox-node.ts'
 
 /** Takes the steps that scenarios had left when the chain stopped. One that cannot be taken any more is given up. */

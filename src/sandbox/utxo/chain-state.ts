@@ -1,5 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { p2wpkh } from '@scure/btc-signer'
+import { Journal, type JournalRecord, type PlacedRecord } from '../journal.ts'
+import { type Plan, planSchema } from '../plan.ts'
 import { type Acceptance, acceptTransaction } from './accept-transaction.ts'
 import { blockHashBytes, buildBlock, NOTHING_CLAIMED, parseBlock } from './block.ts'
 import { BlockIndex, type IndexedBlock } from './block-index.ts'
@@ -7,9 +9,7 @@ import { type ChainParameters, COINBASE_MATURITY } from './chain-parameters.ts'
 import { ChainTransaction, outpointOf, type TransactionOutput } from './chain-transaction.ts'
 import { type BlockUndo, Coins } from './coins.ts'
 import { toDisplayHex } from './encoding.ts'
-import { Journal, type JournalRecord, type PlacedRecord } from './journal.ts'
 import { Mempool, type MempoolEntry } from './mempool.ts'
-import { type Plan, planSchema } from './plan.ts'
 
 /** How deep a reorganisation may go: as long is what a block did remembered. */
 export const MAX_REORGANISATION_DEPTH = 100

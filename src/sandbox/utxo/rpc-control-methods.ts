@@ -1,9 +1,9 @@
+import { planSchema } from '../plan.ts'
 import { RPC_REJECTED } from './accept-transaction.ts'
-import { planSchema } from './plan.ts'
 import { parseTransaction } from './rpc-mempool-methods.ts'
 import type { RpcMethod } from './rpc-methods.ts'
 import { hashParam, integerParam, RPC_ERRORS, RpcError, stringParam } from './rpc-params.ts'
-import { scriptOfAddress } from './wallet.ts'
+import { scriptOfAddress } from './utxo-wallet.ts'
 
 /** Bitcoin Core's `RPC_WALLET_INSUFFICIENT_FUNDS`. */
 const RPC_INSUFFICIENT_FUNDS = -6

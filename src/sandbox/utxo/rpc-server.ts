@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import { createPasswordServer } from './password-server.ts'
+import { createPasswordServer } from '../password-server.ts'
 import { RPC_METHODS } from './rpc-methods.ts'
 import { RPC_ERRORS, RpcError } from './rpc-params.ts'
 import type { SandboxNode } from './sandbox-node.ts'
