@@ -118,6 +118,12 @@ test('web imports only web, wire, core, the clock and the parts that render page
   expect(told(beyond)).toEqual([])
 })
 
+test('a sandbox chain stands on core and the runtime: no database, flow, API or chain adapter of ours', () => {
+  const runtime = 'clock|log|config|data-dir|free-port|repeat|start-refused|url-host'
+  const below = new RegExp(`^(?:core|sandbox)/|^(?:[a-z]+/)?(?:${runtime})\\.ts$|^(?![a-z-./]*\\.tsx?$)`)
+  expect(importsBeyond('sandbox/', below)).toEqual([])
+})
+
 test('the dashboard is a client of the API: it knows wire, itself, and what makes pages in a browser', () => {
   const allowed =
     /^(web\/dashboard\/|wire\/|react$|react-dom\/client$|@tanstack\/react-(?:query|router)$|uqr$|zod$)/

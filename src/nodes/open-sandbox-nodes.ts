@@ -5,12 +5,11 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { AnvilMissing } from '../sandbox/evm/anvil-program.ts'
 import { startEvmChain } from '../sandbox/evm/start-evm-chain.ts'
-import { utxoLevers } from '../sandbox/levers.ts'
 import { type SandboxPlace, THIS_MACHINE } from '../sandbox/own-port.ts'
 import { SvmMissing } from '../sandbox/solana/load-svm.ts'
-import { SolanaSandboxClient } from '../sandbox/solana/solana-sandbox-client.ts'
-import { startSolanaSandbox } from '../sandbox/solana/start-solana-chain.ts'
-import { startSandboxChain } from '../sandbox/utxo/start-utxo-chain.ts'
+import { startSolanaChain } from '../sandbox/solana/start-solana-chain.ts'
+import { startUtxoChain } from '../sandbox/utxo/start-utxo-chain.ts'
+import { utxoLevers } from '../sandbox/utxo/utxo-levers.ts'
 import { type ChainNode, rpcSettingOf, UTXO_CHAINS } from './chain-nodes.ts'
 
 /** Time between the sandbox chains' blocks while something happens. */
@@ -72,7 +71,7 @@ const sandboxNode = <Chain extends UtxoChain | EvmChain>(chain: Chain, rpcUrl: s
 
 async function openUtxoSandbox({ dataDir }: Config, chain: UtxoChain, deps: Deps): Promise<ChainNode> {
   const blockIntervalMs = SANDBOX_BLOCK_INTERVAL_MS
-  const sandbox = await startSandboxChain({ ...deps, chain, dataDir, blockIntervalMs })
+  const sandbox = await startUtxoChain({ ...deps, chain, dataDir, blockIntervalMs })
   return {
     ...sandboxNode(chain, sandbox.rpcUrl),
     usdcContract: null,
@@ -95,8 +94,7 @@ async function openEvmSandbox(config: Config, chain: EvmChain, deps: Deps): Prom
 async function openSolanaSandbox(config: Config, deps: Deps): Promise<ChainNode | null> {
   if (config.networks['solana-test'] !== undefined) return null
   try {
-    const sandbox = await startSolanaSandbox({ ...deps, dataDir: config.dataDir })
-    const client = new SolanaSandboxClient(sandbox.rpcUrl)
+    const sandbox = await startSolanaChain({ ...deps, dataDir: config.dataDir })
     return {
       network: 'solana-test',
       chain: 'solana',
@@ -106,13 +104,7 @@ async function openSolanaSandbox(config: Config, deps: Deps): Promise<ChainNode 
       rpcSetting: rpcSettingOf('solana-test'),
       zmqUrl: null,
       usdcContract: null,
-      sandbox: {
-        levers: client,
-        stop: async () => {
-          await client.close()
-          await sandbox.stop()
-        },
-      },
+      sandbox: { levers: sandbox.client, stop: () => sandbox.stop() },
     }
   } catch (error) {
     if (!(error instanceof SvmMissing)) throw error

@@ -7,10 +7,11 @@ import {
 } from '../core/ledger/payout.ts'
 import { type Payout, type PayoutAdvance, PayoutContradicted, requestEffects } from '../core/payout/payout.ts'
 import { renderPayout } from '../core/payout/render.ts'
+import { tenantOf } from '../core/tenant.ts'
 import { insertEvent } from '../db/delivery/events.ts'
 import { loadLedgerCredit } from '../db/ledger/ledger.ts'
 import { postCoveredTransfer, postTransfers } from '../flows/steps/post-transfers.ts'
-import type { Tenant, Tx } from '../postgres/transaction.ts'
+import type { Tx } from '../postgres/transaction.ts'
 import { newId } from '../runtime/new-id.ts'
 import { insertPayout, type StoredPayout, updateCarriedPayout, updateDecidedPayout } from './store/payouts.ts'
 
@@ -80,8 +81,6 @@ async function post(tx: Tx, payout: Payout, move: 'reserve' | 'return' | 'settle
   // What comes back pays first what is missing.
   await postTransfers(tx, tenant, posted)
 }
-
-const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
 
 const ledgerTransfer = (payout: Payout, transfer: PayoutTransfer, createdAt: Date) => ({
   ...transfer,

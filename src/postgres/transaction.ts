@@ -1,8 +1,9 @@
 import type pg from 'pg'
+import type { Tenant } from '../core/tenant.ts'
 import { isGuarded, type Pool, type Queryable } from './pool.ts'
 
-/** Whose rows a transaction may see: one merchant's, in one mode. Row level security enforces it for the API. */
-export type Tenant = { readonly merchantId: string; readonly livemode: boolean }
+/** Whose rows a transaction may see. Row level security enforces it for the API. */
+export type { Tenant }
 
 /** An open transaction. Only `withTransaction` makes one. */
 export type Tx = Queryable & { readonly inTransaction: true }

@@ -1,11 +1,15 @@
 import type { Config } from '../config/config.ts'
 import type { Network } from '../core/assets.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
+import { beginTestPayment } from '../flows/begin-test-payment.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import type { SandboxLevers } from '../sandbox/levers.ts'
-import { createSandboxControl, type SandboxControl } from '../sandbox/sandbox-control.ts'
+import { createSandboxControl, type SandboxControl, type TestInvoices } from '../sandbox/sandbox-control.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
 /**
@@ -30,5 +34,16 @@ export function openSandboxControl(context: RoleContext): SandboxControl {
   const { clock, log, nodes, poolOf } = context
   const chains = new Map<Network, SandboxLevers>()
   for (const { network, sandbox } of nodes) if (sandbox !== null) chains.set(network, sandbox.levers)
-  return createSandboxControl({ pool: poolOf('api'), clock, log, chains })
+  return createSandboxControl({ invoices: testInvoices(poolOf('api'), clock), log, chains })
+}
+
+/** The stored invoices, as test payments read them and move their deadlines. */
+export function testInvoices(pool: Pool, clock: Clock): TestInvoices {
+  return {
+    begin: (input) => beginTestPayment({ pool, clock }, input),
+    read: async (tenant, invoiceId) => {
+      const stored = await withTransaction(pool, tenant, (tx) => loadInvoice(tx, tenant, invoiceId))
+      return stored?.invoice ?? null
+    },
+  }
 }

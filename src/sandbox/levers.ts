@@ -1,11 +1,20 @@
 import type { AssetId } from '../core/assets.ts'
 import type { Plan } from './plan.ts'
-import type { SandboxClient } from './utxo/utxo-sandbox-client.ts'
-import type { SignedPayment } from './utxo/utxo-wallet.ts'
+
+export type SignedTransaction = {
+  readonly txid: string
+  /** As the chain's own RPC takes it: base64 on Solana. */
+  readonly hex: string
+}
+
+export type SignedPayment = SignedTransaction & {
+  /** Spends the same coin back to the wallet for a higher fee, and does not pay the address. */
+  readonly replacement: SignedTransaction
+}
 
 /**
  * What a test payment does with a sandbox chain. Whatever the chain refuses or does not answer is a
- * `ChainUnavailable`.
+ * `SandboxUnavailable`.
  */
 export type SandboxLevers = {
   /** Signs a payment in base units, and the transaction that would replace it; sends neither. */
@@ -21,26 +30,4 @@ export type SandboxLevers = {
   release(payment: SignedPayment): Promise<void>
   /** Keeps what is left to do for when the chain starts again; absent if a chain cannot. */
   readonly plans?: { keep(plan: Plan): Promise<void>; done(txid: string): Promise<void> }
-}
-
-/** On a chain with a mempool a payment is detected there, and its replacement is one by fee. */
-export function utxoLevers(client: SandboxClient): SandboxLevers {
-  return {
-    signPayment: (_asset, address, amount) => client.signPayment(address, amount),
-    send: async ({ hex }) => {
-      await client.send(hex)
-    },
-    show: async ({ hex }, until) => {
-      if (until === 'detected') await client.sendHeld(hex)
-      else await client.send(hex)
-    },
-    replace: async ({ replacement }) => {
-      await client.send(replacement.hex)
-    },
-    withdraw: async ({ txid }) => {
-      await client.reorganiseAway(txid)
-    },
-    release: ({ txid }) => client.release(txid),
-    plans: { keep: (plan) => client.plan(plan), done: (txid) => client.done(txid) },
-  }
 }

@@ -1,18 +1,13 @@
 import { setMaxListeners } from 'node:events'
-import { ChainUnavailable } from '../chain/adapter.ts'
 import { type AssetId, type Network, networkOf } from '../core/assets.ts'
 import type { Invoice, Payment } from '../core/invoice/types.ts'
-import { loadInvoice } from '../db/invoices/invoices.ts'
-import { beginTestPayment } from '../flows/begin-test-payment.ts'
-import type { Pool } from '../postgres/pool.ts'
-import { type Tenant, withTransaction } from '../postgres/transaction.ts'
-import type { Clock } from '../runtime/clock.ts'
+import type { Tenant } from '../core/tenant.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
-import type { SandboxLevers } from './levers.ts'
+import type { SandboxLevers, SignedPayment } from './levers.ts'
 import type { Plan } from './plan.ts'
+import { SandboxUnavailable } from './sandbox-rpc.ts'
 import { type Scenario, scenarioAmounts } from './scenario.ts'
-import type { SignedPayment } from './utxo/utxo-wallet.ts'
 
 /** How long a step waits until the watcher has told of the step before; then the scenario goes on regardless. */
 const STEP_WAIT_MS = 60_000
@@ -51,9 +46,25 @@ export type SandboxControl = {
   stop(): Promise<void>
 }
 
+/** The invoices that test payments pay, wherever they are stored. */
+export type TestInvoices = {
+  /** Reads an invoice that is about to be paid, and where `late` is asked for moves its deadline into the past. */
+  begin(input: {
+    readonly tenant: Tenant
+    readonly invoiceId: string
+    readonly late: boolean
+    /** Networks that run on a sandbox chain. */
+    readonly networks: ReadonlySet<Network>
+  }): Promise<
+    | { readonly kind: 'ready'; readonly invoice: Invoice; readonly network: Network }
+    | { readonly kind: 'unavailable'; readonly network: Network }
+    | { readonly kind: 'not_found' }
+  >
+  read(tenant: Tenant, invoiceId: string): Promise<Invoice | null>
+}
+
 type Deps = {
-  readonly pool: Pool
-  readonly clock: Clock
+  readonly invoices: TestInvoices
   readonly log: Log
   readonly chains: ReadonlyMap<Network, SandboxLevers>
 }
@@ -86,7 +97,7 @@ export function createSandboxControl(deps: Deps): SandboxControl {
       }
       const { tenant, invoiceId, scenario } = input
       const networks = new Set(deps.chains.keys())
-      const begun = await beginTestPayment(deps, { tenant, invoiceId, late: scenario === 'late', networks })
+      const begun = await deps.invoices.begin({ tenant, invoiceId, late: scenario === 'late', networks })
       if (begun.kind === 'not_found') return begun
       const chain = deps.chains.get(begun.network)
       if (begun.kind === 'unavailable' || chain === undefined) {
@@ -102,7 +113,7 @@ export function createSandboxControl(deps: Deps): SandboxControl {
         running.add(background)
         return { kind: 'sent', scenario, txids: txidsOf(run, signed) }
       } catch (error) {
-        if (!(error instanceof ChainUnavailable)) throw error
+        if (!(error instanceof SandboxUnavailable)) throw error
         deps.log.warn({ err: error, invoiceId, scenario }, 'a test payment was not made')
         return unavailable(`The sandbox chain did not make the payment: ${error.message}.`)
       }
@@ -120,7 +131,7 @@ export function createSandboxControl(deps: Deps): SandboxControl {
         }
         return true
       } catch (error) {
-        if (!(error instanceof ChainUnavailable)) throw error
+        if (!(error instanceof SandboxUnavailable)) throw error
         deps.log.warn({ err: error, asset }, 'a test card bought nothing')
         return false
       }
@@ -148,7 +159,7 @@ async function sendLater(
 
 const unavailable = (reason: string): TestPayment => ({ kind: 'sandbox_not_available', reason })
 
-/** Throws `ChainUnavailable` where the chain does not know the invoice's address, or has no coin for it. */
+/** Throws `SandboxUnavailable` where the chain does not know the invoice's address, or has no coin for it. */
 async function signPayments(run: Run): Promise<readonly SignedPayment[]> {
   const signed: SignedPayment[] = []
   for (const amount of scenarioAmounts(run.invoice, run.scenario)) {
@@ -263,13 +274,11 @@ function statusIn(invoice: Invoice, txid: string): Payment['status'] | null {
 
 /** Asks for the invoice until the condition holds, the time is up or the program stops. */
 async function waitUntil(run: Run, forMs: number, holds: (invoice: Invoice) => boolean): Promise<void> {
-  const { pool, log } = run.deps
+  const { invoices, log } = run.deps
   const attempts = Math.ceil(forMs / POLL_MS)
   for (let attempt = 0; attempt < attempts && !run.stopped.aborted; attempt++) {
-    const stored = await withTransaction(pool, run.tenant, (tx) =>
-      loadInvoice(tx, run.tenant, run.invoice.id),
-    )
-    if (stored === null || holds(stored.invoice)) return
+    const invoice = await invoices.read(run.tenant, run.invoice.id)
+    if (invoice === null || holds(invoice)) return
     await pauseUnless(run.stopped, POLL_MS)
   }
   if (!run.stopped.aborted) {

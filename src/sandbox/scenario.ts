@@ -1,8 +1,7 @@
 import { amountsOf } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import type { TEST_SCENARIOS } from '../wire/test-payment.ts'
 
-export type Scenario = (typeof TEST_SCENARIOS)[number]
+export type Scenario = 'exact' | 'under' | 'over' | 'two_parts' | 'late' | 'double_spend' | 'reorg'
 
 const UNDER_PERCENT = 40n
 const OVER_PERCENT = 160n

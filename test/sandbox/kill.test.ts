@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { RpcClient, RpcError } from '../../src/chain/utxo/rpc-client.ts'
+import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
-import { SandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
+import { SandboxRefused } from '../../src/sandbox/sandbox-rpc.ts'
+import { startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import { until } from '../support/litecoind.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
 
@@ -15,9 +16,9 @@ const BLOCKS_MAX = 10_000
 
 /** Serves the sandbox in a process of its own, from the build that `npm test` makes first. */
 const PROGRAM = `
-  import { startSandboxChain } from ${JSON.stringify(new URL('../../dist/sandbox/utxo/start-utxo-chain.js', import.meta.url))}
+  import { startUtxoChain } from ${JSON.stringify(new URL('../../dist/sandbox/utxo/start-utxo-chain.js', import.meta.url))}
   import { createLogger } from ${JSON.stringify(new URL('../../dist/runtime/log.js', import.meta.url))}
-  const chain = await startSandboxChain({
+  const chain = await startUtxoChain({
     chain: 'litecoin', dataDir: process.argv[1], clock: () => new Date(), log: createLogger('silent'), blockIntervalMs: 7,
   })
   console.log(chain.rpcUrl)
@@ -46,7 +47,7 @@ test('what the sandbox answered before kill -9 is there after it: every payment 
   const sent: string[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const { child, rpcUrl } = await spawnSandbox()
-    const client = new SandboxClient(rpcUrl)
+    const client = new UtxoSandboxClient(rpcUrl)
     const exited = new Promise((resolve) => child.once('exit', resolve))
     const enough = sent.length + PAYMENTS_PER_ROUND
     while (child.exitCode === null && child.signalCode === null) {
@@ -59,14 +60,14 @@ test('what the sandbox answered before kill -9 is there after it: every payment 
         if (sent.length % 9 === 0) await client.reorganise(1)
       } catch (error) {
         // A reorganisation is refused where it would reach the first blocks; anything else is the kill.
-        if (!(error instanceof RpcError)) break
+        if (!(error instanceof SandboxRefused)) break
       }
     }
     await exited
     await client.close()
   }
   expect(sent.length).toBeGreaterThanOrEqual(ROUNDS * PAYMENTS_PER_ROUND)
-  const chain = await startSandboxChain({
+  const chain = await startUtxoChain({
     chain: 'litecoin',
     dataDir: folder.path,
     clock: systemClock,

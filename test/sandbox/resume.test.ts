@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { type SandboxChain, startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
 import { until } from '../support/litecoind.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
 
@@ -13,7 +13,7 @@ let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let chain: SandboxChain
 let rpc: RpcClient
 const open = () =>
-  startSandboxChain({
+  startUtxoChain({
     chain: 'litecoin',
     dataDir: folder.path,
     clock: systemClock,

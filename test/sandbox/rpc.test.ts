@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { type SandboxChain, startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { openState, signPayment, temporaryFolder, transactionOf } from '../support/sandbox-state.ts'
 
@@ -11,7 +11,7 @@ let node: TestNode
 beforeAll(async () => {
   folder = await temporaryFolder()
   node = await startNode('litecoin', { blocks: 110 })
-  sandbox = await startSandboxChain({
+  sandbox = await startUtxoChain({
     chain: 'litecoin',
     dataDir: folder.path,
     clock: systemClock,

@@ -7,11 +7,12 @@ import type { Invoice, InvoiceStatus } from '../../src/core/invoice/types.ts'
 import { loadNetworkState } from '../../src/db/chain/network-state.ts'
 import { loadInvoice } from '../../src/db/invoices/invoices.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
+import { testInvoices } from '../../src/roles/sandbox.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { utxoLevers } from '../../src/sandbox/levers.ts'
 import { createSandboxControl, type SandboxControl } from '../../src/sandbox/sandbox-control.ts'
-import { type SandboxChain, startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { utxoLevers } from '../../src/sandbox/utxo/utxo-levers.ts'
 import type { TEST_SCENARIOS } from '../../src/wire/test-payment.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/litecoind.ts'
@@ -35,7 +36,7 @@ beforeAll(async () => {
   tenant = await seedMerchant(database)
   folder = await temporaryFolder()
   for (const chain of ['litecoin', 'bitcoin'] as const) {
-    const sandbox = await startSandboxChain({
+    const sandbox = await startUtxoChain({
       chain,
       dataDir: folder.path,
       clock: systemClock,
@@ -56,8 +57,7 @@ afterAll(async () => {
 
 function createControl(): SandboxControl {
   return createSandboxControl({
-    pool: database.pools.api,
-    clock: systemClock,
+    invoices: testInvoices(database.pools.api, systemClock),
     log: createLogger('silent'),
     chains: new Map(chains.map((chain) => [`${chain.chain}-test` as const, utxoLevers(chain.client)])),
   })

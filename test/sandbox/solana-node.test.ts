@@ -10,16 +10,16 @@ import {
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { startSolanaSandbox } from '../../src/sandbox/solana/start-solana-chain.ts'
+import { startSolanaChain } from '../../src/sandbox/solana/start-solana-chain.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
 import { lever, SolanaPayer, stockClient } from '../support/solana-payer.ts'
 
 const AMOUNT = 250_000_000n
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
-let sandbox: Awaited<ReturnType<typeof startSolanaSandbox>>
+let sandbox: Awaited<ReturnType<typeof startSolanaChain>>
 const open = () =>
-  startSolanaSandbox({
+  startSolanaChain({
     dataDir: folder.path,
     clock: systemClock,
     log: createLogger('silent'),

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { parseCoinAmount } from '../../src/core/money.ts'
-import { SandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
+import { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import { until } from '../support/app.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 import { answerChallenges, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -59,7 +59,7 @@ test('primaries killed and cut off, processes killed at random: nothing is lost 
 }, async () => {
   console.log(`seed ${SEED}, ${SECONDS} s`)
   const key = await openShop()
-  const chain = new SandboxClient(await sandboxUrl())
+  const chain = new UtxoSandboxClient(await sandboxUrl())
   const sold = new Map<string, Invoice>()
   const answeredAt: number[] = []
   const faults: unknown[] = []
@@ -243,10 +243,10 @@ class WrongAnswer extends Error {
   override name = 'WrongAnswer'
 }
 
-async function payOnChain(chain: SandboxClient, { address, amount }: Invoice): Promise<void> {
+async function payOnChain(chain: UtxoSandboxClient, { address, amount }: Invoice): Promise<void> {
   const units = parseCoinAmount(amount, 8)
   if (units === null) throw new Error(`${amount} is no amount`)
-  let signed: Awaited<ReturnType<SandboxClient['signPayment']>> | null = null
+  let signed: Awaited<ReturnType<UtxoSandboxClient['signPayment']>> | null = null
   const giveUpAt = Date.now() + INSIST_MS_MAX
   for (;;) {
     try {

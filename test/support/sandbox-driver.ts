@@ -5,7 +5,7 @@ import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
-import { type SandboxChain, startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import { temporaryFolder } from './sandbox-state.ts'
 import { utxoAdapterOptions } from './utxo-driver.ts'
@@ -25,7 +25,7 @@ export const sandboxDriver: ChainDriver<DrivenSandbox> = {
   start: async () => {
     const folder = await temporaryFolder()
     const open = () =>
-      startSandboxChain({
+      startUtxoChain({
         chain: 'litecoin',
         dataDir: folder.path,
         clock: systemClock,

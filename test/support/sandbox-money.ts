@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { type SandboxChain, startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
 import type { MoneyChain } from './payout-world.ts'
 import { temporaryFolder } from './sandbox-state.ts'
 
@@ -9,7 +9,7 @@ export async function startSandboxMoney(): Promise<
   MoneyChain & { readonly sandbox: SandboxChain; remove(): Promise<void> }
 > {
   const folder = await temporaryFolder()
-  const sandbox = await startSandboxChain({
+  const sandbox = await startUtxoChain({
     chain: 'litecoin',
     dataDir: folder.path,
     clock: systemClock,

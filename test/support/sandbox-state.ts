@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { SignedPayment } from '../../src/sandbox/levers.ts'
 import {
   CHAIN_PARAMETERS,
   type ChainParameters,
@@ -8,7 +9,7 @@ import {
 } from '../../src/sandbox/utxo/chain-parameters.ts'
 import { ChainState } from '../../src/sandbox/utxo/chain-state.ts'
 import { ChainTransaction } from '../../src/sandbox/utxo/chain-transaction.ts'
-import { type SignedPayment, Wallet } from '../../src/sandbox/utxo/utxo-wallet.ts'
+import { Wallet } from '../../src/sandbox/utxo/utxo-wallet.ts'
 
 /** 2026-11-21, noon. */
 export const NOON_MS = Date.UTC(2026, 10, 21, 12)

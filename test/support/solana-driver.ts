@@ -3,7 +3,7 @@ import { address, getAddressDecoder } from '@solana/kit'
 import { SolanaAdapter, type WayOfWatching } from '../../src/chain/solana/solana-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { startSolanaSandbox } from '../../src/sandbox/solana/start-solana-chain.ts'
+import { startSolanaChain } from '../../src/sandbox/solana/start-solana-chain.ts'
 import type { ChainDriver, ChainLie, DrivenChain } from './chain-driver.ts'
 import { temporaryFolder } from './sandbox-state.ts'
 import { lever, SolanaPayer } from './solana-payer.ts'
@@ -24,7 +24,7 @@ export function solanaDriver(way: WayOfWatching): ChainDriver<DrivenSolana> {
     start: async () => {
       const folder = await temporaryFolder()
       const open = () =>
-        startSolanaSandbox({
+        startSolanaChain({
           dataDir: folder.path,
           clock: systemClock,
           log: createLogger('silent'),
@@ -40,7 +40,7 @@ export function solanaDriver(way: WayOfWatching): ChainDriver<DrivenSolana> {
   }
 }
 
-type Sandbox = Awaited<ReturnType<typeof startSolanaSandbox>>
+type Sandbox = Awaited<ReturnType<typeof startSolanaChain>>
 
 export class DrivenSolana implements DrivenChain {
   readonly url: string

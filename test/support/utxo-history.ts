@@ -12,7 +12,7 @@ import { PayoutCarrier } from '../../src/payouts/broadcast/utxo/utxo-payout-chai
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { parseBlock } from '../../src/sandbox/utxo/block.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
-import type { SandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
+import type { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import {
   LeadLost,
   type RecordingParts,
@@ -43,12 +43,12 @@ export class UtxoHistory {
   readonly payees = new Map<string, Payee>()
   readonly tenant: Tenant
   readonly #world: PayoutWorld
-  readonly #client: SandboxClient
+  readonly #client: UtxoSandboxClient
   readonly #random: Random
   #adapter: UtxoAdapter
   readonly #programs: Buffer[] = []
 
-  constructor(parts: { world: PayoutWorld; client: SandboxClient; random: Random; tenant: Tenant }) {
+  constructor(parts: { world: PayoutWorld; client: UtxoSandboxClient; random: Random; tenant: Tenant }) {
     this.#world = parts.world
     this.#client = parts.client
     this.#random = parts.random

@@ -1,10 +1,10 @@
 import { ChainUnavailable } from '../../chain/adapter.ts'
 import type { Network } from '../../core/assets.ts'
 import { type Payout, PayoutContradicted } from '../../core/payout/payout.ts'
+import { tenantOf } from '../../core/tenant.ts'
 import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
 import type { Pool } from '../../postgres/pool.ts'
-import type { Tenant } from '../../postgres/transaction.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { Told, withoutNumbers } from '../../runtime/told.ts'
@@ -182,5 +182,3 @@ export class PayoutCourier {
       )
   }
 }
-
-const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })

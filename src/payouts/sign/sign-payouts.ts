@@ -8,10 +8,11 @@ import {
   networkOf,
 } from '../../core/assets.ts'
 import type { Payout } from '../../core/payout/payout.ts'
+import { tenantOf } from '../../core/tenant.ts'
 import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
 import type { Pool } from '../../postgres/pool.ts'
-import { type Tenant, type Tx, withTransaction } from '../../postgres/transaction.ts'
+import { type Tx, withTransaction } from '../../postgres/transaction.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { Told } from '../../runtime/told.ts'
@@ -159,11 +160,6 @@ type Task = {
   /** Nothing is signed here for the first time; see lost-payouts. */
   readonly isSetBack: boolean
 }
-
-const tenantOf = ({ merchantId, livemode }: Pick<Payout, 'merchantId' | 'livemode'>): Tenant => ({
-  merchantId,
-  livemode,
-})
 
 /** One payout or sweep whose rows contradict each other (null) must not hold up the others; whatever else fails ends the turn. */
 async function attempt<T>(

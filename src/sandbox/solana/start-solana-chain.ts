@@ -10,6 +10,7 @@ import { loadSvm } from './load-svm.ts'
 import { SolanaChain } from './solana-chain.ts'
 import { type CommitmentLag, SolanaNode } from './solana-node.ts'
 import { createSolanaRpcServer, WARMING_UP } from './solana-rpc-server.ts'
+import { SolanaSandboxClient } from './solana-sandbox-client.ts'
 
 const KEY_BYTES = 32
 /** Short, so that a test payment is seen and final soon; real ones are 400 ms. */
@@ -34,8 +35,9 @@ type SolanaSandboxOptions = {
  * Serves the Solana chain that lives in `<dataDir>/sandbox/solana`, see `serveOnOwnPort`. Throws `SvmMissing`,
  * `SlotJournalDamaged` and the system's errors.
  */
-export async function startSolanaSandbox(options: SolanaSandboxOptions): Promise<{
+export async function startSolanaChain(options: SolanaSandboxOptions): Promise<{
   readonly rpcUrl: string
+  readonly client: SolanaSandboxClient
   stop(): Promise<void>
 }> {
   const { clock, log, lag = LAG, slotMs = SANDBOX_SLOT_MS, skipEvery = SKIP_EVERY } = options
@@ -50,7 +52,7 @@ export async function startSolanaSandbox(options: SolanaSandboxOptions): Promise
   const onError = (error: unknown) =>
     log.error({ err: error, chain: 'solana' }, 'the sandbox chain could not write')
   let node: SolanaNode | null = null
-  return serveOnOwnPort({
+  const port = await serveOnOwnPort({
     folder,
     place,
     chain: 'solana',
@@ -79,4 +81,13 @@ export async function startSolanaSandbox(options: SolanaSandboxOptions): Promise
       }
     },
   })
+  const client = new SolanaSandboxClient(port.rpcUrl)
+  return {
+    rpcUrl: port.rpcUrl,
+    client,
+    stop: async () => {
+      await client.close()
+      await port.stop()
+    },
+  }
 }

@@ -3,7 +3,7 @@ import type { IndexedBlock } from './block-index.ts'
 import { WORK_PER_BLOCK } from './chain-parameters.ts'
 import type { ChainState } from './chain-state.ts'
 import { fromDisplayHex } from './encoding.ts'
-import type { RpcMethod } from './rpc-methods.ts'
+import type { RpcMethod } from './rpc-method.ts'
 import { flagParam, hashParam, integerParam, type Params, RPC_ERRORS, RpcError } from './rpc-params.ts'
 
 /** Regtest's difficulty, as every node of it says. */

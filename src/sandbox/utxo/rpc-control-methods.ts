@@ -1,7 +1,7 @@
 import { planSchema } from '../plan.ts'
 import { RPC_REJECTED } from './accept-transaction.ts'
 import { parseTransaction } from './rpc-mempool-methods.ts'
-import type { RpcMethod } from './rpc-methods.ts'
+import type { RpcMethod } from './rpc-method.ts'
 import { hashParam, integerParam, RPC_ERRORS, RpcError, stringParam } from './rpc-params.ts'
 import { scriptOfAddress } from './utxo-wallet.ts'
 

@@ -5,7 +5,7 @@ import { ChainTransaction, outpointOf } from './chain-transaction.ts'
 import type { Coin } from './coins.ts'
 import { EncodingError, fromDisplayHex, toDisplayHex } from './encoding.ts'
 import type { MempoolEntry } from './mempool.ts'
-import type { RpcMethod } from './rpc-methods.ts'
+import type { RpcMethod } from './rpc-method.ts'
 import {
   coinsOf,
   flagParam,

@@ -1,11 +1,7 @@
 import { CHAIN_METHODS } from './rpc-chain-methods.ts'
 import { CONTROL_METHODS } from './rpc-control-methods.ts'
 import { MEMPOOL_METHODS } from './rpc-mempool-methods.ts'
-import type { Params } from './rpc-params.ts'
-import type { SandboxNode } from './sandbox-node.ts'
-
-/** One method: throws `RpcError` for what it refuses, and what it returns becomes JSON. */
-export type RpcMethod = (node: SandboxNode, params: Params) => unknown
+import type { RpcMethod } from './rpc-method.ts'
 
 const NODE_METHODS: { readonly [method: string]: RpcMethod } = {
   getnetworkinfo: ({ state }) => ({

@@ -9,7 +9,7 @@ import { Miner } from './miner.ts'
 import { resumePlans } from './resume-plans.ts'
 import { createRpcServer } from './rpc-server.ts'
 import { SandboxNode } from './sandbox-node.ts'
-import { SandboxClient } from './utxo-sandbox-client.ts'
+import { UtxoSandboxClient } from './utxo-sandbox-client.ts'
 import { Wallet } from './utxo-wallet.ts'
 
 /** What a scenario had left when the chain stopped is done this long after it starts again: watchers have read it by then. */
@@ -19,7 +19,7 @@ export type SandboxChain = {
   readonly chain: SandboxChainName
   /** Address of its RPC, credentials included; the same after every restart. */
   readonly rpcUrl: string
-  readonly client: SandboxClient
+  readonly client: UtxoSandboxClient
   stop(): Promise<void>
 }
 
@@ -37,7 +37,7 @@ type Options = {
  * Serves the sandbox chain that lives in `<dataDir>/sandbox/<chain>`, see `serveOnOwnPort`. Throws `JournalDamaged`
  * and the system's errors.
  */
-export async function startSandboxChain(options: Options): Promise<SandboxChain> {
+export async function startUtxoChain(options: Options): Promise<SandboxChain> {
   const { chain, clock, log, blockIntervalMs, place = THIS_MACHINE } = options
   const folder = join(options.dataDir, 'sandbox', chain)
   const onError = (error: unknown) => log.error({ err: error, chain }, 'the sandbox chain could not write')
@@ -76,7 +76,7 @@ export async function startSandboxChain(options: Options): Promise<SandboxChain>
       }
     },
   })
-  const client = new SandboxClient(port.rpcUrl)
+  const client = new UtxoSandboxClient(port.rpcUrl)
   return {
     chain,
     rpcUrl: port.rpcUrl,

@@ -1,22 +1,19 @@
 import { z } from 'zod'
-import { RpcClient } from '../../chain/utxo/rpc-client.ts'
+import type { SignedPayment } from '../levers.ts'
 import type { Plan } from '../plan.ts'
-import type { SignedPayment } from './utxo-wallet.ts'
+import { SandboxRpc } from '../sandbox-rpc.ts'
 
 const txidSchema = z.string().regex(/^[0-9a-f]{64}$/)
 const signedSchema = z.object({ txid: txidSchema, hex: z.string() })
 const paymentSchema = signedSchema.extend({ replacement: signedSchema })
 const reorganisedSchema = z.object({ fork_height: z.int(), height: z.int() })
 
-/**
- * The levers of a sandbox chain, in this process or another. Whatever the chain refuses or does not answer is
- * a `ChainUnavailable`; a refusal is an `RpcError` of `chain/utxo/rpc-client` with the chain's code.
- */
-export class SandboxClient {
-  readonly #rpc: RpcClient
+/** The levers of a Bitcoin or Litecoin sandbox chain, one method each. Throws as `SandboxRpc` does. */
+export class UtxoSandboxClient {
+  readonly #rpc: SandboxRpc
 
   constructor(rpcUrl: string) {
-    this.#rpc = new RpcClient(rpcUrl, 'the sandbox chain')
+    this.#rpc = new SandboxRpc(rpcUrl)
   }
 
   /** Signs a payment in base units, and the transaction that would replace it; sends neither. */

@@ -1,4 +1,5 @@
 import { Address, OutScript, Transaction } from '@scure/btc-signer'
+import type { SignedPayment, SignedTransaction } from '../levers.ts'
 import type { ChainState } from './chain-state.ts'
 import { outpointOf } from './chain-transaction.ts'
 
@@ -11,13 +12,6 @@ const SEQUENCE_REPLACEABLE = 0xfffffffd
 const RESERVED_MS = 10 * 60 * 1000
 /** Unconfirmed change is spent only this deep, so that no line of transactions reaches the mempool's limit. */
 const MAX_UNCONFIRMED_ANCESTORS = 20
-
-export type SignedTransaction = { readonly txid: string; readonly hex: string }
-
-export type SignedPayment = SignedTransaction & {
-  /** Spends the same coin back to the wallet for a higher fee, and does not pay the address. */
-  readonly replacement: SignedTransaction
-}
 
 type SpendableCoin = { readonly txid: string; readonly index: number; readonly amount: bigint }
 

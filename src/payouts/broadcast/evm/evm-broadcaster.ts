@@ -4,9 +4,10 @@ import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import type { EvmToken } from '../../../core/chain/evm-parameters.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
+import { tenantOf } from '../../../core/tenant.ts'
 import { loadAccountKey } from '../../../db/addresses/account-keys.ts'
 import type { Pool } from '../../../postgres/pool.ts'
-import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { Told } from '../../../runtime/told.ts'
@@ -236,5 +237,3 @@ export class EvmCarriage implements PayoutCarriage {
     if (this.#told.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)
   }
 }
-
-const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })

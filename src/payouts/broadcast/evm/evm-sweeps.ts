@@ -1,7 +1,8 @@
 import { gasCostOf, gasPriceOf, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
+import { tenantOf } from '../../../core/tenant.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
-import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { Told, withoutNumbers } from '../../../runtime/told.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
@@ -34,11 +35,6 @@ const FROZEN_EVERY_MS = 10 * 60_000
 const FROZEN_MAX = 20
 /** Sweeps of one network looked after in one look; the next one goes on after them. */
 const SWEEPS_MAX = 1_000
-
-const tenantOf = ({ merchantId, livemode }: { merchantId: string; livemode: boolean }): Tenant => ({
-  merchantId,
-  livemode,
-})
 
 const addressText = ({ address }: { readonly address: Buffer }): string => `0x${address.toString('hex')}`
 

@@ -1,4 +1,5 @@
 import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
+import { tenantOf } from '../../../core/tenant.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { Told, withoutNumbers } from '../../../runtime/told.ts'
@@ -17,8 +18,6 @@ import { hasNonceElsewhere, isFinalWith } from './evm-verdicts.ts'
 
 /** Authorizations of one network looked after in one look. */
 const LOOK_MAX = 200
-
-const tenantOf = ({ merchantId, livemode }: X402Authorization) => ({ merchantId, livemode })
 
 /**
  * Tries what payers have signed, and carries to the chain what the signer signed of it. What it writes says how far the

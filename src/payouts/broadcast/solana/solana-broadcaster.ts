@@ -10,8 +10,9 @@ import {
 import type { Network } from '../../../core/assets.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { PAYOUT_UNIT_LIMIT, usualUnitPrice } from '../../../core/payout/solana-fee.ts'
+import { tenantOf } from '../../../core/tenant.ts'
 import type { Pool } from '../../../postgres/pool.ts'
-import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { insertPayoutGas, loadPayoutGas } from '../../store/payout-transactions.ts'
@@ -275,8 +276,6 @@ async function isUsedElsewhere(rpc: SolanaRpc, raw: Uint8Array, own: ReadonlySet
   }
   return false
 }
-
-const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
 
 const REFUSALS: ReadonlySet<number> = new Set([
   SOLANA_CODES.preflightFailure,

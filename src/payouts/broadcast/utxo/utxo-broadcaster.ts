@@ -5,9 +5,9 @@ import type { AssetId, Network } from '../../../core/assets.ts'
 import { REORG_DEPTH_MAX } from '../../../core/chain/utxo-parameters.ts'
 import { confirmationsFor, readPaymentRules } from '../../../core/payment-rules.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
+import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import type { Pool } from '../../../postgres/pool.ts'
-import type { Tenant } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { Told } from '../../../runtime/told.ts'
@@ -252,8 +252,6 @@ async function isReplaced(chain: PayoutChain, left: readonly LeftTransaction[]):
 }
 
 const outpointName = ({ txid, outputIndex }: Outpoint): string => `${txid}:${outputIndex}`
-const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
-
 /** A reorganisation may put a payout into a block below the checkpoint of its signing. */
 const soughtOf = ({ txid, fromHeight, raw }: PayoutTransaction): SoughtTransaction => {
   const spends = readTransaction(raw).spends[0]

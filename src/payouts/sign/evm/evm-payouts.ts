@@ -10,6 +10,7 @@ import {
   TRANSFER_GAS,
 } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
+import { tenantOf } from '../../../core/tenant.ts'
 import type { Tenant, Tx } from '../../../postgres/transaction.ts'
 import { areNoncesOfOthers, insertAccountNonce } from '../../store/account-nonces.ts'
 import { loadPayoutGas } from '../../store/payout-transactions.ts'
@@ -40,8 +41,6 @@ import { signFromHotWallet, tokenTransfer } from './sign-evm.ts'
 
 /** A payout whose approved fee the network does not take waits this long for a quieter hour. */
 const QUIETER_WITHIN_MS = 24 * 3_600_000
-
-const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
 
 /** Too little was approved for what the network takes now; that may pass, but not for ever. */
 function tooDear(signer: PayoutSigner, payout: Payout): Unsigned {

@@ -4,6 +4,7 @@ import { type UtxoParameters, utxoParametersOf } from '../../../core/chain/utxo-
 import type { Payout } from '../../../core/payout/payout.ts'
 import { PAYOUT_OUTPUT_MIN } from '../../../core/payout/payout-limits.ts'
 import { type Coin, feeFor, mostThatFits, selectCoins, vbytesOf } from '../../../core/payout/select-coins.ts'
+import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import type { Tenant, Tx } from '../../../postgres/transaction.ts'
 import {
@@ -25,8 +26,6 @@ import { planReplacement } from './plan-replacement.ts'
 const FEE_RATE_MAX = 500_000n
 /** What nodes relay at least (minrelaytxfee, 1 for a virtual byte). */
 const FEE_RATE_MIN = 1_000n
-
-const tenantOf = ({ merchantId, livemode }: Payout): Tenant => ({ merchantId, livemode })
 
 /** What a signature needs to know of a network; null until it is known. */
 async function readTerms(signer: PayoutSigner, payout: Payout) {

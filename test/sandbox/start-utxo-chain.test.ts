@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
-import { type SandboxChain, startSandboxChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
+import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
 import { until } from '../support/litecoind.ts'
 import { SHOP_SCRIPT, temporaryFolder } from '../support/sandbox-state.ts'
 
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 async function start(options: { chain?: 'litecoin' | 'bitcoin'; blockIntervalMs?: number } = {}) {
-  const chain = await startSandboxChain({
+  const chain = await startUtxoChain({
     chain: options.chain ?? 'litecoin',
     dataDir: folder.path,
     clock: systemClock,
