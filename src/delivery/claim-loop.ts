@@ -132,6 +132,8 @@ export class ClaimLoop {
       },
     )
     this.#cursor = claimed.nextCursor
+    if (claimed.refusal !== null)
+      log.error({ err: claimed.refusal.error }, 'attempts of unknown outcome cannot be recorded')
     if (isSkewed(claimed.databaseNowMs, clock)) {
       this.#halted = 'clock_skew'
       log.error({ databaseNow: new Date(claimed.databaseNowMs), hostNow: clock() }, SKEW_MESSAGE)

@@ -4,7 +4,7 @@ import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
 import { claimFromLanes, claimThrottled } from '../db/delivery/delivery-claims.ts'
 import { takeThrottled } from '../db/delivery/endpoint-queues.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { type Tx, withQueueTransaction } from '../postgres/transaction.ts'
+import { type Tx, withQueueTransaction, withSavepoint } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 
@@ -13,6 +13,8 @@ export type Claimed = {
   readonly deliveries: readonly ClaimedDelivery[]
   readonly nextCursor: string
   readonly databaseNowMs: number
+  /** Why not all attempts of unknown outcome could be recorded; null where they were. */
+  readonly refusal: { readonly error: unknown } | null
   /** `performance.now()` when the claim was committed. */
   readonly claimedAt: number
 }
@@ -47,15 +49,29 @@ export async function claimDeliveries(
     const lanes = await claimFromLanes(tx, { ...input, leaseId, rowsMax: input.rowsMax - slow.length })
     const deliveries = [...slow, ...lanes.deliveries]
     const lapsed = deliveries.filter((delivery) => delivery.lapsed)
-    if (lapsed.length > 0) {
-      await recordLapsed(
-        tx,
-        lapsed.map((delivery) => ({ ...delivery, attemptId: newId('attempt', deps.clock()) })),
-      )
-    }
-    return { deliveries, nextCursor: lanes.nextCursor, databaseNowMs: lanes.databaseNowMs }
+    const refusal = lapsed.length === 0 ? null : await recordUnknown(tx, deps.clock(), lapsed)
+    return { deliveries, nextCursor: lanes.nextCursor, databaseNowMs: lanes.databaseNowMs, refusal }
   })
   return { ...claimed, leaseId, claimedAt: performance.now() }
+}
+
+/** Records attempts of unknown outcome, all that the database takes: one that it refuses holds up no claim. */
+async function recordUnknown(
+  tx: Tx,
+  now: Date,
+  lapsed: readonly ClaimedDelivery[],
+): Promise<{ readonly error: unknown } | null> {
+  const attempts = lapsed.map((delivery) => ({ ...delivery, attemptId: newId('attempt', now) }))
+  const tryToRecord = (some: typeof attempts) =>
+    withSavepoint<{ readonly error: unknown } | null>(
+      tx,
+      () => recordLapsed(tx, some).then(() => null),
+      (error) => ({ error }),
+    )
+  let refusal = await tryToRecord(attempts)
+  if (refusal === null || attempts.length === 1) return refusal
+  for (const attempt of attempts) refusal = (await tryToRecord([attempt])) ?? refusal
+  return refusal
 }
 
 async function claimTurns(tx: Tx, leaseId: string, room: ThrottledRoom): Promise<readonly ClaimedDelivery[]> {

@@ -1,10 +1,12 @@
 import { retryDelayMs } from '../core/endpoint/backoff.ts'
 import {
   type AwaitingReason,
+  endUnrecorded,
   type FinishedAttempt,
   finishDelivered,
   giveUpFailed,
   lockHeld,
+  postponeUnrecorded,
   rescheduleFailed,
 } from '../db/delivery/attempts.ts'
 import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
@@ -59,6 +61,31 @@ export async function recordOutcomes(
     if (gone.length > 0) await deleteLanes(tx, gone)
   })
 }
+
+/** What becomes of a delivery whose outcome the database refuses: sent again after a pause or a lease, or ended. */
+export type UnrecordedEnd = 'postponed' | 'exhausted' | 'lapsed'
+
+/**
+ * Postpones a delivery whose outcome the database refuses, as if the attempt had failed, or ends it once its retries are
+ * over: without a record it would be sent again at each lease for ever.
+ */
+export async function endWithoutRecord(
+  deps: { pool: Pool; clock: Clock; random: () => number },
+  { delivery, leaseId, result }: Outcome,
+): Promise<UnrecordedEnd> {
+  const held = { merchantId: delivery.merchantId, deliveryId: delivery.id, leaseId }
+  const delayMs = retryDelayMs(delivery.attempt, deps.random(), result.retryAfterMs)
+  const isOver = deps.clock().getTime() + delayMs > delivery.giveUpAtMs
+  if (isOver && (await isWritten(endUnrecorded(deps.pool, held)))) return 'exhausted'
+  return (await isWritten(postponeUnrecorded(deps.pool, held, delayMs))) ? 'postponed' : 'lapsed'
+}
+
+/** What is refused here is the same row again, or the database is away: the first refusal is logged. */
+const isWritten = (written: Promise<void>): Promise<boolean> =>
+  written.then(
+    () => true,
+    () => false,
+  )
 
 /** Disables the endpoints that answered that they are gone, to deliveries that are still held. Returns them. */
 async function disableGone(tx: Tx, decided: readonly Decided[]): Promise<ClaimedDelivery[]> {

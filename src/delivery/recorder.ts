@@ -3,7 +3,7 @@ import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import type { FaultLog } from './fault-log.ts'
-import { type Outcome, recordOutcomes } from './record-outcomes.ts'
+import { endWithoutRecord, type Outcome, recordOutcomes, type UnrecordedEnd } from './record-outcomes.ts'
 
 /** Outcomes of one commit. */
 const BATCH_MAX = 256
@@ -12,10 +12,16 @@ const BATCH_FULL_ENOUGH = 128
 const GATHER_MS = 15
 const RETRY_MS_MIN = 50
 const RETRY_MS_MAX = 2_000
-/** An outcome that the database refuses so often, also by itself, is not recorded: its event goes out again. */
+/** An outcome that the database refuses so often, also by itself, is not recorded. */
 const REFUSALS_MAX = 10
 /** Deliveries that one line of the log names. */
 const NAMED_MAX = 10
+
+const END_WORDS: { readonly [end in UnrecordedEnd]: string } = {
+  postponed: 'their events are sent again, with the pauses of failed attempts',
+  exhausted: 'retrying has ended, and their events await delivery',
+  lapsed: 'their events are sent again after their leases',
+}
 
 /** Takes outcomes as they come and records them in batches: whatever gathers while one commit runs goes with the next. */
 export type Recorder = {
@@ -41,6 +47,8 @@ type RecorderDeps = {
   readonly concurrency: number
   readonly faults: FaultLog
   readonly onRecorded: () => void
+  /** Called for each outcome that the database refuses for good. */
+  readonly onUnrecorded: (end: UnrecordedEnd) => void
 }
 
 export function createRecorder(deps: RecorderDeps): Recorder {
@@ -109,7 +117,7 @@ async function writeBatch(deps: RecorderDeps, batch: readonly Waiting[]): Promis
   // Where others were written, the database is well and these are at fault.
   const given =
     refused.length < batch.length ? refused : refused.filter((one) => one.refusals >= REFUSALS_MAX)
-  giveUp(deps.log, given, error)
+  await giveUp(deps, given, error)
   return { left: refused.filter((one) => !given.includes(one)), error }
 }
 
@@ -126,15 +134,20 @@ async function write(deps: RecorderDeps, batch: readonly Waiting[]): Promise<Wri
   return { left: [], error: null }
 }
 
-/** Lets go of outcomes that cannot be recorded, and of the slots that wait for them: their leases lapse. */
-function giveUp(log: Log, refused: readonly Waiting[], error: unknown): void {
+/** Lets go of outcomes that cannot be recorded, and of the slots that wait for them. */
+async function giveUp(deps: RecorderDeps, refused: readonly Waiting[], error: unknown): Promise<void> {
   if (refused.length === 0) return
-  const deliveries = refused.slice(0, NAMED_MAX).map(({ outcome }) => outcome.delivery.id)
-  log.error(
-    { err: error, count: refused.length, deliveries },
-    'outcomes of deliveries cannot be recorded: their events are sent again',
-  )
-  for (const one of refused) one.onCommitted?.()
+  const ends = new Map<UnrecordedEnd, string[]>()
+  for (const one of refused) {
+    const end = await endWithoutRecord(deps, one.outcome)
+    ends.set(end, [...(ends.get(end) ?? []), one.outcome.delivery.id])
+    deps.onUnrecorded(end)
+    one.onCommitted?.()
+  }
+  for (const [end, deliveries] of ends) {
+    const named = { count: deliveries.length, deliveries: deliveries.slice(0, NAMED_MAX) }
+    deps.log.error({ err: error, ...named }, `outcomes of deliveries cannot be recorded: ${END_WORDS[end]}`)
+  }
 }
 
 const isAway = (error: unknown): boolean => error instanceof Error && isDatabaseAway(error)

@@ -9,6 +9,7 @@ import { Dispatcher, type Row } from './dispatcher.ts'
 import type { EventFormats } from './event-format.ts'
 import { createFaultLog } from './fault-log.ts'
 import { Lanes } from './lanes.ts'
+import type { UnrecordedEnd } from './record-outcomes.ts'
 import { createRecorder } from './recorder.ts'
 import type { ResolveHost } from './resolve-host.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -39,6 +40,8 @@ export type DeliveryWorkerOptions = {
   readonly ca?: string | Buffer
   /** Told of every attempt that was made: a bounded code and milliseconds. */
   readonly onAttempt?: (code: string, durationMs: number) => void
+  /** Told of every attempt whose outcome the database refuses. */
+  readonly onUnrecorded?: (end: UnrecordedEnd) => void
 }
 
 type DeliveryWorkerReport = {
@@ -72,6 +75,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
     concurrency,
     faults: createFaultLog(log, 'recording deliveries'),
     onRecorded: () => claiming.onRecorded(),
+    onUnrecorded: (end) => options.onUnrecorded?.(end),
   })
   const dispatcher = new Dispatcher({
     pool,

@@ -21,6 +21,7 @@ export async function startDeliveryRole(
     allowPrivateTest: config.webhookAllowPrivate,
     formats: EVENT_FORMATS,
     onAttempt: (code) => metrics.deliveryAttempts.inc({ code }),
+    onUnrecorded: (end) => metrics.deliveriesUnrecorded.inc({ end }),
   })
   metrics.gauge('paylink_deliveries_in_flight', 'Webhook requests being made', async () => [
     { value: worker.report().inFlight },

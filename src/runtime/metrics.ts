@@ -10,6 +10,8 @@ export type Metrics = {
   readonly httpRequests: Histogram<'part' | 'method' | 'status'>
   /** Label code, of the bounded list of delivery outcomes. */
   readonly deliveryAttempts: Counter<'code'>
+  /** Label end: what becomes of the delivery. */
+  readonly deliveriesUnrecorded: Counter<'end'>
   /** A value that is read at each scrape; without a label if there is only one. */
   gauge(name: string, help: string, read: () => Promise<readonly GaugeValue[]>): void
 }
@@ -34,6 +36,12 @@ export function createMetrics(log: Log): Metrics {
       name: 'paylink_delivery_attempts_total',
       help: 'Webhook attempts by outcome',
       labelNames: ['code'],
+      registers: [registry],
+    }),
+    deliveriesUnrecorded: new Counter({
+      name: 'paylink_delivery_unrecorded_total',
+      help: 'Webhook attempts whose outcome the database refused, by what becomes of the delivery',
+      labelNames: ['end'],
       registers: [registry],
     }),
     gauge: (name, help, read) => {

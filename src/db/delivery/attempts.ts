@@ -1,4 +1,5 @@
 import { OUTAGE_MS_MIN } from '../../core/endpoint/throttle.ts'
+import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 import type { ClaimedDelivery } from './deliveries.ts'
 
@@ -123,6 +124,34 @@ export async function giveUpFailed(
     [...attemptColumns(batch), batch.map((failed) => failed.reason)],
   )
   return rows.map((row) => row.id)
+}
+
+/** A delivery under the lease that sent it. */
+type HeldDelivery = Pick<FinishedAttempt, 'merchantId' | 'deliveryId' | 'leaseId'>
+
+/**
+ * Puts off a delivery whose outcome cannot be recorded. It keeps its lease, so that the next claim records the attempt as
+ * of unknown outcome. By the key.
+ */
+export async function postponeUnrecorded(db: Queryable, held: HeldDelivery, delayMs: number): Promise<void> {
+  await db.query(
+    `update delivery set due_at = now() + $4 * interval '1 millisecond'
+     where merchant_id = $1 and id = $2 and lease_id = $3`,
+    [held.merchantId, held.deliveryId, held.leaseId, delayMs],
+  )
+}
+
+/** Ends a delivery whose last outcome cannot be recorded: its event awaits recovery. By the key. */
+export async function endUnrecorded(db: Queryable, held: HeldDelivery): Promise<void> {
+  await db.query(
+    `with gone as (
+       delete from delivery where merchant_id = $1 and id = $2 and lease_id = $3
+       returning merchant_id, event_id, livemode)
+     insert into event_awaiting (merchant_id, event_id, livemode, reason, since)
+     select merchant_id, event_id, livemode, 'exhausted', now() from gone
+     on conflict (merchant_id, event_id) do nothing`,
+    [held.merchantId, held.deliveryId, held.leaseId],
+  )
 }
 
 /** Records the try whose worker is gone, at the claim that follows it. */
