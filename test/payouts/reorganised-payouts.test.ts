@@ -81,6 +81,13 @@ describe.each(['bitcoin', 'litecoin'] as const)('reorganisations on a real node 
     const signed = await node.rpc<{ hex: string }>('signrawtransactionwithwallet', [raw])
     return signed.hex
   }
+  /** The branch that begins with this block is one that the node has left, not one that it finds invalid. */
+  const outgrow = async (first: string) => {
+    const tips = await node.rpc<{ height: number; status: string }[]>('getchaintips')
+    const theirs = Math.max(...tips.filter(({ status }) => status === 'invalid').map((tip) => tip.height))
+    while ((await height()) <= theirs) await node.mineOnly([])
+    await node.rpc('reconsiderblock', [first])
+  }
   /** Gives the other node the blocks of this one's best chain. */
   const feed = async (other: TestNode) => {
     for (let at = 1; at <= (await height()); at++) {
@@ -155,6 +162,23 @@ describe.each(['bitcoin', 'litecoin'] as const)('reorganisations on a real node 
     expect(await findings()).toEqual([])
   }, 60_000)
 
+  test('a branch tells what a coin was made of, unless its node declares it invalid', async () => {
+    const rpc = new RpcClient(node.rpcUrl, 'the test')
+    try {
+      const carrier = new PayoutCarrier(rpc, false)
+      const txid = await node.pay(await node.newAddress(), '1')
+      const block = await node.mineOnly([txid])
+      const from = await height()
+      await node.rpc('invalidateblock', [block])
+      expect(await carrier.left(txid, from)).toBeNull()
+      await outgrow(block)
+      expect(await carrier.left(txid, from)).toMatchObject([{ txid, forkHeight: from - 1 }])
+      await node.mine(1)
+    } finally {
+      await rpc.close()
+    }
+  }, 60_000)
+
   test('a payout dies with a deposit that was double-spent as deep as finality, and its good coin is free again', async () => {
     const tenant = await world.openShop([20n * COIN])
     await world.deposit(tenant, [COIN])
@@ -166,8 +190,10 @@ describe.each(['bitcoin', 'litecoin'] as const)('reorganisations on a real node 
       await world.courier().pass()
       expect((await world.load(tenant, payout.id)).status).toBe('submitted')
       const deposit = paid(COIN)
-      await node.rpc('invalidateblock', [await blockOf(deposit.txid)])
+      const block = await blockOf(deposit.txid)
+      await node.rpc('invalidateblock', [block])
       await node.rpc('generateblock', [await node.newAddress(), [await node.conflictOf(deposit.hex)]])
+      await outgrow(block)
       await takeBack(tenant, deposit.txid)
       expect(await world.balances(tenant)).toMatchObject({
         reserved: (41n * COIN) / 2n,
@@ -221,8 +247,9 @@ describe.each(['bitcoin', 'litecoin'] as const)('reorganisations on a real node 
     const payout = await world.payout(tenant, '4')
     await world.sign()
     await world.courier().pass()
-    await node.rpc('invalidateblock', [await blockOf(paid(3n * COIN).txid)])
-    await node.mineOnly([])
+    const block = await blockOf(paid(3n * COIN).txid)
+    await node.rpc('invalidateblock', [block])
+    await outgrow(block)
     await node.stop()
     // Its wallet would send it again.
     await node.start(['-persistmempool=0', '-walletbroadcast=0'])

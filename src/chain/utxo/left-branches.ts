@@ -17,7 +17,8 @@ export type LeftTransaction = ReadTransaction & { readonly raw: Buffer; readonly
 
 /**
  * The blocks that a node was on and has left. It keeps them, and they alone tell, without an index of all transactions, what a
- * transaction spends that a reorganisation took off the chain.
+ * transaction spends that a reorganisation took off the chain. A branch with a block that the node finds invalid proves
+ * nothing: what such a block spends need never have existed.
  */
 export class LeftBranches {
   readonly #rpc: RpcClient
@@ -32,7 +33,7 @@ export class LeftBranches {
    */
   async find(txid: string, fromHeight: number): Promise<readonly LeftTransaction[] | null> {
     const tips = (await this.#rpc.call('getchaintips', [], chainTipsSchema))
-      .filter(({ status }) => status === 'valid-fork' || status === 'invalid')
+      .filter(({ status }) => status === 'valid-fork')
       .filter(({ height, branchlen }) => height >= fromHeight && branchlen <= REORG_DEPTH_MAX)
       .sort((a, b) => b.height - a.height)
     for (const { hash, height, branchlen } of tips.slice(0, BRANCHES_MAX)) {

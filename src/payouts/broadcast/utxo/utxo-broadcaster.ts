@@ -224,7 +224,7 @@ const PRUNED =
   'a node has pruned the blocks of the time of a payout, and cannot say what became of it: use one that keeps them'
 
 const NOT_KEPT =
-  'a coin of a payout left the chain and no node has kept its block: the payout waits until the coin is back'
+  'a coin of a payout left the chain and no node has kept its block, or its node declares it invalid: the payout waits until the coin is back'
 
 type LeftCoins = ReadonlyMap<string, readonly LeftTransaction[]>
 
