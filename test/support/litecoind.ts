@@ -213,8 +213,12 @@ class Daemon implements TestNode {
     return Buffer.from(witness_program, 'hex')
   }
 
-  pay(address: string, coins: string, options: { replaceable?: boolean } = {}): Promise<string> {
-    return this.rpc('sendtoaddress', [address, coins, '', '', false, options.replaceable ?? false])
+  async pay(address: string, coins: string, options: { replaceable?: boolean } = {}): Promise<string> {
+    const replaceable = options.replaceable ?? false
+    const txid = await this.rpc<string>('sendtoaddress', [address, coins, '', '', false, replaceable])
+    // A wallet also gives the id of a transaction that its own node refused.
+    await this.rpc('getmempoolentry', [txid])
+    return txid
   }
 
   async payMany(
@@ -263,7 +267,13 @@ class Daemon implements TestNode {
     const { vin, vout } = await this.rpc<Decoded>('decoderawtransaction', [original])
     const inputs = vin.map((input) => ({ txid: input.txid, vout: input.vout }))
     const paid = outputs.flatMap((output) => Object.values(output)).reduce((sum, one) => sum + Number(one), 0)
-    const rest = vout.reduce((sum, output) => sum + output.value, 0) - paid - REPLACEMENT_FEE_COINS
+    let rest = vout.reduce((sum, output) => sum + output.value, 0) - paid - REPLACEMENT_FEE_COINS
+    if (rest <= 0) {
+      // A wallet that finds coins of just the right amount makes no change: another coin pays the fee.
+      const coin = await this.#largestCoin()
+      inputs.push({ txid: coin.txid, vout: coin.vout })
+      rest += coin.amount
+    }
     const all = [...outputs, { [await this.newAddress()]: rest.toFixed(8) }]
     const raw = await this.rpc<string>('createrawtransaction', [inputs, all])
     // The inputs may be spent already: the wallet is told what they are.
@@ -289,6 +299,13 @@ class Daemon implements TestNode {
     } else {
       for (let count = 0; count <= depth; count++) await this.mineOnly([])
     }
+  }
+
+  async #largestCoin(): Promise<{ txid: string; vout: number; amount: number }> {
+    const coins = await this.rpc<{ txid: string; vout: number; amount: number }[]>('listunspent', [1])
+    const [largest] = coins.sort((a, b) => b.amount - a.amount)
+    if (largest === undefined) throw new Error('the wallet has no confirmed coin')
+    return largest
   }
 
   async #spentOutput(input: { txid: string; vout: number }): Promise<object> {

@@ -133,7 +133,9 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
     try {
       await until(isThere, { what: `the invoice is ${status}` })
     } catch (error) {
-      throw new Error(`the invoice is ${last} and should be ${status}`, { cause: error })
+      const { status: network, reason, height, readAt } = await this.state()
+      const read = `its network is ${network} (${reason}), at ${height}, read ${readAt?.toISOString()}`
+      throw new Error(`the invoice is ${last} and should be ${status}; ${read}`, { cause: error })
     }
   }
 
