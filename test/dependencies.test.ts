@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { KNOWN_DIGESTS, REGISTRY_KEYS } from '../src/sandbox/registry-keys.ts'
 
 /**
  * A dependency that nobody looked at is how other payment programs lost their keys. Whoever adds one reads it,
@@ -26,6 +29,7 @@ const lockShape = z.object({
     }),
   ),
 })
+const seedsShape = z.record(z.string(), z.object({ targets: z.record(z.string(), z.string()) }))
 
 const root = new URL('..', import.meta.url)
 const readText = (path: string) => readFile(new URL(path, root), 'utf8')
@@ -83,4 +87,23 @@ test('every direct dependency is pinned to one version and has its reason in doc
   ).toEqual([])
   const reasons = await readText('docs/decisions/libraries.md')
   expect(Object.keys(direct).filter((name) => !reasons.includes(`\`${name}\``))).toEqual([])
+})
+
+test('what a start fetches is verified by the digests of the lockfile and the keys that npm trusts', async () => {
+  const { optionalDependencies } = await readPackage()
+  const digests = (await readLocked())
+    .filter(({ name }) => optionalDependencies[name] !== undefined)
+    .map(({ name, integrity }) => [`${name}@${optionalDependencies[name]}`, integrity])
+  expect(Object.entries(KNOWN_DIGESTS)).toEqual(digests)
+  const modules = execFileSync('npm', ['root', '--global'], { encoding: 'utf8' }).trim()
+  const seeds = await readFile(join(modules, 'npm/node_modules/@sigstore/tuf/seeds.json'), 'utf8')
+  // The trust root that npm ships: its files are in base64.
+  const targets = Object.values(seedsShape.parse(JSON.parse(seeds))).flatMap((mirror) =>
+    Object.entries(mirror.targets),
+  )
+  const keys =
+    targets.find(([path]) => decodeURIComponent(path) === 'registry.npmjs.org/keys.json')?.[1] ?? ''
+  for (const key of Object.values(REGISTRY_KEYS)) {
+    expect(Buffer.from(keys, 'base64').toString()).toContain(key)
+  }
 })

@@ -245,13 +245,14 @@ const CHILD_VARIABLES = [
 ] as const
 
 /**
- * The whole environment of a child process: `settings` and what every program needs, and nothing else of ours. It is
+ * The whole environment of a child process: `settings`, what every program needs and what it is named besides. It is
  * here because only this file may read the environment.
  */
-export function childEnvironment(settings: { readonly [name: string]: string } = {}): {
-  [name: string]: string
-} {
-  const inherited = CHILD_VARIABLES.flatMap((name) => {
+export function childEnvironment(
+  settings: { readonly [name: string]: string } = {},
+  alsoInherited: readonly string[] = [],
+): { [name: string]: string } {
+  const inherited = [...CHILD_VARIABLES, ...alsoInherited].flatMap((name) => {
     const value = process.env[name]
     return value === undefined ? [] : [[name, value] as const]
   })

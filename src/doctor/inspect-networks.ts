@@ -1,9 +1,7 @@
-import { EVM_CHAINS } from '../core/chain/evm-parameters.ts'
 import { loadNetworkStates, type NetworkState } from '../db/chain/network-state.ts'
 import { type ChainNode, FOLLOWED_CHAINS, rpcSettingOf } from '../nodes/chain-nodes.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { AnvilMissing, findAnvil } from '../sandbox/evm/anvil-program.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 import { inspectProviders } from './inspect-providers.ts'
 
@@ -23,7 +21,7 @@ export async function inspectNetworks(
     findings.push(...(await inspectProviders(node, state, clock)), watchFinding(node, state, clock))
     findings.push(...payoutFinding(node, state))
   }
-  findings.push(...(await missingSandboxes(nodes)))
+  findings.push(...missingSandboxes(nodes))
   for (const chain of FOLLOWED_CHAINS) {
     if (nodes.some(({ network }) => network === `${chain}-live`)) continue
     findings.push(notice(`${chain}-live: off; set ${rpcSettingOf(`${chain}-live`)} to take live payments`))
@@ -32,17 +30,12 @@ export async function inspectNetworks(
 }
 
 /** Test networks that have neither a node nor a sandbox chain. */
-async function missingSandboxes(nodes: readonly ChainNode[]): Promise<Finding[]> {
-  const missing = EVM_CHAINS.filter((chain) => !nodes.some(({ network }) => network === `${chain}-test`))
-  if (missing.length === 0) return []
-  try {
-    await findAnvil()
-    return []
-  } catch (error) {
-    if (!(error instanceof AnvilMissing)) throw error
-    return [notice(`${missing.map((chain) => `${chain}-test`).join(' and ')}: off; ${error.message}`)]
-  }
-}
+const missingSandboxes = (nodes: readonly ChainNode[]): Finding[] =>
+  FOLLOWED_CHAINS.filter((chain) => !nodes.some(({ network }) => network === `${chain}-test`)).map((chain) =>
+    notice(
+      `${chain}-test: off; this machine lacks the program of its sandbox chain: start Paylink where the npm registry can be reached, or set ${rpcSettingOf(`${chain}-test`)}`,
+    ),
+  )
 
 /** Which provider the watcher sent and followed payouts by when it last looked. */
 function payoutFinding({ network }: ChainNode, state: NetworkState | null): Finding[] {

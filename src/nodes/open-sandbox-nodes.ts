@@ -26,14 +26,15 @@ const placeOf = ({ sandboxHost, host }: Config, serves: boolean): SandboxPlace =
 
 /**
  * Serves, or finds served by another process, the sandbox chain of every test network without a node. Where this
- * machine has no anvil the EVM networks are left out, and the log says what to do.
+ * machine has no anvil, and may not or cannot fetch one, the EVM networks are left out and the log says what to do.
  */
 export async function openSandboxNodes(
   config: Config,
-  tools: { clock: Clock; log: Log; hasSandboxRole?: boolean },
+  tools: { clock: Clock; log: Log; hasSandboxRole?: boolean; mayFetch?: boolean },
 ): Promise<ChainNode[]> {
-  const { clock, log, hasSandboxRole = false } = tools
-  const deps: Deps = { clock, log, place: placeOf(config, hasSandboxRole) }
+  const { clock, log, hasSandboxRole = false, mayFetch = false } = tools
+  const place = placeOf(config, hasSandboxRole)
+  const deps: Deps = { clock, log, place, mayFetch: mayFetch && place.kind === 'here' }
   const opening = [
     ...UTXO_CHAINS.filter((chain) => runsOnSandbox(config, chain)).map((chain) =>
       openUtxoSandbox(config, chain, deps),
@@ -56,7 +57,12 @@ export async function openSandboxNodes(
   throw fault
 }
 
-type Deps = { readonly clock: Clock; readonly log: Log; readonly place: SandboxPlace }
+type Deps = {
+  readonly clock: Clock
+  readonly log: Log
+  readonly place: SandboxPlace
+  readonly mayFetch: boolean
+}
 
 /** What all sandbox nodes have in common. */
 const sandboxNode = <Chain extends UtxoChain | EvmChain>(chain: Chain, rpcUrl: string) => ({

@@ -20,7 +20,8 @@ export async function startSandboxRole(
   config: Config,
   deps: { clock: Clock; log: Log; hasSandboxRole: boolean },
 ): Promise<RunningRole & { readonly nodes: readonly ChainNode[] }> {
-  const nodes = await openSandboxNodes(config, deps)
+  // Where live money is, a start runs nothing that was not installed.
+  const nodes = await openSandboxNodes(config, { ...deps, mayFetch: config.sandbox })
   return {
     nodes,
     stop: async () => {

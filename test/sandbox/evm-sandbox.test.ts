@@ -353,7 +353,13 @@ test('an anvil that is killed is started again with the same chain', async () =>
 test('a long journal becomes a state, and the chain goes on as the same, after a kill too', async () => {
   const folder = join(dataDir, 'chain')
   await mkdir(folder)
-  const options = { folder, program: await findAnvil(), chainId: 31_337, clock: systemClock, log }
+  const options = {
+    folder,
+    program: await findAnvil({ dataDir, log }),
+    chainId: 31_337,
+    clock: systemClock,
+    log,
+  }
   let chain = await EvmChain.open(options)
   for (let made = 0; made < 12; made++) await chain.mine()
   expect(await chain.compact(20)).toBe(false)
@@ -371,6 +377,7 @@ test('a long journal becomes a state, and the chain goes on as the same, after a
 }, 30_000)
 
 test('a machine without anvil is told what to do', async () => {
-  await expect(findAnvil('sunos-sparc', '/nowhere/anvil')).rejects.toThrow(AnvilMissing)
-  await expect(findAnvil('sunos-sparc', '/nowhere/anvil')).rejects.toThrow(/install Foundry .* or set TEST_/)
+  const nowhere = { dataDir, log, platform: 'sunos-sparc', onPath: '/nowhere/anvil', mayFetch: true }
+  await expect(findAnvil(nowhere)).rejects.toThrow(AnvilMissing)
+  await expect(findAnvil(nowhere)).rejects.toThrow(/install Foundry .* or set TEST_/)
 })

@@ -53,8 +53,16 @@ export async function makeDataDir(): Promise<{ dataDir: string; remove(): Promis
   }
 }
 
+type StartOptions = {
+  readonly dataDir: string
+  readonly env?: Environment
+  readonly port?: number
+  /** Another installation's `dist/main.js`. */
+  readonly program?: string
+}
+
 /** Starts all roles in the sandbox and waits until it has printed its banner. */
-export async function startApp(options: { dataDir: string; env?: Environment; port?: number }): Promise<App> {
+export async function startApp(options: StartOptions): Promise<App> {
   const port = options.port ?? (await freePort())
   const operatorPort = await freePort()
   const env = {
@@ -64,7 +72,7 @@ export async function startApp(options: { dataDir: string; env?: Environment; po
     ...NO_EXCHANGES,
     ...options.env,
   }
-  const child = spawnProgram(['start'], env)
+  const child = spawnProgram(['start'], env, 'ignore', options.program)
   const written = collect(child)
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
   await until(READY_MS_MAX, () => {
@@ -106,8 +114,9 @@ export async function startApp(options: { dataDir: string; env?: Environment; po
 export async function startRoles(
   roles: readonly string[],
   env: Environment,
+  program?: string,
 ): Promise<{ stdout(): string; stderr(): string; stop(): Promise<number | null> }> {
-  const child = spawnProgram(['start', ...roles], { ...NO_EXCHANGES, ...env })
+  const child = spawnProgram(['start', ...roles], { ...NO_EXCHANGES, ...env }, 'ignore', program)
   const written = collect(child)
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
   await until(READY_MS_MAX, () => {
@@ -159,8 +168,9 @@ function spawnProgram(
   args: readonly string[],
   env: Environment,
   input: 'ignore' | 'pipe' = 'ignore',
+  program = PROGRAM,
 ): ChildProcess {
-  return spawn(process.execPath, [PROGRAM, ...args], {
+  return spawn(process.execPath, [program, ...args], {
     stdio: [input, 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
   })

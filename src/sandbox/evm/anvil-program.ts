@@ -1,14 +1,10 @@
 import { spawn } from 'node:child_process'
-import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { childEnvironment } from '../../config/config.ts'
+import type { Log } from '../../runtime/log.ts'
+import { fetchPackage, PackageUnavailable } from '../fetch-package.ts'
+import { ANVIL, localPackage, packageFor, thisPlatform } from '../platform-package.ts'
 
-/** Its name in Foundry's packages, by Node's names of platform and architecture. */
-const PACKAGES: { readonly [platform: string]: string } = {
-  'linux-x64': 'linux-amd64',
-  'linux-arm64': 'linux-arm64',
-  'darwin-x64': 'darwin-amd64',
-  'darwin-arm64': 'darwin-arm64',
-}
 const VERSION_TIMEOUT_MS = 5_000
 
 /** There is no anvil for this machine. The message is one line that names the fix. */
@@ -16,29 +12,39 @@ export class AnvilMissing extends Error {
   override name = 'AnvilMissing'
 }
 
-/** The anvil to run: the one that npm installed, else one on the PATH. Throws `AnvilMissing` where there is neither. */
-export async function findAnvil(
-  platform = `${process.platform}-${process.arch}`,
-  onPath = 'anvil',
-): Promise<string> {
-  const installed = packagedAnvil(platform)
-  if (installed !== null) return installed
-  if (await runs(onPath)) return onPath
-  throw new AnvilMissing(
-    `no anvil for ${platform}, so the sandbox has no Ethereum and no Base: install Foundry (getfoundry.sh) so that anvil is on the PATH, or set TEST_ETHEREUM_RPC_URL and TEST_BASE_RPC_URL`,
-  )
+type Places = {
+  readonly dataDir: string
+  readonly log: Log
+  /** Whether a package that is not here may be fetched. */
+  readonly mayFetch?: boolean
+  readonly platform?: string
+  readonly onPath?: string
 }
 
-function packagedAnvil(platform: string): string | null {
-  const name = PACKAGES[platform]
-  if (name === undefined) return null
+/**
+ * The anvil to run: the one that npm installed or an earlier start fetched, else one on the PATH, else fetched now.
+ * Throws `AnvilMissing` where there is none.
+ */
+export async function findAnvil(places: Places): Promise<string> {
+  const { dataDir, log, mayFetch = false, platform = thisPlatform(), onPath = 'anvil' } = places
+  const wanted = packageFor(ANVIL, platform)
+  const folder = wanted === null ? null : await localPackage(wanted, dataDir)
+  if (folder !== null) return join(folder, 'bin', 'anvil')
+  if (await runs(onPath)) return onPath
+  if (wanted === null || !mayFetch) throw anvilMissing(platform)
   try {
-    return createRequire(import.meta.url).resolve(`@foundry-rs/anvil-${name}/bin/anvil`)
-  } catch {
-    // An optional package that npm left out, which is what the question was.
-    return null
+    return join(await fetchPackage(wanted, dataDir, log), 'bin', 'anvil')
+  } catch (error) {
+    if (!(error instanceof PackageUnavailable)) throw error
+    throw anvilMissing(platform, error)
   }
 }
+
+const anvilMissing = (platform: string, cause?: PackageUnavailable): AnvilMissing =>
+  new AnvilMissing(
+    `no anvil for ${platform}, so the sandbox has no Ethereum and no Base: ${cause === undefined ? '' : `${cause.message}; run npm start again when the registry can be reached, or `}install Foundry (getfoundry.sh) so that anvil is on the PATH, or set TEST_ETHEREUM_RPC_URL and TEST_BASE_RPC_URL`,
+    { cause },
+  )
 
 function runs(program: string): Promise<boolean> {
   return new Promise((resolve) => {

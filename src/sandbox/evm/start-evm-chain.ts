@@ -33,6 +33,8 @@ type Options = {
   /** `TEST_BASE_USDC_ADDRESS`: a contract that somebody puts there, in place of ours. */
   readonly usdcContract?: string | null
   readonly place?: SandboxPlace
+  /** Whether an anvil that is not here may be fetched. */
+  readonly mayFetch?: boolean
 }
 
 /**
@@ -41,7 +43,7 @@ type Options = {
  */
 export async function startEvmChain(options: Options): Promise<SandboxEvm> {
   const { chain, log, place = THIS_MACHINE } = options
-  const program = await findAnvil()
+  const program = await findAnvil(options)
   const folder = join(options.dataDir, 'sandbox', chain)
   const usdcContract = chain === 'base' ? (options.usdcContract ?? SANDBOX_USDC_CONTRACT) : null
   const onError = (error: unknown, method?: string) =>

@@ -1,8 +1,11 @@
 import { createRequire } from 'node:module'
+import type { Log } from '../../runtime/log.ts'
+import { fetchPackage, PackageUnavailable } from '../fetch-package.ts'
+import { LITESVM, localPackage, packageFor, thisPlatform } from '../platform-package.ts'
 
 /**
- * The part of litesvm's native library that the sandbox uses. It is loaded without litesvm's own JavaScript, whose
- * packages for other platforms could not be locked.
+ * The part of litesvm's native library that the sandbox uses. It is loaded without litesvm's own JavaScript, which loads
+ * no package from a folder of ours.
  */
 export type NativeSvm = {
   toBytes(): Uint8Array
@@ -60,15 +63,26 @@ export class SvmMissing extends Error {
   override name = 'SvmMissing'
 }
 
-const LIBRARY = 'litesvm-linux-x64-gnu'
+type Places = {
+  readonly dataDir: string
+  readonly log: Log
+  /** Whether a package that is not here may be fetched. */
+  readonly mayFetch?: boolean
+}
 
 /** Loads the native library. Throws `SvmMissing`, which names the fix, where it is absent. */
-export function loadSvm(): SvmModule {
+export async function loadSvm({ dataDir, log, mayFetch = false }: Places): Promise<SvmModule> {
+  const platform = thisPlatform()
+  const wanted = packageFor(LITESVM, platform)
   try {
-    return createRequire(import.meta.url)(LIBRARY) as SvmModule
+    if (wanted === null) throw new PackageUnavailable(`litesvm has no build for ${platform}`)
+    const folder = await localPackage(wanted, dataDir)
+    if (folder === null && !mayFetch) throw new PackageUnavailable(`${wanted.name} is not installed`)
+    return createRequire(import.meta.url)(folder ?? (await fetchPackage(wanted, dataDir, log))) as SvmModule
   } catch (error) {
+    const reason = error instanceof PackageUnavailable ? error.message : `${wanted?.name} does not load`
     throw new SvmMissing(
-      `the Solana sandbox needs ${LIBRARY}, which is not installed here (${process.platform} ${process.arch}): on Linux x64 with glibc run npm ci without --omit=optional; elsewhere set TEST_SOLANA_RPC_URL to a node`,
+      `the sandbox has no Solana: ${reason}; run npm start again when the npm registry can be reached, or set TEST_SOLANA_RPC_URL to a node`,
       { cause: error },
     )
   }

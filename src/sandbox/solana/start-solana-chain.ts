@@ -29,6 +29,8 @@ type SolanaSandboxOptions = {
   readonly slotMs?: number
   readonly skipEvery?: number
   readonly place?: SandboxPlace
+  /** Whether a virtual machine that is not here may be fetched. */
+  readonly mayFetch?: boolean
 }
 
 /**
@@ -44,7 +46,7 @@ export async function startSolanaChain(options: SolanaSandboxOptions): Promise<{
   const { place = THIS_MACHINE } = options
   const folder = join(options.dataDir, 'sandbox', 'solana')
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const module = loadSvm()
+  const module = await loadSvm(options)
   const secret = await readOrMakeSecretFile(join(folder, 'bank.key'), () =>
     randomBytes(KEY_BYTES).toString('hex'),
   )
