@@ -3,7 +3,7 @@ import { keyspaceOfNetwork } from '../core/assets.ts'
 import { withdrawn } from '../core/chain/second-reading.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/chain/checked-credits.ts'
-import { type RecordingParts, recordFacts } from './record-reading.ts'
+import { type RecordingParts, recordFacts, type VainChecks } from './record-reading.ts'
 
 /** Blocks in one round: what is new at the head waits no longer than for these. */
 const BLOCKS_PER_ROUND = 20
@@ -12,9 +12,6 @@ const RETRIES_PER_ROUND = 5
 
 /** A round that took so long ends: a provider that hangs over some blocks holds up the head no longer than this. */
 const ROUND_MS_MAX = 5_000
-
-/** Hashes of blocks that could not be checked, with why, the one that was tried longest ago first. */
-export type VainChecks = Map<string, string>
 
 type CheckedCredits = {
   /** Keys (`keyOf`) of transfers that must not become final yet. */

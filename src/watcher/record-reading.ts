@@ -9,12 +9,12 @@ import {
 } from '../chain/adapter.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
+import type { InvoiceOwner } from '../core/chain/owned-transfer.ts'
 import {
   abandoned,
   type BlocksReading,
   disconnectedBy,
   type InvoiceFacts,
-  type InvoiceOwner,
   keyOfTracked,
   reconcileBlocks,
   reconcileMempool,
@@ -40,11 +40,13 @@ import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withSystemTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError } from '../runtime/log.ts'
-import type { VainChecks } from './check-credits.ts'
 import type { Lead } from './lead.ts'
 
 /** Invoices that are updated at the same time. */
 const INVOICES_IN_FLIGHT = 4
+
+/** Hashes of blocks that could not be checked, with why, the one that was tried longest ago first. */
+export type VainChecks = Map<string, string>
 
 export type RecordingParts = {
   readonly adapter: ChainAdapter

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
+import type { OwnedTransfer } from '../../src/core/chain/owned-transfer.ts'
 import {
   disconnectedBy,
   keyOfTracked,
-  type OwnedTransfer,
   reconcileBlocks,
   type TrackedTransfer,
 } from '../../src/core/chain/reconcile.ts'

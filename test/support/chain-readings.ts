@@ -1,9 +1,5 @@
-import type {
-  BlocksReading,
-  MempoolContents,
-  OwnedTransfer,
-  TrackedTransfer,
-} from '../../src/core/chain/reconcile.ts'
+import type { OwnedTransfer } from '../../src/core/chain/owned-transfer.ts'
+import type { BlocksReading, MempoolContents, TrackedTransfer } from '../../src/core/chain/reconcile.ts'
 import type { BlockPosition, Payment } from '../../src/core/invoice/types.ts'
 
 /** Readings of a chain and what is recorded of it, with any part changed. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SigningPoint } from '../../src/payouts/sign/sign-payouts.ts'
+import type { SigningPoint } from '../../src/payouts/sign/signing-context.ts'
 import type { PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import type { Random } from './random.ts'
 

@@ -23,8 +23,8 @@ const HOUR_MS = 3_600_000
 const PACE = 20
 const FLOOD_MAX = 60
 const BOOKED_MS_MAX = 30_000
-/** What halts a network until its providers agree; a fork between their two answers does so for a moment. */
-const DISAGREEMENT = /until they agree|another provider does not find it there/
+/** What halts a network until its providers agree. Where the honest one hangs, the other's chain is a wholly different one. */
+const DISAGREEMENT = /until they agree|another provider does not find it there|left the chain more than/
 /** Blocks below the first history: the deepest fork that one makes begins above the chain's first block. */
 const ROOM_BELOW = 20
 

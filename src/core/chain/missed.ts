@@ -1,11 +1,11 @@
 import type { Network } from '../assets.ts'
+import type { OwnedTransfer } from './owned-transfer.ts'
 import {
   FactsByInvoice,
   type InvoiceFacts,
   identityOf,
   keyOfTracked,
   type OwnedBlock,
-  type OwnedTransfer,
   type TrackedTransfer,
 } from './reconcile.ts'
 import type { BookedCredit } from './second-reading.ts'

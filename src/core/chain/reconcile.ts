@@ -1,6 +1,7 @@
 import type { Network } from '../assets.ts'
 import { countOf } from '../finality.ts'
 import type { BlockPosition, Payment, TransferFact } from '../invoice/types.ts'
+import type { InvoiceOwner, OwnedTransfer } from './owned-transfer.ts'
 import { sumOutputs } from './sum-outputs.ts'
 import { keyOf } from './transfer-key.ts'
 
@@ -10,17 +11,8 @@ import { keyOf } from './transfer-key.ts'
  * same facts.
  */
 
-export type InvoiceOwner = {
-  readonly tenant: { readonly merchantId: string; readonly livemode: boolean }
-  readonly invoiceId: string
-}
-
 /** A recorded transfer that is not final, or that lies above some height. */
 export type TrackedTransfer = InvoiceOwner & { readonly payment: Payment }
-
-/** A transfer that a block or the mempool holds, to the address of an invoice. */
-export type OwnedTransfer = InvoiceOwner &
-  Pick<TransferFact, 'txid' | 'outputIndex' | 'asset' | 'amount' | 'parts' | 'minimumConfirmations'>
 
 export type OwnedBlock = { readonly block: BlockPosition; readonly transfers: readonly OwnedTransfer[] }
 

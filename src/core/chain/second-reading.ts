@@ -1,11 +1,6 @@
 import type { Network, PaymentAsset } from '../assets.ts'
-import {
-  FactsByInvoice,
-  type InvoiceFacts,
-  type InvoiceOwner,
-  identityOf,
-  type OwnedBlock,
-} from './reconcile.ts'
+import type { InvoiceOwner } from './owned-transfer.ts'
+import { FactsByInvoice, type InvoiceFacts, identityOf, type OwnedBlock } from './reconcile.ts'
 import { keyOf } from './transfer-key.ts'
 
 /** What the books hold of the same blocks. */

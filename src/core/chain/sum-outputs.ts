@@ -1,5 +1,5 @@
 import { isDust, PAYMENTS_MAX } from '../invoice/block-sums.ts'
-import type { OwnedTransfer } from './reconcile.ts'
+import type { OwnedTransfer } from './owned-transfer.ts'
 import { keyOf } from './transfer-key.ts'
 
 /** The keys (`keyOf`) of transfers that the books have as payments of their own. */

@@ -14,7 +14,7 @@ import {
 } from '../store/approvers.ts'
 import { hasBegunList, saveBegunList } from '../store/destination-sightings.ts'
 import type { FirstSeen } from './first-seen.ts'
-import type { PayoutSigner } from './sign-payouts.ts'
+import type { PayoutSigner } from './signing-context.ts'
 
 /** After an upgrade the API seals the secrets of the authenticator apps that were there: so long they count at once. */
 const UPGRADE_MS = 3_600_000

@@ -9,24 +9,14 @@ import {
 import { totpStepAt, totpStepOf } from '../../secrets/totp.ts'
 import { type ApproverCredential, loadApprovalEvidence } from '../store/approvers.ts'
 import { complain } from './alert.ts'
-import type { ApprovalMemory } from './approval-memory.ts'
 import { credentialsOf, isKnownLong, isReplaced } from './approvers.ts'
 import type { Unsigned } from './payout-signer.ts'
-import type { PayoutSigner } from './sign-payouts.ts'
+import type { PayoutSigner } from './signing-context.ts'
 
 /** Steps of 30 seconds, a quarter of an hour: so long a code that the API took may wait for a signer that is down. */
 const CODE_STEPS_MAX = 30
 /** The API's clock may be a little ahead. */
 const CODE_STEPS_AHEAD = 1
-
-/** What the signer needs to check who approved. */
-export type ApproverChecks = {
-  readonly memory: ApprovalMemory
-  /** To which codes and secrets of authenticator apps are sealed. */
-  readonly sealKey: Uint8Array
-  /** Origin of the dashboard, where passkeys are used. */
-  readonly baseUrl: string
-}
 
 /** Why an approval does not count: the payout's failure code, and for the log what is wrong. */
 type Objection = {

@@ -5,7 +5,7 @@ import { isDestinationListed } from '../store/destination-sightings.ts'
 import { savePayoutHold } from '../store/payout-holds.ts'
 import { payableFrom } from './known-destinations.ts'
 import { type Unsigned, WAITS } from './payout-signer.ts'
-import type { PayoutSigner } from './sign-payouts.ts'
+import type { PayoutSigner } from './signing-context.ts'
 import { findOverLimit, LONGEST_WINDOW_MS } from './signing-limits.ts'
 
 type Hold = { readonly reason: string; readonly until: Date | null; readonly why: string }

@@ -1,6 +1,6 @@
 import { NETWORKS, type Network } from '../../core/assets.ts'
 import { insertLostPayouts, listAccountedPayouts } from '../store/lost-payouts.ts'
-import type { PayoutSigner } from './sign-payouts.ts'
+import type { PayoutSigner } from './signing-context.ts'
 
 /** Payouts asked about in one question. */
 const BATCH_MAX = 10_000

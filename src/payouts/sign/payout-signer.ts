@@ -3,8 +3,8 @@ import type { Payout } from '../../core/payout/payout.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { complain } from './alert.ts'
 import type { JournalEntry } from './journal-lines.ts'
-import type { PayoutSigner } from './sign-payouts.ts'
 import type { CreditExceptions } from './signed-credits.ts'
+import type { PayoutSigner } from './signing-context.ts'
 
 /** A payout whose approval was verified, and the digest of what was approved. */
 export type SigningTask = { readonly payout: Payout; readonly digest: Buffer }

@@ -3,7 +3,7 @@ import { parseApprovalKey, readApprovalKeyFile } from '../../secrets/approval-ke
 import { createPrivateFile, readPrivateFile, replacePrivateFile } from '../../signer/private-file.ts'
 import { SignerRefused } from '../../signer/refused.ts'
 import { loadApprovalKey, savePinnedApprovalKey } from '../store/approval-keys.ts'
-import type { PayoutSigner } from './sign-payouts.ts'
+import type { PayoutSigner } from './signing-context.ts'
 
 /** By which key the approvals of each mode are verified; null: none is known, and nothing is signed. */
 type ApprovalKeys = { readonly live: Uint8Array | null; readonly test: Uint8Array | null }

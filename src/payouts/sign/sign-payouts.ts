@@ -1,22 +1,9 @@
-import type { HDKey } from '@scure/bip32'
-import {
-  type KeyFamily,
-  type Keyspace,
-  keyFamilyOfNetwork,
-  NETWORKS,
-  type Network,
-  networkOf,
-} from '../../core/assets.ts'
+import { type KeyFamily, keyFamilyOfNetwork, NETWORKS, type Network, networkOf } from '../../core/assets.ts'
 import type { Payout } from '../../core/payout/payout.ts'
 import { tenantOf } from '../../core/tenant.ts'
 import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
-import type { Pool } from '../../postgres/pool.ts'
 import { type Tx, withTransaction } from '../../postgres/transaction.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Log } from '../../runtime/log.ts'
-import type { Told } from '../../runtime/told.ts'
-import type { SolanaKeys } from '../../signer/solana-addresses.ts'
 import {
   answerJournalQuestion,
   listJournalQuestions,
@@ -32,17 +19,16 @@ import {
 import { listPayoutsUnderWay } from '../store/payouts.ts'
 import { listSweepsOf, listSweepTransactions } from '../store/sweeps.ts'
 import { complain } from './alert.ts'
-import { type ApproverChecks, checkApprover } from './check-approver.ts'
+import { checkApprover } from './check-approver.ts'
 import { EVM_PAYOUTS } from './evm/evm-payouts.ts'
 import { publishSweep } from './evm/evm-sweeps.ts'
-import type { FirstSeen } from './first-seen.ts'
 import { holdPayout } from './hold-payout.ts'
 import type { JournalEntry, SignedIntent } from './journal-lines.ts'
 import { networksSetBack } from './lost-payouts.ts'
-import { isJournaled, isPayoutId, type PayoutJournal } from './payout-journal.ts'
+import { isJournaled, isPayoutId } from './payout-journal.ts'
 import { type PayoutKind, type Signed, WAITS } from './payout-signer.ts'
 import { approvalKeysOf } from './pinned-approval-key.ts'
-import type { ValueLimits } from './signing-limits.ts'
+import type { PayoutSigner } from './signing-context.ts'
 import { SOLANA_PAYOUTS } from './solana/solana-payouts.ts'
 import { UTXO_PAYOUTS } from './utxo/utxo-payouts.ts'
 import { verifyApproval } from './verify-approval.ts'
@@ -57,27 +43,6 @@ const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
 
 /** Payouts of one network looked at in one turn. */
 const TURN_MAX = 500
-export type PayoutSigner = {
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly log: Log
-  readonly folder: string
-  /** Where the API writes its public key for approvals. */
-  readonly approvalKeyFile: string
-  readonly journal: PayoutJournal
-  readonly seen: FirstSeen
-  readonly limits: ValueLimits
-  /** Accounts below which keys are derived without hardening, with their private keys. */
-  readonly accounts: ReadonlyMap<Keyspace, HDKey>
-  readonly solana: SolanaKeys
-  /** By which approvals of live payouts are checked. */
-  readonly approvers: ApproverChecks
-  /** The alarms that were raised. */
-  readonly told: Told
-  /** For tests that stop it in between. */
-  readonly reached?: (point: SigningPoint) => Promise<void>
-}
-export type SigningPoint = 'before_journal' | 'after_journal' | 'after_commit'
 
 /**
  * Signs what is approved and not yet signed, on every network. An approval is checked against what the payout says now;

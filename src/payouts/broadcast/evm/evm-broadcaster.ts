@@ -1,15 +1,11 @@
 import { parseEvmAddress } from '../../../chain/evm/address.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
-import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
-import type { EvmToken } from '../../../core/chain/evm-parameters.ts'
+import { keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadAccountKey } from '../../../db/addresses/account-keys.ts'
-import type { Pool } from '../../../postgres/pool.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
-import type { Clock } from '../../../runtime/clock.ts'
-import type { Log } from '../../../runtime/log.ts'
 import { Told } from '../../../runtime/told.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { type HotWallet, saveHotWallet } from '../../store/hot-wallets.ts'
@@ -17,45 +13,14 @@ import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store
 import { listSweepsOf } from '../../store/sweeps.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { Followed, PayoutCarriage, Standing } from '../broadcaster.ts'
-import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
+import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmReceiptFound, EvmStanding } from './evm-payout-chain.ts'
+import type { EvmCarriageParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
 import { GasAlarm } from './gas-alarm.ts'
 import { tokenRefusal } from './token-refusal.ts'
-
-/** An account-based chain, as payouts see it; see chain/evm/payout-carrier. */
-export type EvmPayoutChain = PayoutProvider & {
-  standingOf(account: Uint8Array): Promise<EvmStanding>
-  nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
-  balanceOf(account: Uint8Array): Promise<bigint>
-  tokenBalanceOf(account: Uint8Array): Promise<bigint>
-  finalizedHeight(): Promise<number | null>
-  receiptOf(txid: string): Promise<EvmReceiptFound | null>
-  nonceUser(
-    place: { sender: Uint8Array; nonce: number },
-    lowest: number,
-  ): Promise<string | 'searching' | 'unseen'>
-  gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
-  failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
-  broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
-}
-
-export type EvmCarriageParts = {
-  readonly network: Network
-  readonly providers: PayoutProviders<EvmPayoutChain>
-  /** The token that payouts are made in; null where there is none. */
-  readonly token: EvmToken | null
-  /** Pause between two looks at the chain while something is on its way, milliseconds. */
-  readonly lookEveryMs: number
-  readonly pool: Pool
-  readonly clock: Clock
-  readonly log: Log
-  /** On a sandbox chain, what gives the hot wallet ether for gas. */
-  readonly topUp: ((address: Uint8Array) => Promise<void>) | null
-}
 
 /** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
 const IDLE_LOOK_MS = 60_000

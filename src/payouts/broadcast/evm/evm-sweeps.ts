@@ -25,7 +25,7 @@ import {
 } from '../../store/sweeps.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmCarriageParts } from './evm-broadcaster.ts'
+import type { EvmCarriageParts } from './evm-broadcaster-parts.ts'
 import type { EvmReceiptFound } from './evm-payout-chain.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { refusalOf } from './token-refusal.ts'

@@ -1,4 +1,4 @@
-import type { EvmPayoutChain } from './evm-broadcaster.ts'
+import type { EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import type { EvmReceiptFound } from './evm-payout-chain.ts'
 
 /** Whether this block is final, and has this transaction with this outcome. */

@@ -13,7 +13,7 @@ import {
   type X402Transaction,
 } from '../../store/x402-authorizations.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmCarriageParts } from './evm-broadcaster.ts'
+import type { EvmCarriageParts } from './evm-broadcaster-parts.ts'
 import { hasNonceElsewhere, isFinalWith } from './evm-verdicts.ts'
 
 /** Authorizations of one network looked after in one look. */

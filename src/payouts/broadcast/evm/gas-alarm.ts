@@ -1,6 +1,6 @@
 import { encodeEvmAddress } from '../../../chain/evm/address.ts'
 import { type GasStanding, readGasStanding } from '../../store/read-gas-balance.ts'
-import type { EvmCarriageParts } from './evm-broadcaster.ts'
+import type { EvmCarriageParts } from './evm-broadcaster-parts.ts'
 
 /** A sandbox chain's ether takes a block to arrive. */
 const TOP_UP_EVERY_MS = 30_000

@@ -1,5 +1,5 @@
 import { contractCall } from '../../../chain/evm/contract-call.ts'
-import type { EvmPayoutChain } from './evm-broadcaster.ts'
+import type { EvmPayoutChain } from './evm-broadcaster-parts.ts'
 
 /** Why the token's contract would not move an amount from one address to another, in its words; null where it would. */
 export const refusalOf = (

@@ -26,7 +26,7 @@ import {
   type Unsigned,
   WAITS,
 } from '../payout-signer.ts'
-import type { PayoutSigner } from '../sign-payouts.ts'
+import type { PayoutSigner } from '../signing-context.ts'
 import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
 import {
   coversGas,

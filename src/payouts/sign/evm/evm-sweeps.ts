@@ -22,7 +22,7 @@ import {
 import { complain } from '../alert.ts'
 import { type EvmEntry, isEvmEntry, type JournalEntry, type SignedIntent } from '../journal-lines.ts'
 import { isJournaled, isSweepId } from '../payout-journal.ts'
-import type { PayoutSigner } from '../sign-payouts.ts'
+import type { PayoutSigner } from '../signing-context.ts'
 import { isSameDigest } from '../verify-approval.ts'
 import {
   coversGas,

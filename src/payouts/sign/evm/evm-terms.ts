@@ -7,7 +7,7 @@ import type { Payout } from '../../../core/payout/payout.ts'
 import { listLiveIntents, listTakenNonces } from '../../store/account-nonces.ts'
 import { type HotWallet, loadHotWallet, sumHotObligations } from '../../store/hot-wallets.ts'
 import { type EvmEntry, nonceClaim } from '../journal-lines.ts'
-import type { PayoutSigner } from '../sign-payouts.ts'
+import type { PayoutSigner } from '../signing-context.ts'
 import { hotWalletAddress } from './sign-evm.ts'
 
 /** How long what the watcher last read is believed. */

@@ -17,7 +17,7 @@ import { complain } from '../alert.ts'
 import { type EvmEntry, isEvmEntry } from '../journal-lines.ts'
 import { networksSetBack } from '../lost-payouts.ts'
 import { isJournaled } from '../payout-journal.ts'
-import type { PayoutSigner } from '../sign-payouts.ts'
+import type { PayoutSigner } from '../signing-context.ts'
 import { isSameDigest } from '../verify-approval.ts'
 import {
   coversGas,

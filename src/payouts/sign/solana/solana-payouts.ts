@@ -26,7 +26,7 @@ import { listUnmoved } from '../../store/swept-credit.ts'
 import { complain } from '../alert.ts'
 import { durableNonceClaim } from '../journal-lines.ts'
 import { isSignedFor, type PayoutKind, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
-import type { PayoutSigner } from '../sign-payouts.ts'
+import type { PayoutSigner } from '../signing-context.ts'
 import { adoptVaultSweeps } from './adopt-vault-sweeps.ts'
 import {
   nonceSeed,

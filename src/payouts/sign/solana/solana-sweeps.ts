@@ -8,7 +8,7 @@ import type { SignedChore, SolanaChore, SweepSource } from '../../store/solana-m
 import { complain } from '../alert.ts'
 import { isVaultSweepEntry, type VaultSweepEntry } from '../journal-lines.ts'
 import { isSweepId } from '../payout-journal.ts'
-import type { PayoutSigner } from '../sign-payouts.ts'
+import type { PayoutSigner } from '../signing-context.ts'
 import { type SolanaHouseKeys, signerOf, signWithBlockhash } from './solana-accounts.ts'
 import { transferOf } from './solana-instructions.ts'
 

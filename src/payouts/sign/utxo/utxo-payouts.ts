@@ -18,7 +18,7 @@ import { insertPayoutChange, insertPayoutInputs, listFailedPayouts } from '../..
 import { complain } from '../alert.ts'
 import { isUtxoEntry, type JournalEntry, outpointClaim, type UtxoEntry } from '../journal-lines.ts'
 import { type PayoutKind, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
-import type { PayoutSigner } from '../sign-payouts.ts'
+import type { PayoutSigner } from '../signing-context.ts'
 import { buildTransaction } from './build-transaction.ts'
 import { planReplacement } from './plan-replacement.ts'
 

@@ -1,0 +1,39 @@
+import type { Network } from '../../../core/assets.ts'
+import type { EvmToken } from '../../../core/chain/evm-parameters.ts'
+import type { Pool } from '../../../postgres/pool.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { Log } from '../../../runtime/log.ts'
+import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
+import type { EvmReceiptFound, EvmStanding } from './evm-payout-chain.ts'
+
+/** An account-based chain, as payouts see it; `EvmPayoutCarrier` reads it. */
+export type EvmPayoutChain = PayoutProvider & {
+  standingOf(account: Uint8Array): Promise<EvmStanding>
+  nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
+  balanceOf(account: Uint8Array): Promise<bigint>
+  tokenBalanceOf(account: Uint8Array): Promise<bigint>
+  finalizedHeight(): Promise<number | null>
+  receiptOf(txid: string): Promise<EvmReceiptFound | null>
+  nonceUser(
+    place: { sender: Uint8Array; nonce: number },
+    lowest: number,
+  ): Promise<string | 'searching' | 'unseen'>
+  gasOf(payment: { from: Uint8Array; to: Uint8Array; value: bigint }): Promise<bigint>
+  failureOf(call: { from: Uint8Array; data: Uint8Array }): Promise<string | null>
+  broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
+}
+
+export type EvmCarriageParts = {
+  readonly network: Network
+  readonly providers: PayoutProviders<EvmPayoutChain>
+  /** The token that payouts are made in; null where there is none. */
+  readonly token: EvmToken | null
+  /** Pause between two looks at the chain while something is on its way, milliseconds. */
+  readonly lookEveryMs: number
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  /** On a sandbox chain, what gives the hot wallet ether for gas. */
+  readonly topUp: ((address: Uint8Array) => Promise<void>) | null
+}
