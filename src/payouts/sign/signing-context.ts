@@ -11,7 +11,7 @@ import type { PayoutJournal } from './payout-journal.ts'
 import type { ValueLimits } from './signing-limits.ts'
 
 /** What the signer needs to check who approved. */
-export type ApproverChecks = {
+type ApproverChecks = {
   readonly memory: ApprovalMemory
   /** To which codes and secrets of authenticator apps are sealed. */
   readonly sealKey: Uint8Array
