@@ -306,3 +306,34 @@ function linesWith(folder: string, pattern: RegExp, except: readonly string[] = 
       }),
     )
 }
+
+/** Who reads invoices without showing them, or shows what it wrote in the same transaction. */
+const READ_UNSHOWN = [
+  'audit/audit-invoices.ts',
+  'flows/begin-test-payment.ts',
+  'flows/create-checkout-session.ts',
+  'flows/expire-invoices.ts',
+  'flows/leave-for-card.ts',
+  'flows/read-card-offers.ts',
+  'flows/record-transfers.ts',
+  'flows/reopen-invoice.ts',
+  'flows/steps/load-session.ts',
+  'flows/steps/shown-invoices.ts',
+  'flows/submit-x402-authorization.ts',
+  'flows/switch-asset.ts',
+  'http/api/routes/list-checkout-sessions.ts',
+  'roles/sandbox.ts',
+]
+
+test('whatever shows an invoice reads it through the check of its address', () => {
+  const unchecked = productSources().filter(
+    ({ path, text }) =>
+      !path.startsWith('db/invoices/') &&
+      /\b(loadInvoice|listInvoices|loadInvoicesById|invoiceFromRow)\(/.test(text),
+  )
+  const elsewhere = unchecked.map(({ path }) => path).filter((path) => !isClient(path))
+  expect(elsewhere).toEqual(READ_UNSHOWN)
+})
+
+/** Clients of the API have functions of the same names. */
+const isClient = (path: string) => /^(compat|web|sdk)\//.test(path)

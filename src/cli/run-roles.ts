@@ -209,7 +209,7 @@ function openShared(context: SiteContext, stops: StopList) {
   const issuedAddresses = createIssuedAddresses({ keysPath: config.addressKeysFile, log })
   metrics.gauge(
     'paylink_addresses_refused',
-    'Addresses not given out since the start, for the signer did not sign them',
+    'Addresses not given out or shown since the start, for the signer did not sign them',
     async () => [{ value: issuedAddresses.refusals.count }],
   )
   const openInvoices = createOpenInvoiceLimit({

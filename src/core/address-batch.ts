@@ -19,12 +19,14 @@ export type PooledAddress = { readonly idx: number; readonly program: Uint8Array
 export type IssuedAddressCheck = {
   /**
    * Whether the signer signed that this is the address of this index. `loadBatch` reads the batch that holds the
-   * index; it is not asked for one that was checked before.
+   * index; it is not asked for one that was checked before. `invoiceId` is of whom it is shown for, where it was
+   * given out before.
    */
   isIssued(
     keyspace: Keyspace,
     pooled: PooledAddress,
     loadBatch: () => Promise<SignedBatch | null>,
+    invoiceId?: string,
   ): Promise<boolean>
   /** Who takes how many of them. */
   readonly shares: AddressShares

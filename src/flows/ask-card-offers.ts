@@ -1,3 +1,4 @@
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { type CardPurchase, stillStands } from '../core/card/card-purchase.ts'
 import type { CardAnswer, CardOrder, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import { amountsOf, wasSettled } from '../core/invoice/status.ts'
@@ -9,13 +10,13 @@ import {
   listCardPurchases,
   lockCardPurchases,
 } from '../db/checkout/card-purchases.ts'
-import { loadInvoice } from '../db/invoices/invoices.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import { cardUrlContext } from '../secrets/card-url.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { loadShownInvoice } from './steps/shown-invoices.ts'
 
 /** Longer than any provider is waited for: past it the question was lost with its process, and may be asked again. */
 const ASKING_MS_MAX = 15_000
@@ -32,6 +33,7 @@ type AskCardOffersDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly keyring: Keyring
+  readonly issuedAddresses: IssuedAddressCheck
   readonly log: { warn(details: object, message: string): void }
   readonly providers: readonly OnrampProvider[]
 }
@@ -82,7 +84,7 @@ async function writeQuestions(
 ): Promise<Question[] | Exclude<AskedCardOffers, { kind: 'asked' }>> {
   const { tenant, invoiceId, place } = input
   await lockCardPurchases(tx, tenant, invoiceId)
-  const stored = await loadInvoice(tx, tenant, invoiceId)
+  const stored = await loadShownInvoice(tx, tenant, invoiceId, deps.issuedAddresses)
   if (stored === null) return { kind: 'not_found' }
   const { invoice } = stored
   const now = deps.clock()

@@ -1,21 +1,24 @@
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { NetworkFacts } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { loadInvoice } from '../db/invoices/invoices.ts'
 import { refuseX402OfCancelled } from '../payouts/store/x402-authorizations.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { commitAdvance } from './steps/commit-advance.ts'
+import { loadShownInvoice } from './steps/shown-invoices.ts'
 
 /** Cancels an invoice that awaits payment or has expired. Money that still comes is found until the horizon. */
 export function cancelInvoice(
-  deps: { pool: Pool; clock: Clock },
+  deps: { pool: Pool; clock: Clock; issuedAddresses: IssuedAddressCheck },
   input: { tenant: Tenant; invoiceId: string; networkFacts: NetworkFacts; requestId: string },
 ): Promise<{ kind: 'cancelled'; invoice: Invoice } | { kind: 'not_found' } | { kind: 'not_cancellable' }> {
   const { tenant, invoiceId, networkFacts, requestId } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
-    const before = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    const before = await loadShownInvoice(tx, tenant, invoiceId, deps.issuedAddresses, {
+      forUpdate: true,
+    })
     if (before === null) return { kind: 'not_found' }
     const now = deps.clock()
     const advance = advanceInvoice(before.invoice, { kind: 'cancel', nowMs: now.getTime() })

@@ -1,3 +1,4 @@
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { ASSET_IDS, type AssetId } from '../core/assets.ts'
 import { type CardWaiting, cardAsset, cardWaiting } from '../core/card/card-purchase.ts'
 import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
@@ -9,18 +10,19 @@ import { isSwitchable } from '../core/invoice/switch.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { loadCardStanding } from '../db/checkout/card-purchases.ts'
 import { loadPaymentLink } from '../db/checkout/payment-links.ts'
-import { loadInvoice } from '../db/invoices/invoices.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readInvoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { loadShownInvoice } from './steps/shown-invoices.ts'
 
 type ReadCheckoutDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly keyring: Keyring
+  readonly issuedAddresses: IssuedAddressCheck
   readonly clock: Clock
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   /** Whether anybody sells a coin for cards in a mode. */
@@ -49,7 +51,7 @@ export async function readCheckout(deps: ReadCheckoutDeps, token: string): Promi
   if (reference === null) return null
   const tenant = { merchantId: reference.merchantId, livemode: reference.livemode }
   const found = await withTransaction(deps.pool, tenant, async (tx) => {
-    const stored = await loadInvoice(tx, tenant, reference.invoiceId)
+    const stored = await loadShownInvoice(tx, tenant, reference.invoiceId, deps.issuedAddresses)
     const merchantName = await loadMerchantName(tx, tenant.merchantId)
     if (stored === null || merchantName === null) return null
     const { invoice } = stored

@@ -1,18 +1,20 @@
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { Network } from '../core/assets.ts'
 import { networkOf } from '../core/assets.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { loadInvoice } from '../db/invoices/invoices.ts'
 import { type HotWallet, loadHotWallet } from '../payouts/store/hot-wallets.ts'
 import { loadX402Authorization, type X402Authorization } from '../payouts/store/x402-authorizations.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import { readInvoiceToken } from '../secrets/checkout-token.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { loadShownInvoice } from './steps/shown-invoices.ts'
 
 export type ReadX402Deps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly keyring: Keyring
+  readonly issuedAddresses: IssuedAddressCheck
 }
 
 /** An invoice that a token opens, and the hot wallet that would carry its payment; null where nobody has read one. */
@@ -31,7 +33,7 @@ export async function readX402Invoice(deps: ReadX402Deps, token: string): Promis
   const tenant = { merchantId, livemode }
   const network = networkOf('USDC_BASE', livemode)
   return withTransaction(deps.pool, tenant, async (tx) => {
-    const stored = await loadInvoice(tx, tenant, invoiceId)
+    const stored = await loadShownInvoice(tx, tenant, invoiceId, deps.issuedAddresses)
     if (stored === null) return null
     return { tenant, network, invoice: stored.invoice, wallet: await loadHotWallet(tx, network) }
   })

@@ -1,20 +1,21 @@
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { NetworkFacts } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { insertResolution } from '../db/invoices/invoice-resolutions.ts'
-import { loadInvoice } from '../db/invoices/invoices.ts'
 import { withBlockSums } from '../db/ledger/received.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { commitAdvance } from './steps/commit-advance.ts'
+import { loadShownInvoice } from './steps/shown-invoices.ts'
 
 /**
  * The merchant's word on an invoice that waits for one: `accept` takes what is confirmed as full payment,
  * `dismiss` closes the open reviews. The note is kept with who gave it.
  */
 export function resolveInvoice(
-  deps: { pool: Pool; clock: Clock },
+  deps: { pool: Pool; clock: Clock; issuedAddresses: IssuedAddressCheck },
   input: {
     tenant: Tenant
     invoiceId: string
@@ -32,7 +33,9 @@ export function resolveInvoice(
 > {
   const { tenant, invoiceId, resolution, note, actor, networkFacts, requestId } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
-    const found = await loadInvoice(tx, tenant, invoiceId, { forUpdate: true })
+    const found = await loadShownInvoice(tx, tenant, invoiceId, deps.issuedAddresses, {
+      forUpdate: true,
+    })
     if (found === null) return { kind: 'not_found' }
     const before = { ...found, invoice: await withBlockSums(tx, tenant, found.invoice, 'all') }
     const now = deps.clock()

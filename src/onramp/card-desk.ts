@@ -1,3 +1,4 @@
+import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { AssetId } from '../core/assets.ts'
 import type { OnrampProvider } from '../core/card/onramp-provider.ts'
 import type { TestCardOutcome } from '../core/card/test-cards.ts'
@@ -26,6 +27,7 @@ type CardDeskDeps = {
   readonly pool: Pool
   readonly clock: Clock
   readonly keyring: Keyring
+  readonly issuedAddresses: IssuedAddressCheck
   readonly log: Log
   readonly notifier: { invoiceChanged(invoiceId: string): void }
   /** Origin of the site, to which providers send buyers back. */

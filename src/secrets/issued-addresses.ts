@@ -1,8 +1,10 @@
 import { isAddressOf } from '../chain/address-text.ts'
+import { RecentMap } from '../chain/recent-map.ts'
 import {
   type IssuedAddressCheck,
   type PooledAddress,
   programAt,
+  programsOf,
   type SignedBatch,
 } from '../core/address-batch.ts'
 import { AddressShares } from '../core/address-shares.ts'
@@ -17,8 +19,11 @@ export type IssuedAddresses = IssuedAddressCheck & {
   readonly refusals: { readonly count: number; readonly reason: string | null }
 }
 
-/** Batches of checked addresses that are remembered. */
-const CHECKED_MAX = 100
+/** Addresses of checked batches that are remembered: some hundred bytes each. */
+const CHECKED_MAX = 20_000
+
+/** What the signer signed for an index, and how it was written when it was checked. */
+type Checked = { readonly program: Uint8Array; address: string | null }
 
 /**
  * Checks against the keys in a file that the signer wrote, and never against a key of the database. Without the
@@ -29,7 +34,7 @@ export function createIssuedAddresses(options: {
   readonly log: Log
 }): IssuedAddresses {
   const { keysPath, log } = options
-  const checked = new Map<string, SignedBatch>()
+  const checked = new RecentMap<string, Checked>(CHECKED_MAX)
   const refusals: { count: number; reason: string | null } = { count: 0, reason: null }
   let keys: AddressKeys | null = null
 
@@ -38,37 +43,44 @@ export function createIssuedAddresses(options: {
     pooled: PooledAddress,
     loadBatch: () => Promise<SignedBatch | null>,
   ): Promise<string | null> => {
-    const known = [...checked.values()].find((batch) => holds(batch, keyspace, pooled))
-    if (known !== undefined) return null
-    keys ??= await readKeys(keysPath)
+    if (isChecked(checked.get(`${keyspace}/${pooled.idx}`), keyspace, pooled)) return null
+    if (keys?.get(keyspace) === undefined) keys = await readKeys(keysPath)
     const key = keys?.get(keyspace)
     if (key === undefined) return `${keysPath} names no key of the signer: copy the file of its machine there`
     const batch = await loadBatch()
     if (batch === null || !holds(batch, keyspace, pooled)) return 'it is in no batch of the signer'
     if (!isBatchSigned(batch, key)) return 'its batch is not signed by the signer'
-    checked.set(`${keyspace} ${batch.first}`, batch)
-    for (const oldest of checked.keys()) {
-      if (checked.size <= CHECKED_MAX) break
-      checked.delete(oldest)
-    }
+    for (const [place, program] of programsOf(batch).entries())
+      checked.set(`${keyspace}/${batch.first + place}`, { program, address: null })
     return null
   }
 
   return {
     refusals,
     shares: new AddressShares(),
-    isIssued: async (keyspace, pooled, loadBatch) => {
+    isIssued: async (keyspace, pooled, loadBatch, invoiceId) => {
       const reason = await reasonAgainst(keyspace, pooled, loadBatch)
       if (reason === null) return true
       refusals.count += 1
       refusals.reason = reason
       log.error(
-        { keyspace, index: pooled.idx, address: pooled.address, reason },
-        'an address of the pool was not given out, for the signer did not sign it: no invoice is made in this coin until that is fixed',
+        { keyspace, index: pooled.idx, address: pooled.address, reason, invoiceId },
+        invoiceId === undefined
+          ? 'an address of the pool was not given out, for the signer did not sign it: no invoice is made in this coin until that is fixed'
+          : 'the address of an invoice was not shown, for the signer did not sign it for this invoice: run paylink audit, and find out who writes to the database',
       )
       return false
     },
   }
+}
+
+/** The text is written anew once, and compared from then on. */
+function isChecked(known: Checked | undefined, keyspace: Keyspace, pooled: PooledAddress): boolean {
+  if (known === undefined || !Buffer.from(known.program).equals(pooled.program)) return false
+  if (known.address === pooled.address) return true
+  if (!isAddressOf(keyspace, known.program, pooled.address)) return false
+  known.address = pooled.address
+  return true
 }
 
 /** A file that cannot be read is as good as none: the reason tells its name. */

@@ -1,15 +1,4 @@
-/** The kinds of error a caller can tell apart without knowing every code. */
-export const ERROR_TYPES = [
-  'invalid_request_error',
-  'authentication_error',
-  'permission_error',
-  'not_found_error',
-  'conflict_error',
-  'idempotency_error',
-  'rate_limit_error',
-  'api_error',
-] as const
-type ErrorType = (typeof ERROR_TYPES)[number]
+import type { ErrorType } from './error-types.ts'
 
 type ErrorEntry = {
   readonly status: number
@@ -317,6 +306,12 @@ export const ERRORS = {
     status: 503,
     type: 'api_error',
     message: 'Invoices in this asset cannot be created at the moment. GET /api/v1/assets says why.',
+  },
+  address_unverified: {
+    status: 503,
+    type: 'api_error',
+    message:
+      'The address of an invoice is not one that the signer of this installation signed for it, so nothing is shown. Whoever operates it finds the invoice in the log and with the command paylink audit.',
   },
   payout_unavailable: {
     status: 503,

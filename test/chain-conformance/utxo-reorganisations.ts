@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { InvoiceStatus } from '../../src/core/invoice/types.ts'
 import { cancelInvoice } from '../../src/flows/cancel-invoice.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { anyAddress } from '../support/any-address.ts'
 import { until } from '../support/litecoind.ts'
 import { coinsOf, type DrivenNode } from '../support/utxo-driver.ts'
 import type { OpenInvoice, WatchedChain } from '../support/watched-chain.ts'
@@ -107,7 +108,7 @@ async function openCases(watched: Watched, watcher: Watching, depth: number): Pr
     watched.openInvoice([watcher], changes)
   const cancelled = await open()
   await cancelInvoice(
-    { pool: watched.database.pools.api, clock: systemClock },
+    { pool: watched.database.pools.api, clock: systemClock, issuedAddresses: anyAddress },
     {
       tenant: watched.tenant,
       invoiceId: cancelled.id,

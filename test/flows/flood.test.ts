@@ -11,6 +11,7 @@ import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { resolveInvoice } from '../../src/flows/resolve-invoice.ts'
 import { listSpendableCoins } from '../../src/payouts/store/payout-coins.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
+import { anyAddress } from '../support/any-address.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { gone, inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
@@ -68,7 +69,7 @@ function must<Value>(value: Value | undefined): Value {
 
 const answer = (invoiceId: string, resolution: 'accept' | 'dismiss') =>
   resolveInvoice(
-    { pool: database.pools.api, clock },
+    { pool: database.pools.api, clock, issuedAddresses: anyAddress },
     {
       tenant,
       invoiceId,

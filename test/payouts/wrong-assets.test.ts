@@ -8,6 +8,7 @@ import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
 import { resolveInvoice } from '../../src/flows/resolve-invoice.ts'
 import { requestPayoutAlone } from '../../src/payouts/request-payout.ts'
 import { withTransaction } from '../../src/postgres/transaction.ts'
+import { anyAddress } from '../support/any-address.ts'
 import type { ChainDriver } from '../support/chain-driver.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
@@ -72,7 +73,7 @@ function describeWrongAsset<Driven extends DrivenAnvil | DrivenSolana>(of: Case<
         await watched.chain.mine(4)
         await until(async () => (await watched.paymentsOf(id))[0] === 'confirmed', { what: 'it is final' })
         const resolved = await resolveInvoice(
-          { pool: watched.database.pools.api, clock: () => new Date() },
+          { pool: watched.database.pools.api, clock: () => new Date(), issuedAddresses: anyAddress },
           {
             tenant: watched.tenant,
             invoiceId: id,

@@ -14,6 +14,7 @@ import { signX402 } from '../../src/payouts/sign/evm/sign-x402.ts'
 import type { PayoutSigner, SigningPoint } from '../../src/payouts/sign/signing-context.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { invoiceToken } from '../../src/secrets/checkout-token.ts'
+import { anyAddress } from '../support/any-address.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { keyring } from '../support/payout-steps.ts'
 import { freePort } from '../support/postgres-server.ts'
@@ -48,6 +49,7 @@ beforeAll(async () => {
     clock: () => new Date(),
     log: world.log,
     keyring,
+    issuedAddresses: anyAddress,
     baseUrl: origin,
     maySend: () => true,
     settleWaitMs: ANSWER_MS_MAX,
@@ -424,7 +426,7 @@ test.each(['waiting', 'checked'])(
     if (status === 'checked') await world.courier().pass()
     expect(await stands()).toBe(status)
     const cancelled = await cancelInvoice(
-      { pool: world.database.pools.api, clock: () => new Date() },
+      { pool: world.database.pools.api, clock: () => new Date(), issuedAddresses: anyAddress },
       {
         tenant,
         invoiceId: opened.invoice.id,

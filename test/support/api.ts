@@ -98,7 +98,8 @@ export async function createTestApi(
     serviceFeeBps: 0,
     // The pools hold addresses that no signer issued; tests of the check bring their own.
     issuedAddresses: {
-      isIssued: async (keyspace) => !keyspace.startsWith('solana-'),
+      isIssued: async (keyspace, _pooled, _batch, shownFor) =>
+        shownFor !== undefined || !keyspace.startsWith('solana-'),
       shares: new AddressShares(),
     },
     openInvoices: createOpenInvoiceLimit({

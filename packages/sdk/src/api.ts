@@ -638,6 +638,7 @@ export type ErrorCode =
   | 'internal_error'
   | 'rate_unavailable'
   | 'asset_unavailable'
+  | 'address_unverified'
   | 'payout_unavailable'
   | 'service_unavailable'
 

@@ -17,6 +17,20 @@ export async function findDepositAddress(
   return rows[0]?.address ?? null
 }
 
+/** Every address that was given to these invoices. Served by deposit_address_by_invoice. */
+export async function listDepositAddresses(
+  tx: Tx,
+  tenant: Tenant,
+  invoiceIds: readonly string[],
+): Promise<(ClaimedAddress & { readonly keyspace: Keyspace; readonly invoiceId: string })[]> {
+  const { rows } = await tx.query<ClaimedAddress & { keyspace: Keyspace; invoiceId: string }>(
+    `select invoice_id as "invoiceId", keyspace, idx, program, address from deposit_address
+     where merchant_id = $1 and invoice_id = any($2) and livemode = $3`,
+    [tenant.merchantId, invoiceIds, tenant.livemode],
+  )
+  return rows
+}
+
 /** Gives an invoice one more address, in a keyspace where it has none. */
 export async function addDepositAddress(
   tx: Tx,

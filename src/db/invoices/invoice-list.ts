@@ -5,7 +5,7 @@ import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { loadReceived } from '../ledger/received.ts'
 import { INVOICE_COLUMNS, type InvoiceRow, invoiceFromRow } from './invoices.ts'
 
-type InvoiceFilters = {
+export type InvoiceFilters = {
   readonly limit: number
   /** At most one of these two. */
   readonly startingAfter: string | null

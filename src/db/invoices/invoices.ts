@@ -41,10 +41,15 @@ export type InvoiceRow = {
   event_count: number
 }
 
-/** The columns of `InvoiceRow`. */
+/**
+ * The columns of `InvoiceRow`. The address is read only as one that was given to this invoice, and is empty where the
+ * row names another: nobody may change or replace a row of deposit_address. Served by deposit_address_by_invoice.
+ */
 export const INVOICE_COLUMNS = `id, merchant_id, livemode, asset, amount, usd_cents, amount_source, rate, tolerance_under, tolerance_over,
   service_fee_bps, confirmations, allow_asset_selection, customer_email, external_reference, order_reference, checkout_session_id,
-  payment_link_id, metadata, return_url, reopened_from, address, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
+  payment_link_id, metadata, return_url, reopened_from, created_at, expires_at, expired_at, expiry_reading, cancelled_at, paid_at,
+  coalesce((select d.address from deposit_address d where d.merchant_id = invoice.merchant_id
+    and d.invoice_id = invoice.id and d.address = invoice.address), '') as address,
   accepted_at, reorg_dismissed, announced, event_count`
 
 /** An invoice with the number of events it has had. */

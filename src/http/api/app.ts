@@ -1,4 +1,5 @@
 import { type Context, Hono } from 'hono'
+import { AddressNotShown } from '../../flows/steps/shown-invoices.ts'
 import { newRequestId } from '../../runtime/new-request-id.ts'
 import { ERRORS } from '../../wire/errors.ts'
 import { addDocumentation } from '../docs/documentation.ts'
@@ -89,6 +90,7 @@ function problemResponse(deps: ApiDeps, c: Context<Variables>, problem: ApiProbl
 /** An error that is not the caller's mistake is logged with its cause; the caller learns only the request's id. */
 function toProblem(deps: ApiDeps, error: Error, c: Context<Variables>): ApiProblem {
   if (error instanceof ApiProblem) return error
+  if (error instanceof AddressNotShown) return new ApiProblem('address_unverified', { cause: error })
   const unavailable = asServiceUnavailable(error)
   const about = { requestId: c.get('requestId'), method: c.req.method, path: c.req.path, err: error }
   if (unavailable !== null) {

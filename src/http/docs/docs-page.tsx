@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 import type { Child, FC } from 'hono/jsx'
-import { ERROR_CODES, ERROR_TYPES, ERRORS } from '../../wire/errors.ts'
+import { ERROR_TYPES } from '../../wire/error-types.ts'
+import { ERROR_CODES, ERRORS } from '../../wire/errors.ts'
 import type { JsonSchema, OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts'
 
 const STYLE = `

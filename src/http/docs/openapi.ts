@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { ERROR_TYPES, ERRORS, type ErrorCode } from '../../wire/errors.ts'
+import { ERROR_TYPES } from '../../wire/error-types.ts'
+import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
 import { problemCodesOf } from '../api/problem-codes.ts'
 import { API_PREFIX, type Route } from '../api/route.ts'
 

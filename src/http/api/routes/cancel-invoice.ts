@@ -15,7 +15,7 @@ export const cancelInvoiceRoute = defineRoute({
     'Possible while it awaits payment or has expired. Payments that arrive within the next ten minutes are still followed and put up for your review.',
   scope: 'invoices:write',
   success: { status: 200, description: 'The cancelled invoice.', schema: invoiceView },
-  problems: ['invoice_not_cancellable'],
+  problems: ['invoice_not_cancellable', 'address_unverified'],
   exists: invoiceExists,
 
   handler: async (deps, { tenant, id, requestId }) => {

@@ -1,5 +1,5 @@
 import { invoiceExists } from '../../../db/invoices/invoice-list.ts'
-import { loadInvoice } from '../../../db/invoices/invoices.ts'
+import { loadShownInvoice } from '../../../flows/steps/shown-invoices.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { invoiceView } from '../../../wire/invoice.ts'
 import { invoiceViewOf } from '../../views/invoice-view.ts'
@@ -14,12 +14,14 @@ export const getInvoiceRoute = defineRoute({
   summary: 'Get an invoice',
   scope: 'invoices:read',
   success: { status: 200, description: 'The invoice with its payments.', schema: invoiceView },
-  problems: [],
+  problems: ['address_unverified'],
   exists: invoiceExists,
 
   handler: async (deps, { tenant, id }) => {
     const networks = await deps.networks.read()
-    const stored = await withTransaction(deps.pool, tenant, (tx) => loadInvoice(tx, tenant, id))
+    const stored = await withTransaction(deps.pool, tenant, (tx) =>
+      loadShownInvoice(tx, tenant, id, deps.issuedAddresses),
+    )
     if (stored === null) throw new ApiProblem('not_found')
     return invoiceViewOf(deps, networks, stored.invoice)
   },

@@ -18,7 +18,7 @@ export const resolveInvoiceRoute = defineRoute({
   body: resolveInvoiceBody,
   example: { resolution: 'accept', note: 'The buyer sent the rest in cash.' },
   success: { status: 200, description: 'The resolved invoice.', schema: invoiceView },
-  problems: ['invoice_not_resolvable'],
+  problems: ['invoice_not_resolvable', 'address_unverified'],
   exists: invoiceExists,
 
   handler: async (deps, { tenant, id, body, callerId, requestId }) => {
