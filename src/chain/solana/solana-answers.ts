@@ -114,6 +114,10 @@ export const transactionSchema = z
 /** A transaction by itself, with its slot and what it was signed over: a block's hash or the value of a durable nonce. */
 export type TransactionAlone = z.output<typeof transactionSchema>
 
+export const transactionBytesSchema = z
+  .object({ transaction: z.tuple([z.string(), z.literal('base64')]) })
+  .transform(({ transaction: [base64] }) => Buffer.from(base64, 'base64'))
+
 export const accountsSchema = z.object({
   context: z.object({ slot: slotSchema }),
   value: z.array(z.object({ lamports }).nullable()),

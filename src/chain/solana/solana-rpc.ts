@@ -31,6 +31,7 @@ import {
   slotsSchema,
   statusesSchema,
   type TransactionAlone,
+  transactionBytesSchema,
   transactionSchema,
 } from './solana-answers.ts'
 import { type RpcCost, SolanaTransport } from './solana-transport.ts'
@@ -200,6 +201,18 @@ export class SolanaRpc {
   ): Promise<TransactionAlone | null> {
     const config = { commitment, encoding: 'json', maxSupportedTransactionVersion: VERSION_MAX }
     return this.#read('getTransaction', transactionSchema.nullable(), () =>
+      this.#rpc.getTransaction(signature as Signature, config as never).send(),
+    )
+  }
+
+  /** The bytes of a final transaction; null where the node has none. */
+  async transactionBytes(signature: string): Promise<Buffer | null> {
+    const config = {
+      commitment: 'finalized',
+      encoding: 'base64',
+      maxSupportedTransactionVersion: VERSION_MAX,
+    }
+    return this.#read('getTransaction', transactionBytesSchema.nullable(), () =>
       this.#rpc.getTransaction(signature as Signature, config as never).send(),
     )
   }

@@ -9,6 +9,7 @@ import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { Told } from '../../../runtime/told.ts'
+import { insertFoundBytes, listSweepsWithoutBytes } from '../../store/found-sweeps.ts'
 import type { SolanaHouse, SolanaReading } from '../../store/solana-accounts.ts'
 import {
   bookFoundSweep,
@@ -33,6 +34,8 @@ const UNSIGNED_MS = 3_600_000
 /** Transactions of an address that are looked through for a sweep, newest first, and how often at most. */
 const SOUGHT_MAX = 50
 const SEEK_INTERVAL_MS = 60_000
+/** Sweeps found on the chain whose bytes are fetched in one turn. */
+const BYTES_PER_TURN = 5
 /**
  * Addresses whose history is read in one turn for what the fee payer put there, and how often again: anybody can send a
  * little to addresses and give them long histories, and payouts must not wait while these are read.
@@ -69,6 +72,8 @@ export class SolanaChores {
   /** Addresses that hold more than the books say, with what the fee payer put there by the chain's own account. */
   readonly #given = new Map<string, { readonly atMs: number; readonly lamports: bigint }>()
   #givenSought = 0
+  /** The found sweep after which the next turn fetches bytes. */
+  #keptTo = ''
   readonly #told = new Told()
 
   constructor(parts: Parts) {
@@ -84,6 +89,20 @@ export class SolanaChores {
     await this.#askForNonces(house, reading, known)
     // What keeps the vault in being comes with its first nonce and before anybody's money: later nobody could tell them apart.
     if (reading.vaultLamports >= reading.rentExempt) await this.#askForSweeps(house, reading)
+    await this.#keepFoundBytes()
+  }
+
+  /** By its signature in them the signer knows again what its journal has lost; some a turn, those that no node has too. */
+  async #keepFoundBytes(): Promise<void> {
+    const { pool, network, clock, providers } = this.#parts
+    const page = { after: this.#keptTo, limit: BYTES_PER_TURN }
+    const found = await listSweepsWithoutBytes(pool, network, page)
+    for (const txid of found) {
+      const fetched = () => providers.current.transactionBytes(txid)
+      const raw = await unlessRefused(this.#parts, { about: txid, told: this.#told }, fetched)
+      if (raw != null) await insertFoundBytes(pool, network, { txid, raw, now: clock() })
+    }
+    this.#keptTo = found.length < BYTES_PER_TURN ? '' : (found.at(-1) ?? '')
   }
 
   /** Sends what is signed, ends what is final, and what was not taken in time. */

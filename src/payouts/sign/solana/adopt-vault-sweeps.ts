@@ -4,11 +4,14 @@ import {
   getBase58Decoder,
   getCompiledTransactionMessageDecoder,
   getTransactionDecoder,
+  type Transaction,
   verifySignature,
 } from '@solana/kit'
 import type { Network } from '../../../core/assets.ts'
+import { ID_PREFIXES } from '../../../core/ids.ts'
 import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { listSweptSources } from '../../store/deposit-owners.ts'
+import { listFoundBytes } from '../../store/found-sweeps.ts'
 import { listSignedSweeps, type SignedChore, type SweepSource } from '../../store/solana-maintenance.ts'
 import { isSweepId, type PayoutJournal } from '../payout-journal.ts'
 import type { PayoutSigner } from '../signing-context.ts'
@@ -18,6 +21,7 @@ import { vaultSweepEntryOf } from './solana-sweeps.ts'
 
 /** Sweeps read in one query. */
 const BATCH_MAX = 500
+const FOUND_PER_TURN = 20
 /** The system program's instruction `Transfer`: its number and the lamports, little-endian. */
 const TRANSFER = 2
 const TRANSFER_LENGTH = 12
@@ -46,6 +50,30 @@ export async function adoptVaultSweeps(
     after = batch.length === BATCH_MAX ? (batch.at(-1)?.id ?? null) : null
   }
   adopted.set(journal, done.add(network))
+}
+
+/** Where the next look at found sweeps goes on. */
+const looked = new WeakMap<PayoutJournal, Map<Network, string>>()
+
+/**
+ * Writes into the journal what a watcher found on the chain that neither the database nor the journal knew, since both were
+ * lost or set back: some a turn, by the signer's own signature in it.
+ */
+export async function adoptFoundSweeps(
+  signer: PayoutSigner,
+  network: Network,
+  keys: SolanaHouseKeys,
+): Promise<void> {
+  const { pool, journal } = signer
+  const places = looked.get(journal) ?? new Map<Network, string>()
+  looked.set(journal, places)
+  const page = { after: places.get(network) ?? '', limit: FOUND_PER_TURN }
+  const found = await listFoundBytes(pool, network, page)
+  for (const { txid, raw } of found) {
+    const sweep = { id: `${ID_PREFIXES.chore}_${txid}`, txid, raw, lastValidHeight: 0 }
+    if (!journal.isSwept(txid)) await adoptOne(signer, network, keys, sweep)
+  }
+  places.set(network, found.length < FOUND_PER_TURN ? '' : (found.at(-1)?.txid ?? ''))
 }
 
 async function adoptOne(
@@ -78,7 +106,9 @@ type OwnSweep = {
 
 /** What a transaction moves into the vault; null where it is not signed by the fee payer, or does anything else. */
 async function readOwnSweep(raw: Buffer, { feePayer, vault }: SolanaHouseKeys): Promise<OwnSweep | null> {
-  const { messageBytes, signatures } = getTransactionDecoder().decode(raw)
+  const wire = decodedOf(raw)
+  if (wire === null) return null
+  const { messageBytes, signatures } = wire
   const signature = signatures[feePayer.address]
   if (signature == null || !(await verifySignature(feePayer.keyPair.publicKey, signature, messageBytes)))
     return null
@@ -96,4 +126,13 @@ async function readOwnSweep(raw: Buffer, { feePayer, vault }: SolanaHouseKeys): 
   })
   if (moves.length === 0 || moves.length < message.instructions.length) return null
   return { txid: getBase58Decoder().decode(signature), moves }
+}
+
+/** Null where the bytes are no transaction: a watcher's login may write any. */
+function decodedOf(raw: Buffer): Transaction | null {
+  try {
+    return getTransactionDecoder().decode(raw)
+  } catch {
+    return null
+  }
 }

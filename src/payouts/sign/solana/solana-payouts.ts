@@ -27,7 +27,7 @@ import { complain } from '../alert.ts'
 import { durableNonceClaim } from '../journal-lines.ts'
 import { isSignedFor, type PayoutKind, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
 import type { PayoutSigner } from '../signing-context.ts'
-import { adoptVaultSweeps } from './adopt-vault-sweeps.ts'
+import { adoptFoundSweeps, adoptVaultSweeps } from './adopt-vault-sweeps.ts'
 import {
   nonceSeed,
   openHouse,
@@ -73,6 +73,7 @@ async function tend(signer: PayoutSigner, network: Network): Promise<void> {
   if (!isPublished)
     await saveSolanaAccounts(pool, network, { feePayer, vault, nonceAccounts: keys.nonceAccounts })
   await adoptVaultSweeps(signer, network, keys)
+  await adoptFoundSweeps(signer, network, keys)
   const reading = house?.reading ?? null
   if (reading === null || !isPublished) return
   const open = await listOpenChores(pool, network, CHORES_PER_TURN)
