@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
@@ -99,6 +101,37 @@ describe.each(ASSETS)('$asset', ({ asset, unit }) => {
     // The victim is paid all the same.
     const own = await world.payout(victim, asset, '0.5')
     await world.until(victim, own.id, 'confirmed')
+  })
+
+  test('what a lost journal had swept counts again by its own signature, for its own merchant alone', async () => {
+    const { owner } = world.database
+    // What the forged row says is taken for the thief's, and is not there for gas.
+    await world.fuelHotWallet()
+    const shop = await world.openShop(asset, [unit])
+    const first = await world.payout(shop, asset, '0.4')
+    await world.until(shop, first.id, 'confirmed')
+    await rm(join(world.folder, 'payouts.jsonl'))
+    // Another merchant's row with the same bytes, as whoever has the signer's login could write it.
+    const thief = await openTheft(asset, unit)
+    const forged = await forgeSweep(owner, thief.payout, await placeOf(thief.thief), unit / 2n)
+    await owner.query(
+      `insert into sweep_transaction (merchant_id, sweep_id, number, livemode, network, txid, raw, cost, created_at)
+       select $1, $2, 1, false, t.network, t.txid || '0', t.raw, t.cost, now() from sweep_transaction t
+       join sweep s on s.id = t.sweep_id where s.payout_id = $3 limit 1`,
+      [thief.thief.merchantId, forged.id, first.id],
+    )
+    await updateSweep(owner, forged, {
+      status: 'done',
+      carrier: { txid: '0xcopied', cost: 0n },
+      finalAt: world.now,
+    })
+    const second = await world.payout(shop, asset, '0.5')
+    await world.until(shop, second.id, 'confirmed')
+    expect(await world.holds(asset, second.destination)).toBeGreaterThan(0n)
+    expect(world.logged.join('')).toContain('written down again by its own signature')
+    await turns()
+    expect(await world.signedFor(thief.payout.id)).toMatchObject({ payout: [] })
+    expect(await world.holds(asset, thief.payout.destination)).toBe(0n)
   })
 
   test('what nobody signed in is paid out to nobody, whatever the sweeps in the database say', async () => {

@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, concatBytes } from '@noble/hashes/utils.js'
-import { encodeRlp, integer, type Rlp } from './rlp.ts'
+import { decodeFlatList, encodeRlp, integer, type Rlp } from './rlp.ts'
 
 /** A transaction with a market for its fee (EIP-1559). Wei. */
 export type EvmTransaction = {
@@ -47,3 +47,27 @@ export function sealTransaction(
   const raw = concatBytes(TYPE, encodeRlp(signed))
   return { txid: `0x${bytesToHex(keccak_256(raw))}`, raw: Buffer.from(raw) }
 }
+
+/** What signed bytes say, whoever signed them; null where they are no transaction of this type. */
+export function readTransaction(raw: Uint8Array): EvmTransaction | null {
+  if (raw[0] !== TYPE[0]) return null
+  const fields = decodeFlatList(raw.subarray(1))
+  if (fields === null || fields.length !== FIELDS) return null
+  const [chainId, nonce, tip, maxFee, gas, to, value, data] = fields
+  return {
+    chainId: numberOf(chainId),
+    nonce: numberOf(nonce),
+    maxPriorityFeePerGas: numberOf(tip),
+    maxFeePerGas: numberOf(maxFee),
+    gas: numberOf(gas),
+    to: to ?? new Uint8Array(),
+    value: numberOf(value),
+    data: data ?? new Uint8Array(),
+  }
+}
+
+/** Of a signed transaction: what is signed, and the signature's three. */
+const FIELDS = 12
+
+const numberOf = (bytes: Uint8Array = new Uint8Array()): bigint =>
+  bytes.length === 0 ? 0n : BigInt(`0x${bytesToHex(bytes)}`)

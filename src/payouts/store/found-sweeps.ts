@@ -2,7 +2,7 @@ import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 
 /** A sweep into the vault that was found on the chain, with its bytes. */
-export type FoundBytes = { readonly txid: string; readonly raw: Buffer }
+type FoundBytes = { readonly txid: string; readonly raw: Buffer }
 
 /** Sweeps that were found on the chain and whose bytes are not kept. Served by solana_chore_found. */
 export async function listSweepsWithoutBytes(

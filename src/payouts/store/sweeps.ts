@@ -204,6 +204,23 @@ export async function listSweepsOf(db: Queryable, tenant: Tenant, payoutId: stri
   return rows
 }
 
+/**
+ * A merchant's sweeps of an asset that are in a block, after the id `after`, in the order of ids. Served by
+ * sweep_by_asset.
+ */
+export async function listDoneSweeps(
+  db: Queryable,
+  tenant: Tenant,
+  of: { readonly network: Network; readonly asset: AssetId; readonly after: string; readonly limit: number },
+): Promise<Sweep[]> {
+  const { rows } = await db.query<Sweep>(
+    `select ${COLUMNS} from sweep where merchant_id = $1 and livemode = $2 and network = $3 and asset = $4
+       and status = 'done' and id > $5 order by id limit $6`,
+    [tenant.merchantId, tenant.livemode, of.network, of.asset, of.after, of.limit],
+  )
+  return rows
+}
+
 /** Whether a sweep for a payout's sake that is in no block was to take a deposit that the chain took back. By sweep_by_payout. */
 export async function hasLostDeposit(
   db: Queryable,

@@ -26,7 +26,11 @@ import {
   type Unsigned,
   WAITS,
 } from '../payout-signer.ts'
+
 import type { PayoutSigner } from '../signing-context.ts'
+
+import { adoptSweeps } from './adopt-sweeps.ts'
+
 import { signSweepInTheWay, signSweeps } from './evm-sweeps.ts'
 import {
   coversGas,
@@ -128,6 +132,7 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
   if ((await loadSweptCredit(signer.pool, tenantOf(payout), of)) < payout.amount)
     return (await lacksCrumbs(signer, payout, terms)) ? tooDear(signer, payout) : WAITS
   const unmoved = await listUnmoved(signer.pool, tenantOf(payout), of)
+  if (signer.journal.creditOf(payout, unmoved) < payout.amount) await adoptSweeps(signer, payout, terms)
   if (!isSignedFor(signer, payout, unmoved)) return WAITS
   const price = priceWithin(payout, content, terms, gasPriceOf(terms.wallet), terms.wallet.baseFee)
   if (price === null) return tooDear(signer, payout)

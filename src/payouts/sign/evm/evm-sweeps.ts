@@ -69,7 +69,7 @@ export async function signSweepInTheWay(signer: PayoutSigner, network: Network):
 }
 
 /** What a sweep's signatures are bound to: whatever else is signed under its id conflicts with what was. */
-const digestOf = (sweep: Sweep): Buffer =>
+export const digestOf = (sweep: Sweep): Buffer =>
   createHash('sha256')
     .update(
       [
@@ -124,14 +124,18 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
 }
 
 /** Whether a sweep is of deposits of its own merchant, and of all that it is worth; what was signed was found so before. */
-async function takesOwnDeposits(signer: PayoutSigner, sweep: Sweep, { account }: EvmTerms): Promise<boolean> {
+export async function takesOwnDeposits(
+  signer: PayoutSigner,
+  sweep: Sweep,
+  { account }: EvmTerms,
+): Promise<boolean> {
   const address = depositAddress(account, sweep.keyIndex)
   if (isSweepId(sweep.id) && (await sumOwnDeposits(signer.pool, sweep, address)) === sweep.amount) return true
   complain(signer, sweep, 'a sweep is not worth deposits of its own merchant, and is not signed')
   return false
 }
 
-const intentOf = (sweep: Sweep): SignedIntent => ({
+export const intentOf = (sweep: Sweep): SignedIntent => ({
   kind: 'sweep',
   merchant_id: sweep.merchantId,
   asset: sweep.asset,
