@@ -321,7 +321,7 @@ const READ_UNSHOWN = [
   'flows/steps/shown-invoices.ts',
   'flows/submit-x402-authorization.ts',
   'flows/switch-asset.ts',
-  'http/api/routes/list-checkout-sessions.ts',
+  'http/api/routes/checkout-sessions.ts',
   'roles/sandbox.ts',
 ]
 

@@ -1,8 +1,14 @@
 import { listAuditEntries } from '../../../db/people/audit-log.ts'
+import { listRequests } from '../../../db/requests/request-log.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
-import { auditEntryList, listAuditEntriesQuery } from '../../../wire/dashboard.ts'
+import {
+  auditEntryList,
+  listAuditEntriesQuery,
+  listRequestLogsQuery,
+  requestLogList,
+} from '../../../wire/dashboard.ts'
 import { pageOf } from '../../../wire/list.ts'
-import { auditEntryViewOf } from '../../views/dashboard-views.ts'
+import { auditEntryViewOf, requestLogViewOf } from '../../views/dashboard-views.ts'
 import { listView } from '../../views/list-view.ts'
 import { defineRoute } from '../route.ts'
 
@@ -26,5 +32,26 @@ export const listAuditEntriesRoute = defineRoute({
       listAuditEntries(tx, tenant, pageOf(query)),
     )
     return listView('/audit-log', hasMore, entries.map(auditEntryViewOf))
+  },
+})
+
+export const listRequestLogsRoute = defineRoute({
+  method: 'get',
+  path: '/request-logs',
+  operationId: 'listRequestLogs',
+  tag: 'Dashboard',
+  summary: 'List requests',
+  description: 'Newest first, of the last 30 days. Bodies and keys are not kept.',
+  scope: null,
+  dashboardOnly: true,
+  query: listRequestLogsQuery,
+  success: { status: 200, description: 'A page of requests.', schema: requestLogList },
+  problems: [],
+
+  handler: async (deps, { tenant, query }) => {
+    const { requests, hasMore } = await withTransaction(deps.pool, tenant, (tx) =>
+      listRequests(tx, tenant, { ...pageOf(query), failedOnly: query.outcome === 'failed' }),
+    )
+    return listView('/request-logs', hasMore, requests.map(requestLogViewOf))
   },
 })

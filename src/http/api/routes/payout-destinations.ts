@@ -1,7 +1,20 @@
 import { checkPayoutAddress } from '../../../chain/payout-address.ts'
 import { networkOf } from '../../../core/assets.ts'
 import { addPayoutDestination } from '../../../payouts/add-payout-destination.ts'
-import { createPayoutDestinationBody, payoutDestinationView } from '../../../wire/payout.ts'
+import {
+  listPayoutDestinations,
+  payoutDestinationExists,
+  removePayoutDestination,
+} from '../../../payouts/store/payout-destinations.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
+import { pageOf } from '../../../wire/list.ts'
+import {
+  createPayoutDestinationBody,
+  listPayoutDestinationsQuery,
+  payoutDestinationList,
+  payoutDestinationView,
+} from '../../../wire/payout.ts'
+import { listView } from '../../views/list-view.ts'
 import { payoutDestinationViewOf } from '../../views/payout-view.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
@@ -62,5 +75,47 @@ export const createPayoutDestinationRoute = defineRoute({
       case 'added':
         return { view: payoutDestinationViewOf(added.destination) }
     }
+  },
+})
+
+export const listPayoutDestinationsRoute = defineRoute({
+  method: 'get',
+  path: '/payout-destinations',
+  operationId: 'listPayoutDestinations',
+  tag: 'Payouts',
+  summary: 'List payout destinations',
+  description: 'Newest first; removed ones are not shown.',
+  scope: 'payouts:read',
+  query: listPayoutDestinationsQuery,
+  success: { status: 200, description: 'A page of destinations.', schema: payoutDestinationList },
+  problems: [],
+
+  handler: async (deps, { tenant, query }) => {
+    const page = await withTransaction(deps.pool, tenant, (tx) =>
+      listPayoutDestinations(tx, tenant, pageOf(query), query.asset),
+    )
+    return listView('/payout-destinations', page.hasMore, page.destinations.map(payoutDestinationViewOf))
+  },
+})
+
+export const deletePayoutDestinationRoute = defineRoute({
+  method: 'delete',
+  path: '/payout-destinations/:id',
+  operationId: 'deletePayoutDestination',
+  tag: 'Payouts',
+  summary: 'Remove a payout destination',
+  description: 'No payout to it can be requested or approved any more. Approved ones go on.',
+  scope: 'payouts:write',
+  live: 'session',
+  success: { status: 204, description: 'The destination is off the list.' },
+  problems: [],
+  exists: payoutDestinationExists,
+
+  handler: async (deps, { tenant, id }) => {
+    const removed = await withTransaction(deps.pool, tenant, (tx) =>
+      removePayoutDestination(tx, tenant, id, deps.clock()),
+    )
+    if (!removed) throw new ApiProblem('not_found')
+    return undefined
   },
 })

@@ -1,0 +1,146 @@
+import { totalFault } from '../../../core/checkout/payment-link.ts'
+import { parseUsd } from '../../../core/money.ts'
+import { listPaymentLinks, loadPaymentLink, paymentLinkExists } from '../../../db/checkout/payment-links.ts'
+import { changePaymentLink } from '../../../flows/change-payment-link.ts'
+import { createPaymentLink } from '../../../flows/create-payment-link.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
+import { pageOf } from '../../../wire/list.ts'
+import {
+  createPaymentLinkBody,
+  listPaymentLinksQuery,
+  paymentLinkList,
+  paymentLinkView,
+  updatePaymentLinkBody,
+} from '../../../wire/payment-link.ts'
+import { paymentLinkViewOf } from '../../views/checkout-views.ts'
+import { listView } from '../../views/list-view.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+export const createPaymentLinkRoute = defineRoute({
+  method: 'post',
+  path: '/payment-links',
+  operationId: 'createPaymentLink',
+  tag: 'Payment links',
+  summary: 'Create a payment link',
+  description:
+    'A page that many buyers pay at. With `allow_dynamic_amount` make a checkout session on it for each order; without, every buyer pays `usd_amount`.',
+  scope: 'payment_links:write',
+  body: createPaymentLinkBody,
+  example: {
+    name: 'Coffee beans, 1 kg',
+    usd_amount: '24.90',
+    allow_dynamic_amount: true,
+    duration_minutes: 30,
+  },
+  success: { status: 201, description: 'The link was created.', schema: paymentLinkView },
+  problems: ['amount_too_small', 'amount_too_large', 'asset_not_accepted', 'rate_unavailable'],
+
+  prepare: async (deps, { tenant, body }) => {
+    const total = {
+      usdCents: body.usd_amount === undefined ? null : parseUsd(body.usd_amount),
+      asset: body.asset ?? null,
+    }
+    const market = await deps.marketOf(tenant)
+    return { total, fault: totalFault(total, market, deps.clock().getTime()) }
+  },
+
+  refuse: (_deps, _request, { fault }) => {
+    if (fault !== null && fault.code !== 'rate_unavailable')
+      throw new ApiProblem(fault.code, { param: fault.param })
+  },
+
+  create: async (deps, { tenant, body }, tx, { total, fault }) => {
+    if (fault !== null) throw new ApiProblem(fault.code, { param: fault.param })
+    const link = await createPaymentLink(
+      tx,
+      tenant,
+      {
+        ...total,
+        name: body.name,
+        allowDynamicAmount: body.allow_dynamic_amount ?? false,
+        durationMinutes: body.duration_minutes ?? null,
+      },
+      deps.clock(),
+    )
+    return { view: paymentLinkViewOf(deps, link) }
+  },
+})
+
+export const listPaymentLinksRoute = defineRoute({
+  method: 'get',
+  path: '/payment-links',
+  operationId: 'listPaymentLinks',
+  tag: 'Payment links',
+  summary: 'List payment links',
+  description: 'Newest first.',
+  scope: 'payment_links:read',
+  query: listPaymentLinksQuery,
+  success: { status: 200, description: 'A page of payment links.', schema: paymentLinkList },
+  problems: [],
+
+  handler: async (deps, { tenant, query }) => {
+    const page = await withTransaction(deps.pool, tenant, (tx) => listPaymentLinks(tx, tenant, pageOf(query)))
+    const data = page.links.map((link) => paymentLinkViewOf(deps, link))
+    return listView('/payment-links', page.hasMore, data)
+  },
+})
+
+export const getPaymentLinkRoute = defineRoute({
+  method: 'get',
+  path: '/payment-links/:id',
+  operationId: 'getPaymentLink',
+  tag: 'Payment links',
+  summary: 'Get a payment link',
+  scope: 'payment_links:read',
+  success: { status: 200, description: 'The payment link.', schema: paymentLinkView },
+  problems: [],
+  exists: paymentLinkExists,
+
+  handler: async (deps, { tenant, id }) => {
+    const link = await withTransaction(deps.pool, tenant, (tx) => loadPaymentLink(tx, tenant, id))
+    if (link === null) throw new ApiProblem('not_found')
+    return paymentLinkViewOf(deps, link)
+  },
+})
+
+export const updatePaymentLinkRoute = defineRoute({
+  method: 'patch',
+  path: '/payment-links/:id',
+  operationId: 'updatePaymentLink',
+  tag: 'Payment links',
+  summary: 'Change a payment link',
+  description:
+    'Omitted fields stay as they are. Existing checkout sessions and invoices keep their amounts and deadlines.',
+  scope: 'payment_links:write',
+  body: updatePaymentLinkBody,
+  example: { active: false },
+  success: { status: 200, description: 'The payment link as it is now.', schema: paymentLinkView },
+  problems: ['amount_too_small', 'amount_too_large', 'asset_not_accepted', 'rate_unavailable'],
+  exists: paymentLinkExists,
+
+  handler: async (deps, { tenant, id, body }) => {
+    const { active, name, duration_minutes: durationMinutes, usd_amount: usdAmount } = body
+    const outcome = await changePaymentLink(deps, {
+      tenant,
+      linkId: id,
+      changes: {
+        ...(active === undefined ? {} : { active }),
+        ...(name === undefined ? {} : { name }),
+        ...(durationMinutes === undefined ? {} : { durationMinutes }),
+        ...(usdAmount === undefined ? {} : { usdCents: usdAmount === null ? null : parseUsd(usdAmount) }),
+      },
+      market: await deps.marketOf(tenant),
+      nowMs: deps.clock().getTime(),
+    })
+    if (outcome.kind === 'not_found') throw new ApiProblem('not_found')
+    if (outcome.kind === 'refused') throw new ApiProblem(outcome.code, { param: outcome.param })
+    if (outcome.kind === 'amount_needed') {
+      throw new ApiProblem('parameter_invalid', {
+        param: 'usd_amount',
+        message: 'A link without dynamic amounts needs an amount.',
+      })
+    }
+    return paymentLinkViewOf(deps, outcome.link)
+  },
+})
