@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 
 /**
- * `npm run dev`: compiles and builds the dashboard on every change and, when that went well, starts the program anew. The
+ * `npm run dev`: compiles and builds the pages on every change and, when that went well, starts the program anew. The
  * program stops as it does in production, so that its data is whole at each restart.
  */
 
@@ -12,7 +12,7 @@ const compiler = spawn(
     stdio: ['ignore', 'pipe', 'inherit'],
   },
 )
-const dashboard = spawn(process.execPath, ['scripts/build-dashboard.mjs', '--watch'], {
+const dashboard = spawn(process.execPath, ['scripts/build-web.mjs', '--watch'], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 let program = null

@@ -11,6 +11,8 @@ const SDK = 'sdk/'
 const SDK_SOURCES = join(ROOT, 'packages/sdk/src')
 const LINES_MAX = 350
 const DASHBOARD = 'web/dashboard/'
+/** The scripts that the server's own pages carry. */
+const BROWSER = /^web\/[a-z]+\/browser\//
 
 type Import = { readonly from: string; readonly to: string; readonly isType: boolean }
 type Source = { readonly path: string; readonly text: string; readonly imports: readonly Import[] }
@@ -111,11 +113,21 @@ test('the SDK needs nothing of ours and no package, and the product does not nee
 })
 
 test('web imports only web, wire, core, the clock and the parts that render pages', () => {
-  const allowed = /^(web\/|wire\/|core\/|runtime\/clock\.ts$|hono$|hono\/|uqr$|node:crypto$)/
+  const allowed = /^(web\/|wire\/|core\/|runtime\/clock\.ts$|hono$|hono\/|uqr$|node:(?:crypto|fs)$)/
   const beyond = productImports().filter(
     ({ from, to }) => from.startsWith('web/') && !from.startsWith(DASHBOARD) && !allowed.test(to),
   )
   expect(told(beyond)).toEqual([])
+})
+
+test('scripts of the server’s pages import only each other and types; one file reads what was built', () => {
+  const values = productImports().filter(
+    ({ from, to, isType }) => BROWSER.test(from) && !isType && !BROWSER.test(to),
+  )
+  expect(told(values)).toEqual([])
+  expect(importsBetween(/^web\/(?!built-files\.ts$)/, /^node:fs/)).toEqual([])
+  // Built apart: what the server imported of them would run in it.
+  expect(importsBetween(/^(?!web\/[a-z]+\/browser\/)/, BROWSER)).toEqual([])
 })
 
 test('a sandbox chain stands on core and the runtime: no database, flow, API or chain adapter of ours', () => {

@@ -1,43 +1,14 @@
-import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 import type { Child, FC } from 'hono/jsx'
+import { hashOf, readBuilt } from '../../web/built-files.ts'
 import { ERROR_TYPES } from '../../wire/error-types.ts'
 import { ERROR_CODES, ERRORS } from '../../wire/errors.ts'
 import type { JsonSchema, OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts'
 
-const STYLE = `
-:root { color-scheme: light dark; --ink: #1a1d21; --soft: #5a6270; --line: #dfe3e8; --paper: #fff; --tint: #f5f7f9; --mark: #0b5fcc }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --soft: #a3abb8; --line: #333a44; --paper: #14171b; --tint: #1d2127; --mark: #7db4ff } }
-* { box-sizing: border-box }
-body { margin: 0; font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
-.page { display: grid; grid-template-columns: 15rem minmax(0, 1fr); max-width: 76rem; margin: 0 auto }
-nav { padding: 2rem 1rem 2rem 1.5rem; border-right: 1px solid var(--line); position: sticky; top: 0; height: 100vh; overflow-y: auto; font-size: .9rem }
-nav ul { list-style: none; padding: 0; margin: 0 0 1rem }
-nav li a { display: block; padding: .3rem 0; color: var(--ink); text-decoration: none }
-nav li a:hover { text-decoration: underline }
-nav h2 { font-size: .8rem; margin: 1rem 0 .2rem; color: var(--soft); text-transform: uppercase; letter-spacing: .04em }
-main { padding: 2rem }
-h1 { margin: 0 0 1rem; font-size: 1.8rem }
-section { border-top: 1px solid var(--line); padding: 1.5rem 0; scroll-margin-top: 1rem }
-h2 { margin: 0 0 .5rem; font-size: 1.25rem }
-h3 { margin: 1.25rem 0 .4rem; font-size: .95rem }
-a { color: var(--mark) }
-code, pre { font: .88em/1.5 ui-monospace, monospace }
-code { background: var(--tint); padding: .1em .3em; border-radius: 3px; overflow-wrap: anywhere }
-pre { background: var(--tint); padding: .9rem 1rem; border-radius: 6px; overflow-x: auto }
-pre code { padding: 0; background: none; overflow-wrap: normal }
-.verb { font: 700 .8rem ui-monospace, monospace; text-transform: uppercase; color: var(--mark) }
-.scroll { overflow-x: auto }
-table { border-collapse: collapse; width: 100%; font-size: .92rem }
-th, td { text-align: left; vertical-align: top; padding: .45rem .8rem .45rem 0; border-bottom: 1px solid var(--line) }
-th { color: var(--soft); font-weight: 600 }
-td p { margin: 0 0 .35rem }
-.soft { color: var(--soft) }
-@media (max-width: 48rem) { .page { display: block } nav { position: static; height: auto; border: 0; border-bottom: 1px solid var(--line) } main { padding: 1.25rem } }
-`
+const STYLE = readBuilt('docs.css')
 
 /** Nothing but our own inline style may load: no script, no font, no picture. */
-export const DOCS_CSP = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /** The reference of the API, made of its OpenAPI document. */
 export function renderReference(document: OpenApiDocument): string {

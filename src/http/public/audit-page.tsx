@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 import type { AuditRun } from '../../db/ledger/audit-runs.ts'
 import type { Log } from '../../runtime/log.ts'
+import { hashOf, readBuilt } from '../../web/built-files.ts'
 import { createShortCache } from '../api/short-cache.ts'
 import type { HttpPart } from '../server.ts'
 
@@ -10,18 +10,8 @@ const AUDIT_PATH = '/audit'
 const AUDIT_JSON_PATH = '/audit.json'
 const CACHE_SECONDS = 30
 
-const STYLE = `
-:root { color-scheme: light dark; --ink: #1a1d21; --soft: #5a6270; --paper: #fff; --good: #0b6b3a; --bad: #b3261e }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --soft: #a3abb8; --paper: #14171b; --good: #7fd8a6; --bad: #ff9b93 } }
-body { margin: 0; font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
-main { max-width: 38rem; margin: 0 auto; padding: 3rem 1.5rem }
-h1 { font-size: 1.6rem; margin: 0 0 1rem }
-p { margin: 0 0 1rem }
-.good { color: var(--good); font-weight: 600 }
-.bad { color: var(--bad); font-weight: 600 }
-.soft { color: var(--soft) }
-`
-const CSP = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+const STYLE = readBuilt('audit.css')
+const CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /** The public page of the last audit, and the same for programs. */
 export function createAuditPart(deps: {

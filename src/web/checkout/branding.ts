@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { brandColours, type HexColour } from '../../core/checkout/brand-colours.ts'
 
 /** How a merchant's pages look. */
@@ -25,7 +24,3 @@ export function brandStyle({ colour }: Branding): string {
     `:root{--accent:${accent};--on-accent:${onAccent}}`
   return `${variables(light)}@media(prefers-color-scheme:dark){${variables(dark)}}`
 }
-
-/** A text as a source of the content security policy (CSP 3 §2.3.1). */
-export const hashOf = (text: string): string =>
-  `'sha256-${createHash('sha256').update(text).digest('base64')}'`

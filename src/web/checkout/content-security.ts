@@ -1,6 +1,6 @@
-import { type Branding, brandStyle, hashOf } from './branding.ts'
-import { SCRIPT } from './script.ts'
-import { STYLE, STYLE_WITHOUT_SCRIPT } from './styles.ts'
+import { hashOf } from '../built-files.ts'
+import { type Branding, brandStyle } from './branding.ts'
+import { SCRIPT, STYLE, STYLE_WITHOUT_SCRIPT } from './inline-files.ts'
 
 const SCRIPT_HASH = hashOf(SCRIPT)
 const STYLE_HASHES = `${hashOf(STYLE)} ${hashOf(STYLE_WITHOUT_SCRIPT)}`

@@ -4,12 +4,11 @@ import { type Branding, brandStyle, NO_BRANDING } from './branding.ts'
 import { CheckoutMain } from './checkout-main.tsx'
 import type { CheckoutPage, OpenPage } from './checkout-page.ts'
 import { Icon, type IconName } from './icons.tsx'
+import { SCRIPT, STYLE, STYLE_WITHOUT_SCRIPT } from './inline-files.ts'
 import { fill, fillPlural, type Language } from './language.ts'
 import { OpenMain, openQuery } from './open-main.tsx'
 import { ReceiptMain } from './receipt-main.tsx'
-import { SCRIPT } from './script.ts'
 import { Languages } from './shop.tsx'
-import { STYLE, STYLE_WITHOUT_SCRIPT } from './styles.ts'
 import { TITLE_NAME_MAX, titleOf } from './words.ts'
 
 const RELOAD_SECONDS = 15

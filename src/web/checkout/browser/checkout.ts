@@ -1,10 +1,7 @@
-import type { Snapshot } from './live-streams.ts'
-import { WALLET_FUNCTIONS } from './wallet-script.ts'
+import type { Snapshot } from '../live-streams.ts'
+import { watchWallets } from './wallets.ts'
 
-/**
- * The page's whole script. These functions run only in the browser: the page carries their text, so they may use
- * nothing but each other, `live`, and what a browser has. Without them the page is complete and reloads by itself.
- */
+/** The script of the buyers' pages. Without it a page is complete and reloads by itself. */
 let live: LivePage
 
 type LivePage = {
@@ -237,36 +234,5 @@ async function play(form: HTMLFormElement, chosen: HTMLButtonElement): Promise<v
   poll()
 }
 
-const FUNCTIONS = [
-  start,
-  query,
-  announce,
-  showLost,
-  hear,
-  replaceMain,
-  enliven,
-  tick,
-  clockText,
-  warn,
-  poll,
-  connect,
-  watch,
-  wake,
-  onClick,
-  copy,
-  onSubmit,
-  play,
-]
-
-/** The functions' text without the comments and indentation that only the reader of these files needs. */
-const textOf = (functions: readonly { toString(): string }[]): string =>
-  functions
-    .map(String)
-    .join('\n')
-    .replace(/\/\*\*.*?\*\//gs, '')
-    .replace(/^\s*\/\/.*$/gm, '')
-    .replace(/\n\s*/g, '\n')
-
-export const SCRIPT = `(()=>{let live,wallets\n${textOf([...FUNCTIONS, ...WALLET_FUNCTIONS])}
 start()
-watchWallets()})()`
+watchWallets()

@@ -1,8 +1,7 @@
 /**
- * `embed.js`, which shops load from us into their own pages: it turns every element that names a payment link
- * into a link of its own, and does nothing else. These functions run in shops' pages and never here: the script
- * carries their text, so they may use nothing but each other and what a browser has. No HTML is parsed and no
- * style element made, so that the strictest content security policy and Trusted Types have nothing to refuse.
+ * `embed.js`, which shops load from us into their own pages: it turns every element that names a payment link into a
+ * link of its own, and does nothing else. No HTML is parsed and no style element made, so that the strictest content
+ * security policy and Trusted Types have nothing to refuse.
  */
 
 /** Where the script came from, and what was made of each element so far. */
@@ -65,14 +64,4 @@ function place(element: HTMLElement, link: string, label: string, usdAmount?: st
   return button
 }
 
-/** The functions' text without what only the reader of this file needs. */
-export const EMBED_SCRIPT = `(()=>{let home,made\n${[scan, place, start]
-  .map(String)
-  .join('\n')
-  .replace(/\/\*\*.*?\*\//gs, '')
-  .replace(/^\s*\/\/.*$/gm, '')
-  .replace(/\n\s*/g, '\n')
-  .replace(/ (=>|===|=|\|\||&&|\?|:) /g, '$1')
-  .replace(/([,;:]) /g, '$1')
-  .replace(/\) \{/g, '){')}
-start()})()`
+start()

@@ -1,8 +1,4 @@
-/**
- * The part of the page's script that pays with wallets of the browser (EIP-6963). Like `script.ts`, the page carries
- * the text of these functions: they use nothing but each other, `wallets` and what a browser has.
- */
-let wallets: Wallets
+/** Pays with wallets of the browser (EIP-6963). */
 
 type Wallets = {
   /** By the wallet's own id for this visit. */
@@ -11,13 +7,14 @@ type Wallets = {
   asked: { readonly payment: string; readonly says: string; readonly isHeld: boolean }
 }
 
+const wallets: Wallets = { found: new Map(), asked: { payment: '', says: '', isHeld: false } }
+
 type Wallet = {
   readonly info: { readonly uuid: string; readonly name: string; readonly icon: string }
   readonly provider: { request(call: { method: string; params?: unknown[] }): Promise<unknown> }
 }
 
-function watchWallets(): void {
-  wallets = { found: new Map(), asked: { payment: '', says: '', isHeld: false } }
+export function watchWallets(): void {
   addEventListener('eip6963:announceProvider', (event) => {
     const { detail } = event as CustomEvent<Wallet>
     // Nobody has more wallets; a page full of buttons would be an extension's prank.
@@ -109,5 +106,3 @@ async function payWith(wallet: Wallet): Promise<void> {
     else say(isSending ? words.failed : words.silent, false)
   }
 }
-
-export const WALLET_FUNCTIONS = [watchWallets, drawWallets, paymentOf, wordsFor, payWith]
