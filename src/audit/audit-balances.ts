@@ -9,7 +9,7 @@ import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/cha
 import { EvmPayoutCarrier } from '../payouts/broadcast/evm/evm-payout-chain.ts'
 import { listHeldLamports, loadVaultDue } from '../payouts/store/solana-maintenance.ts'
 import type { Queryable } from '../postgres/pool.ts'
-import type { ChainAudit } from './audit-chain.ts'
+import type { ChainAudit } from './chain-audit.ts'
 import { closeAtStop } from './close-at-stop.ts'
 
 type AccountsNode = EvmChainNode | SolanaChainNode

@@ -23,6 +23,7 @@ import { openProviderOf, watchedOf } from '../nodes/open-providers.ts'
 import type { Tx } from '../postgres/transaction.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { listHeld } from './audit-balances.ts'
+import type { ChainAudit } from './chain-audit.ts'
 import { closeAtStop } from './close-at-stop.ts'
 
 /** The newest blocks are read again in full; below them only the blocks that hold a transfer of ours are asked for. */
@@ -68,11 +69,6 @@ export async function readChainRecord(
     since: await firstDepositAt(tx, keyspace),
   }
 }
-
-export type ChainAudit =
-  | { readonly kind: 'checked'; readonly blocksRead: number; readonly findings: Finding[] }
-  /** Why the chain could not be asked. */
-  | { readonly kind: 'not_checked'; readonly reason: string }
 
 /**
  * One network's chain against the transfers: every transfer stands in a block of the node's best chain, and

@@ -5,7 +5,8 @@ import type { BookedCoin, Finding } from '../db/ledger/audit.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import { isUtxoNode } from '../nodes/chain-nodes.ts'
 import { PayoutCarrier } from '../payouts/broadcast/utxo/utxo-payout-chain.ts'
-import type { ChainAudit, ChainRecord } from './audit-chain.ts'
+import type { ChainRecord } from './audit-chain.ts'
+import type { ChainAudit } from './chain-audit.ts'
 import { closeAtStop } from './close-at-stop.ts'
 
 /**

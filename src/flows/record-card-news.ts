@@ -1,4 +1,4 @@
-import type { CardNews } from '../core/card/card-purchase.ts'
+import type { CardNews } from '../core/card/card-news.ts'
 import type { CardProviderId } from '../core/card/onramp-provider.ts'
 import { findCardPurchaseOwner, loadCardPurchase, setCardNews } from '../db/checkout/card-purchases.ts'
 import type { Pool } from '../postgres/pool.ts'

@@ -1,4 +1,5 @@
-import type { CardNews, CardPurchase } from '../core/card/card-purchase.ts'
+import type { CardNews } from '../core/card/card-news.ts'
+import type { CardPurchase } from '../core/card/card-purchase.ts'
 import { loadCardPurchase, takeTestPurchase } from '../db/checkout/card-purchases.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CardNews } from '../core/card/card-purchase.ts'
+import type { CardNews } from '../core/card/card-news.ts'
 import { isCurrency, parseFiat } from '../core/card/fiat.ts'
 
 const money = z.string().refine((text) => parseFiat(text) !== null)

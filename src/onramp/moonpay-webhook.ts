@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import type { CardNews } from '../core/card/card-purchase.ts'
+import type { CardNews } from '../core/card/card-news.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
 const HEADER = 'moonpay-signature-v2'

@@ -1,14 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AssetId } from '../assets.ts'
-import {
-  CARD_NEWS,
-  type CardPurchase,
-  cardAsset,
-  cardWaiting,
-  isOpenOffer,
-  newsBefore,
-  stillStands,
-} from './card-purchase.ts'
+import { CARD_NEWS, newsBefore } from './card-news.ts'
+import { type CardPurchase, cardAsset, cardWaiting, isOpenOffer, stillStands } from './card-purchase.ts'
 
 const NOW = 1_000_000_000
 const PURCHASE: CardPurchase = {

@@ -1,13 +1,7 @@
 import type { AssetId } from '../assets.ts'
 import type { Invoice } from '../invoice/types.ts'
+import type { CardNews } from './card-news.ts'
 import type { CardAnswer, CardProviderId } from './onramp-provider.ts'
-
-/**
- * What a provider told of a purchase; `abandoned` where, asked long after the buyer left, it knew of none. It changes
- * words on the page, and nothing else.
- */
-export const CARD_NEWS = ['abandoned', 'pending', 'completed', 'failed'] as const
-export type CardNews = (typeof CARD_NEWS)[number]
 
 export type CardPurchase = {
   readonly id: string
@@ -111,12 +105,3 @@ export function cardWaiting(
   const { id: purchaseId, provider, news, asset } = purchase
   return cameSince ? null : { purchaseId, leftAtMs, provider, news, asset }
 }
-
-const RANKS: { readonly [news in CardNews]: number } = { abandoned: 0, pending: 1, failed: 2, completed: 3 }
-
-/**
- * The news that `news` of the same transaction may follow. Providers tell things twice and out of order; what
- * ended stays ended.
- */
-export const newsBefore = (news: CardNews): readonly CardNews[] =>
-  CARD_NEWS.filter((known) => RANKS[news] > RANKS[known])

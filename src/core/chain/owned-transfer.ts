@@ -1,7 +1,8 @@
 import type { TransferFact } from '../invoice/types.ts'
+import type { Tenant } from '../tenant.ts'
 
 export type InvoiceOwner = {
-  readonly tenant: { readonly merchantId: string; readonly livemode: boolean }
+  readonly tenant: Tenant
   readonly invoiceId: string
 }
 

@@ -1,5 +1,6 @@
 import type { AssetId } from '../../core/assets.ts'
-import { type CardNews, type CardPurchase, newsBefore } from '../../core/card/card-purchase.ts'
+import { type CardNews, newsBefore } from '../../core/card/card-news.ts'
+import type { CardPurchase } from '../../core/card/card-purchase.ts'
 import type { CardAnswer, CardProviderId } from '../../core/card/onramp-provider.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
