@@ -57,11 +57,6 @@ async function wipe(): Promise<void> {
 async function paidInvoice(): Promise<{ tenant: Tenant; id: string }> {
   const tenant = await seedMerchant(database)
   const invoice = await seedInvoice(database, tenant)
-  await database.owner.query(
-    `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
-     select keyspace, idx, program, address, 'regtest', now(), now() from deposit_address where invoice_id = $1`,
-    [invoice.id],
-  )
   await database.owner.query('update account_key set next_index = next_index + 1 where keyspace = $1', [
     keyspaceOf(invoice.asset, invoice.livemode),
   ])

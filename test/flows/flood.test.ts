@@ -32,11 +32,6 @@ async function freshInvoice() {
   tenant = await seedMerchant(database)
   const invoice = await seedInvoice(database, tenant)
   await database.owner.query(
-    `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
-     select keyspace, idx, program, address, 'regtest', now(), now() from deposit_address where invoice_id = $1`,
-    [invoice.id],
-  )
-  await database.owner.query(
     'update account_key set next_index = (select max(idx) + 1 from address a where a.keyspace = account_key.keyspace)',
   )
   return invoice

@@ -94,12 +94,6 @@ export class WatchedChain<Driven extends DrivenChain = DrivenChain> {
       confirmations: { [asset]: 1 },
     }
     const invoice = await seedInvoice(this.database, tenant, { ...terms, ...changes }, program)
-    await this.database.owner.query(
-      `insert into address (keyspace, idx, program, address, parameters, created_at, assigned_at)
-       select keyspace, idx, program, address, 'regtest', created_at, created_at from deposit_address
-       where invoice_id = $1`,
-      [invoice.id],
-    )
     return { id: invoice.id, address }
   }
 
