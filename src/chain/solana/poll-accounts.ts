@@ -76,9 +76,15 @@ export class AccountPolling {
     this.#at = null
   }
 
+  /** For a new connection: whether what was told last was recorded is not known, so it is told again. */
+  startAgain(): void {
+    this.forget()
+    this.#told = null
+  }
+
   /** Whether the balance of any of these owners was not looked at since the checkpoint. */
-  hasUnseen(open: readonly string[]): boolean {
-    return open.some((owner) => !this.#known.has(owner))
+  hasUnseen(open: readonly string[], checkpoint: BlockRef): boolean {
+    return open.some((owner) => (this.#known.get(owner)?.slot ?? -1) < checkpoint.height)
   }
 
   /**

@@ -95,6 +95,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
+    this.#polling.startAgain()
     const parameters = this.#recognize(await this.rpc.genesisHash())
     this.#cluster = parameters
     try {
@@ -218,7 +219,8 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     await this.#knowFeePayer()
     const isAhead = await this.#chain.isAhead(tipSlot, checkpoint)
     // A chain at rest makes no block from which to notice what was paid before its checkout was seen to be open.
-    const isUnseen = tipSlot === checkpoint.height && way === 'accounts' && this.#polling.hasUnseen(open)
+    const isUnseen =
+      tipSlot === checkpoint.height && way === 'accounts' && this.#polling.hasUnseen(open, checkpoint)
     if (!isAhead && !isUnseen) return null
     if (way === 'accounts') {
       try {

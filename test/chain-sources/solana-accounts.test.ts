@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import type { BlockRef, ChainUpdate } from '../../src/chain/adapter.ts'
+import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
+
+/** More than are looked at in one round. */
+const STRANGERS = 150
+
+const { start, amount } = solanaDriver('accounts')
+let chain: DrivenSolana
+let adapter: SolanaAdapter
+let open: readonly Uint8Array[]
+
+beforeAll(async () => {
+  chain = await start()
+})
+beforeEach(() => {
+  open = []
+  adapter = new SolanaAdapter({
+    ...(chain.recipe.options as ConstructorParameters<typeof SolanaAdapter>[0]),
+    clock: systemClock,
+    openPrograms: async () => open,
+  })
+})
+afterEach(() => adapter.close())
+afterAll(() => chain.remove())
+
+test('a checkout that is listed as open after its payment is read, while the chain stands still', async () => {
+  const { address, program } = await chain.newAddress()
+  const strangers = Array.from({ length: STRANGERS }, () => randomBytes(32))
+  adapter.watched.add([program, ...strangers])
+  await adapter.connect()
+  const begun = await adapter.tip()
+  await chain.mine(1)
+  const withIt = lastOf(await adapter.nextUpdate(begun, 100))
+  await chain.pay(address, amount)
+  await chain.mine(1)
+  const withoutIt = await adapter.nextUpdate(withIt, 100)
+  expect(paidIn(withoutIt)).toEqual([])
+  open = [program]
+  await vi.waitFor(async () =>
+    expect(paidIn(await adapter.nextUpdate(lastOf(withoutIt), 100))).toEqual([amount]),
+  )
+})
+
+test('a payment that was told and not recorded is told again, though its balance stays', async () => {
+  const { address, program } = await chain.newAddress()
+  adapter.watched.add([program])
+  open = [program]
+  await chain.pay(address, amount)
+  await chain.mine(1)
+  const checkpoint = await adapter.tip()
+  await adapter.connect()
+  expect(paidIn(await adapter.nextUpdate(checkpoint, 100))).toEqual([amount])
+  await adapter.connect()
+  await chain.mine(1)
+  const again = await adapter.nextUpdate(checkpoint, 100)
+  expect(paidIn(again)).toEqual([amount])
+  expect(await adapter.nextUpdate(lastOf(again), 100)).toBeNull()
+})
+
+function lastOf(update: ChainUpdate | null): BlockRef {
+  const last = update?.blocks.at(-1)?.block
+  if (last === undefined) throw new Error('no block was read')
+  return last
+}
+
+const paidIn = (update: ChainUpdate | null): bigint[] =>
+  update?.blocks.flatMap(({ transfers }) => transfers.map((transfer) => transfer.amount)) ?? []
