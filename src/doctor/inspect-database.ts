@@ -35,7 +35,7 @@ export async function inspectDatabase(config: Config, pool: Pool): Promise<Findi
     Math.abs(skewMs) <= CLOCK_SKEW_MS_MAX
       ? ok('The clocks of this machine and the database agree')
       : fault(
-          `The clocks differ by ${Math.round(skewMs / 1_000)} s and webhooks stand still: run a time service on both`,
+          `The clocks differ by ${Math.round(skewMs / 1_000)} s: webhooks stand still, and payouts that were approved with a code wait or expire; run a time service on both`,
         ),
     facts.accountKeys > 0
       ? ok(

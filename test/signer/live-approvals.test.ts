@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { NEVER_COUNTS } from '../../src/core/payout/payout-limits.ts'
 import { inspectStoppedPayouts } from '../../src/doctor/inspect-signer.ts'
 import { ApprovalMemory } from '../../src/payouts/sign/approval-memory.ts'
-import { openSealKey } from '../../src/payouts/sign/approvers.ts'
+import { ApproverWatch, openSealKey } from '../../src/payouts/sign/approvers.ts'
 import {
   type ApprovalEvidence,
   sealApprovalCode,
@@ -209,6 +211,49 @@ test('a code of an authenticator app approves one payout, once, while it is fres
   world.after(HOUR_MS / 6)
   await world.turn()
   expect(await world.outcomeOf(down)).toBe('signed')
+})
+
+test('a code given while the signer’s clock is behind waits, and approves once the clock is right', async () => {
+  const { tenant, destinationId, ownerId, code } = await openShopWithApp()
+  const payout = await world.request(tenant, destinationId, '0.1')
+  await world.approveWith(payout, ownerId, code(payout, { ago: -10 }))
+  await world.turn()
+  expect(await world.outcomeOf(payout)).toBe('waits')
+  expect(lastAlarm()).toContain('ahead of the signer')
+  world.after(STEP_MS * 10)
+  await world.turn()
+  expect(await world.outcomeOf(payout)).toBe('signed')
+  // Of a day to come: nobody was given it.
+  const forged = await world.request(tenant, destinationId, '0.1')
+  expect(await outcome(forged, ownerId, code(forged, { ago: -2_880 }))).toBe('approval_unproved')
+})
+
+test('planted members fill the signer’s list up to a bound for one merchant, with an alarm, and stop no other', async () => {
+  const shop = await openShopWithPasskey()
+  const { owner } = world.database
+  const planted = (table: string, key: string, changes: string) =>
+    owner.query(
+      `insert into ${table} select (jsonb_populate_record(t, jsonb_build_object('id', 'planted' || n, ${changes}))).*
+       from ${table} t, generate_series(1, 600) n where t.${key} = $1`,
+      [shop.ownerId],
+    )
+  await planted('person', 'id', `'email', n || '@planted.example'`)
+  await planted('organization_member', 'user_id', `'user_id', 'planted' || n`)
+  await planted('person_passkey', 'user_id', `'user_id', 'planted' || n, 'credential_id', 'planted' || n`)
+  const signer = await world.signer()
+  const watch = new ApproverWatch()
+  for (let turn = 0; turn < 4; turn++) await watch.look(signer)
+  const lines = (await readFile(join(world.folder, 'first-seen.jsonl'), 'utf8')).split('\n')
+  expect(
+    lines.filter((line) => line.includes(shop.tenant.merchantId) && line.includes('"approver"')),
+  ).toHaveLength(500)
+  expect(world.logged.filter((line) => line.includes('has no room for more'))).toHaveLength(1)
+  const { tenant, destinationId, ownerId, passkey } = await openShopWithPasskey()
+  const payout = await world.request(tenant, destinationId, '0.1')
+  expect(await outcome(payout, ownerId, passkey.approve(world.digestOf(payout)))).toBe('signed')
+  // So that the tests after this one do not read them again and again.
+  for (const table of ['person_passkey', 'organization_member', 'person'])
+    await owner.query(`delete from ${table} where id like 'planted%'`)
 })
 
 test('an authenticator app seen today approves nothing; wrong codes lock it after five', async () => {

@@ -20,8 +20,12 @@ import type { PayoutSigner } from './signing-context.ts'
 const UPGRADE_MS = 3_600_000
 /** Owners and admins looked at in one turn; the next goes on with the others. */
 const PAGE = 500
+/** Credentials kept since the list began, of one merchant and of all: the file only grows, and rows can be planted. */
+const OF_MERCHANT_MAX = 500
+const IN_ALL_MAX = 200_000
 
 const SEAL_KEY_BYTES = 32
+const OWNER_LENGTH_MAX = 100
 const APPROVER = 'approver'
 const UPGRADED = 'approvers of an upgrade'
 /** Authenticator apps of those whose passkey counted: with the passkey gone they must not count again. */
@@ -56,10 +60,10 @@ function sightingKey(credential: ApproverCredential): string {
       ? [credential.credentialId, credential.publicKey.toString('hex')]
       : [credential.sealed?.toString('hex') ?? '']
   const text = JSON.stringify([merchantId, memberId, personId, kind, id, ...parts])
-  return `${merchantId.slice(0, 100)} ${createHash('sha256').update(text).digest('hex')}`
+  return `${merchantId.slice(0, OWNER_LENGTH_MAX)} ${createHash('sha256').update(text).digest('hex')}`
 }
 
-type ApproverDeps = Pick<PayoutSigner, 'pool' | 'clock' | 'seen' | 'log'>
+type ApproverDeps = Pick<PayoutSigner, 'pool' | 'clock' | 'seen' | 'log' | 'told'>
 
 /** Whether a passkey that counted took the place of this app: whoever deletes the passkey must not bring the app back. */
 export const isReplaced = (seen: FirstSeen, credential: ApproverCredential): boolean =>
@@ -132,15 +136,39 @@ async function listAll(pool: Pool): Promise<ApproverCredential[]> {
 const isWhole = (credential: ApproverCredential): boolean =>
   credential.kind === 'passkey' || credential.sealed !== null
 
-async function note(
-  { pool, clock, seen }: Omit<ApproverDeps, 'log'>,
-  found: readonly ApproverCredential[],
-): Promise<void> {
+const ownerOf = ({ merchantId }: ApproverCredential): string => merchantId.slice(0, OWNER_LENGTH_MAX)
+
+/** Those for which the list has room. What it has none for is told to the log once a merchant, and never counts. */
+function withinBounds(
+  { seen, log, told }: ApproverDeps,
+  unknown: readonly ApproverCredential[],
+): ApproverCredential[] {
+  const added = new Map<string, number>()
+  let inAll = 0
+  return unknown.filter((one) => {
+    if (seen.since(APPROVER, sightingKey(one)) !== null) return true
+    const owner = ownerOf(one)
+    const { all, ofWord } = seen.counts(APPROVER, owner)
+    const here = added.get(owner) ?? 0
+    const hasRoom = ofWord + here < OF_MERCHANT_MAX && all + inAll < IN_ALL_MAX
+    if (hasRoom) {
+      added.set(owner, here + 1)
+      inAll++
+    } else if (told.isNew(owner, FULL)) log.error({ merchantId: owner }, FULL)
+    return hasRoom
+  })
+}
+
+const FULL =
+  'the list of approvers (first-seen.jsonl) has no room for more of a merchant’s passkeys and authenticator apps, and new ones never count: somebody may have planted rows. Take them out; then stop the signer, remove the lines of that merchant’s id from the file, and start it'
+
+async function note(deps: ApproverDeps, found: readonly ApproverCredential[]): Promise<void> {
+  const { pool, clock, seen } = deps
   const credentials = found.filter(isWhole)
   const now = clock()
   // Seen at a time to come: the clock was ahead then.
   const isNew = (one: ApproverCredential) => (seen.since(APPROVER, sightingKey(one)) ?? NEVER) > now
-  const unknown = credentials.filter(isNew)
+  const unknown = withinBounds(deps, credentials.filter(isNew))
   const replaced = newlyReplaced(seen, credentials, now)
   await seen.note(
     REPLACED,

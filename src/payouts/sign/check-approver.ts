@@ -10,17 +10,20 @@ import { totpStepAt, totpStepOf } from '../../secrets/totp.ts'
 import { type ApproverCredential, loadApprovalEvidence } from '../store/approvers.ts'
 import { complain } from './alert.ts'
 import { credentialsOf, isKnownLong, isReplaced } from './approvers.ts'
-import type { Unsigned } from './payout-signer.ts'
+import { type Unsigned, WAITS } from './payout-signer.ts'
 import type { PayoutSigner } from './signing-context.ts'
 
 /** Steps of 30 seconds, a quarter of an hour: so long a code that the API took may wait for a signer that is down. */
 const CODE_STEPS_MAX = 30
 /** The API's clock may be a little ahead. */
 const CODE_STEPS_AHEAD = 1
+/** A code further ahead than an hour waits for no clock: nobody was given it. */
+const CODE_STEPS_AWAITED = 120
+const STEP_SECONDS = 30
 
-/** Why an approval does not count: the payout's failure code, and for the log what is wrong. */
+/** Why an approval does not count: the payout's failure code, or that it waits, and for the log what is wrong. */
 type Objection = {
-  readonly code: 'approval_unproved' | 'approver_too_new' | 'approval_expired'
+  readonly code: 'approval_unproved' | 'approver_too_new' | 'approval_expired' | 'waits'
   readonly why: string
 }
 const unproved = (why: string): Objection => ({ code: 'approval_unproved', why })
@@ -40,7 +43,7 @@ export async function checkApprover(
   const objection = await objectionTo(signer, payout, digest)
   if (objection !== null) {
     complain(signer, payout, `a live payout is not signed: ${objection.why}`)
-    return { kind: 'refused', code: objection.code }
+    return objection.code === 'waits' ? WAITS : { kind: 'refused', code: objection.code }
   }
   await memory.accept(payout.id, digest)
   return null
@@ -108,7 +111,9 @@ async function objectionToCode(
   const code = openApprovalCode(sealKey, given.digest, given.sealed)
   if (code === null) return unproved('its code was given for another payout, or to another signer')
   const current = totpStepAt(now.getTime())
-  if (code.step > current + CODE_STEPS_AHEAD) return unproved('its code is from the future')
+  const ahead = code.step - current
+  if (ahead > CODE_STEPS_AWAITED) return unproved('its code is from the future')
+  if (ahead > CODE_STEPS_AHEAD) return clockBehind(ahead)
   if (code.step < current - CODE_STEPS_MAX) return EXPIRED
   if (memory.isLockedOut(approver, now.getTime()))
     return unproved('the approver gave too many wrong codes within an hour')
@@ -134,7 +139,13 @@ const REPLACED: Objection = {
   why: 'a passkey took the place of the approver’s authenticator app, and is gone: they must set it up again',
 }
 
+/** The API gave the code, by its own clock: once this one is right, or has come so far, the code is checked. */
+const clockBehind = (steps: number): Objection => ({
+  code: 'waits',
+  why: `its code is ${steps * STEP_SECONDS} s ahead of the signer's clock: run a time service on the hosts of signer and API. It waits until the clocks agree`,
+})
+
 const EXPIRED: Objection = {
   code: 'approval_expired',
-  why: 'its code is older than a quarter of an hour',
+  why: 'its code is older than a quarter of an hour by the signer’s clock',
 }

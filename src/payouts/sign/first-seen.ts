@@ -30,6 +30,8 @@ export class FirstSeen {
   #size = 0
   /** Milliseconds by key, by kind. */
   readonly #kinds = new Map<string, Map<string, number>>()
+  /** Keys by kind and first word. */
+  readonly #words = new Map<string, number>()
   readonly #begun = new Set<string>()
 
   private constructor(path: string) {
@@ -57,6 +59,11 @@ export class FirstSeen {
   since(kind: string, key: string): Date | null {
     const ms = this.#kinds.get(kind)?.get(key)
     return ms === undefined ? null : new Date(ms)
+  }
+
+  /** How many keys of a kind are known in all, and how many begin with this word. */
+  counts(kind: string, word: string): { readonly all: number; readonly ofWord: number } {
+    return { all: this.#kinds.get(kind)?.size ?? 0, ofWord: this.#words.get(`${kind} ${word}`) ?? 0 }
   }
 
   /** Whether a kind was begun: false on the first start of a release that knows it, and where the file was lost. */
@@ -114,6 +121,10 @@ export class FirstSeen {
       return
     }
     const keys = this.#kinds.get(line.kind) ?? new Map<string, number>()
+    if (!keys.has(line.key)) {
+      const words = `${line.kind} ${line.key.split(' ', 1)[0]}`
+      this.#words.set(words, (this.#words.get(words) ?? 0) + 1)
+    }
     keys.set(line.key, Math.min(line.seen_at, keys.get(line.key) ?? line.seen_at))
     this.#kinds.set(line.kind, keys)
   }
