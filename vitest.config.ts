@@ -1,4 +1,6 @@
 import { defineConfig } from 'vitest/config'
+import { programTags } from './test/support/programs.ts'
+import { SkippedReporter } from './test/support/skipped-reporter.ts'
 
 /** A browser's test is many steps that each wait up to 30 s by themselves; this ends one that hangs. */
 const LONG_TEST_TIMEOUT_MS = 180_000
@@ -11,6 +13,8 @@ export default defineConfig({
     // What only `npm run test:long` can run: hours, or programs that no other test needs.
     exclude: ['**/node_modules/**', '**/dist/**', ...(process.env.LONG === '1' ? [] : ['**/*.long.test.ts'])],
     globalSetup: ['test/support/global-setup.ts'],
+    tags: programTags(),
+    reporters: ['default', new SkippedReporter()],
     // Two cores: more files at once only fight over them.
     maxWorkers: 2,
     testTimeout: LONG_TEST_TIMEOUT_MS,

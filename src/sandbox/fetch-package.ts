@@ -91,10 +91,10 @@ function isSigned(message: string, keyId: string, signature: string): boolean {
 }
 
 async function npm(cwd: string, args: readonly string[]): Promise<string> {
-  const settings = { cwd, timeout: DOWNLOAD_MS_MAX }
   try {
     const { stdout } = await run('npm', [...args, ...NPM_OPTIONS, `--cache=${join(cwd, 'cache')}`], {
-      ...settings,
+      cwd,
+      timeout: DOWNLOAD_MS_MAX,
       env: childEnvironment({}, NPM_VARIABLES),
     })
     return stdout

@@ -1,3 +1,4 @@
+// @module-tag chromium
 import { mkdir } from 'node:fs/promises'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import sharp from 'sharp'

@@ -1,3 +1,4 @@
+// @module-tag chromium
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Dashboard, fillSignUp, startDashboard } from '../support/dashboard.ts'
 

@@ -1,3 +1,4 @@
+// @module-tag chromium
 import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,3 +1,4 @@
+// @module-tag chromium
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Dashboard, emailLink, emailOf, PASSWORD, signIn, startDashboard } from '../support/dashboard.ts'
 import { axeFaults } from '../support/page-checks.ts'

@@ -1,3 +1,4 @@
+// @module-tag chromium
 import { createServer } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'

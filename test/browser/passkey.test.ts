@@ -1,3 +1,4 @@
+// @module-tag chromium
 import type { Browser, CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BASE_URL } from '../support/api.ts'

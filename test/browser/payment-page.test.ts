@@ -1,3 +1,4 @@
+// @module-tag chromium
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ASSET_IDS } from '../../src/core/assets.ts'

@@ -31,7 +31,7 @@ let coinbase: Awaited<ReturnType<typeof startFakeCoinbase>>
 let moonpay: Awaited<ReturnType<typeof startFakeMoonpay>>
 let onramps: Onramps
 let site: Site
-let browser: Browser
+let browser: Browser | null = null
 
 beforeAll(async () => {
   api = await createTestApi()
@@ -60,7 +60,6 @@ beforeAll(async () => {
     { clock: api.deps.clock },
   )
   site = await startBuyersSite(api, { onramps, formsPerSecond: 1_000 })
-  browser = await launchBrowser()
 })
 beforeEach(() => {
   for (const fake of [coinbase, moonpay]) {
@@ -78,6 +77,11 @@ afterAll(async () => {
 })
 
 type Made = { id: string; path: string; address: string }
+async function openBrowser(): Promise<Browser> {
+  browser ??= await launchBrowser()
+  return browser
+}
+
 async function makeInvoice(change: object = {}, key = merchant.liveKey): Promise<Made> {
   const body = { usd_amount: '49.99', asset: 'USDC_BASE', ...change }
   const made = await api.call('POST', '/invoices', { key, body })
@@ -106,9 +110,11 @@ async function leaveFor(made: Made, provider: string, place = 'US-CA'): Promise<
   return purchase
 }
 
-test('a buyer sees provider, price, fees and minimum, leaves, comes back, and the page waits for the provider', async () => {
+test('a buyer sees provider, price, fees and minimum, leaves, comes back, and the page waits for the provider', {
+  tags: ['chromium'],
+}, async () => {
   const made = await makeInvoice()
-  const page = await browser.newPage()
+  const page = await (await openBrowser()).newPage()
   const complaints = complaintsOf(page)
   await page.goto(site.url + made.path)
   await page.locator('#by-card').click()
@@ -132,9 +138,11 @@ test('a buyer sees provider, price, fees and minimum, leaves, comes back, and th
   await page.close()
 })
 
-test('without script the way is the same, and Back leads to offers and not to a used session', async () => {
+test('without script the way is the same, and Back leads to offers and not to a used session', {
+  tags: ['chromium'],
+}, async () => {
   const made = await makeInvoice()
-  const context = await browser.newContext({ javaScriptEnabled: false, locale: 'ar' })
+  const context = await (await openBrowser()).newContext({ javaScriptEnabled: false, locale: 'ar' })
   const page = await context.newPage()
   await page.goto(`${site.url}${made.path}/card`)
   await page.locator('#place').selectOption('DE')

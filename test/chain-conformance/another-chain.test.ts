@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'

@@ -1,3 +1,4 @@
+// @module-tag bitcoind
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'

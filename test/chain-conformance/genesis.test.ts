@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest'
 import { UTXO_PARAMETERS } from '../../src/core/chain/utxo-parameters.ts'
+import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { genesisHashOf } from '../support/litecoind.ts'
 
-test.each(UTXO_PARAMETERS)('$chain $name has the genesis block that its node has', async (parameters) => {
-  expect(await genesisHashOf(parameters.chain, parameters.name)).toBe(parameters.genesisHash)
-})
+for (const { chain, name, genesisHash } of UTXO_PARAMETERS) {
+  test(`${chain} ${name} has the genesis block that its node has`, {
+    tags: [NODE_PROGRAMS[chain]],
+  }, async () => {
+    expect(await genesisHashOf(chain, name)).toBe(genesisHash)
+  })
+}

@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { coinsOf, type DrivenNode, utxoDriver } from '../support/utxo-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'

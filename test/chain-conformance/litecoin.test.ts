@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { utxoDriver } from '../support/utxo-driver.ts'
 import { describeChainConformance } from './suite.ts'
 

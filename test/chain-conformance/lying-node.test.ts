@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type BlockRef, ChainHalted, ChainSyncing, ChainUnavailable } from '../../src/chain/adapter.ts'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { utxoParametersOf } from '../../src/core/chain/utxo-parameters.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import type { NodeChainName } from '../support/daemons.ts'
+import { NODE_PROGRAMS } from '../support/daemons.ts'
+import { describeNeeding } from '../support/describe-needing.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { settingOf, utxoAdapterOptions } from '../support/utxo-driver.ts'
@@ -11,10 +12,8 @@ import { asSeenFrom } from '../support/utxo-lies.ts'
 
 const BLOCKS_MAX = 50
 
-const CHAINS: readonly NodeChainName[] = ['bitcoin', 'litecoin']
-
 /** What the adapter itself makes of single wrong answers; the suite shows what the watcher makes of them. */
-describe.each(CHAINS)('an adapter of %s', (chain) => {
+describeNeeding(NODE_PROGRAMS, 'an adapter of %s', (chain) => {
   let node: TestNode
   let proxy: RpcProxy
   let adapter: UtxoAdapter

@@ -1,3 +1,4 @@
+// @module-tag bitcoind
 import { expect, test } from 'vitest'
 import { until } from '../support/litecoind.ts'
 import { coinsOf, utxoDriver } from '../support/utxo-driver.ts'

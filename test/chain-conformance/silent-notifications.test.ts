@@ -40,7 +40,7 @@ async function payAndSee(on: WatchedChain<DrivenNode>, watcher: Awaited<ReturnTy
 
 const silenceOf = async (on: WatchedChain<DrivenNode>) => (await on.state()).notificationsSilent
 
-describe('a node that was built without ZeroMQ, and an address of it', () => {
+describe('a node that was built without ZeroMQ, and an address of it', { tags: ['litecoind'] }, () => {
   let litecoin: WatchedChain<DrivenNode>
   beforeAll(async () => {
     litecoin = await open('litecoin')
@@ -53,7 +53,7 @@ describe('a node that was built without ZeroMQ, and an address of it', () => {
   })
 })
 
-describe('a node that publishes by ZeroMQ', () => {
+describe('a node that publishes by ZeroMQ', { tags: ['bitcoind'] }, () => {
   let bitcoin: WatchedChain<DrivenNode>
   beforeAll(async () => {
     bitcoin = await open('bitcoin')

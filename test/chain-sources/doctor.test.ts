@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
 import type { UtxoNode } from '../../src/nodes/chain-nodes.ts'

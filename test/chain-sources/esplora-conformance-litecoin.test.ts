@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { describeChainConformance } from '../chain-conformance/suite.ts'
 import { esploraDriver } from '../support/esplora-driver.ts'
 

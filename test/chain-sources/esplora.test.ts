@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type BlockRef, ChainHalted, ChainSyncing, ChainUnavailable } from '../../src/chain/adapter.ts'
 import { EsploraAdapter } from '../../src/chain/utxo/esplora-adapter.ts'

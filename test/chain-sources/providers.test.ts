@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ProgramSet } from '../../src/chain/program-set.ts'
 import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { EsploraAdapter } from '../../src/chain/utxo/esplora-adapter.ts'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import type { NodeChainName } from '../support/daemons.ts'
+import { NODE_PROGRAMS } from '../support/daemons.ts'
+import { describeNeeding } from '../support/describe-needing.ts'
 import { startEsploraServer } from '../support/esplora-server.ts'
 import { type TestNode, until } from '../support/litecoind.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
@@ -13,9 +14,8 @@ import { WatchedChain } from '../support/watched-chain.ts'
 
 const AMOUNT = '0.1'
 const AWAY_MS = 30_000
-const CHAINS: readonly NodeChainName[] = ['bitcoin', 'litecoin']
 
-describe.each(CHAINS)('two providers of %s', (chain) => {
+describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
   let watched: WatchedChain<DrivenNode>
   let first: TestNode
   let second: TestNode

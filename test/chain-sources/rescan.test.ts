@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { ProgramSet } from '../../src/chain/program-set.ts'
 import { encodeAddress } from '../../src/chain/utxo/address.ts'

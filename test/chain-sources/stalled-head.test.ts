@@ -103,7 +103,9 @@ test('on a public chain of Ethereum nothing expires by a head that is too old', 
   )
 })
 
-test('on a public chain of Litecoin nothing expires by a head that is too old', async () => {
+test('on a public chain of Litecoin nothing expires by a head that is too old', {
+  tags: ['litecoind'],
+}, async () => {
   const { watched, proxy } = await openUtxo()
   tellOfTestnet(proxy, () => 8)
   await watched.chain.mine(1)
@@ -123,7 +125,9 @@ test('on a public chain of Litecoin nothing expires by a head that is too old', 
   )
 })
 
-test('on a public chain nothing expires by a node that is connected to no other', async () => {
+test('on a public chain nothing expires by a node that is connected to no other', {
+  tags: ['litecoind'],
+}, async () => {
   const { watched, proxy } = await openUtxo()
   let connections = 8
   tellOfTestnet(proxy, () => connections)

@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp, until } from '../support/app.ts'
 import { type EsploraServer, startEsploraServer } from '../support/esplora-server.ts'

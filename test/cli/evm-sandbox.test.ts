@@ -131,7 +131,10 @@ test('a test card buys USDC on Base, which the chain shows and which pays the in
   expect(await buyer.get('')).toContain('Payment complete')
 }, 60_000)
 
-test('every test card does in a browser what the page says of it: declined and abandoned pay nothing, and another number pays after them', async () => {
+test('every test card does in a browser what the page says of it: declined and abandoned pay nothing, and another number pays after them', {
+  tags: ['chromium'],
+  timeout: 180_000,
+}, async () => {
   const browser = await launchBrowser()
   try {
     const page = await browser.newPage({ locale: 'en-US', viewport: { width: 800, height: 900 } })
@@ -199,7 +202,7 @@ test('every test card does in a browser what the page says of it: declined and a
   } finally {
     await browser.close()
   }
-}, 180_000)
+})
 
 test('a card buys USDC on Base for an invoice in another coin, unless the buyer picked that coin', async () => {
   const make = async () =>

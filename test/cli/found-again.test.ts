@@ -36,7 +36,9 @@ test('a second start finds keys, invoices, money and chains again', async () => 
   expect(await second.stop()).toBe(0)
 })
 
-test('after kill -9 the signer ends by itself, and the next start finds everything again', async () => {
+test('after kill -9 the signer ends by itself, and the next start finds everything again', {
+  tags: ['ps'],
+}, async () => {
   const first = await startApp(place)
   const made = (await first.api('POST', '/api/v1/invoices', { usd_amount: '9.00', asset: 'LTC' }))
     .body as Invoice
@@ -54,7 +56,7 @@ test('after kill -9 the signer ends by itself, and the next start finds everythi
   await until(GONE_MS_MAX, () => !isAlive(postgres))
 })
 
-test('a killed signer is started again while the rest goes on', async () => {
+test('a killed signer is started again while the rest goes on', { tags: ['ps'] }, async () => {
   const app = await startApp(place)
   const [signer] = childrenOf(app.pid)
   if (signer === undefined) throw new Error('there is no signer')

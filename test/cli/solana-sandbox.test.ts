@@ -43,7 +43,10 @@ test('a test payment in SOL is told step by step and paid, and partial ones come
   expect(await eventsOf(parts.id)).toContain('invoice.partially_paid')
 }, 90_000)
 
-test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and is paid from the sandbox panel', async () => {
+test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and is paid from the sandbox panel', {
+  tags: ['chromium'],
+  timeout: 90_000,
+}, async () => {
   const invoice = await create('SOL')
   const browser = await launchBrowser()
   try {
@@ -64,7 +67,7 @@ test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and i
     await browser.close()
   }
   expect(await untilStatus(invoice.id, 'paid')).toMatchObject({ amount_confirmed: invoice.amount })
-}, 90_000)
+})
 
 test('a replaced payment leaves the invoice open', async () => {
   const replaced = await create('SOL')

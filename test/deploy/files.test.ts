@@ -8,6 +8,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config/config.ts'
+import { programPath } from '../support/programs.ts'
 import { readRootFile } from '../support/root-file.ts'
 import { type ComposeService, parseEnvFile, readCompose } from './compose-file.ts'
 
@@ -251,13 +252,15 @@ test('Prometheus asks every process of compose.yaml that serves figures, and eve
   expect(rules.filter(({ alert }) => !guide.includes(`\`${alert}\``))).toEqual([])
 })
 
-test('Prometheus itself accepts its configuration and every alert', async () => {
+test('Prometheus itself accepts its configuration and every alert', { tags: ['promtool'] }, async () => {
   const folder = new URL('../../deploy/prometheus/', import.meta.url).pathname
-  await runDebian('promtool', ['check', 'rules', join(folder, 'alerts.yaml')])
-  await runDebian('promtool', ['check', 'config', '--syntax-only', join(folder, 'prometheus.yaml')])
+  const promtool = programPath('promtool')
+  await run(promtool, ['check', 'rules', join(folder, 'alerts.yaml')])
+  await run(promtool, ['check', 'config', '--syntax-only', join(folder, 'prometheus.yaml')])
 })
 
 test('systemd accepts the units and finds next to nothing that they could lose', {
+  tags: ['systemd-analyze'],
   timeout: 60_000,
 }, async () => {
   const units = new URL('../../deploy/systemd/', import.meta.url).pathname
@@ -292,21 +295,6 @@ test('systemd accepts the units and finds next to nothing that they could lose',
 })
 
 const systemdAnalyze = (args: readonly string[], folder: string) =>
-  runDebian('systemd-analyze', args, { SYSTEMD_UNIT_PATH: `${folder}:`, SYSTEMD_COLORS: '0' })
-
-/** Programs of Debian's, and the packages that bring them. */
-const PACKAGES = { 'systemd-analyze': 'systemd', promtool: 'prometheus' }
-
-async function runDebian(
-  program: keyof typeof PACKAGES,
-  args: readonly string[],
-  env: { readonly [name: string]: string } = {},
-) {
-  try {
-    return await run(program, args, { env: { PATH: process.env.PATH, ...env } })
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
-      throw new Error(`there is no ${program}: run apt-get install ${PACKAGES[program]}`, { cause: error })
-    throw error
-  }
-}
+  run(programPath('systemd-analyze'), args, {
+    env: { PATH: process.env.PATH, SYSTEMD_UNIT_PATH: `${folder}:`, SYSTEMD_COLORS: '0' },
+  })

@@ -1,3 +1,5 @@
+// @module-tag pgbackrest
+// @module-tag postgresql
 import { execFile } from 'node:child_process'
 import { chown, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

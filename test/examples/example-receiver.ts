@@ -1,49 +1,37 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
 import { until } from '../support/app.ts'
 import { databaseUrl } from '../support/postgres-server.ts'
+import { programPath } from '../support/programs.ts'
 
-const run = promisify(execFile)
 const FOLDER = new URL('../../examples/receivers/', import.meta.url).pathname
 const READY_MS_MAX = 20_000
 
 type Language = {
   readonly command: (port: number) => readonly [string, ...string[]]
   readonly env: { readonly [name: string]: string }
-  /** A command that succeeds where all that the receiver needs is there. */
-  readonly check: readonly [string, ...string[]]
-  readonly install: string
 }
-
-/** Debian's Python, for which Debian has psycopg2: another one on the PATH would not find it. */
-export const PYTHON = '/usr/bin/python3'
 
 const LANGUAGES = {
   node: {
     command: () => [process.execPath, `${FOLDER}node/receiver.mjs`],
     env: {},
-    check: [process.execPath, '--version'],
-    install: 'https://nodejs.org',
   },
   python: {
-    command: () => [PYTHON, `${FOLDER}python/receiver.py`],
+    command: () => [programPath('python'), `${FOLDER}python/receiver.py`],
     env: { PYTHONDONTWRITEBYTECODE: '1' },
-    check: [PYTHON, '-c', 'import psycopg2'],
-    install: 'apt-get install python3-psycopg2',
   },
   php: {
-    command: (port) => ['php', '-S', `127.0.0.1:${port}`, `${FOLDER}php/receiver.php`],
+    command: (port) => [programPath('php'), '-S', `127.0.0.1:${port}`, `${FOLDER}php/receiver.php`],
     env: { PHP_CLI_SERVER_WORKERS: '4' },
-    check: ['php', '-r', "extension_loaded('pdo_pgsql') or exit(1);"],
-    install: 'apt-get install php-cli php-pgsql',
   },
 } as const satisfies { readonly [name: string]: Language }
 export type LanguageName = keyof typeof LANGUAGES
+export const LANGUAGE_PROGRAMS = { node: null, python: 'python', php: 'php' } as const
 export const LANGUAGE_NAMES = Object.keys(LANGUAGES) as LanguageName[]
 
 export type Shop = {
@@ -88,11 +76,7 @@ export async function startExample(
   secrets: readonly string[],
   givenPort?: number,
 ): Promise<ExampleReceiver> {
-  const { command, env, check, install }: Language = LANGUAGES[language]
-  const [checker, ...checkArgs] = check
-  await run(checker, checkArgs).catch((error: unknown) => {
-    throw new Error(`the ${language} receiver cannot run on this machine: ${install}`, { cause: error })
-  })
+  const { command, env }: Language = LANGUAGES[language]
   const port = givenPort ?? (await freePort())
   const variables = { ...env, DATABASE_URL: shop.databaseUrl, WEBHOOK_SECRETS: secrets.join(',') }
   return {

@@ -3,12 +3,14 @@ import { cp, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/pro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { signedHeaders } from '../../src/delivery/send.ts'
 import { freePort } from '../../src/runtime/free-port.ts'
 import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { describeNeeding } from '../support/describe-needing.ts'
 import { eventExamples } from '../support/event-examples.ts'
-import { PYTHON, startServer } from './example-receiver.ts'
+import { programPath } from '../support/programs.ts'
+import { startServer } from './example-receiver.ts'
 
 /** Each quick-start as its guide tells it: an order, a checkout, a payment on the sandbox chain, an event, an order that is paid. */
 
@@ -18,11 +20,14 @@ const HANDLERS = new URL('serve-route-handlers.mjs', import.meta.url).pathname
 const PAID_MS_MAX = 30_000
 const EVENT_BYTES_MAX = 65_536
 
-const SHOPS: { readonly [name: string]: (port: number) => readonly [string, ...string[]] } = {
+const SHOP_PROGRAMS = { express: null, nextjs: null, php: 'php', python: 'python' } as const
+const SHOPS: {
+  readonly [name in keyof typeof SHOP_PROGRAMS]: (port: number) => readonly [string, ...string[]]
+} = {
   express: () => [process.execPath, `${FOLDER}express/shop.mjs`],
   nextjs: () => [process.execPath, HANDLERS, `${FOLDER}nextjs`],
-  php: (port) => ['php', '-S', `127.0.0.1:${port}`, `${FOLDER}php/shop.php`],
-  python: () => [PYTHON, `${FOLDER}python/shop.py`],
+  php: (port) => [programPath('php'), '-S', `127.0.0.1:${port}`, `${FOLDER}php/shop.php`],
+  python: () => [programPath('python'), `${FOLDER}python/shop.py`],
 }
 type Order = { reference: string; usd_amount: string; status: string; invoice_id: string }
 
@@ -30,9 +35,6 @@ let place: Awaited<ReturnType<typeof makeDataDir>>
 let app: App
 let ordersRoot: string
 beforeAll(async () => {
-  await run('php', ['--version']).catch((cause: unknown) => {
-    throw new Error('this machine has no PHP: apt-get install php-cli', { cause })
-  })
   ordersRoot = await mkdtemp(join(tmpdir(), 'paylink-orders-'))
   place = await makeDataDir()
   app = await startApp({ ...place, env: { WEBHOOK_ALLOW_PRIVATE: '1' } })
@@ -100,7 +102,8 @@ test('they load as route.js in a package made by npm init, once it is told that 
   }
 })
 
-describe.each(Object.entries(SHOPS))('the quick-start in %s', (name, command) => {
+describeNeeding(SHOP_PROGRAMS, 'the quick-start in %s', (name) => {
+  const command = SHOPS[name]
   test('sells: an order leads to a checkout, and its payment to a paid order', async () => {
     const shop = await openShop(name, command)
     const answer = await fetch(`${shop.url}/buy`, { method: 'POST', redirect: 'manual' })

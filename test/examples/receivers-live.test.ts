@@ -1,3 +1,5 @@
+// @module-tag php
+// @module-tag python
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp, until } from '../support/app.ts'
 import {

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { signatureHeader } from '../../src/delivery/sign.ts'
 import { newId } from '../../src/runtime/new-id.ts'
+import { describeNeeding } from '../support/describe-needing.ts'
 import { inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
 import { InvoiceStory, type StoryEvent } from '../support/invoice-story.ts'
 import {
   createShop,
   type ExampleReceiver,
-  LANGUAGE_NAMES,
+  LANGUAGE_PROGRAMS,
   type Shop,
   startExample,
 } from './example-receiver.ts'
@@ -30,7 +31,7 @@ type Order = {
   invoice_id: string | null
 }
 
-describe.each(LANGUAGE_NAMES)('the %s receiver', (language) => {
+describeNeeding(LANGUAGE_PROGRAMS, 'the %s receiver', (language) => {
   let shop: Shop
   let receiver: ExampleReceiver
   beforeAll(async () => {

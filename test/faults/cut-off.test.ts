@@ -94,6 +94,7 @@ test('a statement that gets no answer fails in bounded time, and the next one go
 })
 
 test('a standby gives no lead, and a connection to a primary that became one is not used again', {
+  tags: ['postgresql'],
   timeout: TIMEOUT_MS,
 }, async () => {
   const postgres: DebianPostgres = await openDebianPostgres()

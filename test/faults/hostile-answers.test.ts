@@ -117,6 +117,7 @@ async function deliverRound(respond: Respond): Promise<number> {
 }
 
 test('endless answers, gzip bombs and megabytes, 128 at once, cost a worker no more than ten megabytes over short answers', {
+  tags: ['ps'],
   timeout: TIMEOUT_MS,
 }, async () => {
   const short: Respond = (_event, response) => void response.writeHead(200).end('thanks')

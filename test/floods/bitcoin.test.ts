@@ -1,3 +1,4 @@
+// @module-tag bitcoind
 import { describeFlood } from './suite.ts'
 import { utxoFlood } from './utxo-flood.ts'
 

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { PayoutChain } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
+import { NODE_PROGRAMS } from '../support/daemons.ts'
+import { describeNeeding } from '../support/describe-needing.ts'
 import { startNode, type TestNode, until } from '../support/litecoind.ts'
 import { KILLS_BEFORE_REST, killSometime } from '../support/payout-history.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
@@ -14,7 +16,7 @@ const KILLS = process.env.LONG === '1' ? 60 : 3
 const MOMENTS_MAX = 20
 const SEED = 20_261_121
 
-describe.each(['bitcoin', 'litecoin'] as const)('on a real node of %s', (chain) => {
+describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
   let node: TestNode
   let world: PayoutWorld
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
@@ -6,12 +6,14 @@ import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import type { PayoutCourier } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { PayoutCarrier } from '../../src/payouts/broadcast/utxo/utxo-payout-chain.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
+import { NODE_PROGRAMS } from '../support/daemons.ts'
+import { describeNeeding } from '../support/describe-needing.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 
 const COIN = 100_000_000n
 
-describe.each(['bitcoin', 'litecoin'] as const)('reorganisations on a real node of %s', (chain) => {
+describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) => {
   let node: TestNode
   let world: PayoutWorld
   const sent = new Map<bigint, { txid: string; hex: string }>()

@@ -1,3 +1,4 @@
+// @module-tag bitcoind
 import { describeWalletPayments } from './wallet-payments.ts'
 
 describeWalletPayments('a Bitcoin wallet, its node telling by ZeroMQ', {

@@ -1,3 +1,4 @@
+// @module-tag litecoind
 import { describeWalletPayments } from './wallet-payments.ts'
 
 describeWalletPayments('a Litecoin wallet, its node made without the ZeroMQ that is configured', {

@@ -285,7 +285,10 @@ const PROGRAM = `
     }
   }`
 
-test('kill -9 loses no payment and no block that was told of, and leaves no anvil behind', async () => {
+test('kill -9 loses no payment and no block that was told of, and leaves no anvil behind', {
+  tags: ['ps'],
+  timeout: 90_000,
+}, async () => {
   for (let round = 0; round < 3; round++) {
     const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, dataDir], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -309,7 +312,7 @@ test('kill -9 loses no payment and no block that was told of, and leaves no anvi
     expect(block.transactions).toContain(txid)
     await stop(sandbox)
   }
-}, 90_000)
+})
 
 /** Whether a process has the folder on its command line. */
 async function runningIn(folder: string): Promise<boolean> {
@@ -319,7 +322,10 @@ async function runningIn(folder: string): Promise<boolean> {
   return text.split('\n').some((line) => line.includes(folder) && line.includes('anvil'))
 }
 
-test('an anvil that is killed is started again with the same chain', async () => {
+test('an anvil that is killed is started again with the same chain', {
+  tags: ['ps'],
+  timeout: 40_000,
+}, async () => {
   const sandbox = await start()
   await sandbox.client.send(await sandbox.client.signPayment('ETH', SHOP, 8n))
   await sandbox.client.mine(2)
@@ -348,7 +354,7 @@ test('an anvil that is killed is started again with the same chain', async () =>
     { what: 'the chain goes on', timeoutMs: 20_000 },
   )
   expect(await reader.getBalance({ address: SHOP })).toBe(8n)
-}, 40_000)
+})
 
 test('a long journal becomes a state, and the chain goes on as the same, after a kill too', async () => {
   const folder = join(dataDir, 'chain')

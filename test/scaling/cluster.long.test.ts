@@ -1,3 +1,4 @@
+// @module-tag patroni
 import { randomInt, randomUUID } from 'node:crypto'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

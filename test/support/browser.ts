@@ -1,7 +1,5 @@
-import { access } from 'node:fs/promises'
 import { type Browser, chromium, type Page } from 'playwright-core'
-
-const CHROMIUM_PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+import { programPath } from './programs.ts'
 
 /**
  * The machine's own Chromium, headless and silent: it talks to nobody but the page under test. Fails with the
@@ -9,7 +7,7 @@ const CHROMIUM_PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/
  */
 export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({
-    executablePath: await chromiumPath(),
+    executablePath: programPath('chromium'),
     args: [
       '--no-sandbox',
       // Nothing here has a graphics card: to imitate one takes longer than to draw, and one more process can fail.
@@ -49,18 +47,4 @@ export async function holdRequests(page: Page, pattern: string): Promise<() => v
     await route.continue()
   })
   return release
-}
-
-async function chromiumPath(): Promise<string> {
-  const given = process.env.CHROMIUM_PATH
-  for (const path of given === undefined ? CHROMIUM_PATHS : [given]) {
-    const exists = await access(path).then(
-      () => true,
-      () => false,
-    )
-    if (exists) return path
-  }
-  throw new Error(
-    'Chromium is not installed, and the tests of the pages need it: apt-get install chromium (or name one in CHROMIUM_PATH)',
-  )
 }

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { chmod, chown, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../../src/runtime/free-port.ts'
+import { programPath } from './programs.ts'
 
 /**
  * The PostgreSQL of Debian, with the programs for backups that the embedded one lacks. Everything runs as the user
@@ -11,7 +12,6 @@ import { freePort } from '../../src/runtime/free-port.ts'
  */
 
 const run = promisify(execFile)
-const VERSIONS = '/usr/lib/postgresql'
 const COMMAND_MS_MAX = 120_000
 const COMMON_SETTINGS = [
   'listen_addresses=127.0.0.1',
@@ -37,7 +37,7 @@ export type DebianPostgres = {
 }
 
 export async function openDebianPostgres(): Promise<DebianPostgres> {
-  const binaries = await findBinaries()
+  const binaries = dirname(programPath('postgresql'))
   const identity = process.getuid?.() === 0 ? await identityOf('postgres') : {}
   const folder = await mkdtemp(join(tmpdir(), 'paylink-debian-'))
   await own(folder, identity)
@@ -105,13 +105,4 @@ async function own(path: string, { uid, gid }: { uid?: number; gid?: number }): 
 async function identityOf(user: string): Promise<{ uid: number; gid: number }> {
   const [uid, gid] = await Promise.all([run('id', ['-u', user]), run('id', ['-g', user])])
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
-}
-
-/** The newest version's folder of programs, or an error that names the command which installs one. */
-async function findBinaries(): Promise<string> {
-  const versions = await readdir(VERSIONS).catch(() => [])
-  const newest = versions.map(Number).sort((a, b) => b - a)[0]
-  if (newest === undefined)
-    throw new Error('this test needs pg_basebackup and pg_dump: run apt-get install postgresql')
-  return join(VERSIONS, String(newest), 'bin')
 }

@@ -3,8 +3,9 @@ import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { DAEMONS, findDaemon, type NodeChainName } from './daemons.ts'
+import { NODE_ARGUMENTS, NODE_PROGRAMS, type NodeChainName } from './daemons.ts'
 import { freePort } from './postgres-server.ts'
+import { programPath } from './programs.ts'
 
 const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 20_000
@@ -120,7 +121,7 @@ class Daemon implements TestNode {
     chain: NodeChainName,
     options: { zmq: boolean; arguments: readonly string[]; name?: string },
   ): Promise<Daemon> {
-    const binary = await findDaemon(chain)
+    const binary = programPath(NODE_PROGRAMS[chain])
     const folder = await mkdtemp(join(tmpdir(), `paylink-${chain}-`))
     const port = await freePort()
     const zmqUrl = options.zmq ? `tcp://127.0.0.1:${await freePort()}` : null
@@ -159,7 +160,7 @@ class Daemon implements TestNode {
         '-maxmempool=50',
         '-par=1',
         '-printtoconsole=0',
-        ...DAEMONS[this.chain].arguments,
+        ...NODE_ARGUMENTS[this.chain],
         ...zmq,
         ...this.#arguments,
         ...extraArguments,
