@@ -12,6 +12,8 @@ import { askForFees } from '../support/fee-payouts.ts'
 import { startRpcProxy } from '../support/rpc-proxy.ts'
 
 const USDC = 1_000_000n
+/** Of `transfer(address,uint256)`. */
+const TRANSFER = '0xa9059cbb'
 
 let world: EvmPayoutWorld
 beforeAll(async () => {
@@ -133,6 +135,39 @@ test('a node that calls a revert otherwise, as Nethermind does, holds up no payo
     await world.sign()
     await courier.pass()
     expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'deposit_frozen' })
+  } finally {
+    await chain.close()
+    await proxy.close()
+  }
+})
+
+test('servers behind one URL that disagree about a deposit do not make it look frozen', async () => {
+  const tenant = await world.openShop('USDC_BASE', [30n * USDC])
+  const doubtful = await world.deposit(tenant, 'USDC_BASE', 60n * USDC)
+  const frozen = await world.deposit(tenant, 'USDC_BASE', USDC)
+  await world.freeze(frozen.address)
+  const proxy = await startRpcProxy(world.anvil.url)
+  const chain = world.carrierAt(proxy.url)
+  try {
+    // The server that answers calls has not seen the block of the deposit, and the one that answers balances has.
+    proxy.lie('eth_call', (result, { params }) => {
+      if (result === undefined) throw new Error('execution reverted: frozen')
+      const [{ from, data }] = params as [{ from?: string; data: string }]
+      const isMoved = data.startsWith(TRANSFER) && BigInt(`0x${data.slice(-64)}`) > 0n
+      if (from?.toLowerCase() !== doubtful.address.toLowerCase() || !isMoved) return result
+      throw new Error('execution reverted: ERC20: transfer amount exceeds balance')
+    })
+    const courier = world.courierOf([{ name: 'the node', chain }])
+    const payout = await world.payout(tenant, 'USDC_BASE', '90')
+    for (let turn = 0; turn < 2; turn++) {
+      await courier.pass()
+      await world.sign()
+    }
+    expect((await world.load(tenant, payout.id)).status).toBe('approved')
+    expect(await frozenOf(tenant)).toEqual([{ invoiceId: frozen.invoiceId, amount: USDC }])
+    expect(world.logged.filter((line) => line.includes('contradicts itself'))).toHaveLength(1)
+    proxy.tellTheTruth()
+    await world.until(tenant, payout.id, 'confirmed')
   } finally {
     await chain.close()
     await proxy.close()

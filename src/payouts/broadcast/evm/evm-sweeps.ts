@@ -38,6 +38,9 @@ const SWEEPS_MAX = 1_000
 
 const addressText = ({ address }: { readonly address: Buffer }): string => `0x${address.toString('hex')}`
 
+/** `unclear`: what the node says of it contradicts itself. */
+type DepositState = 'usable' | 'frozen' | 'short' | 'unclear'
+
 /** Of the addresses looked at; `unanswered`: worth of those that the node said nothing of. */
 type Chosen = {
   readonly usable: readonly SweepableAddress[]
@@ -210,7 +213,7 @@ export class EvmSweeps {
       if (left <= 0n) break
       const { amount } = found
       const state = await this.#alone(addressText(found), () => this.#stateOf(payout, found, hot))
-      if (state === undefined) chosen.unanswered += amount
+      if (state === undefined || state === 'unclear') chosen.unanswered += amount
       else if (state === 'frozen') chosen.frozen += amount
       else if (state === 'usable') {
         chosen.usable.push(found)
@@ -220,11 +223,7 @@ export class EvmSweeps {
     return chosen
   }
 
-  async #stateOf(
-    payout: Payout,
-    found: SweepableAddress,
-    hot: Uint8Array,
-  ): Promise<'usable' | 'frozen' | 'short'> {
+  async #stateOf(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<DepositState> {
     const chain = this.#parts.providers.current
     const { address, amount } = found
     const isToken = payout.asset === 'USDC_BASE'
@@ -233,25 +232,33 @@ export class EvmSweeps {
       this.#complain(payout.id, `${addressText(found)} holds less than its deposits`)
       return 'short'
     }
-    return isToken && (await this.#isFrozen(payout, found, hot)) ? 'frozen' : 'usable'
+    return isToken ? this.#tokenState(payout, found, hot) : 'usable'
   }
 
-  /** Whether the token's contract would not let this sweep happen: signed all the same it would cost gas, again and again. */
-  async #isFrozen(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<boolean> {
+  /**
+   * Whether the token's contract lets this sweep happen: signed all the same it would cost gas, again and again. From a
+   * frozen address it moves nothing at all. What moves nothing but not the amount comes from servers behind one URL that
+   * are at different blocks: the next look asks again.
+   */
+  async #tokenState(payout: Payout, found: SweepableAddress, hot: Uint8Array): Promise<DepositState> {
     const { pool, providers, network, clock, log } = this.#parts
     const { address, amount, transferIds } = found
     const reason = await refusalOf(providers.current, { from: address, to: hot, amount })
     const { asset, merchantId } = payout
     if (reason === null) {
       await deleteFrozenDeposit(pool, { merchantId, network, asset, address })
-      return false
+      return 'usable'
+    }
+    if ((await refusalOf(providers.current, { from: address, to: hot, amount: 0n })) === null) {
+      this.#complain(payout.id, `the node contradicts itself about what ${addressText(found)} holds`)
+      return 'unclear'
     }
     const where = addressText(found)
     const kept = { network, asset, address, amount, reason, transferId: transferIds[0] ?? '' }
     await saveFrozenDeposit(pool, tenantOf(payout), kept, clock())
     if (this.#told.isNew(where, 'frozen'))
       log.error({ network, address: where, reason }, 'a deposit cannot be swept: its issuer has frozen it')
-    return true
+    return 'frozen'
   }
 
   /** Asks again about frozen deposits, a few at a time: an issuer may let go of them, and what is not there any more is not frozen. */
@@ -272,7 +279,7 @@ export class EvmSweeps {
     const { pool, providers } = this.#parts
     const { address: from, amount } = one
     const isGone = (await providers.current.tokenBalanceOf(from)) < amount
-    if (isGone || (await refusalOf(providers.current, { from, to: hot, amount })) === null)
+    if (isGone || (await refusalOf(providers.current, { from, to: hot, amount: 0n })) === null)
       await deleteFrozenDeposit(pool, one)
   }
 
