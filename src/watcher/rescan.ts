@@ -7,9 +7,10 @@ import {
 } from '../chain/adapter.ts'
 import { keyspaceOfNetwork, type Network, type PaymentAsset } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
-import { missedIn, stillIn, unconfirmedAgain } from '../core/chain/missed.ts'
+import { missedIn, outOfTheirBlocks, stillIn, unconfirmedAgain } from '../core/chain/missed.ts'
 import type { InvoiceOwner } from '../core/chain/owned-transfer.ts'
-import type { InvoiceFacts, OwnedBlock } from '../core/chain/reconcile.ts'
+import type { InvoiceFacts, OwnedBlock, TrackedTransfer } from '../core/chain/reconcile.ts'
+import type { BookedCredit } from '../core/chain/second-reading.ts'
 import { listCreditsBetween, lowerSecondReading } from '../db/chain/second-reading.ts'
 import { findProgramOwners } from '../db/chain/watched-addresses.ts'
 import { loadTransfersOf } from '../db/invoices/transfers.ts'
@@ -129,6 +130,7 @@ async function recordBatch(
     tipHeight: checkpoint.height,
     readAtMs: clock().getTime(),
   }
+  await tell(options, await leftBehind(options, owned, booked))
   const missed = missedIn(reading)
   // Never reports a transfer as included in a block that has already left the chain, should we be interrupted in
   // between.
@@ -140,6 +142,34 @@ async function recordBatch(
   await tell(options, unconfirmedAgain(missed, new Set([...goneBefore, ...goneMeanwhile])))
   const recorded = missed.reduce((sum, { facts }) => sum + facts.length, 0)
   return { transfers: asked.length, recorded }
+}
+
+/**
+ * What a rescan that ended before its second look left in blocks that are not on the chain: unconfirmed until the mempool is
+ * read. The watcher judged the reorganisation before it was recorded.
+ */
+async function leftBehind(
+  { pool, network, blocks: source }: RescanOptions,
+  blocks: readonly OwnedBlock[],
+  booked: readonly BookedCredit[],
+): Promise<InvoiceFacts[]> {
+  const read = new Set(blocks.map(({ block }) => block.hash))
+  const elsewhere = booked.filter(({ blockHash }) => !read.has(blockHash))
+  if (elsewhere.length === 0) return []
+  const asked = elsewhere.flatMap(({ tenant: { merchantId }, txid, blockHash }) => [
+    { merchantId, txid },
+    { merchantId, txid: blockHash },
+  ])
+  const hashes = new Set(elsewhere.map(({ blockHash }) => blockHash))
+  const suspects = (await loadTransfersOf(pool, network, asked)).filter(
+    ({ payment: { block } }) => block !== null && hashes.has(block.hash),
+  )
+  const gone: TrackedTransfer[] = []
+  for (const suspect of suspects) {
+    const { block } = suspect.payment
+    if (block !== null && !(await source.isOnChain(block))) gone.push(suspect)
+  }
+  return outOfTheirBlocks(gone)
 }
 
 /** What is read twice and is new must be read the second time as well before it is final: the watcher does so. */

@@ -110,6 +110,7 @@ async function rescanWhile(
   { invoice, from, height }: Awaited<ReturnType<typeof skippedPayment>>,
   moment: Moment,
   happen: () => Promise<void>,
+  onRecorded = () => {},
 ): Promise<void> {
   const programs = new ProgramSet()
   programs.add([await node.programOf(invoice.address)])
@@ -151,10 +152,9 @@ async function rescanWhile(
     checkpoint: { height, hash },
     mustAgree: false,
     strangers: new Map(),
-    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+    notifier: { invoiceChanged: onRecorded, deliveriesWaiting: () => {} },
     onBatch: () => {},
-  })
-  await provider.close()
+  }).finally(() => provider.close())
   expect(happened).toBe(true)
 }
 
@@ -191,6 +191,27 @@ test.each(MOMENTS)(
     expect(await watched.paymentsOf(id)).toEqual(['confirmed'])
   },
 )
+
+test('a rescan takes back what one that was killed left in a block that is gone', async () => {
+  const skipped = await skippedPayment()
+  const { id } = skipped.invoice
+  const judgeReorganisation = async () => {
+    await node.reorganise(3, 'waiting')
+    await watched.watchAtTip()
+    await watched.untilRead()
+    await watched.stopWatchers()
+  }
+  const die = () => {
+    throw new Error('killed')
+  }
+  await expect(rescanWhile(skipped, 'is recorded', judgeReorganisation, die)).rejects.toThrow('killed')
+  expect(await watched.paymentsOf(id)).toEqual(['confirmed'])
+  expect((await rescan('--from', String(skipped.from))).code).toBe(0)
+  expect(await watched.paymentsOf(id)).toEqual(['detected'])
+  await watched.watchAtTip()
+  await node.mine(2)
+  await watched.untilStatus(id, 'paid')
+})
 
 test('where several providers must agree, what is read again is not final before they do', async () => {
   const { invoice, from, height } = await skippedPayment()

@@ -4,6 +4,7 @@ import {
   FactsByInvoice,
   type InvoiceFacts,
   identityOf,
+  identityOfPayment,
   keyOfTracked,
   type OwnedBlock,
   type TrackedTransfer,
@@ -88,4 +89,14 @@ export function unconfirmedAgain(
     })
     return facts.length === 0 ? [] : [{ ...invoice, facts }]
   })
+}
+
+/** Recorded transfers whose block has left the chain: unconfirmed until the mempool is read; a block's sum goes with it. */
+export function outOfTheirBlocks(gone: readonly TrackedTransfer[]): InvoiceFacts[] {
+  const facts = new FactsByInvoice()
+  for (const transfer of gone) {
+    const state = transfer.payment.isBlockSum ? 'reorged' : 'mempool'
+    facts.add(transfer, { ...identityOfPayment(transfer.payment), state })
+  }
+  return facts.list()
 }
