@@ -28,6 +28,15 @@ export function addOperators(program: Command, output: Output, done: Done): void
       done(await listOperatorsCommand(options, output))
     })
   operator
+    .command('authenticator')
+    .description('give an operator an authenticator app, whose codes approve live payouts of fees')
+    .argument('<id>', 'id of the operator, not the key')
+    .option('--json', 'print one JSON object', false)
+    .action(async (id: string, options: { json: boolean }) => {
+      const { operatorAuthenticatorCommand } = await import('./operator-commands.ts')
+      done(await operatorAuthenticatorCommand(id, options, output))
+    })
+  operator
     .command('revoke')
     .description("end an operator's key for good")
     .argument('<id>', 'id of the operator, not the key')
@@ -71,8 +80,9 @@ export function addFees(program: Command, output: Output, done: Done): void {
       )
       .argument('<ids...>', 'ids of payouts')
       .requiredOption(KEY_FILE, WHOSE)
+      .option('--code <digits>', 'to approve live payouts: the 6-digit code of your authenticator app')
       .option('--json', 'print one JSON object', false)
-      .action(async (ids: string[], options: { keyFile: string; json: boolean }) => {
+      .action(async (ids: string[], options: { keyFile: string; code?: string; json: boolean }) => {
         const { decideFeesCommand } = await import('./fees-commands.ts')
         done(await decideFeesCommand(decision, ids, options, output))
       })

@@ -1,19 +1,26 @@
 import { readFile } from 'node:fs/promises'
+import { base32nopad } from '@scure/base'
 import {
   findOperator,
   insertOperator,
   listOperators,
   type Operator,
   revokeOperator,
+  saveOperatorSecret,
 } from '../db/people/operators.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
+import { readSealKey } from '../secrets/address-keys.ts'
+import { sealTotpSecret } from '../secrets/approval-evidence.ts'
 import { hashApiKey, newOperatorKey, OPERATOR_KEY_PATTERN } from '../secrets/new-api-key.ts'
+import { randomBase62 } from '../secrets/random-base62.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { UsageError } from './usage-error.ts'
 
 const NAME_CHARACTERS_MAX = 120
+/** 190 bits. */
+const SECRET_CHARACTERS = 32
 
 /** `paylink operator create`: makes an operator and prints the key, the only time it is ever shown. */
 export async function createOperatorCommand(
@@ -55,6 +62,39 @@ export async function listOperatorsCommand(
   }
   if (operators.length === 0) output.line('No operators.')
   return 0
+}
+
+/** `paylink operator authenticator`: a new secret for an authenticator app in place of the one before, shown only now. */
+export async function operatorAuthenticatorCommand(
+  id: string,
+  options: { readonly json: boolean },
+  output: Output,
+): Promise<number> {
+  const secret = randomBase62(SECRET_CHARACTERS)
+  await withOwnerPool(async (pool, { addressKeysFile }) => {
+    const signerKey = await requireSealKey(addressKeysFile)
+    if (!(await saveOperatorSecret(pool, id, sealTotpSecret(signerKey, id, secret))))
+      throw new UsageError(`No such operator: ${id}. List operators with paylink operator list.`)
+  })
+  const shown = base32nopad.encode(Buffer.from(secret))
+  const url = `otpauth://totp/Paylink:${id}?secret=${shown}&issuer=Paylink`
+  if (options.json) output.line(JSON.stringify({ id, secret: shown, url }))
+  else {
+    output.line(url)
+    output.problem(
+      `add this to the authenticator app of ${id}; it is shown only now, and approves live payouts of fees 24 hours after the signer sees it`,
+    )
+  }
+  return 0
+}
+
+/** The signer's key that codes and secrets are sealed to. */
+export async function requireSealKey(addressKeysFile: string): Promise<Uint8Array> {
+  const key = await readSealKey(addressKeysFile)
+  if (key !== null) return key
+  throw new UsageError(
+    `The signer has published no key in ${addressKeysFile}. Start the signer once, or set ADDRESS_KEYS_FILE.`,
+  )
 }
 
 /** `paylink operator revoke`: ends an operator's key. Ending it again changes nothing. */

@@ -14,6 +14,7 @@ import { ApproverWatch, openSealKey } from '../payouts/sign/approvers.ts'
 import { signX402 } from '../payouts/sign/evm/sign-x402.ts'
 import { FirstSeen } from '../payouts/sign/first-seen.ts'
 import { KnownDestinations } from '../payouts/sign/known-destinations.ts'
+import { noteOperators } from '../payouts/sign/operators.ts'
 import { PayoutJournal } from '../payouts/sign/payout-journal.ts'
 import { signPayouts } from '../payouts/sign/sign-payouts.ts'
 import type { PayoutSigner } from '../payouts/sign/signing-context.ts'
@@ -126,6 +127,7 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
       await state.destinations?.look()
       if (state.payouts !== null) {
         await state.approvers?.look(state.payouts)
+        await noteOperators(state.payouts)
         await signPayouts(state.payouts)
         await signX402(state.payouts)
       }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { verifyAuthenticationResponse } from '@simplewebauthn/server'
 import { z } from 'zod'
 import { openSealed, sealToSigner } from './seal-to-signer.ts'
@@ -17,10 +18,22 @@ const passkeyEvidence = z.strictObject({
 })
 export type PasskeyEvidence = z.infer<typeof passkeyEvidence>
 
+/** Payouts that one code may approve; a row of evidence has room for them. */
+export const BATCH_MAX = 100
+
+/** A payout's id, and in hex the digest of what was approved. */
+const approvedPayout = z.tuple([z.string().max(64), z.string().regex(/^[0-9a-f]{64}$/)])
+export type ApprovedPayout = z.infer<typeof approvedPayout>
+
 /** By what a person approved a payout, as it is stored with the approval. */
 export const approvalEvidence = z.discriminatedUnion('kind', [
   passkeyEvidence,
-  z.strictObject({ kind: z.literal('totp'), sealed: encoded }),
+  /** `batch`: all payouts that the code approves; without it this one alone. */
+  z.strictObject({
+    kind: z.literal('totp'),
+    sealed: encoded,
+    batch: z.array(approvedPayout).max(BATCH_MAX).optional(),
+  }),
 ])
 export type ApprovalEvidence = z.infer<typeof approvalEvidence>
 
@@ -72,11 +85,17 @@ type ApprovalCode = { readonly code: string; readonly step: number }
 /** A code opens for the payout alone that was approved with it: whoever reads the database can use it for no other. */
 const codeContext = (digest: Uint8Array): string => `approval code ${Buffer.from(digest).toString('hex')}`
 
+/** What a code for several payouts is sealed with, in place of one payout's digest. */
+export const batchDigest = (batch: readonly ApprovedPayout[]): Buffer =>
+  createHash('sha256')
+    .update(`paylink payout batch 1 ${JSON.stringify(batch)}`)
+    .digest()
+
 export function sealApprovalCode(
   signerKey: Uint8Array,
   digest: Uint8Array,
   { code, step }: ApprovalCode,
-): ApprovalEvidence {
+): Extract<ApprovalEvidence, { kind: 'totp' }> {
   const sealed = sealToSigner(signerKey, Buffer.from(`${code} ${step}`), codeContext(digest))
   return { kind: 'totp', sealed: sealed.toString('base64url') }
 }

@@ -16,7 +16,7 @@ import { newId } from '../../src/runtime/new-id.ts'
 import { SCOPES } from '../../src/wire/scopes.ts'
 import { createTestApi, type TestApi } from '../support/api.ts'
 import { makeDataDir } from '../support/app.ts'
-import { askForFees } from '../support/fee-payouts.ts'
+import { askForFees, keepFees } from '../support/fee-payouts.ts'
 import { creditLitecoin } from '../support/payout-money.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
@@ -426,23 +426,6 @@ test('a new address waits a day in live mode, one that looks like another is ref
   )
   expect(decided.kind).toBe('destination_removed')
 })
-
-/** So much of what is available becomes the operator's. */
-const keepFees = (owner: PayoutWorld['database']['owner'], tenant: Tenant, units: bigint, now: Date) =>
-  withTransaction(owner, tenant, (tx) =>
-    insertLedgerTransfer(tx, tenant, {
-      id: `dep:test:${newId('payment', now)}:fee`,
-      kind: 'service_fee',
-      invoiceId: null,
-      paymentId: null,
-      asset: 'LTC',
-      from: 'available',
-      to: 'fees',
-      amount: units,
-      usdCents: null,
-      createdAt: now,
-    }),
-  )
 
 test('a merchant neither sees a payout of fees nor decides on it, over the API or with the API’s own database role', async () => {
   const { id: merchantId } = await api.addMerchant()

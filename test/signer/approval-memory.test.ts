@@ -24,15 +24,27 @@ test('the oldest approval and the person who gave no code for longest are forgot
   await writeFile(join(folder, 'approvals.json'), JSON.stringify(file), { mode: 0o600 })
   const memory = await ApprovalMemory.open(folder)
   await memory.accept('new', DIGEST)
-  expect(await memory.acceptByCode('new', DIGEST, { personId: 'new', step: STEP, oldest: STEP })).toBe(true)
+  expect(
+    await memory.acceptByCode([['new', DIGEST.toString('hex')]], {
+      personId: 'new',
+      step: STEP,
+      oldest: STEP,
+    }),
+  ).toBe(true)
   for (const each of [memory, await ApprovalMemory.open(folder)]) {
     expect(['0', '1', 'new'].map((id) => each.isAccepted(id, DIGEST))).toEqual([false, true, true])
-    expect(await each.acceptByCode('new', DIGEST, { personId: '1', step: STEP, oldest: STEP })).toBe(false)
+    expect(
+      await each.acceptByCode([['new', DIGEST.toString('hex')]], { personId: '1', step: STEP, oldest: STEP }),
+    ).toBe(false)
   }
   // A code of somebody forgotten is used up again only once: what is older than codes may be is refused anyhow.
-  expect(await memory.acceptByCode('new', DIGEST, { personId: '0', step: STEP - 1, oldest: STEP })).toBe(
-    false,
-  )
+  expect(
+    await memory.acceptByCode([['new', DIGEST.toString('hex')]], {
+      personId: '0',
+      step: STEP - 1,
+      oldest: STEP,
+    }),
+  ).toBe(false)
 })
 
 test('five wrong codes within an hour lock a person, and nobody else, until an hour is over', async () => {

@@ -1,7 +1,9 @@
 import type { AssetId } from '../../src/core/assets.ts'
+import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
 import { allowFeeDestination } from '../../src/payouts/allow-fee-destination.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/payouts/request-payout.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
 import type { TestDatabase } from './database.ts'
 
 /** What comes of the operator's asking for all fees that are among a merchant's coins, to an address that was allowed before. */
@@ -33,3 +35,20 @@ export async function askForFees(
     now,
   })
 }
+
+/** So much of what is available becomes the operator's. */
+export const keepFees = (owner: TestDatabase['owner'], tenant: Tenant, units: bigint, now: Date) =>
+  withTransaction(owner, tenant, (tx) =>
+    insertLedgerTransfer(tx, tenant, {
+      id: `dep:test:${newId('payment', now)}:fee`,
+      kind: 'service_fee',
+      invoiceId: null,
+      paymentId: null,
+      asset: 'LTC',
+      from: 'available',
+      to: 'fees',
+      amount: units,
+      usdCents: null,
+      createdAt: now,
+    }),
+  )

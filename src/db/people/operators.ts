@@ -54,3 +54,25 @@ export async function countOperators(db: Queryable): Promise<number> {
   )
   return rows[0]?.count ?? 0
 }
+
+/** Gives an operator an authenticator app in place of the one before, sealed to the signer; false where there is no such operator. */
+export async function saveOperatorSecret(db: Queryable, id: string, sealed: Buffer): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update operator set totp_sealed = $2 where id = $1 and revoked_at is null',
+    [id, sealed],
+  )
+  return rowCount === 1
+}
+
+/** The sealed secrets of operators who were not revoked; a handful of rows. */
+export async function listOperatorSecrets(
+  db: Queryable,
+  limit: number,
+): Promise<{ readonly id: string; readonly sealed: Buffer }[]> {
+  const { rows } = await db.query<{ id: string; sealed: Buffer }>(
+    `select id, totp_sealed as sealed from operator where revoked_at is null and totp_sealed is not null
+     order by id limit $1`,
+    [limit],
+  )
+  return rows
+}

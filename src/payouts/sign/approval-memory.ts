@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { ApprovedPayout } from '../../secrets/approval-evidence.ts'
 import { readPrivateFile, replacePrivateFile } from '../../signer/private-file.ts'
 import { SignerRefused } from '../../signer/refused.ts'
 
@@ -66,18 +67,17 @@ export class ApprovalMemory {
   }
 
   /**
-   * Uses up the code of a time step and accepts the approval that it was given for, both in one write: a crash in between
+   * Uses up the code of a time step and accepts the approvals that it was given for, both in one write: a crash in between
    * would refuse an honest approval as one whose code was used. False where it was used before. `oldest`: steps before it
    * are refused without being looked up. Resolves once it is on the disk.
    */
   async acceptByCode(
-    payoutId: string,
-    digest: Buffer,
+    approved: readonly ApprovedPayout[],
     { personId, step, oldest }: { readonly personId: string; readonly step: number; readonly oldest: number },
   ): Promise<boolean> {
     const { steps, wrong } = this.#codes.get(personId) ?? NO_CODES
     if (step < oldest || steps.includes(step)) return false
-    this.#accepted.set(payoutId, digest.toString('hex'))
+    for (const [payoutId, digest] of approved) this.#accepted.set(payoutId, digest)
     await this.#keepCodes(personId, { wrong, steps: [...steps.filter((used) => used >= oldest), step] })
     return true
   }

@@ -26,7 +26,8 @@ const IN_ALL_MAX = 200_000
 
 const SEAL_KEY_BYTES = 32
 const OWNER_LENGTH_MAX = 100
-const APPROVER = 'approver'
+/** The kind of these lines in the signer's file. */
+export const APPROVER = 'approver'
 const UPGRADED = 'approvers of an upgrade'
 /** Authenticator apps of those whose passkey counted: with the passkey gone they must not count again. */
 const REPLACED = 'replaced authenticator app'
@@ -53,7 +54,7 @@ export async function openSealKey(folder: string): Promise<Buffer> {
  * A credential as it was seen with a member of a merchant. Whatever of it changes makes it another: the role that was lost
  * and given anew, the public key, the sealed secret.
  */
-function sightingKey(credential: ApproverCredential): string {
+export function sightingKey(credential: ApproverCredential): string {
   const { merchantId, memberId, personId, id, kind } = credential
   const parts =
     credential.kind === 'passkey'
@@ -201,7 +202,12 @@ function newlyReplaced(
       .map(({ memberId }) => memberId),
   )
   return credentials.filter(
-    (one) => one.kind === 'totp' && holders.has(one.memberId) && !isReplaced(seen, one),
+    (one) =>
+      one.kind === 'totp' &&
+      holders.has(one.memberId) &&
+      // Within the bounds of that list.
+      seen.since(APPROVER, sightingKey(one)) !== null &&
+      !isReplaced(seen, one),
   )
 }
 

@@ -1,6 +1,8 @@
 import type { Payout } from '../../core/payout/payout.ts'
 import {
+  type ApprovedPayout,
   approvalEvidence,
+  batchDigest,
   isSignedByPasskey,
   openApprovalCode,
   openTotpSecret,
@@ -10,6 +12,7 @@ import { totpStepAt, totpStepOf } from '../../secrets/totp.ts'
 import { type ApproverCredential, loadApprovalEvidence } from '../store/approvers.ts'
 import { complain } from './alert.ts'
 import { credentialsOf, isKnownLong, isReplaced } from './approvers.ts'
+import { credentialsOfOperator } from './operators.ts'
 import { type Unsigned, WAITS } from './payout-signer.ts'
 import type { PayoutSigner } from './signing-context.ts'
 
@@ -29,15 +32,15 @@ type Objection = {
 const unproved = (why: string): Objection => ({ code: 'approval_unproved', why })
 
 /**
- * Null where a live payout was approved by a person whose credential this signer has known for long enough; test payouts, and
- * the operator's, need none. Accepted once, an approval stays so, however long the payout waits for its coins.
+ * Null where a live payout was approved by a person, or of fees an operator, whose credential this signer has known for
+ * long enough; test payouts need none. Accepted once, an approval stays so, however long the payout waits for its coins.
  */
 export async function checkApprover(
   signer: PayoutSigner,
   payout: Payout,
   digest: Buffer,
 ): Promise<Unsigned | null> {
-  if (!payout.livemode || payout.source !== 'available') return null
+  if (!payout.livemode) return null
   const { memory } = signer.approvers
   if (memory.isAccepted(payout.id, digest)) return null
   const objection = await objectionTo(signer, payout, digest)
@@ -56,12 +59,16 @@ async function objectionTo(signer: PayoutSigner, payout: Payout, digest: Buffer)
   const evidence = approvalEvidence.safeParse(approval.evidence)
   if (!evidence.success) return unproved('the evidence of its approval cannot be read')
   const { approver } = approval
-  const credentials = await credentialsOf(signer, payout.merchantId, approver)
+  const isOfFees = payout.source === 'fees'
+  const credentials = isOfFees
+    ? await credentialsOfOperator(signer, approver)
+    : await credentialsOf(signer, payout.merchantId, approver)
   return evidence.data.kind === 'passkey'
     ? objectionToPasskey(signer, credentials, { digest, evidence: evidence.data })
     : objectionToCode(signer, credentials, {
-        payoutId: payout.id,
-        digest,
+        payout: [payout.id, digest.toString('hex')],
+        // Of fees there is one payout for each merchant: a code is for all that were approved together.
+        batch: (isOfFees && evidence.data.batch) || null,
         sealed: evidence.data.sealed,
         approver,
       })
@@ -91,14 +98,15 @@ async function objectionToCode(
   { clock, seen, approvers }: PayoutSigner,
   credentials: readonly ApproverCredential[],
   given: {
-    readonly payoutId: string
-    readonly digest: Buffer
+    readonly payout: ApprovedPayout
+    readonly batch: readonly ApprovedPayout[] | null
     readonly sealed: string
     readonly approver: string
   },
 ): Promise<Objection | null> {
   const { memory, sealKey } = approvers
-  const { approver } = given
+  const { approver, payout, batch } = given
+  const [payoutId, digest] = payout
   const now = clock()
   const isKnown = (one: ApproverCredential) => isKnownLong(seen, one, now)
   if (credentials.some((one) => one.kind === 'passkey' && isKnown(one)))
@@ -108,7 +116,10 @@ async function objectionToCode(
   const secret = sealedSecret === null ? null : openTotpSecret(sealKey, approver, sealedSecret)
   if (app === undefined || secret === null)
     return unproved('no authenticator app of the approver is sealed to this signer')
-  const code = openApprovalCode(sealKey, given.digest, given.sealed)
+  if (batch !== null && !batch.some(([id, of]) => id === payoutId && of === digest))
+    return unproved('its code was given for other payouts')
+  const subject = batch === null ? Buffer.from(digest, 'hex') : batchDigest(batch)
+  const code = openApprovalCode(sealKey, subject, given.sealed)
   if (code === null) return unproved('its code was given for another payout, or to another signer')
   const current = totpStepAt(now.getTime())
   const ahead = code.step - current
@@ -126,11 +137,7 @@ async function objectionToCode(
   if (!isKnown(app)) return TOO_NEW
   // One more step than codes may be old: the app's clock may be behind the API's.
   const oldest = current - CODE_STEPS_MAX - 1
-  const isFresh = await memory.acceptByCode(given.payoutId, given.digest, {
-    personId: approver,
-    step,
-    oldest,
-  })
+  const isFresh = await memory.acceptByCode(batch ?? [payout], { personId: approver, step, oldest })
   return isFresh ? null : unproved('its code was used before')
 }
 
