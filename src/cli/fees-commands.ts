@@ -1,8 +1,6 @@
 import { checkPayoutAddress } from '../chain/payout-address.ts'
-import type { Config } from '../config/config.ts'
 import { ASSET_IDS, ASSETS, type AssetId, COINS, networkOf, type PaymentAsset } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
-import { approvalText } from '../core/payout/approval-text.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { loadNetworkStates } from '../db/chain/network-state.ts'
 import { allowFeeDestination } from '../payouts/allow-fee-destination.ts'
@@ -21,25 +19,15 @@ import {
   listFeeTotals,
   listMerchantsWithFees,
 } from '../payouts/store/fees.ts'
-import { loadPayout } from '../payouts/store/payouts.ts'
-import type { Pool } from '../postgres/pool.ts'
-import { withSystemTransaction, withTransaction } from '../postgres/transaction.ts'
+import { withSystemTransaction } from '../postgres/transaction.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createLogger } from '../runtime/log.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
-import {
-  type ApprovalEvidence,
-  type ApprovedPayout,
-  BATCH_MAX,
-  batchDigest,
-  sealApprovalCode,
-} from '../secrets/approval-evidence.ts'
-import { approvalDigest } from '../secrets/approval-key.ts'
 import { openInstallationKeyring } from '../secrets/open-keyring.ts'
-import { totpStepAt } from '../secrets/totp.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
-import { operatorOf, parseName, requireSealKey } from './operator-commands.ts'
+import { operatorOf, parseName } from './operator-commands.ts'
+import { operatorEvidence } from './operator-evidence.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Payouts that `status` tells of. */
@@ -258,7 +246,7 @@ export async function decideFeesCommand(
     const by = (await operatorOf(pool, options.keyFile)).id
     const keyring = await openInstallationKeyring(config, pool, systemClock)
     const seals = openAccessSeals(keyring, createLogger('error', 'stderr'))
-    const evidence = decision === 'approve' ? await evidenceFor(pool, config, ids, options.code) : null
+    const evidence = decision === 'approve' ? await operatorEvidence(pool, config, ids, options.code) : null
     const results: { readonly id: string; readonly outcome: PayoutDecided }[] = []
     for (const id of ids) {
       const tenant = await findFeePayoutTenant(pool, id)
@@ -282,35 +270,6 @@ export async function decideFeesCommand(
     for (const { id, outcome } of refused) output.problem(`${id}: ${REFUSALS[outcome.kind] ?? outcome.kind}`)
   }
   return refused.length === 0 ? 0 : EXIT_FAILED
-}
-
-/** An operator's code, sealed to the signer for the live ones of these payouts and no others; null where none is live. */
-async function evidenceFor(
-  pool: Pool,
-  { addressKeysFile }: Config,
-  ids: readonly string[],
-  code: string | undefined,
-): Promise<ApprovalEvidence | null> {
-  const batch: ApprovedPayout[] = []
-  for (const id of new Set(ids)) {
-    const tenant = await findFeePayoutTenant(pool, id)
-    if (tenant?.livemode !== true) continue
-    const stored = await withTransaction(pool, tenant, (tx) => loadPayout(tx, tenant, id, { source: 'fees' }))
-    if (stored !== null) batch.push([id, approvalDigest(approvalText(stored.payout)).toString('hex')])
-  }
-  if (batch.length === 0) return null
-  if (batch.length > BATCH_MAX)
-    throw new UsageError(`One code approves at most ${BATCH_MAX} payouts: give fewer ids.`)
-  if (code === undefined || !/^\d{6}$/.test(code))
-    throw new UsageError(
-      'To approve live payouts, give --code with the 6-digit code of your authenticator app. Set one up with paylink operator authenticator.',
-    )
-  const signerKey = await requireSealKey(addressKeysFile)
-  const sealed = sealApprovalCode(signerKey, batchDigest(batch), {
-    code,
-    step: totpStepAt(systemClock().getTime()),
-  })
-  return { ...sealed, batch }
 }
 
 const REFUSALS: { readonly [kind: string]: string } = {

@@ -131,6 +131,21 @@ ${baseUrl}/dashboard/settings/team
   }
 }
 
+/** To the address where an owner or admin was. It names no shop by words that somebody wrote. */
+export function formerManagerEmail(baseUrl: string, merchantId: string, email: string): Email {
+  return {
+    to: email,
+    subject: 'Your role or e-mail address changed',
+    text: `${greeting('')}
+
+you are no longer an owner or admin of the account ${plainWords(merchantId, 'of a shop')} on Paylink with this e-mail address: your role or your address changed, or the account was removed.
+
+If you or your team did this, there is nothing to do. If not, tell the other owners now, and ask whoever runs Paylink to run "paylink access check": it may have been written into the database. For seven days, warnings about new payout destinations and approvers still come here.
+
+${baseUrl}/dashboard/settings/team`,
+  }
+}
+
 export function signInEmail(
   addressee: Addressee,
   place: { at: Date; address: string | null; browser: string | null },

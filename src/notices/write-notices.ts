@@ -1,4 +1,11 @@
 import {
+  forgetFormerManagers,
+  listFormerAddresses,
+  listLeavingManagers,
+  markManagerLeft,
+  noteManagers,
+} from '../db/people/known-managers.ts'
+import {
   eventsForNotice,
   leaseNotices,
   listManagers,
@@ -15,7 +22,7 @@ import { listUntoldApprovers, markApproverTold } from '../payouts/store/approver
 import type { Pool } from '../postgres/pool.ts'
 import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
-import { approverEmail, destinationEmail, endpointEmail, invoiceEmail } from './emails.ts'
+import { approverEmail, destinationEmail, endpointEmail, formerManagerEmail, invoiceEmail } from './emails.ts'
 
 type NoticeDeps = {
   readonly pool: Pool
@@ -34,6 +41,11 @@ const ENDPOINTS_MAX = 50
 /** Few, so that the mail server takes all of them: this e-mail has no second one. */
 const DESTINATIONS_MAX = 5
 const APPROVERS_MAX = 5
+/** Managers noted in a round; the next goes on. */
+const MANAGERS_MAX = 500
+const LEAVING_MAX = 5
+/** So long warnings go to former addresses too: longer than what is warned of takes to count. */
+const FORMER_DAYS = 7
 
 /**
  * One round of e-mails about new destinations and approvers, live payments and stopped endpoints, by whichever process has
@@ -46,6 +58,7 @@ export async function writeNotices(deps: NoticeDeps, settleSeconds = SETTLE_SECO
   let reached = lease.eventId
   let emails = 0
   try {
+    emails += await writeOfManagers(deps)
     emails += await writeOfDestinations(deps)
     emails += await writeOfApprovers(deps)
     if (reached === '') reached = (await newestEventId(pool)) ?? 'evt_'
@@ -83,13 +96,37 @@ async function writeOne({ pool, mail, log, baseUrl }: NoticeDeps, event: Noticed
 }
 
 /**
+ * Tells whoever is no owner or admin any more, at the address where they were: an address that was changed in the database
+ * must not take the warnings with it unseen.
+ */
+async function writeOfManagers({ pool, mail, log, baseUrl }: NoticeDeps): Promise<number> {
+  await forgetFormerManagers(pool, FORMER_DAYS)
+  await noteManagers(pool, MANAGERS_MAX)
+  const leaving = await listLeavingManagers(pool, LEAVING_MAX)
+  for (const { merchantId, personId, email } of leaving) {
+    log.warn({ merchantId, personId }, 'an owner or admin left, or has another e-mail address')
+    await mail.send(formerManagerEmail(baseUrl, merchantId, email))
+    await markManagerLeft(pool, { merchantId, personId, email })
+  }
+  return leaving.length
+}
+
+/** All owners and admins, and where they were until some days ago. */
+async function warnedOf(pool: Pool, merchantId: string): Promise<{ email: string; name: string }[]> {
+  const managers = await listManagers(pool, merchantId)
+  const former = await listFormerAddresses(pool, merchantId)
+  const added = former.filter((email) => !managers.some((one) => one.email === email))
+  return [...managers, ...added.map((email) => ({ email, name: '' }))]
+}
+
+/**
  * E-mails about new live destinations. A crash in between repeats one, and loses none; they wait in no queue behind the
  * merchant's other e-mails.
  */
 async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
   let emails = 0
   for (const destination of await listUntoldDestinations(pool, DESTINATIONS_MAX)) {
-    for (const manager of await listManagers(pool, destination.merchantId)) {
+    for (const manager of await warnedOf(pool, destination.merchantId)) {
       await mail.send(destinationEmail(baseUrl, destination, manager))
       emails += 1
     }
@@ -102,7 +139,7 @@ async function writeOfDestinations({ pool, mail, baseUrl }: NoticeDeps): Promise
 async function writeOfApprovers({ pool, mail, baseUrl }: NoticeDeps): Promise<number> {
   let emails = 0
   for (const approver of await listUntoldApprovers(pool, APPROVERS_MAX)) {
-    for (const manager of await listManagers(pool, approver.merchantId)) {
+    for (const manager of await warnedOf(pool, approver.merchantId)) {
       await mail.send(approverEmail(baseUrl, approver, manager))
       emails += 1
     }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Email } from '../../src/mail/mail.ts'
 import { writeNotices } from '../../src/notices/write-notices.ts'
@@ -28,6 +29,61 @@ const round = () =>
     },
     0,
   )
+
+/** A live destination, as the signer says that it has first seen it. */
+async function newDestination(merchantId: string): Promise<void> {
+  const now = new Date()
+  const id = newId('payoutDestination', now)
+  const address = `0x${randomBytes(20).toString('hex')}`
+  await people.api.database.owner.query(
+    `insert into payout_destination (merchant_id, id, livemode, asset, address, name, created_by, created_at, usable_at)
+     values ($1, $2, true, 'USDC_BASE', $3, 'x', 'x', $4, $4)`,
+    [merchantId, id, address, now],
+  )
+  const payableAt = new Date(now.getTime() + 86_400_000)
+  const sighting = { merchantId, id, asset: 'USDC_BASE', address, usableAt: now, payableAt }
+  await saveSightings(people.api.database.pools.signer, [sighting], now)
+}
+
+test('whose address is changed or role taken with SQL is told where they were, and still warned there for a week', async () => {
+  const { merchantId, email } = await people.signUp('Nora')
+  await round()
+  sent.length = 0
+  const { owner, pools } = people.api.database
+  const { api, signer, watcher } = pools
+  // Without a seal, as the API's login does it.
+  await api.query('update person set email = $2 where email = $1', [email, 'thief@example.com'])
+  await round()
+  expect(sent.map(({ to, subject }) => [to, subject])).toEqual([
+    [email, 'Your role or e-mail address changed'],
+  ])
+  expect(sent[0]?.text).toContain('paylink access check')
+  sent.length = 0
+  await newDestination(merchantId)
+  await round()
+  expect(sent.map(({ to }) => to).sort()).toEqual([email, 'thief@example.com'].sort())
+  const stranger = await people.signUp('Otto')
+  await api.query(
+    `insert into organization_member (id, organization_id, user_id, role, created_at)
+     select 'planted', $1, id, 'owner', now() from person where email = $2`,
+    [merchantId, stranger.email],
+  )
+  await api.query(`delete from organization_member where organization_id = $1 and id <> 'planted'`, [
+    merchantId,
+  ])
+  await round()
+  sent.length = 0
+  await newDestination(merchantId)
+  await round()
+  expect(sent.map(({ to }) => to).sort()).toEqual([email, stranger.email, 'thief@example.com'].sort())
+  for (const pool of [api, watcher, signer])
+    await expect(pool.query('delete from known_manager')).rejects.toThrow('permission denied')
+  await owner.query(`update known_manager set left_at = left_at - interval '8 days'`)
+  sent.length = 0
+  await newDestination(merchantId)
+  await round()
+  expect(sent.map(({ to }) => to)).toEqual([stranger.email])
+})
 
 async function addEvent(
   merchantId: string,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Payout } from '../../core/payout/payout.ts'
 import {
   type ApprovedPayout,
@@ -106,7 +107,6 @@ async function objectionToCode(
 ): Promise<Objection | null> {
   const { memory, sealKey } = approvers
   const { approver, payout, batch } = given
-  const [payoutId, digest] = payout
   const now = clock()
   const isKnown = (one: ApproverCredential) => isKnownLong(seen, one, now)
   if (credentials.some((one) => one.kind === 'passkey' && isKnown(one)))
@@ -116,9 +116,9 @@ async function objectionToCode(
   const secret = sealedSecret === null ? null : openTotpSecret(sealKey, approver, sealedSecret)
   if (app === undefined || secret === null)
     return unproved('no authenticator app of the approver is sealed to this signer')
-  if (batch !== null && !batch.some(([id, of]) => id === payoutId && of === digest))
+  if (batch !== null && !batch.some((one) => isDeepStrictEqual(one, payout)))
     return unproved('its code was given for other payouts')
-  const subject = batch === null ? Buffer.from(digest, 'hex') : batchDigest(batch)
+  const subject = batch === null ? Buffer.from(payout[1], 'hex') : batchDigest(batch)
   const code = openApprovalCode(sealKey, subject, given.sealed)
   if (code === null) return unproved('its code was given for another payout, or to another signer')
   const current = totpStepAt(now.getTime())

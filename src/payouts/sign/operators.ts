@@ -1,7 +1,7 @@
 import { listOperatorSecrets } from '../../db/people/operators.ts'
 import type { ApproverCredential } from '../store/approvers.ts'
 import { APPROVER, sightingKey } from './approvers.ts'
-import type { PayoutSigner } from './sign-payouts.ts'
+import type { PayoutSigner } from './signing-context.ts'
 
 /** Operators with an authenticator app that are looked at; there is a handful. */
 const OPERATORS_MAX = 100
