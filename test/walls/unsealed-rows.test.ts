@@ -1,0 +1,69 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { withTransaction } from '../../src/postgres/transaction.ts'
+import { LivePayouts } from '../support/live-payouts.ts'
+import { createTestPasskey } from '../support/test-passkey.ts'
+
+/** Rows that the API's login writes and that carry no seal: what follows from them, and what does not. */
+
+let world: LivePayouts
+beforeAll(async () => {
+  world = await LivePayouts.open()
+  await world.turn()
+})
+afterAll(() => world?.closeParts())
+
+async function openShop() {
+  const shop = await world.openLiveShop()
+  const passkey = createTestPasskey()
+  await world.addPasskey(shop.ownerId, passkey)
+  await world.turn()
+  world.waitADay()
+  return { ...shop, passkey }
+}
+
+test('a daily limit lifted with SQL has nothing signed without a person’s proof, nor beyond the signer’s limit', async () => {
+  const { tenant, destinationId, ownerId, passkey } = await openShop()
+  const setLimit = (limits: object) =>
+    withTransaction(world.database.pools.api, tenant, (tx) =>
+      tx.query(
+        `insert into payment_rules (merchant_id, livemode, rules, updated_at) values ($1, true, $2, now())
+         on conflict (merchant_id, livemode) do update set rules = excluded.rules`,
+        [tenant.merchantId, { payout_daily_limits: limits }],
+      ),
+    )
+  await setLimit({ LTC: '1000' })
+  const payout = await world.request(tenant, destinationId)
+  const proof = passkey.approve(world.digestOf(payout))
+  await expect(world.approveWith(payout, ownerId, proof)).rejects.toThrow('over_limit')
+  await setLimit({})
+  await writeFile(join(world.folder, 'limits.json'), '{"live": {"LTC": {"day": "0.4"}}}')
+  await world.approveWith(payout, ownerId, proof)
+  await world.turn()
+  expect(await world.outcomeOf(payout)).toBe('waits')
+  const unproved = await world.request(tenant, destinationId, '0.1')
+  await world.approveWith(unproved, ownerId, null)
+  await world.turn()
+  expect(await world.outcomeOf(unproved)).toBe('approval_unproved')
+})
+
+test('a request in another’s name, with SQL, spares its maker the second manager and not the proof', async () => {
+  const { tenant, destinationId, ownerId, passkey } = await openShop()
+  const other = await world.addManager(tenant, 'owner')
+  const payout = await world.request(tenant, destinationId, '0.1')
+  const rename = (pool: 'api' | 'owner', by: string) =>
+    withTransaction(pool === 'api' ? world.database.pools.api : world.database.owner, tenant, (tx) =>
+      tx.query('update payout set requested_by = $2 where id = $1', [payout.id, by]),
+    )
+  // What stands is not changed; a whole request can be written.
+  await expect(rename('api', other)).rejects.toThrow('permission denied')
+  await rename('owner', other)
+  await world.approveWith(payout, ownerId, passkey.approve(world.digestOf(payout)))
+  await world.turn()
+  expect(await world.outcomeOf(payout)).toBe('signed')
+  const unproved = await world.request(tenant, destinationId, '0.1')
+  await world.approveWith(unproved, other, null)
+  await world.turn()
+  expect(await world.outcomeOf(unproved)).toBe('approval_unproved')
+})
