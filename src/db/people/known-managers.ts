@@ -20,11 +20,11 @@ export async function noteManagers(db: Queryable, limit: number): Promise<void> 
   await db.query(`update known_manager k set left_at = null where left_at is not null and ${IS_MANAGER}`)
 }
 
-type FormerManager = { readonly merchantId: string; readonly personId: string; readonly email: string }
+type FormerAddress = { readonly merchantId: string; readonly personId: string; readonly email: string }
 
 /** Managers who are none any more at the address where they were, and were not told so. Reads known_manager, by its key. */
-export async function listLeavingManagers(db: Queryable, limit: number): Promise<FormerManager[]> {
-  const { rows } = await db.query<FormerManager>(
+export async function listLeavingManagers(db: Queryable, limit: number): Promise<FormerAddress[]> {
+  const { rows } = await db.query<FormerAddress>(
     `select merchant_id as "merchantId", person_id as "personId", email from known_manager k
      where left_at is null and not ${IS_MANAGER} limit $1`,
     [limit],
@@ -35,7 +35,7 @@ export async function listLeavingManagers(db: Queryable, limit: number): Promise
 /** Keeps that a former manager was told. By primary key. */
 export async function markManagerLeft(
   db: Queryable,
-  { merchantId, personId, email }: FormerManager,
+  { merchantId, personId, email }: FormerAddress,
 ): Promise<void> {
   await db.query(
     'update known_manager set left_at = now() where merchant_id = $1 and person_id = $2 and email = $3',
