@@ -164,6 +164,34 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     expect(await findings()).toEqual([])
   }, 60_000)
 
+  test('a confirmed payout of which a deeper reorganisation has another transaction mined is paid once, and told of', async () => {
+    const tenant = await world.openShop([2n * COIN])
+    const payout = await world.payout(tenant, '1', await node.newAddress())
+    await world.sign()
+    await world.courier().pass()
+    world.now = new Date(world.now.getTime() + 31 * 60_000)
+    await world.courier().pass()
+    await world.database.owner.query('update network_fee set milli_per_vbyte = 9000 where network = $1', [
+      world.network,
+    ])
+    await world.sign()
+    await world.courier().pass()
+    const [first, second] = await rawOf(payout.id)
+    const confirmed = await height()
+    await go(world.courier(), 4)
+    const booked = await world.load(tenant, payout.id)
+    expect(booked).toMatchObject({ status: 'confirmed', txid: second?.txid })
+    await node.rpc('invalidateblock', [await node.rpc('getblockhash', [confirmed + 1])])
+    await node.rpc('generateblock', [await node.newAddress(), [first?.hex]])
+    await go(world.courier(), 8)
+    expect(await world.load(tenant, payout.id)).toEqual(booked)
+    const told = world.logged.filter((line) => line.includes(payout.id) && line.includes('beyond finality'))
+    expect(told.join('')).toContain(first?.txid)
+    // Only one of the two can happen, and nothing more was signed.
+    expect(await rawOf(payout.id)).toHaveLength(2)
+    expect(await world.paidTo(payout.destination)).toHaveLength(1)
+  }, 120_000)
+
   test('a branch tells what a coin was made of, unless its node declares it invalid', async () => {
     const rpc = new RpcClient(node.rpcUrl, 'the test')
     try {

@@ -32,6 +32,11 @@ const WAITS_EVERY_MS = 60_000
 /** A confirmed payout is offered again to a chain that lost its block for so long. */
 const LOOKED_AFTER_MS = 24 * 3_600_000
 
+const BOOKED_OTHERWISE =
+  'a reorganisation beyond finality put another transaction of a confirmed payout into the chain: it is paid once, and the books have the fee and the change of the one that was confirmed; correct them'
+const TAKEN_BACK =
+  'a reorganisation beyond finality took a confirmed payout back, and no node takes it again: see what spent its coins, and correct the books'
+
 /**
  * Carries signed payouts to their chain and follows them there, without any key: sends the same bytes until a node has
  * them, and again after a reorganisation; confirms what lies deep enough; ends what can never happen. Everything it writes
@@ -134,6 +139,8 @@ export class PayoutCourier {
       case 'unread':
         return
       case 'in_block':
+        if (payout.status === 'confirmed' && payout.txid !== standing.transaction.txid)
+          this.#alarm(payout, BOOKED_OTHERWISE, { mined: standing.transaction.txid })
         await this.#tell(payout, { kind: standing.isFinal ? 'final' : 'sent', carrier: standing.transaction })
         return
       case 'dead':
@@ -152,7 +159,7 @@ export class PayoutCourier {
       }
       if (verdict.kind === 'refused') this.#complain(payout, verdict.reason)
     }
-    if (payout.status === 'confirmed') return
+    if (payout.status === 'confirmed') return this.#alarm(payout, TAKEN_BACK)
     const dead = await carriage.judgeRefused(one)
     if (dead !== null && (await this.#isAllKnown(one))) await this.#tell(payout, { kind: 'dead', ...dead })
   }
@@ -172,6 +179,10 @@ export class PayoutCourier {
     if (fact.kind === 'dead' && told.changed)
       log.error({ payoutId: payout.id, code: fact.code }, 'a payout failed')
     if (told.deliveries > 0) notifier.deliveriesWaiting()
+  }
+
+  #alarm({ id: payoutId, txid }: Payout, message: string, more: { readonly mined?: string } = {}): void {
+    if (this.#told.isNew(payoutId, message)) this.#parts.log.error({ payoutId, txid, ...more }, message)
   }
 
   #complain(payout: Payout, reason: string): void {
