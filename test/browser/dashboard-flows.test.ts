@@ -112,7 +112,7 @@ describe('a shop in test mode', () => {
     await open('/developers/keys')
     await page.getByRole('button', { name: 'New key' }).first().click()
     await page.getByLabel('Name').fill('Server')
-    await press(page, 'Make the key')
+    await press(page, 'Create key')
     const key = (await page.locator('.copy-field code').textContent()) ?? ''
     await press(page, 'I have copied it')
     const ask = () =>
@@ -398,7 +398,7 @@ describe('an owner with a second factor', () => {
     await dashboard.forgetSecondFactors()
     await page.getByRole('button', { name: 'New key' }).first().click()
     await page.getByLabel('Name').fill('Live server')
-    await press(page, 'Make the key')
+    await press(page, 'Create key')
     const asked = page.getByRole('dialog', { name: 'Confirm that it is you' })
     await asked.getByLabel('Code from your authenticator app').waitFor()
     expect(await axeFaults(page, 'dialog')).toEqual([])

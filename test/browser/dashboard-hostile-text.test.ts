@@ -251,7 +251,7 @@ describe('a window', () => {
     await open('/developers/keys?mode=live')
     await page.getByRole('button', { name: 'New key' }).first().press('Enter')
     await page.getByLabel('Name').fill(NAME)
-    await page.getByRole('button', { name: 'Make the key' }).click()
+    await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor()
     await expectPlainText(shop, 'the step-up')
   })

@@ -21,7 +21,7 @@ test('an owner invites; the invited signs up, confirms the address, joins, is gi
   expect(await owner.page.getByText('Confirm your e-mail address').count()).toBe(0)
 
   await owner.open('/settings/team')
-  await owner.page.getByRole('button', { name: 'Invite somebody' }).click()
+  await owner.page.getByRole('button', { name: 'Invite member' }).click()
   await owner.page.getByLabel('E-mail').fill(emailOf('Max Member'))
   await owner.page.getByLabel('Viewer').check()
   await owner.page.getByRole('button', { name: 'Invite', exact: true }).click()

@@ -90,7 +90,7 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
     title: 'Remove this endpoint?',
   },
   'send-event': { path: () => '/developers/awaiting', trigger: /^Send invoice/, title: /^Send invoice/ },
-  invite: { path: () => '/settings/team', trigger: 'Invite somebody', title: 'Invite somebody' },
+  invite: { path: () => '/settings/team', trigger: 'Invite member', title: 'Invite member' },
   leave: { path: () => '/settings/team', trigger: 'Leave', title: 'Leave this shop?' },
   'authenticator-password': {
     path: () => '/settings/security',
@@ -101,10 +101,10 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
     path: () => '/developers/keys?mode=live',
     trigger: 'New key',
     title: 'Confirm that it is you',
-    returnsTo: 'Make the key',
+    returnsTo: 'Create key',
     advance: async (page) => {
       await fill(page, 'Name', 'Live')
-      await press(page, 'Make the key')
+      await press(page, 'Create key')
     },
   },
   'key-secret': {
@@ -113,7 +113,7 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
     title: 'Your new key',
     advance: async (page) => {
       await fill(page, 'Name', 'Window')
-      await press(page, 'Make the key')
+      await press(page, 'Create key')
     },
   },
   'authenticator-code': {

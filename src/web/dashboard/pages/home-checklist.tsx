@@ -113,7 +113,7 @@ function KeyStep({
       <p className="quiet">Your server shows it with every request.</p>
       <div className="actions">
         <Button look="primary" busy={make.isPending} onClick={() => make.mutate(FIRST_KEY)}>
-          Make a key
+          Create an API key
         </Button>
       </div>
       <ProblemNote error={make.error} />
@@ -134,7 +134,7 @@ function InvoiceStep({ secret }: { secret: string | null }) {
       <PostSnippet path="/invoices" apiKey={key} body={body} />
       <div className="actions">
         <Button busy={make.isPending} onClick={() => make.mutate(body)}>
-          Or make it here
+          Create a test invoice
         </Button>
       </div>
       <ProblemNote error={make.error} />

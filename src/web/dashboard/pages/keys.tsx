@@ -140,7 +140,7 @@ function NewKeyDialog({ onClose, onMade }: { onClose: () => void; onMade: (key: 
   return (
     <DialogForm
       title="New API key"
-      action="Make the key"
+      action="Create key"
       change={make}
       faults={['name']}
       onClose={onClose}

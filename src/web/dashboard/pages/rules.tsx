@@ -240,7 +240,7 @@ function TierCard({ tiers, onChange }: { tiers: Form['tiers']; onChange: (tiers:
       <p className="quiet">
         In confirmations, or by the chain's own finality. More is safer, but slower.
         {mode === 'test'
-          ? ' On a test chain of your own, such as the sandbox, one block of Bitcoin or Litecoin is enough whatever stands here.'
+          ? ' On a test chain of your own, such as the sandbox, one block of Bitcoin or Litecoin is enough regardless of this setting.'
           : ''}
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1). */}

@@ -41,7 +41,7 @@ export function TeamPage() {
       actions={
         isManager ? (
           <Button look="primary" icon="plus" onClick={() => setIsInviting(true)}>
-            Invite somebody
+            Invite member
           </Button>
         ) : undefined
       }
@@ -126,7 +126,7 @@ function MemberRow({ member }: { member: Member }) {
 function Invitations() {
   const { merchantId } = useAccount()
   const invitations = useQuery(invitationsQuery(merchantId))
-  const cancel = usePeopleChange(people.cancelInvitation, { done: 'The invitation is taken back.' })
+  const cancel = usePeopleChange(people.cancelInvitation, { done: 'Invitation revoked.' })
   const open = (invitations.data ?? []).filter(({ status }) => status === 'pending')
   if (open.length === 0) return null
   return (
@@ -138,15 +138,15 @@ function Invitations() {
               <strong className="break">{email}</strong>
               <br />
               <span className="quiet">
-                {ROLES[role].words}, until <Time at={expiresAt} />
+                {ROLES[role].words} · expires <Time at={expiresAt} />
               </span>
             </div>
             <Button
               busy={cancel.isPending}
               onClick={() => cancel.mutate(id)}
-              aria-label={`Take back the invitation of ${email}`}
+              aria-label={`Revoke the invitation of ${email}`}
             >
-              Take back
+              Revoke
             </Button>
           </li>
         ))}
@@ -163,7 +163,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   const invite = usePeopleChange(people.invite, { done: 'The invitation is on its way.', onDone: onClose })
   return (
     <DialogForm
-      title="Invite somebody"
+      title="Invite member"
       action="Invite"
       change={invite}
       onClose={onClose}
