@@ -1,2 +1,21 @@
+import { DatabaseError } from 'pg'
+import { isDatabaseAway } from '../postgres/database-away.ts'
+import { type Tx, withSavepoint } from '../postgres/transaction.ts'
+import { describeError } from '../runtime/log.ts'
+
 /** A promise of the service, and the query that finds whatever breaks it: merchant_id, subject, detail. */
 export type AuditCheck = { readonly name: string; readonly rule: string; readonly sql: string }
+
+/**
+ * What `work` gives, or `otherwise` with why, where the database cannot read a value that is stored. The transaction goes
+ * on, so that such a row keeps nothing else from being checked.
+ */
+export const unlessUnreadable = <Result>(
+  tx: Tx,
+  work: () => Promise<Result>,
+  otherwise: (reason: string) => Result,
+): Promise<Result> =>
+  withSavepoint(tx, work, (error) => {
+    if (!(error instanceof DatabaseError) || isDatabaseAway(error)) throw error
+    return otherwise(`a stored value cannot be read: ${describeError(error)}`)
+  })

@@ -77,3 +77,111 @@ export const INVOICE_CHECKS: readonly AuditCheck[] = [
         or i.payment_link_id is distinct from s.payment_link_id`,
   },
 ]
+
+/** Attempts are kept this long (spec §6.6); an older event cannot be shown to have been delivered. */
+const ATTEMPTS_KEPT_DAYS = 30
+
+/**
+ * The bytes of an event begin as core/event/envelope writes them; between the two parts stand the 24 characters of a time.
+ * The first is put together once for each event, and its length counted by its pieces, for that is most of the check's work.
+ */
+const HEAD = [
+  `'{"id":"'`,
+  'id',
+  `'","schema_version":'`,
+  'schema_version',
+  `',"event_type":"'`,
+  'event_type',
+  `'","merchant_id":"'`,
+  'merchant_id',
+  `'","resource_id":"'`,
+  'resource_id',
+  `'","livemode":'`,
+  'livemode::text',
+  `',"created_at":"'`,
+] as const
+const REST = `'","sequence":' || sequence || ','`
+
+/** Events against what they tell of, and against their deliveries. */
+export const EVENT_CHECKS: readonly AuditCheck[] = [
+  {
+    name: 'events_have_no_gap',
+    rule: 'the events of every resource are numbered 1, 2, 3 without a gap',
+    // Delivered events are forgotten after their retention, the oldest first: the gap may be at the start only.
+    // By the index event_by_resource alone: the events themselves, with their bodies, are the most there is to read.
+    sql: `select merchant_id, resource_id as subject,
+        events || ' events, numbered ' || first || ' to ' || last as detail
+      from (select merchant_id, resource_id, count(*) as events, min(sequence) as first, max(sequence) as last
+        from event group by merchant_id, resource_id) numbered
+      where events <> last - first + 1
+        or first <> 1 and (select min(created_at) from event e where e.merchant_id = numbered.merchant_id
+          and e.resource_id = numbered.resource_id) > now() - interval '${ATTEMPTS_KEPT_DAYS} days'`,
+  },
+  {
+    name: 'invoice_counts_its_events',
+    rule: 'every invoice knows how many events it had',
+    sql: `select i.merchant_id, i.id as subject,
+        'says ' || i.event_count || ' and the last event is ' || coalesce(e.last, 0) as detail
+      from invoice i left join (
+        select merchant_id, resource_id, max(sequence) as last from event group by merchant_id, resource_id
+      ) e on e.merchant_id = i.merchant_id and e.resource_id = i.id
+      where i.event_count <> coalesce(e.last, 0)`,
+  },
+  {
+    name: 'milestone_is_told_once',
+    rule: 'created, payment_detected, paid, overpaid and expired are told at most once',
+    sql: `select merchant_id, resource_id as subject,
+        'was told of ' || created || ', ' || detected || ', ' || paid || ', ' || overpaid || ', ' || expired || ' times' as detail
+      from (select merchant_id, resource_id,
+          count(*) filter (where event_type = 'invoice.created') as created,
+          count(*) filter (where event_type = 'invoice.payment_detected') as detected,
+          count(*) filter (where event_type = 'invoice.paid') as paid,
+          count(*) filter (where event_type = 'invoice.overpaid') as overpaid,
+          count(*) filter (where event_type = 'invoice.expired') as expired
+        from event group by merchant_id, resource_id) told
+      where greatest(created, detected, paid, overpaid, expired) > 1`,
+  },
+  {
+    name: 'event_tells_of_an_invoice',
+    rule: 'every invoice event tells of an invoice of its merchant and mode',
+    sql: `select e.merchant_id, e.id as subject, e.resource_id || ' is not known' as detail from event e
+      where e.event_type like 'invoice.%' and not exists (
+        select from invoice i where i.merchant_id = e.merchant_id and i.id = e.resource_id and i.livemode = e.livemode)`,
+  },
+  {
+    name: 'event_body_is_its_own',
+    rule: 'the bytes of every event carry its own id, type, merchant, resource, mode and number',
+    sql: `select merchant_id, id as subject, 'its body tells of something else' as detail from event
+      where position(convert_to(concat(${HEAD.join(', ')}), 'UTF8') in body) <> 1
+        or substring(body, ${HEAD.map((part) => `octet_length(${part}::text)`).join(' + ')} + 25,
+          octet_length(${REST})) <> convert_to(${REST}, 'UTF8')`,
+  },
+  {
+    name: 'event_shows_own_address',
+    rule: 'the address that an invoice event shows was given to its invoice',
+    sql: `select merchant_id, id as subject, 'shows an address that ' || resource_id || ' was not given' as detail
+      from event where event_type like 'invoice.%' and not event_shows_own_address(merchant_id, resource_id, body)`,
+  },
+  {
+    name: 'event_is_never_lost',
+    rule: 'every event was delivered, is waiting to be delivered, or awaits recovery',
+    // By the events' primary key alone; only of what is found so the events themselves are read.
+    sql: `select merchant_id, e.id as subject, e.event_type || ' is neither delivered, nor waiting, nor awaiting recovery' as detail
+      from (
+        select merchant_id, id from event e
+        where not exists (select from delivery d where d.merchant_id = e.merchant_id and d.event_id = e.id)
+          and not exists (select from event_awaiting a where a.merchant_id = e.merchant_id and a.event_id = e.id)
+          and not exists (select from attempt t where t.merchant_id = e.merchant_id and t.event_id = e.id and t.code = 'ok')
+      ) lost join event e using (merchant_id, id)
+      where e.created_at > now() - interval '${ATTEMPTS_KEPT_DAYS} days'`,
+  },
+  {
+    name: 'delivery_is_of_its_mode',
+    rule: 'every delivery takes an event to an endpoint of the same merchant and mode',
+    sql: `select d.merchant_id, d.id as subject, 'leads from ' || d.event_id || ' to ' || d.endpoint_id as detail
+      from delivery d
+      left join event e on e.merchant_id = d.merchant_id and e.id = d.event_id and e.livemode = d.livemode
+      left join webhook_endpoint w on w.merchant_id = d.merchant_id and w.id = d.endpoint_id and w.livemode = d.livemode
+      where e.id is null or w.id is null`,
+  },
+]

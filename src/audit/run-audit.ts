@@ -9,15 +9,13 @@ import { auditAccess } from './audit-access.ts'
 import { type AddressAudit, auditAddresses } from './audit-addresses.ts'
 import { auditBalances, listHeld } from './audit-balances.ts'
 import { auditChain, type ChainRecord, readChainRecord } from './audit-chain.ts'
+import { unlessUnreadable } from './audit-check.ts'
 import { auditCoins } from './audit-coins.ts'
 import { auditInvoices } from './audit-invoices.ts'
 import type { ChainAudit } from './chain-audit.ts'
-import { EVENT_CHECKS } from './event-checks.ts'
-import { INVOICE_CHECKS } from './invoice-checks.ts'
+import { EVENT_CHECKS, INVOICE_CHECKS } from './invoice-checks.ts'
 import { LEDGER_CHECKS } from './ledger-checks.ts'
-import { PAYOUT_CHECKS } from './payout-checks.ts'
-import { SWEEP_CHECKS } from './sweep-checks.ts'
-import { unlessUnreadable } from './unless-unreadable.ts'
+import { PAYOUT_CHECKS, SWEEP_CHECKS } from './payout-checks.ts'
 
 /** Why what is stored of a network cannot be compared with its chain. */
 type Unreadable = { readonly unreadable: string }

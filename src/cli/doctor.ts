@@ -1,8 +1,6 @@
 import { type Config, loadProcessConfig } from '../config/config.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { fault } from '../doctor/finding.ts'
-import { inspectAddresses } from '../doctor/inspect-addresses.ts'
-import { inspectCards } from '../doctor/inspect-cards.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
 import {
   inspectFeePayers,
@@ -12,9 +10,8 @@ import {
   inspectLostPayouts,
 } from '../doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
-import { inspectPrices } from '../doctor/inspect-prices.ts'
-import { inspectSetup } from '../doctor/inspect-setup.ts'
-import { inspectApprovalKey, inspectStoppedPayouts } from '../doctor/inspect-signer.ts'
+import { inspectCards, inspectPrices, inspectSetup } from '../doctor/inspect-setup.ts'
+import { inspectAddresses, inspectApprovalKey, inspectStoppedPayouts } from '../doctor/inspect-signer.ts'
 import { type ChainNode, configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import { openAsOwner } from '../postgres/open-database.ts'

@@ -3,8 +3,8 @@ import { ASSET_IDS, ASSETS, type AssetId, COINS, networkOf, type PaymentAsset } 
 import { formatCoinAmount } from '../core/money.ts'
 import type { Payout } from '../core/payout/payout.ts'
 import { loadNetworkStates } from '../db/chain/network-state.ts'
-import { allowFeeDestination } from '../payouts/allow-fee-destination.ts'
 import { decidePayout, type PayoutDecided } from '../payouts/decide-payout.ts'
+import { allowFeeDestination } from '../payouts/payout-destinations.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../payouts/request-payout.ts'
 import {
   type FeeDestination,

@@ -1,9 +1,24 @@
+import { createHmac } from 'node:crypto'
 import { parseRetryAfter } from '../core/endpoint/backoff.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Message } from './event-format.ts'
 import type { HttpClient, PostAnswer } from './http-client.ts'
 import { type OutcomeCode, outcomeOfError } from './outcome-code.ts'
-import { signatureHeader } from './sign.ts'
+
+/**
+ * The `paylink-signature` header (spec §6.4): `t=<unix seconds>,v1=<hex>[,v1=<hex>…]`, one v1 for each secret, in
+ * the given order. Each is HMAC-SHA-256 over `<t>.` and the raw body; the key is the whole `whsec_…` string's
+ * UTF-8 bytes.
+ */
+export function signatureHeader(secrets: readonly string[], unixSeconds: number, body: Uint8Array): string {
+  if (secrets.length === 0) throw new Error('nothing to sign with')
+  if (!Number.isSafeInteger(unixSeconds)) throw new Error('a signature needs whole seconds')
+  const prefix = `${unixSeconds}.`
+  const signatures = secrets.map(
+    (secret) => `v1=${createHmac('sha256', secret).update(prefix).update(body).digest('hex')}`,
+  )
+  return [`t=${unixSeconds}`, ...signatures].join(',')
+}
 
 /** The receiver has this long for a 2xx, name look-up and connecting included (spec §6.2.4). */
 export const RECEIVER_DEADLINE_MS = 10_000

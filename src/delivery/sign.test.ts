@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { signatureHeader } from './sign.ts'
+import { signatureHeader } from './send.ts'
 
 test('the header has one t and one v1 for each secret, over the raw bytes', () => {
   const body = Buffer.from('{"a":"ü"}')

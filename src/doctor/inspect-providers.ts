@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ChainHalted, type ChainProvider, ChainUnavailable } from '../chain/adapter.ts'
 import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
+import { EvmNode } from '../chain/evm/evm-node.ts'
 import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
 import { chainSchema } from '../chain/utxo/node-answers.ts'
 import { publishedTopics } from '../chain/utxo/notifications.ts'
@@ -9,12 +10,11 @@ import { RpcClient } from '../chain/utxo/rpc-client.ts'
 import { ASSETS } from '../core/assets.ts'
 import { formatCoinAmount } from '../core/money.ts'
 import type { NetworkState } from '../db/chain/network-state.ts'
-import { type ChainNode, isEvmNode } from '../nodes/chain-nodes.ts'
+import { type ChainNode, type EvmChainNode, isEvmNode } from '../nodes/chain-nodes.ts'
 import { openProviderOf, watchedOf } from '../nodes/open-providers.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
-import { inspectEvmProvider } from './inspect-evm-provider.ts'
 
 /** Litecoin Core 0.21.5.8: older nodes followed the wrong side of the reorganisation of April 2026. */
 const LITECOIN_VERSION_MIN = 210_508
@@ -190,4 +190,39 @@ async function agreementFinding(
   return fault(
     `${name} has another block at height ${state.height} than the watcher read: nothing is credited until the providers agree; find out which one is right`,
   )
+}
+
+/** Blocks between a chain's tip and what is safe; more says that the chain's consensus, or the node's, is ill. */
+const SAFE_BEHIND_MAX = 200
+
+/** What a node of Ethereum's kind tells of itself: its version, chain and marks. */
+async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Finding[]> {
+  const { network } = node
+  const asked = new EvmNode(url, node.rpcSetting)
+  const who = `${network}: the node at ${asked.rpc.where}`
+  try {
+    const version = await asked.rpc.call('web3_clientVersion', [], z.string())
+    const chainId = await asked.chainId()
+    const tip = await asked.headerAt('latest')
+    const safe = await asked.headerAt('safe')
+    const finalized = await asked.headerAt('finalized')
+    const findings = [ok(`${who} is ${version}, chain id ${chainId}`)]
+    if (tip === null || safe === null || finalized === null) {
+      findings.push(
+        fault(`${who} tells of no safe or finalized block, and nothing can become paid: use another node`),
+      )
+      return findings
+    }
+    const marks = `safe ${safe.number}, finalized ${finalized.number} of ${tip.number}`
+    findings.push(
+      tip.number - safe.number <= SAFE_BEHIND_MAX
+        ? ok(`${who}: ${marks}`)
+        : fault(
+            `${who}: ${marks}; payments wait until the safe block follows: see that its consensus client is in sync`,
+          ),
+    )
+    return findings
+  } finally {
+    await asked.rpc.close()
+  }
 }

@@ -1,7 +1,12 @@
 import { statfs } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import { CHAINS, type Network } from '../core/assets.ts'
+import { CARD_PROVIDER_NAMES } from '../core/card/onramp-provider.ts'
 import { FOLLOWED_CHAINS, rpcSettingOf } from '../nodes/chain-nodes.ts'
+import { type OnrampConfig, openOnramps } from '../onramp/open-onramps.ts'
+import { exchangesAt } from '../rates/exchanges.ts'
+import { type AssetPriceReport, createPriceBook } from '../rates/price-book.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { openDataDir } from '../runtime/data-dir.ts'
 import { describeError } from '../runtime/log.ts'
 import { urlHost } from '../runtime/url-host.ts'
@@ -72,4 +77,61 @@ async function serviceFinding({ host, port }: Config): Promise<Finding> {
   } catch {
     return notice(`The service does not answer on port ${port}: start it with paylink start`)
   }
+}
+
+const PREFIXES = { coinbase: 'COINBASE_ONRAMP_', moonpay: 'MOONPAY_', sandbox: '' } as const
+
+/** Asks every card provider that is configured a question that makes nothing; nothing is said of the others. */
+export async function inspectCards(onramps: OnrampConfig, clock: Clock): Promise<Finding[]> {
+  const { providers, webhooks, close } = openOnramps(onramps, { clock })
+  try {
+    const findings = await Promise.all(
+      providers.map(async (provider) => {
+        const name = CARD_PROVIDER_NAMES[provider.id]
+        const wrong = await provider.fault()
+        if (wrong !== null) {
+          return fault(
+            `Cards by ${name}: no offers (${wrong}); check the keys ${PREFIXES[provider.id]}…, and that this machine may reach it`,
+          )
+        }
+        return webhooks.has(provider.id)
+          ? ok(`Cards by ${name}: answers`)
+          : notice(
+              `Cards by ${name}: answers; without its webhook key buyers are told less of their purchase`,
+            )
+      }),
+    )
+    return findings
+  } finally {
+    await close()
+  }
+}
+
+/** Asks every exchange once. */
+export async function inspectPrices(config: Config, clock: Clock): Promise<Finding[]> {
+  const sources = exchangesAt(config.priceSources, config.priceUrls)
+  const prices = createPriceBook({ sources, sandboxPrices: true, clock })
+  try {
+    await prices.refresh()
+    return prices.report().map((report) => priceFinding(report, config.sandbox))
+  } finally {
+    await prices.stop()
+  }
+}
+
+function priceFinding(
+  { asset, status, usdPerUnit, reason, sources }: AssetPriceReport,
+  sandbox: boolean,
+): Finding {
+  const answering = sources.filter(({ fresh }) => fresh).map(({ name }) => name)
+  if (status === 'ok') return ok(`Price of ${asset}: ${usdPerUnit} USD, from ${answering.join(', ')}`)
+  const why =
+    reason ?? sources.map(({ name, lastError }) => `${name}: ${lastError ?? 'no answer'}`).join('; ')
+  if (status === 'sandbox') {
+    const text = `Price of ${asset}: the built-in table serves test mode, as no exchange can be reached (${why})`
+    return sandbox
+      ? notice(text)
+      : fault(`${text}; live invoices in it are refused: allow this machine to reach them`)
+  }
+  return fault(`Price of ${asset}: none (${why}); invoices in it are refused until two exchanges agree`)
 }

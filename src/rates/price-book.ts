@@ -9,11 +9,10 @@ import {
   type Observation,
   PRICE_AGE_MS_MAX,
 } from '../core/rates/median.ts'
-import { PRICE_SYMBOLS, type PriceSymbol } from '../core/rates/plausible-price.ts'
+import { PRICE_SYMBOLS, type PriceSymbol, parsePlausiblePrice } from '../core/rates/plausible-price.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Exchange } from './exchanges.ts'
 import { type FetchedPrice, fetchPrice, openExchangeConnections, REQUEST_TIMEOUT_MS } from './fetch-price.ts'
-import { SANDBOX_SOURCE, sandboxPrice } from './sandbox-prices.ts'
 
 type Quote =
   | {
@@ -286,4 +285,22 @@ function sourceReportOf(feed: Feed, nowMs: number): SourceReport {
     fresh: observation !== null && isFresh(observation, nowMs),
     lastError: feed.lastError,
   }
+}
+
+/** Round prices for test mode on a machine without a network. They are no market's. */
+const SANDBOX_USD: { readonly [coin in PriceSymbol]: string } = {
+  BTC: '100000',
+  LTC: '100',
+  ETH: '4000',
+  USDC: '1',
+  SOL: '200',
+}
+
+const SANDBOX_SOURCE = 'sandbox'
+
+/** 10⁻¹² US dollar per coin. */
+function sandboxPrice(symbol: PriceSymbol): bigint {
+  const price = parsePlausiblePrice(symbol, SANDBOX_USD[symbol])
+  if (price === null) throw new Error(`the sandbox price of ${symbol} is not plausible`)
+  return price
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CardOrder, OnrampProvider } from '../../src/core/card/onramp-provider.ts'
-import { inspectCards } from '../../src/doctor/inspect-cards.ts'
+import { inspectCards } from '../../src/doctor/inspect-setup.ts'
 import { parseCoinbaseKey } from '../../src/onramp/coinbase-key.ts'
 import { type Onramps, openOnramps } from '../../src/onramp/open-onramps.ts'
 import {

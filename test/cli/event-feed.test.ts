@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openEventFeed } from '../../src/cli/event-feed.ts'
+import { openEventFeed } from '../../src/cli/listen.ts'
 import { insertEvent } from '../../src/db/delivery/events.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { openEventFeed } from '../../src/cli/event-feed.ts'
+import { openEventFeed } from '../../src/cli/listen.ts'
 import { claimDeliveries } from '../../src/delivery/claim.ts'
 import { Lanes, WINDOW_START } from '../../src/delivery/lanes.ts'
-import { queueEvent } from '../../src/flows/queue-event.ts'
-import { recoverEvents } from '../../src/flows/recover-events.ts'
-import { rotateSecret } from '../../src/flows/rotate-secret.ts'
+import { queueEvent, recoverEvents } from '../../src/flows/redeliver-events.ts'
+import { rotateSecret } from '../../src/flows/webhook-endpoints.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {

@@ -3,7 +3,7 @@ import { SUBSCRIBABLE_EVENT_TYPES } from '../../src/core/endpoint/subscriptions.
 import { loadCardPurchase } from '../../src/db/checkout/card-purchases.ts'
 import { deleteDeliveredEvents } from '../../src/db/delivery/delivery-upkeep.ts'
 import { applyRetention, sendToRecovered, sweepDeliveries } from '../../src/delivery/upkeep.ts'
-import { queueEvent } from '../../src/flows/queue-event.ts'
+import { queueEvent } from '../../src/flows/redeliver-events.ts'
 import { type Tx, withSystemTransaction, withTransaction } from '../../src/postgres/transaction.ts'
 import { EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { disableEndpoint } from '../../src/flows/disable-endpoint.ts'
-import { removeEndpoint } from '../../src/flows/remove-endpoint.ts'
 import { verifyEndpoint } from '../../src/flows/verify-endpoint.ts'
+import { disableEndpoint, removeEndpoint } from '../../src/flows/webhook-endpoints.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,

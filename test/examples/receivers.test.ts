@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import { signatureHeader } from '../../src/delivery/sign.ts'
+import { signatureHeader } from '../../src/delivery/send.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
 import { inBlock, inMempool, makeInvoice } from '../support/invoice.ts'

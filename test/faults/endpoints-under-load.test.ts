@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
-import { disableEndpoint } from '../../src/flows/disable-endpoint.ts'
-import { rotateSecret } from '../../src/flows/rotate-secret.ts'
+import { disableEndpoint, rotateSecret } from '../../src/flows/webhook-endpoints.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { freePort } from '../support/postgres-server.ts'
 import {

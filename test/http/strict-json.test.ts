@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { parseStrictQuery } from '../../src/http/api/parse-input.ts'
 import { ApiProblem } from '../../src/http/api/problem.ts'
 import { parseStrictJson } from '../../src/http/api/strict-json.ts'
-import { parseStrictQuery } from '../../src/http/api/strict-query.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 

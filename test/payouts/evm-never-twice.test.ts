@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
-import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
 import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { ASSETS } from '../../src/core/assets.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'

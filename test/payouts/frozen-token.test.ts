@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { SWEEP_CHECKS } from '../../src/audit/payout-checks.ts'
 import { runAudit } from '../../src/audit/run-audit.ts'
-import { SWEEP_CHECKS } from '../../src/audit/sweep-checks.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { EvmRpcError } from '../../src/chain/evm/evm-rpc.ts'
 import { inspectFrozenDeposits } from '../../src/doctor/inspect-hot-wallets.ts'

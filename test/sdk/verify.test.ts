@@ -20,7 +20,7 @@ import {
   INVOICE_EVENT_TYPES,
   type InvoiceEventType as ServiceEventType,
 } from '../../src/core/invoice/types.ts'
-import { signatureHeader } from '../../src/delivery/sign.ts'
+import { signatureHeader } from '../../src/delivery/send.ts'
 
 const SECRET = 'whsec_the-current-one'
 const OLD_SECRET = 'whsec_the-one-before'

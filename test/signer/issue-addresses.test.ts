@@ -14,7 +14,7 @@ import { createLogger } from '../../src/runtime/log.ts'
 import { createIssuedAddresses } from '../../src/secrets/issued-addresses.ts'
 import { ISSUED_TARGET } from '../../src/signer/issue-addresses.ts'
 import { SAFETY_GAP } from '../../src/signer/move-on-after-restore.ts'
-import { takeAddressBatches } from '../../src/watcher/take-address-batches.ts'
+import { takeAddressBatches } from '../../src/watcher/supply-addresses.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { clock, type SignerSetup, signerSetup } from './signer-setup.ts'
 

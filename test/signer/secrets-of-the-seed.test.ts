@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { DATABASE_ROLES, loginRoleOf } from '../../src/postgres/roles.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { ACCOUNT_PATHS, deriveNode, wordsOf } from '../../src/signer/derive.ts'
-import { takeAddressBatches } from '../../src/watcher/take-address-batches.ts'
+import { takeAddressBatches } from '../../src/watcher/supply-addresses.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { clock, type SignerSetup, signerSetup } from './signer-setup.ts'
 

@@ -7,7 +7,7 @@ import { createLogger } from '../../src/runtime/log.ts'
 import { openAccountsOf } from '../../src/signer/derive.ts'
 import { ISSUED_TARGET } from '../../src/signer/issue-addresses.ts'
 import { SolanaKeys } from '../../src/signer/solana-addresses.ts'
-import { takeAddressBatches } from '../../src/watcher/take-address-batches.ts'
+import { takeAddressBatches } from '../../src/watcher/supply-addresses.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { clock, type SignerSetup, signerSetup } from './signer-setup.ts'
 

@@ -1,6 +1,6 @@
 import type { AssetId } from '../../src/core/assets.ts'
 import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
-import { allowFeeDestination } from '../../src/payouts/allow-fee-destination.ts'
+import { allowFeeDestination } from '../../src/payouts/payout-destinations.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/payouts/request-payout.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lookalikeOf } from './lookalike.ts'
+import { lookalikeOf } from './judge-destination.ts'
 
 const BTC = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
 const EVM = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'

@@ -6,14 +6,13 @@ import { checkRights } from './check-rights.ts'
 import type { Authenticate, Credential } from './credentials.ts'
 import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
 import type { MerchantSlots } from './merchant-slots.ts'
-import { parseInput } from './parse-input.ts'
+import { parseInput, parseStrictQuery } from './parse-input.ts'
 import { ApiProblem } from './problem.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { readBody } from './read-body.ts'
 import type { Route, RouteDeps, RouteRequest } from './route.ts'
 import type { ReadSession } from './session-credential.ts'
 import { parseStrictJson } from './strict-json.ts'
-import { parseStrictQuery } from './strict-query.ts'
 
 export type ApiVariables = {
   Variables: {

@@ -2,14 +2,12 @@ import type { Route } from './route.ts'
 import { createApiKeyRoute, listApiKeysRoute, revokeApiKeyRoute } from './routes/api-keys.ts'
 import { listAssetsRoute, listRatesRoute } from './routes/assets.ts'
 import { listBalanceEntriesRoute, listBalancesRoute } from './routes/balances.ts'
-import { cancelInvoiceRoute } from './routes/cancel-invoice.ts'
 import {
   cancelCheckoutSessionRoute,
   createCheckoutSessionRoute,
   getCheckoutSessionRoute,
   listCheckoutSessionsRoute,
 } from './routes/checkout-sessions.ts'
-import { createInvoiceRoute } from './routes/create-invoice.ts'
 import {
   getEventRoute,
   listEventAttemptsRoute,
@@ -17,19 +15,23 @@ import {
   queueEventRoute,
   recoverEventsRoute,
 } from './routes/events.ts'
-import { getInvoiceRoute } from './routes/get-invoice.ts'
-import { getStatisticsRoute } from './routes/get-statistics.ts'
-import { listImportedInvoicesRoute } from './routes/list-imported-invoices.ts'
-import { listInvoicePaymentsRoute } from './routes/list-invoice-payments.ts'
-import { listInvoicesRoute } from './routes/list-invoices.ts'
+import { listImportedInvoicesRoute } from './routes/imported-invoices.ts'
+import {
+  cancelInvoiceRoute,
+  createInvoiceRoute,
+  getInvoiceRoute,
+  listInvoicePaymentsRoute,
+  listInvoicesRoute,
+  resolveInvoiceRoute,
+} from './routes/invoices.ts'
 import { listAuditEntriesRoute, listRequestLogsRoute } from './routes/logs.ts'
 import {
   getMerchantRoute,
   getNoticesRoute,
+  getStatisticsRoute,
   updateMerchantRoute,
   updateNoticesRoute,
 } from './routes/merchant.ts'
-import { payTestInvoiceRoute } from './routes/pay-test-invoice.ts'
 import {
   createPaymentLinkRoute,
   getPaymentLinkRoute,
@@ -51,7 +53,7 @@ import {
   quotePayoutRoute,
   rejectPayoutRoute,
 } from './routes/payouts.ts'
-import { resolveInvoiceRoute } from './routes/resolve-invoice.ts'
+import { payTestInvoiceRoute } from './routes/test-payments.ts'
 import {
   createWebhookEndpointRoute,
   deleteWebhookEndpointRoute,

@@ -7,6 +7,7 @@ import { isDatabaseAway } from '../../postgres/database-away.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
+import { pauseUnless } from '../../runtime/repeat.ts'
 import { Told, withoutNumbers } from '../../runtime/told.ts'
 import { carryPayout, type PayoutFact } from '../record-payout.ts'
 import { askJournal } from '../store/journal-questions.ts'
@@ -16,7 +17,7 @@ import { readLongWaits } from '../store/read-long-waits.ts'
 import type { Followed, PayoutCarriage, Standing } from './broadcaster.ts'
 import { unlessRefused } from './unless-refused.ts'
 
-export type PayoutFollower = {
+type PayoutFollower = {
   readonly network: Network
   readonly carriage: PayoutCarriage
   readonly pool: Pool
@@ -191,5 +192,41 @@ export class PayoutCourier {
         { payoutId: payout.id, reason },
         'a node does not take the transaction of a payout',
       )
+  }
+}
+
+const INTERVAL_MS = 1_000
+/** After a fault of the node, or of our own, it is asked again this much later. */
+const FAULT_PAUSE_MS = 5_000
+
+/** Carries the payouts of some networks until stopped, each network by itself. */
+export function startPayouts(
+  networks: readonly PayoutFollower[],
+  intervalMs = INTERVAL_MS,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const ended = Promise.all(networks.map((network) => keepCarrying(network, intervalMs, stopping.signal)))
+  return {
+    stop: async () => {
+      stopping.abort()
+      await ended
+    },
+  }
+}
+
+async function keepCarrying(parts: PayoutFollower, intervalMs: number, stop: AbortSignal): Promise<void> {
+  const courier = new PayoutCourier(parts)
+  const { log, network } = parts
+  while (!stop.aborted) {
+    try {
+      await courier.pass()
+      await pauseUnless(stop, intervalMs)
+    } catch (error) {
+      if (stop.aborted) return
+      // The watcher already reports that a node is away.
+      if (error instanceof ChainUnavailable) log.debug({ err: error, network }, 'payouts wait for their node')
+      else log.error({ err: error, network }, 'payouts cannot be carried')
+      await pauseUnless(stop, FAULT_PAUSE_MS)
+    }
   }
 }

@@ -6,8 +6,7 @@ import {
   listAttempts,
   listEventBodies,
 } from '../../../db/delivery/event-recovery.ts'
-import { queueEvent } from '../../../flows/queue-event.ts'
-import { RECOVERED_EVENTS_MAX, recoverEvents } from '../../../flows/recover-events.ts'
+import { queueEvent, RECOVERED_EVENTS_MAX, recoverEvents } from '../../../flows/redeliver-events.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import {
   attemptList,
@@ -22,7 +21,6 @@ import {
   recoveryView,
 } from '../../../wire/event.ts'
 import { pageOf } from '../../../wire/list.ts'
-import { eventViewOf } from '../../views/event-view.ts'
 import { ApiProblem } from '../problem.ts'
 import { defineRoute } from '../route.ts'
 
@@ -195,4 +193,10 @@ function attemptViewOf(row: AttemptRow): z.output<typeof attemptView> {
     duration_ms: row.duration_ms,
     created_at: row.created_at.toISOString(),
   }
+}
+
+/** An event as the API shows it: its body, as it was stored when it was made. */
+function eventViewOf(body: Uint8Array): z.output<typeof eventView> {
+  // The body is ours, written by eventBody and never changed; its shape is the schema's.
+  return JSON.parse(Buffer.from(body).toString('utf8')) as z.output<typeof eventView>
 }

@@ -1,12 +1,30 @@
+import type { z } from 'zod'
 import { encodeLogo } from '../../../branding/encode-logo.ts'
-import { NOTICE_KINDS, setNotice } from '../../../db/people/notices.ts'
+import { COINS, PAYMENT_ASSET_IDS } from '../../../core/assets.ts'
+import { ENDPOINT_FORMATS } from '../../../core/endpoint/subscriptions.ts'
+import { formatCoinAmount, formatUsd } from '../../../core/money.ts'
+import { findWaiting, firstIdAt, planByIndexes } from '../../../db/invoices/invoice-list.ts'
+import {
+  countInvoicesByDay,
+  medianTimesToPay,
+  receivedByDay,
+  statisticsOfAttempts,
+} from '../../../db/invoices/statistics.ts'
+import { loadMerchantProfile } from '../../../db/people/merchants.ts'
+import { NOTICE_KINDS, refusedNotices, setNotice } from '../../../db/people/notices.ts'
 import { type BrandingWish, setBranding } from '../../../flows/set-branding.ts'
-import { withTransaction } from '../../../postgres/transaction.ts'
-import { merchantView, noticesView, updateMerchantBody, updateNoticesBody } from '../../../wire/dashboard.ts'
-import { merchantViewOf } from '../../views/merchant-view.ts'
-import { noticesViewOf } from '../../views/notices-view.ts'
+import { type Tx, withTransaction } from '../../../postgres/transaction.ts'
+import {
+  merchantView,
+  noticesView,
+  statisticsQuery,
+  statisticsView,
+  updateMerchantBody,
+  updateNoticesBody,
+} from '../../../wire/dashboard.ts'
+import { isOffered } from '../../views/endpoint-view.ts'
 import { ApiProblem } from '../problem.ts'
-import { defineRoute } from '../route.ts'
+import { defineRoute, type RouteDeps, type RouteRequest } from '../route.ts'
 
 export const getMerchantRoute = defineRoute({
   method: 'get',
@@ -106,3 +124,117 @@ export const updateNoticesRoute = defineRoute({
       return noticesViewOf(tx, merchantId, callerId)
     }),
 })
+
+/** The merchant as the person at the dashboard sees it. */
+async function merchantViewOf(
+  deps: RouteDeps,
+  { tenant, person }: Pick<RouteRequest, 'tenant' | 'person'>,
+): Promise<z.output<typeof merchantView>> {
+  const profile = await withTransaction(deps.pool, tenant, (tx) => loadMerchantProfile(tx, tenant.merchantId))
+  if (profile === null || person === null) throw new ApiProblem('not_found')
+  const { name, email, brandName, brandColour, logoDigest, createdAt } = profile
+  return {
+    id: tenant.merchantId,
+    object: 'merchant',
+    name,
+    email,
+    brand_name: brandName,
+    brand_colour: brandColour,
+    logo_url: logoDigest === null ? null : `/logo/${tenant.merchantId}/${logoDigest}.webp`,
+    role: person.role,
+    webhook_formats: ENDPOINT_FORMATS.filter((format) =>
+      isOffered(format, deps.webhookFormats?.offered ?? []),
+    ),
+    created_at: createdAt.toISOString(),
+  }
+}
+
+/** Which e-mails a person gets. */
+async function noticesViewOf(
+  tx: Tx,
+  merchantId: string,
+  personId: string,
+): Promise<z.output<typeof noticesView>> {
+  const refused = new Set(await refusedNotices(tx, merchantId, personId))
+  return {
+    object: 'notices',
+    paid: !refused.has('paid'),
+    attention: !refused.has('attention'),
+    endpoint_disabled: !refused.has('endpoint_disabled'),
+    sign_in: !refused.has('sign_in'),
+  }
+}
+
+const DAYS_DEFAULT = 30
+const DAY_MS = 24 * 3_600_000
+
+export const getStatisticsRoute = defineRoute({
+  method: 'get',
+  path: '/statistics',
+  operationId: 'getStatistics',
+  tag: 'Dashboard',
+  summary: 'Retrieve payment statistics',
+  description:
+    'By day in UTC, days without any left out: what was received, and how many of the invoices created are paid by now. What was received by coin, what waits for a decision, and how the newest webhook attempts went.',
+  scope: 'invoices:read',
+  dashboardOnly: true,
+  query: statisticsQuery,
+  success: { status: 200, description: 'The figures.', schema: statisticsView },
+  problems: [],
+
+  handler: async (deps, { tenant, query }) => {
+    const count = query.days ?? DAYS_DEFAULT
+    const today = Math.floor(deps.clock().getTime() / DAY_MS)
+    const days = Array.from({ length: count }, (_, at) => dayOf(today - count + 1 + at))
+    const [first = dayOf(today)] = days
+    const [, received, invoices, medians, webhooks, waiting] = await withTransaction(
+      deps.pool,
+      tenant,
+      (tx) =>
+        Promise.all([
+          planByIndexes(tx),
+          receivedByDay(tx, tenant, first.day),
+          countInvoicesByDay(tx, tenant, days),
+          medianTimesToPay(tx, tenant, first.firstId),
+          statisticsOfAttempts(tx, tenant, first.since),
+          findWaiting(tx, tenant),
+        ]),
+    )
+    const figuresOf = (rows: typeof received, created: typeof invoices) => ({
+      received_usd: formatUsd(rows.reduce((sum, { usdCents }) => sum + usdCents, 0n)),
+      created: created.reduce((sum, day) => sum + day.created, 0),
+      paid: created.reduce((sum, day) => sum + day.paid, 0),
+    })
+    const named = [...new Set([...received, ...invoices].map(({ day }) => day))].sort()
+    return {
+      object: 'statistics' as const,
+      livemode: tenant.livemode,
+      ...figuresOf(received, invoices),
+      needs_review: waiting.length,
+      days: named.map((day) => ({
+        day,
+        ...figuresOf(
+          received.filter((row) => row.day === day),
+          invoices.filter((row) => row.day === day),
+        ),
+      })),
+      assets: PAYMENT_ASSET_IDS.flatMap((asset) => {
+        const rows = received.filter((row) => row.asset === asset)
+        const units = rows.reduce((sum, { amount }) => sum + amount, 0n)
+        const { received_usd } = figuresOf(rows, [])
+        const median = medians.get(asset) ?? null
+        const coins = formatCoinAmount(units, COINS[asset].decimals)
+        return rows.length === 0 && median === null
+          ? []
+          : [{ asset, received: coins, received_usd, median_seconds_to_pay: median }]
+      }),
+      webhooks,
+    }
+  },
+})
+
+function dayOf(number: number) {
+  const since = new Date(number * DAY_MS)
+  const [firstId, nextId] = [firstIdAt(since.getTime(), 0) ?? '', firstIdAt(since.getTime(), DAY_MS) ?? '']
+  return { day: since.toISOString().slice(0, 10), since, firstId, nextId }
+}

@@ -1,8 +1,7 @@
 import { totalFault } from '../../../core/checkout/payment-link.ts'
 import { parseUsd } from '../../../core/money.ts'
 import { listPaymentLinks, loadPaymentLink, paymentLinkExists } from '../../../db/checkout/payment-links.ts'
-import { changePaymentLink } from '../../../flows/change-payment-link.ts'
-import { createPaymentLink } from '../../../flows/create-payment-link.ts'
+import { changePaymentLink, createPaymentLink } from '../../../flows/payment-links.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { pageOf } from '../../../wire/list.ts'
 import {

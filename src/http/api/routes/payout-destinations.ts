@@ -1,6 +1,6 @@
 import { checkPayoutAddress } from '../../../chain/payout-address.ts'
 import { networkOf } from '../../../core/assets.ts'
-import { addPayoutDestination } from '../../../payouts/add-payout-destination.ts'
+import { addPayoutDestination } from '../../../payouts/payout-destinations.ts'
 import {
   listPayoutDestinations,
   payoutDestinationExists,

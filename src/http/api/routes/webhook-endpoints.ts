@@ -1,10 +1,12 @@
 import type { z } from 'zod'
 import { endpointExists, listEndpoints, loadEndpoint } from '../../../db/delivery/endpoints.ts'
-import { createEndpoint } from '../../../flows/create-endpoint.ts'
-import { disableEndpoint } from '../../../flows/disable-endpoint.ts'
-import { removeEndpoint } from '../../../flows/remove-endpoint.ts'
-import { rotateSecret } from '../../../flows/rotate-secret.ts'
 import { verifyEndpoint } from '../../../flows/verify-endpoint.ts'
+import {
+  createEndpoint,
+  disableEndpoint,
+  removeEndpoint,
+  rotateSecret,
+} from '../../../flows/webhook-endpoints.ts'
 import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
 import { pageOf } from '../../../wire/list.ts'
 import {

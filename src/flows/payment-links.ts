@@ -1,8 +1,37 @@
 import { type PaymentLink, type TotalFault, totalFault } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
-import { loadPaymentLink, updatePaymentLink } from '../db/checkout/payment-links.ts'
+import { insertPaymentLink, loadPaymentLink, updatePaymentLink } from '../db/checkout/payment-links.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
+import { newId } from '../runtime/new-id.ts'
+import { randomBase62 } from '../secrets/random-base62.ts'
+
+const SLUG_LENGTH = 10
+/** A slug is taken once in 62¹⁰ times for each link that exists; five times in a row is a fault of the generator. */
+const SLUG_TRIES_MAX = 5
+
+/** Writes a new link under a slug of its own, in the caller's transaction. */
+export async function createPaymentLink(
+  tx: Tx,
+  tenant: Tenant,
+  details: Pick<PaymentLink, 'name' | 'usdCents' | 'asset' | 'allowDynamicAmount' | 'durationMinutes'>,
+  now: Date,
+): Promise<PaymentLink> {
+  const { merchantId, livemode } = tenant
+  for (let tries = 0; tries < SLUG_TRIES_MAX; tries++) {
+    const link: PaymentLink = {
+      ...details,
+      merchantId,
+      livemode,
+      id: newId('paymentLink', now),
+      slug: `pl_${randomBase62(SLUG_LENGTH)}`,
+      active: true,
+      createdAtMs: now.getTime(),
+    }
+    if (await insertPaymentLink(tx, tenant, link)) return link
+  }
+  throw new Error(`${SLUG_TRIES_MAX} random slugs in a row were taken`)
+}
 
 type UpdatedLink =
   | { readonly kind: 'updated'; readonly link: PaymentLink }

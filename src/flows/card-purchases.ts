@@ -1,22 +1,62 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
-import { type CardPurchase, stillStands } from '../core/card/card-purchase.ts'
-import type { CardAnswer, CardOrder, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
+import { type CardPurchase, isOpenOffer, stillStands } from '../core/card/card-purchase.ts'
+import type {
+  CardAnswer,
+  CardOrder,
+  CardProviderId,
+  OnrampProvider,
+  ProviderAnswer,
+} from '../core/card/onramp-provider.ts'
 import { amountsOf, wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import {
   answerCardPurchase,
   countCardPurchases,
   insertCardPurchase,
+  leaveForCard,
   listCardPurchases,
   lockCardPurchases,
 } from '../db/checkout/card-purchases.ts'
+import { loadInvoice } from '../db/invoices/invoices.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
 import { cardUrlContext } from '../secrets/card-url.ts'
 import type { Keyring } from '../secrets/keyring.ts'
+import { allowCardRounding } from './steps/allow-card-rounding.ts'
 import { loadShownInvoice } from './steps/shown-invoices.ts'
+
+const RECENT_PURCHASES = 12
+
+/**
+ * The offers of an invoice that stand now: each provider's last one over the coin and the amount that are to pay
+ * now, for the place that was asked for last. Reads only.
+ */
+export async function readCardOffers(
+  deps: { readonly pool: Pool; readonly clock: Clock },
+  input: { readonly tenant: Tenant; readonly invoiceId: string },
+): Promise<readonly CardPurchase[]> {
+  const { tenant, invoiceId } = input
+  const { stored, recent } = await withTransaction(deps.pool, tenant, async (tx) => ({
+    stored: await loadInvoice(tx, tenant, invoiceId),
+    recent: await listCardPurchases(tx, tenant, invoiceId, RECENT_PURCHASES),
+  }))
+  if (stored === null) return []
+  const { asset, address } = stored.invoice
+  const amount = amountsOf(stored.invoice).remaining
+  // What was asked for before the coin was switched, or a part was paid, is no offer any more.
+  const fitting = recent.filter(
+    (one) => one.asset === asset && one.address === address && one.amount === amount,
+  )
+  const nowMs = deps.clock().getTime()
+  return fitting.filter(
+    (purchase, index) =>
+      isOpenOffer(purchase, nowMs) &&
+      purchase.place === fitting[0]?.place &&
+      fitting.findIndex(({ provider }) => provider === purchase.provider) === index,
+  )
+}
 
 /** Longer than any provider is waited for: past it the question was lost with its process, and may be asked again. */
 const ASKING_MS_MAX = 15_000
@@ -25,8 +65,6 @@ const REFUSAL_MS = 60_000
 const FAILURE_MS = 5_000
 /** Each question costs a provider a session: an invoice's page may not be used to flood one. */
 const PURCHASES_PER_INVOICE_MAX = 60
-/** More than there are providers, so that each one's last purchase is among them. */
-const RECENT_PURCHASES = 12
 
 type AskCardOffersDeps = {
   /** Connections of the API's role. */
@@ -182,4 +220,37 @@ function shownAnswer(answered: ProviderAnswer): CardAnswer {
     case 'failed':
       return { kind: 'failed' }
   }
+}
+
+type LeftForCard =
+  | { readonly kind: 'left'; readonly provider: CardProviderId; readonly url: string }
+  /** The offer is over, was never this invoice's, or is not what is to pay any more. */
+  | { readonly kind: 'over' }
+
+/** The buyer leaves for a provider: written down, so that the page speaks of it, and told where to go. */
+export async function leaveForCardProvider(
+  deps: {
+    readonly pool: Pool
+    readonly clock: Clock
+    readonly keyring: Keyring
+    readonly notifier: { invoiceChanged(invoiceId: string): void }
+  },
+  input: { readonly tenant: Tenant; readonly invoiceId: string; readonly purchaseId: string },
+): Promise<LeftForCard> {
+  const { tenant, invoiceId, purchaseId: id } = input
+  const left = await withTransaction(deps.pool, tenant, async (tx) => {
+    // The buyer may have switched coins or paid a part in another window since they asked.
+    const stored = await loadInvoice(tx, tenant, invoiceId)
+    if (stored === null) return null
+    const { asset, address } = stored.invoice
+    const amount = amountsOf(stored.invoice).remaining
+    const purchase = { id, invoiceId, asset, amount, address, now: deps.clock() }
+    const taken = await leaveForCard(tx, tenant, purchase)
+    if (taken !== null) await allowCardRounding(tx, tenant, invoiceId, asset)
+    return taken
+  })
+  if (left === null) return { kind: 'over' }
+  deps.notifier.invoiceChanged(invoiceId)
+  const url = deps.keyring.open(left.sealedUrl, cardUrlContext(tenant.merchantId, id)).toString()
+  return { kind: 'left', provider: left.provider, url }
 }

@@ -1,0 +1,286 @@
+import { base58, bech32, bech32m } from '@scure/base'
+import type { z } from 'zod'
+import { priceIn, supportIn } from '../../../core/invoice/market.ts'
+import { planInvoice } from '../../../core/invoice/plan.ts'
+import type { AskedAmount } from '../../../core/invoice/quote.ts'
+import { renderPayment } from '../../../core/invoice/render.ts'
+import { invoiceExists } from '../../../db/invoices/invoice-list.ts'
+import { listPayments } from '../../../db/invoices/transfers.ts'
+import { cancelInvoice } from '../../../flows/cancel-invoice.ts'
+import { resolveInvoice } from '../../../flows/resolve-invoice.ts'
+import { commitNewInvoice } from '../../../flows/steps/commit-new-invoice.ts'
+import { listShownInvoices, loadShownInvoice } from '../../../flows/steps/shown-invoices.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
+import {
+  createInvoiceBody,
+  invoiceList,
+  invoiceView,
+  listInvoicesQuery,
+  listPaymentsQuery,
+  paymentList,
+  resolveInvoiceBody,
+} from '../../../wire/invoice.ts'
+import { pageOf } from '../../../wire/list.ts'
+import { refuseReturnUrl } from '../../views/checkout-views.ts'
+import { invoiceViewOf } from '../../views/invoice-view.ts'
+import { listView } from '../../views/list-view.ts'
+import { ApiProblem } from '../problem.ts'
+import { defineRoute } from '../route.ts'
+
+/** The signer fills a pool within a second or two. */
+const NO_ADDRESS_HEADERS = { 'retry-after': '1' }
+
+export const createInvoiceRoute = defineRoute({
+  method: 'post',
+  path: '/invoices',
+  operationId: 'createInvoice',
+  tag: 'Invoices',
+  summary: 'Create an invoice',
+  description:
+    'One call for each order. Give `usd_amount`, which is turned into coins at the current price, or `amount` in coins with `asset`. Store `id` with your order and send the buyer to `checkout_url`.',
+  scope: 'invoices:write',
+  body: createInvoiceBody,
+  example: { usd_amount: '49.99', asset: 'LTC', external_reference: 'order-1042' },
+  success: { status: 201, description: 'The invoice was created.', schema: invoiceView },
+  problems: [
+    'amount_too_small',
+    'amount_too_large',
+    'asset_not_accepted',
+    'open_invoice_limit_reached',
+    'rate_unavailable',
+    'asset_unavailable',
+  ],
+
+  prepare: async (deps, { tenant, body }) => {
+    const [rules, networks, isLimitReached] = await Promise.all([
+      deps.rulesOf(tenant),
+      deps.networks.read(),
+      deps.openInvoices.isReached(tenant),
+    ])
+    const plan = planInvoice(
+      { ...askedAmount(body), asset: body.asset ?? null },
+      {
+        livemode: tenant.livemode,
+        rules,
+        supportOf: supportIn(networks, tenant.livemode),
+        priceOf: priceIn(deps.prices, tenant.livemode),
+        nowMs: deps.clock().getTime(),
+      },
+    )
+    return { plan, networks, isLimitReached }
+  },
+
+  refuse: (_deps, { body, tenant }, { plan }) => {
+    refuseReturnUrl(body.return_url, tenant.livemode)
+    if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
+  },
+
+  create: async (deps, request, tx, { plan, networks, isLimitReached }) => {
+    refuseReturnUrl(request.body.return_url, request.tenant.livemode)
+    if (plan.kind === 'refused') throw new ApiProblem(plan.code, { param: plan.param })
+    if (isLimitReached) throw new ApiProblem('open_invoice_limit_reached')
+    if (plan.kind === 'unavailable') throw new ApiProblem(plan.code, { param: 'asset' })
+    const { body, tenant, requestId } = request
+    const created = await commitNewInvoice(tx, {
+      tenant,
+      plan,
+      details: {
+        allowAssetSelection: body.allow_asset_selection ?? false,
+        customerEmail: body.customer_email ?? null,
+        externalReference: body.external_reference ?? null,
+        metadata: body.metadata ?? null,
+        returnUrl: body.return_url ?? null,
+      },
+      networkFacts: networks.networkFacts,
+      issuedAddresses: deps.issuedAddresses,
+      serviceFeeBps: deps.serviceFeeBps,
+      requestId,
+    })
+    if (created.kind === 'no_address') {
+      throw new ApiProblem('asset_unavailable', { param: 'asset', headers: NO_ADDRESS_HEADERS })
+    }
+    let deliveries = 0
+    return {
+      view: invoiceViewOf(deps, networks, created.invoice),
+      written: created.written.then((queued) => {
+        deliveries = queued.deliveries
+      }),
+      afterCommit: () => {
+        deps.openInvoices.created(tenant)
+        if (deliveries > 0) deps.notifier.deliveriesWaiting()
+      },
+    }
+  },
+})
+
+/** The schema has made sure that exactly one of the two is there. */
+function askedAmount(body: z.output<typeof createInvoiceBody>): AskedAmount {
+  if (body.amount !== undefined) return { kind: 'coin', amount: body.amount }
+  return { kind: 'usd', usdAmount: body.usd_amount ?? '' }
+}
+
+export const listInvoicesRoute = defineRoute({
+  method: 'get',
+  path: '/invoices',
+  operationId: 'listInvoices',
+  tag: 'Invoices',
+  summary: 'List invoices',
+  description: 'Newest first. Filters are combined; `created_after` and `created_before` are exclusive.',
+  scope: 'invoices:read',
+  query: listInvoicesQuery,
+  success: { status: 200, description: 'A page of invoices.', schema: invoiceList },
+  problems: ['address_unverified'],
+
+  handler: async (deps, { tenant, query }) => {
+    const networks = await deps.networks.read()
+    const page = await withTransaction(deps.pool, tenant, (tx) =>
+      listShownInvoices(tx, tenant, filtersOf(query), deps.issuedAddresses),
+    )
+    const data = page.invoices.map((invoice) => invoiceViewOf(deps, networks, invoice))
+    return listView('/invoices', page.hasMore, data)
+  },
+})
+
+const millisecondsOf = (instant: string | undefined): number | undefined =>
+  instant === undefined ? undefined : Date.parse(instant)
+
+const filtersOf = (query: z.output<typeof listInvoicesQuery>) => ({
+  ...pageOf(query),
+  status: query.status,
+  asset: query.asset,
+  isWaiting: query.attention === 'open',
+  externalReference: query.external_reference,
+  orderReference: query.order_reference,
+  createdAfterMs: millisecondsOf(query.created_after),
+  createdBeforeMs: millisecondsOf(query.created_before),
+  search: query.q === undefined ? undefined : { text: query.q, program: programOfAddress(query.q) },
+})
+
+const BECH32_LENGTH_MAX = 90
+
+/** A Solana owner: 32 bytes in base58. */
+const SOLANA_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
+const OWNER_BYTES = 32
+
+/**
+ * The witness program of a segwit address (BIP173, BIP350) or the owner that a Solana address is, for finding whose it
+ * is; null for any other text.
+ */
+function programOfAddress(address: string): Uint8Array | null {
+  if (SOLANA_ADDRESS.test(address)) {
+    const owner = base58.decode(address)
+    if (owner.length === OWNER_BYTES) return owner
+  }
+  if (address.length > BECH32_LENGTH_MAX || !address.includes('1')) return null
+  for (const coder of [bech32, bech32m]) {
+    const decoded = coder.decodeUnsafe(address)
+    const program = decoded === undefined ? undefined : coder.fromWordsUnsafe(decoded.words.slice(1))
+    if (program) return program
+  }
+  return null
+}
+
+export const getInvoiceRoute = defineRoute({
+  method: 'get',
+  path: '/invoices/:id',
+  operationId: 'getInvoice',
+  tag: 'Invoices',
+  summary: 'Get an invoice',
+  scope: 'invoices:read',
+  success: { status: 200, description: 'The invoice with its payments.', schema: invoiceView },
+  problems: ['address_unverified'],
+  exists: invoiceExists,
+
+  handler: async (deps, { tenant, id }) => {
+    const networks = await deps.networks.read()
+    const stored = await withTransaction(deps.pool, tenant, (tx) =>
+      loadShownInvoice(tx, tenant, id, deps.issuedAddresses),
+    )
+    if (stored === null) throw new ApiProblem('not_found')
+    return invoiceViewOf(deps, networks, stored.invoice)
+  },
+})
+
+export const listInvoicePaymentsRoute = defineRoute({
+  method: 'get',
+  path: '/invoices/:id/payments',
+  operationId: 'listInvoicePayments',
+  tag: 'Invoices',
+  summary: 'List an invoice’s payments',
+  description:
+    'All payments, newest first; the invoice itself includes at most 20. Dust is not a payment: its sum is in the invoice’s `dust`.',
+  scope: 'invoices:read',
+  query: listPaymentsQuery,
+  success: { status: 200, description: 'A page of payments.', schema: paymentList },
+  problems: [],
+  exists: invoiceExists,
+
+  handler: async (deps, { tenant, id, query }) => {
+    const { networkFacts } = await deps.networks.read()
+    const page = await withTransaction(deps.pool, tenant, async (tx) =>
+      (await invoiceExists(tx, tenant, id)) ? listPayments(tx, tenant, id, pageOf(query)) : null,
+    )
+    if (page === null) throw new ApiProblem('not_found')
+    const data = page.payments.map((payment) => renderPayment(payment, networkFacts))
+    return listView(`/invoices/${id}/payments`, page.hasMore, data)
+  },
+})
+
+export const cancelInvoiceRoute = defineRoute({
+  method: 'post',
+  path: '/invoices/:id/cancel',
+  operationId: 'cancelInvoice',
+  tag: 'Invoices',
+  summary: 'Cancel an invoice',
+  description:
+    'Possible while it awaits payment or has expired. Payments that arrive within the next ten minutes are still followed and put up for your review.',
+  scope: 'invoices:write',
+  success: { status: 200, description: 'The cancelled invoice.', schema: invoiceView },
+  problems: ['invoice_not_cancellable', 'address_unverified'],
+  exists: invoiceExists,
+
+  handler: async (deps, { tenant, id, requestId }) => {
+    const networks = await deps.networks.read()
+    const { networkFacts } = networks
+    const outcome = await cancelInvoice(deps, { tenant, invoiceId: id, networkFacts, requestId })
+    if (outcome.kind === 'not_found') throw new ApiProblem('not_found')
+    if (outcome.kind === 'not_cancellable') throw new ApiProblem('invoice_not_cancellable')
+    deps.notifier.invoiceChanged(id)
+    return invoiceViewOf(deps, networks, outcome.invoice)
+  },
+})
+
+export const resolveInvoiceRoute = defineRoute({
+  method: 'post',
+  path: '/invoices/:id/resolve',
+  operationId: 'resolveInvoice',
+  tag: 'Invoices',
+  summary: 'Resolve an invoice that waits for you',
+  description:
+    '`accept` credits what is confirmed and emits `invoice.paid`; `dismiss` closes the review, and the status is again what the payments say.',
+  scope: 'invoices:write',
+  live: 'session',
+  body: resolveInvoiceBody,
+  example: { resolution: 'accept', note: 'The buyer sent the rest in cash.' },
+  success: { status: 200, description: 'The resolved invoice.', schema: invoiceView },
+  problems: ['invoice_not_resolvable', 'address_unverified'],
+  exists: invoiceExists,
+
+  handler: async (deps, { tenant, id, body, callerId, requestId }) => {
+    const networks = await deps.networks.read()
+    const outcome = await resolveInvoice(deps, {
+      tenant,
+      invoiceId: id,
+      resolution: body.resolution,
+      note: body.note ?? null,
+      actor: callerId,
+      networkFacts: networks.networkFacts,
+      requestId,
+    })
+    if (outcome.kind === 'not_found') throw new ApiProblem('not_found')
+    if (outcome.kind === 'not_resolvable') throw new ApiProblem('invoice_not_resolvable')
+    deps.notifier.invoiceChanged(id)
+    if (outcome.deliveries > 0) deps.notifier.deliveriesWaiting()
+    return invoiceViewOf(deps, networks, outcome.invoice)
+  },
+})
