@@ -150,7 +150,7 @@ test('without a passkey a code of the authenticator app approves, and a wrong on
   await press(page, 'I have kept them')
   // The code's secret is the server's too: a passkey is recommended beside it.
   await page.getByText('Add a passkey too.').waitFor()
-  expect(await axeFaults(page, 'security')).toEqual([])
+  expect(await axeFaults(page)).toEqual([])
   const { owner } = dashboard.database
   await until(SIGNER_MS_MAX, async () => {
     const { rowCount } = await owner.query('select from person_totp_seal')
