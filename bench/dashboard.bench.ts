@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../test/support/app.ts'
 import { type Dashboard, signIn, startDashboard, type Visitor } from '../test/support/dashboard.ts'
+import { until } from '../test/support/until.ts'
 import { median, percentile, printFigure, spread } from './support/figure.ts'
 
 const ROUNDS = 5
@@ -35,7 +35,9 @@ async function fillShop(): Promise<void> {
     ).id
     await api('POST', `/test/invoices/${last}/pay`, { scenario: 'exact' })
   }
-  await until(PAID_MS_MAX, async () => (await api('GET', `/invoices/${last}`)).status === 'paid')
+  await until(async () => (await api('GET', `/invoices/${last}`)).status === 'paid', {
+    timeoutMs: PAID_MS_MAX,
+  })
 }
 
 /** From the press on a link of the navigation until its page stands there with all that it shows. */

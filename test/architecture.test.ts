@@ -302,6 +302,28 @@ test(`no file is longer than ${LINES_MAX} lines`, () => {
   expect(long.map(({ path, text }) => `${path}: ${text.split('\n').length - 1}`)).toEqual([])
 })
 
+const TITLE = /\b(?:test|it)(?:\.\w+(?:<[^>]*>)?(?:\([^)]*\))?)*\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g
+const TITLE_LENGTH_MAX = 100
+/** Titles from before this rule; lower it with each one that is shortened. */
+const LONG_TITLES_MAX = 250
+
+test(`a test's title has at most ${TITLE_LENGTH_MAX} characters`, async () => {
+  const texts = (await Promise.all(['src', 'packages/sdk/src', 'test'].map(readTexts))).flat()
+  const long = texts.flatMap(({ file, text }) =>
+    [...text.matchAll(TITLE)]
+      .filter(([, , title = '']) => title.length > TITLE_LENGTH_MAX)
+      .map(([, , title]) => `${file}: ${title}`),
+  )
+  expect(long.length, long.join('\n')).toBeLessThanOrEqual(LONG_TITLES_MAX)
+})
+
+test('tests wait with one helper', async () => {
+  const polls = (await readTexts('test')).filter(({ text }) =>
+    /function (?:unt[i]l|eventually|waitFor)\b/.test(text),
+  )
+  expect(polls.map(({ file }) => file)).toEqual(['test/support/until.ts'])
+})
+
 test('nothing is left to do, skipped or switched off', () => {
   expect(linesWith('', /\b(TODO|FIXME|XXX|HACK)\b|@ts-(ignore|expect-error|nocheck)/)).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { until } from '../../test/support/litecoind.ts'
+import { until } from '../../test/support/until.ts'
 import type { Paylink } from './paylink.ts'
 
 const WAIT_MS_MAX = 30_000

@@ -9,9 +9,9 @@ import { createAuditPart } from '../../src/http/public/audit-page.tsx'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { inBlock } from '../support/invoice.ts'
-import { until } from '../support/litecoind.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 import { startSilentServer } from '../support/silent-server.ts'
+import { until } from '../support/until.ts'
 
 const MINUTE_MS = 60_000
 /** Half of what a node is given to answer. */

@@ -1,11 +1,11 @@
 // @module-tag chromium
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../support/app.ts'
 import { askFromPage, type Dashboard, PASSWORD, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { importPastInvoice } from '../support/imported-invoice.ts'
 import { overflow } from '../support/page-checks.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
+import { until } from '../support/until.ts'
 
 /** What stored text can try in a page (security rows 21 and 22): each would call `alert` or change `window.hit`. */
 const PAYLOADS = [
@@ -117,8 +117,8 @@ async function openHostileShop(): Promise<void> {
   await make('/api/auth/update-user', { name })
   await make(`${api}/test/invoices/${invoice.id}/pay`, { scenario: 'under' })
   await until(
-    PAID_MS_MAX,
     async () => (await ask('GET', `${api}/invoices/${invoice.id}`)).body.status === 'partially_paid',
+    { timeoutMs: PAID_MS_MAX },
   )
   await make(`${api}/invoices/${invoice.id}/resolve`, { resolution: 'accept', note: ALL })
   const destination = await make(`${api}/payout-destinations`, {

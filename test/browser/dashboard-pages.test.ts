@@ -2,13 +2,13 @@
 import { mkdir } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { until } from '../support/app.ts'
 import { photograph } from '../support/browser.ts'
 import { type Dashboard, signIn, startDashboard, type Visitor } from '../support/dashboard.ts'
 import { DIALOGS } from '../support/dashboard-dialogs.ts'
 import { importPastInvoice } from '../support/imported-invoice.ts'
 import { axeContrastFaults, axeFaults, cutTables, overflow } from '../support/page-checks.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
+import { until } from '../support/until.ts'
 
 const SCREENSHOTS = new URL('../../test-output/screenshots/dashboard/', import.meta.url).pathname
 const PAID_MS_MAX = 30_000
@@ -64,8 +64,8 @@ async function fillShop(): Promise<void> {
   ).id
   await make('/invoices', { usd_amount: 'many', asset: 'LTC' })
   await until(
-    PAID_MS_MAX,
     async () => (await statusOf(ids.paid)) === 'paid' && (await statusOf(ids.short)) === 'partially_paid',
+    { timeoutMs: PAID_MS_MAX },
   )
   ids.open = (await invoice('order-1005')).id
   const destination = await make('/payout-destinations', {

@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/runtime/new-id.ts'
-import { until } from '../support/app.ts'
 import { holdRequests } from '../support/browser.ts'
 import {
   askFromPage,
@@ -17,6 +16,7 @@ import {
 import { creditLitecoin } from '../support/payout-money.ts'
 import { codeOf } from '../support/people.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
+import { until } from '../support/until.ts'
 
 const PAID_MS_MAX = 30_000
 const ARRIVED_MS_MAX = 60_000
@@ -44,7 +44,9 @@ async function earn(visitor: Visitor): Promise<void> {
   const made = await askFromPage(visitor, 'POST', '/api/v1/invoices', { usd_amount: '50', asset: 'LTC' })
   const path = `/api/v1/invoices/${made.body.id}`
   await askFromPage(visitor, 'POST', `/api/v1/test/invoices/${made.body.id}/pay`, { scenario: 'exact' })
-  await until(PAID_MS_MAX, async () => (await askFromPage(visitor, 'GET', path)).body.status === 'paid')
+  await until(async () => (await askFromPage(visitor, 'GET', path)).body.status === 'paid', {
+    timeoutMs: PAID_MS_MAX,
+  })
 }
 
 /** The file that the page's CSV button saves, by the names of its columns; none of its cells has a comma. */
@@ -190,10 +192,13 @@ test('in live mode who asks cannot approve; another manager does, with a second 
   expect(await viewer.page.getByRole('button', { name: /Allow|Remove/ }).count()).toBe(0)
 
   // As if the signer had known the approver's authenticator app for a day.
-  await until(ARRIVED_MS_MAX, async () => {
-    const { rowCount } = await owner.query('update approver_seen set counts_from = now()')
-    return rowCount === 3
-  })
+  await until(
+    async () => {
+      const { rowCount } = await owner.query('update approver_seen set counts_from = now()')
+      return rowCount === 3
+    },
+    { timeoutMs: ARRIVED_MS_MAX },
+  )
   await approver.open(`${path}?mode=live`)
   await approver.page.getByText('Ana Asker', { exact: true }).first().waitFor()
   await press(approver.page, 'Approve')

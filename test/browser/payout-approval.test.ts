@@ -3,7 +3,6 @@ import { mkdir } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/runtime/new-id.ts'
-import { until } from '../support/app.ts'
 import {
   askFromPage,
   type Dashboard,
@@ -17,6 +16,7 @@ import { axeFaults } from '../support/page-checks.ts'
 import { creditLitecoin } from '../support/payout-money.ts'
 import { codeOf } from '../support/people.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
+import { until } from '../support/until.ts'
 
 /** A live payout is approved in the dashboard, and the signer's own process looks at what the person gave. */
 
@@ -60,14 +60,17 @@ async function requestLivePayout({ page, open }: Visitor, merchantId: string): P
 /** The signer has seen the person's credentials; as if that were a day ago, as far as the API knows. */
 async function endWaitingTime(merchantId: string): Promise<void> {
   const { owner } = dashboard.database
-  await until(SIGNER_MS_MAX, async () => {
-    const { rowCount } = await owner.query(
-      `update approver_seen set counts_from = now()
+  await until(
+    async () => {
+      const { rowCount } = await owner.query(
+        `update approver_seen set counts_from = now()
        where member_id in (select id from organization_member where organization_id = $1)`,
-      [merchantId],
-    )
-    return rowCount === 1
-  })
+        [merchantId],
+      )
+      return rowCount === 1
+    },
+    { timeoutMs: SIGNER_MS_MAX },
+  )
 }
 
 /** What the signer found, and what is stored of how it was approved. */
@@ -79,7 +82,7 @@ async function verdictOn(merchantId: string): Promise<{ code: string; kind: stri
        from payout_refusal r join payout_approval a using (merchant_id, payout_id) where merchant_id = $1`,
       [merchantId],
     )
-  await until(SIGNER_MS_MAX, async () => (await query()).rowCount === 1)
+  await until(async () => (await query()).rowCount === 1, { timeoutMs: SIGNER_MS_MAX })
   const { rows } = await query()
   if (rows[0] === undefined) throw new Error('no verdict')
   return rows[0]
@@ -152,10 +155,13 @@ test('without a passkey a code of the authenticator app approves, and a wrong on
   await page.getByText('Add a passkey too.').waitFor()
   expect(await axeFaults(page)).toEqual([])
   const { owner } = dashboard.database
-  await until(SIGNER_MS_MAX, async () => {
-    const { rowCount } = await owner.query('select from person_totp_seal')
-    return rowCount === 1
-  })
+  await until(
+    async () => {
+      const { rowCount } = await owner.query('select from person_totp_seal')
+      return rowCount === 1
+    },
+    { timeoutMs: SIGNER_MS_MAX },
+  )
   await endWaitingTime(merchantId)
   await dashboard.forgetSecondFactors()
   const address = await requestLivePayout(shop, merchantId)

@@ -16,8 +16,8 @@ import {
   startFakeMoonpay,
 } from '../support/fake-onramps.ts'
 import { inBlock } from '../support/invoice.ts'
-import { until } from '../support/litecoind.ts'
 import { complaintsOf } from '../support/page-checks.ts'
+import { until } from '../support/until.ts'
 
 /** Paying by card in live mode: real database, pages and browser; providers that check what the real ones check. */
 

@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { XPublisher } from 'zeromq'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { until } from '../support/litecoind.ts'
 import { freePort } from '../support/postgres-server.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenSandbox, sandboxDriver } from '../support/sandbox-driver.ts'
+import { until } from '../support/until.ts'
 import { utxoAdapterOptions } from '../support/utxo-driver.ts'
 
 const ADDED = Buffer.concat([Buffer.alloc(32, 1), Buffer.from('A'), Buffer.alloc(8)])

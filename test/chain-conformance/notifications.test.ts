@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { XPublisher } from 'zeromq'
 import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { until } from '../support/litecoind.ts'
 import { freePort } from '../support/postgres-server.ts'
+import { until } from '../support/until.ts'
 
 const PROGRAM = Buffer.alloc(20, 7)
 const SEQUENCE_ADDED = Buffer.concat([Buffer.alloc(32, 1), Buffer.from('A'), Buffer.alloc(8)])

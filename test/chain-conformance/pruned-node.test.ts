@@ -1,6 +1,6 @@
 // @module-tag bitcoind
 import { expect, test } from 'vitest'
-import { until } from '../support/litecoind.ts'
+import { until } from '../support/until.ts'
 import { coinsOf, utxoDriver } from '../support/utxo-driver.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { BlockRef, ChainAdapter, FoundTransfer } from '../../src/chain/adapter.ts'
 import type { ChainDriver } from '../support/chain-driver.ts'
 import { holdCheckpoints, KilledWatcher } from '../support/killed-watcher.ts'
-import { until } from '../support/litecoind.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { until } from '../support/until.ts'
 import { type OpenInvoice, WatchedChain } from '../support/watched-chain.ts'
 
 const STEPS_MAX = 200

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type TestNode, until } from '../support/litecoind.ts'
+import type { TestNode } from '../support/litecoind.ts'
+import { until } from '../support/until.ts'
 import { coinsOf, type DrivenNode, driveNode, settingOf } from '../support/utxo-driver.ts'
 import type { WatchedChain } from '../support/watched-chain.ts'
 

@@ -9,8 +9,8 @@ import {
   recordMempool,
   recordUpdate,
 } from '../../src/watcher/record-reading.ts'
-import { until } from '../support/litecoind.ts'
 import { sandboxDriver } from '../support/sandbox-driver.ts'
+import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 const { network, amount } = sandboxDriver

@@ -1,8 +1,9 @@
 // @module-tag litecoind
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type EsploraServer, startEsploraServer } from '../support/esplora-server.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
+import { until } from '../support/until.ts'
 
 const TOLD_MS_MAX = 30_000
 
@@ -33,10 +34,13 @@ const create = async () => {
   return body as Invoice
 }
 const untilStatus = ({ id }: Invoice, wanted: string) =>
-  until(TOLD_MS_MAX, async () => {
-    const { body } = await app.api('GET', `/api/v1/invoices/${id}`)
-    return (body as Invoice).status === wanted
-  })
+  until(
+    async () => {
+      const { body } = await app.api('GET', `/api/v1/invoices/${id}`)
+      return (body as Invoice).status === wanted
+    },
+    { timeoutMs: TOLD_MS_MAX },
+  )
 const network = async () => {
   const response = await fetch(`${app.baseUrl}/readyz`)
   const { networks } = (await response.json()) as {
@@ -60,11 +64,13 @@ test('what waits for the second provider stands in readiness, the figures and th
   await node.pay(invoice.address, invoice.amount)
   await untilStatus(invoice, 'payment_detected')
   await server.stop()
-  await until(TOLD_MS_MAX, async () =>
-    /is followed in place of Esplora/.test((await network())?.reason ?? ''),
-  )
+  await until(async () => /is followed in place of Esplora/.test((await network())?.reason ?? ''), {
+    timeoutMs: TOLD_MS_MAX,
+  })
   await node.mine(1)
-  await until(TOLD_MS_MAX, async () => /payments in 1 block wait/.test((await network())?.reason ?? ''))
+  await until(async () => /payments in 1 block wait/.test((await network())?.reason ?? ''), {
+    timeoutMs: TOLD_MS_MAX,
+  })
   expect((await network())?.status).toBe('ok')
   const figures = await (await fetch(`${app.operatorUrl}/metrics`)).text()
   expect(figures).toContain('paylink_network_impaired{name="litecoin-test"} 1')

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hashApiKey, newApiKey } from '../../src/secrets/new-api-key.ts'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 const KNOWN_MS_MAX = 30_000
 
@@ -47,7 +48,7 @@ test('a key that was put in with SQL opens nothing and is named, until the opera
   expect(await refused()).toBe(0)
   expect(await list()).toBe(401)
   expect(await refused()).toBeGreaterThan(0)
-  await until(KNOWN_MS_MAX, () => app.stderr().includes('api_key/key_forged'))
+  await until(() => app.stderr().includes('api_key/key_forged'), { timeoutMs: KNOWN_MS_MAX })
   const finding = { subject: 'api_key/key_forged', detail: 'was not written by Paylink' }
   expect(await check()).toEqual({ code: 1, ok: false, findings: [{ merchant_id: merchantId, ...finding }] })
   const audited = await app.command('audit')

@@ -1,7 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 /** What no child may see of its parent's environment, and what looks like it. */
 const CANARY = 'canary-4b1f6e0c9a'
@@ -94,10 +95,13 @@ async function listChildren(): Promise<Process[]> {
 test('no process that the program starts gets more of its environment than it needs', async () => {
   const programs = ['start\0signer', 'anvil', 'postgres']
   let children: Process[] = []
-  await until(CHILDREN_MS_MAX, async () => {
-    children = await listChildren()
-    return programs.every((name) => children.some(({ command }) => command.includes(name)))
-  })
+  await until(
+    async () => {
+      children = await listChildren()
+      return programs.every((name) => children.some(({ command }) => command.includes(name)))
+    },
+    { timeoutMs: CHILDREN_MS_MAX },
+  )
   for (const { command, environment } of children) {
     expect(environment, command).not.toContain(CANARY)
     expect(environment, command).not.toContain(SECRETS.SECRET_KEY)

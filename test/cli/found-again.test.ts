@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { isAlive } from '../../src/runtime/file-lock.ts'
-import { makeDataDir, runProgram, startApp, until } from '../support/app.ts'
+import { makeDataDir, runProgram, startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 /** What was once answered is there after every kind of end. */
 
@@ -24,7 +25,7 @@ test('a second start finds keys, invoices, money and chains again', async () => 
   await first.api('POST', `/api/v1/test/invoices/${made.id}/pay`, { scenario: 'exact' })
   const read = async (app: typeof first) =>
     (await app.api('GET', `/api/v1/invoices/${made.id}`)).body as Invoice
-  await until(PAID_MS_MAX, async () => (await read(first)).status === 'paid')
+  await until(async () => (await read(first)).status === 'paid', { timeoutMs: PAID_MS_MAX })
   expect(await first.stop()).toBe(0)
 
   const second = await startApp(place)
@@ -45,7 +46,7 @@ test('after kill -9 the signer ends by itself, and the next start finds everythi
   const signer = childrenOf(first.pid)
   expect(signer).toHaveLength(1)
   await first.kill()
-  await until(GONE_MS_MAX, () => signer.every((pid) => !isAlive(pid)))
+  await until(() => signer.every((pid) => !isAlive(pid)), { timeoutMs: GONE_MS_MAX })
 
   const second = await startApp(place)
   expect(second.apiKey).toBe(first.apiKey)
@@ -53,7 +54,7 @@ test('after kill -9 the signer ends by itself, and the next start finds everythi
   // The server that was left behind is ours again: it ends with this stop.
   const postgres = await postgresPid(place.dataDir)
   expect(await second.stop()).toBe(0)
-  await until(GONE_MS_MAX, () => !isAlive(postgres))
+  await until(() => !isAlive(postgres), { timeoutMs: GONE_MS_MAX })
 })
 
 test('a killed signer is started again while the rest goes on', { tags: ['ps'] }, async () => {
@@ -61,7 +62,7 @@ test('a killed signer is started again while the rest goes on', { tags: ['ps'] }
   const [signer] = childrenOf(app.pid)
   if (signer === undefined) throw new Error('there is no signer')
   process.kill(signer, 'SIGKILL')
-  await until(GONE_MS_MAX, () => childrenOf(app.pid).some((pid) => pid !== signer))
+  await until(() => childrenOf(app.pid).some((pid) => pid !== signer), { timeoutMs: GONE_MS_MAX })
   expect((await fetch(`${app.baseUrl}/readyz`)).status).toBe(200)
   expect(await app.stop('SIGINT')).toBe(0)
 })
@@ -69,10 +70,13 @@ test('a killed signer is started again while the rest goes on', { tags: ['ps'] }
 test('a database server that is killed under the service is started again, and the service goes on', async () => {
   const app = await startApp(place)
   process.kill(await postgresPid(place.dataDir), 'SIGKILL')
-  await until(PAID_MS_MAX, async () => {
-    const { status } = await app.api('POST', '/api/v1/invoices', { usd_amount: '9.00', asset: 'LTC' })
-    return status === 201
-  })
+  await until(
+    async () => {
+      const { status } = await app.api('POST', '/api/v1/invoices', { usd_amount: '9.00', asset: 'LTC' })
+      return status === 201
+    },
+    { timeoutMs: PAID_MS_MAX },
+  )
   expect(await app.stop()).toBe(0)
 })
 

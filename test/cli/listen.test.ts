@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { verify } from '../../packages/sdk/src/webhooks/verify.ts'
-import { type App, makeDataDir, runProgram, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, runProgram, startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** `paylink listen` as a developer uses it: the built program beside the sandbox, no endpoint anywhere. */
@@ -55,10 +56,13 @@ async function listen(...args: string[]): Promise<Listening> {
     stderr += text
   })
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-  await until(TOLD_MS_MAX, () => {
-    if (child.exitCode !== null) throw new Error(`listen ended with ${child.exitCode}:\n${stderr}`)
-    return stdout.includes('Stop with Ctrl-C')
-  })
+  await until(
+    () => {
+      if (child.exitCode !== null) throw new Error(`listen ended with ${child.exitCode}:\n${stderr}`)
+      return stdout.includes('Stop with Ctrl-C')
+    },
+    { timeoutMs: TOLD_MS_MAX },
+  )
   return {
     secret: /Signing secret +(whsec_\S+)/.exec(stdout)?.[1] ?? '',
     lines: () => stdout.split('\n').filter((line) => /^[✓✗]/.test(line)),
@@ -83,7 +87,7 @@ const eventsOf = (invoiceId: string) =>
     .filter(({ data }) => data.id === invoiceId)
 const typesOf = (invoiceId: string): string[] => eventsOf(invoiceId).map(({ event_type }) => event_type)
 const untilTold = (invoiceId: string, type: string) =>
-  until(TOLD_MS_MAX, () => typesOf(invoiceId).includes(type))
+  until(() => typesOf(invoiceId).includes(type), { timeoutMs: TOLD_MS_MAX })
 
 test('every event from now on reaches the local receiver, signed, in order, and is told in one line', async () => {
   const before = await createInvoice()
@@ -101,7 +105,7 @@ test('every event from now on reaches the local receiver, signed, in order, and 
   for (const event of receiver.events) {
     expect(verify(event.body, event.headers, listening.secret).kind).toBe('invoice')
   }
-  await until(TOLD_MS_MAX, () => (listening?.lines().length ?? 0) >= 4)
+  await until(() => (listening?.lines().length ?? 0) >= 4, { timeoutMs: TOLD_MS_MAX })
   const line = /^✓ \d\d:\d\d:\d\d invoice\.paid {13}(inv_\w{26}) #4 {2}200 in \d+ ms$/
   expect(listening.lines().map((text) => line.exec(text)?.[1])).toContain(invoice)
   expect(listening.stderr()).toBe('')
@@ -111,14 +115,15 @@ test('what the receiver answers is told, a failure and a missing receiver too', 
   receiver.respond = (_event, response) => void response.writeHead(500).end('out of order')
   listening = await listen('--forward-to', receiver.url)
   await createInvoice()
-  await until(
-    TOLD_MS_MAX,
-    () => listening?.lines().some((line) => /^✗ .* 500 in \d+ ms$/.test(line)) ?? false,
-  )
+  await until(() => listening?.lines().some((line) => /^✗ .* 500 in \d+ ms$/.test(line)) ?? false, {
+    timeoutMs: TOLD_MS_MAX,
+  })
   await listening.stop()
   listening = await listen('--forward-to', 'http://127.0.0.1:9/webhooks')
   await createInvoice()
-  await until(TOLD_MS_MAX, () => listening?.lines().some((line) => /^✗ .* no answer: /.test(line)) ?? false)
+  await until(() => listening?.lines().some((line) => /^✗ .* no answer: /.test(line)) ?? false, {
+    timeoutMs: TOLD_MS_MAX,
+  })
 })
 
 test('the secret is the same at every start, and another for another merchant', async () => {
@@ -142,7 +147,7 @@ test('the secret is the same at every start, and another for another merchant', 
   expect(listening.secret).not.toBe(secret)
   const foreign = await createInvoice()
   await createEvent(JSON.parse(made.stdout).id)
-  await until(TOLD_MS_MAX, () => listening?.lines().length === 1)
+  await until(() => listening?.lines().length === 1, { timeoutMs: TOLD_MS_MAX })
   expect(typesOf(foreign)).toEqual([])
 })
 
@@ -174,11 +179,14 @@ test('after the database went away it goes on by itself where it stopped, and sa
   const postmaster = await readFile(join(place.dataDir, 'postgres', 'postmaster.pid'), 'utf8')
   process.kill(Number(postmaster.split('\n')[0]), 'SIGKILL')
   let invoice = ''
-  await until(TOLD_MS_MAX, async () => {
-    const { status, body } = await app.api('POST', '/api/v1/invoices', { usd_amount: '9.00', asset: 'LTC' })
-    invoice = (body as { id: string }).id
-    return status === 201
-  })
+  await until(
+    async () => {
+      const { status, body } = await app.api('POST', '/api/v1/invoices', { usd_amount: '9.00', asset: 'LTC' })
+      invoice = (body as { id: string }).id
+      return status === 201
+    },
+    { timeoutMs: TOLD_MS_MAX },
+  )
   await untilTold(invoice, 'invoice.created')
   expect(
     listening

@@ -6,8 +6,9 @@ import { getAddressDecoder } from '@solana/kit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { newEvmAddress } from '../support/anvil.ts'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { randomLitecoinAddress } from '../support/resources.ts'
+import { until } from '../support/until.ts'
 
 let folder: Awaited<ReturnType<typeof makeDataDir>>
 let app: App
@@ -37,7 +38,9 @@ test('what two buyers paid on the sandbox chain is paid out over the API, by the
   for (let paid = 0; paid < 2; paid++) {
     const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset: 'LTC' })
     await ask('POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
-    await until(60_000, async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid')
+    await until(async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid', {
+      timeoutMs: 60_000,
+    })
   }
   const { available } = await litecoin()
   expect(Number(available)).toBeGreaterThan(before)
@@ -49,7 +52,9 @@ test('what two buyers paid on the sandbox chain is paid out over the API, by the
   const payout = await ask('POST', '/payouts', { destination_id: destination.id, amount: available })
   expect((await litecoin()).reserved).toBe(available)
   await ask('POST', `/payouts/${payout.id}/approve`)
-  await until(60_000, async () => (await ask('GET', `/payouts/${payout.id}`)).status === 'confirmed')
+  await until(async () => (await ask('GET', `/payouts/${payout.id}`)).status === 'confirmed', {
+    timeoutMs: 60_000,
+  })
   const confirmed = await ask('GET', `/payouts/${payout.id}`)
   expect(confirmed.txid).toMatch(/^[0-9a-f]{64}$/)
   expect(await litecoin()).toMatchObject({ available: '0', reserved: '0' })
@@ -68,7 +73,9 @@ test('ether on Ethereum and Base, USDC and SOL are swept and paid out over the A
   for (const asset of assets) {
     const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset })
     await ask('POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
-    await until(90_000, async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid')
+    await until(async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid', {
+      timeoutMs: 90_000,
+    })
   }
   const payouts = new Map<string, string>()
   for (const asset of assets) {
@@ -83,7 +90,9 @@ test('ether on Ethereum and Base, USDC and SOL are swept and paid out over the A
     payouts.set(asset, id)
   }
   for (const [asset, id] of payouts) {
-    await until(90_000, async () => (await ask('GET', `/payouts/${id}`)).status === 'confirmed')
+    await until(async () => (await ask('GET', `/payouts/${id}`)).status === 'confirmed', {
+      timeoutMs: 90_000,
+    })
     const confirmed = await ask('GET', `/payouts/${id}`)
     expect(confirmed.txid).toMatch(asset === 'SOL' ? /^[1-9A-HJ-NP-Za-km-z]{86,88}$/ : /^0x[0-9a-f]{64}$/)
     expect(Number(confirmed.network_fee) > 0).toBe(asset !== 'USDC_BASE')
@@ -94,7 +103,9 @@ test('ether on Ethereum and Base, USDC and SOL are swept and paid out over the A
 test('a payout is paid once, however often the whole program is killed between its approval and its confirmation', async () => {
   const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset: 'LTC' })
   await ask('POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
-  await until(60_000, async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid')
+  await until(async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid', {
+    timeoutMs: 60_000,
+  })
   const { available } = await litecoin()
   const destination = await ask('POST', '/payout-destinations', {
     asset: 'LTC',
@@ -108,7 +119,9 @@ test('a payout is paid once, however often the whole program is killed between i
     await app.kill()
     app = await startApp({ dataDir: folder.dataDir })
   }
-  await until(60_000, async () => (await ask('GET', `/payouts/${payout.id}`)).status === 'confirmed')
+  await until(async () => (await ask('GET', `/payouts/${payout.id}`)).status === 'confirmed', {
+    timeoutMs: 60_000,
+  })
   const journal = await readFile(join(folder.dataDir, 'signer', 'payouts.jsonl'), 'utf8')
   expect(journal.split('\n').filter((line) => line.includes(payout.id))).toHaveLength(1)
   expect(await litecoin()).toMatchObject({ available: '0', reserved: '0' })

@@ -2,8 +2,9 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
-import { makeDataDir, runProgram, startApp, startRoles, until } from '../support/app.ts'
+import { makeDataDir, runProgram, startApp, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 /** Every role by itself, and everything on an external PostgreSQL. */
 
@@ -41,13 +42,18 @@ test('each role in a process of its own, knowing only its own login, takes a pay
     return { status: response.status, body: (await response.json()) as { id: string; status: string } }
   }
   let id = ''
-  await until(PAID_MS_MAX, async () => {
-    const made = await ask('POST', '/invoices', { usd_amount: '7.00', asset: 'LTC' })
-    id = made.body.id
-    return made.status === 201
-  })
+  await until(
+    async () => {
+      const made = await ask('POST', '/invoices', { usd_amount: '7.00', asset: 'LTC' })
+      id = made.body.id
+      return made.status === 201
+    },
+    { timeoutMs: PAID_MS_MAX },
+  )
   expect((await ask('POST', `/test/invoices/${id}/pay`, { scenario: 'exact' })).status).toBe(200)
-  await until(PAID_MS_MAX, async () => (await ask('GET', `/invoices/${id}`)).body.status === 'paid')
+  await until(async () => (await ask('GET', `/invoices/${id}`)).body.status === 'paid', {
+    timeoutMs: PAID_MS_MAX,
+  })
 
   expect(await Promise.all(started.map((role) => role.stop()))).toEqual([0, 0, 0, 0, 0, 0])
   for (const role of started) expect(role.stderr()).not.toMatch(/"level":"(error|fatal)"/)

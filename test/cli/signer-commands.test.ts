@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
 import { makeDataDir, runProgram, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/litecoind.ts'
+import { until } from '../support/until.ts'
 
 /** The key ceremony of docs/keys.md, command by command. */
 

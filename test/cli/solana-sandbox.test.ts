@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type Body, invoicesOf } from '../support/app-invoices.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { until } from '../support/litecoind.ts'
 import { complaintsOf } from '../support/page-checks.ts'
 import { readQr } from '../support/read-qr.ts'
+import { until } from '../support/until.ts'
 
 const PAID_AT_KILL = 6
 const PAID_MS_MAX = 30_000

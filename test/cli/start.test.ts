@@ -2,8 +2,9 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { readRootFile } from '../support/root-file.ts'
+import { until } from '../support/until.ts'
 
 /** The sandbox as a person starts it: the built program, its own database, all roles. */
 
@@ -47,7 +48,7 @@ test('an invoice made over HTTP is paid on the sandbox chain through the product
   const invoice = await createInvoice()
   const paid = await app.api('POST', `/api/v1/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
   expect(paid.status).toBe(200)
-  await until(PAID_MS_MAX, async () => (await statusOf(invoice.id)) === 'paid')
+  await until(async () => (await statusOf(invoice.id)) === 'paid', { timeoutMs: PAID_MS_MAX })
 })
 
 test('health, readiness and figures are served, the figures on their own port', async () => {
@@ -205,18 +206,21 @@ describe('stopping', () => {
     socket.write(
       `POST /api/v1/invoices HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stopping.apiKey}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
     )
-    await until(5_000, () => socket.bytesWritten > 0 && !socket.connecting)
+    await until(() => socket.bytesWritten > 0 && !socket.connecting, { timeoutMs: 5_000 })
     // The server has taken the connection once it answers another one after it.
     await fetch(`${stopping.baseUrl}/healthz`)
     stopping.signal('SIGTERM')
-    await until(10_000, async () => {
-      try {
-        await fetch(`${stopping.baseUrl}/healthz`, { headers: { connection: 'close' } })
-        return false
-      } catch {
-        return true
-      }
-    })
+    await until(
+      async () => {
+        try {
+          await fetch(`${stopping.baseUrl}/healthz`, { headers: { connection: 'close' } })
+          return false
+        } catch {
+          return true
+        }
+      },
+      { timeoutMs: 10_000 },
+    )
     socket.write(body.slice(10))
     expect(await stopping.exited()).toBe(0)
     expect(answer).toMatch(/^HTTP\/1\.1 201 /)

@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
-import { makeDataDir, runProgram, startApp, startProgram, until } from '../support/app.ts'
+import { makeDataDir, runProgram, startApp, startProgram } from '../support/app.ts'
 import { startSilentServer } from '../support/silent-server.ts'
+import { until } from '../support/until.ts'
 
 let place: Awaited<ReturnType<typeof makeDataDir>>
 beforeEach(async () => {
@@ -38,14 +39,14 @@ test('nodes, exchanges and a mail server that never answer keep nobody from stop
     SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
     SIGN_UP: 'open',
   })
-  await until(60_000, () => program.stdout().includes('paylink runs'))
+  await until(() => program.stdout().includes('paylink runs'), { timeoutMs: 60_000 })
   const answer = await fetch(`http://127.0.0.1:${port}/api/auth/sign-up/email`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', origin: `http://localhost:${port}` },
     body: JSON.stringify({ name: 'A', email: 'a@shop.example', password: 'correct horse battery' }),
   })
   expect(answer.status).toBe(200)
-  await until(60_000, () => mailServer.connections() > 0)
+  await until(() => mailServer.connections() > 0, { timeoutMs: 60_000 })
   program.signal('SIGTERM')
   expect(await program.exited()).toBe(0)
   expect(program.stderr()).not.toContain('exiting at once')
@@ -59,7 +60,7 @@ test.each(['·', 'starting the signer', 'sandbox chain'])(
     const [port, operatorPort] = [String(await freePort()), String(await freePort())]
     const env = { DATA_DIR: place.dataDir, PORT: port, OPERATOR_PORT: operatorPort }
     const program = startProgram(['start'], env)
-    await until(30_000, () => program.stdout().includes(line))
+    await until(() => program.stdout().includes(line), { timeoutMs: 30_000 })
     program.signal('SIGTERM')
     expect(await program.exited()).toBe(0)
     expect(program.stdout()).not.toContain('Stop with Ctrl-C')

@@ -12,7 +12,8 @@ import { withTransaction } from '../../src/postgres/transaction.ts'
 import { openCompat } from '../../src/roles/compat.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { freePort } from '../support/postgres-server.ts'
-import { emitEvent, eventually, silentLog } from '../support/webhook-fixtures.ts'
+import { until } from '../support/until.ts'
+import { emitEvent, silentLog } from '../support/webhook-fixtures.ts'
 import { type ReceivedEvent, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { recordPayment } from './record-payment.ts'
 
@@ -144,7 +145,7 @@ test('a shop that speaks Greenfield makes its webhook, takes the trial, and hear
   const invoice = await createInvoice({ metadata: { orderId: 'wc-1', btcpay_checkout: {} } })
   await recordPayment(api, merchant, invoice.id, 'seen')
   await recordPayment(api, merchant, invoice.id, 'final')
-  await eventually(() => receiver.events.length === 3, 'three events came')
+  await until(() => receiver.events.length === 3, { what: 'three events came' })
   expect(receiver.events.every((event) => isBtcpays(event, hook.secret))).toBe(true)
   const bodies = receiver.events.map(parsed)
   expect(bodies.map(({ type }) => type).sort()).toEqual([
@@ -194,7 +195,7 @@ test('Coinbase Commerce’s own library takes every event of a charge, and the c
   const invoice = await createInvoice()
   await recordPayment(api, merchant, invoice.id, 'seen')
   await recordPayment(api, merchant, invoice.id, 'final')
-  await eventually(() => receiver.events.length === 4, 'four events came')
+  await until(() => receiver.events.length === 4, { what: 'four events came' })
   const events = receiver.events.map(({ headers, body }) =>
     Webhook.verifyEventBody(
       body.toString('utf8'),
@@ -232,18 +233,24 @@ test.each(['btcpay', 'coinbase_commerce'] as const)(
       void response.writeHead(accepts && CHECKS[format](event, endpoint.secret) ? 200 : 500).end()
     await createInvoice()
     for (const count of [1, 2, 3]) {
-      await eventually(() => receiver.events.length === count, `attempt ${count}`)
-      await eventually(async () => {
-        const { rowCount } = await api.database.owner.query('select from delivery where lease_id is null')
-        return rowCount === 1
-      }, 'the attempt is recorded')
+      await until(() => receiver.events.length === count, { what: `attempt ${count}` })
+      await until(
+        async () => {
+          const { rowCount } = await api.database.owner.query('select from delivery where lease_id is null')
+          return rowCount === 1
+        },
+        { what: 'the attempt is recorded' },
+      )
       accepts = count === 3
       await hurry()
     }
-    await eventually(async () => {
-      const { rowCount } = await api.database.owner.query('select from delivery')
-      return rowCount === 0
-    }, 'the delivery is finished')
+    await until(
+      async () => {
+        const { rowCount } = await api.database.owner.query('select from delivery')
+        return rowCount === 0
+      },
+      { what: 'the delivery is finished' },
+    )
     const [first, ...others] = receiver.events
     if (first === undefined) throw new Error('nothing came')
     for (const event of others) expect(event.body.equals(first.body)).toBe(true)

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { THROTTLED_AT } from '../../src/core/endpoint/throttle.ts'
 import { startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
-import { emitEvent, eventually, silentLog, testKeyring } from '../support/webhook-fixtures.ts'
+import { until } from '../support/until.ts'
+import { emitEvent, silentLog, testKeyring } from '../support/webhook-fixtures.ts'
 import {
   answerChallenges,
   type ReceivedEvent,
@@ -269,7 +270,7 @@ test('during a rotation’s overlap both secrets sign; a second overlap is refus
   const nextEvent = async () => {
     const before = dataEvents().length
     await emitEvent(api.database, tenant())
-    await eventually(() => dataEvents().length > before, 'the event arrives')
+    await until(() => dataEvents().length > before, { what: 'the event arrives' })
     const event = dataEvents().at(-1)
     if (event === undefined) throw new Error('nothing came')
     return event
@@ -316,11 +317,11 @@ test('under load, once a rotation with no grace has answered, nothing signed wit
   const emitter = (async () => {
     while (emitting) await emitEvent(api.database, tenant())
   })()
-  await eventually(() => dataEvents().length > 20, 'events flow')
+  await until(() => dataEvents().length > 20, { what: 'events flow' })
   const rotated = await call('POST', `/webhook-endpoints/${endpoint.id}/rotate-secret`, { grace_seconds: 0 })
   answeredAt = Date.now()
   const count = dataEvents().length
-  await eventually(() => dataEvents().length > count + 20, 'events flow on')
+  await until(() => dataEvents().length > count + 20, { what: 'events flow on' })
   emitting = false
   await emitter
   for (const event of dataEvents()) {
@@ -351,7 +352,7 @@ test('a disabled endpoint gets nothing, its events await recovery, and verifying
   expect(enabled.body).toMatchObject({ status: 'enabled', status_reason: null })
   // Enabling sends nothing old by itself.
   const fresh = await emitEvent(api.database, tenant())
-  await eventually(() => dataEvents().length > 0, 'the new event arrives')
+  await until(() => dataEvents().length > 0, { what: 'the new event arrives' })
   expect(dataEvents().map((event) => event.headers['paylink-event-id'])).toEqual([fresh])
 
   const recovered = await call('POST', '/events/recover', {
@@ -364,7 +365,7 @@ test('a disabled endpoint gets nothing, its events await recovery, and verifying
     limit: 10_000,
     has_more: false,
   })
-  await eventually(() => dataEvents().length === 3, 'the old events arrive')
+  await until(() => dataEvents().length === 3, { what: 'the old events arrive' })
   expect(new Set(dataEvents().map((event) => event.headers['paylink-event-id']))).toEqual(
     new Set([fresh, waiting, later]),
   )
@@ -403,7 +404,7 @@ test('an event can be read and listed, queued past its subscription as often as 
   await startWorker()
   const first = await emitEvent(api.database, tenant(), 'invoice.expired')
   const second = await emitEvent(api.database, tenant(), 'invoice.paid')
-  await eventually(() => dataEvents().length === 1, 'the subscribed event arrives')
+  await until(() => dataEvents().length === 1, { what: 'the subscribed event arrives' })
   expect(dataEvents()[0]?.headers['paylink-event-id']).toBe(second)
 
   const got = await call('GET', `/events/${first}`)
@@ -426,12 +427,11 @@ test('an event can be read and listed, queued past its subscription as often as 
   for (const expected of [2, 3]) {
     const queued = await call('POST', `/events/${first}/queue`, { endpoint_id: endpoint.id })
     expect(queued.body).toMatchObject({ object: 'delivery', event_id: first, endpoint_id: endpoint.id })
-    await eventually(() => dataEvents().length === expected, 'the queued event arrives')
+    await until(() => dataEvents().length === expected, { what: 'the queued event arrives' })
   }
-  await eventually(
-    async () => (await call('GET', `/events/${first}/attempts`)).body.data.length === 2,
-    'both attempts',
-  )
+  await until(async () => (await call('GET', `/events/${first}/attempts`)).body.data.length === 2, {
+    what: 'both attempts',
+  })
   const attempts = await call('GET', `/events/${first}/attempts`)
   for (const attempt of attempts.body.data) {
     expect(attempt).toEqual({
@@ -518,7 +518,7 @@ test('an endpoint that is throttled says since when it fails, until it answers a
   for (let event = 0; event < THROTTLED_AT; event++) await emitEvent(api.database, tenant())
   expect(await read()).toMatchObject({ failing_since: null })
   await startWorker()
-  await eventually(async () => (await read()).failing_since !== null, 'it is throttled')
+  await until(async () => (await read()).failing_since !== null, { what: 'it is throttled' })
   const [listed] = (await call('GET', '/webhook-endpoints')).body.data
   expect(listed).toMatchObject({ id, status: 'enabled', failing_since: expect.stringMatching(/Z$/) })
   receiver.respond = answerChallenges

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createNotifier, type Listener, listenFor } from '../../src/postgres/notify.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { eventually } from '../support/webhook-fixtures.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 const listeners: Listener[] = []
@@ -33,7 +33,7 @@ test('every changed invoice is told to every listener, however many change at on
     notifier.invoiceChanged(id)
     notifier.deliveriesWaiting()
   }
-  await eventually(() => heard.every((ids) => ids.size === all.length), 'all are told')
+  await until(() => heard.every((ids) => ids.size === all.length), { what: 'all are told' })
   expect(woken).toBeLessThanOrEqual(2 * 4)
   await notifier.close()
 })
@@ -50,7 +50,7 @@ test('closing a notifier sends what still waits', async () => {
   const notifier = createNotifier(database.pools.api)
   notifier.invoiceChanged('inv_last')
   await notifier.close()
-  await eventually(() => heard === 'inv_last', 'the last one is told')
+  await until(() => heard === 'inv_last', { what: 'the last one is told' })
 })
 
 test('a listener whose connection is cut comes back by itself and says so', async () => {
@@ -65,11 +65,11 @@ test('a listener whose connection is cut comes back by itself and says so', asyn
   await database.owner.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'paylink-listen'`,
   )
-  await eventually(() => said.includes('reconnected'), 'it reconnects')
+  await until(() => said.includes('reconnected'), { what: 'it reconnects' })
   expect(said).toEqual(['lost', 'reconnected'])
   const notifier = createNotifier(database.pools.api)
   notifier.deliveriesWaiting()
-  await eventually(() => said.includes('waiting'), 'it hears again')
+  await until(() => said.includes('waiting'), { what: 'it hears again' })
   await notifier.close()
 })
 
@@ -84,7 +84,7 @@ test('a notification that fails is reported and otherwise forgotten', async () =
   await closed.end()
   const notifier = createNotifier(closed, (error) => errors.push(error))
   notifier.deliveriesWaiting()
-  await eventually(() => errors.length === 1, 'it is reported')
+  await until(() => errors.length === 1, { what: 'it is reported' })
   notifier.deliveriesWaiting()
   await notifier.close()
   expect(errors).toHaveLength(2)

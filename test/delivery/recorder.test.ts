@@ -2,13 +2,13 @@ import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import {
   attemptsOf,
   countRows,
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
-  eventually,
   testKeyring,
 } from '../support/webhook-fixtures.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -64,7 +64,7 @@ const endRefusal = () => database.owner.query('drop trigger refuse_recording on 
 async function letItBeRecorded(eventId: string): Promise<void> {
   await endRefusal()
   await database.owner.query('update delivery set due_at = now()')
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'it is sent again')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'it is sent again' })
   const codes = (await attemptsOf(database, eventId)).map(({ code }) => code)
   expect(codes.at(-1)).toBe('ok')
   expect(new Set(codes.slice(0, -1))).toEqual(new Set(['unknown_outcome']))
@@ -81,10 +81,12 @@ test.each([0, GOOD])(
     const good = await Promise.all(Array.from({ length: others }, () => emitEvent(database, tenant)))
     await refuseRecording(broken)
     const { report } = await startWorker()
-    await eventually(async () => (await countRows(database, 'delivery')) === 1, 'all others are recorded')
+    await until(async () => (await countRows(database, 'delivery')) === 1, {
+      what: 'all others are recorded',
+    })
     for (const id of good) expect(await attemptsOf(database, id)).toMatchObject([{ code: 'ok' }])
-    await eventually(() => isLogged(), 'the log names it')
-    await eventually(() => report().unrecorded === 0, 'nothing is held')
+    await until(() => isLogged(), { what: 'the log names it' })
+    await until(() => report().unrecorded === 0, { what: 'nothing is held' })
     await letItBeRecorded(broken)
   },
 )
@@ -102,8 +104,8 @@ test('an outcome that cannot be recorded is tried again with the pauses of a fai
   const isPostponed = async () =>
     (await database.owner.query("select from delivery where due_at > now() + interval '4 hours'"))
       .rowCount === 1
-  await eventually(isPostponed, 'it is postponed')
-  await eventually(() => unrecorded.includes('postponed'), 'it is counted')
+  await until(isPostponed, { what: 'it is postponed' })
+  await until(() => unrecorded.includes('postponed'), { what: 'it is counted' })
   expect(receiver.events).toHaveLength(1)
   await letItBeRecorded(event)
 })
@@ -115,8 +117,8 @@ test('what cannot be recorded until its retries are over awaits delivery', async
   await setTenth(", give_up_at = now() + interval '1 hour'")
   await refuseRecording(event, null)
   await startWorker()
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'it is ended')
-  await eventually(() => isLogged('await delivery'), 'the log says so')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'it is ended' })
+  await until(() => isLogged('await delivery'), { what: 'the log says so' })
   expect(unrecorded).toEqual(['exhausted'])
   const { rows } = await database.owner.query('select event_id, reason from event_awaiting')
   expect(rows).toEqual([{ event_id: event, reason: 'exhausted' }])
@@ -133,7 +135,7 @@ test('what cannot even be ended is sent again at most as often as a failed attem
     'create trigger refuse_end before delete on delivery for each row execute function refuse_recording()',
   )
   await startWorker()
-  await eventually(() => unrecorded.includes('postponed'), 'it is postponed')
+  await until(() => unrecorded.includes('postponed'), { what: 'it is postponed' })
   const { rows } = await database.owner.query(
     "select due_at > now() + interval '4 hours' as late from delivery",
   )
@@ -152,7 +154,7 @@ test('an attempt of unknown outcome that cannot be recorded holds up no other de
   const good = await emitEvent(database, tenant)
   await refuseRecording(broken, 'unknown_outcome')
   await startWorker()
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'all are delivered')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'all are delivered' })
   expect(await attemptsOf(database, good)).toMatchObject([{ code: 'ok' }])
   expect(await attemptsOf(database, lapsed)).toMatchObject([{ code: 'unknown_outcome' }, { code: 'ok' }])
   expect(await attemptsOf(database, broken)).toMatchObject([{ code: 'ok' }])

@@ -8,12 +8,12 @@ import { type Tx, withSystemTransaction, withTransaction } from '../../src/postg
 import { EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedInvoice } from '../support/seed.ts'
+import { until } from '../support/until.ts'
 import {
   countRows,
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
-  eventually,
   fillBacklog,
 } from '../support/webhook-fixtures.ts'
 
@@ -119,10 +119,9 @@ test('an old event that is queued as retention comes by is kept with its deliver
 
   function untilBlocked(): Promise<void> {
     const waits = `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`
-    return eventually(
-      async () => (await database.owner.query(waits)).rowCount === 1,
-      'one waits for the other',
-    )
+    return until(async () => (await database.owner.query(waits)).rowCount === 1, {
+      what: 'one waits for the other',
+    })
   }
 })
 

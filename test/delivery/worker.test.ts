@@ -7,13 +7,13 @@ import {
 } from '../../src/delivery/worker.ts'
 import { createNotifier } from '../../src/postgres/notify.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import {
   attemptsOf,
   countRows,
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
-  eventually,
   fillBacklog,
   silentLog,
   testKeyring,
@@ -71,7 +71,7 @@ test('an event arrives once, its exact bytes signed so that node:crypto alone ve
   const stored = await database.owner.query('select body from event where id = $1', [eventId])
   expect(event.body.equals(stored.rows[0].body)).toBe(true)
   expect(JSON.parse(event.body.toString()).id).toBe(eventId)
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the delivery is finished')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'the delivery is finished' })
   expect(await attemptsOf(database, eventId)).toMatchObject([{ number: 1, code: 'ok', http_status: 200 }])
   expect(receiver.events).toHaveLength(1)
 })
@@ -88,7 +88,7 @@ test('signing secrets that somebody swapped between two rows sign nothing, and n
   expect(rowCount).toBe(2)
   await startWorker()
   const eventId = await emitEvent(database, tenant)
-  await eventually(async () => (await attemptsOf(database, eventId)).length === 2, 'both were tried')
+  await until(async () => (await attemptsOf(database, eventId)).length === 2, { what: 'both were tried' })
   expect((await attemptsOf(database, eventId)).map(({ code }) => code)).toEqual(['internal', 'internal'])
   expect(receiver.events).toEqual([])
 })
@@ -115,10 +115,9 @@ test('a failed attempt is tried again at its backoff with the same id, the same 
     [1, 5_000],
     [2, 15_000],
   ] as const) {
-    await eventually(
-      async () => (await attemptsOf(database, eventId)).length === attempt,
-      `attempt ${attempt}`,
-    )
+    await until(async () => (await attemptsOf(database, eventId)).length === attempt, {
+      what: `attempt ${attempt}`,
+    })
     const { rows } = await database.owner.query(
       'select (extract(epoch from due_at - now()) * 1000)::float8 as wait, lease_id from delivery',
     )
@@ -128,7 +127,7 @@ test('a failed attempt is tried again at its backoff with the same id, the same 
     await hurry()
   }
   await receiver.waitFor(3)
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the delivery is finished')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'the delivery is finished' })
   expect((await attemptsOf(database, eventId)).map((row) => row.http_status)).toEqual([500, 500, 204])
   expect(new Set(receiver.events.map((event) => event.body.toString())).size).toBe(1)
   expect(new Set(receiver.events.map((event) => event.headers['paylink-event-id'])).size).toBe(1)
@@ -141,7 +140,9 @@ test('Retry-After puts off the next attempt', async () => {
   receiver.respond = (_event, response) => void response.writeHead(503, { 'retry-after': '600' }).end()
   await startWorker()
   const eventId = await emitEvent(database, tenant)
-  await eventually(async () => (await attemptsOf(database, eventId)).length === 1, 'the attempt is recorded')
+  await until(async () => (await attemptsOf(database, eventId)).length === 1, {
+    what: 'the attempt is recorded',
+  })
   const { rows } = await database.owner.query(
     'select extract(epoch from due_at - now())::float8 as wait from delivery',
   )
@@ -155,10 +156,9 @@ test('after five days a delivery is given up and its event awaits recovery', asy
   const eventId = await emitEvent(database, tenant)
   await database.owner.query(`update delivery set attempt = 18, give_up_at = now() + interval '1 hour'`)
   await startWorker()
-  await eventually(
-    async () => (await countRows(database, 'event_awaiting')) === 1,
-    'the event awaits recovery',
-  )
+  await until(async () => (await countRows(database, 'event_awaiting')) === 1, {
+    what: 'the event awaits recovery',
+  })
   expect(await countRows(database, 'delivery')).toBe(0)
   const { rows } = await database.owner.query('select event_id, reason from event_awaiting')
   expect(rows).toEqual([{ event_id: eventId, reason: 'exhausted' }])
@@ -173,10 +173,9 @@ test('410 Gone disables the endpoint and its events await recovery', async () =>
   receiver.respond = (_event, response) => void response.writeHead(410).end()
   const first = await emitEvent(database, tenant)
   await startWorker()
-  await eventually(
-    async () => (await countRows(database, 'event_awaiting')) === 1,
-    'the event awaits recovery',
-  )
+  await until(async () => (await countRows(database, 'event_awaiting')) === 1, {
+    what: 'the event awaits recovery',
+  })
   const { rows } = await database.owner.query(
     'select status, status_reason from webhook_endpoint where id = $1',
     [endpoint.id],
@@ -195,7 +194,9 @@ test('a redirect is a failure and is never followed', async () => {
   receiver.respond = (_event, response) => void response.writeHead(302, { location: canary.url }).end()
   await startWorker()
   const eventId = await emitEvent(database, tenant)
-  await eventually(async () => (await attemptsOf(database, eventId)).length === 1, 'the attempt is recorded')
+  await until(async () => (await attemptsOf(database, eventId)).length === 1, {
+    what: 'the attempt is recorded',
+  })
   expect(await attemptsOf(database, eventId)).toMatchObject([{ code: 'redirect', http_status: 302 }])
   expect(canary.connections()).toBe(0)
   await canary.close()
@@ -211,7 +212,7 @@ test('no worker ever sends what another holds: four workers, one thousand events
   for (let index = 0; index < 4; index++)
     await startWorker({ listenUrl: database.urls.delivery, concurrency: 24 })
   await receiver.waitFor(1_002)
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'all are finished')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'all are finished' })
   expect(receiver.events).toHaveLength(1_002)
   expect(new Set(receiver.events.map((event) => event.headers['paylink-event-id'])).size).toBe(1_002)
   expect(await countRows(database, 'attempt')).toBe(1_002)
@@ -227,7 +228,7 @@ test('an endpoint that fails is throttled, each delivery to it is tried, and its
     (await database.owner.query('select from delivery where attempt = 0')).rowCount ?? 0
   for (let left = await untried(); left > 0; left = await untried()) {
     const before = left
-    await eventually(async () => (await untried()) < before, `more are tried while ${before} are not`)
+    await until(async () => (await untried()) < before, { what: `more are tried while ${before} are not` })
   }
   const lane = async () => (await database.owner.query('select * from delivery_lane')).rows[0]
   expect((await lane()).next_at).not.toBeNull()
@@ -240,7 +241,7 @@ test('an endpoint that fails is throttled, each delivery to it is tried, and its
   receiver.respond = (_event, response) => void response.writeHead(200).end()
   await emitEvent(database, tenant)
   await untilDelivered(database)
-  await eventually(async () => (await lane()) === undefined, 'its failures are forgotten')
+  await until(async () => (await lane()) === undefined, { what: 'its failures are forgotten' })
 })
 
 test('one hundred thousand rows of a dead endpoint do not stand before a healthy one', async () => {
@@ -270,7 +271,7 @@ test('a disabled endpoint is sent nothing more and its waiting events move to re
     `update delivery set due_at = now() + interval '3 hours' where right(id, 1) in ('0', '1')`,
   )
   await startWorker()
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'all deliveries are swept')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'all deliveries are swept' })
   expect(await countRows(database, 'event_awaiting')).toBe(1_500)
   expect(receiver.connections()).toBe(0)
 })
@@ -282,7 +283,7 @@ test('a lease that lapsed is recorded as an attempt of unknown outcome and the e
   await database.owner.query('update delivery set attempt = 1, lease_id = gen_random_uuid(), due_at = now()')
   await startWorker()
   await receiver.waitFor(1)
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the delivery is finished')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'the delivery is finished' })
   expect(await attemptsOf(database, eventId)).toMatchObject([
     { number: 1, code: 'unknown_outcome', http_status: null },
     { number: 2, code: 'ok' },
@@ -297,7 +298,7 @@ test.each([10, -10])(
     await emitEvent(database, tenant)
     let skewMs = minutes * 60_000
     const worker = await startWorker({ clock: () => new Date(Date.now() + skewMs) })
-    await eventually(() => worker.report().halted === 'clock_skew', 'the worker halts')
+    await until(() => worker.report().halted === 'clock_skew', { what: 'the worker halts' })
     expect(receiver.connections()).toBe(0)
     await expect
       .poll(async () => (await database.owner.query('select attempt, lease_id from delivery')).rows)
@@ -321,10 +322,10 @@ test('a host clock that jumps under load never signs with its wrong time: it sto
   for (const minutes of [10, -10]) {
     await receiver.waitFor(receiver.events.length + 100)
     skewMs = minutes * 60_000
-    await eventually(() => worker.report().halted === 'clock_skew', 'the worker halts')
+    await until(() => worker.report().halted === 'clock_skew', { what: 'the worker halts' })
     skewMs = 0
   }
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'everything is delivered')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'everything is delivered' })
   for (const event of receiver.events) {
     expect(verifiedBy(event, [endpoint.secret], event.receivedAtMs)).toBe(endpoint.secret)
   }

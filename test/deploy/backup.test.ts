@@ -6,8 +6,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readIndexMarks } from '../../src/db/addresses/account-keys.ts'
 import { readJournal } from '../../src/signer/index-journal.ts'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
+import { until } from '../support/until.ts'
 
 /** docs/backup.md, carried out: what it tells to do is done here, on a shop that goes on selling meanwhile. */
 
@@ -68,10 +69,13 @@ test('a shop sells while it is backed up, and then loses its database', { timeou
   await pay(app, sold.between[0])
   await postgres.program('pg_dump', '-Fc', '-d', url, '-f', join(postgres.folder, 'paylink.dump'))
   const [{ wal = '' } = {}] = await query(url, 'select pg_walfile_name(pg_switch_wal()) as wal')
-  await until(PAID_MS_MAX, async () => {
-    const [{ done } = {}] = await query(url, 'select last_archived_wal as done from pg_stat_archiver')
-    return String(done) >= String(wal)
-  })
+  await until(
+    async () => {
+      const [{ done } = {}] = await query(url, 'select last_archived_wal as done from pg_stat_archiver')
+      return String(done) >= String(wal)
+    },
+    { timeoutMs: PAID_MS_MAX },
+  )
 
   sold.lost = await sell(app, 5)
   await pay(app, sold.lost[0])
@@ -89,13 +93,16 @@ test('a base backup and the archived log bring back all that was archived, and t
   await postgres.program('pg_verifybackup', data)
   await writeFile(join(data, 'recovery.signal'), '')
   const server = await postgres.start(data, [`restore_command=cp ${archive}/%f %p`, 'archive_mode=off'])
-  await until(PAID_MS_MAX, async () => {
-    const [{ recovering } = {}] = await query(
-      server.url('postgres'),
-      'select pg_is_in_recovery() as recovering',
-    )
-    return recovering === false
-  })
+  await until(
+    async () => {
+      const [{ recovering } = {}] = await query(
+        server.url('postgres'),
+        'select pg_is_in_recovery() as recovering',
+      )
+      return recovering === false
+    },
+    { timeoutMs: PAID_MS_MAX },
+  )
   await expectRestored(server.url('paylink'))
   await postgres.crash(data)
 })
@@ -123,7 +130,7 @@ async function expectRestored(url: string): Promise<void> {
     expect((await restored.api('GET', `/api/v1/invoices/${id}`)).status).toBe(404)
 
   // Its payment was never in the backup. The chain is read again from where the backup left it.
-  await until(PAID_MS_MAX, async () => (await find(restored, paidLater.id)).status === 'paid')
+  await until(async () => (await find(restored, paidLater.id)).status === 'paid', { timeoutMs: PAID_MS_MAX })
 
   // No buyer is given an address that one before the loss was given.
   const used = new Set(
@@ -143,11 +150,14 @@ async function expectRestored(url: string): Promise<void> {
 async function sellOne(shop: App): Promise<Invoice> {
   let made: Invoice | null = null
   // The watcher may still be deriving the first addresses.
-  await until(PAID_MS_MAX, async () => {
-    const answer = await shop.api('POST', '/api/v1/invoices', { usd_amount: '20.00', asset: 'LTC' })
-    made = answer.status === 201 ? invoiceShape.parse(answer.body) : null
-    return made !== null
-  })
+  await until(
+    async () => {
+      const answer = await shop.api('POST', '/api/v1/invoices', { usd_amount: '20.00', asset: 'LTC' })
+      made = answer.status === 201 ? invoiceShape.parse(answer.body) : null
+      return made !== null
+    },
+    { timeoutMs: PAID_MS_MAX },
+  )
   return invoiceShape.parse(made)
 }
 
@@ -165,7 +175,7 @@ async function pay(shop: App, invoice: Invoice | undefined): Promise<void> {
   const { id } = invoiceShape.parse(invoice)
   const paid = await shop.api('POST', `/api/v1/test/invoices/${id}/pay`, { scenario: 'exact' })
   expect(paid.status).toBe(200)
-  await until(PAID_MS_MAX, async () => (await find(shop, id)).status === 'paid')
+  await until(async () => (await find(shop, id)).status === 'paid', { timeoutMs: PAID_MS_MAX })
 }
 
 /** The signer's journal is at most a second behind the database. */
@@ -174,12 +184,15 @@ async function untilJournalKnows(url: string): Promise<void> {
   await client.connect()
   try {
     const rows = await readIndexMarks(client)
-    await until(PAID_MS_MAX, async () => {
-      const journal = await readJournal(join(place.dataDir, 'signer'))
-      return rows.every(
-        ({ keyspace, nextAssigned }) => (journal.get(keyspace)?.nextAssigned ?? 0) >= nextAssigned,
-      )
-    })
+    await until(
+      async () => {
+        const journal = await readJournal(join(place.dataDir, 'signer'))
+        return rows.every(
+          ({ keyspace, nextAssigned }) => (journal.get(keyspace)?.nextAssigned ?? 0) >= nextAssigned,
+        )
+      },
+      { timeoutMs: PAID_MS_MAX },
+    )
   } finally {
     await client.end()
   }

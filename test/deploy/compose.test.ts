@@ -8,8 +8,9 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { z } from 'zod'
-import { runProgram, startRoles, until } from '../support/app.ts'
+import { runProgram, startRoles } from '../support/app.ts'
 import { databaseUrl } from '../support/postgres-server.ts'
+import { until } from '../support/until.ts'
 import { answerChallenges, startReceiver } from '../support/webhook-receiver.ts'
 import { type ComposeService, parseEnvFile, readCompose } from './compose-file.ts'
 
@@ -94,20 +95,26 @@ test('the commands and variables of compose.yaml take a payment: made at one API
     expect((await ask('api-1', 'POST', `/webhook-endpoints/${endpoint.body.id}/verify`)).status).toBe(200)
     for (const asset of ['BTC', 'SOL']) {
       let id: string | undefined
-      await until(PAID_MS_MAX, async () => {
-        const made = await ask('api-1', 'POST', '/invoices', { usd_amount: '7.00', asset })
-        id = made.body.id
-        return made.status === 201
-      })
-      expect((await ask('api-2', 'POST', `/test/invoices/${id}/pay`, { scenario: 'exact' })).status).toBe(200)
       await until(
-        PAID_MS_MAX,
-        async () => (await ask('api-1', 'GET', `/invoices/${id}`)).body.status === 'paid',
+        async () => {
+          const made = await ask('api-1', 'POST', '/invoices', { usd_amount: '7.00', asset })
+          id = made.body.id
+          return made.status === 201
+        },
+        { timeoutMs: PAID_MS_MAX },
       )
-      await until(PAID_MS_MAX, () => receiver.events.some(({ body }) => body.includes(`"${id}"`)))
+      expect((await ask('api-2', 'POST', `/test/invoices/${id}/pay`, { scenario: 'exact' })).status).toBe(200)
+      await until(async () => (await ask('api-1', 'GET', `/invoices/${id}`)).body.status === 'paid', {
+        timeoutMs: PAID_MS_MAX,
+      })
+      await until(() => receiver.events.some(({ body }) => body.includes(`"${id}"`)), {
+        timeoutMs: PAID_MS_MAX,
+      })
     }
     // The API's key for approvals reached the signer beside the database.
-    await until(PAID_MS_MAX, async () => existsSync(join(folder, 'signer', 'signer', 'approval-key')))
+    await until(async () => existsSync(join(folder, 'signer', 'signer', 'approval-key')), {
+      timeoutMs: PAID_MS_MAX,
+    })
     const codes = await Promise.all(running.map(({ process }) => process.stop()))
     expect(codes).toEqual(running.map(() => 0))
     for (const { name, process } of running) {

@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate } from '../../src/postgres/migrate.ts'
-import { until } from '../support/app.ts'
 import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
+import { until } from '../support/until.ts'
 
 /** The point-in-time restore of docs/backup.md by pgBackRest, carried out. Needs Debian's pgbackrest. */
 
@@ -65,10 +65,13 @@ test('a full backup, an incremental one and the log bring a database back to a m
   const [{ at = '' } = {}] = await query(url, 'select clock_timestamp()::text as at')
   await query(url, 'delete from merchant')
   const [{ wal = '' } = {}] = await query(url, 'select pg_walfile_name(pg_switch_wal()) as wal')
-  await until(ARCHIVED_MS_MAX, async () => {
-    const [{ done } = {}] = await query(url, 'select last_archived_wal as done from pg_stat_archiver')
-    return String(done) >= String(wal)
-  })
+  await until(
+    async () => {
+      const [{ done } = {}] = await query(url, 'select last_archived_wal as done from pg_stat_archiver')
+      return String(done) >= String(wal)
+    },
+    { timeoutMs: ARCHIVED_MS_MAX },
+  )
   await postgres.crash(data)
   await rm(data, { recursive: true })
 
@@ -76,13 +79,16 @@ test('a full backup, an incremental one and the log bring a database back to a m
   await backrest('restore', '--type=time', `--target=${String(at)}`, '--target-action=promote')
   expect(await readFile(join(data, 'postgresql.auto.conf'), 'utf8')).toContain('recovery_target_time')
   const restored = await postgres.start(data, ['archive_mode=off'])
-  await until(ARCHIVED_MS_MAX, async () => {
-    const [{ recovering } = {}] = await query(
-      restored.url('paylink'),
-      'select pg_is_in_recovery() as recovering',
-    )
-    return recovering === false
-  })
+  await until(
+    async () => {
+      const [{ recovering } = {}] = await query(
+        restored.url('paylink'),
+        'select pg_is_in_recovery() as recovering',
+      )
+      return recovering === false
+    },
+    { timeoutMs: ARCHIVED_MS_MAX },
+  )
   const rows = await query(
     restored.url('paylink'),
     'select name, count(*)::int as count from merchant group by name order by name',

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { readRootFile } from '../support/root-file.ts'
+import { until } from '../support/until.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 /** Anvil's second test key, known to everybody. */
@@ -24,13 +25,16 @@ test('the program of the guide pays an invoice of the sandbox as it stands there
   const [, snippet] = /```js\n([\s\S]*?)```/.exec(await readRootFile('docs/x402.md')) ?? []
   const order = { usd_amount: '10.00', asset: 'USDC_BASE' }
   let invoice = { id: '', checkout_url: '' }
-  await until(WAIT_MS_MAX, async () => {
-    const { status, body } = await app.api('POST', '/api/v1/invoices', order)
-    if (status === 201) invoice = body as typeof invoice
-    return status === 201
-  })
+  await until(
+    async () => {
+      const { status, body } = await app.api('POST', '/api/v1/invoices', order)
+      if (status === 201) invoice = body as typeof invoice
+      return status === 201
+    },
+    { timeoutMs: WAIT_MS_MAX },
+  )
   const checkoutUrl = invoice.checkout_url.replace('//localhost', '//127.0.0.1')
-  await until(WAIT_MS_MAX, async () => (await fetch(`${checkoutUrl}/x402`)).status === 402)
+  await until(async () => (await fetch(`${checkoutUrl}/x402`)).status === 402, { timeoutMs: WAIT_MS_MAX })
   const program = `const KEY = '${KEY}'
     const invoice = { checkout_url: '${checkoutUrl}' }
     ${snippet}`
@@ -39,8 +43,11 @@ test('the program of the guide pays an invoice of the sandbox as it stands there
   })
   expect(ran.stdout).toContain("status: 'settled'")
   expect(ran.stdout).toContain(invoice.id)
-  await until(WAIT_MS_MAX, async () => {
-    const { body: now } = await app.api('GET', `/api/v1/invoices/${invoice.id}`)
-    return (now as { status: string }).status === 'paid'
-  })
+  await until(
+    async () => {
+      const { body: now } = await app.api('GET', `/api/v1/invoices/${invoice.id}`)
+      return (now as { status: string }).status === 'paid'
+    },
+    { timeoutMs: WAIT_MS_MAX },
+  )
 })

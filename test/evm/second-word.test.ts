@@ -4,8 +4,8 @@ import { ProviderGroup } from '../../src/chain/provider-group.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { bytecodeOf, callData } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
-import { until } from '../support/litecoind.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 const ETHER = 10n ** 18n

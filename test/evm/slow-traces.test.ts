@@ -7,8 +7,8 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { type RescanReport, rescanBlocks } from '../../src/watcher/rescan.ts'
 import { bytecodeOf, callData } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
-import { until } from '../support/litecoind.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 const ANSWER_MS_MAX = 3_000

@@ -4,9 +4,10 @@ import { createWalletClient, defineChain, http, parseEther, parseUnits } from 'v
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { tokenCode } from '../support/evm-payout-world.ts'
 import { freePort } from '../support/postgres-server.ts'
+import { until } from '../support/until.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { newPayer } from '../support/x402-payer.ts'
 
@@ -116,19 +117,25 @@ const PAYERS: { [asset: string]: (invoice: Invoice) => Promise<string> } = {
 }
 
 async function untilAvailable(asset: string): Promise<void> {
-  await until(TOLD_MS_MAX, async () => {
-    const { body } = await app.api('GET', '/api/v1/assets')
-    const { data } = body as { data: { asset: string; available: boolean; network_status: string }[] }
-    return data.some((each) => each.asset === asset && each.available && each.network_status === 'ok')
-  })
+  await until(
+    async () => {
+      const { body } = await app.api('GET', '/api/v1/assets')
+      const { data } = body as { data: { asset: string; available: boolean; network_status: string }[] }
+      return data.some((each) => each.asset === asset && each.available && each.network_status === 'ok')
+    },
+    { timeoutMs: TOLD_MS_MAX },
+  )
 }
 
 async function untilPaid(id: string): Promise<Invoice> {
   let invoice: Invoice | null = null
-  await until(TOLD_MS_MAX, async () => {
-    invoice = (await app.api('GET', `/api/v1/invoices/${id}`)).body as Invoice
-    return invoice.status === 'paid'
-  })
+  await until(
+    async () => {
+      invoice = (await app.api('GET', `/api/v1/invoices/${id}`)).body as Invoice
+      return invoice.status === 'paid'
+    },
+    { timeoutMs: TOLD_MS_MAX },
+  )
   if (invoice === null) throw new Error('there is no such invoice')
   return invoice
 }
@@ -145,7 +152,7 @@ test.each(Object.keys(PAYERS))(
     for (const anvil of [ethereum, base]) await anvil.mine(4)
     const paid = await untilPaid(invoice.id)
     expect(paid.payments).toMatchObject([{ txid, asset, status: 'confirmed' }])
-    await until(TOLD_MS_MAX, () => toldOf(invoice.id).includes('invoice.paid'))
+    await until(() => toldOf(invoice.id).includes('invoice.paid'), { timeoutMs: TOLD_MS_MAX })
     expect(new Set(toldOf(invoice.id))).toEqual(
       new Set(['invoice.created', 'invoice.payment_detected', 'invoice.confirming', 'invoice.paid']),
     )
@@ -174,7 +181,7 @@ test('a client of x402 without any ether pays an invoice, the hot wallet carries
   const address = token as `0x${string}`
   await client.writeContract({ address, abi: TRANSFER_ABI, functionName: 'transfer', args })
   await base.mine(1)
-  await until(TOLD_MS_MAX, async () => (await fetch(url)).status === 402)
+  await until(async () => (await fetch(url)).status === 402, { timeoutMs: TOLD_MS_MAX })
   const pay = wrapFetchWithPaymentFromConfig(fetch, {
     schemes: [{ network: 'eip155:31338', client: new ExactEvmScheme(payer) }],
     spendControls: { allowedAssets: true },
@@ -183,10 +190,13 @@ test('a client of x402 without any ether pays an invoice, the hot wallet carries
   const answered = pay(url).then((answer) => {
     response = answer
   })
-  await until(TOLD_MS_MAX, async () => {
-    await base.mine(1)
-    return response !== null
-  })
+  await until(
+    async () => {
+      await base.mine(1)
+      return response !== null
+    },
+    { timeoutMs: TOLD_MS_MAX },
+  )
   await answered
   const settled = await (response as Response | null)?.json()
   expect(settled).toMatchObject({ status: 'settled', invoice_id: invoice.id, payer: payer.address })

@@ -7,8 +7,8 @@ import type { EvmChainNode } from '../../src/nodes/chain-nodes.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hex, newEvmAddress, startAnvil } from '../support/anvil.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
-import { until } from '../support/litecoind.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
+import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 /** An hour of Base. */

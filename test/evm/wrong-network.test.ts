@@ -7,7 +7,7 @@ import { ENGLISH } from '../../src/web/checkout/language.ts'
 import { notesOf } from '../../src/web/checkout/words.ts'
 import { deployTestToken } from '../support/evm-contracts.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
-import { until } from '../support/litecoind.ts'
+import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 const USDC = 25_000_000n

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
-import { until } from '../support/app.ts'
 import { databaseUrl } from '../support/postgres-server.ts'
 import { programPath } from '../support/programs.ts'
+import { until } from '../support/until.ts'
 
 const FOLDER = new URL('../../examples/receivers/', import.meta.url).pathname
 const READY_MS_MAX = 20_000
@@ -105,10 +105,13 @@ export async function startServer(
       log += text
     })
   }
-  await until(READY_MS_MAX, () => {
-    if (child.exitCode !== null) throw new Error(`${program} ${args.join(' ')} ended:\n${log}`)
-    return answers(port)
-  })
+  await until(
+    () => {
+      if (child.exitCode !== null) throw new Error(`${program} ${args.join(' ')} ended:\n${log}`)
+      return answers(port)
+    },
+    { timeoutMs: READY_MS_MAX },
+  )
   return { log: () => log, stop: () => stopGroup(child) }
 }
 

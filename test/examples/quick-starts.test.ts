@@ -6,10 +6,11 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { signedHeaders } from '../../src/delivery/send.ts'
 import { freePort } from '../../src/runtime/free-port.ts'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
 import { eventExamples } from '../support/event-examples.ts'
 import { programPath } from '../support/programs.ts'
+import { until } from '../support/until.ts'
 import { startServer } from './example-receiver.ts'
 
 /** Each quick-start as its guide tells it: an order, a checkout, a payment on the sandbox chain, an event, an order that is paid. */
@@ -126,8 +127,8 @@ describeNeeding(SHOP_PROGRAMS, 'the quick-start in %s', (name) => {
     expect((await shop.order()).status).toBe('open')
 
     await app.api('POST', `/api/v1/test/invoices/${order.invoice_id}/pay`, { scenario: 'exact' })
-    await until(PAID_MS_MAX, async () => (await shop.order()).status === 'paid')
-    await until(PAID_MS_MAX, () => shop.log().includes(`${order.reference} is paid: ship it`))
+    await until(async () => (await shop.order()).status === 'paid', { timeoutMs: PAID_MS_MAX })
+    await until(() => shop.log().includes(`${order.reference} is paid: ship it`), { timeoutMs: PAID_MS_MAX })
     await shop.close()
   })
 

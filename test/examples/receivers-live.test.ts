@@ -1,7 +1,8 @@
 // @module-tag php
 // @module-tag python
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 import {
   createShop,
   type ExampleReceiver,
@@ -66,7 +67,7 @@ test('a paid invoice fulfils the order at every example', async () => {
     const order = async () =>
       (await shop.pool.query<{ status: string; note: string | null }>('select status, note from shop_order'))
         .rows[0]
-    await until(DELIVERED_MS_MAX, async () => (await order())?.status === 'fulfilled')
+    await until(async () => (await order())?.status === 'fulfilled', { timeoutMs: DELIVERED_MS_MAX })
     expect({ language, ...(await order()) }).toEqual({ language, status: 'fulfilled', note: null })
     expect(receiver.log()).toMatch(/stored invoice\.paid evt_/)
   }

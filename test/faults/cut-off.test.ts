@@ -6,7 +6,7 @@ import { lockKeyOf, takeLead } from '../../src/watcher/lead.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
-import { eventually } from '../support/webhook-fixtures.ts'
+import { until } from '../support/until.ts'
 
 /** A database that is cut off says nothing, and one that was demoted answers as if nothing had happened. */
 
@@ -52,7 +52,7 @@ async function lead(url: string) {
 test('a watcher whose database is cut off gives its lead up, and lets go of the connection', async () => {
   const held = await lead(throughProxy(database.urls.watcher))
   proxy.cut()
-  await eventually(() => held.lost.aborted, 'the lead is lost')
+  await until(() => held.lost.aborted, { what: 'the lead is lost' })
   await held.release()
 })
 
@@ -65,7 +65,7 @@ test('a lead that nobody disturbs is kept, and is free as soon as it is given ba
     )
     return rows[0]?.count === 1
   }
-  await eventually(asked, 'the lock is asked for again')
+  await until(asked, { what: 'the lock is asked for again' })
   expect(held.lost.aborted).toBe(false)
   await held.release()
   const { rows } = await database.owner.query<{ free: boolean }>(
@@ -109,7 +109,7 @@ test('a standby gives no lead, and a connection to a primary that became one is 
     const waiting = takeLead(standby.url('postgres'), NETWORK, stopping.signal, (error) =>
       refusals.push(error),
     )
-    await eventually(() => refusals.length > 0, 'the standby is refused')
+    await until(() => refusals.length > 0, { what: 'the standby is refused' })
     stopping.abort()
     expect(await waiting).toBeNull()
     expect(String(refusals[0])).toContain('is a standby')

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import {
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
-  eventually,
   fillBacklog,
   letTimePass,
   testKeyring,
@@ -52,7 +52,7 @@ test('a database that cuts every connection again and again costs no event and n
     )
     // Leases of claims that were cut before their commit was known lapse; here they need not wait for it.
     await letTimePass(database, 0)
-    await eventually(() => receiver.events.length > before, `deliveries go on after cut ${cut}`)
+    await until(() => receiver.events.length > before, { what: `deliveries go on after cut ${cut}` })
   }
   const fresh = await emitEvent(database, tenant)
   await untilDelivered(database, () => letTimePass(database, 20))
@@ -88,10 +88,10 @@ test('a database that goes away while hundreds of claimed deliveries wait is tol
     concurrency: SLOTS,
   })
   await receiver.waitFor(1)
-  await eventually(async () => (await leased()) >= 150, 'more is claimed than can be sent at once')
+  await until(async () => (await leased()) >= 150, { what: 'more is claimed than can be sent at once' })
   await pool.end()
   const sent = receiver.events.length
-  await eventually(() => worker.report().inFlight === 0, 'what waited was looked at again')
+  await until(() => worker.report().inFlight === 0, { what: 'what waited was looked at again' })
   // Nothing that had waited went out unseen.
   expect(receiver.events.length).toBeLessThanOrEqual(sent + SLOTS)
   await worker.stop()

@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import {
   attemptsOf,
   countRows,
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
-  eventually,
   fillBacklog,
   TEST_SECRET_KEY,
   untilDelivered,
@@ -72,13 +72,16 @@ const lapseLeases = () =>
 
 /** What a worker that was killed leaves: nothing more of it arrives, and none of its commits is under way. */
 async function settleAfterKill(): Promise<void> {
-  await eventually(async () => (await receiver.openConnections()) === 0, 'what it sent has been read')
-  await eventually(async () => {
-    const { rowCount } = await database.owner.query(
-      `select from pg_stat_activity where datname = current_database() and application_name = 'paylink-delivery-test'`,
-    )
-    return rowCount === 0
-  }, 'its sessions end')
+  await until(async () => (await receiver.openConnections()) === 0, { what: 'what it sent has been read' })
+  await until(
+    async () => {
+      const { rowCount } = await database.owner.query(
+        `select from pg_stat_activity where datname = current_database() and application_name = 'paylink-delivery-test'`,
+      )
+      return rowCount === 0
+    },
+    { what: 'its sessions end' },
+  )
 }
 
 /** Events that were sent since the `from`th came and are not recorded as delivered. */
@@ -174,7 +177,7 @@ test('what a killed worker held is sent again within a second of the end of its 
   await receiver.waitFor(2)
   expect(performance.now() - asksAt).toBeGreaterThanOrEqual(2_000)
   expect(performance.now() - answeredAt).toBeLessThan(2_000 + 5_000)
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'it is delivered')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'it is delivered' })
   expect(await attemptsOf(database, eventId)).toMatchObject([
     { number: 1, code: 'unknown_outcome' },
     { number: 2, code: 'ok' },
@@ -196,13 +199,17 @@ test('a worker that sleeps through its lease changes nothing when it wakes', asy
   await lapseLeases()
   const other = await startProcess()
   await receiver.waitFor(2)
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the other worker delivers')
+  await until(async () => (await countRows(database, 'delivery')) === 0, {
+    what: 'the other worker delivers',
+  })
   await kill(other)
   sleeper.kill('SIGCONT')
   answerFirst()
   // The sleeper works again once it delivers something new; by then it has tried to record the old answer.
   const next = await emitEvent(database, tenant)
-  await eventually(async () => (await attemptsOf(database, next)).length === 1, 'the sleeper works again')
+  await until(async () => (await attemptsOf(database, next)).length === 1, {
+    what: 'the sleeper works again',
+  })
   expect(await attemptsOf(database, eventId)).toMatchObject([
     { number: 1, code: 'unknown_outcome' },
     { number: 2, code: 'ok' },
@@ -219,7 +226,7 @@ test('eight worker processes never send one event twice', async () => {
     await fillBacklog(database, await createVerifiedEndpoint(database, tenant, receiver.url), 200)
   }
   await Promise.all(Array.from({ length: 8 }, startProcess))
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'everything is delivered')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'everything is delivered' })
   expect(receiver.events).toHaveLength(1_000)
   expect(new Set(receiver.events.map((event) => event.headers['paylink-event-id'])).size).toBe(1_000)
 })

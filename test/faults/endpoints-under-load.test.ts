@@ -3,12 +3,12 @@ import { type DeliveryWorker, startDeliveryWorker } from '../../src/delivery/wor
 import { disableEndpoint, rotateSecret } from '../../src/flows/webhook-endpoints.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { freePort } from '../support/postgres-server.ts'
+import { until } from '../support/until.ts'
 import {
   countRows,
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
-  eventually,
   fillBacklog,
   silentLog,
   testKeyring,
@@ -87,7 +87,7 @@ test.each([1, 86_400])(
     const rotatedAtMs = Date.now()
     const endsAtMs = rotation.previousValidUntil.getTime()
     const lastMs = Math.min(endsAtMs, rotatedAtMs + 1_000) + SECRETS_AGE_MS_MAX + 2 * SLACK_MS
-    await eventually(() => (receiver.events.at(-1)?.receivedAtMs ?? 0) > lastMs, 'events flow on')
+    await until(() => (receiver.events.at(-1)?.receivedAtMs ?? 0) > lastMs, { what: 'events flow on' })
     emitting = false
     await emitter
 
@@ -115,8 +115,8 @@ test('one second after an endpoint is disabled under load nothing more is sent t
   await receiver.waitFor(200)
   await disableEndpoint({ pool: database.pools.api }, { tenant, endpointId: endpoint.id })
   const disabledAtMs = Date.now()
-  await eventually(async () => (await countRows(database, 'delivery')) === 0, 'the rest awaits recovery')
-  await eventually(() => Date.now() > disabledAtMs + 2_000, 'two seconds pass')
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'the rest awaits recovery' })
+  await until(() => Date.now() > disabledAtMs + 2_000, { what: 'two seconds pass' })
   expect(receiver.events.filter((event) => event.receivedAtMs > disabledAtMs + 1_000)).toEqual([])
   const delivered = new Set(receiver.events.map((event) => event.headers['paylink-event-id'])).size
   expect(delivered + (await countRows(database, 'event_awaiting'))).toBe(20_000)
@@ -146,7 +146,7 @@ test('one thousand endpoints that come back together are sent eight at once each
 
   const leased = async () =>
     (await database.owner.query('select from delivery where lease_id is not null limit 1')).rowCount ?? 0
-  await eventually(async () => (await leased()) === 0, 'nothing is under way')
+  await until(async () => (await leased()) === 0, { what: 'nothing is under way' })
 
   const herd = await startCountingReceiver(port)
   for (let hurried = 0; (await countRows(database, 'delivery')) > 0; hurried++) {
@@ -182,12 +182,12 @@ test('a worker that starts among hundreds of receivers that hang sends to those 
   )
   await createVerifiedEndpoint(database, neighbour, receiver.url)
   await startWorker()
-  await eventually(() => receiver.events.some(({ path }) => path !== '/hooks'), 'receivers hang')
+  await until(() => receiver.events.some(({ path }) => path !== '/hooks'), { what: 'receivers hang' })
   const arrivals = () => receiver.events.filter(({ path }) => path === '/hooks').length
   for (let event = 1; event <= 20; event++) {
     const startedAt = performance.now()
     await emitEvent(database, neighbour)
-    await eventually(() => arrivals() === event, 'the neighbour is told')
+    await until(() => arrivals() === event, { what: 'the neighbour is told' })
     expect(performance.now() - startedAt).toBeLessThan(NEIGHBOUR_MS_MAX)
   }
 })
@@ -217,10 +217,10 @@ test('receivers that take their time before they answer well, however many, neve
   await createVerifiedEndpoint(database, neighbour, receiver.url)
   await startWorker()
   // By then each has answered once, and what was sent before anybody knew it is over.
-  await eventually(() => slowAnswers > 2 * SLOW_ENDPOINTS, 'their slowness is known')
+  await until(() => slowAnswers > 2 * SLOW_ENDPOINTS, { what: 'their slowness is known' })
   for (let event = 1; event <= 20; event++) {
     await emitEvent(database, neighbour)
-    await eventually(() => slowWhileNeighbourWasTold.length === event, 'the neighbour is told')
+    await until(() => slowWhileNeighbourWasTold.length === event, { what: 'the neighbour is told' })
   }
   expect(slowWhileNeighbourWasTold.filter((count) => count > CONCURRENCY / 2)).toEqual([])
   // And they had what they may have, or this would say nothing.

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startDeliveryWorker } from '../../src/delivery/worker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type OwnPostgres, startOwnPostgres } from '../support/postgres-server.ts'
+import { until } from '../support/until.ts'
 import {
   countRows,
   createTenant,
   createVerifiedEndpoint,
   emitEvent,
-  eventually,
   letTimePass,
   testKeyring,
 } from '../support/webhook-fixtures.ts'
@@ -62,16 +62,19 @@ test('a PostgreSQL that stops or crashes under load costs no committed event, an
     await server.restart(restart % 2 === 0 ? 'immediate' : 'fast')
     const upAt = performance.now()
     const before = receiver.events.length
-    await eventually(() => receiver.events.length > before + 1, 'events arrive again')
+    await until(() => receiver.events.length > before + 1, { what: 'events arrive again' })
     expect(performance.now() - upAt).toBeLessThan(SENDING_AGAIN_MS_MAX)
   }
   emitting = false
   await emitter
   // What was leased as the server went waits for its lease; here it need not.
-  await eventually(async () => {
-    await letTimePass(database, 3)
-    return (await countRows(database, 'delivery')) === 0
-  }, 'everything is delivered')
+  await until(
+    async () => {
+      await letTimePass(database, 3)
+      return (await countRows(database, 'delivery')) === 0
+    },
+    { what: 'everything is delivered' },
+  )
   await worker.stop()
   await receiver.close()
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ASSET_IDS } from '../../src/core/assets.ts'
 import { createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
+import { until } from '../support/until.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -189,7 +190,7 @@ test('a request whose key is in use by another is 409 without waiting', async ()
     // Holds the first request where it would keep its answer, so that it stays in flight.
     await lock.query('lock table idempotency_key in share row exclusive mode')
     const inFlight = create('k2')
-    await waitFor(async () => {
+    await until(async () => {
       const waiting = await api.database.owner.query(
         `select from pg_locks where not granted and locktype = 'relation' and database = (select oid from pg_database where datname = current_database())`,
       )
@@ -203,13 +204,6 @@ test('a request whose key is in use by another is 409 without waiting', async ()
     lock.release()
   }
 })
-
-async function waitFor(condition: () => Promise<boolean>): Promise<void> {
-  const giveUpAt = performance.now() + 10_000
-  while (!(await condition())) {
-    if (performance.now() > giveUpAt) throw new Error('the condition never came true')
-  }
-}
 
 async function withRules<Result>(rules: object, work: () => Promise<Result>): Promise<Result> {
   await api.database.owner.query(

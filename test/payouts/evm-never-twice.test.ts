@@ -8,7 +8,6 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { hex } from '../support/anvil.ts'
 import { boundChain, EvmPayoutWorld } from '../support/evm-payout-world.ts'
-import { until } from '../support/litecoind.ts'
 import {
   Crash,
   FIRST_SEED,
@@ -20,6 +19,7 @@ import {
   unlessCrashed,
 } from '../support/payout-history.ts'
 import { type Random, seededRandom } from '../support/random.ts'
+import { until } from '../support/until.ts'
 
 const RUNS = historiesOf({ short: 6, long: 1_000 })
 const STEPS_MAX = 16

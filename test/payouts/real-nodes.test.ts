@@ -4,10 +4,11 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import type { PayoutChain } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
 import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
-import { startNode, type TestNode, until } from '../support/litecoind.ts'
+import { startNode, type TestNode } from '../support/litecoind.ts'
 import { KILLS_BEFORE_REST, killSometime } from '../support/payout-history.ts'
 import { PayoutWorld } from '../support/payout-world.ts'
 import { seededRandom } from '../support/random.ts'
+import { until } from '../support/until.ts'
 
 const COIN = 100_000_000n
 const MANY = 500

@@ -12,9 +12,9 @@ import { anyAddress } from '../support/any-address.ts'
 import type { ChainDriver } from '../support/chain-driver.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type DrivenAnvil, evmDriver } from '../support/evm-driver.ts'
-import { until } from '../support/litecoind.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
+import { until } from '../support/until.ts'
 import { WatchedChain } from '../support/watched-chain.ts'
 
 const UNITS = 25_000_000n

@@ -2,8 +2,8 @@ import { createServer, type Socket } from 'node:net'
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { openMail } from '../../src/mail/mail.ts'
-import { until } from '../support/litecoind.ts'
 import { startSilentServer } from '../support/silent-server.ts'
+import { until } from '../support/until.ts'
 
 test('closing waits for the e-mails under way, to a server that never answers too, and for nothing else', async () => {
   const silent = await startSilentServer()

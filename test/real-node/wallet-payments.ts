@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type App, makeDataDir, startApp, until } from '../support/app.ts'
+import { type App, makeDataDir, startApp } from '../support/app.ts'
 import type { NodeChainName } from '../support/daemons.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'
+import { until } from '../support/until.ts'
 import { type PlainReceiver, startPlainReceiver } from './plain-receiver.ts'
 
 const TOLD_MS_MAX = 30_000
@@ -82,7 +83,7 @@ export function describeWalletPayments(
         .sort((one, other) => one.sequence - other.sequence)
         .map(({ event_type }) => event_type)
     const untilTold = (invoice: Invoice, type: string) =>
-      until(TOLD_MS_MAX, () => toldOf(invoice).includes(type))
+      until(() => toldOf(invoice).includes(type), { timeoutMs: TOLD_MS_MAX })
     const read = async (invoice: Invoice) =>
       (await app.api('GET', `/api/v1/invoices/${invoice.id}`)).body as Invoice
 

@@ -23,7 +23,7 @@ import { EvmChain } from '../../src/sandbox/evm/evm-chain.ts'
 import { SANDBOX_USDC_CONTRACT } from '../../src/sandbox/evm/evm-genesis.ts'
 import { type SandboxEvm, startEvmChain } from '../../src/sandbox/evm/start-evm-chain.ts'
 import { TEST_USDC_ABI, TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
-import { until } from '../support/litecoind.ts'
+import { until } from '../support/until.ts'
 
 const WORDS = 'test test test test test test test test test test test junk'
 const buyer = mnemonicToAccount(WORDS, { addressIndex: 0 })

@@ -6,8 +6,8 @@ import { createLogger } from '../../src/runtime/log.ts'
 import { SandboxRefused } from '../../src/sandbox/sandbox-rpc.ts'
 import { startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
 import { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
-import { until } from '../support/litecoind.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
+import { until } from '../support/until.ts'
 
 const SHOP = 'rltc1qqurswpc8qurswpc8qurswpc8qurswpc8ntpxlg'
 const ROUNDS = 5

@@ -3,8 +3,8 @@ import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
-import { until } from '../support/litecoind.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
+import { until } from '../support/until.ts'
 
 const SHOP = 'rltc1qqurswpc8qurswpc8qurswpc8qurswpc8ntpxlg'
 const NEWEST_BLOCKS = 10

@@ -15,9 +15,9 @@ import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-
 import { utxoLevers } from '../../src/sandbox/utxo/utxo-levers.ts'
 import type { TEST_SCENARIOS } from '../../src/wire/test-payment.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/litecoind.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
+import { until } from '../support/until.ts'
 import { watchNetwork } from '../support/watched-network.ts'
 
 const BLOCK_INTERVAL_MS = 200

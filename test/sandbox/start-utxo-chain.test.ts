@@ -5,8 +5,8 @@ import { UtxoAdapter } from '../../src/chain/utxo/utxo-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
-import { until } from '../support/litecoind.ts'
 import { SHOP_SCRIPT, temporaryFolder } from '../support/sandbox-state.ts'
+import { until } from '../support/until.ts'
 
 const BLOCKS_MAX = 200
 /** SHOP_SCRIPT on both chains. */

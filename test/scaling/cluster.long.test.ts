@@ -9,8 +9,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { parseCoinAmount } from '../../src/core/money.ts'
 import { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
-import { until } from '../support/app.ts'
 import { type Random, seededRandom } from '../support/random.ts'
+import { until } from '../support/until.ts'
 import { answerChallenges, startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { type PaylinkMachines, startPaylinkMachines } from './paylink-machines.ts'
 import { type DatabaseNode, startPostgresCluster } from './postgres-cluster.ts'
@@ -106,10 +106,13 @@ async function expectAllSettled(key: string, sold: readonly Invoice[]): Promise<
   expect(new Set(sold.map(({ id }) => id)).size).toBe(sold.length)
   expect(new Set(sold.map(({ address }) => address)).size).toBe(sold.length)
   for (const { id } of sold) {
-    await until(SETTLED_MS_MAX, async () => {
-      const { status } = invoiceShape.parse(await insist(key, 'GET', `/invoices/${id}`))
-      return status === 'paid'
-    })
+    await until(
+      async () => {
+        const { status } = invoiceShape.parse(await insist(key, 'GET', `/invoices/${id}`))
+        return status === 'paid'
+      },
+      { timeoutMs: SETTLED_MS_MAX },
+    )
   }
   const paidShape = z.object({ id: z.string(), event_type: z.string(), data: z.object({ id: z.string() }) })
   const told = () => {
@@ -122,10 +125,13 @@ async function expectAllSettled(key: string, sold: readonly Invoice[]): Promise<
     }
     return events
   }
-  await until(SETTLED_MS_MAX, () => {
-    const events = told()
-    return sold.every(({ id }) => events.has(id))
-  })
+  await until(
+    () => {
+      const events = told()
+      return sold.every(({ id }) => events.has(id))
+    },
+    { timeoutMs: SETTLED_MS_MAX },
+  )
   const events = told()
   expect([...events.values()].filter((ids) => ids.size !== 1)).toEqual([])
   // None that no shop was answered: each key was repeated until it was.
@@ -145,7 +151,7 @@ async function breakSomething(
     console.log(`primary ${primary.machine.name} ${fault}`)
     await (kind === 0 ? primary.kill() : primary.machine.cut())
     const promotedAt = await promotionBeside(primary)
-    await until(60_000, () => (answeredAt.at(-1) ?? 0) > promotedAt)
+    await until(() => (answeredAt.at(-1) ?? 0) > promotedAt, { timeoutMs: 60_000 })
     const first = answeredAt.find((at) => at > promotedAt) ?? Number.POSITIVE_INFINITY
     recoveries.push({ fault: `${primary.machine.name} ${fault}`, ms: first - promotedAt })
     await pause(2_000)
@@ -169,19 +175,22 @@ async function breakSomething(
 
 async function findPrimary(): Promise<DatabaseNode> {
   let found: DatabaseNode | undefined
-  await until(60_000, async () => {
-    for (const node of nodes) if (await node.isPrimary()) found = node
-    return found !== undefined
-  })
+  await until(
+    async () => {
+      for (const node of nodes) if (await node.isPrimary()) found = node
+      return found !== undefined
+    },
+    { timeoutMs: 60_000 },
+  )
   if (found === undefined) throw new Error('there is no primary')
   return found
 }
 
 async function promotionBeside(lost: DatabaseNode): Promise<number> {
   const others = nodes.filter((node) => node !== lost)
-  await until(90_000, async () =>
-    (await Promise.all(others.map((node) => node.isPrimary()))).some((is) => is),
-  )
+  await until(async () => (await Promise.all(others.map((node) => node.isPrimary()))).some((is) => is), {
+    timeoutMs: 90_000,
+  })
   return Date.now()
 }
 
@@ -190,19 +199,22 @@ async function promotionBeside(lost: DatabaseNode): Promise<number> {
  * itself says so, since a machine that is back answers for a standby before it has found that its timeline has ended.
  */
 async function untilWhole(): Promise<void> {
-  await until(WHOLE_MS_MAX, async () => {
-    try {
-      const { rows } = await askServer(
-        await findPrimary(),
-        `select count(*)::int as standbys from pg_stat_replication where state = 'streaming'
+  await until(
+    async () => {
+      try {
+        const { rows } = await askServer(
+          await findPrimary(),
+          `select count(*)::int as standbys from pg_stat_replication where state = 'streaming'
          having bool_or(sync_state = 'sync')`,
-      )
-      return z.object({ standbys: z.number() }).safeParse(rows[0]).data?.standbys === 2
-    } catch {
-      // It is going up or down; the time above ends the asking.
-      return false
-    }
-  })
+        )
+        return z.object({ standbys: z.number() }).safeParse(rows[0]).data?.standbys === 2
+      } catch {
+        // It is going up or down; the time above ends the asking.
+        return false
+      }
+    },
+    { timeoutMs: WHOLE_MS_MAX },
+  )
 }
 
 /** Repeats a request, each time at another process, until one answers it: as a shop does that has an idempotency key. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type RunResult, until } from '../support/app.ts'
+import type { RunResult } from '../support/app.ts'
 import { readRootFile } from '../support/root-file.ts'
+import { until } from '../support/until.ts'
 import type { DatabaseNode } from './postgres-cluster.ts'
 import type { RunningProgram, TestMachine, TestNetwork } from './test-network.ts'
 
@@ -94,7 +95,7 @@ export async function startPaylinkMachines(
     }
   }
   const apiUrls = machines.map(({ address }) => `http://${address}:3000`)
-  await Promise.all(apiUrls.map((url) => until(READY_MS_MAX, () => isReady(url))))
+  await Promise.all(apiUrls.map((url) => until(() => isReady(url), { timeoutMs: READY_MS_MAX })))
   return {
     machines,
     apiUrls,
@@ -120,7 +121,9 @@ async function startHaproxy(
   await writeFile(path, config)
   machine.start({ name: `haproxy-${machine.name}`, file: '/usr/sbin/haproxy', args: ['-db', '-f', path] })
   const question = ['-h', '127.0.0.1', '-U', 'postgres', '-Atc', 'select pg_is_in_recovery()', 'postgres']
-  await until(PRIMARY_MS_MAX, async () => (await machine.run('psql', question)).stdout === 'f\n')
+  await until(async () => (await machine.run('psql', question)).stdout === 'f\n', {
+    timeoutMs: PRIMARY_MS_MAX,
+  })
 }
 
 async function isReady(url: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { chown, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { stringify } from 'yaml'
-import { until } from '../support/app.ts'
+import { until } from '../support/until.ts'
 import type { RunningProgram, TestMachine, TestNetwork } from './test-network.ts'
 
 const run = promisify(execFile)
@@ -44,11 +44,14 @@ export async function startPostgresCluster(
     for (const path of [home, config]) await chown(path, identity.uid, identity.gid)
     nodes.push(startNode(machine, config, home))
   }
-  await until(START_MS_MAX, async () => {
-    const answers = await Promise.all(nodes.map(({ machine }) => ask(machine, '/replica')))
-    const synchronous = await Promise.all(nodes.map(({ machine }) => ask(machine, '/synchronous')))
-    return answers.filter((ok) => ok).length === 2 && synchronous.some((ok) => ok)
-  })
+  await until(
+    async () => {
+      const answers = await Promise.all(nodes.map(({ machine }) => ask(machine, '/replica')))
+      const synchronous = await Promise.all(nodes.map(({ machine }) => ask(machine, '/synchronous')))
+      return answers.filter((ok) => ok).length === 2 && synchronous.some((ok) => ok)
+    },
+    { timeoutMs: START_MS_MAX },
+  )
   return nodes
 }
 

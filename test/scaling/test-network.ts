@@ -5,7 +5,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { type RunResult, until } from '../support/app.ts'
+import type { RunResult } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 const run = promisify(execFile)
 const RESTART_MS = 1_000
@@ -118,13 +119,16 @@ export async function openTestNetwork(folder: string): Promise<TestNetwork> {
 
 /** Whatever runs there, also what made itself a session of its own, as a PostgreSQL under Patroni does. */
 async function killAllIn(space: string): Promise<void> {
-  await until(GONE_MS_MAX, async () => {
-    const { stdout } = await run('ip', ['netns', 'pids', space])
-    const pids = stdout.split('\n').filter((line) => line !== '')
-    // One that ended by itself meanwhile is no fault.
-    if (pids.length > 0) await run('sh', ['-c', 'kill -KILL "$@" 2>/dev/null || true', 'sh', ...pids])
-    return pids.length === 0
-  })
+  await until(
+    async () => {
+      const { stdout } = await run('ip', ['netns', 'pids', space])
+      const pids = stdout.split('\n').filter((line) => line !== '')
+      // One that ended by itself meanwhile is no fault.
+      if (pids.length > 0) await run('sh', ['-c', 'kill -KILL "$@" 2>/dev/null || true', 'sh', ...pids])
+      return pids.length === 0
+    },
+    { timeoutMs: GONE_MS_MAX },
+  )
 }
 
 /** The words that run a program in a namespace, and the surroundings that it gets. */

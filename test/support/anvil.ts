@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { until } from './litecoind.ts'
 import { freePort } from './postgres-server.ts'
+import { until } from './until.ts'
 
 const STOP_TIMEOUT_MS = 20_000
 const ACCOUNTS = 300

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { App } from './app.ts'
-import { until } from './litecoind.ts'
+import { until } from './until.ts'
 
 export type Body = { [field: string]: unknown }
 

@@ -2,14 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../../src/runtime/free-port.ts'
 import { expectDeclared } from './declared-answers.ts'
+import { until } from './until.ts'
 
 const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
 const READY_MS_MAX = 60_000
 const EXIT_MS_MAX = 45_000
-const POLL_MS = 20
 
 type Environment = { readonly [name: string]: string }
 
@@ -75,12 +74,15 @@ export async function startApp(options: StartOptions): Promise<App> {
   const child = spawnProgram(['start'], env, 'ignore', options.program)
   const written = collect(child)
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
-  await until(READY_MS_MAX, () => {
-    if (written.stdout().includes('Stop with Ctrl-C')) return true
-    if (child.exitCode !== null)
-      throw new Error(`the program ended with ${child.exitCode}:\n${written.stderr()}`)
-    return false
-  })
+  await until(
+    () => {
+      if (written.stdout().includes('Stop with Ctrl-C')) return true
+      if (child.exitCode !== null)
+        throw new Error(`the program ended with ${child.exitCode}:\n${written.stderr()}`)
+      return false
+    },
+    { timeoutMs: READY_MS_MAX },
+  )
   const baseUrl = `http://127.0.0.1:${port}`
   const apiKey = /Test API key +(\S+)/.exec(written.stdout())?.[1]
   const checkoutUrl = /Open checkout +(\S+)/.exec(written.stdout())?.[1]
@@ -119,11 +121,14 @@ export async function startRoles(
   const child = spawnProgram(['start', ...roles], { ...NO_EXCHANGES, ...env }, 'ignore', program)
   const written = collect(child)
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
-  await until(READY_MS_MAX, () => {
-    if (child.exitCode !== null)
-      throw new Error(`${roles} ended with ${child.exitCode}:\n${written.stderr()}`)
-    return written.stdout().includes('paylink runs')
-  })
+  await until(
+    () => {
+      if (child.exitCode !== null)
+        throw new Error(`${roles} ended with ${child.exitCode}:\n${written.stderr()}`)
+      return written.stdout().includes('paylink runs')
+    },
+    { timeoutMs: READY_MS_MAX },
+  )
   return {
     ...written,
     stop: async () => {
@@ -207,13 +212,4 @@ async function ask(url: string, key: string, method: string, body?: object, head
   expectDeclared(method, new URL(url).pathname, response.status, text)
   const answer: unknown = JSON.parse(text)
   return { status: response.status, body: answer }
-}
-
-/** Waits until the condition holds; throws when it does not within the time. */
-export async function until(forMs: number, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + forMs
-  while (!(await holds())) {
-    if (Date.now() > giveUpAt) throw new Error(`the condition did not hold within ${forMs} ms`)
-    await pause(POLL_MS)
-  }
 }

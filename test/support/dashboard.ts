@@ -3,12 +3,13 @@ import { expect } from 'vitest'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { loadSecretKey } from '../../src/secrets/secret-key.ts'
-import { type App, makeDataDir, startApp, until } from './app.ts'
+import { type App, makeDataDir, startApp } from './app.ts'
 import { launchBrowser } from './browser.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { axeFaults, complaintsOf } from './page-checks.ts'
 import { codeOf } from './people.ts'
 import { sealedWriter, type WriteSealed } from './sealed.ts'
+import { until } from './until.ts'
 
 export const PASSWORD = 'correct horse battery'
 
@@ -123,7 +124,7 @@ export async function emailLink(dashboard: Dashboard, email: string, page: strin
       .filter((line) => line.includes(email))
       .flatMap((line) => line.match(pattern) ?? [])
       .at(-1)
-  await until(LETTER_MS_MAX, () => found() !== undefined)
+  await until(() => found() !== undefined, { timeoutMs: LETTER_MS_MAX })
   return `/${found()}`
 }
 

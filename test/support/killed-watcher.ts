@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import pg from 'pg'
-import { until } from './litecoind.ts'
+import { until } from './until.ts'
 import type { WatchedChain } from './watched-chain.ts'
 
 const PROGRAM = new URL('./watcher-process.mjs', import.meta.url).pathname

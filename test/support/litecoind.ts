@@ -2,15 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { NODE_ARGUMENTS, NODE_PROGRAMS, type NodeChainName } from './daemons.ts'
 import { freePort } from './postgres-server.ts'
 import { programPath } from './programs.ts'
+import { until } from './until.ts'
 
 const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 20_000
-const WAIT_TIMEOUT_MS = 20_000
-const LOOK_INTERVAL_MS = 20
 const REPLACEMENT_FEE_COINS = 0.01
 
 /** Outputs of a transaction: addresses and coins. */
@@ -350,17 +348,5 @@ class Daemon implements TestNode {
       if (error instanceof Error) return {}
       throw error
     }
-  }
-}
-
-/** Waits until a condition holds, and says what did not. */
-export async function until(
-  condition: () => Promise<boolean> | boolean,
-  { what, timeoutMs = WAIT_TIMEOUT_MS }: { what: string; timeoutMs?: number },
-): Promise<void> {
-  const deadline = Date.now() + timeoutMs
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`)
-    await pause(LOOK_INTERVAL_MS)
   }
 }

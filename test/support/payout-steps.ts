@@ -30,8 +30,8 @@ import { openKeyring } from '../../src/secrets/keyring.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { BASE_URL } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { until } from './litecoind.ts'
 import { quietSeals } from './sealed.ts'
+import { until } from './until.ts'
 
 const PAYOUT_PROGRAM = new URL('./payout-process.mjs', import.meta.url).pathname
 

@@ -5,8 +5,8 @@ import type { Tenant } from '../../src/postgres/transaction.ts'
 import type { FollowOptions } from '../../src/watcher/follow-network.ts'
 import type { ChainDriver, DrivenChain } from './chain-driver.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { until } from './litecoind.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
+import { until } from './until.ts'
 import { networkState, type Watching, watchWith } from './watched-network.ts'
 
 const HOUR_MS = 3_600_000

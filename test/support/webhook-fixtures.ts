@@ -9,6 +9,7 @@ import { newId } from '../../src/runtime/new-id.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { newSigningSecret } from '../../src/secrets/signing-secret.ts'
 import type { TestDatabase } from './database.ts'
+import { until } from './until.ts'
 
 export const TEST_SECRET_KEY = Buffer.alloc(32, 7)
 export const testKeyring = openKeyring(TEST_SECRET_KEY)
@@ -87,18 +88,6 @@ export async function fillBacklog(
   )
 }
 
-const WAIT_STEP_MS = 20
-const WAIT_MS_MAX = 30_000
-
-/** Resolves when the condition holds; fails after half a minute. */
-export async function eventually(condition: () => Promise<boolean> | boolean, what: string): Promise<void> {
-  const until = Date.now() + WAIT_MS_MAX
-  while (!(await condition())) {
-    if (Date.now() > until) throw new Error(`never happened: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, WAIT_STEP_MS))
-  }
-}
-
 /** Waits until no delivery is left, for as long as they become fewer; `betweenLooks` may let leases lapse. */
 export async function untilDelivered(
   database: TestDatabase,
@@ -106,11 +95,14 @@ export async function untilDelivered(
 ): Promise<void> {
   for (let left = await countRows(database, 'delivery'); left > 0; ) {
     const before = left
-    await eventually(async () => {
-      await betweenLooks()
-      left = await countRows(database, 'delivery')
-      return left < before
-    }, `more is delivered while ${before} are left`)
+    await until(
+      async () => {
+        await betweenLooks()
+        left = await countRows(database, 'delivery')
+        return left < before
+      },
+      { what: `more is delivered while ${before} are left` },
+    )
   }
 }
 

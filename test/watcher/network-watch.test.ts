@@ -11,8 +11,8 @@ import { freePort } from '../../src/runtime/free-port.ts'
 import { endWatchOfOthers } from '../../src/watcher/end-watch-of-others.ts'
 import { lockKeyOf, takeLead } from '../../src/watcher/lead.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/litecoind.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 import { type Watching, watchNetwork } from '../support/watched-network.ts'
 
 let database: TestDatabase
