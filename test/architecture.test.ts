@@ -319,7 +319,7 @@ test(`a test's title has at most ${TITLE_LENGTH_MAX} characters`, async () => {
 
 test('tests wait with one helper', async () => {
   const polls = (await readTexts('test')).filter(({ text }) =>
-    /function (?:unt[i]l|eventually|waitFor)\b/.test(text),
+    /function (?:until|eventually|waitFor)\b/.test(text),
   )
   expect(polls.map(({ file }) => file)).toEqual(['test/support/until.ts'])
 })

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { ID_PATTERN } from '../core/ids.ts'
 
 /** Our own API's answer to a request that it refused. */
 export class Refused extends Error {
@@ -83,10 +84,7 @@ async function answerOf(deps: OwnApiDeps, key: string | null, asked: Call): Prom
   throw new Refused(answer.status, error, answer.headers.get('retry-after'))
 }
 
-/** The form of our ids. Anything else in a path could lead to another route. */
-const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
-
 export function ownId(id: string): string {
-  if (ID.test(id)) return id
+  if (ID_PATTERN.test(id)) return id
   throw new Refused(404, { code: 'not_found', message: 'Nothing was found under this id.' })
 }

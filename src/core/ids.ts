@@ -28,6 +28,9 @@ export const ID_PREFIXES = {
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 
+/** What an id of any kind looks like. In a path, anything else could lead to another route. */
+export const ID_PATTERN = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
+
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** 16 bytes as 26 base32 characters, most significant first; the first character carries three bits. */

@@ -1,5 +1,5 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
-import { CHAINS, type Network } from '../core/assets.ts'
+import { NETWORKS, type Network } from '../core/assets.ts'
 import { parseColour } from '../core/checkout/brand-colours.ts'
 import { continueCheckout } from '../flows/continue-checkout.ts'
 import { readBranding, readCheckout, readLogo, readPaymentPage } from '../flows/read-checkout.ts'
@@ -34,8 +34,6 @@ import type { CheckoutDeps } from '../web/checkout/checkout-deps.ts'
 import { followTips } from '../web/checkout/follow-tips.ts'
 import { logoPath } from '../web/checkout/logos.ts'
 import type { RunningRole } from './role.ts'
-
-const NETWORKS: readonly Network[] = CHAINS.flatMap((chain) => [`${chain}-live`, `${chain}-test`] as const)
 
 /** 131 random bits. */
 const VISIT_LENGTH = 22

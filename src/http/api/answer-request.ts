@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { ID_PATTERN } from '../../core/ids.ts'
 import { withTransaction } from '../../postgres/transaction.ts'
 import type { Answer } from './answer.ts'
 import { withAuditTrail } from './audit-trail.ts'
@@ -24,9 +25,6 @@ export type ApiVariables = {
   }
 }
 export type ApiContext = Context<ApiVariables>
-
-/** The form of all our ids; their kind and owner are for the database to say. */
-const ID = /^[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}$/
 
 export type Gate = {
   readonly deps: RouteDeps
@@ -107,7 +105,7 @@ function spendRate(limiter: RateLimiter, credential: Credential): { [name: strin
 function readId(route: Route, c: ApiContext): string | undefined {
   if (!route.path.includes('/:id')) return undefined
   const id = c.req.param('id')
-  if (id === undefined || !ID.test(id)) throw new ApiProblem('not_found')
+  if (id === undefined || !ID_PATTERN.test(id)) throw new ApiProblem('not_found')
   return id
 }
 

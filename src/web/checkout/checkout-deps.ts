@@ -5,11 +5,10 @@ import type { TestCardOutcome } from '../../core/card/test-cards.ts'
 import type { CoinFault, CoinOffer } from '../../core/checkout/coin-offers.ts'
 import type { NetworkFacts } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
+import type { Tenant } from '../../core/tenant.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Branding } from './branding.ts'
 import type { Scenario } from './test-panel.tsx'
-
-type Tenant = { readonly merchantId: string; readonly livemode: boolean }
 
 /** What a token opens: an invoice, its shop, and what the buyer may still do. */
 export type CheckoutFacts = {
