@@ -176,6 +176,21 @@ export const EVENT_CHECKS: readonly AuditCheck[] = [
       where e.created_at > now() - interval '${ATTEMPTS_KEPT_DAYS} days'`,
   },
   {
+    name: 'delivery_is_never_lost',
+    rule: 'every event waits for, was tried at, or awaits recovery for each endpoint that subscribed when it was made',
+    // An endpoint is verified anew when it is enabled again: events of before then awaited recovery.
+    sql: `select e.merchant_id, e.id as subject, 'never came to ' || w.id as detail
+      from webhook_endpoint w join event e on e.merchant_id = w.merchant_id and e.livemode = w.livemode
+        and e.created_at > greatest(w.verified_at + interval '1 minute', now() - interval '${ATTEMPTS_KEPT_DAYS} days')
+        and w.subscribed_events && array[e.event_type, '*']
+      where w.status = 'enabled' and w.removed_at is null and w.verified_at is not null
+        and not exists (select from delivery d where d.merchant_id = e.merchant_id and d.event_id = e.id
+          and d.endpoint_id = w.id)
+        and not exists (select from event_awaiting a where a.merchant_id = e.merchant_id and a.event_id = e.id)
+        and not exists (select from attempt t where t.merchant_id = e.merchant_id and t.event_id = e.id
+          and t.endpoint_id = w.id)`,
+  },
+  {
     name: 'delivery_is_of_its_mode',
     rule: 'every delivery takes an event to an endpoint of the same merchant and mode',
     sql: `select d.merchant_id, d.id as subject, 'leads from ' || d.event_id || ' to ' || d.endpoint_id as detail

@@ -109,7 +109,7 @@ async function startWorkers(context: RoleContext, options: RunOptions, stops: St
   const { roles } = options
   const { config, clock, log } = context
   if (roles.has('delivery')) {
-    const keyring = await openForDelivery(config, context.poolOf('delivery'), clock)
+    const keyring = await openForDelivery(config, context.poolOf('delivery'))
     const delivery = await startDeliveryRole({ ...context, keyring })
     stops.add('the deliveries', () => delivery.stop())
   }

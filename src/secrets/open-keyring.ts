@@ -50,10 +50,8 @@ export async function openInstallationKeyring(
   db: Queryable,
   clock: Clock,
 ): Promise<Keyring> {
-  const state = await inspectKey(config, db)
-  if (state === 'wrong' || state === 'lost') throw new StartRefused(keyMend(config, state))
-  const keyring = openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
-  if (state === 'right') return keyring
+  const keyring = await openWithoutWriting(config, db)
+  if ((await loadKeyCheck(db)) !== null) return keyring
   await insertKeyCheck(db, keyCheckOf(keyring), clock())
   // Another process may have been first, with a key of its own.
   if ((await inspectKey(config, db)) !== 'right') throw new StartRefused(keyMend(config, 'wrong'))
@@ -67,9 +65,8 @@ export async function openInstallationKeyring(
 export async function openForDelivery(
   config: KeyConfig & Pick<Config, 'deliveryKey'>,
   db: Queryable,
-  clock: Clock,
 ): Promise<Opener> {
-  if (config.deliveryKey === null) return openInstallationKeyring(config, db, clock)
+  if (config.deliveryKey === null) return openWithoutWriting(config, db)
   const { open, check } = openDeliveryKey(config.deliveryKey)
   const known = await loadKeyCheck(db)
   if (known !== null && !isSame(known, check)) {
@@ -78,4 +75,11 @@ export async function openForDelivery(
     )
   }
   return { open }
+}
+
+/** Which key it is, the API writes down: nothing was sealed before it did. */
+async function openWithoutWriting(config: KeyConfig, db: Queryable): Promise<Keyring> {
+  const state = await inspectKey(config, db)
+  if (state === 'wrong' || state === 'lost') throw new StartRefused(keyMend(config, state))
+  return openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { createTenant, createVerifiedEndpoint, emitEvent } from '../support/webhook-fixtures.ts'
 
@@ -17,7 +18,6 @@ const WRITTEN = [
   'event DELETE',
   'event_awaiting INSERT',
   'idempotency_key DELETE',
-  'installation_secret INSERT',
   'notice_cursor UPDATE event_id, leased_until',
   'person_session DELETE',
   'person_verification DELETE',
@@ -71,6 +71,7 @@ test("with delivery's login nobody sends events elsewhere, or forgets what still
     `update webhook_endpoint set status = 'enabled', status_reason = null`,
     `update delivery set endpoint_id = 'theirs'`,
     `insert into delivery select * from delivery`,
+    `insert into installation_secret (key_check, created_at) values ('\\x01', now())`,
     `update card_purchase set url = '\\x00'`,
   ]) {
     const attempt = pools.delivery.query(refused)
@@ -95,4 +96,26 @@ test("with delivery's login nobody reads kept answers, card sessions, or more of
   ]) {
     await expect(database.pools.delivery.query(read), read).rejects.toThrow('permission denied')
   }
+})
+
+test("the audit names an event whose delivery to one of two endpoints was deleted with delivery's login", async () => {
+  const tenant = await createTenant(database)
+  const { owner, pools } = database
+  const [kept, lost] = [
+    await createVerifiedEndpoint(database, tenant, 'https://a.example/'),
+    await createVerifiedEndpoint(database, tenant, 'https://b.example/'),
+  ]
+  await owner.query(`update webhook_endpoint set verified_at = now() - interval '1 hour'`)
+  const event = await emitEvent(database, tenant)
+  const findings = async () => {
+    const results = await runAudit(owner, [])
+    const check = results.find(({ name }) => name === 'delivery_is_never_lost')
+    return check?.findings.filter(({ merchantId }) => merchantId === tenant.merchantId)
+  }
+  expect(await findings()).toEqual([])
+  await pools.delivery.query('delete from delivery where endpoint_id = $1', [lost.id])
+  expect(await findings()).toEqual([
+    { merchantId: tenant.merchantId, subject: event, detail: `never came to ${lost.id}` },
+  ])
+  expect((await owner.query('select from delivery where endpoint_id = $1', [kept.id])).rowCount).toBe(1)
 })

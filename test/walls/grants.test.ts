@@ -201,7 +201,8 @@ async function attacksOf(role: DatabaseRole): Promise<Attack[]> {
     const key = `${role} update ${each.table}.${each.column}`
     for (const value of await hostile(each)) {
       const set = `update ${each.table} set ${each.column} = ${value}`
-      attacks.push({ key, table: each.table, statement: set })
+      const differs = `${each.column}::text is distinct from (${value})::text`
+      attacks.push({ key, table: each.table, statement: `${set} where ${differs}` })
       attacks.push({
         key,
         table: each.table,

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recordTransfers } from '../../src/flows/record-transfers.ts'
+import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { inMempool } from '../support/invoice.ts'
 import { seedInvoice, seedMerchant } from '../support/seed.ts'
 
 /** What an advance writes. Every other column, one that a migration adds too, is refused. */
@@ -51,4 +54,68 @@ test("with the watcher's login nobody changes or adds a deposit address that an 
   ]) {
     await expect(database.pools.watcher.query(statement), statement).rejects.toThrow('permission denied')
   }
+})
+
+/** What the API's login may change of an invoice, or of a payment, in a live shop. */
+async function changedByTheApi(table: 'invoice' | 'transfer', tenant: Tenant): Promise<string[]> {
+  const { rows } = await database.owner.query<{ name: string; type: string }>(
+    `select column_name as name, data_type as type from information_schema.columns
+     where table_schema = 'public' and table_name = $1 order by column_name`,
+    [table],
+  )
+  const changed: string[] = []
+  for (const { name, type } of rows) {
+    const attempt = withTransaction(database.pools.api, tenant, (tx) =>
+      tx.query(`update ${table} set ${name} = ${otherValue(name, type)}`),
+    )
+    const failure = await attempt.then(
+      ({ rowCount }) => (rowCount === 1 ? null : 'no row'),
+      (error: unknown) => String(error),
+    )
+    if (failure === null) changed.push(name)
+    else expect(failure, name).toMatch(/permission denied|may not write|violates|row-level security/)
+  }
+  return changed
+}
+
+function otherValue(name: string, type: string): string {
+  if (type === 'boolean') return `not ${name}`
+  if (type.startsWith('timestamp')) return `coalesce(${name}, now()) - interval '1 day'`
+  if (/numeric|integer|bigint/.test(type)) return `coalesce(${name}, 0) + 1`
+  if (type.startsWith('json')) return `'[]'`
+  return type === 'bytea' ? `'\\x01'` : `'other'`
+}
+
+test("with the API's login nobody changes what the chain says of a payment, or when a live invoice ends", async () => {
+  const tenant = await seedMerchant(database, true)
+  const invoice = await seedInvoice(database, tenant)
+  const fact = { ...inMempool('c1', 100_000_000n), network: 'litecoin-live' as const }
+  await recordTransfers(
+    { pool: database.pools.watcher, clock: () => new Date() },
+    { tenant, invoiceId: invoice.id, facts: [fact], tipHeight: 100 },
+  )
+  expect(await changedByTheApi('transfer', tenant)).toEqual([
+    'ledger_bucket',
+    'ledger_postings',
+    'resolution',
+  ])
+  expect(await changedByTheApi('invoice', tenant)).toEqual([
+    'accepted_at',
+    'address',
+    'amount',
+    'announced',
+    'asset',
+    'asset_picked',
+    'cancelled_at',
+    'confirmations',
+    'event_count',
+    'expiry_reading',
+    'paid_at',
+    'rate',
+    'reorg_dismissed',
+    'status',
+    'tolerance_over',
+    'tolerance_under',
+    'visit_digest',
+  ])
 })

@@ -40,106 +40,89 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   asset_price: 'what is told, sold or logged; no payout and no address is made from it',
 }
 
-const because = (reason: string, keys: string): { readonly [attack: string]: string } =>
-  Object.fromEntries(keys.split(', ').map((key) => [key, reason]))
-const columns = (of: string, names: string): string =>
-  names
-    .split(' ')
-    .map((name) => `${of}.${name}`)
-    .join(', ')
+/** Columns of one table with which nobody can do more than with the others. */
+const columns = (of: string, reason: string, names: string): { readonly [attack: string]: string } =>
+  Object.fromEntries(names.split(' ').map((name) => [`${of}.${name}`, reason]))
 
-const TERMS =
-  'terms of invoices are the word of the API: a buyer is asked for less, or more, than the shop wanted'
-const SHOWN = 'shown to people, or asked for by a shop: no amount, address or payout follows from it'
 const STATUS =
   'the status can be consistent with its times and still untrue: a shop ships, or waits, without a payment'
-const HELD = 'a payout is shown as ended or waits; the signer signs each once, by its own journal'
-const REVIEWED = 'a payment goes to or leaves review: the invoice counts as paid, or as not yet paid'
-const READING =
-  'the watcher reads the chain anew, waits, or halts: payments are late; the coins are where they were'
-const PRICES =
-  'fees are too high or too low, up to what was approved with the payout; the watcher sets them again'
-const KNOWN =
-  'the signer goes by its own files: a false value here stops signing, or is set again at the next start'
+const READ_ANEW = 'the watcher writes it again with its next reading: payments are late meanwhile'
+const PRICED_ANEW =
+  'fees are too high or too low until the watcher reads them again, and never above what was approved with the payout'
+const BY_JOURNAL = 'a payout is shown as it is not; the signer signs each once, by its own journal'
 
 /** Attacks that succeed and that no audit names, each with what it can do all the same. */
 export const UNNAMED: { readonly [attack: string]: string } = {
-  ...because(
-    TERMS,
-    columns(
-      'api update invoice',
-      'asset allow_asset_selection asset_picked confirmations rate usd_cents tolerance_over tolerance_under expires_at',
-    ),
-  ),
-  ...because(
-    SHOWN,
-    columns(
-      'api update invoice',
-      'checkout_session_id created_at customer_email external_reference metadata order_reference payment_link_id reopened_from return_url visit_digest',
-    ),
-  ),
-  ...because(
+  'api update address.assigned_at':
+    'another time is kept of when an address was taken; one that goes back to the pool is named',
+  'api update invoice.asset':
+    'a buyer is asked for the amount in another coin; no address of it is shown then',
+  'api update invoice.asset_picked': 'a card buys another coin than the buyer chose, for the same invoice',
+  'api update invoice.confirmations': 'an invoice is paid after fewer blocks, or more, than the shop wanted',
+  'api update invoice.expires_at': 'a test invoice ends earlier; a live one cannot be moved',
+  'api update invoice.rate': 'another price is shown beside the amount, which stays',
+  'api update invoice.tolerance_over': 'an invoice that was overpaid counts as paid',
+  'api update invoice.tolerance_under': 'a buyer pays less than the shop wanted, and it counts as paid',
+  'api update invoice.visit_digest':
+    "a press of a payment link's button makes a second invoice, or finds none",
+  ...columns(
+    'api update invoice',
     STATUS,
-    columns(
-      'api update invoice',
-      'accepted_at announced cancelled_at event_count expired_at expiry_reading paid_at reorg_dismissed',
-    ),
+    'accepted_at announced cancelled_at event_count expiry_reading paid_at reorg_dismissed',
   ),
-  ...because(
+  ...columns(
+    'watcher update invoice',
     STATUS,
-    columns(
-      'watcher update invoice',
-      'accepted_at announced cancelled_at event_count expired_at expiry_reading paid_at reorg_dismissed',
-    ),
+    'accepted_at announced cancelled_at event_count expired_at expiry_reading paid_at reorg_dismissed',
   ),
-  ...because(HELD, columns('api update payout', 'approved_at event_count rejected_at rejected_by status')),
-  ...because(HELD, 'api update payout_destination.removed_at'),
-  ...because(
-    HELD,
-    columns('watcher update payout', 'confirmed_at event_count failed_at failure_code status submitted_at'),
+  'api update payout.approved_at': 'another time is shown; the signer reads the time in the signed approval',
+  'api update payout.rejected_at': 'another time is shown beside a rejected payout',
+  'api update payout.rejected_by':
+    'another person is shown beside a rejected payout; the log of access names who it was',
+  ...columns('api update payout', BY_JOURNAL, 'event_count status'),
+  'api update payout_destination.removed_at':
+    'a destination is taken off the list, which holds its payouts up',
+  ...columns(
+    'watcher update payout',
+    BY_JOURNAL,
+    'confirmed_at event_count failed_at failure_code status submitted_at',
   ),
-  ...because(
-    REVIEWED,
-    columns(
-      'api update transfer',
-      'announced_confirming announced_review late resolution review_reason detected_at first_seen_at',
-    ),
+  'api update transfer.resolution':
+    "a merchant's decision is made or undone: an invoice counts as paid, or as under review",
+  'watcher update transfer.announced_confirming':
+    'one event more, or one less, tells of a payment in a block',
+  'watcher update transfer.announced_review': 'one event more, or one less, tells of a payment under review',
+  'watcher update transfer.late':
+    'a payment is shown as late, or as in time; its amount counts in the same way',
+  'watcher update transfer.resolution': "a merchant's decision is made or undone, as with the API's login",
+  'watcher update transfer.review_reason':
+    'a payment goes to review or leaves it: the invoice counts as paid, or not yet',
+  'watcher update transfer.first_seen_at': 'a payment counts as in time, or as late, before it was judged',
+  'watcher update transfer.confirmed_at': 'another time is shown beside a confirmed payment',
+  'watcher update transfer.block_hash': 'the payment is looked for again, and found where it is',
+  'watcher update transfer.block_time': 'another time is shown beside a block',
+  'watcher update transfer.checked_block_hash': "a block's outputs are read again by the audit, or once less",
+  'watcher update transfer.left_on_chain': 'a payment is followed no more: it stays at the state that it has',
+  ...columns(
+    'watcher update network_state',
+    READ_ANEW,
+    'block_time chain finalized_height hash height notifications_silent parameters read_at reason safe_height second_hash second_height status tip_height updated_at',
   ),
-  ...because(
-    REVIEWED,
-    columns(
-      'watcher update transfer',
-      'announced_confirming announced_review late resolution review_reason first_seen_at',
-    ),
+  'watcher update network_state.minimum':
+    'invoices in SOL are refused, or too small for a new account, until it is read again',
+  'watcher update network_state.network': 'a network counts as never read: it halts until somebody looks',
+  'watcher update network_state.payout_notice': 'another note is shown about payouts of a network',
+  'watcher update network_state.payout_provider': 'another provider is shown as the one that broadcasts',
+  ...columns('watcher update network_fee', PRICED_ANEW, 'milli_per_vbyte network updated_at'),
+  ...columns(
+    'watcher update solana_house',
+    PRICED_ANEW,
+    'blockhash fee_payer_lamports last_valid_height nonce_rent_exempt read_at rent_exempt unit_price vault_lamports',
   ),
-  ...because(
-    READING,
-    columns(
-      'api update transfer',
-      'block_hash block_time checked_block_hash confirmations_required confirmed_at finality_mark left_on_chain output_index',
-    ),
-  ),
-  ...because(
-    READING,
-    columns('watcher update transfer', 'block_hash block_time checked_block_hash confirmed_at left_on_chain'),
-  ),
-  ...because(
-    READING,
-    columns(
-      'watcher update network_state',
-      'block_time chain finalized_height hash height minimum network notifications_silent parameters payout_notice payout_provider read_at reason safe_height second_hash second_height status tip_height updated_at',
-    ),
-  ),
-  ...because(PRICES, columns('watcher update network_fee', 'milli_per_vbyte network updated_at')),
-  ...because(
-    PRICES,
-    columns(
-      'watcher update solana_house',
-      'blockhash fee_payer_lamports last_valid_height nonce_rent_exempt read_at rent_exempt unit_price vault_lamports',
-    ),
-  ),
-  ...because(
-    KNOWN,
-    'signer insert payout_change, signer update account_key.next_index, signer update signer_approval_key.public_key, signer update solana_house.fee_payer, signer update solana_house.vault',
-  ),
+  'signer insert payout_change': "a false output counts as the signer's own; it spends by its own files",
+  'signer update account_key.next_index':
+    'addresses are left out, or refused as taken: no invoice gets one twice',
+  'signer update signer_approval_key.public_key': "the API sees another key; the signer's own file decides",
+  'signer update solana_house.fee_payer': 'fees cannot be paid until the signer writes it again at its start',
+  'signer update solana_house.vault': 'payouts in SOL fail until the signer writes it again at its start',
 }
