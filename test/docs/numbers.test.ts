@@ -16,8 +16,8 @@ type Constant = readonly [file: string, name: string, unit: number]
 /** What a guide says, with the constants that it says it of: each number is the sum of them so far, in their order. */
 const SAID: readonly (readonly [doc: string, said: RegExp, constants: readonly Constant[]])[] = [
   ['operating.md', /answered \((\S+) s at most\)/, [['src/http/server.ts', 'FINISH_MS_MAX', 1_000]]],
-  ['operating.md', /or given up \((\S+) s/, [['src/mail/mail.ts', 'TIMEOUT_MS', 1_000]]],
-  ['operating.md', /way end \((\S+) s at most\)/, [['src/delivery/worker.ts', 'STOP_IN_FLIGHT_MS', 1_000]]],
+  ['operating.md', /or gives them up \((\S+) s/, [['src/mail/mail.ts', 'TIMEOUT_MS', 1_000]]],
+  ['operating.md', /progress end \((\S+) s at most\)/, [['src/delivery/worker.ts', 'STOP_IN_FLIGHT_MS', 1_000]]],
   ['operating.md', /recorded \((\S+) s at most\)/, [['src/delivery/worker.ts', 'STOP_RECORD_MS', 1_000]]],
   ['operating.md', /longer than (\S+) s in all/, [['src/cli/stop-in-time.ts', 'STOP_MS_MAX', 1_000]]],
   ['operating-webhooks.md', /made, (\S+) at most/, [['src/delivery/worker.ts', 'CONCURRENCY_DEFAULT', 1]]],
