@@ -17,10 +17,18 @@ type Constant = readonly [file: string, name: string, unit: number]
 const SAID: readonly (readonly [doc: string, said: RegExp, constants: readonly Constant[]])[] = [
   ['operating.md', /answered \((\S+) s at most\)/, [['src/http/server.ts', 'FINISH_MS_MAX', 1_000]]],
   ['operating.md', /or gives them up \((\S+) s/, [['src/mail/mail.ts', 'TIMEOUT_MS', 1_000]]],
-  ['operating.md', /progress end \((\S+) s at most\)/, [['src/delivery/worker.ts', 'STOP_IN_FLIGHT_MS', 1_000]]],
+  [
+    'operating.md',
+    /progress end \((\S+) s at most\)/,
+    [['src/delivery/worker.ts', 'STOP_IN_FLIGHT_MS', 1_000]],
+  ],
   ['operating.md', /recorded \((\S+) s at most\)/, [['src/delivery/worker.ts', 'STOP_RECORD_MS', 1_000]]],
   ['operating.md', /longer than (\S+) s in all/, [['src/cli/stop-in-time.ts', 'STOP_MS_MAX', 1_000]]],
-  ['operating-webhooks.md', /in progress, (\S+) at most/, [['src/delivery/worker.ts', 'CONCURRENCY_DEFAULT', 1]]],
+  [
+    'operating-webhooks.md',
+    /in progress, (\S+) at most/,
+    [['src/delivery/worker.ts', 'CONCURRENCY_DEFAULT', 1]],
+  ],
   ['operating-webhooks.md', /dropped after (\S+) days/, [['src/delivery/upkeep.ts', 'ATTEMPT_DAYS', 1]]],
   ['operating-webhooks.md', /deleted after (\S+);/, [['src/delivery/upkeep.ts', 'DELIVERED_EVENT_DAYS', 1]]],
   [
