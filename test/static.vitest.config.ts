@@ -10,6 +10,7 @@ export default defineConfig({
       'test/docs/links.test.ts',
       'test/docs/numbers.test.ts',
       'test/docs/webhooks.test.ts',
+      'test/docs/width.test.ts',
       'test/sdk/generated.test.ts',
     ],
   },
