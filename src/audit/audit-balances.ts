@@ -6,7 +6,7 @@ import { keyspaceOfNetwork } from '../core/assets.ts'
 import { evmTokensOf } from '../core/chain/evm-parameters.ts'
 import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '../db/ledger/audit.ts'
 import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
-import { EvmPayoutCarrier } from '../payouts/broadcast/evm/evm-payout-chain.ts'
+import { EvmPayoutClient } from '../payouts/broadcast/evm/evm-payout-client.ts'
 import { listHeldLamports, loadVaultDue } from '../payouts/store/solana-maintenance.ts'
 import type { Queryable } from '../postgres/pool.ts'
 import type { ChainAudit } from './chain-audit.ts'
@@ -73,7 +73,7 @@ async function readEvmBalances(
 ): Promise<bigint[]> {
   const { network, chain, livemode, rpcUrl: url, rpcSetting: setting } = node
   const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
-  const carrier = new EvmPayoutCarrier({ url, setting, chain, livemode, token })
+  const carrier = new EvmPayoutClient({ url, setting, chain, livemode, token })
   const close = closeAtStop(carrier, stop)
   try {
     await carrier.parameters()

@@ -4,7 +4,7 @@ import { RpcClient } from '../chain/utxo/rpc-client.ts'
 import type { BookedCoin, Finding } from '../db/ledger/audit.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import { isUtxoNode } from '../nodes/chain-nodes.ts'
-import { PayoutCarrier } from '../payouts/broadcast/utxo/utxo-payout-chain.ts'
+import { UtxoPayoutClient } from '../payouts/broadcast/utxo/utxo-payout-client.ts'
 import type { ChainRecord } from './audit-chain.ts'
 import type { ChainAudit } from './chain-audit.ts'
 import { closeAtStop } from './close-at-stop.ts'
@@ -28,7 +28,7 @@ export async function auditCoins(
   const rpc = new RpcClient(url, node.rpcSetting)
   const close = closeAtStop(rpc, stop)
   try {
-    const carrier = new PayoutCarrier(rpc, node.livemode)
+    const carrier = new UtxoPayoutClient(rpc, node.livemode)
     const missing: BookedCoin[] = []
     for (const coin of coins) {
       if (!(await carrier.isUnspent(coin.txid, coin.outputIndex))) missing.push(coin)

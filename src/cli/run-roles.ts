@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { loadLastAuditRun } from '../db/ledger/audit-runs.ts'
 import { sealOlderAccess } from '../flows/seal-access.ts'
 import { createOpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
-import { createNetworkBoard } from '../http/api/network-states.ts'
+import { createNetworkStates } from '../http/api/network-states.ts'
 import { createRequestRecorder } from '../http/api/request-recorder.ts'
 import { createAuditPart } from '../http/public/audit-page.tsx'
 import { createDashboardPart } from '../http/public/dashboard-files.ts'
@@ -205,7 +205,7 @@ function openShared(context: SiteContext, stops: StopList) {
     async () =>
       prices.report().map(({ asset, status }) => ({ label: asset, value: status === 'ok' ? 1 : 0 })),
   )
-  const networks = createNetworkBoard(pool, undefined, evmIdentitiesOf(nodes))
+  const networks = createNetworkStates(pool, undefined, evmIdentitiesOf(nodes))
   const issuedAddresses = createIssuedAddresses({ keysPath: config.addressKeysFile, log })
   metrics.gauge(
     'paylink_addresses_refused',

@@ -6,8 +6,8 @@ import { createWake } from '../runtime/wake.ts'
 import { claimDeliveries } from './claim.ts'
 import { isSkewed } from './clock-skew.ts'
 import type { Dispatcher, Row } from './dispatcher.ts'
+import { type Lanes, WINDOW_START } from './endpoint-queues.ts'
 import { createFaultLog } from './fault-log.ts'
-import { type Lanes, WINDOW_START } from './lanes.ts'
 import type { Recorder } from './recorder.ts'
 
 /** Rows of one claim. */

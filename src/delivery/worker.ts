@@ -6,9 +6,9 @@ import type { Opener } from '../secrets/keyring.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { closeClients, openClients } from './clients.ts'
 import { Dispatcher, type Row } from './dispatcher.ts'
+import { Lanes } from './endpoint-queues.ts'
 import type { EventFormats } from './event-format.ts'
 import { createFaultLog } from './fault-log.ts'
-import { Lanes } from './lanes.ts'
 import type { UnrecordedEnd } from './record-outcomes.ts'
 import { createRecorder } from './recorder.ts'
 import type { ResolveHost } from './resolve-host.ts'
@@ -38,9 +38,9 @@ export type DeliveryWorkerOptions = {
   readonly resolve?: ResolveHost
   /** In place of the system's certificate authorities, for tests. */
   readonly ca?: string | Buffer
-  /** Told of every attempt that was made: a bounded code and milliseconds. */
+  /** DeduplicatedLog of every attempt that was made: a bounded code and milliseconds. */
   readonly onAttempt?: (code: string, durationMs: number) => void
-  /** Told of every attempt whose outcome the database refuses. */
+  /** DeduplicatedLog of every attempt whose outcome the database refuses. */
   readonly onUnrecorded?: (end: UnrecordedEnd) => void
 }
 

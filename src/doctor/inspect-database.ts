@@ -5,7 +5,7 @@ import { latestMigration } from '../postgres/migrate.ts'
 import { readMigrationVersion } from '../postgres/migration-version.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
-import { inspectKey, keyMend } from '../secrets/open-keyring.ts'
+import { inspectKey, keyHint } from '../secrets/open-keyring.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
 /** A busy pooler may answer from another connection by chance. */
@@ -85,7 +85,7 @@ async function keyFinding(config: Config, pool: Pool): Promise<Finding> {
     const state = await inspectKey(config, pool)
     if (state === 'right') return ok('The key that seals secrets is the right one')
     if (state === 'unused') return notice('The key that seals secrets was never used: the first start does')
-    return fault(keyMend(config, state))
+    return fault(keyHint(config, state))
   } catch (error) {
     if (!(error instanceof StartRefused)) throw error
     return fault(error.message)

@@ -4,8 +4,8 @@ import { formatCoinAmount } from '../core/money.ts'
 import { listAllFrozenDeposits } from '../payouts/store/frozen-deposits.ts'
 import type { LongWait } from '../payouts/store/long-waits.ts'
 import { countLostPayouts } from '../payouts/store/lost-payouts.ts'
-import { FEE_PAYER_NETWORKS, readFeePayerStanding } from '../payouts/store/read-fee-payer-balance.ts'
-import { type GasStanding, HOT_WALLETS, readGasStanding } from '../payouts/store/read-gas-balance.ts'
+import { FEE_PAYER_NETWORKS, readFeePayerBalance } from '../payouts/store/read-fee-payer-balance.ts'
+import { type GasBalance, HOT_WALLETS, readGasBalance } from '../payouts/store/read-gas-balance.ts'
 import { readLongWaits } from '../payouts/store/read-long-waits.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -13,7 +13,7 @@ import { type Finding, fault, notice, ok } from './finding.ts'
 
 /** The hot wallets: where they are, whether they have enough ether for the gas of USDC, and what they lack of merchants' ether. */
 export async function inspectHotWallets(pool: Pool): Promise<Finding[]> {
-  const standings = await Promise.all(HOT_WALLETS.map(({ network }) => readGasStanding(pool, network)))
+  const standings = await Promise.all(HOT_WALLETS.map(({ network }) => readGasBalance(pool, network)))
   return standings.flatMap((standing) => (standing === null ? [] : findingsOf(standing)))
 }
 
@@ -22,9 +22,7 @@ export async function inspectHotWallets(pool: Pool): Promise<Finding[]> {
  * payout needs it.
  */
 export async function inspectFeePayers(pool: Pool, sandboxes: readonly Network[]): Promise<Finding[]> {
-  const standings = await Promise.all(
-    FEE_PAYER_NETWORKS.map((network) => readFeePayerStanding(pool, network)),
-  )
+  const standings = await Promise.all(FEE_PAYER_NETWORKS.map((network) => readFeePayerBalance(pool, network)))
   return standings.flatMap((standing) => {
     if (standing === null) return []
     const { network, feePayer, held, isLow, isNeeded } = standing
@@ -79,7 +77,7 @@ export async function inspectLongWaits(pool: Pool, clock: Clock): Promise<Findin
   )
 }
 
-function findingsOf({ network, address, own, isLow, isNeeded }: GasStanding): Finding[] {
+function findingsOf({ network, address, own, isLow, isNeeded }: GasBalance): Finding[] {
   const wallet = `${network}: the hot wallet ${encodeEvmAddress(address)}`
   const fix = `send it ether on ${network}`
   const ether = (wei: bigint) => `${formatCoinAmount(wei, ASSETS.ETH_BASE.decimals)} ETH`

@@ -1,4 +1,4 @@
-import type { CardNews } from '../core/card/card-news.ts'
+import type { ProviderUpdate } from '../core/card/card-news.ts'
 import type { CardPurchase } from '../core/card/card-purchase.ts'
 import { loadCardPurchase, takeTestPurchase } from '../db/checkout/card-purchases.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -19,7 +19,7 @@ export async function takeTestCardPurchase(
     readonly tenant: Tenant
     readonly invoiceId: string
     readonly purchaseId: string
-    readonly news: CardNews
+    readonly news: ProviderUpdate
   },
 ): Promise<{ readonly purchase: CardPurchase; readonly first: boolean } | null> {
   const { tenant, invoiceId, purchaseId: id, news } = input

@@ -4,7 +4,7 @@ import { EVM_CHAINS, type EvmChain, publicTestChainId } from '../core/chain/evm-
 import type { UtxoChain } from '../core/chain/utxo-parameters.ts'
 import type { EvmIdentity } from '../core/checkout/payment-uri.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
-import type { SandboxLevers } from '../sandbox/levers.ts'
+import type { SandboxControls } from '../sandbox/controls.ts'
 
 /** Bitcoin and the chains derived from it. */
 export const UTXO_CHAINS: readonly UtxoChain[] = ['litecoin', 'bitcoin']
@@ -17,7 +17,7 @@ export const FOLLOWED_CHAINS: readonly (UtxoChain | EvmChain | 'solana')[] = [
 
 /** A sandbox chain, served by this process or another one. */
 type NodeSandbox = {
-  readonly levers: SandboxLevers
+  readonly controls: SandboxControls
   /** EIP-155; absent on chains that have none. */
   readonly chainId?: number
   stop(): Promise<void>

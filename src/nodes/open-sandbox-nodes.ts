@@ -9,7 +9,7 @@ import { type SandboxPlace, THIS_MACHINE } from '../sandbox/own-port.ts'
 import { SvmMissing } from '../sandbox/solana/load-svm.ts'
 import { startSolanaChain } from '../sandbox/solana/start-solana-chain.ts'
 import { startUtxoChain } from '../sandbox/utxo/start-utxo-chain.ts'
-import { utxoLevers } from '../sandbox/utxo/utxo-levers.ts'
+import { utxoControls } from '../sandbox/utxo/utxo-controls.ts'
 import { type ChainNode, rpcSettingOf, UTXO_CHAINS } from './chain-nodes.ts'
 
 /** Time between the sandbox chains' blocks while something happens. */
@@ -81,7 +81,7 @@ async function openUtxoSandbox({ dataDir }: Config, chain: UtxoChain, deps: Deps
   return {
     ...sandboxNode(chain, sandbox.rpcUrl),
     usdcContract: null,
-    sandbox: { levers: utxoLevers(sandbox.client), stop: () => sandbox.stop() },
+    sandbox: { controls: utxoControls(sandbox.client), stop: () => sandbox.stop() },
   }
 }
 
@@ -92,7 +92,7 @@ async function openEvmSandbox(config: Config, chain: EvmChain, deps: Deps): Prom
   return {
     ...sandboxNode(chain, sandbox.rpcUrl),
     usdcContract: sandbox.usdcContract,
-    sandbox: { levers: sandbox.client, chainId: sandbox.chainId, stop: () => sandbox.stop() },
+    sandbox: { controls: sandbox.client, chainId: sandbox.chainId, stop: () => sandbox.stop() },
   }
 }
 
@@ -110,7 +110,7 @@ async function openSolanaSandbox(config: Config, deps: Deps): Promise<ChainNode 
       rpcSetting: rpcSettingOf('solana-test'),
       zmqUrl: null,
       usdcContract: null,
-      sandbox: { levers: sandbox.client, stop: () => sandbox.stop() },
+      sandbox: { controls: sandbox.client, stop: () => sandbox.stop() },
     }
   } catch (error) {
     if (!(error instanceof SvmMissing)) throw error

@@ -1,6 +1,6 @@
 import { type CardWaiting, WAITING_SHOWN_MS } from '../core/card/card-purchase.ts'
 import type { CardProviderId, OnrampProvider } from '../core/card/onramp-provider.ts'
-import { recordCardNews } from '../flows/record-card-news.ts'
+import { recordProviderUpdate } from '../flows/record-provider-update.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
@@ -55,12 +55,12 @@ export function createPurchaseFollower(deps: {
     const { transactions, isBegun } = told
     if (!isBegun && clock().getTime() - entry.leftAtMs >= ABANDONED_AFTER_MS) {
       const nothing = { news: 'abandoned', transaction: '', address: null } as const
-      await recordCardNews(deps, { provider, purchaseId, ...nothing })
+      await recordProviderUpdate(deps, { provider, purchaseId, ...nothing })
     }
     // The page shows one state for all tries: a completed one, else the newest, which comes first.
     const transaction = transactions.find(({ news }) => news === 'completed') ?? transactions[0]
     if (transaction === undefined) return
-    const { kind } = await recordCardNews(deps, { provider, purchaseId, ...transaction })
+    const { kind } = await recordProviderUpdate(deps, { provider, purchaseId, ...transaction })
     if (kind === 'foreign')
       log.warn(
         { provider, purchaseId },

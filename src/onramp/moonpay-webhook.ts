@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import type { CardNews } from '../core/card/card-news.ts'
+import type { ProviderUpdate } from '../core/card/card-news.ts'
 import { isFresh, jsonOf, type ReadWebhook } from './webhook-reading.ts'
 
 const HEADER = 'moonpay-signature-v2'
@@ -19,7 +19,7 @@ const eventSchema = z.object({
 
 const TYPES: readonly string[] = ['transaction_created', 'transaction_updated', 'transaction_failed']
 /** Statuses in which MoonPay waits for the buyer are left out: there is nothing to tell them. */
-const NEWS: { readonly [status: string]: CardNews } = {
+const NEWS: { readonly [status: string]: ProviderUpdate } = {
   pending: 'pending',
   completed: 'completed',
   failed: 'failed',

@@ -1,8 +1,8 @@
-import type { ToldCardNews } from '../flows/record-card-news.ts'
+import type { ReportedProviderUpdate } from '../flows/record-provider-update.ts'
 
 /** What reading a provider's webhook gives. */
 export type ReadWebhook =
-  | { readonly kind: 'told'; readonly news: ToldCardNews }
+  | { readonly kind: 'told'; readonly news: ReportedProviderUpdate }
   /** Genuine, with nothing to show on the page. */
   | { readonly kind: 'ignored' }
   | { readonly kind: 'rejected'; readonly reason: string }

@@ -1,4 +1,4 @@
-import { advancePayout, type PayoutCarrier, type PayoutInput } from '../core/payout/payout.ts'
+import { advancePayout, type PayoutInput, type UtxoPayoutClient } from '../core/payout/payout.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -9,14 +9,14 @@ import { loadPayout } from './store/payouts.ts'
 /** What became of a payout's transactions. Facts are absolute: told twice, they change nothing. */
 export type PayoutFact =
   /** A node has accepted it. */
-  | { readonly kind: 'sent'; readonly carrier: PayoutCarrier }
+  | { readonly kind: 'sent'; readonly carrier: UtxoPayoutClient }
   /** It is in a block and final. */
-  | { readonly kind: 'final'; readonly carrier: PayoutCarrier }
+  | { readonly kind: 'final'; readonly carrier: UtxoPayoutClient }
   /** It will never happen. Coins of `unspent` are free again. */
   | { readonly kind: 'dead'; readonly code: string; readonly unspent: readonly Outpoint[] }
 
 /** Records what the chain, or the signer, did to a payout, with its ledger transfers and events. */
-export function carryPayout(
+export function recordPayout(
   deps: { readonly pool: Pool; readonly clock: Clock },
   input: { readonly tenant: Tenant; readonly payoutId: string; readonly fact: PayoutFact },
 ): Promise<{ readonly changed: boolean; readonly deliveries: number }> {

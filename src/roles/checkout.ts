@@ -8,14 +8,14 @@ import type { OpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
 import { switchAsset } from '../flows/switch-asset.ts'
 import { clientBlockOf, publicAddressOf } from '../http/api/client-address.ts'
 import { createMarketReader } from '../http/api/market.ts'
-import type { NetworkBoard, NetworkView } from '../http/api/network-states.ts'
+import type { NetworkStates, NetworkView } from '../http/api/network-states.ts'
 import { createRateLimiter } from '../http/api/rate-limit.ts'
 import { createShortCache } from '../http/api/short-cache.ts'
 import { createX402Part } from '../http/api/x402.ts'
 import { createOnrampWebhookPart } from '../http/public/onramp-webhooks.ts'
 import { createReceiptPart } from '../http/public/receipts.ts'
 import type { HttpPart } from '../http/server.ts'
-import { createCardDesk } from '../onramp/card-desk.ts'
+import { createCardOnramps } from '../onramp/card-onramps.ts'
 import { createPurchaseFollower } from '../onramp/follow-purchases.ts'
 import type { Onramps } from '../onramp/open-onramps.ts'
 import { createSandboxOnramp } from '../onramp/sandbox-onramp.ts'
@@ -55,7 +55,7 @@ type CheckoutRoleDeps = {
   clock: Clock
   log: Log
   keyring: Keyring
-  networks: NetworkBoard
+  networks: NetworkStates
   prices: Pick<PriceBook, 'quote'>
   notifier: Pick<Notifier, 'invoiceChanged' | 'deliveriesWaiting'>
   listenUrl: string
@@ -77,7 +77,7 @@ export function openCheckout(deps: CheckoutRoleDeps): CheckoutRole {
   const rate = deps.formsPerSecond ?? FORMS_PER_SECOND
   const forms = createRateLimiter({ live: rate, test: rate }, () => performance.now())
   const maySend = (headers: Headers): boolean => forms.take(clientBlockOf(headers), true).allowed
-  const card = cardDeskOf(deps)
+  const card = cardOnrampsOf(deps)
   const follower = createPurchaseFollower({ ...deps, providers: deps.onramps?.providers ?? [] })
   const flowDeps = { ...deps, marketOf: createMarketReader(deps), sellsForCards: card.sells }
   const { app, streams } = createCheckoutApp({
@@ -159,10 +159,10 @@ function brandingFrom(pool: Pool): Pick<CheckoutDeps, 'readBranding' | 'readLogo
 }
 
 /** The configured providers, and in test mode the sandbox's own where its chains run. */
-function cardDeskOf(deps: CheckoutRoleDeps) {
+function cardOnrampsOf(deps: CheckoutRoleDeps) {
   const { sandbox, onramps } = deps
   const own = sandbox === null ? [] : [createSandboxOnramp((asset) => sandbox.serves(asset, false))]
-  return createCardDesk({ ...deps, providers: [...(onramps?.providers ?? []), ...own], publicAddressOf })
+  return createCardOnramps({ ...deps, providers: [...(onramps?.providers ?? []), ...own], publicAddressOf })
 }
 
 /** The sandbox as the test panel uses it: what cannot be paid is an error. */

@@ -8,7 +8,7 @@ import type { Pool } from '../postgres/pool.ts'
 import { withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
-import type { SandboxLevers } from '../sandbox/levers.ts'
+import type { SandboxControls } from '../sandbox/controls.ts'
 import { createSandboxControl, type SandboxControl, type TestInvoices } from '../sandbox/sandbox-control.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
@@ -33,8 +33,8 @@ export async function startSandboxRole(
 /** What pays test invoices on the sandbox chains, for the API and the checkout. */
 export function openSandboxControl(context: RoleContext): SandboxControl {
   const { clock, log, nodes, poolOf } = context
-  const chains = new Map<Network, SandboxLevers>()
-  for (const { network, sandbox } of nodes) if (sandbox !== null) chains.set(network, sandbox.levers)
+  const chains = new Map<Network, SandboxControls>()
+  for (const { network, sandbox } of nodes) if (sandbox !== null) chains.set(network, sandbox.controls)
   return createSandboxControl({ invoices: testInvoices(poolOf('api'), clock), log, chains })
 }
 

@@ -17,14 +17,14 @@ import { KnownDestinations } from '../payouts/sign/known-destinations.ts'
 import { noteOperators } from '../payouts/sign/operators.ts'
 import { PayoutJournal } from '../payouts/sign/payout-journal.ts'
 import { signPayouts } from '../payouts/sign/sign-payouts.ts'
-import type { PayoutSigner } from '../payouts/sign/signing-context.ts'
+import type { SigningContext } from '../payouts/sign/signing-context.ts'
 import { readValueLimits } from '../payouts/sign/signing-limits.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { DeduplicatedLog } from '../runtime/deduplicated-log.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
-import { Told } from '../runtime/told.ts'
 import { writeAddressKeys } from '../secrets/address-keys.ts'
 import { SEAL_KEY_NAME, sealKeyOf } from '../secrets/seal-to-signer.ts'
 import { type Account, openAccountsOf, wordsOf } from '../signer/derive.ts'
@@ -73,7 +73,7 @@ type State = {
   status: 'active' | 'standby'
   /** While active. */
   issuer: AddressIssuer | null
-  payouts: PayoutSigner | null
+  payouts: SigningContext | null
   destinations: KnownDestinations | null
   approvers: ApproverWatch | null
 }
@@ -273,7 +273,7 @@ async function activate(state: State): Promise<void> {
       sealKey,
       baseUrl: state.options.baseUrl,
     },
-    told: new Told(),
+    told: new DeduplicatedLog(),
   }
   state.approvers = new ApproverWatch()
   state.status = 'active'

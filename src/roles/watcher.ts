@@ -4,7 +4,7 @@ import { listOpenPrograms } from '../db/chain/watched-addresses.ts'
 import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openProviders } from '../nodes/open-providers.ts'
 import { startPayouts } from '../payouts/broadcast/follow-payouts.ts'
-import { openCarriage } from '../payouts/broadcast/open-broadcaster.ts'
+import { openBroadcaster } from '../payouts/broadcast/open-broadcaster.ts'
 import { loadSolanaHouse } from '../payouts/store/solana-accounts.ts'
 import type { Notifier } from '../postgres/notify.ts'
 import { endWatchOfOthers } from '../watcher/end-watch-of-others.ts'
@@ -44,10 +44,10 @@ function payoutFollowers(context: RoleContext & { readonly notifier: Notifier })
   const { clock, log, nodes, notifier, poolOf } = context
   const pool = poolOf('watcher')
   return nodes.flatMap((node) => {
-    const opened = openCarriage(node, { pool, clock, log })
+    const opened = openBroadcaster(node, { pool, clock, log })
     if (opened === null) return []
-    const { carriage, close } = opened
-    return [{ close, follower: { network: node.network, carriage, pool, clock, log, notifier } }]
+    const { broadcaster, close } = opened
+    return [{ close, follower: { network: node.network, broadcaster, pool, clock, log, notifier } }]
   })
 }
 

@@ -4,7 +4,7 @@ import type { Invoice, Payment } from '../core/invoice/types.ts'
 import type { Tenant } from '../core/tenant.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
-import type { SandboxLevers, SignedPayment } from './levers.ts'
+import type { SandboxControls, SignedPayment } from './controls.ts'
 import type { Plan } from './plan.ts'
 import { SandboxUnavailable } from './sandbox-rpc.ts'
 import { type Scenario, scenarioAmounts } from './scenario.ts'
@@ -66,7 +66,7 @@ export type TestInvoices = {
 type Deps = {
   readonly invoices: TestInvoices
   readonly log: Log
-  readonly chains: ReadonlyMap<Network, SandboxLevers>
+  readonly chains: ReadonlyMap<Network, SandboxControls>
 }
 
 /** One scenario under way. */
@@ -75,7 +75,7 @@ type Run = {
   readonly tenant: Tenant
   readonly invoice: Invoice
   readonly network: Network
-  readonly chain: SandboxLevers
+  readonly chain: SandboxControls
   readonly scenario: Scenario
   readonly stopped: AbortSignal
 }
@@ -145,7 +145,7 @@ export function createSandboxControl(deps: Deps): SandboxControl {
 
 async function sendLater(
   log: Log,
-  chain: SandboxLevers,
+  chain: SandboxControls,
   signed: SignedPayment,
   { afterMs, stopped }: { readonly afterMs: number; readonly stopped: AbortSignal },
 ): Promise<void> {

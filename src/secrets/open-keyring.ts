@@ -32,7 +32,7 @@ const isSame = (known: Buffer, check: Buffer): boolean =>
   known.length === check.length && timingSafeEqual(known, check)
 
 /** What to do about a key that is not right, as one line. */
-export function keyMend(config: KeyConfig, state: 'wrong' | 'lost'): string {
+export function keyHint(config: KeyConfig, state: 'wrong' | 'lost'): string {
   const path = secretKeyPath(config.dataDir)
   if (state === 'lost')
     return `${path} is missing, and the database holds secrets that only it opens: put the file back from your backup, or set SECRET_KEY, or for delivery alone DELIVERY_KEY`
@@ -54,7 +54,7 @@ export async function openInstallationKeyring(
   if ((await loadKeyCheck(db)) !== null) return keyring
   await insertKeyCheck(db, keyCheckOf(keyring), clock())
   // Another process may have been first, with a key of its own.
-  if ((await inspectKey(config, db)) !== 'right') throw new StartRefused(keyMend(config, 'wrong'))
+  if ((await inspectKey(config, db)) !== 'right') throw new StartRefused(keyHint(config, 'wrong'))
   return keyring
 }
 
@@ -80,6 +80,6 @@ export async function openForDelivery(
 /** Which key it is, the API writes down: nothing was sealed before it did. */
 async function openWithoutWriting(config: KeyConfig, db: Queryable): Promise<Keyring> {
   const state = await inspectKey(config, db)
-  if (state === 'wrong' || state === 'lost') throw new StartRefused(keyMend(config, state))
+  if (state === 'wrong' || state === 'lost') throw new StartRefused(keyHint(config, state))
   return openKeyring(await loadSecretKey(config.dataDir, config.secretKey))
 }

@@ -3,7 +3,7 @@ import { endWatch } from '../db/chain/network-watch.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
-import { lockKeyOf } from './lead.ts'
+import { lockKeyOf } from './leadership.ts'
 
 const RETRY_MS = 1_000
 

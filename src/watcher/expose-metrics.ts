@@ -6,8 +6,8 @@ import { loadNetworkStates } from '../db/chain/network-state.ts'
 import { type AuditRun, loadLastAuditRun } from '../db/ledger/audit-runs.ts'
 import { countShortfalls } from '../db/ledger/ledger.ts'
 import { isApprovalKeyForeign } from '../payouts/store/approval-keys.ts'
-import { readFeePayerStanding } from '../payouts/store/read-fee-payer-balance.ts'
-import { readGasStanding } from '../payouts/store/read-gas-balance.ts'
+import { readFeePayerBalance } from '../payouts/store/read-fee-payer-balance.ts'
+import { readGasBalance } from '../payouts/store/read-gas-balance.ts'
 import { readLongWaits } from '../payouts/store/read-long-waits.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -83,12 +83,12 @@ function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
   metrics.gauge(
     'paylink_hot_wallet_low',
     '1 where a hot wallet has too little ether, for the gas of USDC payouts or for what merchants have in it, so that they wait',
-    () => lowOf(readGasStanding),
+    () => lowOf(readGasBalance),
   )
   metrics.gauge(
     'paylink_fee_payer_low',
     '1 where the fee payer of payouts in SOL has too little, and there is SOL to be paid out',
-    () => lowOf(readFeePayerStanding),
+    () => lowOf(readFeePayerBalance),
   )
   metrics.gauge(
     'paylink_payouts_late',

@@ -7,7 +7,7 @@ import {
 } from '../db/chain/network-state.ts'
 import { leaveTransfersBehind } from '../db/invoices/transfers.ts'
 import type { Log } from '../runtime/log.ts'
-import { abandonUnsettled, inTurn, LeadLost, type RecordingParts } from './record-reading.ts'
+import { abandonUnsettled, inTurn, LeadershipLost, type RecordingParts } from './record-reading.ts'
 
 /**
  * Where to continue: the stored checkpoint, or the node's tip on a network that was never followed or is now another
@@ -76,6 +76,6 @@ async function start(
     if (before !== null) await leaveTransfersBehind(tx, network, before.chain, now.chain)
     return true
   })
-  if (!started) throw new LeadLost(`another process started ${network}`)
+  if (!started) throw new LeadershipLost(`another process started ${network}`)
   return block
 }

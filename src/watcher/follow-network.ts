@@ -19,8 +19,8 @@ import { pauseUnless } from '../runtime/repeat.ts'
 import { createWake } from '../runtime/wake.ts'
 import { describeFailure, healthKey } from './describe-failure.ts'
 import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
-import { type Lead, takeLead } from './lead.ts'
-import { LeadLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
+import { type Leadership, takeLeadership } from './leadership.ts'
+import { LeadershipLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
 import { expireDue, settle } from './settle.ts'
 
 const BLOCKS_PER_UPDATE = 100
@@ -86,12 +86,12 @@ export type FollowOptions = {
 export async function followNetwork(options: FollowOptions, stop: AbortSignal): Promise<void> {
   const { adapter, connectionString, log } = options
   while (!stop.aborted) {
-    const lead = await takeLead(connectionString, adapter.network, stop, (error) =>
+    const lead = await takeLeadership(connectionString, adapter.network, stop, (error) =>
       log.warn({ err: error, network: adapter.network }, 'could not compete for the lead of a network'),
     )
     if (lead === null) return
     log.info({ network: adapter.network }, 'this process follows the network')
-    const session = new LeadSession(options, lead)
+    const session = new LeadershipSession(options, lead)
     try {
       await session.run(AbortSignal.any([stop, lead.lost]))
     } finally {
@@ -100,7 +100,7 @@ export async function followNetwork(options: FollowOptions, stop: AbortSignal): 
   }
 }
 
-async function release(lead: Lead, log: Log): Promise<void> {
+async function release(lead: Leadership, log: Log): Promise<void> {
   try {
     await lead.release()
   } catch (error) {
@@ -110,11 +110,11 @@ async function release(lead: Lead, log: Log): Promise<void> {
 }
 
 /** What one process does for a network while it holds the lead. */
-class LeadSession {
+class LeadershipSession {
   readonly #options: FollowOptions
   readonly #parts: RecordingParts
   readonly #wake = createWake()
-  readonly #lead: Lead
+  readonly #lead: Leadership
   #lastIndex = -1
   /** What network_watch says; null before this session wrote it. */
   #watchedThrough: number | null = null
@@ -128,7 +128,7 @@ class LeadSession {
   #unexpired: string | null = null
   #minimumReadAt = 0
 
-  constructor(options: FollowOptions, lead: Lead) {
+  constructor(options: FollowOptions, lead: Leadership) {
     const { adapter, pool, clock, notifier, agreement = null, evmOf } = options
     this.#options = options
     this.#lead = lead
@@ -149,7 +149,7 @@ class LeadSession {
         await this.#follow(stop)
       } catch (error) {
         if (stop.aborted) break
-        if (error instanceof LeadLost) {
+        if (error instanceof LeadershipLost) {
           this.#options.log.warn({ err: error }, 'the lead was lost')
           break
         }

@@ -40,7 +40,7 @@ import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withSystemTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError } from '../runtime/log.ts'
-import type { Lead } from './lead.ts'
+import type { Leadership } from './leadership.ts'
 
 /** Invoices that are updated at the same time. */
 const INVOICES_IN_FLIGHT = 4
@@ -64,12 +64,12 @@ export type RecordingParts = {
   readonly onWaiting?: (reason: string | null) => void
   /** Called when the chain took back money that was already paid out: a person must look. */
   readonly onShortfall?: (missing: Shortfall & InvoiceOwner) => void
-  readonly lead: Pick<Lead, 'turn' | 'lost'>
+  readonly lead: Pick<Leadership, 'turn' | 'lost'>
 }
 
 /** Another process follows the network now. */
-export class LeadLost extends Error {
-  override name = 'LeadLost'
+export class LeadershipLost extends Error {
+  override name = 'LeadershipLost'
 }
 
 /**
@@ -231,7 +231,7 @@ export async function recordFacts(
 ): Promise<void> {
   const failed: { readonly invoiceId: string; readonly error: unknown }[] = []
   for (let at = 0; at < invoices.length; at += INVOICES_IN_FLIGHT) {
-    requireLead(parts)
+    requireLeadership(parts)
     const batch = invoices.slice(at, at + INVOICES_IN_FLIGHT)
     const ends = await Promise.allSettled(batch.map((one) => recordOne(parts, one, tipHeight)))
     for (const [place, end] of ends.entries()) {
@@ -264,7 +264,7 @@ async function recordOne(
 
 /** Whether an error is about the invoice that was being written, and not about the database or the lead. */
 export const isOfInvoice = (error: unknown): boolean =>
-  !(error instanceof LeadLost || (error instanceof Error && isDatabaseAway(error)))
+  !(error instanceof LeadershipLost || (error instanceof Error && isDatabaseAway(error)))
 
 async function advanceCheckpoint(
   parts: RecordingParts,
@@ -273,12 +273,12 @@ async function advanceCheckpoint(
 ): Promise<void> {
   const { adapter, clock } = parts
   const moved = await inTurn(parts, (tx) => moveCheckpoint(tx, adapter.network, from, to, clock()))
-  if (!moved) throw new LeadLost(`the checkpoint of ${adapter.network} is no longer at ${from.height}`)
+  if (!moved) throw new LeadershipLost(`the checkpoint of ${adapter.network} is no longer at ${from.height}`)
 }
 
 /** Work on what belongs to no tenant, which commits only while this process leads. */
 export function inTurn<Result>(parts: RecordingParts, work: (tx: Tx) => Promise<Result>): Promise<Result> {
-  requireLead(parts)
+  requireLeadership(parts)
   return withSystemTransaction(parts.pool, async (tx) => {
     await requireTurn(parts, tx)
     return work(tx)
@@ -288,9 +288,9 @@ export function inTurn<Result>(parts: RecordingParts, work: (tx: Tx) => Promise<
 /** A lead is lost some seconds before its holder notices: only the transaction itself can tell. */
 export async function requireTurn({ adapter, lead }: RecordingParts, tx: Tx): Promise<void> {
   if (!(await holdTurn(tx, adapter.network, lead.turn)))
-    throw new LeadLost(`another process follows ${adapter.network}`)
+    throw new LeadershipLost(`another process follows ${adapter.network}`)
 }
 
-function requireLead({ adapter, lead }: RecordingParts): void {
-  if (lead.lost.aborted) throw new LeadLost(`another process follows ${adapter.network}`)
+function requireLeadership({ adapter, lead }: RecordingParts): void {
+  if (lead.lost.aborted) throw new LeadershipLost(`another process follows ${adapter.network}`)
 }

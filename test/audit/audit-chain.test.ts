@@ -21,7 +21,7 @@ beforeAll(async () => {
   confirmed = await world.payout(tenant, '0.6')
   await turn()
   await money.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.payout(tenant, '0.3')
   await turn()
   await readChain()
@@ -44,7 +44,7 @@ afterAll(async () => {
 
 async function turn(): Promise<void> {
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
 }
 
 /** What a watcher would have written of the blocks. */

@@ -57,7 +57,7 @@ const isFirstLoad = () => page.evaluate(() => document.body.classList.contains('
 
 describe('an open page', () => {
   test('follows a payment from awaiting to paid without a reload, and announces each milestone once', async () => {
-    const complaints = complaintsOf(page)
+    const alerts = complaintsOf(page)
     await open(awaiting)
     await mark()
     expect(await page.title()).toBe('Pay Blue Heron Books')
@@ -79,7 +79,7 @@ describe('an open page', () => {
     expect(await said()).toMatch(/^Payment complete\. Thank you/)
     expect(await page.title()).toBe('Payment complete – Blue Heron Books')
     expect(await isFirstLoad()).toBe(true)
-    expect(complaints).toEqual([])
+    expect(alerts).toEqual([])
   })
 
   test('keeps the buyer’s place, tab and focus when it changes under them', async () => {

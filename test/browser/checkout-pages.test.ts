@@ -256,7 +256,7 @@ describe.each(LAYOUTS)('in $name', (layout) => {
     async (name) => {
       const url = put(name)
       const page = await context.newPage()
-      const complaints = complaintsOf(page)
+      const alerts = complaintsOf(page)
       await page.goto(url)
       expect(await page.locator('h1').count()).toBe(1)
       expect(await overflow(page)).toBe(0)
@@ -270,7 +270,7 @@ describe.each(LAYOUTS)('in $name', (layout) => {
       words[`${name} ${layout.language}`] ??= new Set()
       words[`${name} ${layout.language}`]?.add(await wordsOf(page))
       // The browser itself tells of a page that is not there, and that is what two of them are about.
-      expect(complaints.filter((text) => !text.includes('Failed to load resource'))).toEqual([])
+      expect(alerts.filter((text) => !text.includes('Failed to load resource'))).toEqual([])
       // Last, because it makes the window as tall as the page.
       await photograph(page, `${SCREENSHOTS}${name}-${layout.name}.png`)
       await page.close()
@@ -386,7 +386,7 @@ test('hostile text is shown as text, and runs nowhere', async () => {
     `{{7*7}} \${7*7} <svg/onload=alert(6)> &lt;b&gt;`,
   ]
   const page = await browser.newPage()
-  const complaints = complaintsOf(page)
+  const alerts = complaintsOf(page)
   server.state.nowMs = NOW_MS
   for (const [index, name] of hostile.entries()) {
     for (const [kind, invoice] of Object.entries(INVOICES_BY_PAGE)) {
@@ -407,6 +407,6 @@ test('hostile text is shown as text, and runs nowhere', async () => {
       expect(await page.locator('main').count()).toBe(1)
     }
   }
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
   await page.close()
 })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verifyReceiptCommand } from '../../src/cli/verify-receipt.ts'
 import type { TransferFact } from '../../src/core/invoice/types.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import { createNetworkBoard } from '../../src/http/api/network-states.ts'
+import { createNetworkStates } from '../../src/http/api/network-states.ts'
 import { createNotifier, type Notifier } from '../../src/postgres/notify.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { invoiceToken } from '../../src/secrets/checkout-token.ts'
@@ -64,7 +64,7 @@ test('a page follows its invoice from the first sighting to paid, told of each c
   const tenant = await seedMerchant(database)
   const invoice = await seedInvoice(database, tenant)
   const page = await browser.newPage()
-  const complaints = complaintsOf(page)
+  const alerts = complaintsOf(page)
   await page.goto(baseUrl + pathOf(tenant, invoice.id))
   await page.evaluate(() => document.body.classList.add('first-load'))
   const heading = () => page.locator('h1').textContent()
@@ -79,7 +79,7 @@ test('a page follows its invoice from the first sighting to paid, told of each c
   await record(tenant, invoice.id, inBlock('a1', WHOLE / 2n, 2), inBlock('a2', WHOLE / 2n, 2))
   await expect.poll(heading, { timeout: TOLD_MS_MAX }).toBe('Payment complete')
   expect(await page.evaluate(() => document.body.classList.contains('first-load'))).toBe(true)
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
   await page.close()
 })
 
@@ -114,11 +114,11 @@ test('a merchant’s hostile name is only ever text', async () => {
   const name = `</title><script>alert(1)</script>"'><img src=x onerror=alert(2)>`
   await database.owner.query('update merchant set name = $2 where id = $1', [tenant.merchantId, name])
   const page = await browser.newPage()
-  const complaints = complaintsOf(page)
+  const alerts = complaintsOf(page)
   await page.goto(baseUrl + pathOf(tenant, invoice.id))
   expect(await page.locator('.shop-name').textContent()).toBe(name)
   expect(await page.content()).not.toContain('private')
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
   await page.close()
 })
 
@@ -128,7 +128,7 @@ test('a paid payment’s receipt is downloaded from its page, and proves itself 
   const page = await browser.newPage()
   const folder = await mkdtemp(join(tmpdir(), 'paylink-receipt-'))
   try {
-    const complaints = complaintsOf(page)
+    const alerts = complaintsOf(page)
     const path = pathOf(tenant, invoice.id)
     await record(tenant, invoice.id, inBlock('b1', WHOLE, 2))
     await page.goto(baseUrl + path)
@@ -148,7 +148,7 @@ test('a paid payment’s receipt is downloaded from its page, and proves itself 
     const output = { line: (line: string) => said.push(line), problem: (line: string) => said.push(line) }
     expect(await verifyReceiptCommand(file, { key: keys, json: false }, output)).toBe(0)
     expect(said.join('\n')).toContain('Genuine')
-    expect(complaints).toEqual([])
+    expect(alerts).toEqual([])
     // What the chain took back has no receipt, and the page offers none.
     await record(tenant, invoice.id, { ...inBlock('b1', WHOLE, 2), state: 'reorged' })
     await page.reload()
@@ -169,7 +169,7 @@ test('confirmations count up within seconds of each block, long before the page 
       [height],
     )
   await tipAt(100)
-  const own = await startBuyersSite(api, { clock, networks: createNetworkBoard(database.pools.api) })
+  const own = await startBuyersSite(api, { clock, networks: createNetworkStates(database.pools.api) })
   const page = await browser.newPage()
   try {
     const tenant = await seedMerchant(database)

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => dashboard?.close())
 
 test('a newcomer signs up and sees their first invoice.paid in under three minutes, without leaving the browser', async () => {
-  const { page, complaints, open } = await dashboard.visitor()
+  const { page, alerts, open } = await dashboard.visitor()
   const startedAt = performance.now()
   await open('/')
   await page.getByRole('link', { name: 'New here? Sign up' }).click()
@@ -30,5 +30,5 @@ test('a newcomer signs up and sees their first invoice.paid in under three minut
   expect(ms).toBeLessThan(MS_MAX)
   await page.getByRole('link', { name: 'Look at the event' }).click()
   await page.getByRole('heading', { name: 'invoice.paid' }).waitFor()
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
 })

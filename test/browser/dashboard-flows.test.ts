@@ -91,7 +91,7 @@ describe('a shop in test mode', () => {
     await page.getByLabel('Search invoices').fill('order-9')
     await page.keyboard.press('Enter')
     await heading(page, 'Nothing matches')
-    expect(shop.complaints).toEqual([])
+    expect(shop.alerts).toEqual([])
   })
 
   test('an invoice is cancelled after a question that says what follows', async () => {
@@ -430,14 +430,14 @@ test('a passkey is added, and signs in', async () => {
   await page.getByLabel('Name of this device').fill('Laptop')
   await press(page, 'Add a passkey')
   await page.getByText('The passkey is added.').waitFor()
-  expect(one.complaints).toEqual([])
+  expect(one.alerts).toEqual([])
   await page.getByRole('button', { name: 'Sign out' }).click()
   await heading(page, 'Sign in')
   // What the page read again in the moment of signing out was refused, and a browser logs that.
-  one.complaints.length = 0
+  one.alerts.length = 0
   await press(page, 'Sign in with a passkey')
   await heading(page, 'Home')
-  expect(one.complaints).toEqual([])
+  expect(one.alerts).toEqual([])
   await one.context.close()
 })
 

@@ -47,11 +47,11 @@ async function make(path: string, body: object) {
 }
 
 /** Nothing of what a visitor sees was taken for HTML, no script ran, and nothing pushes the page wide. */
-async function expectPlainText({ page, complaints }: Visitor, where: string): Promise<void> {
+async function expectPlainText({ page, alerts }: Visitor, where: string): Promise<void> {
   expect([where, await page.locator(RAW).count()]).toEqual([where, 0])
   expect([where, await overflow(page)]).toEqual([where, 0])
   // The API refuses a search for what can be no id and a live key without a second factor; a browser logs the answer.
-  expect([where, complaints.filter((line) => !/status of 40[03]/.test(line))]).toEqual([where, []])
+  expect([where, alerts.filter((line) => !/status of 40[03]/.test(line))]).toEqual([where, []])
 }
 
 /** What was read from the tables alone: nothing writes it by a form of the dashboard. */
@@ -185,8 +185,8 @@ const pathOf = (path: string): string =>
 test.each(PAGES)(
   'text that would be code is text on the page %s, at 360 pixels without scrolling sideways',
   async (path, shown) => {
-    const { page, complaints, open } = shop
-    complaints.length = 0
+    const { page, alerts, open } = shop
+    alerts.length = 0
     await open(pathOf(path))
     await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
     if (shown !== undefined) await expect.poll(() => page.locator('#page').textContent()).toContain(shown)
@@ -235,8 +235,8 @@ describe('a window', () => {
   test.each(WINDOWS)(
     'of %s, by %s, shows the name of what it asks about as text',
     async (path, trigger, shown) => {
-      const { page, complaints, open } = shop
-      complaints.length = 0
+      const { page, alerts, open } = shop
+      alerts.length = 0
       await open(pathOf(path))
       // In one step: a live page may draw the button anew in between.
       await page.getByRole('button', { name: trigger, exact: true }).first().press('Enter')
@@ -246,8 +246,8 @@ describe('a window', () => {
   )
 
   test('that asks for a second factor leaves the name in the one below it text', async () => {
-    const { page, complaints, open } = shop
-    complaints.length = 0
+    const { page, alerts, open } = shop
+    alerts.length = 0
     await open('/developers/keys?mode=live')
     await page.getByRole('button', { name: 'New key' }).first().press('Enter')
     await page.getByLabel('Name').fill(NAME)
@@ -260,6 +260,6 @@ describe('a window', () => {
 test('another site that frames the dashboard shows nothing of it', async () => {
   const other = await dashboard.visitor()
   await other.page.setContent(`<iframe src="${dashboard.url}/dashboard/sign-in"></iframe>`)
-  await expect.poll(() => other.complaints.join('\n')).toMatch(/frame-ancestors|X-Frame-Options/)
+  await expect.poll(() => other.alerts.join('\n')).toMatch(/frame-ancestors|X-Frame-Options/)
   expect(await other.page.frameLocator('iframe').getByRole('heading').count()).toBe(0)
 })

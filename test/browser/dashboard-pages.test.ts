@@ -153,9 +153,9 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
   afterAll(() => visitor.context.close())
 
   const check = async (name: string, path: string): Promise<void> => {
-    const { page, complaints } = visitor
+    const { page, alerts } = visitor
     const { colorScheme, other, width } = layout
-    complaints.length = 0
+    alerts.length = 0
     await visitor.open(path)
     await page.locator('[aria-busy=true], .bone').first().waitFor({ state: 'detached' })
     // What stands beside the page all the way down is drawn so, too.
@@ -170,7 +170,7 @@ describe.each(LAYOUTS)('in $colorScheme, $width pixels wide', (layout) => {
     await page.emulateMedia({ colorScheme })
     await page.setViewportSize({ width, height: HEIGHT })
     // A browser logs an answer that is no success; the page of what does not exist asks for one.
-    expect(complaints.filter((line) => !(name === 'invoice-unknown' && /404/.test(line)))).toEqual([])
+    expect(alerts.filter((line) => !(name === 'invoice-unknown' && /404/.test(line)))).toEqual([])
   }
 
   test.each(Object.entries(OUTSIDE))('the page %s is whole, clean and accessible', check)

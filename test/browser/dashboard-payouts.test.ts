@@ -87,7 +87,7 @@ const merchantOf = async (visitor: Visitor): Promise<string> =>
 
 test('one owner alone allows an address, sees what arrives, asks, approves; it arrives, and the statement says so', async () => {
   const shop = await dashboard.signUp('Pia Alone')
-  const { page, open, complaints } = shop
+  const { page, open, alerts } = shop
   await earn(shop)
   await open('/payouts/destinations')
   const address = randomLitecoinAddress('regtest')
@@ -101,7 +101,7 @@ test('one owner alone allows an address, sees what arrives, asks, approves; it a
     .poll(() => page.locator('.copy-field code').allTextContents())
     .toEqual([address, expect.stringMatching(/^[0-9a-f]{64}$/)])
   await press(page, 'Done')
-  complaints.length = 0
+  alerts.length = 0
 
   await open('/payouts')
   await press(page, 'New payout')
@@ -144,7 +144,7 @@ test('one owner alone allows an address, sees what arrives, asks, approves; it a
   const available = (await savedRows(page)).filter(({ account }) => account === 'available')
   expect(available.map(({ type }) => type)).toEqual(['payout', 'deposit'])
   expect(available[0]).toMatchObject({ balance_after: '0', payout_id: expect.stringMatching(/^po_/) })
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
   await shop.context.close()
 })
 

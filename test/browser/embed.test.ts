@@ -19,9 +19,7 @@ afterAll(async () => {
 })
 
 /** A shop's page on an origin of its own, under the strictest rules that a site can set. */
-async function openShop(
-  body: string,
-): Promise<{ page: Page; complaints: string[]; close: () => Promise<void> }> {
+async function openShop(body: string): Promise<{ page: Page; alerts: string[]; close: () => Promise<void> }> {
   const shop = createServer((_request, response) => {
     response.writeHead(200, {
       'content-type': 'text/html',
@@ -35,11 +33,11 @@ async function openShop(
   const address = shop.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
   const page = await browser.newPage()
-  const complaints = complaintsOf(page)
+  const alerts = complaintsOf(page)
   await page.goto(`http://127.0.0.1:${address.port}/`)
   return {
     page,
-    complaints,
+    alerts,
     close: async () => {
       await page.close()
       shop.closeAllConnections()
@@ -68,7 +66,7 @@ test('embed.js is at most a kilobyte and may be loaded by any site', async () =>
 })
 
 test('the script and any element become links, also later, under the strictest policy', async () => {
-  const { page, complaints, close } = await openShop(
+  const { page, alerts, close } = await openShop(
     `${script('data-ulasend-link="pl_aaaaaaaaaa" data-label="Donate"')}
      <p data-ulasend-link="pl_bbbbbbbbbb" data-usd-amount="12.50"></p>${script()}`,
   )
@@ -94,7 +92,7 @@ test('the script and any element become links, also later, under the strictest p
     return link ? getComputedStyle(link).backgroundColor : null
   })
   expect(look).toBe('rgb(43, 80, 216)')
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
   await close()
 })
 

@@ -112,7 +112,7 @@ describe('on the sandbox chains', () => {
       const invoice = await create(asset)
       const wallet = await sandboxWallet()
       const page = await browser.newPage()
-      const complaints = complaintsOf(page)
+      const alerts = complaintsOf(page)
       await inject(page, 'Heron Wallet', wallet.answer)
       await page.goto(`${app.baseUrl}${new URL(String(invoice.checkout_url)).pathname}`)
       await page.getByRole('button', { name: 'Pay with Heron Wallet' }).click()
@@ -128,7 +128,7 @@ describe('on the sandbox chains', () => {
         },
       ])
       expect(wallet.calls.filter(({ method }) => method === 'eth_sendTransaction')).toHaveLength(1)
-      expect(complaints).toEqual([])
+      expect(alerts).toEqual([])
       await page.close()
     },
   )
@@ -263,7 +263,7 @@ describe('what a wallet answers', () => {
   })
 
   test('a hostile name is only ever text, and many wallets do not flood the page', async () => {
-    const complaints = complaintsOf(page)
+    const alerts = complaintsOf(page)
     const name = `</button><img src=x onerror=alert(1)>\u202e${'W'.repeat(500)}`
     for (let wallet = 0; wallet < 12; wallet++) await inject(page, name, walletThat({}))
     await page.goto(server.show('t', inUsdc))
@@ -272,7 +272,7 @@ describe('what a wallet answers', () => {
     expect(text).toMatch(/^Pay with <\/button><img src=x onerror=alert\(1\)>W*$/)
     expect(text.length).toBeLessThan(60)
     expect(await page.locator('#wallets img[onerror]').count()).toBe(0)
-    expect(complaints).toEqual([])
+    expect(alerts).toEqual([])
   })
 
   test('there are none for coins that such wallets do not have, nor without script', async () => {

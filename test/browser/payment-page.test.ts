@@ -70,7 +70,7 @@ test('a buyer opens a session’s page, chooses a coin, continues, changes the c
   const path = await makeSession(await makeLink())
   const before = await invoices()
   const page = await browser.newPage({ locale: 'de-DE' })
-  const complaints = complaintsOf(page)
+  const alerts = complaintsOf(page)
   await page.goto(baseUrl + path)
   expect((await page.locator('h1').textContent())?.replace(/\s/u, ' ')).toBe('49,99 $')
   expect(await page.locator('html').getAttribute('lang')).toBe('de')
@@ -89,7 +89,7 @@ test('a buyer opens a session’s page, chooses a coin, continues, changes the c
   await page.goto(baseUrl + path)
   expect(page.url()).toBe(own)
   expect(await invoices()).toBe(before + 1)
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
   await page.close()
 })
 
@@ -220,7 +220,7 @@ test('a link’s hostile name is only ever text, in its own language and in the 
   const name = `"'><script>alert(1)</script><img src=x onerror=alert(2)>\u202e</title>`.padEnd(120, '{{7*7}}')
   const { slug } = await makeLink({ name })
   const page = await browser.newPage()
-  const complaints = complaintsOf(page)
+  const alerts = complaintsOf(page)
   for (const tag of ['en', 'ar']) {
     await page.goto(`${baseUrl}/l/${slug}?lang=${tag}`)
     expect(await page.locator('.open .lead').textContent()).toBe(name)
@@ -229,7 +229,7 @@ test('a link’s hostile name is only ever text, in its own language and in the 
       0,
     )
   }
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
   await page.close()
 })
 

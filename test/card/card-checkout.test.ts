@@ -115,7 +115,7 @@ test('a buyer sees provider, price, fees and minimum, leaves, comes back, and th
 }, async () => {
   const made = await makeInvoice()
   const page = await (await openBrowser()).newPage()
-  const complaints = complaintsOf(page)
+  const alerts = complaintsOf(page)
   await page.goto(site.url + made.path)
   await page.locator('#by-card').click()
   await page.locator('#place').selectOption('US-CA')
@@ -128,7 +128,7 @@ test('a buyer sees provider, price, fees and minimum, leaves, comes back, and th
   expect(await page.locator('#offer-moonpay').textContent()).toContain('You pay $54.00')
   await page.locator('#leave-coinbase').click()
   await page.waitForURL(`${coinbase.url}/buy?sessionToken=*`)
-  expect(complaints).toEqual([])
+  expect(alerts).toEqual([])
   // What a provider adds to the way back is not believed.
   await page.goto(`${site.url}${made.path}?transactionStatus=completed&transactionId=1`)
   expect(await page.locator('h1').textContent()).toBe('Waiting for Coinbase')
@@ -455,7 +455,7 @@ describe('a purchase at Coinbase, which the page waits for', () => {
     tell(made, purchase, ['t1', 'FAILED'])
     await askedAgain(purchase)
     await expect.poll(() => get(made.path)).toContain('did not go through')
-    // Told of two tries, the page speaks of the newest, and nothing changes for the one before it.
+    // DeduplicatedLog of two tries, the page speaks of the newest, and nothing changes for the one before it.
     tell(made, purchase, ['t2', 'IN_PROGRESS'], ['t1', 'FAILED'])
     await askedAgain(purchase)
     await expect.poll(() => get(made.path)).toContain('is about to send USDC')

@@ -4,7 +4,7 @@ import type { ChainAdapter } from '../../src/chain/adapter.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import {
-  LeadLost,
+  LeadershipLost,
   type RecordingParts,
   recordMempool,
   recordUpdate,
@@ -106,13 +106,13 @@ test.each([
   const mempool = await adapter.readMempool()
   if (mempool === null) throw new Error('the mempool could not be read')
   expect(mempool.transfers).toHaveLength(1)
-  await expect(recordMempool(parts, mempool)).rejects.toThrow(LeadLost)
+  await expect(recordMempool(parts, mempool)).rejects.toThrow(LeadershipLost)
   await watched.chain.mine(1)
   const update = await adapter.nextUpdate(checkpoint, 10)
   if (update === null) throw new Error('the block was not read')
-  await expect(recordUpdate(parts, checkpoint, update)).rejects.toThrow(LeadLost)
+  await expect(recordUpdate(parts, checkpoint, update)).rejects.toThrow(LeadershipLost)
   const empty = { ...update, blocks: update.blocks.map((block) => ({ ...block, transfers: [] })) }
-  await expect(recordUpdate(parts, checkpoint, empty)).rejects.toThrow(LeadLost)
+  await expect(recordUpdate(parts, checkpoint, empty)).rejects.toThrow(LeadershipLost)
   expect(await watched.paymentsOf(invoice.id)).toEqual([])
   expect((await watched.state()).hash).toBe(state.hash)
   await adapter.close()

@@ -138,7 +138,7 @@ test('every test card does in a browser what the page says of it: declined and a
   const browser = await launchBrowser()
   try {
     const page = await browser.newPage({ locale: 'en-US', viewport: { width: 800, height: 900 } })
-    const complaints = complaintsOf(page)
+    const alerts = complaintsOf(page)
     const heading = page.locator('#heading')
     const shows = async (words: RegExp, name: string) => {
       await expect.poll(() => heading.textContent().catch(() => '')).toMatch(words)
@@ -198,7 +198,7 @@ test('every test card does in a browser what the page says of it: declined and a
     await page.waitForURL('**/card/test?*')
     await pay(TEST_CARDS.approved)
     await shows(/^Payment complete$/, 'approved')
-    expect(complaints.filter((complaint) => !complaint.includes('400'))).toEqual([])
+    expect(alerts.filter((alert) => !alert.includes('400'))).toEqual([])
   } finally {
     await browser.close()
   }

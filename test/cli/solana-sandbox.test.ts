@@ -51,7 +51,7 @@ test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and i
   const browser = await launchBrowser()
   try {
     const page = await (await browser.newContext()).newPage()
-    const complaints = complaintsOf(page)
+    const alerts = complaintsOf(page)
     await page.goto(String(invoice.checkout_url))
     const heading = () => page.locator('h1').textContent()
     expect(await heading()).toBe(`Send ${invoice.amount} SOL`)
@@ -62,7 +62,7 @@ test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and i
     expect(await readQr(page, '.qr-address')).toBe(invoice.address)
     await page.locator('#sandbox-exact').click()
     await expect.poll(heading, { timeout: PAID_MS_MAX }).toBe('Payment complete')
-    expect(complaints).toEqual([])
+    expect(alerts).toEqual([])
   } finally {
     await browser.close()
   }

@@ -3,7 +3,7 @@ import { BACKOFF_MAX_MS, GIVE_UP_AFTER_MS, WAIT_MS_MAX } from '../../src/core/en
 import { THROTTLED_ROWS_PER_TURN } from '../../src/core/endpoint/throttle.ts'
 import { type ClaimedDelivery, LEASE_MS, releaseDeliveries } from '../../src/db/delivery/deliveries.ts'
 import { claimDeliveries } from '../../src/delivery/claim.ts'
-import { Lanes, WINDOW_START } from '../../src/delivery/lanes.ts'
+import { Lanes, WINDOW_START } from '../../src/delivery/endpoint-queues.ts'
 import { recordOutcomes } from '../../src/delivery/record-outcomes.ts'
 import { sendToRecovered } from '../../src/delivery/upkeep.ts'
 import type { Pool } from '../../src/postgres/pool.ts'

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { isDatabaseAway } from '../../src/postgres/database-away.ts'
 import { openPool, type Pool } from '../../src/postgres/pool.ts'
 import { withSystemTransaction } from '../../src/postgres/transaction.ts'
-import { lockKeyOf, takeLead } from '../../src/watcher/lead.ts'
+import { lockKeyOf, takeLeadership } from '../../src/watcher/leadership.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type DebianPostgres, openDebianPostgres } from '../support/debian-postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -44,7 +44,7 @@ async function failureOf(work: Promise<unknown>): Promise<Error> {
 }
 
 async function lead(url: string) {
-  const taken = await takeLead(url, NETWORK, stopping.signal, () => {})
+  const taken = await takeLeadership(url, NETWORK, stopping.signal, () => {})
   if (taken === null) throw new Error('no lead')
   return taken
 }
@@ -106,7 +106,7 @@ test('a standby gives no lead, and a connection to a primary that became one is 
     const standby = await postgres.start(second)
 
     const refusals: unknown[] = []
-    const waiting = takeLead(standby.url('postgres'), NETWORK, stopping.signal, (error) =>
+    const waiting = takeLeadership(standby.url('postgres'), NETWORK, stopping.signal, (error) =>
       refusals.push(error),
     )
     await until(() => refusals.length > 0, { what: 'the standby is refused' })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimDeliveries } from '../../src/delivery/claim.ts'
-import { Lanes } from '../../src/delivery/lanes.ts'
+import { Lanes } from '../../src/delivery/endpoint-queues.ts'
 import { type Outcome, recordOutcomes } from '../../src/delivery/record-outcomes.ts'
 import { sendToRecovered, sweepDeliveries } from '../../src/delivery/upkeep.ts'
 import { disableEndpoint } from '../../src/flows/webhook-endpoints.ts'

@@ -5,7 +5,7 @@ import { formatCoinAmount } from '../../src/core/money.ts'
 import { countShortfalls, loadBalances } from '../../src/db/ledger/ledger.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { decidePayout } from '../../src/payouts/decide-payout.ts'
-import { carryPayout } from '../../src/payouts/record-payout.ts'
+import { recordPayout } from '../../src/payouts/record-payout.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/payouts/request-payout.ts'
 import { saveNetworkFee } from '../../src/payouts/store/payout-coins.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
@@ -93,7 +93,7 @@ async function payOut(amount: string): Promise<void> {
 
 async function confirm(payoutId: string): Promise<void> {
   const carrier = { txid: `tx of ${payoutId}`, networkFee: 100n }
-  await carryPayout(
+  await recordPayout(
     { pool: database.pools.watcher, clock },
     { tenant, payoutId, fact: { kind: 'final', carrier } },
   )

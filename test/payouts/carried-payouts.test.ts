@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { insertLedgerTransfer } from '../../src/db/ledger/ledger.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import { PayoutCarrier } from '../../src/payouts/broadcast/utxo/utxo-payout-chain.ts'
+import { UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import { PayoutJournal } from '../../src/payouts/sign/payout-journal.ts'
 import { signPayouts } from '../../src/payouts/sign/sign-payouts.ts'
 import { acceptLostPayout } from '../../src/payouts/store/lost-payouts.ts'
@@ -30,11 +30,11 @@ test('a payout over several coins is signed, sent once, confirmed, and ledger, c
   const tenant = await world.openShop([LTC, LTC / 2n, LTC / 4n])
   const payout = await world.payout(tenant, '1.2')
   await world.sign()
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   await world.money.mine(1)
-  await courier.pass()
+  await tracker.pass()
   const done = await world.load(tenant, payout.id)
   expect(done.status).toBe('confirmed')
   expect(await world.paidTo(payout.destination)).toEqual([done.amount - done.networkFee])
@@ -46,13 +46,13 @@ test('a payout over several coins is signed, sent once, confirmed, and ledger, c
 
 test('change of a confirmed payout is paid out next, until nothing is left', async () => {
   const tenant = await world.openShop([LTC])
-  const courier = world.courier()
+  const tracker = world.tracker()
   for (const amount of ['0.3', '0.3', '0.4']) {
     const payout = await world.payout(tenant, amount)
     await world.sign()
-    await courier.pass()
+    await tracker.pass()
     await world.money.mine(1)
-    await courier.pass()
+    await tracker.pass()
     expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
     expect(await world.paidTo(payout.destination)).toHaveLength(1)
   }
@@ -126,18 +126,18 @@ test('a payout that a reorganisation took out of its block is offered again with
   const tenant = await world.openShop([LTC])
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   await world.money.mine(1)
-  await courier.pass()
+  await tracker.pass()
   const { txid } = await world.load(tenant, payout.id)
   await money.sandbox.client.reorganiseAway(String(txid))
   expect(await world.paidTo(payout.destination)).toEqual([])
-  await courier.pass()
+  await tracker.pass()
   await world.sign()
   await money.sandbox.client.release(String(txid))
   await world.money.mine(1)
-  await courier.pass()
+  await tracker.pass()
   expect(await world.paidTo(payout.destination)).toHaveLength(1)
   expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid })
   expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
@@ -147,23 +147,23 @@ test('a payout that waits too long is signed again over the same coins for a hig
   const tenant = await world.openShop([LTC])
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   const first = await world.load(tenant, payout.id)
   world.now = new Date(world.now.getTime() + 31 * 60_000)
-  await courier.pass()
+  await tracker.pass()
   await world.database.owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [
     world.network,
   ])
   await world.sign()
   await world.sign()
-  await courier.pass()
+  await tracker.pass()
   const second = await world.load(tenant, payout.id)
   expect(second.txid).not.toBe(first.txid)
   expect(second.networkFee).toBeGreaterThan(first.networkFee)
   expect(second.networkFee).toBeLessThanOrEqual(payout.networkFeeMax)
   await world.money.mine(1)
-  await courier.pass()
+  await tracker.pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second.txid })
   expect(await world.paidTo(payout.destination)).toEqual([payout.amount - second.networkFee])
   const { available } = await world.balances(tenant)
@@ -174,8 +174,8 @@ test('a database set back to before the signing gets the same bytes again: nothi
   const tenant = await world.openShop([LTC, LTC])
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   const first = await world.load(tenant, payout.id)
   const { owner } = world.database
   for (const table of ['payout_change', 'payout_input', 'payout_transaction']) {
@@ -191,9 +191,9 @@ test('a database set back to before the signing gets the same bytes again: nothi
   )
   await owner.query(`delete from event where resource_id = $1 and sequence = 3`, [payout.id])
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.money.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: first.txid })
   expect(await world.paidTo(payout.destination)).toHaveLength(1)
 })
@@ -204,7 +204,7 @@ test('a journal that is older than the database signs nothing beside what was si
   await world.sign()
   const { rm } = await import('node:fs/promises')
   await rm(`${world.folder}/payouts.jsonl`)
-  const courier = world.courier()
+  const tracker = world.tracker()
   const signer = await world.signer()
   // So long that what waits is signed again for a higher fee.
   for (let half = 0; half < 3; half++) {
@@ -227,9 +227,9 @@ test('a journal that is older than the database signs nothing beside what was si
   for (let turn = 0; turn < 2; turn++) await signPayouts(signer)
   expect([alarms('not in the journal'), alarms('not what was approved')]).toEqual([1, 1])
   await add(-1)
-  await courier.pass()
+  await tracker.pass()
   await world.money.mine(1)
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
   expect(await world.paidTo(payout.destination)).toHaveLength(1)
 })
@@ -253,9 +253,9 @@ test('of two signers at once one signs, and the other writes nothing beside it',
     [payout.id],
   )
   expect(rows).toEqual([{ txid: entries[0]?.txid }])
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.money.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })
 
@@ -286,18 +286,18 @@ test('of signers that write to the journal at the same moment only the first has
   await world.sign()
   for (const line of lines) await appendFile(path, line)
   world.now = new Date(world.now.getTime() + 31 * 60_000)
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   await owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [world.network])
   await world.sign()
   const signed = 'select number from payout_transaction where payout_id = $1 order by number'
   expect((await owner.query(signed, [first.id])).rows).toEqual([{ number: 1 }, { number: 2 }])
   for (let block = 0; block < 3; block++) {
-    await courier.pass()
+    await tracker.pass()
     await world.money.mine(1)
     await world.sign()
   }
-  await courier.pass()
+  await tracker.pass()
   for (const payout of [first, other]) {
     const { status, amount, networkFee } = await world.load(tenant, payout.id)
     expect(status).toBe('confirmed')
@@ -343,11 +343,11 @@ test('a payout that a restored database has forgotten is brought back from the j
   const restore = await world.backUp()
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await restore()
   const again = await world.payout(tenant, '0.5')
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   expect((await world.load(tenant, again.id)).status).toBe('approved')
   // As a line of an earlier release, and as one that somebody changed.
   const path = `${world.folder}/payouts.jsonl`
@@ -373,7 +373,7 @@ test('a payout that a restored database has forgotten is brought back from the j
   expect(await world.recover()).toEqual({ [payout.id]: 'recovered' })
   for (let turn = 0; turn < 3; turn++) {
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.money.mine(1)
   }
   for (const { id, destination } of [payout, again]) {
@@ -400,8 +400,8 @@ test('a payout that was brought back from the journal is signed again for a high
   const signed = async () =>
     (await owner.query('select from payout_transaction where payout_id = $1', [payout.id])).rowCount
   world.now = new Date(world.now.getTime() + 31 * 60_000)
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   await owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [world.network])
   const raise = (by: number) =>
     owner.query('update payout set network_fee_max = network_fee_max + $2 where id = $1', [payout.id, by])
@@ -415,9 +415,9 @@ test('a payout that was brought back from the journal is signed again for a high
   const first = await world.load(tenant, payout.id)
   await world.sign()
   expect(await signed()).toBe(2)
-  await courier.pass()
+  await tracker.pass()
   await world.money.mine(1)
-  await courier.pass()
+  await tracker.pass()
   const done = await world.load(tenant, payout.id)
   expect(done.status).toBe('confirmed')
   expect(done.txid).not.toBe(first.txid)
@@ -431,7 +431,7 @@ test('a payout is dead only when something else spent its coin and lies deep eno
   const tenant = await world.openShop([LTC, LTC / 2n])
   const payout = await world.payout(tenant, '1.2')
   await world.sign()
-  const courier = world.courier((chain) => ({
+  const tracker = world.tracker((chain) => ({
     hasBlock: (block) => chain.hasBlock(block),
     feeRate: () => chain.feeRate(),
     tipHeight: () => chain.tipHeight(),
@@ -448,14 +448,14 @@ test('a payout is dead only when something else spent its coin and lies deep eno
       return rows[0]?.amount !== LTC
     },
   }))
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await world.money.mine(1)
-  await courier.pass()
+  await tracker.pass()
   await world.sign()
-  await courier.pass()
+  await tracker.pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'input_spent_elsewhere',
@@ -471,15 +471,15 @@ test('a payout whose row allows less than the fee that it was signed at is an al
   await world.database.owner.query('update payout set network_fee = 1, network_fee_max = 1 where id = $1', [
     payouts[0].id,
   ])
-  const courier = world.courier()
-  await courier.pass()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
+  await tracker.pass()
   expect((await world.load(changed, payouts[0].id)).status).toBe('approved')
   expect((await world.load(other, payouts[1].id)).status).toBe('submitted')
   const alarms = world.logged.filter((line) => line.includes(payouts[0].id) && line.includes('contradicts'))
   expect(alarms).toHaveLength(1)
   await world.money.mine(1)
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(other, payouts[1].id)).status).toBe('confirmed')
   expect(await world.paidTo(payouts[0].destination)).toHaveLength(1)
   expect(await world.balances(changed)).toMatchObject({ reserved: LTC / 2n })
@@ -518,9 +518,9 @@ test('more than fits into one transaction is not taken on; what fits no more onc
   world.now = new Date(world.now.getTime() + 1_000)
   const second = await world.payout(tenant, '1.4')
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.money.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect((await world.load(tenant, first.id)).status).toBe('confirmed')
   await world.endRefused()
   expect(await world.load(tenant, second.id)).toMatchObject({
@@ -643,9 +643,9 @@ test('a payout that cannot be carried on is one alarm, and holds up no other', a
     begin raise exception 'this row is spoiled'; end $$`)
   await owner.query(`create trigger refuse_change before update on payout for each row
     when (old.id = '${payouts[0].id}') execute function refuse_change()`)
-  const courier = world.courier()
-  await courier.pass()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
+  await tracker.pass()
   const statuses = async () => [
     (await world.load(bad, payouts[0].id)).status,
     (await world.load(other, payouts[1].id)).status,
@@ -653,7 +653,7 @@ test('a payout that cannot be carried on is one alarm, and holds up no other', a
   expect(await statuses()).toEqual(['approved', 'submitted'])
   expect(world.logged.filter((line) => line.includes('a payout cannot be carried on'))).toHaveLength(1)
   await owner.query('drop trigger refuse_change on payout')
-  await courier.pass()
+  await tracker.pass()
   expect(await statuses()).toEqual(['submitted', 'submitted'])
 })
 
@@ -664,7 +664,7 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   const { hash: pruned } = await world.watch()
   const first = await world.payout(old, '0.5')
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.money.mine(1)
   const { height } = await world.watch()
   const second = await world.payout(young, '0.5')
@@ -673,12 +673,12 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
     if (params[0] === pruned) throw new Error('Block not available (pruned data)')
     return told
   })
-  const courier = world.courierOf([{ name: 'pruned', chain: new PayoutCarrier(rpc, false) }])
+  const tracker = world.courierOf([{ name: 'pruned', chain: new UtxoPayoutClient(rpc, false) }])
   for (let pass = 0; pass < 2; pass++) {
-    await courier.pass()
+    await tracker.pass()
     await world.money.mine(1)
   }
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(young, second.id)).status).toBe('confirmed')
   expect((await world.load(old, first.id)).status).toBe('submitted')
   const alarms = world.logged.filter((line) => line.includes(first.id) && line.includes('pruned'))
@@ -695,8 +695,8 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   ])
   const nowhere = new RpcClient('http://127.0.0.1:9', 'the test')
   const alone = world.courierOf([
-    { name: 'pruned', chain: new PayoutCarrier(rpc, false) },
-    { name: 'away', chain: new PayoutCarrier(nowhere, false) },
+    { name: 'pruned', chain: new UtxoPayoutClient(rpc, false) },
+    { name: 'away', chain: new UtxoPayoutClient(nowhere, false) },
   ])
   await expect(alone.pass()).rejects.toThrow()
   await alone.pass()
@@ -704,8 +704,8 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   await nowhere.close()
   // Another node that keeps them is asked in its place.
   const both = world.courierOf([
-    { name: 'pruned', chain: new PayoutCarrier(rpc, false) },
-    { name: 'whole', chain: new PayoutCarrier(world.rpc, false) },
+    { name: 'pruned', chain: new UtxoPayoutClient(rpc, false) },
+    { name: 'whole', chain: new UtxoPayoutClient(world.rpc, false) },
   ])
   await both.pass()
   await world.money.mine(1)
@@ -718,10 +718,10 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
 test('with the first node away a payout goes through the second, and what one node calls spent, or paid, is given up, or confirmed, only when both do', async () => {
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpcs = [new RpcClient('http://127.0.0.1:9', 'the test'), new RpcClient(proxy.url, 'the test')]
-  const [dead, proxied] = rpcs.map((rpc) => new PayoutCarrier(rpc, false))
+  const [dead, proxied] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, false))
   if (dead === undefined || proxied === undefined) throw new Error('no carriers')
-  const honest = new PayoutCarrier(world.rpc, false)
-  const couriersOf = (first: PayoutCarrier, second: PayoutCarrier) =>
+  const honest = new UtxoPayoutClient(world.rpc, false)
+  const couriersOf = (first: UtxoPayoutClient, second: UtxoPayoutClient) =>
     world.courierOf([
       { name: 'first', chain: first },
       { name: 'second', chain: second },
@@ -756,12 +756,12 @@ test('with the first node away a payout goes through the second, and what one no
     throw new Error('bad-txns-inputs-missingorspent')
   })
   for (const second of [honest, dead]) {
-    const courier = couriersOf(proxied, second)
+    const tracker = couriersOf(proxied, second)
     for (let pass = 0; pass < 2; pass++) {
-      await courier.pass()
+      await tracker.pass()
       await world.money.mine(1)
     }
-    await courier.pass()
+    await tracker.pass()
     expect((await world.load(tenant, payout.id)).status).toBe('submitted')
     expect(await world.balances(tenant)).toMatchObject({ reserved: LTC / 2n })
   }
@@ -787,8 +787,8 @@ test('with the first node away a payout goes through the second, and what one no
   proxy.lie('getblock', (told, { params }) =>
     params[1] === 1 ? { ...(told as object), tx: [...(told as { tx: string[] }).tx, rows[0]?.txid] } : told,
   )
-  const courier = couriersOf(proxied, honest)
-  for (let pass = 0; pass < 3; pass++) await courier.pass()
+  const tracker = couriersOf(proxied, honest)
+  for (let pass = 0; pass < 3; pass++) await tracker.pass()
   expect((await world.load(tenant, made.id)).status).toBe('submitted')
   expect(await world.paidTo(made.destination)).toEqual([])
   const waits = world.logged.filter(
@@ -852,7 +852,7 @@ test('however many payouts were signed in an hour in live mode, or of one mercha
   const signed = JSON.parse(before.split('\n')[0] ?? '')
   const { owner } = world.database
   world.now = new Date(world.now.getTime() + 2 * 3_600_000)
-  await world.courier().pass()
+  await world.tracker().pass()
   const first = await world.payout(many, '0.5')
   world.now = new Date(world.now.getTime() + 1_000)
   const second = await world.request(other, '0.5')

@@ -35,10 +35,10 @@ afterEach(() => world?.close())
 
 const FAULTS = ['none', 'none', 'before', 'after', 'error', 'timeout', 'lie', 'behind', 'hangs'] as const
 
-/** A look of a courier whose calls may die before or after they did what they do, or be answered wrongly. */
+/** A look of a tracker whose calls may die before or after they did what they do, or be answered wrongly. */
 function courierTurn(random: Random): Promise<void> {
   const fault = random.pick(FAULTS)
-  const courier = world.courier((chain) => ({
+  const tracker = world.tracker((chain) => ({
     ...boundChain(chain),
     receiptOf: async (txid) => {
       const strikes = random.chance(0.5)
@@ -57,7 +57,7 @@ function courierTurn(random: Random): Promise<void> {
     },
   }))
   return unlessCrashed(
-    () => courier.pass(),
+    () => tracker.pass(),
     (error) => error instanceof ChainUnavailable,
   )
 }
@@ -108,16 +108,16 @@ async function forget(payout: Payout, random: Random): Promise<void> {
 async function settle(tenant: Tenant, payouts: readonly Payout[]): Promise<Payout[]> {
   let now: Payout[] = []
   for (let round = 0; round < SETTLE_ROUNDS_MAX; round++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.anvil.mine(1)
     // What the base fee has left behind is replaced in time.
     world.now = new Date(world.now.getTime() + 60_000)
     now = await Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
     if (now.every(({ status }) => status === 'confirmed') && (await areSwept(payouts))) break
   }
-  await world.courier().pass()
+  await world.tracker().pass()
   return now
 }
 
@@ -154,7 +154,7 @@ test.each(seedsByWorld(RUNS).map((seeds) => ({ seeds, first: seeds[0], count: se
       if (frozen > 0n) await world.freeze((await world.deposit(tenant, asset, frozen)).address)
       // Deep enough that no history here takes the deposits away.
       await world.anvil.mine(3)
-      await world.courier().pass()
+      await world.tracker().pass()
       const total = amounts.reduce((sum, amount) => sum + amount, 0n)
       const payouts: Payout[] = []
       for (const amount of random.chance(0.5) ? [total / 2n] : [total / 3n, total / 4n])
@@ -196,7 +196,7 @@ test(
       ETH_BASE: await world.openShop('ETH_BASE', []),
       USDC_BASE: await world.openShop('USDC_BASE', []),
     }
-    await world.courier().pass()
+    await world.tracker().pass()
     const payouts: Payout[] = []
     const rest = async () => {
       const alive = await world.startProcess()

@@ -28,11 +28,11 @@ const submit = (tenant: Parameters<EvmPayoutWorld['until']>[0], id: string) =>
 async function sweptPayout(amount = ETHER) {
   const tenant = await world.openShop('ETH_BASE', [amount])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.anvil.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   return { tenant, payout }
 }
 
@@ -40,7 +40,7 @@ test('a hot wallet low on gas is an alarm for the operator, and payouts in USDC 
   const tenant = await world.openShop('USDC_BASE', [10n * USDC])
   const payout = await world.payout(tenant, 'USDC_BASE', '10')
   for (let turn = 0; turn < 3; turn++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
     await world.anvil.mine(1)
   }
@@ -70,7 +70,7 @@ test('ether of merchants in the hot wallet pays no gas for anybody’s USDC', as
   const before = await world.holds('ETH_BASE', world.hot)
   await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), hex(rows[0]?.arrived ?? 0n)])
   await owner.query(`update payout set status = 'requested' where id = $1`, [payout.id])
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   expect(await world.signedFor(waiting.id)).toEqual({ payout: [], sweeps: [] })
   await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), hex(before)])
@@ -82,7 +82,7 @@ test('ether of merchants in the hot wallet pays no gas for anybody’s USDC', as
 test('what waits too long is signed again under its nonce for a higher fee, within what was approved, and paid once', async () => {
   const { tenant, payout } = await sweptPayout()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   const first = await world.load(tenant, payout.id)
   expect(first.status).toBe('submitted')
   const { baseFeePerGas } = await world.anvil.rpc<{ baseFeePerGas: string }>('eth_getBlockByNumber', [
@@ -96,10 +96,10 @@ test('what waits too long is signed again under its nonce for a higher fee, with
   await world.sign()
   expect((await world.signedFor(payout.id)).payout).toHaveLength(1)
   world.now = new Date(world.now.getTime() + 4 * 60_000)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   const second = await world.load(tenant, payout.id)
   expect(second.txid).not.toBe(first.txid)
   expect(second.networkFee).toBeGreaterThan(first.networkFee)
@@ -135,7 +135,7 @@ test.each(['took it and answered an error', 'took it and did not answer', 'answe
   async (fault) => {
     const { tenant, payout } = await sweptPayout()
     await world.sign()
-    const courier = world.courier((chain) => ({
+    const tracker = world.tracker((chain) => ({
       ...boundChain(chain),
       broadcast: async (raw) => {
         if (fault === 'answered and did not take it') return { kind: 'known' }
@@ -144,7 +144,7 @@ test.each(['took it and answered an error', 'took it and did not answer', 'answe
         return { kind: 'refused', reason: 'internal error' }
       },
     }))
-    await courier.pass().catch((error: unknown) => {
+    await tracker.pass().catch((error: unknown) => {
       if (!(error instanceof ChainUnavailable)) throw error
     })
     const done = await world.until(tenant, payout.id, 'confirmed')
@@ -164,12 +164,12 @@ test.each(['before_journal', 'after_journal', 'after_commit'] as const)(
       if (point === dies) throw new Crash(point)
     }
     for (let step = 0; step < 2; step++) {
-      await world.courier().pass()
+      await world.tracker().pass()
       await world.sign({ reached }).catch((error: unknown) => {
         if (!(error instanceof Crash)) throw error
       })
       await world.sign()
-      await world.courier().pass()
+      await world.tracker().pass()
       await world.anvil.mine(1)
     }
     const done = await world.until(tenant, payout.id, 'confirmed')
@@ -182,10 +182,10 @@ test('a payout, and a sweep, that a reorganisation took out of their blocks go i
   const { tenant, payout } = await sweptPayout()
   const { sweeps } = await world.signedFor(payout.id)
   await world.anvil.reorganise(1, (txid) => sweeps.includes(txid))
-  await world.courier().pass()
+  await world.tracker().pass()
   const submitted = await submit(tenant, payout.id)
   await world.anvil.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.anvil.reorganise(1, (txid) => txid === submitted.txid)
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
   const done = await world.until(tenant, payout.id, 'confirmed')
@@ -200,7 +200,7 @@ test('a payout that was changed after its approval is neither swept for nor paid
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   const thief = '0x000000000000000000000000000000000000dEaD'
   await world.database.owner.query('update payout set destination = $2 where id = $1', [payout.id, thief])
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   await world.endRefused()
   expect(await world.load(tenant, payout.id)).toMatchObject({
@@ -238,11 +238,11 @@ test('under an id that something else was signed for nothing new is signed, whoe
   ).toBe(true)
   // It happened; what it took from the books a person has to say, and nobody else waits for that.
   for (let turn = 0; turn < 2; turn++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
     await world.anvil.mine(3)
   }
-  await world.courier().pass()
+  await world.tracker().pass()
   expect((await world.signedFor(payout.id)).payout).toEqual(signed)
   expect(await world.holds('ETH_BASE', payout.destination)).toBeGreaterThan(0n)
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
@@ -274,11 +274,11 @@ test.each([
 ])('a payout %s keeps its money where the journal has signed it, and is confirmed', async (_how, change) => {
   const { tenant, payout } = await sweptPayout()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await forgetSignature(payout.id)
   await world.database.owner.query(change, [payout.id])
   await world.anvil.mine(3)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
   const done = await world.until(tenant, payout.id, 'confirmed')
   expect(await world.holds('ETH_BASE', payout.destination)).toBe(payout.amount - done.networkFee)
@@ -289,7 +289,7 @@ test('a payout of which the database has another signature than the journal is n
   const { owner } = world.database
   const { tenant, payout } = await sweptPayout()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.anvil.mine(4)
   const { rows: kept } = await owner.query('select txid, raw from payout_transaction where payout_id = $1', [
     payout.id,
@@ -300,7 +300,7 @@ test('a payout of which the database has another signature than the journal is n
     payout.id,
   ])
   for (let turn = 0; turn < 3; turn++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
   }
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
@@ -356,7 +356,7 @@ test('a question that cannot be answered stops nobody else’s payout, comes aft
   const other = await world.openShop('ETH_BASE', [ETHER])
   const second = await world.payout(other, 'ETH_BASE', '1')
   for (let turn = 0; turn < 3; turn++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
     await world.anvil.mine(1)
   }
@@ -379,11 +379,11 @@ test('a question that cannot be answered stops nobody else’s payout, comes aft
 test('a sweep that was changed after it was signed is not signed again', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '2')
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   await world.database.owner.query('update sweep set amount = amount * 2 where payout_id = $1', [payout.id])
   world.now = new Date(world.now.getTime() + 4 * 60_000)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   expect((await world.signedFor(payout.id)).sweeps).toHaveLength(2)
   expect(world.logged.some((line) => line.includes('a sweep is not what it was'))).toBe(true)
@@ -398,12 +398,12 @@ test('a payout whose nonce somebody else used is dead once that is final, and it
   await world.anvil.rpc('anvil_impersonateAccount', [from])
   await world.anvil.rpc('eth_sendTransaction', [{ from, to: from, value: '0x0' }])
   await world.anvil.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await world.anvil.mine(2)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'nonce_used_elsewhere',
@@ -425,7 +425,7 @@ test.each([
     const { tenant, payout } = await sweptPayout()
     await world.sign()
     world.now = new Date(world.now.getTime() + 4 * 60_000)
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
     const { rows } = await world.database.owner.query<{ number: number; txid: string; raw: Buffer }>(
       'select number, txid, raw from payout_transaction where payout_id = $1 order by number',
@@ -439,11 +439,11 @@ test.each([
     await world.database.owner.query('delete from payout_transaction where txid = $1', [second?.txid])
     if (answered !== '')
       await world.database.owner.query(answered, [payout.id, new Date(world.now.getTime() - 10 * 60_000)])
-    for (let pass = 0; pass < 3; pass++) await world.courier().pass()
+    for (let pass = 0; pass < 3; pass++) await world.tracker().pass()
     expect((await world.load(tenant, payout.id)).status).not.toBe('failed')
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: second?.txid })
   },
 )
@@ -464,8 +464,8 @@ test('a node that has dropped its receipts makes no dead payout of one that was 
   })
   const carrier = world.carrierAt(proxy.url)
   try {
-    const courier = world.courier(() => carrier)
-    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    const tracker = world.tracker(() => carrier)
+    for (let pass = 0; pass < 3; pass++) await tracker.pass()
   } finally {
     await carrier.close()
     await proxy.close()
@@ -508,14 +508,14 @@ test.each([
     behindOneUrl(proxy, height, () => picks(turn++))
     const carrier = world.carrierAt(proxy.url)
     try {
-      const courier = world.courier(() => carrier)
+      const tracker = world.tracker(() => carrier)
       for (let pass = 0; pass < 6; pass++) {
-        await courier.pass()
+        await tracker.pass()
         await world.sign()
         expect((await world.load(tenant, payout.id)).failureCode).toBeNull()
       }
       proxy.tellTheTruth()
-      await courier.pass()
+      await tracker.pass()
     } finally {
       await carrier.close()
       await proxy.close()
@@ -609,7 +609,7 @@ test('a payout whose destination a node cannot judge waits, with an alarm, and n
   const payout = await world.payout(shops[0], 'ETH_BASE', '1')
   const other = await world.payout(shops[1], 'ETH_BASE', '1')
   const judged = encodeEvmAddress(parseEvmAddress(payout.destination) ?? new Uint8Array())
-  const courier = world.courier((chain) => ({
+  const tracker = world.tracker((chain) => ({
     ...boundChain(chain),
     gasOf: (payment) =>
       encodeEvmAddress(payment.to) === judged
@@ -619,7 +619,7 @@ test('a payout whose destination a node cannot judge waits, with an alarm, and n
         : chain.gasOf(payment),
   }))
   for (let turn = 0; turn < 6; turn++) {
-    await courier.pass()
+    await tracker.pass()
     await world.sign()
     await world.anvil.mine(1)
   }
@@ -634,14 +634,14 @@ test('a node that refuses a payout in other words at each look is told of once',
   const { tenant, payout } = await sweptPayout()
   await world.sign()
   let looks = 0
-  const courier = world.courier((chain) => ({
+  const tracker = world.tracker((chain) => ({
     ...boundChain(chain),
     broadcast: () => {
       looks += 1
       return Promise.resolve({ kind: 'refused', reason: `baseFee: ${looks} at 0x${looks}a` })
     },
   }))
-  for (let turn = 0; turn < 3; turn++) await courier.pass()
+  for (let turn = 0; turn < 3; turn++) await tracker.pass()
   expect(looks).toBeGreaterThanOrEqual(3)
   const told = world.logged.filter((line) => line.includes(payout.id) && line.includes('does not take'))
   expect(told).toHaveLength(1)
@@ -666,13 +666,13 @@ test('what holds up the hot wallet’s line, and what waits longer than is usual
   }
   await world.anvil.mine(3)
   // Of a transaction that has less gas than every block asks for.
-  const courier = world.courier((chain) => ({
+  const tracker = world.tracker((chain) => ({
     ...boundChain(chain),
     broadcast: () => Promise.resolve({ kind: 'refused', reason: 'intrinsic gas too low' }),
   }))
   const wait = async (minutes: number) => {
     world.now = new Date(world.now.getTime() + minutes * 60_000)
-    await courier.pass()
+    await tracker.pass()
   }
   await wait(0)
   expect(await told()).toEqual([])
@@ -728,7 +728,7 @@ test('what a place on Ethereum costs at most is part of the fee on Base, of the 
   const code = `0x7f${l1Fee.toString(16).padStart(64, '0')}5f5260205ff3`
   const oracle = '0x420000000000000000000000000000000000000F'
   await world.anvil.rpc('anvil_setCode', [oracle, code])
-  await world.courier().pass()
+  await world.tracker().pass()
   const shop = await world.openShop('ETH_BASE', [ETHER, ETHER])
   const payout = await world.payout(shop, 'ETH_BASE', '2')
   await world.until(shop, payout.id, 'confirmed')

@@ -155,10 +155,10 @@ test('ether that a reverted payout cost the hot wallet is told to the operator, 
   const lack = ETHER - (held - surplus)
   expect(lack).toBeGreaterThan(0n)
   const next = await ethereum.payout(tenant, 'ETH', '1')
-  const courier = ethereum.courier()
+  const tracker = ethereum.tracker()
   ethereum.logged.length = 0
   for (let turn = 0; turn < 4; turn++) {
-    await courier.pass()
+    await tracker.pass()
     await ethereum.sign()
     await ethereum.anvil.mine(1)
   }
@@ -174,7 +174,7 @@ test('ether that a reverted payout cost the hot wallet is told to the operator, 
   await ethereum.anvil.mine(1)
   const done = await ethereum.until(tenant, next.id, 'confirmed')
   expect(await ethereum.holds('ETH', next.destination)).toBe(ETHER - done.networkFee)
-  await courier.pass()
+  await tracker.pass()
   expect(ethereum.logged.some((line) => line.includes('has enough ether again'))).toBe(true)
   expect(await faults()).toEqual([])
 })

@@ -45,7 +45,7 @@ beforeAll(async () => {
   vi.stubEnv('SECRET_KEY', '09'.repeat(32))
   // Commands go by the real time.
   world.now = new Date()
-  await world.courier().pass()
+  await world.tracker().pass()
 })
 afterAll(async () => {
   vi.unstubAllEnvs()
@@ -87,9 +87,9 @@ async function disagreements({ database }: Pick<PayoutWorld, 'database'> = world
 
 async function confirm(tenant: Tenant, id: string): Promise<Payout> {
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await money.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   return world.load(tenant, id)
 }
 
@@ -317,7 +317,7 @@ test('by command: a payout of fees that a restore has lost comes back from the j
   const restore = await world.backUp()
   const lost = await world.payoutOfFees(tenant)
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   const { txid } = await world.load(tenant, lost.id)
   await restore()
   expect(await world.balances(tenant)).toMatchObject({ fees: LTC / 10n })

@@ -69,7 +69,7 @@ test('one deposit frozen by its issuer holds up no payout of the others, and no 
   expect(await world.balances(tenant)).toMatchObject({ available: 60n * USDC, reserved: 0n })
   await world.freeze(frozen.address, false)
   world.now = new Date(world.now.getTime() + 11 * 60_000)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect(await frozenOf(tenant)).toEqual([])
   const rest = await world.payout(tenant, 'USDC_BASE', '60')
   await world.until(tenant, rest.id, 'confirmed')
@@ -87,7 +87,7 @@ test('a deposit that its issuer let go of, and that a payout swept, is withheld 
   const next = await world.payout(tenant, 'USDC_BASE', '60')
   await world.until(tenant, next.id, 'confirmed')
   world.now = new Date(world.now.getTime() + 11 * 60_000)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect(await frozenOf(tenant)).toEqual([])
   await world.deposit(tenant, 'USDC_BASE', 10n * USDC)
   const all = await world.ask(tenant, { asset: 'USDC_BASE', amount: null, address: newEvmAddress().address })
@@ -129,11 +129,11 @@ test('a node that calls a revert otherwise, as Nethermind does, holds up no payo
       return result
     })
     const payout = await world.payout(tenant, 'USDC_BASE', '60')
-    const courier = world.courierOf([{ name: 'the node', chain }])
-    await courier.pass()
-    await courier.pass()
+    const tracker = world.courierOf([{ name: 'the node', chain }])
+    await tracker.pass()
+    await tracker.pass()
     await world.sign()
-    await courier.pass()
+    await tracker.pass()
     expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'deposit_frozen' })
   } finally {
     await chain.close()
@@ -157,10 +157,10 @@ test('servers behind one URL that disagree about a deposit do not make it look f
       if (from?.toLowerCase() !== doubtful.address.toLowerCase() || !isMoved) return result
       throw new Error('execution reverted: ERC20: transfer amount exceeds balance')
     })
-    const courier = world.courierOf([{ name: 'the node', chain }])
+    const tracker = world.courierOf([{ name: 'the node', chain }])
     const payout = await world.payout(tenant, 'USDC_BASE', '90')
     for (let turn = 0; turn < 2; turn++) {
-      await courier.pass()
+      await tracker.pass()
       await world.sign()
     }
     expect((await world.load(tenant, payout.id)).status).toBe('approved')
@@ -183,7 +183,7 @@ test('a deposit about which the node refuses a question holds up no payout of th
     { of: other, payout: await world.payout(other, 'USDC_BASE', '5') },
   ]
   const rest = await world.payout(tenant, 'USDC_BASE', '60')
-  const courier = world.courier((chain) => ({
+  const tracker = world.tracker((chain) => ({
     ...boundChain(chain),
     failureOf: (call) =>
       encodeEvmAddress(call.from) === doubtful.address
@@ -193,9 +193,9 @@ test('a deposit about which the node refuses a question holds up no payout of th
         : chain.failureOf(call),
   }))
   for (let turn = 0; turn < 8; turn++) {
-    await courier.pass()
+    await tracker.pass()
     await world.sign()
-    await courier.pass()
+    await tracker.pass()
     await world.anvil.mine(1)
   }
   for (const { of, payout } of payouts)

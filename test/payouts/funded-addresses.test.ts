@@ -139,12 +139,12 @@ test('who sends a little to many addresses has one history read at a time, and n
   await world.solana.mine(1)
   const rpc = new CountingRpc(world.solana.url, 'the test')
   try {
-    const courier = world.courier(world.carriage(rpc))
+    const tracker = world.tracker(world.broadcaster(rpc))
     const { id } = await world.payout(tenant, '0.5')
     let most = 0
     for (let turn = 0; turn < TURNS_MAX && (await world.load(tenant, id)).status !== 'confirmed'; turn++) {
       const before = rpc.histories
-      await courier.pass()
+      await tracker.pass()
       most = Math.max(most, rpc.histories - before)
       await world.sign()
       await world.solana.mine(1)
@@ -195,8 +195,8 @@ test('with too little for payouts and sweeps the fee payer funds nobody, and the
     const deps = { pool: poor.database.pools.api, clock: () => poor.now }
     await changePaymentRules(deps, { tenant, changes: { solana_funded_addresses: true } })
     const invoice = await poor.invoice(tenant, SOL)
-    const courier = poor.courier()
-    for (let turn = 0; turn < 5; turn++) await poor.turn(courier)
+    const tracker = poor.tracker()
+    for (let turn = 0; turn < 5; turn++) await poor.turn(tracker)
     expect(await poor.holds(invoice.address)).toBe(0n)
     const said = poor.logged.filter((line) => line.includes('too little SOL to fund addresses'))
     expect(said).toHaveLength(1)
@@ -214,10 +214,10 @@ test('while there is too little to fund all that ask, what lies on old addresses
     const deps = { pool: poor.database.pools.api, clock: () => poor.now }
     await changePaymentRules(deps, { tenant, changes: { solana_funded_addresses: true } })
     const old = await poor.invoice(tenant, SOL)
-    const courier = poor.courier()
+    const tracker = poor.tracker()
     const until = async (owner: string, lamports: bigint) => {
       for (let turn = 0; turn < TURNS_MAX && (await poor.holds(owner)) !== lamports; turn++)
-        await poor.turn(courier)
+        await poor.turn(tracker)
       expect(await poor.holds(owner)).toBe(lamports)
     }
     await until(old.address, smallest)
@@ -279,9 +279,9 @@ test('a lamport that somebody sends to funded addresses goes into the vault, and
       })
   }
   world.now = new Date(world.now.getTime() + 8 * DAY_MS)
-  const courier = world.courier()
+  const tracker = world.tracker()
   for (let turn = 0; turn < TURNS_MAX && (await world.holds(dusty.address)) > 0n; turn++)
-    await world.turn(courier)
+    await world.turn(tracker)
   expect(await world.holds(dusty.address)).toBe(0n)
   expect(await world.holds(unrecorded.address)).toBe(smallest + 1n)
   expect(await world.audited()).toEqual([])
@@ -290,14 +290,14 @@ test('a lamport that somebody sends to funded addresses goes into the vault, and
 test('what nobody signs within an hour is asked for anew, and a signature that comes after that is not kept', async () => {
   const tenant = await openShop()
   const invoice = await world.invoice(tenant, SOL)
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   const open = async () =>
     (await listOpenChores(world.database.owner, 'solana-test', 50)).map(({ chore }) => chore)
   const [asked] = await open()
   expect(asked).toMatchObject({ kind: 'fund' })
   world.now = new Date(world.now.getTime() + 61 * 60_000)
-  await courier.pass()
+  await tracker.pass()
   expect((await open()).filter(({ id }) => id === asked?.id)).toEqual([])
   const late = { txid: 'late', raw: Buffer.of(1), lastValidHeight: 1, now: world.now }
   await saveSignedChore(world.database.pools.signer, 'solana-test', asked?.id ?? '', late)

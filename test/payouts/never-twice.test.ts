@@ -10,7 +10,7 @@ import { startSandboxMoney } from '../support/sandbox-money.ts'
 
 const RUNS = historiesOf({ short: 40, long: 1_000 })
 const STEPS_MAX = 14
-/** A look of a courier at two payouts makes about so many calls. */
+/** A look of a tracker at two payouts makes about so many calls. */
 const CALLS_MAX = 8
 const LTC = 100_000_000n
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   await money?.remove()
 })
 
-/** A look of a courier that may die before or after any of its calls, or be answered wrongly. */
+/** A look of a tracker that may die before or after any of its calls, or be answered wrongly. */
 function courierTurn(random: Random): Promise<void> {
   const fault = random.pick(['none', 'none', 'before', 'after', 'unknown', 'not found'] as const)
   const fatalCall = 1 + random.below(CALLS_MAX)
@@ -53,7 +53,7 @@ function courierTurn(random: Random): Promise<void> {
       return fault === 'not found' ? { kind: 'lacks_inputs' } : verdict
     },
   })
-  return unlessCrashed(() => world.courier(wrap).pass())
+  return unlessCrashed(() => world.tracker(wrap).pass())
 }
 
 /** What happens in one step of a history. */
@@ -106,9 +106,9 @@ async function forget(payout: Payout): Promise<void> {
 async function settle(tenant: Tenant, payouts: readonly Payout[]): Promise<Payout[]> {
   for (let round = 0; round < 12; round++) {
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     await money.mine(1)
-    await world.courier().pass()
+    await world.tracker().pass()
     const now = await Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
     if (now.every(({ status }) => status === 'confirmed')) return now
   }
@@ -130,7 +130,7 @@ test(
       const tenant = await world.openShop(coins, feeBps)
       // Deep enough that no history here takes the deposits away.
       await money.mine(30)
-      await world.courier().pass()
+      await world.tracker().pass()
       const total = coins.reduce((sum, amount) => sum + amount, 0n)
       const amounts = random.chance(0.5) ? [total / 2n] : [total / 3n, total / 4n]
       const payouts: Payout[] = []

@@ -26,8 +26,8 @@ beforeAll(async () => {
     'x',
   ])
   await world.sign()
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   await world.money.mine(1)
   await world.endRefused()
   const { decidePayout } = await import('../../src/payouts/decide-payout.ts')

@@ -3,8 +3,8 @@ import { runAudit } from '../../src/audit/run-audit.ts'
 import { RpcClient } from '../../src/chain/utxo/rpc-client.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import type { PayoutCourier } from '../../src/payouts/broadcast/follow-payouts.ts'
-import { PayoutCarrier } from '../../src/payouts/broadcast/utxo/utxo-payout-chain.ts'
+import type { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
+import { UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { NODE_PROGRAMS } from '../support/daemons.ts'
 import { describeNeeding } from '../support/describe-needing.ts'
@@ -103,11 +103,11 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     )
 
   /** So many looks at payouts, each with a block more. */
-  const go = async (courier: PayoutCourier, passes: number) => {
+  const go = async (tracker: PayoutTracker, passes: number) => {
     for (let pass = 0; pass < passes; pass++) {
       await node.mine(1)
       await world.watch()
-      await courier.pass()
+      await tracker.pass()
       await world.sign()
     }
   }
@@ -123,15 +123,15 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     await world.watch()
     const payout = await world.payout(tenant, '1', await node.newAddress())
     await world.sign()
-    const courier = world.courier()
-    await courier.pass()
+    const tracker = world.tracker()
+    await tracker.pass()
     const { txid, hex } = last(await rawOf(payout.id))
     await node.rpc('invalidateblock', [await node.rpc('getblockhash', [(await height()) - 1])])
     const block = await node.mineOnly([txid])
     await node.mine(3)
     // The payee spends it, so that no output of the payout is left to ask for.
     await node.rpc('sendrawtransaction', [await spendOf(hex)])
-    await go(courier, 4)
+    await go(tracker, 4)
     expect(await blockOf(txid)).toBe(block)
     expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid })
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
@@ -144,22 +144,22 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     await world.watch()
     const payout = await world.payout(tenant, '1', await node.newAddress())
     await world.sign()
-    const courier = world.courier()
-    await courier.pass()
+    const tracker = world.tracker()
+    await tracker.pass()
     world.now = new Date(world.now.getTime() + 31 * 60_000)
-    await courier.pass()
+    await tracker.pass()
     await world.database.owner.query('update network_fee set milli_per_vbyte = 5000 where network = $1', [
       world.network,
     ])
     await world.sign()
-    await courier.pass()
+    await tracker.pass()
     const [first, second] = await rawOf(payout.id)
     expect(await world.load(tenant, payout.id)).toMatchObject({ txid: second?.txid })
     await node.rpc('invalidateblock', [await node.rpc('getblockhash', [(await height()) - 1])])
     await node.rpc('generateblock', [await node.newAddress(), [first?.hex]])
     await node.mine(3)
     await node.rpc('sendrawtransaction', [await spendOf(first?.hex ?? '')])
-    await go(world.courier(), 4)
+    await go(world.tracker(), 4)
     expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'confirmed', txid: first?.txid })
     expect(await findings()).toEqual([])
   }, 60_000)
@@ -168,22 +168,22 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     const tenant = await world.openShop([2n * COIN])
     const payout = await world.payout(tenant, '1', await node.newAddress())
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     world.now = new Date(world.now.getTime() + 31 * 60_000)
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.database.owner.query('update network_fee set milli_per_vbyte = 9000 where network = $1', [
       world.network,
     ])
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     const [first, second] = await rawOf(payout.id)
     const confirmed = await height()
-    await go(world.courier(), 4)
+    await go(world.tracker(), 4)
     const booked = await world.load(tenant, payout.id)
     expect(booked).toMatchObject({ status: 'confirmed', txid: second?.txid })
     await node.rpc('invalidateblock', [await node.rpc('getblockhash', [confirmed + 1])])
     await node.rpc('generateblock', [await node.newAddress(), [first?.hex]])
-    await go(world.courier(), 8)
+    await go(world.tracker(), 8)
     expect(await world.load(tenant, payout.id)).toEqual(booked)
     const told = world.logged.filter((line) => line.includes(payout.id) && line.includes('beyond finality'))
     expect(told.join('')).toContain(first?.txid)
@@ -195,7 +195,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
   test('a branch tells what a coin was made of, unless its node declares it invalid', async () => {
     const rpc = new RpcClient(node.rpcUrl, 'the test')
     try {
-      const carrier = new PayoutCarrier(rpc, false)
+      const carrier = new UtxoPayoutClient(rpc, false)
       const txid = await node.pay(await node.newAddress(), '1')
       const block = await node.mineOnly([txid])
       const from = await height()
@@ -217,7 +217,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     try {
       const payout = await world.payout(tenant, '20.5')
       await world.sign()
-      await world.courier().pass()
+      await world.tracker().pass()
       expect((await world.load(tenant, payout.id)).status).toBe('submitted')
       const deposit = paid(COIN)
       const block = await blockOf(deposit.txid)
@@ -229,23 +229,23 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
         reserved: (41n * COIN) / 2n,
         shortfall: -COIN / 2n,
       })
-      const [first, second] = rpcs.map((rpc) => new PayoutCarrier(rpc, false))
+      const [first, second] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, false))
       if (first === undefined || second === undefined) throw new Error('no carriers')
-      const courier = world.courierOf([
+      const tracker = world.courierOf([
         { name: 'first', chain: first },
         { name: 'second', chain: second },
       ])
-      await go(courier, 3)
+      await go(tracker, 3)
       // The other node has none of these blocks: it is on the fork that still has the deposit.
       expect((await world.load(tenant, payout.id)).status).toBe('submitted')
       await feed(twin)
-      await go(courier, 1)
+      await go(tracker, 1)
       await feed(twin)
-      await go(courier, 1)
+      await go(tracker, 1)
       await feed(twin)
-      await courier.pass()
+      await tracker.pass()
       await world.sign()
-      await courier.pass()
+      await tracker.pass()
       expect(await world.load(tenant, payout.id)).toMatchObject({
         status: 'failed',
         failureCode: 'input_double_spent',
@@ -258,10 +258,10 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
       expect(await findings()).toEqual([])
       const next = await world.payout(tenant, '20')
       await world.sign()
-      await courier.pass()
+      await tracker.pass()
       await node.mine(1)
       await feed(twin)
-      await courier.pass()
+      await tracker.pass()
       expect((await world.load(tenant, next.id)).status).toBe('confirmed')
       expect(await world.paidTo(payout.destination)).toEqual([])
       expect(await findings()).toEqual([])
@@ -276,7 +276,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     await world.deposit(tenant, [3n * COIN])
     const payout = await world.payout(tenant, '4')
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     const block = await blockOf(paid(3n * COIN).txid)
     await node.rpc('invalidateblock', [block])
     await outgrow(block)
@@ -286,9 +286,9 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     expect(await node.rpc('getrawmempool')).toEqual([])
     await node.mineOnly([])
     await world.watch()
-    const courier = world.courier()
-    for (let pass = 0; pass < 2; pass++) await courier.pass()
-    await go(courier, 2)
+    const tracker = world.tracker()
+    for (let pass = 0; pass < 2; pass++) await tracker.pass()
+    await go(tracker, 2)
     expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
     expect(await world.coinsOnChain(tenant)).toBe(COIN)
     expect(await findings()).toEqual([])

@@ -5,7 +5,7 @@ import { ChainUnavailable } from '../../src/chain/adapter.ts'
 import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
 import { inspectLostPayouts } from '../../src/doctor/inspect-hot-wallets.ts'
 import { inspectNetworks } from '../../src/doctor/inspect-networks.ts'
-import type { EvmPayoutCarrier } from '../../src/payouts/broadcast/evm/evm-payout-chain.ts'
+import type { EvmPayoutClient } from '../../src/payouts/broadcast/evm/evm-payout-client.ts'
 import { decidePayout } from '../../src/payouts/decide-payout.ts'
 import { acceptLostPayout } from '../../src/payouts/store/lost-payouts.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
@@ -22,9 +22,9 @@ const DEAD_URL = 'http://127.0.0.1:9'
 let world: EvmPayoutWorld
 /** The second provider, which lies when told to. */
 let proxy: RpcProxy
-let dead: EvmPayoutCarrier
-let honest: EvmPayoutCarrier
-let proxied: EvmPayoutCarrier
+let dead: EvmPayoutClient
+let honest: EvmPayoutClient
+let proxied: EvmPayoutClient
 beforeAll(async () => {
   world = await EvmPayoutWorld.open('base')
   proxy = await startRpcProxy(world.anvil.url)
@@ -50,7 +50,7 @@ async function watch(): Promise<void> {
   await world.database.owner.query('update network_state set height = $1, hash = $2', [Number(number), hash])
 }
 
-const couriersOf = (first: EvmPayoutCarrier, second: EvmPayoutCarrier) =>
+const couriersOf = (first: EvmPayoutClient, second: EvmPayoutClient) =>
   world.courierOf([
     { name: 'first', chain: first },
     { name: 'second', chain: second },
@@ -121,11 +121,11 @@ test('with the first provider away a payout is swept and sent through the next, 
   await watch()
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
-  const courier = couriersOf(dead, proxied)
+  const tracker = couriersOf(dead, proxied)
   for (let turn = 0; turn < 6; turn++) {
-    await courier.pass()
+    await tracker.pass()
     await world.sign()
-    await courier.pass()
+    await tracker.pass()
     await world.anvil.mine(1)
   }
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
@@ -169,8 +169,8 @@ test.each(['says otherwise', 'does not answer'])(
     const { tenant, payout } = await paidUnnoticed()
     const { payout: txids } = await world.signedFor(payout.id)
     deny(txids)
-    const courier = couriersOf(proxied, other === 'says otherwise' ? honest : dead)
-    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    const tracker = couriersOf(proxied, other === 'says otherwise' ? honest : dead)
+    for (let pass = 0; pass < 3; pass++) await tracker.pass()
     expect((await world.load(tenant, payout.id)).status).toBe('submitted')
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
     expect(world.logged.join('')).toContain('it is not given up until all say so')
@@ -185,11 +185,11 @@ test.each(['says otherwise', 'does not answer'])(
   async (other) => {
     const tenant = await world.openShop('ETH_BASE', [ETHER])
     const payout = await world.payout(tenant, 'ETH_BASE', '1')
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
-    const courier = couriersOf(proxied, other === 'says otherwise' ? honest : dead)
+    const tracker = couriersOf(proxied, other === 'says otherwise' ? honest : dead)
     await makeUp((await world.signedFor(payout.id)).sweeps)
-    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    for (let pass = 0; pass < 3; pass++) await tracker.pass()
     const { rows } = await world.database.owner.query(
       'select s.id, s.final_at, s.status from sweep s where s.payout_id = $1',
       [payout.id],
@@ -202,12 +202,12 @@ test.each(['says otherwise', 'does not answer'])(
       ),
     ])
     proxy.tellTheTruth()
-    await courier.pass()
+    await tracker.pass()
     await world.anvil.mine(3)
-    await courier.pass()
+    await tracker.pass()
     await world.sign()
     await makeUp((await world.signedFor(payout.id)).payout)
-    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    for (let pass = 0; pass < 3; pass++) await tracker.pass()
     expect((await world.load(tenant, payout.id)).status).toBe('submitted')
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
     expect(waitsOf(payout.id)).toHaveLength(1)
@@ -219,9 +219,9 @@ test.each(['says otherwise', 'does not answer'])(
 
 test('a payout waits for a provider that is behind, or has it in another block, and is confirmed without anybody when it has come so far', async () => {
   const { tenant, payout } = await paidUnnoticed()
-  const courier = couriersOf(honest, proxied)
+  const tracker = couriersOf(honest, proxied)
   proxy.lie('eth_getBlockByNumber', (block, { params }) => (params[0] === 'finalized' ? null : block))
-  for (let pass = 0; pass < 3; pass++) await courier.pass()
+  for (let pass = 0; pass < 3; pass++) await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   proxy.tellTheTruth()
   const elsewhere = await world.anvil.rpc<Block>('eth_getBlockByNumber', ['0x1', false])
@@ -230,20 +230,20 @@ test('a payout waits for a provider that is behind, or has it in another block, 
     blockHash: elsewhere.hash,
     blockNumber: elsewhere.number,
   }))
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   expect(waitsOf(payout.id)).toHaveLength(1)
   proxy.tellTheTruth()
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })
 
 test('a sweep that one provider has never heard of keeps its deposits, and a payout that it calls reverted its money', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.anvil.mine(3)
   await watch()
   // Its deposit is in a block with a receipt that the node keeps.
@@ -251,8 +251,8 @@ test('a sweep that one provider has never heard of keeps its deposits, and a pay
     tenant.merchantId,
   ])
   deny((await world.signedFor(payout.id)).sweeps)
-  const courier = couriersOf(proxied, honest)
-  for (let pass = 0; pass < 3; pass++) await courier.pass()
+  const tracker = couriersOf(proxied, honest)
+  for (let pass = 0; pass < 3; pass++) await tracker.pass()
   const sweepsOf = () =>
     world.database.owner.query('select status from sweep where payout_id = $1', [payout.id])
   expect((await sweepsOf()).rows).toEqual([{ status: 'planned' }])
@@ -264,21 +264,21 @@ test('a sweep that one provider has never heard of keeps its deposits, and a pay
   proxy.lie('eth_getTransactionReceipt', (receipt) =>
     receipt === null ? null : { ...(receipt as object), status: '0x0' },
   )
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
   proxy.tellTheTruth()
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })
 
 test('a payout that every provider says is dead gives its money back, once all of them answer', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.anvil.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   const from = encodeEvmAddress(world.hot)
   await world.anvil.rpc('anvil_impersonateAccount', [from])
@@ -300,9 +300,9 @@ test('a payout that every provider says is dead gives its money back, once all o
 /** A payout of one ether that failed after what it needs was swept: that stays in the hot wallet, beside the money of others. */
 async function leaveInHotWallet(tenant: Tenant): Promise<void> {
   const failed = await world.payout(tenant, 'ETH_BASE', '1')
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.database.owner.query(
     `insert into payout_refusal (merchant_id, payout_id, livemode, code, created_at)
      values ($1, $2, false, 'fee_above_limit', now())`,
@@ -327,7 +327,7 @@ test('after a restore that lost payouts nothing is signed on their network until
   world.logged.length = 0
   const again = await world.payout(tenant, 'ETH_BASE', '1')
   for (let turn = 0; turn < 4; turn++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
     await world.anvil.mine(1)
   }
@@ -375,7 +375,7 @@ test.each(['requested', 'rejected'])(
       await decidePayout(deps, { ...by, tenant, payoutId: paid.id, decision: 'reject' })
       const again = await world.payout(tenant, 'ETH_BASE', '1')
       for (let turn = 0; turn < 4; turn++) {
-        await world.courier().pass()
+        await world.tracker().pass()
         await world.sign()
         await world.anvil.mine(1)
       }

@@ -50,11 +50,11 @@ type History = {
   setBack: (() => Promise<void>) | null
 }
 
-/** A look of a courier that may die before or after any of its calls, at a node that may be wrong in many ways. */
+/** A look of a tracker that may die before or after any of its calls, at a node that may be wrong in many ways. */
 function courierTurn({ world, random }: History): Promise<void> {
   const node = brokenSolanaNode(world.rpc, { url: world.solana.url, lag: FINALIZED_LAG, random })
   return unlessCrashed(
-    () => world.courier(world.carriage(node)).pass(),
+    () => world.tracker(world.broadcaster(node)).pass(),
     (error) => error instanceof ChainUnavailable,
   )
 }
@@ -97,7 +97,7 @@ async function signOne(world: SolanaPayoutWorld, payouts: readonly Payout[]): Pr
     await world.sign()
     const signed = await Promise.all(payouts.map(({ id }) => world.signedOf(id)))
     if (signed.some((transactions) => transactions.length > 0)) return
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.solana.mine(FINALIZED_LAG)
   }
   throw new Error('nothing was signed')
@@ -162,7 +162,7 @@ async function tellHistory(world: SolanaPayoutWorld, seed: number): Promise<void
   if (random.chance(0.3)) shops.push(await openShop(world, random))
   // Deep enough that no history here takes the deposits away.
   await world.solana.mine(FINALIZED_LAG + 1)
-  await world.courier().pass()
+  await world.tracker().pass()
   const payouts: Payout[] = []
   for (const { tenant, total } of shops) {
     const count = 1 + random.below(3)
@@ -251,7 +251,7 @@ test(
     try {
       const tenant = await world.openShop([])
       const shop = { tenant, owners: [] as string[], total: 0n }
-      await world.courier().pass()
+      await world.tracker().pass()
       const payouts: Payout[] = []
       const load = () => Promise.all(payouts.map(({ id }) => world.load(tenant, id)))
       const rest = async () => {

@@ -32,16 +32,16 @@ afterEach(async () => {
   proxy = null
 })
 
-/** A courier that asks the node through a proxy. */
+/** A tracker that asks the node through a proxy. */
 async function courierOver(lying: RpcProxy) {
   const rpc = new SolanaRpc(lying.url, 'the test')
-  return { courier: world.courier(world.carriage(rpc)), close: () => rpc.close() }
+  return { tracker: world.tracker(world.broadcaster(rpc)), close: () => rpc.close() }
 }
 
 /** Turns until it is signed, without its being sent. */
 async function untilSigned(payoutId: string) {
   for (let turn = 0; turn < 20; turn++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
     const [signed] = await world.signedOf(payoutId)
     if (signed !== undefined) return signed
@@ -117,12 +117,12 @@ test('what many small deposits must be swept for goes batch by batch, and anothe
   }
   const many = await world.openShop(Array.from({ length: 110 }, () => SOL / 100n))
   const large = await world.payout(many, '1.1')
-  await world.courier().pass()
+  await world.tracker().pass()
   const batch = await beingSwept()
   expect(batch).toHaveLength(100)
   const few = await world.openShop([SOL])
   const small = await world.payout(few, '0.5')
-  await world.courier().pass()
+  await world.tracker().pass()
   expect((await beingSwept()).filter((index) => !batch.includes(index))).toHaveLength(1)
   for (const { tenant, id } of [
     { tenant: few, id: small.id },
@@ -169,12 +169,12 @@ test('a node that took the transaction and says that it failed, or nonsense, mak
     await untilSigned(payout.id)
     proxy = await startRpcProxy(world.solana.url)
     proxy.lie('sendTransaction', lie)
-    const { courier, close } = await courierOver(proxy)
+    const { tracker, close } = await courierOver(proxy)
     // An error is about this payout alone; what is no answer at all ends the look.
     if (index === 0) {
-      await courier.pass()
+      await tracker.pass()
       expect(world.logged.filter((line) => line.includes(payout.id)).join('')).toContain('refuses a question')
-    } else await expect(courier.pass()).rejects.toThrow()
+    } else await expect(tracker.pass()).rejects.toThrow()
     await close()
     await proxy.close()
     proxy = null
@@ -190,7 +190,7 @@ test.each(['before_journal', 'after_journal', 'after_commit'] as const)(
     const payout = await world.payout(tenant, '0.5')
     let died = false
     for (let turn = 0; turn < 20 && !died; turn++) {
-      await world.courier().pass()
+      await world.tracker().pass()
       const reached = async (at: string) => {
         if (at === point) throw new Crash(at)
       }
@@ -223,7 +223,7 @@ test('a database that was set back learns of the payout that was made, and makes
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   const before = await untilSigned(payout.id)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.solana.mine(1)
   await world.database.owner.query('delete from payout_transaction where payout_id = $1', [payout.id])
   await world.database.owner.query(
@@ -260,8 +260,8 @@ test('a payout whose nonce somebody else moved on fails once that is final, what
   await world.rpc.sendTransaction(other.raw)
   await lever(world.solana.url, 'sandbox_setlag', [0, 3])
   await world.solana.mine(1)
-  const courier = world.courier()
-  await courier.pass()
+  const tracker = world.tracker()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   await world.solana.mine(3)
   await lever(world.solana.url, 'sandbox_setlag', [0, 0])
@@ -269,7 +269,7 @@ test('a payout whose nonce somebody else moved on fails once that is final, what
   proxy = await startRpcProxy(world.solana.url)
   proxy.lie('getSignaturesForAddress', () => [])
   const asked = await courierOver(proxy)
-  await asked.courier.pass()
+  await asked.tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   // Nor does a stranger's transaction, over a nonce of its own with the same value, that names ours.
   proxy.lie('getSignaturesForAddress', (told) => told)
@@ -279,13 +279,13 @@ test('a payout whose nonce somebody else moved on fails once that is final, what
     const accountKeys = [stranger, ...transaction.message.accountKeys.slice(1)]
     return { ...rest, transaction: { ...transaction, message: { ...transaction.message, accountKeys } } }
   })
-  await asked.courier.pass()
+  await asked.tracker.pass()
   await asked.close()
   expect(proxy.calls).toContain('getTransaction')
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
-  await courier.pass()
+  await tracker.pass()
   await world.sign()
-  await courier.pass()
+  await tracker.pass()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
     failureCode: 'nonce_used_elsewhere',
@@ -299,8 +299,8 @@ test('a payout that the chain executed and that failed there is not sent again',
   await untilSigned(payout.id)
   proxy = await startRpcProxy(world.solana.url)
   callFinal(proxy, 'x')
-  const { courier, close } = await courierOver(proxy)
-  await courier.pass()
+  const { tracker, close } = await courierOver(proxy)
+  await tracker.pass()
   await close()
   expect(await world.load(tenant, payout.id)).toMatchObject({
     status: 'failed',
@@ -325,7 +325,7 @@ test('a payout that would fail on the chain holds no nonce back: after half an h
   const turns = async () => {
     for (let turn = 0; turn < 3; turn++) {
       await world.solana.mine(1)
-      await world.courier().pass()
+      await world.tracker().pass()
     }
   }
   await turns()
@@ -352,7 +352,7 @@ test('with the first node away SOL is paid through the second, and what one node
   await watch()
   callFinal(proxy, 'x')
   for (const second of [world.rpc, dead]) {
-    await world.courier(world.carriage(proxied, second)).pass()
+    await world.tracker(world.broadcaster(proxied, second)).pass()
     expect((await world.load(tenant, payout.id)).status).toBe('approved')
   }
   expect(world.logged.join('')).toContain('it is not given up until all say so')
@@ -361,21 +361,21 @@ test('with the first node away SOL is paid through the second, and what one node
   callFinal(proxy, null)
   for (const second of [world.rpc, dead]) {
     world.logged.length = 0
-    const courier = world.courier(world.carriage(proxied, second))
-    for (let pass = 0; pass < 3; pass++) await courier.pass()
+    const tracker = world.tracker(world.broadcaster(proxied, second))
+    for (let pass = 0; pass < 3; pass++) await tracker.pass()
     expect((await world.load(tenant, payout.id)).status).toBe('submitted')
     expect(waitsOf(payout.id)).toHaveLength(1)
   }
   proxy.tellTheTruth()
-  const courier = world.courier(world.carriage(dead, proxied))
-  await courier.pass()
+  const tracker = world.tracker(world.broadcaster(dead, proxied))
+  await tracker.pass()
   await world.solana.mine(1)
-  await courier.pass()
+  await tracker.pass()
   expect((await world.load(tenant, payout.id)).status).toBe('submitted')
-  await world.courier(world.carriage(world.rpc, proxied)).pass()
+  await world.tracker(world.broadcaster(world.rpc, proxied)).pass()
   await expectPaidOnce(tenant, payout.id)
   await world.database.owner.query('update network_state set hash = $1', ['another'])
-  await expect(world.courier(world.carriage(dead, proxied)).pass()).rejects.toThrow(/does not know block/)
+  await expect(world.tracker(world.broadcaster(dead, proxied)).pass()).rejects.toThrow(/does not know block/)
   await dead.close()
   await proxied.close()
 })
@@ -392,7 +392,7 @@ test('a sweep into the vault that one node makes up is not booked, and is sent b
   }
   const before = await signedSweep()
   for (let turn = 0; turn < 10 && (await signedSweep())?.id === before?.id; turn++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
     await world.solana.mine(1)
     world.now = new Date(world.now.getTime() + 1_000)
@@ -403,8 +403,8 @@ test('a sweep into the vault that one node makes up is not booked, and is sent b
   proxy = await startRpcProxy(world.solana.url)
   callFinal(proxy, null)
   const proxied = new SolanaRpc(proxy.url, 'the test')
-  const courier = world.courier(world.carriage(proxied, world.rpc))
-  for (let pass = 0; pass < 3; pass++) await courier.pass()
+  const tracker = world.tracker(world.broadcaster(proxied, world.rpc))
+  for (let pass = 0; pass < 3; pass++) await tracker.pass()
   expect(await signedSweep()).toEqual({ id: sweep?.id, done: false })
   expect(waitsOf(sweep?.id ?? '')).toHaveLength(1)
   await proxied.close()
@@ -474,13 +474,13 @@ test('where the chain is long in taking the first nonce, which brings the vaultâ
     const tenant = await other.openShop([SOL])
     const payout = await other.payout(tenant, '1')
     for (let turn = 0; turn < 4; turn++) {
-      await other.carriage().keepTerms()
+      await other.broadcaster().keepTerms()
       const missed =
         await other.database.owner.query(`update solana_chore set ended_at = now(), landed = false
         where kind = 'nonce' and vault_lamports > 0 and ended_at is null`)
       expect(missed.rowCount).toBe(1)
       await other.sign()
-      await other.carriage().keepTerms()
+      await other.broadcaster().keepTerms()
       await other.solana.mine(1)
     }
     const done = await other.until(tenant, payout.id, 'confirmed')

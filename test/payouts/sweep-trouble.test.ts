@@ -28,9 +28,9 @@ afterAll(() => world?.close())
 
 /** Sweeps are planned, signed and with the node; no block has them. */
 async function sendSweeps(): Promise<void> {
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
 }
 
 /** What the node is asked for by an account that it does not have the key of. */
@@ -89,8 +89,8 @@ test('a sweep that the chain reverts ends its payout and lets go of its deposits
   expect(await world.load(tenant, payout.id)).toMatchObject({ failureCode: 'sweep_failed' })
   expect(await world.balances(tenant)).toMatchObject({ available: 10n * USDC, reserved: 0n })
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'failed', deposits: 0 }])
-  // A courier that looks again releases nothing twice, and plans nothing for a payout that is over.
-  await world.courier().pass()
+  // A tracker that looks again releases nothing twice, and plans nothing for a payout that is over.
+  await world.tracker().pass()
   expect(await sweepsOf(payout.id)).toHaveLength(1)
   await world.pay('USDC_BASE', address, 10n * USDC)
   await world.anvil.mine(1)
@@ -108,12 +108,12 @@ test('a sweep whose nonce somebody else used lets go of its deposits once that i
   await sendAs(address, { to: address })
   await world.anvil.mine(1)
   await world.anvil.rpc('anvil_setBalance', [address, hex(ETHER)])
-  await world.courier().pass()
+  await world.tracker().pass()
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
   await world.anvil.mine(3)
   // A node that does not show what used the nonce up would say the same of a sweep that happened.
   await world
-    .courier((chain) => ({ ...boundChain(chain), nonceUser: () => Promise.resolve('unseen') }))
+    .tracker((chain) => ({ ...boundChain(chain), nonceUser: () => Promise.resolve('unseen') }))
     .pass()
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
   expect(world.logged.some((line) => line.includes('no block of the node shows by what'))).toBe(true)
@@ -187,7 +187,7 @@ async function expectRevertedOnce(tenant: Tenant, payoutId: string, etherBefore:
   for (let turn = 0; turn < 3; turn++) {
     world.now = new Date(world.now.getTime() + 4 * 60_000)
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.anvil.mine(1)
   }
   const payout = await world.load(tenant, payoutId)
@@ -214,7 +214,7 @@ test('ether to a contract that reverts only when it is mined fails once that is 
   const held = await world.holds('ETH_BASE', world.hot)
   await contract.shut(true)
   await world.anvil.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   // In a block that a reorganisation may still take away.
   expect(await world.load(tenant, payout.id)).toMatchObject({ status: 'submitted', failureCode: null })
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: ETHER })
@@ -237,7 +237,7 @@ test('a payout that a contract reverted in a block that left the chain, and take
   await world.until(tenant, payout.id, 'submitted')
   await contract.shut(true)
   await world.anvil.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.anvil.reorganise(1, () => true)
   await contract.shut(false)
   const done = await world.until(tenant, payout.id, 'confirmed')
@@ -275,12 +275,12 @@ async function setBaseFee(wei: bigint): Promise<void> {
 test('where a sweep was signed again for a higher fee and the old one is taken in the end, it is swept and paid once, at the fee of the old one', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   world.now = new Date(world.now.getTime() + 4 * 60_000)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   const { sweeps } = await world.signedFor(payout.id)
   expect(sweeps).toHaveLength(2)
   const { rows } = await world.database.owner.query<{ txid: string; raw: Buffer; cost: bigint }>(
@@ -300,16 +300,16 @@ test('where a sweep was signed again for a higher fee and the old one is taken i
 test('a sweep that is stuck below what blocks cost holds its payout for a day and no longer; taken in the end, it serves the next', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   // More than what was approved can ever pay for.
   await setBaseFee(payout.networkFeeMax)
   world.now = new Date(world.now.getTime() + 4 * 60_000)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   expect((await world.load(tenant, payout.id)).status).toBe('approved')
   world.now = new Date(world.now.getTime() + 25 * 3_600_000)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
   await world.endRefused()
   expect(await world.load(tenant, payout.id)).toMatchObject({
@@ -320,9 +320,9 @@ test('a sweep that is stuck below what blocks cost holds its payout for a day an
   // The sweep was signed and may happen: its deposits stay its own.
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'planned', deposits: 1 }])
   await setBaseFee(10n ** 9n)
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.anvil.mine(1)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect(await sweepsOf(payout.id)).toMatchObject([{ status: 'done', deposits: 1 }])
   const next = await world.payout(tenant, 'ETH_BASE', '1')
   const done = await world.until(tenant, next.id, 'confirmed')
@@ -353,13 +353,13 @@ test('what a payout that failed for its fee leaves to be swept is in the fee of 
     Array.from({ length: 6 }, () => ETHER / 10n),
   )
   await setBaseFee(GWEI)
-  await world.courier().pass()
+  await world.tracker().pass()
   const failed = await world.payout(tenant, 'ETH_BASE', '0.6')
-  await world.courier().pass()
+  await world.tracker().pass()
   await expectTooDear(tenant, failed.id, 10n * GWEI)
   expect(await sweepsOf(failed.id)).toHaveLength(6)
   await setBaseFee(10n * GWEI)
-  await world.courier().pass()
+  await world.tracker().pass()
   // Of six sweeps it needs one.
   const next = await world.payout(tenant, 'ETH_BASE', '0.1')
   await setBaseFee(10n * GWEI)
@@ -379,18 +379,18 @@ test.each(['before', 'after'])(
     await setBaseFee(GWEI)
     const tenant = await world.openShop('ETH_BASE', [ETHER, 60_000n * GWEI])
     await setBaseFee(GWEI)
-    await world.courier().pass()
+    await world.tracker().pass()
     const failed = await world.payout(tenant, 'ETH_BASE', '1.00006')
-    if (when === 'after') await world.courier().pass()
+    if (when === 'after') await world.tracker().pass()
     await expectTooDear(tenant, failed.id, 2n * GWEI)
     await setBaseFee(2n * GWEI)
-    await world.courier().pass()
+    await world.tracker().pass()
     await expect(world.request(tenant, 'ETH_BASE', '1.00006')).rejects.toThrow('unavailable')
     const next = await world.payout(tenant, 'ETH_BASE', '0.9')
     await setBaseFee(2n * GWEI)
     await world.until(tenant, next.id, 'confirmed')
     await setBaseFee(GWEI)
-    await world.courier().pass()
+    await world.tracker().pass()
     const rest = await world.payout(tenant, 'ETH_BASE', '0.10006')
     await world.until(tenant, rest.id, 'confirmed')
     expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
@@ -405,7 +405,7 @@ test('a payout whose approved fee blocks take no more does not hold up what othe
     await world.openShop('USDC_BASE', [5n * USDC]),
   ]
   await setBaseFee(GWEI)
-  await world.courier().pass()
+  await world.tracker().pass()
   const dear = await world.payout(first, 'ETH_BASE', '1')
   await sendSweeps()
   await setBaseFee(GWEI)
@@ -525,7 +525,7 @@ test('a node that does not count an address’s last sweep yet gives its nonce t
   await world.until(tenant, first.id, 'confirmed')
   await world.payInvoice(tenant, { ...invoice, asset: 'ETH_BASE', amount: ETHER })
   const second = await world.payout(tenant, 'ETH_BASE', '1')
-  await world.courier((chain) => ({ ...boundChain(chain), nonceOf: () => Promise.resolve(0) })).pass()
+  await world.tracker((chain) => ({ ...boundChain(chain), nonceOf: () => Promise.resolve(0) })).pass()
   await world.until(tenant, second.id, 'confirmed')
   const { rows } = await world.database.owner.query<{ nonce: number; status: string }>(
     'select nonce, status from sweep where merchant_id = $1 order by nonce',
@@ -560,7 +560,7 @@ test('payouts of USDC and ether that were brought back from the journal are sign
   expect(await world.recover()).toEqual({ [usdc.id]: 'recovered', [ether.id]: 'recovered' })
   world.logged.length = 0
   const later = async () => {
-    await world.courier().pass()
+    await world.tracker().pass()
     world.now = new Date(world.now.getTime() + 4 * 60_000)
     await sendSweeps()
   }
@@ -610,7 +610,7 @@ test('of more sweeps than one look takes every one gets its turn, also where the
   await world.until(tenant, payout.id, 'confirmed')
   const { owner, pools } = world.database
   await world.anvil.mine(5)
-  await world.courier().pass()
+  await world.tracker().pass()
   const addSweep = async (n: number) => {
     const values = [tenant.merchantId, `turn${n}`]
     await owner.query(

@@ -54,7 +54,7 @@ async function step(history: UtxoHistory, world: PayoutWorld, random: ReturnType
 
 /** The faults have stopped: everybody does their work until nothing is under way. */
 async function settle(history: UtxoHistory, world: PayoutWorld): Promise<void> {
-  const courier = world.courier()
+  const tracker = world.tracker()
   const isUnderWay = async () => {
     const now = await Promise.all(history.payouts.map(({ id }) => world.load(history.tenant, id)))
     return now.some(({ status }) => status === 'approved' || status === 'submitted')
@@ -62,9 +62,9 @@ async function settle(history: UtxoHistory, world: PayoutWorld): Promise<void> {
   for (let round = 0; round < SETTLE_ROUNDS * (1 + history.payouts.length); round++) {
     await history.read()
     await world.sign()
-    await courier.pass()
+    await tracker.pass()
     await world.sign()
-    await courier.pass()
+    await tracker.pass()
     if (round > 1 && !(await isUnderWay())) return
     await history.mine(SETTLE_BLOCKS)
     world.now = new Date(world.now.getTime() + MINUTE_MS)
@@ -117,7 +117,7 @@ async function runHistory(world: PayoutWorld, money: Money, seed: number): Promi
   world.logged.length = 0
   await money.mine(30)
   const { height } = await world.watch()
-  await world.courier().pass()
+  await world.tracker().pass()
   const tenant = await seedMerchant(world.database)
   const history = new UtxoHistory({ world, client: money.sandbox.client, random, tenant })
   await history.open()

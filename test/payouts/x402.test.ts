@@ -11,7 +11,7 @@ import { ATTEMPTS_MAX } from '../../src/flows/submit-x402-authorization.ts'
 import { createX402Part } from '../../src/http/api/x402.ts'
 import { type HttpServer, startHttpServer } from '../../src/http/server.ts'
 import { signX402 } from '../../src/payouts/sign/evm/sign-x402.ts'
-import type { PayoutSigner, SigningPoint } from '../../src/payouts/sign/signing-context.ts'
+import type { SigningContext, SigningPoint } from '../../src/payouts/sign/signing-context.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { invoiceToken } from '../../src/secrets/checkout-token.ts'
 import { anyAddress } from '../support/any-address.ts'
@@ -59,7 +59,7 @@ beforeAll(async () => {
 }, 60_000)
 beforeEach(async () => {
   world.now = new Date()
-  await world.courier().pass()
+  await world.tracker().pass()
 })
 afterAll(async () => {
   await server?.stop(() => {})
@@ -131,11 +131,11 @@ const send = (url: string, header: string): Promise<Response> =>
   fetch(url, { headers: { 'payment-signature': header } })
 
 /** Everybody takes their turns: watcher, signer, watcher, a block. */
-async function turn(changes: Partial<PayoutSigner> = {}): Promise<void> {
+async function turn(changes: Partial<SigningContext> = {}): Promise<void> {
   world.now = new Date()
-  await world.courier().pass()
+  await world.tracker().pass()
   await signX402(await world.signer(changes))
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.anvil.mine(1)
 }
 
@@ -247,18 +247,18 @@ test('on a sandbox chain the hot wallet has its ether before any USDC waits, and
   await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), '0x0'])
   const asked: string[] = []
   const topUp = async (address: Uint8Array) => void asked.push(encodeEvmAddress(address))
-  const courier = world.courier(undefined, topUp)
-  await courier.pass()
+  const tracker = world.tracker(undefined, topUp)
+  await tracker.pass()
   expect((await fetch(url)).status).toBe(503)
   // Nobody is busy and no time passes: it is read again because the ether is on its way, and asked for once.
-  await courier.pass()
+  await tracker.pass()
   expect(asked).toEqual([encodeEvmAddress(world.hot)])
   await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), wei])
-  await courier.pass()
+  await tracker.pass()
   expect((await fetch(url)).status).toBe(402)
   // From here on once a minute, as ever.
   await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), '0x0'])
-  await courier.pass()
+  await tracker.pass()
   expect((await fetch(url)).status).toBe(402)
   await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), wei])
 })
@@ -423,7 +423,7 @@ test.each(['waiting', 'checked'])(
     const sent = send(opened.url, header)
     const stands = async () => (await stored(opened))[0]?.status
     await vi.waitUntil(async () => (await stands()) === 'waiting', { timeout: ANSWER_MS_MAX })
-    if (status === 'checked') await world.courier().pass()
+    if (status === 'checked') await world.tracker().pass()
     expect(await stands()).toBe(status)
     const cancelled = await cancelInvoice(
       { pool: world.database.pools.api, clock: () => new Date(), issuedAddresses: anyAddress },
@@ -531,7 +531,7 @@ test('however many payments wait for their blocks to be final, the next one is t
   const asked = send(next.url, header)
   while ((await stored(next)).length === 0) await pause(20)
   world.now = new Date()
-  await world.courier().pass()
+  await world.tracker().pass()
   await signX402(await world.signer())
   expect(await stored(next)).toMatchObject([{ transactions: 1 }])
   await world.database.owner.query('update x402_authorization set done_at = now() where id = any($1)', [
@@ -552,7 +552,7 @@ test('a payment about which the node refuses a question holds up no other, and i
     asked.push(send(opened.url, header))
     while ((await stored(opened)).length === 0) await pause(20)
   }
-  const courier = world.courier((chain) => ({
+  const tracker = world.tracker((chain) => ({
     ...boundChain(chain),
     failureOf: (call) =>
       Buffer.from(call.data).toString('hex').includes(doubtful.address.slice(2).toLowerCase())
@@ -562,7 +562,7 @@ test('a payment about which the node refuses a question holds up no other, and i
         : chain.failureOf(call),
   }))
   world.now = new Date()
-  await courier.pass()
+  await tracker.pass()
   expect(await stored(first)).toMatchObject([{ status: 'waiting' }])
   expect(await stored(second)).toMatchObject([{ status: 'checked' }])
   const responses = await answered(Promise.all(asked))
@@ -589,7 +589,7 @@ test('where another is faster between signature and block, the client is told, a
   const response = send(opened.url, signed.header)
   while ((await stored(opened)).length === 0) await pause(20)
   world.now = new Date()
-  await world.courier().pass()
+  await world.tracker().pass()
   await signX402(await world.signer())
   await carry(payer, asked, signed)
   const told = await answered(response)
@@ -628,7 +628,7 @@ test('a payment whose block leaves the chain is carried there again, by the same
 test('one of two providers that makes up a payment’s block, calls it reverted or its nonce used ends nothing: it is carried on, once, and told of as the chain has it', async () => {
   const proxy = await startRpcProxy(world.anvil.url)
   const [first, second] = [world.carrierAt(proxy.url), world.carrierAt(world.anvil.url)]
-  const courier = world.courierOf([
+  const tracker = world.courierOf([
     { name: 'first', chain: first },
     { name: 'second', chain: second },
   ])
@@ -641,7 +641,7 @@ test('one of two providers that makes up a payment’s block, calls it reverted 
     return (await world.database.owner.query<{ done_at: Date | null }>(of, [invoice.id])).rows[0]?.done_at
   }
   const lookAndMine = async () => {
-    for (let look = 0; look < 3; look++) await courier.pass()
+    for (let look = 0; look < 3; look++) await tracker.pass()
     await world.anvil.mine(1)
   }
   const lies = {
@@ -655,7 +655,7 @@ test('one of two providers that makes up a payment’s block, calls it reverted 
     const response = send(opened.url, header)
     await vi.waitFor(async () => expect(await stored(opened)).toHaveLength(1), ANSWER_MS_MAX)
     world.now = new Date()
-    await courier.pass()
+    await tracker.pass()
     await signX402(await world.signer())
     expect(await stored(opened), lie).toMatchObject([{ status: 'checked', transactions: 1 }])
     const block = await blockAt('finalized')
@@ -691,7 +691,7 @@ test('a transaction that waits too long is replaced for a higher fee, and only o
   while ((await stored(opened)).length === 0) await pause(20)
   const sign = async (laterMs: number): Promise<void> => {
     world.now = new Date(Date.now() + laterMs)
-    await world.courier().pass()
+    await world.tracker().pass()
     await signX402(await world.signer())
   }
   await sign(0)
@@ -749,7 +749,7 @@ test.each<SigningPoint>(['before_journal', 'after_journal', 'after_commit'])(
     const response = send(opened.url, header)
     while ((await stored(opened)).length === 0) await pause(20)
     world.now = new Date()
-    await world.courier().pass()
+    await world.tracker().pass()
     const dies = async (reached: SigningPoint) => {
       if (reached === point) throw new Error('killed')
     }
@@ -768,7 +768,7 @@ async function sendExpiring() {
   const response = send(opened.url, header)
   while ((await stored(opened)).length === 0) await pause(20)
   world.now = new Date()
-  await world.courier().pass()
+  await world.tracker().pass()
   return { opened, response }
 }
 
@@ -778,7 +778,7 @@ test.each(['dies', 'stands still'])(
     const { opened, response } = await sendExpiring()
     const expires = async () => {
       world.now = new Date(Date.now() + 4 * MINUTE_MS)
-      await world.courier().pass()
+      await world.tracker().pass()
     }
     const reached = async (point: SigningPoint) => {
       if (point !== 'after_journal') return
@@ -822,7 +822,7 @@ test('a payment that expires in the moment in which its transaction is written i
   const signing = signX402(await world.signer())
   await waitsFor(`relation = 'account_nonce'::regclass`)
   world.now = new Date(Date.now() + 4 * MINUTE_MS)
-  const passing = world.courier().pass()
+  const passing = world.tracker().pass()
   await Promise.race([passing, waitsFor(`locktype = 'advisory'`)])
   await holder.query('commit')
   holder.release()
@@ -876,11 +876,11 @@ test('a hot wallet without ether, or one that nobody has read for long, offers n
   expect((await fetch(url)).status).toBe(503)
   expect((await send(url, header)).status).toBe(503)
   expect(await stored(opened)).toEqual([])
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.database.owner.query(
     `update hot_wallet set balance = 1e18, updated_at = now() - interval '6 minutes'`,
   )
   expect((await fetch(url)).status).toBe(503)
-  await world.courier().pass()
+  await world.tracker().pass()
   expect((await fetch(url)).status).toBe(402)
 })

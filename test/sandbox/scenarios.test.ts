@@ -12,7 +12,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/log.ts'
 import { createSandboxControl, type SandboxControl } from '../../src/sandbox/sandbox-control.ts'
 import { type SandboxChain, startUtxoChain } from '../../src/sandbox/utxo/start-utxo-chain.ts'
-import { utxoLevers } from '../../src/sandbox/utxo/utxo-levers.ts'
+import { utxoControls } from '../../src/sandbox/utxo/utxo-controls.ts'
 import type { TEST_SCENARIOS } from '../../src/wire/test-payment.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { temporaryFolder } from '../support/sandbox-state.ts'
@@ -59,7 +59,7 @@ function createControl(): SandboxControl {
   return createSandboxControl({
     invoices: testInvoices(database.pools.api, systemClock),
     log: createLogger('silent'),
-    chains: new Map(chains.map((chain) => [`${chain.chain}-test` as const, utxoLevers(chain.client)])),
+    chains: new Map(chains.map((chain) => [`${chain.chain}-test` as const, utxoControls(chain.client)])),
   })
 }
 

@@ -211,11 +211,14 @@ test('an account is told as it was at the commitment that was asked for, its dat
   const account = await payer.makeNonce()
   const fresh = await newOwner()
   await payer.mine(4)
-  type Told = { context: { slot: number }; value: ({ lamports: number; data: [string, string] } | null)[] }
+  type DeduplicatedLog = {
+    context: { slot: number }
+    value: ({ lamports: number; data: [string, string] } | null)[]
+  }
   const told = async (commitment: string) => {
     const config = { commitment, encoding: 'base64' }
     const params = [[account, fresh, payer.signer.address], config]
-    const { context, value } = (await lever(sandbox.rpcUrl, 'getMultipleAccounts', params)) as Told
+    const { context, value } = (await lever(sandbox.rpcUrl, 'getMultipleAccounts', params)) as DeduplicatedLog
     expect(context.slot).toBe(await lever(sandbox.rpcUrl, 'getSlot', [{ commitment }]))
     const [nonce] = value.map((each) => each?.data[0] ?? null)
     return { nonce, lamports: value.map((each) => each?.lamports ?? null) }

@@ -8,7 +8,7 @@ import { createMerchant } from '../../src/flows/create-merchant.ts'
 import { createOpenInvoiceLimit } from '../../src/flows/steps/open-invoice-limit.ts'
 import { type ApiApp, createApiApp } from '../../src/http/api/app.ts'
 import type { ApiDeps } from '../../src/http/api/deps.ts'
-import { createNetworkBoard } from '../../src/http/api/network-states.ts'
+import { createNetworkStates } from '../../src/http/api/network-states.ts'
 import { openAccessSeals } from '../../src/secrets/access-seals.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
 import { SCOPES, type Scope } from '../../src/wire/scopes.ts'
@@ -107,7 +107,7 @@ export async function createTestApi(
       max: openInvoicesMax,
       elapsedMs: time.elapsedMs,
     }),
-    networks: createNetworkBoard(database.pools.api, time.elapsedMs),
+    networks: createNetworkStates(database.pools.api, time.elapsedMs),
     notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
     rateLimits: { live: 1_000_000, test: 1_000_000 },
     webhookAllowPrivate: true,

@@ -4,7 +4,7 @@ import { Crash } from './payout-history.ts'
 import type { Random } from './random.ts'
 import { lever } from './solana-payer.ts'
 
-/** A look of a courier makes about so many calls. */
+/** A look of a tracker makes about so many calls. */
 const CALLS_MAX = 14
 const BEHIND_MAX = 4
 
@@ -32,7 +32,7 @@ const refusal = () =>
   new SolanaCallFailed(SOLANA_CODES.preflightFailure, 'Transaction simulation failed: BlockhashNotFound', {})
 
 /**
- * A node as the courier finds it that lives for one look: it answers as the real one does, but for one kind of fault.
+ * A node as the tracker finds it that lives for one look: it answers as the real one does, but for one kind of fault.
  * `lag` is what its finalized blocks are behind the newest.
  */
 export function brokenSolanaNode(

@@ -35,8 +35,8 @@ export type Login = { readonly email: string; readonly password: string }
 export type Visitor = {
   readonly context: BrowserContext
   readonly page: Page
-  /** What the browser complained of since it was opened. */
-  readonly complaints: string[]
+  /** What the browser alerted of since it was opened. */
+  readonly alerts: string[]
   open(path: string): Promise<void>
 }
 
@@ -56,12 +56,12 @@ export async function startDashboard(env: { readonly [name: string]: string } = 
       permissions: ['clipboard-read', 'clipboard-write'],
     })
     const page = await context.newPage()
-    const complaints = complaintsOf(page)
+    const alerts = complaintsOf(page)
     const open = async (path: string) => {
       await page.goto(`${url}/dashboard${path}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
     }
-    return { context, page, complaints, open }
+    return { context, page, alerts, open }
   }
   const keyring = openKeyring(await loadSecretKey(folder.dataDir, null))
   const writeSealed = sealedWriter(database.owner, openAccessSeals(keyring, { error: () => {} }))

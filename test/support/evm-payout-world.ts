@@ -6,10 +6,10 @@ import { ASSETS } from '../../src/core/assets.ts'
 import { evmTokensOf } from '../../src/core/chain/evm-parameters.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import { EvmCarriage } from '../../src/payouts/broadcast/evm/evm-broadcaster.ts'
+import { EvmBroadcaster } from '../../src/payouts/broadcast/evm/evm-broadcaster.ts'
 import type { EvmPayoutChain } from '../../src/payouts/broadcast/evm/evm-broadcaster-parts.ts'
-import { EvmPayoutCarrier } from '../../src/payouts/broadcast/evm/evm-payout-chain.ts'
-import { PayoutCourier } from '../../src/payouts/broadcast/follow-payouts.ts'
+import { EvmPayoutClient } from '../../src/payouts/broadcast/evm/evm-payout-client.ts'
+import { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { type NamedChain, PayoutProviders } from '../../src/payouts/broadcast/payout-providers.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { TEST_USDC_BYTECODE } from '../../src/sandbox/evm/test-usdc.ts'
@@ -30,7 +30,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   /** Address of the token's contract; null on Ethereum. */
   readonly token: string | null
   readonly #holder: string
-  readonly #carrier: EvmPayoutCarrier
+  readonly #carrier: EvmPayoutClient
   readonly #programs: (index: number) => Uint8Array
   readonly hot: Uint8Array
 
@@ -50,9 +50,9 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   /** What asks the node at this URL, which may be one that lies. */
-  carrierAt(url: string): EvmPayoutCarrier {
+  carrierAt(url: string): EvmPayoutClient {
     const at = { url, setting: 'the test', chain: this.chain, livemode: false }
-    return new EvmPayoutCarrier({ ...at, token: this.#tokenParameters() })
+    return new EvmPayoutClient({ ...at, token: this.#tokenParameters() })
   }
 
   static async open(chain: 'ethereum' | 'base'): Promise<EvmPayoutWorld> {
@@ -61,7 +61,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     const token = chain === 'base' ? await anvil.deploy(tokenCode(holder)) : null
     const world = new EvmPayoutWorld(await PayoutSteps.openParts(), { anvil, chain, token, holder })
     await world.knowNetwork(world.network)
-    await world.courier().pass()
+    await world.tracker().pass()
     return world
   }
 
@@ -168,26 +168,26 @@ export class EvmPayoutWorld extends PayoutSteps {
     return payout
   }
 
-  /** A courier that was just started. */
-  courier(
+  /** A tracker that was just started. */
+  tracker(
     wrap: (chain: EvmPayoutChain) => EvmPayoutChain = (chain) => chain,
     topUp: ((address: Uint8Array) => Promise<void>) | null = null,
-  ): PayoutCourier {
+  ): PayoutTracker {
     return this.courierOf([{ name: 'the node', chain: wrap(this.#carrier) }], topUp)
   }
 
-  /** A courier that was just started, with these providers. */
+  /** A tracker that was just started, with these providers. */
   courierOf(
     chains: readonly [NamedChain<EvmPayoutChain>, ...NamedChain<EvmPayoutChain>[]],
     topUp: ((address: Uint8Array) => Promise<void>) | null = null,
-  ): PayoutCourier {
+  ): PayoutTracker {
     const { network, log } = this
     const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
     const providers = new PayoutProviders<EvmPayoutChain>(at, chains)
     const token = this.#tokenParameters()
-    return new PayoutCourier({
+    return new PayoutTracker({
       ...at,
-      carriage: new EvmCarriage({ ...at, providers, token, lookEveryMs: 0, topUp }),
+      broadcaster: new EvmBroadcaster({ ...at, providers, token, lookEveryMs: 0, topUp }),
       notifier: { deliveriesWaiting: () => {} },
     })
   }
@@ -202,9 +202,9 @@ export class EvmPayoutWorld extends PayoutSteps {
   /** Everybody takes their turns, with a block in between, until the payout stands so. */
   async until(tenant: Tenant, payoutId: string, status: Payout['status'], turns = 12): Promise<Payout> {
     for (let turn = 0; turn < turns; turn++) {
-      await this.courier().pass()
+      await this.tracker().pass()
       await this.sign()
-      await this.courier().pass()
+      await this.tracker().pass()
       const payout = await this.load(tenant, payoutId)
       if (payout.status === status) return payout
       await this.anvil.mine(1)

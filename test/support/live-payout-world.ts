@@ -25,7 +25,7 @@ export class LivePayoutWorld extends PayoutSteps {
 
   close = (): Promise<void> => this.closeParts()
 
-  override courier(): never {
+  override tracker(): never {
     throw new Error('nothing is sent on a live network')
   }
 

@@ -128,14 +128,14 @@ export function unnamed(page: Page): Promise<string[]> {
 
 /** Collects what a browser complains of on this page: errors, warnings, breaches of the policy. */
 export function complaintsOf(page: Page): string[] {
-  const complaints: string[] = []
+  const alerts: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+    if (message.type() === 'error' || message.type() === 'warning') alerts.push(message.text())
   })
-  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('pageerror', (error) => alerts.push(String(error)))
   page.on('dialog', (dialog) => {
-    complaints.push(`dialog: ${dialog.message()}`)
+    alerts.push(`dialog: ${dialog.message()}`)
     void dialog.dismiss()
   })
-  return complaints
+  return alerts
 }

@@ -1,5 +1,5 @@
 /**
- * A signer and a courier in a process of their own, out of the build that `npm test` makes first. The one argument is
+ * A signer and a tracker in a process of their own, out of the build that `npm test` makes first. The one argument is
  * JSON: `{ network, asset, rpcUrl, signerUrl, watcherUrl, folder, seed, now }`, the seed in hex, and on an account-based chain
  * `token`, the contract of its USDC. Says when it begins, then writes a line at each moment at which a death would leave
  * something half done, and goes on until it is killed.
@@ -14,7 +14,7 @@ const [
   { readValueLimits },
   { openPool },
   { createLogger },
-  { Told },
+  { DeduplicatedLog },
 ] = await Promise.all([
   load('signer/derive.js'),
   load('signer/first-seen.js'),
@@ -25,7 +25,7 @@ const [
   load('log.js'),
   load('told.js'),
 ])
-const { PayoutCourier } = await load('watcher/follow-payouts.js')
+const { PayoutTracker } = await load('watcher/follow-payouts.js')
 const { PayoutProviders } = await load('watcher/payout-providers.js')
 const poolOf = (connectionString) =>
   openPool({ connectionString, applicationName: 'paylink-killed', max: 3, onError: () => {} })
@@ -45,14 +45,15 @@ const signer = {
   limits: await readValueLimits(order.folder),
   accounts: accounts.spenders,
   solana: accounts.solana,
-  told: new Told(),
+  told: new DeduplicatedLog(),
   reached: async (point) => tell(point),
 }
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log }
-const openCarriage = order.asset === 'SOL' ? openVault : order.token === undefined ? openCoins : openAccounts
-const courier = new PayoutCourier({
+const openBroadcaster =
+  order.asset === 'SOL' ? openVault : order.token === undefined ? openCoins : openAccounts
+const tracker = new PayoutTracker({
   ...at,
-  carriage: await openCarriage(),
+  broadcaster: await openBroadcaster(),
   notifier: { deliveriesWaiting: () => {} },
 })
 
@@ -78,37 +79,37 @@ function only(chain) {
 }
 
 async function openCoins() {
-  const [{ RpcClient }, { PayoutCarrier }, { UtxoCarriage }] = await Promise.all([
+  const [{ RpcClient }, { UtxoPayoutClient }, { UtxoBroadcaster }] = await Promise.all([
     load('chain/utxo/rpc-client.js'),
     load('chain/utxo/payout-carrier.js'),
     load('watcher/utxo-carriage.js'),
   ])
-  const chain = new PayoutCarrier(new RpcClient(order.rpcUrl, 'the test'), false)
-  return new UtxoCarriage({ ...at, asset: order.asset, providers: only(chain) })
+  const chain = new UtxoPayoutClient(new RpcClient(order.rpcUrl, 'the test'), false)
+  return new UtxoBroadcaster({ ...at, asset: order.asset, providers: only(chain) })
 }
 
 async function openAccounts() {
-  const [{ EvmPayoutCarrier }, { EvmCarriage }] = await Promise.all([
+  const [{ EvmPayoutClient }, { EvmBroadcaster }] = await Promise.all([
     load('chain/evm/payout-carrier.js'),
     load('watcher/evm-carriage.js'),
   ])
   const token = { asset: 'USDC_BASE', contract: order.token.toLowerCase(), decimals: 6 }
   const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', livemode: false }
-  const chain = new EvmPayoutCarrier({ ...node, token })
-  return new EvmCarriage({ ...at, providers: only(chain), token, lookEveryMs: 0, topUp: null })
+  const chain = new EvmPayoutClient({ ...node, token })
+  return new EvmBroadcaster({ ...at, providers: only(chain), token, lookEveryMs: 0, topUp: null })
 }
 
 async function openVault() {
-  const [{ SolanaRpc }, { SolanaCarriage }] = await Promise.all([
+  const [{ SolanaRpc }, { SolanaBroadcaster }] = await Promise.all([
     load('chain/solana/solana-rpc.js'),
     load('watcher/solana-carriage.js'),
   ])
   const providers = only(new SolanaRpc(order.rpcUrl, 'the test'))
-  return new SolanaCarriage({ ...at, providers, givesCoins: false, busyIntervalMs: 0 })
+  return new SolanaBroadcaster({ ...at, providers, givesCoins: false, busyIntervalMs: 0 })
 }
 
 tell('begins')
 for (;;) {
   await signPayouts(signer)
-  await courier.pass()
+  await tracker.pass()
 }

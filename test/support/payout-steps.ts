@@ -9,7 +9,7 @@ import { serviceFeeOf } from '../../src/core/ledger/deposit.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import { insertLedgerTransfer, loadBalances } from '../../src/db/ledger/ledger.ts'
 import { postTransfers } from '../../src/flows/steps/post-transfers.ts'
-import type { PayoutCourier } from '../../src/payouts/broadcast/follow-payouts.ts'
+import type { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { decidePayout } from '../../src/payouts/decide-payout.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/payouts/request-payout.ts'
 import { ApprovalMemory } from '../../src/payouts/sign/approval-memory.ts'
@@ -18,12 +18,12 @@ import { FirstSeen } from '../../src/payouts/sign/first-seen.ts'
 import { PayoutJournal } from '../../src/payouts/sign/payout-journal.ts'
 import { recoverPayouts } from '../../src/payouts/sign/recover-payouts.ts'
 import { signPayouts } from '../../src/payouts/sign/sign-payouts.ts'
-import type { PayoutSigner } from '../../src/payouts/sign/signing-context.ts'
+import type { SigningContext } from '../../src/payouts/sign/signing-context.ts'
 import { readValueLimits } from '../../src/payouts/sign/signing-limits.ts'
 import { loadPayout } from '../../src/payouts/store/payouts.ts'
 import { type Tenant, type Tx, withTransaction } from '../../src/postgres/transaction.ts'
+import { DeduplicatedLog } from '../../src/runtime/deduplicated-log.ts'
 import { newId } from '../../src/runtime/new-id.ts'
-import { Told } from '../../src/runtime/told.ts'
 import { openApprovalKey } from '../../src/secrets/approval-key.ts'
 import { writeApprovalKeyFile } from '../../src/secrets/approval-key-file.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
@@ -61,7 +61,7 @@ export abstract class PayoutSteps {
   readonly seed: Buffer
   readonly accounts: Accounts
   readonly logged: string[] = []
-  /** The time that signer and courier go by. */
+  /** The time that signer and tracker go by. */
   now = new Date('2026-11-21T12:00:00.000Z')
 
   constructor(parts: PayoutParts) {
@@ -251,22 +251,22 @@ export abstract class PayoutSteps {
   }
 
   /** One turn of a signer that was just started on the folder. */
-  async sign(changes: Partial<PayoutSigner> = {}): Promise<void> {
+  async sign(changes: Partial<SigningContext> = {}): Promise<void> {
     await signPayouts(await this.signer(changes))
   }
 
-  /** A courier that was just started. */
-  abstract courier(): PayoutCourier
+  /** A tracker that was just started. */
+  abstract tracker(): PayoutTracker
 
   /** What the signer refused is given up once it has looked into its journal. */
   async endRefused(): Promise<void> {
-    await this.courier().pass()
+    await this.tracker().pass()
     await this.sign()
-    await this.courier().pass()
+    await this.tracker().pass()
   }
 
   /** A signer that was just started on the folder. */
-  async signer(changes: Partial<PayoutSigner> = {}): Promise<PayoutSigner> {
+  async signer(changes: Partial<SigningContext> = {}): Promise<SigningContext> {
     const journal = await PayoutJournal.open(this.folder)
     return {
       pool: this.database.pools.signer,
@@ -284,7 +284,7 @@ export abstract class PayoutSteps {
         sealKey: await openSealKey(this.folder),
         baseUrl: BASE_URL,
       },
-      told: new Told(),
+      told: new DeduplicatedLog(),
       ...changes,
     }
   }
@@ -336,7 +336,7 @@ export abstract class PayoutSteps {
     return rows.map((row) => row.event_type.replace('payout.', ''))
   }
 
-  /** A signer and a courier in a process of their own, at work when this returns. */
+  /** A signer and a tracker in a process of their own, at work when this returns. */
   async startPayoutProcess(at: {
     readonly network: Network
     readonly asset: AssetId

@@ -8,10 +8,10 @@ import { type UtxoParameters, utxoParametersOf } from '../../src/core/chain/utxo
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { formatCoinAmount } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
-import { PayoutCourier } from '../../src/payouts/broadcast/follow-payouts.ts'
+import { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { type NamedChain, PayoutProviders } from '../../src/payouts/broadcast/payout-providers.ts'
-import { type PayoutChain, UtxoCarriage } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
-import { PayoutCarrier } from '../../src/payouts/broadcast/utxo/utxo-payout-chain.ts'
+import { type PayoutChain, UtxoBroadcaster } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
+import { UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import { listSpendableCoins } from '../../src/payouts/store/payout-coins.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { askForFees } from './fee-payouts.ts'
@@ -46,7 +46,7 @@ export class PayoutWorld extends PayoutSteps {
   static async open(money: MoneyChain, name = 'regtest'): Promise<PayoutWorld> {
     const world = new PayoutWorld(await PayoutSteps.openParts(), money, name)
     await world.knowNetwork(world.network, name)
-    await world.courier().pass()
+    await world.tracker().pass()
     return world
   }
 
@@ -181,24 +181,24 @@ export class PayoutWorld extends PayoutSteps {
     return payout
   }
 
-  /** A courier that was just started. */
-  courier(wrap: (chain: PayoutChain) => PayoutChain = (chain) => chain): PayoutCourier {
-    return this.courierOf([{ name: 'the node', chain: wrap(new PayoutCarrier(this.rpc, false)) }])
+  /** A tracker that was just started. */
+  tracker(wrap: (chain: PayoutChain) => PayoutChain = (chain) => chain): PayoutTracker {
+    return this.courierOf([{ name: 'the node', chain: wrap(new UtxoPayoutClient(this.rpc, false)) }])
   }
 
-  /** A courier that was just started, with these providers. */
-  courierOf(chains: readonly [NamedChain<PayoutChain>, ...NamedChain<PayoutChain>[]]): PayoutCourier {
+  /** A tracker that was just started, with these providers. */
+  courierOf(chains: readonly [NamedChain<PayoutChain>, ...NamedChain<PayoutChain>[]]): PayoutTracker {
     const { network, asset, log } = this
     const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
     const providers = new PayoutProviders<PayoutChain>(at, chains)
-    return new PayoutCourier({
+    return new PayoutTracker({
       ...at,
-      carriage: new UtxoCarriage({ ...at, asset, providers }),
+      broadcaster: new UtxoBroadcaster({ ...at, asset, providers }),
       notifier: { deliveriesWaiting: () => {} },
     })
   }
 
-  /** A signer and a courier in a process of their own, at work when this returns; `kill` ends it as a power cut would. */
+  /** A signer and a tracker in a process of their own, at work when this returns; `kill` ends it as a power cut would. */
   startProcess(): Promise<PayoutProcess> {
     return this.startPayoutProcess({ network: this.network, asset: this.asset, rpcUrl: this.money.rpcUrl })
   }

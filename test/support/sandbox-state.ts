@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SignedPayment } from '../../src/sandbox/levers.ts'
+import type { SignedPayment } from '../../src/sandbox/controls.ts'
 import {
   CHAIN_PARAMETERS,
   type ChainParameters,

@@ -5,9 +5,9 @@ import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import type { Payout } from '../../src/core/payout/payout.ts'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
-import { PayoutCourier } from '../../src/payouts/broadcast/follow-payouts.ts'
+import { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { PayoutProviders } from '../../src/payouts/broadcast/payout-providers.ts'
-import { SolanaCarriage } from '../../src/payouts/broadcast/solana/solana-broadcaster.ts'
+import { SolanaBroadcaster } from '../../src/payouts/broadcast/solana/solana-broadcaster.ts'
 import { loadSolanaHouse, type SolanaHouse } from '../../src/payouts/store/solana-accounts.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
@@ -58,10 +58,10 @@ export class SolanaPayoutWorld extends PayoutSteps {
   }
 
   /** Courier and signer take their turn, and a block comes. */
-  async turn(courier = this.courier()): Promise<void> {
-    await courier.pass()
+  async turn(tracker = this.tracker()): Promise<void> {
+    await tracker.pass()
     await this.sign()
-    await courier.pass()
+    await tracker.pass()
     await this.solana.mine(1)
     this.now = new Date(this.now.getTime() + 1_000)
   }
@@ -108,12 +108,12 @@ export class SolanaPayoutWorld extends PayoutSteps {
     return payout
   }
 
-  /** A carriage that was just started. */
-  carriage(rpc: SolanaRpc = this.rpc, ...further: SolanaRpc[]): SolanaCarriage {
+  /** A broadcaster that was just started. */
+  broadcaster(rpc: SolanaRpc = this.rpc, ...further: SolanaRpc[]): SolanaBroadcaster {
     const { log, database } = this
     const at = { network: NETWORK, pool: database.pools.watcher, clock: () => this.now, log } as const
     const others = further.map((chain, index) => ({ name: `further node ${index + 1}`, chain }))
-    return new SolanaCarriage({
+    return new SolanaBroadcaster({
       ...at,
       providers: new PayoutProviders(at, [{ name: 'the node', chain: rpc }, ...others]),
       givesCoins: false,
@@ -121,14 +121,14 @@ export class SolanaPayoutWorld extends PayoutSteps {
     })
   }
 
-  /** A courier that was just started. */
-  courier(carriage = this.carriage()): PayoutCourier {
-    return new PayoutCourier({
+  /** A tracker that was just started. */
+  tracker(broadcaster = this.broadcaster()): PayoutTracker {
+    return new PayoutTracker({
       network: NETWORK,
       pool: this.database.pools.watcher,
       clock: () => this.now,
       log: this.log,
-      carriage,
+      broadcaster,
       notifier: { deliveriesWaiting: () => {} },
     })
   }

@@ -8,13 +8,13 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import { loadNetworkState } from '../../src/db/chain/network-state.ts'
 import { beginWatch } from '../../src/db/chain/network-watch.ts'
 import type { PayoutChain } from '../../src/payouts/broadcast/utxo/utxo-broadcaster.ts'
-import { PayoutCarrier } from '../../src/payouts/broadcast/utxo/utxo-payout-chain.ts'
+import { UtxoPayoutClient } from '../../src/payouts/broadcast/utxo/utxo-payout-client.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { parseBlock } from '../../src/sandbox/utxo/block.ts'
 import { CHAIN_PARAMETERS } from '../../src/sandbox/utxo/chain-parameters.ts'
 import type { UtxoSandboxClient } from '../../src/sandbox/utxo/utxo-sandbox-client.ts'
 import {
-  LeadLost,
+  LeadershipLost,
   type RecordingParts,
   recordMempool,
   recordUpdate,
@@ -191,7 +191,7 @@ export class UtxoHistory {
     await beginWatch(parts.pool, watch, this.#world.now)
     await unlessCrashed(
       () => this.#readWith(parts),
-      (error) => error instanceof LeadLost,
+      (error) => error instanceof LeadershipLost,
     )
   }
 
@@ -214,11 +214,11 @@ export class UtxoHistory {
   /** A look at payouts with one node, or with a second one that is stale or hung, in either order; it may die on the way. */
   async look(): Promise<void> {
     const random = this.#random
-    const honest = this.#dying(new PayoutCarrier(this.#world.rpc, false))
+    const honest = this.#dying(new UtxoPayoutClient(this.#world.rpc, false))
     const second = random.pick(['none', 'none', 'honest', 'stale', 'hung'] as const)
     const node = { name: 'first', chain: honest } as const
     const others = {
-      honest: () => new PayoutCarrier(this.#world.rpc, false),
+      honest: () => new UtxoPayoutClient(this.#world.rpc, false),
       stale: () => staleChain((2 + random.below(10)) * 10),
       hung: () => hungChain(),
     }
@@ -236,7 +236,7 @@ export class UtxoHistory {
   }
 
   /** Dies before or after one of its calls, or is answered wrongly by a node that took what it was given. */
-  #dying(chain: PayoutCarrier): PayoutChain {
+  #dying(chain: UtxoPayoutClient): PayoutChain {
     const random = this.#random
     const fault = random.pick(['none', 'none', 'before', 'after', 'unknown', 'not found'] as const)
     let left = 1 + random.below(10)

@@ -39,9 +39,9 @@ async function claimDepositOf(victim: Tenant, thief: Tenant): Promise<string> {
 }
 
 async function turn(): Promise<void> {
-  await world.courier().pass()
+  await world.tracker().pass()
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await money.mine(1)
   await world.watch()
 }

@@ -59,9 +59,9 @@ async function forgeSweep(pool: Pool, payout: Payout, place: Place, amount: bigi
 
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) {
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.sign()
-    await world.courier().pass()
+    await world.tracker().pass()
     await world.anvil.mine(1)
   }
 }
@@ -160,7 +160,7 @@ test("with the watcher's login a sweep that failed is not brought back, and a pa
   const { victim, thief } = await openTheft('ETH_BASE', 10n ** 18n)
   const { owner, pools } = world.database
   const payout = await world.payout(victim, 'ETH_BASE', '0.5')
-  await world.courier().pass()
+  await world.tracker().pass()
   const { rowCount: failed } = await owner.query(
     `update sweep set status = 'failed', final_at = now() where payout_id = $1`,
     [payout.id],

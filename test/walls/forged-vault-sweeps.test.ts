@@ -110,7 +110,7 @@ test("with the watcher's login nobody is paid with what a forged row says was sw
 test('a sweep that the signer wrote down and did not publish is published as it was signed', async () => {
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
-  await world.courier().pass()
+  await world.tracker().pass()
   await expect(
     world.sign({
       reached: async (point) => {
@@ -119,8 +119,8 @@ test('a sweep that the signer wrote down and did not publish is published as it 
     }),
   ).rejects.toThrow('the power is cut')
   await world.until(tenant, payout.id, 'confirmed')
-  const complaints = world.logged.filter((line) => line.includes(payout.id) && line.includes('was signed'))
-  expect(complaints).toEqual([])
+  const alerts = world.logged.filter((line) => line.includes(payout.id) && line.includes('was signed'))
+  expect(alerts).toEqual([])
 })
 
 test('what was swept before the journal kept sweeps counts by its own signature, and by nothing else in its row', async () => {

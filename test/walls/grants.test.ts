@@ -44,7 +44,7 @@ beforeAll(async () => {
   await world.openInvoice(victim, LTC)
   const paid = await world.payout(victim, '0.5')
   await world.sign()
-  await world.courier().pass()
+  await world.tracker().pass()
   await money.mine(1)
   await world.endRefused()
   const approved = await world.payout(victim, '0.3')

@@ -9,7 +9,7 @@ import { openPool } from '../../src/postgres/pool.ts'
 import { withSystemTransaction } from '../../src/postgres/transaction.ts'
 import { freePort } from '../../src/runtime/free-port.ts'
 import { endWatchOfOthers } from '../../src/watcher/end-watch-of-others.ts'
-import { lockKeyOf, takeLead } from '../../src/watcher/lead.ts'
+import { lockKeyOf, takeLeadership } from '../../src/watcher/leadership.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
@@ -56,7 +56,7 @@ const claim = (network: Network, keyspace: Keyspace, form: string) =>
 const claimEvm = (network: Network) => claim(network, 'evm-test', 'evm')
 
 async function lead(network: Network) {
-  const taken = await takeLead(database.urls.watcher, network, stopping.signal, (error) => {
+  const taken = await takeLeadership(database.urls.watcher, network, stopping.signal, (error) => {
     throw error
   })
   if (taken === null) throw new Error('no lead')

@@ -16,7 +16,7 @@ import { AccountPolling, ForkLeft, TooManySignatures } from './poll-accounts.ts'
 import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
-import { TransactionFate } from './transaction-fate.ts'
+import { TransactionOutcome } from './transaction-outcome.ts'
 import { ownerOf, WatchedOwners } from './watched-owners.ts'
 
 /** Genesis hashes of the public clusters. */
@@ -75,7 +75,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   readonly #options: SolanaAdapterOptions
   readonly #chain: SlotChain
   readonly #polling: AccountPolling
-  readonly #fate: TransactionFate
+  readonly #fate: TransactionOutcome
   #cluster: string | null = null
   /** Where somebody stood who asked what is final, oldest first. */
   #places: readonly BlockRef[] = []
@@ -91,7 +91,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     this.rpc = new SolanaRpc(options.rpcUrl, options.rpcSetting)
     this.#chain = new SlotChain(this.rpc)
     this.#polling = new AccountPolling({ rpc: this.rpc, chain: this.#chain, watched: this.watched })
-    this.#fate = new TransactionFate(this.rpc)
+    this.#fate = new TransactionOutcome(this.rpc)
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {

@@ -17,7 +17,7 @@ import { EsploraChain } from './esplora-chain.ts'
 import { EsploraClient } from './esplora-client.ts'
 import { EsploraJudge } from './esplora-judge.ts'
 import { EsploraMempool } from './esplora-mempool.ts'
-import { TransactionFate } from './transaction-fate.ts'
+import { TransactionOutcome } from './transaction-outcome.ts'
 
 /** A tip that is older than a day is no tip: Bitcoin Core takes itself to be syncing then (`-maxtipage`). */
 const TIP_AGE_MS_MAX = 24 * 3_600_000
@@ -51,7 +51,7 @@ export class EsploraAdapter implements ChainProvider {
   readonly #chain: EsploraChain
   readonly #walk: ChainWalk
   readonly #mempool: EsploraMempool
-  readonly #fate: TransactionFate
+  readonly #fate: TransactionOutcome
   /** Known once it was connected. */
   #headAgeMsMax: number | null = null
 
@@ -72,7 +72,7 @@ export class EsploraAdapter implements ChainProvider {
       clock,
       openPrograms,
     })
-    this.#fate = new TransactionFate(new EsploraJudge(this.#client, this.#mempool), clock)
+    this.#fate = new TransactionOutcome(new EsploraJudge(this.#client, this.#mempool), clock)
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {

@@ -1,7 +1,7 @@
 import { type EsploraInput, esploraTransactionSchema, outspendSchema } from './esplora-answers.ts'
 import { type EsploraClient, EsploraRefusal } from './esplora-client.ts'
 import type { EsploraMempool } from './esplora-mempool.ts'
-import { type TransactionJudge, type Verdict, verdictByReason } from './transaction-fate.ts'
+import { type TransactionJudge, type Verdict, verdictByReason } from './transaction-outcome.ts'
 
 /** A wallet's payment has a few inputs; of a larger one the offer of the whole decides alone. */
 const INPUTS_ASKED_MAX = 100

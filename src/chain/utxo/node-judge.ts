@@ -2,7 +2,7 @@ import { ChainUnavailable } from '../adapter.ts'
 import type { MempoolReader } from './mempool.ts'
 import { acceptanceSchema, hashSchema } from './node-answers.ts'
 import { RPC_CODES, type RpcClient, RpcError } from './rpc-client.ts'
-import { type TransactionJudge, type Verdict, verdictByReason } from './transaction-fate.ts'
+import { type TransactionJudge, type Verdict, verdictByReason } from './transaction-outcome.ts'
 
 /** Any fee rate: it is the payer's money and was accepted once. */
 const FEE_RATE_UNLIMITED = 0

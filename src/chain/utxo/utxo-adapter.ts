@@ -20,7 +20,7 @@ import { NodeChain, syncingReason } from './node-chain.ts'
 import { NodeJudge } from './node-judge.ts'
 import { NodeListener } from './notifications.ts'
 import { RPC_CODES, RpcClient, RpcError } from './rpc-client.ts'
-import { TransactionFate } from './transaction-fate.ts'
+import { TransactionOutcome } from './transaction-outcome.ts'
 
 const PROBE_INTERVAL_MS = 200
 
@@ -53,7 +53,7 @@ export class UtxoAdapter implements ChainProvider {
   readonly #node: NodeChain
   readonly #walk: ChainWalk
   readonly #mempool: MempoolReader
-  readonly #fate: TransactionFate
+  readonly #fate: TransactionOutcome
   #parameters: UtxoParameters | null = null
   #pruneHeight = 0
   #listener: NodeListener | null = null
@@ -74,7 +74,7 @@ export class UtxoAdapter implements ChainProvider {
       asset,
       clock,
     })
-    this.#fate = new TransactionFate(new NodeJudge(this.#rpc, this.#mempool), clock)
+    this.#fate = new TransactionOutcome(new NodeJudge(this.#rpc, this.#mempool), clock)
   }
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {

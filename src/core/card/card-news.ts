@@ -3,13 +3,18 @@
  * words on the page, and nothing else.
  */
 export const CARD_NEWS = ['abandoned', 'pending', 'completed', 'failed'] as const
-export type CardNews = (typeof CARD_NEWS)[number]
+export type ProviderUpdate = (typeof CARD_NEWS)[number]
 
-const RANKS: { readonly [news in CardNews]: number } = { abandoned: 0, pending: 1, failed: 2, completed: 3 }
+const RANKS: { readonly [news in ProviderUpdate]: number } = {
+  abandoned: 0,
+  pending: 1,
+  failed: 2,
+  completed: 3,
+}
 
 /**
  * The news that `news` of the same transaction may follow. Providers tell things twice and out of order; what
  * ended stays ended.
  */
-export const newsBefore = (news: CardNews): readonly CardNews[] =>
+export const newsBefore = (news: ProviderUpdate): readonly ProviderUpdate[] =>
   CARD_NEWS.filter((known) => RANKS[news] > RANKS[known])

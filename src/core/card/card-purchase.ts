@@ -1,6 +1,6 @@
 import type { AssetId } from '../assets.ts'
 import type { Invoice } from '../invoice/types.ts'
-import type { CardNews } from './card-news.ts'
+import type { ProviderUpdate } from './card-news.ts'
 import type { CardAnswer, CardProviderId } from './onramp-provider.ts'
 
 export type CardPurchase = {
@@ -18,7 +18,7 @@ export type CardPurchase = {
   readonly createdAtMs: number
   readonly freshUntilMs: number
   readonly leftAtMs: number | null
-  readonly news: CardNews | null
+  readonly news: ProviderUpdate | null
 }
 
 /** The coin that a card buys where the buyer has not chosen another. */
@@ -88,7 +88,7 @@ export type CardWaiting = {
   readonly purchaseId: string
   readonly leftAtMs: number
   readonly provider: CardProviderId
-  readonly news: CardNews | null
+  readonly news: ProviderUpdate | null
   readonly asset: AssetId
 }
 

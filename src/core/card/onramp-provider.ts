@@ -1,5 +1,5 @@
 import type { AssetId } from '../assets.ts'
-import type { CardNews } from './card-news.ts'
+import type { ProviderUpdate } from './card-news.ts'
 
 const CARD_PROVIDER_IDS = ['coinbase', 'moonpay', 'sandbox'] as const
 export type CardProviderId = (typeof CARD_PROVIDER_IDS)[number]
@@ -69,7 +69,7 @@ export type ToldTransactions =
       readonly transactions: readonly {
         /** The provider's own name of the try. */
         readonly transaction: string
-        readonly news: Exclude<CardNews, 'abandoned'>
+        readonly news: Exclude<ProviderUpdate, 'abandoned'>
         /** Where it says that the coins go; null where it does not say. */
         readonly address: string | null
       }[]

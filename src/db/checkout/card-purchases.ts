@@ -1,5 +1,5 @@
 import type { AssetId } from '../../core/assets.ts'
-import { type CardNews, newsBefore } from '../../core/card/card-news.ts'
+import { newsBefore, type ProviderUpdate } from '../../core/card/card-news.ts'
 import type { CardPurchase } from '../../core/card/card-purchase.ts'
 import type { CardAnswer, CardProviderId } from '../../core/card/onramp-provider.ts'
 import type { Queryable } from '../../postgres/pool.ts'
@@ -21,7 +21,7 @@ type Row = {
   created_at: Date
   fresh_until: Date
   left_at: Date | null
-  news: CardNews | null
+  news: ProviderUpdate | null
 }
 
 const COLUMNS =
@@ -220,10 +220,15 @@ export async function loadCardPurchase(tx: Tx, tenant: Tenant, id: string): Prom
  * Writes what a provider says of a purchase, where that goes beyond what it said of the same transaction; another
  * transaction is another try of the buyer's. That there is none says nothing where anything was told. By primary key.
  */
-export async function setCardNews(
+export async function setProviderUpdate(
   tx: Tx,
   tenant: Tenant,
-  told: { readonly id: string; readonly news: CardNews; readonly transaction: string; readonly now: Date },
+  told: {
+    readonly id: string
+    readonly news: ProviderUpdate
+    readonly transaction: string
+    readonly now: Date
+  },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update card_purchase set news = $4, news_of = $5, news_at = $6
@@ -250,7 +255,7 @@ export async function setCardNews(
 export async function takeTestPurchase(
   tx: Tx,
   tenant: Tenant,
-  taken: { readonly id: string; readonly news: CardNews; readonly now: Date },
+  taken: { readonly id: string; readonly news: ProviderUpdate; readonly now: Date },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update card_purchase set news = $4, news_of = 'sandbox', news_at = $5

@@ -8,7 +8,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { SandboxControl } from '../../sandbox/sandbox-control.ts'
 import type { Keyring } from '../../secrets/keyring.ts'
-import type { NetworkBoard } from './network-states.ts'
+import type { NetworkStates } from './network-states.ts'
 import type { RateLimits } from './rate-limit.ts'
 import type { RequestRecorder } from './request-recorder.ts'
 import type { FindSignIn } from './session-credential.ts'
@@ -25,7 +25,7 @@ export type ApiDeps = {
   readonly prices: Pick<PriceBook, 'quote' | 'report'>
   /** Origin of every link that is given out; the Host header is never used. */
   readonly baseUrl: string
-  readonly networks: NetworkBoard
+  readonly networks: NetworkStates
   /** Asked before an address is given out: whether the signer issued it. */
   readonly issuedAddresses: IssuedAddressCheck
   /** How many unpaid invoices a merchant may have open. */

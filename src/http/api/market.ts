@@ -6,7 +6,7 @@ import { findNetworksWithAddresses } from '../../db/addresses/address-availabili
 import type { Pool } from '../../postgres/pool.ts'
 import type { Tenant } from '../../postgres/transaction.ts'
 import type { PriceBook } from '../../rates/price-book.ts'
-import type { NetworkBoard } from './network-states.ts'
+import type { NetworkStates } from './network-states.ts'
 import { createRulesCache } from './rules-cache.ts'
 import { createShortCache } from './short-cache.ts'
 
@@ -16,7 +16,7 @@ export type MarketOf = (tenant: Tenant) => Promise<Market>
 export function createMarketReader(deps: {
   readonly pool: Pool
   readonly prices: Pick<PriceBook, 'quote'>
-  readonly networks: NetworkBoard
+  readonly networks: NetworkStates
   readonly elapsedMs?: () => number
   /** Where the caller has a cache of its own. */
   readonly rulesOf?: (tenant: Tenant) => Promise<PaymentRules>

@@ -11,13 +11,13 @@ export type NetworkView = {
 }
 
 /** What the watchers last recorded of every network, read by the API and the checkout at most twice a second. */
-export type NetworkBoard = { read(): Promise<NetworkView> }
+export type NetworkStates = { read(): Promise<NetworkView> }
 
-export function createNetworkBoard(
+export function createNetworkStates(
   pool: Pool,
   elapsedMs: () => number = () => performance.now(),
   evmOf?: EvmIdentities,
-): NetworkBoard {
+): NetworkStates {
   const views = createShortCache<NetworkView>({
     load: async () => viewOf(await loadNetworkStates(pool), evmOf),
     keep: () => true,

@@ -1,4 +1,8 @@
-import { type RecordedCardNews, recordCardNews, type ToldCardNews } from '../../flows/record-card-news.ts'
+import {
+  type RecordedProviderUpdate,
+  type ReportedProviderUpdate,
+  recordProviderUpdate,
+} from '../../flows/record-provider-update.ts'
 import type { WebhookReader } from '../../onramp/webhook-reading.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -37,7 +41,7 @@ export function createOnrampWebhookPart(
       deps.log.warn({ provider, reason: event.reason }, 'a card provider’s webhook was refused')
       return json(400, { error: 'invalid_signature' })
     }
-    const recorded = event.kind === 'told' ? await recordCardNews(deps, event.news) : null
+    const recorded = event.kind === 'told' ? await recordProviderUpdate(deps, event.news) : null
     if (event.kind === 'told' && recorded !== null) tellOdd(deps.log, event.news, recorded)
     return json(200, { received: true })
   }
@@ -59,7 +63,11 @@ export function createOnrampWebhookPart(
 }
 
 /** A purchase that is not ours may be another installation's with the same account; an address that is not its own may not. */
-function tellOdd(log: Log, { provider, purchaseId }: ToldCardNews, { kind }: RecordedCardNews): void {
+function tellOdd(
+  log: Log,
+  { provider, purchaseId }: ReportedProviderUpdate,
+  { kind }: RecordedProviderUpdate,
+): void {
   if (kind === 'foreign')
     log.warn({ provider, purchaseId }, 'a card provider told of a purchase to an address that is not its own')
 }

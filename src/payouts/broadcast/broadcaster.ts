@@ -19,7 +19,7 @@ export type Standing =
  * What payouts on one family of chains need of the watcher beside the one way that all of them go (see follow-payouts).
  * It holds no key. What it throws as `ChainUnavailable` ends the look, which the next provider begins anew.
  */
-export type PayoutCarriage = {
+export type Broadcaster = {
   /** The providers that it asks. One look goes through one of them. */
   readonly providers: { through(work: () => Promise<void>): Promise<void>; readonly isLast: boolean }
   /** Keeps in the database what requests and the signer have to know of the network; called at every look. */

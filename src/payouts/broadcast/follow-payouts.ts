@@ -6,20 +6,20 @@ import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
 import { pauseUnless } from '../../runtime/repeat.ts'
-import { Told, withoutNumbers } from '../../runtime/told.ts'
-import { carryPayout, type PayoutFact } from '../record-payout.ts'
+import { type PayoutFact, recordPayout } from '../record-payout.ts'
 import { askJournal } from '../store/journal-questions.ts'
 import { listPayoutTransactions, loadPayoutRefusal } from '../store/payout-transactions.ts'
 import { listLatelyConfirmed, listPayoutsUnderWay } from '../store/payouts.ts'
 import { readLongWaits } from '../store/read-long-waits.ts'
-import type { Followed, PayoutCarriage, Standing } from './broadcaster.ts'
+import type { Broadcaster, Followed, Standing } from './broadcaster.ts'
 import { unlessRefused } from './unless-refused.ts'
 
 type PayoutFollower = {
   readonly network: Network
-  readonly carriage: PayoutCarriage
+  readonly broadcaster: Broadcaster
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
@@ -43,9 +43,9 @@ const TAKEN_BACK =
  * them, and again after a reorganisation; confirms what lies deep enough; ends what can never happen. Everything it writes
  * is a fact that may be told twice, so that any number of processes may do it.
  */
-export class PayoutCourier {
+export class PayoutTracker {
   readonly #parts: PayoutFollower
-  readonly #told = new Told()
+  readonly #told = new DeduplicatedLog()
   #waitsReadAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: PayoutFollower) {
@@ -55,7 +55,7 @@ export class PayoutCourier {
   /** One look at everything that is under way. Throws `ChainUnavailable` where no provider can be asked. */
   async pass(): Promise<void> {
     await this.#tellLongWaits()
-    await this.#parts.carriage.providers.through(() => this.#look())
+    await this.#parts.broadcaster.providers.through(() => this.#look())
   }
 
   /** Also where no provider answers, and what waits is not looked at. */
@@ -72,18 +72,18 @@ export class PayoutCourier {
   }
 
   async #look(): Promise<void> {
-    const { carriage, log } = this.#parts
-    await carriage.keepTerms()
+    const { broadcaster, log } = this.#parts
+    await broadcaster.keepTerms()
     const { signed, unsigned } = await this.#load()
-    await carriage.prepare?.(unsigned)
+    await broadcaster.prepare?.(unsigned)
     if (signed.length === 0) return
-    const standings = await carriage.look(signed)
+    const standings = await broadcaster.look(signed)
     for (const one of signed) {
       const { payout } = one
       const standing = standings.get(payout.id) ?? { kind: 'unread' }
       const alone = { about: payout.id, told: this.#told }
       const carry = () =>
-        unlessRefused({ log, providers: carriage.providers }, alone, () => this.#carry(one, standing))
+        unlessRefused({ log, providers: broadcaster.providers }, alone, () => this.#carry(one, standing))
       await this.#attempt(payout, carry)
     }
   }
@@ -135,7 +135,7 @@ export class PayoutCourier {
 
   async #carry(one: Followed, standing: Standing): Promise<void> {
     const { payout, transactions } = one
-    const { carriage } = this.#parts
+    const { broadcaster } = this.#parts
     switch (standing.kind) {
       case 'unread':
         return
@@ -152,16 +152,16 @@ export class PayoutCourier {
     }
     // The newest pays the most; an older one is offered only where no node takes the newer.
     for (const transaction of [...transactions].reverse()) {
-      const verdict = await carriage.broadcast(transaction.raw)
+      const verdict = await broadcaster.broadcast(transaction.raw)
       if (verdict.kind === 'known') {
-        carriage.taken?.(payout)
+        broadcaster.taken?.(payout)
         await this.#tell(payout, { kind: 'sent', carrier: transaction })
         return
       }
-      if (verdict.kind === 'refused') this.#complain(payout, verdict.reason)
+      if (verdict.kind === 'refused') this.#alert(payout, verdict.reason)
     }
     if (payout.status === 'confirmed') return this.#alarm(payout, TAKEN_BACK)
-    const dead = await carriage.judgeRefused(one)
+    const dead = await broadcaster.judgeRefused(one)
     if (dead !== null && (await this.#isAllKnown(one))) await this.#tell(payout, { kind: 'dead', ...dead })
   }
 
@@ -176,7 +176,7 @@ export class PayoutCourier {
 
   async #tell(payout: Payout, fact: PayoutFact): Promise<void> {
     const { pool, clock, log, notifier } = this.#parts
-    const told = await carryPayout({ pool, clock }, { tenant: tenantOf(payout), payoutId: payout.id, fact })
+    const told = await recordPayout({ pool, clock }, { tenant: tenantOf(payout), payoutId: payout.id, fact })
     if (fact.kind === 'dead' && told.changed)
       log.error({ payoutId: payout.id, code: fact.code }, 'a payout failed')
     if (told.deliveries > 0) notifier.deliveriesWaiting()
@@ -186,7 +186,7 @@ export class PayoutCourier {
     if (this.#told.isNew(payoutId, message)) this.#parts.log.error({ payoutId, txid, ...more }, message)
   }
 
-  #complain(payout: Payout, reason: string): void {
+  #alert(payout: Payout, reason: string): void {
     if (this.#told.isNew(payout.id, withoutNumbers(reason)))
       this.#parts.log.warn(
         { payoutId: payout.id, reason },
@@ -215,11 +215,11 @@ export function startPayouts(
 }
 
 async function keepCarrying(parts: PayoutFollower, intervalMs: number, stop: AbortSignal): Promise<void> {
-  const courier = new PayoutCourier(parts)
+  const tracker = new PayoutTracker(parts)
   const { log, network } = parts
   while (!stop.aborted) {
     try {
-      await courier.pass()
+      await tracker.pass()
       await pauseUnless(stop, intervalMs)
     } catch (error) {
       if (stop.aborted) return

@@ -15,16 +15,16 @@ import {
 import type { Pool } from '../../postgres/pool.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
-import type { PayoutCarriage } from './broadcaster.ts'
-import { EvmCarriage } from './evm/evm-broadcaster.ts'
-import { EvmPayoutCarrier } from './evm/evm-payout-chain.ts'
+import type { Broadcaster } from './broadcaster.ts'
+import { EvmBroadcaster } from './evm/evm-broadcaster.ts'
+import { EvmPayoutClient } from './evm/evm-payout-client.ts'
 import { type PayoutProvider, PayoutProviders } from './payout-providers.ts'
-import { SolanaCarriage } from './solana/solana-broadcaster.ts'
-import { UtxoCarriage } from './utxo/utxo-broadcaster.ts'
-import { PayoutCarrier } from './utxo/utxo-payout-chain.ts'
+import { SolanaBroadcaster } from './solana/solana-broadcaster.ts'
+import { UtxoBroadcaster } from './utxo/utxo-broadcaster.ts'
+import { UtxoPayoutClient } from './utxo/utxo-payout-client.ts'
 
-type OpenCarriage = {
-  readonly carriage: PayoutCarriage
+type OpenBroadcaster = {
+  readonly broadcaster: Broadcaster
   /** Ends its connections, and with them the calls that wait for an answer. */
   close(): Promise<void>
 }
@@ -40,55 +40,58 @@ const SOLANA_INTERVAL_MS = 2_000
 const SANDBOX_INTERVAL_MS = 500
 
 /** What carries payouts on a node's network; null where nothing can. */
-export function openCarriage(node: ChainNode, deps: Deps): OpenCarriage | null {
-  if (isUtxoNode(node)) return openUtxoCarriage(node, deps)
-  if (isEvmNode(node)) return openEvmCarriage(node, deps)
-  return isSolanaNode(node) ? openSolanaCarriage(node, deps) : null
+export function openBroadcaster(node: ChainNode, deps: Deps): OpenBroadcaster | null {
+  if (isUtxoNode(node)) return openUtxoBroadcaster(node, deps)
+  if (isEvmNode(node)) return openEvmBroadcaster(node, deps)
+  return isSolanaNode(node) ? openSolanaBroadcaster(node, deps) : null
 }
 
-function openEvmCarriage(node: EvmChainNode, deps: Deps): OpenCarriage {
+function openEvmBroadcaster(node: EvmChainNode, deps: Deps): OpenBroadcaster {
   const { network, chain: name, livemode, rpcSetting: setting, sandbox } = node
   const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
   const { providers, close } = openEach(
     node,
     deps,
-    (url) => new EvmPayoutCarrier({ url, setting, chain: name, livemode, token }),
+    (url) => new EvmPayoutClient({ url, setting, chain: name, livemode, token }),
   )
   const topUp =
     sandbox === null
       ? null
       : async (address: Uint8Array) => {
-          const payment = await sandbox.levers.signPayment('ETH_BASE', encodeEvmAddress(address), TOP_UP)
-          await sandbox.levers.send(payment)
+          const payment = await sandbox.controls.signPayment('ETH_BASE', encodeEvmAddress(address), TOP_UP)
+          await sandbox.controls.send(payment)
         }
   const lookEveryMs = sandbox === null ? LOOK_EVERY_MS : 0
-  return { carriage: new EvmCarriage({ ...deps, network, providers, token, lookEveryMs, topUp }), close }
+  return {
+    broadcaster: new EvmBroadcaster({ ...deps, network, providers, token, lookEveryMs, topUp }),
+    close,
+  }
 }
 
-function openSolanaCarriage(node: SolanaChainNode, deps: Deps): OpenCarriage {
+function openSolanaBroadcaster(node: SolanaChainNode, deps: Deps): OpenBroadcaster {
   const isSandbox = node.sandbox !== null
   const { providers, close } = openEach(node, deps, (url) => new SolanaRpc(url, node.rpcSetting))
-  const carriage = new SolanaCarriage({
+  const broadcaster = new SolanaBroadcaster({
     ...deps,
     network: node.network,
     providers,
     givesCoins: isSandbox,
     busyIntervalMs: isSandbox ? SANDBOX_INTERVAL_MS : SOLANA_INTERVAL_MS,
   })
-  return { carriage, close }
+  return { broadcaster, close }
 }
 
 /** Payouts go by the RPC of nodes; an Esplora server cannot be asked whether an output is spent. */
-function openUtxoCarriage(node: UtxoNode, deps: Deps): OpenCarriage | null {
+function openUtxoBroadcaster(node: UtxoNode, deps: Deps): OpenBroadcaster | null {
   const [rpcUrl, ...furtherUrls] = [node.rpcUrl, ...node.furtherUrls].filter((url) => !isEsploraUrl(url))
   if (rpcUrl === undefined) return null
   const { providers, close } = openEach(
     { ...node, rpcUrl, furtherUrls },
     deps,
-    (url) => new PayoutCarrier(new RpcClient(url, node.rpcSetting), node.livemode),
+    (url) => new UtxoPayoutClient(new RpcClient(url, node.rpcSetting), node.livemode),
   )
   const asset = node.chain === 'bitcoin' ? ('BTC' as const) : ('LTC' as const)
-  return { carriage: new UtxoCarriage({ ...deps, network: node.network, asset, providers }), close }
+  return { broadcaster: new UtxoBroadcaster({ ...deps, network: node.network, asset, providers }), close }
 }
 
 /** All providers of a node, each with connections of its own. */

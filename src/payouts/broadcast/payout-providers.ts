@@ -3,8 +3,8 @@ import type { Network } from '../../core/assets.ts'
 import { loadNetworkState, savePayoutProvider } from '../../db/chain/network-state.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
-import { Told, withoutNumbers } from '../../runtime/told.ts'
 
 /** A provider that failed is left alone for this long, where another one serves. */
 const AWAY_MS = 30_000
@@ -45,7 +45,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
   /** What cannot serve a look may say all the same what stands in one block: the two are apart. */
   readonly #silentUntilMs = new Map<NamedChain<Chain>, number>()
   readonly #placedAtMs = new Map<NamedChain<Chain>, number>()
-  readonly #complained = new Told()
+  readonly #alerted = new DeduplicatedLog()
   /** What waits for another provider's word, and why, by the time at which it was last asked for. */
   readonly #unconfirmed = new Map<string, { readonly atMs: number; readonly reason: string }>()
   #current: NamedChain<Chain>
@@ -107,10 +107,10 @@ export class PayoutProviders<Chain extends PayoutProvider> {
       if (provider === this.#current) continue
       try {
         if (await question(provider.chain)) continue
-        this.#complain(about, `${provider.name} does not say so`)
+        this.#alert(about, `${provider.name} does not say so`)
       } catch (error) {
         if (!(error instanceof ChainUnavailable)) throw error
-        this.#complain(about, error.message)
+        this.#alert(about, error.message)
       }
       return false
     }
@@ -142,7 +142,7 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     const message = 'a payout or a sweep waits for another provider to confirm it'
     const reason = reasons.join('; ') || 'none answers'
     this.#unconfirmed.set(about, { atMs: nowMs, reason })
-    if (this.#complained.isNew(about, message)) this.#deps.log.warn({ about, reason }, message)
+    if (this.#alerted.isNew(about, message)) this.#deps.log.warn({ about, reason }, message)
     return false
   }
 
@@ -194,8 +194,8 @@ export class PayoutProviders<Chain extends PayoutProvider> {
     else log.warn({ network, provider: name, notice }, 'payouts go through another provider')
   }
 
-  #complain(about: string, reason: string): void {
-    if (!this.#complained.isNew(about, withoutNumbers(reason))) return
+  #alert(about: string, reason: string): void {
+    if (!this.#alerted.isNew(about, withoutNumbers(reason))) return
     this.#deps.log.error(
       { about, reason },
       'one provider says that a payout or a sweep can never happen, and it is not given up until all say so',

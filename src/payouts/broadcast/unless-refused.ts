@@ -1,8 +1,8 @@
 import { EvmRpcError } from '../../chain/evm/evm-rpc.ts'
 import { SOLANA_CODES, SolanaCallFailed } from '../../chain/solana/solana-rpc.ts'
 import { RPC_CODES, RpcError } from '../../chain/utxo/rpc-client.ts'
+import { type DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
-import { type Told, withoutNumbers } from '../../runtime/told.ts'
 
 type Parts = { readonly providers: { readonly isLast: boolean }; readonly log: Log }
 
@@ -14,7 +14,7 @@ const MESSAGE = 'the node refuses a question about one payout, sweep, deposit or
  */
 export async function unlessRefused<Result>(
   { providers, log }: Parts,
-  { about, told }: { readonly about: string; readonly told: Told },
+  { about, told }: { readonly about: string; readonly told: DeduplicatedLog },
   work: () => Promise<Result>,
 ): Promise<Result | undefined> {
   try {

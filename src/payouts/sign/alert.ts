@@ -1,9 +1,9 @@
+import type { DeduplicatedLog } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
-import type { Told } from '../../runtime/told.ts'
 
-/** An alarm, once for each kind of complaint about a payout, a sweep or an x402 authorization as long as this signer runs. */
-export function complain(
-  { told, log }: { readonly told: Told; readonly log: Log },
+/** An alarm, once for each kind of alert about a payout, a sweep or an x402 authorization as long as this signer runs. */
+export function alert(
+  { told, log }: { readonly told: DeduplicatedLog; readonly log: Log },
   { id }: { readonly id: string },
   message: string,
   err?: unknown,

@@ -14,7 +14,7 @@ import {
 } from '../store/approvers.ts'
 import { hasBegunList, saveBegunList } from '../store/destination-sightings.ts'
 import type { FirstSeen } from './first-seen.ts'
-import type { PayoutSigner } from './signing-context.ts'
+import type { SigningContext } from './signing-context.ts'
 
 /** After an upgrade the API seals the secrets of the authenticator apps that were there: so long they count at once. */
 const UPGRADE_MS = 3_600_000
@@ -64,7 +64,7 @@ export function sightingKey(credential: ApproverCredential): string {
   return `${merchantId.slice(0, OWNER_LENGTH_MAX)} ${createHash('sha256').update(text).digest('hex')}`
 }
 
-type ApproverDeps = Pick<PayoutSigner, 'pool' | 'clock' | 'seen' | 'log' | 'told'>
+type ApproverDeps = Pick<SigningContext, 'pool' | 'clock' | 'seen' | 'log' | 'told'>
 
 /** Whether a passkey that counted took the place of this app: whoever deletes the passkey must not bring the app back. */
 export const isReplaced = (seen: FirstSeen, credential: ApproverCredential): boolean =>

@@ -11,11 +11,11 @@ import {
 } from '../../secrets/approval-evidence.ts'
 import { totpStepAt, totpStepOf } from '../../secrets/totp.ts'
 import { type ApproverCredential, loadApprovalEvidence } from '../store/approvers.ts'
-import { complain } from './alert.ts'
+import { alert } from './alert.ts'
 import { credentialsOf, isKnownLong, isReplaced } from './approvers.ts'
 import { credentialsOfOperator } from './operators.ts'
 import { type Unsigned, WAITS } from './payout-signer.ts'
-import type { PayoutSigner } from './signing-context.ts'
+import type { SigningContext } from './signing-context.ts'
 
 /** Steps of 30 seconds, a quarter of an hour: so long a code that the API took may wait for a signer that is down. */
 const CODE_STEPS_MAX = 30
@@ -37,7 +37,7 @@ const unproved = (why: string): Objection => ({ code: 'approval_unproved', why }
  * long enough; test payouts need none. Accepted once, an approval stays so, however long the payout waits for its coins.
  */
 export async function checkApprover(
-  signer: PayoutSigner,
+  signer: SigningContext,
   payout: Payout,
   digest: Buffer,
 ): Promise<Unsigned | null> {
@@ -46,14 +46,18 @@ export async function checkApprover(
   if (memory.isAccepted(payout.id, digest)) return null
   const objection = await objectionTo(signer, payout, digest)
   if (objection !== null) {
-    complain(signer, payout, `a live payout is not signed: ${objection.why}`)
+    alert(signer, payout, `a live payout is not signed: ${objection.why}`)
     return objection.code === 'waits' ? WAITS : { kind: 'refused', code: objection.code }
   }
   await memory.accept(payout.id, digest)
   return null
 }
 
-async function objectionTo(signer: PayoutSigner, payout: Payout, digest: Buffer): Promise<Objection | null> {
+async function objectionTo(
+  signer: SigningContext,
+  payout: Payout,
+  digest: Buffer,
+): Promise<Objection | null> {
   const approval = await loadApprovalEvidence(signer.pool, payout)
   if (approval === null || approval.evidence === null)
     return unproved('its approval carries neither a passkey’s signature nor a code')
@@ -76,7 +80,7 @@ async function objectionTo(signer: PayoutSigner, payout: Payout, digest: Buffer)
 }
 
 async function objectionToPasskey(
-  { clock, seen, approvers }: PayoutSigner,
+  { clock, seen, approvers }: SigningContext,
   credentials: readonly ApproverCredential[],
   { digest, evidence }: { readonly digest: Buffer; readonly evidence: PasskeyEvidence },
 ): Promise<Objection | null> {
@@ -96,7 +100,7 @@ const TOO_NEW: Objection = {
 }
 
 async function objectionToCode(
-  { clock, seen, approvers }: PayoutSigner,
+  { clock, seen, approvers }: SigningContext,
   credentials: readonly ApproverCredential[],
   given: {
     readonly payout: ApprovedPayout

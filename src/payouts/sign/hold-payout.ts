@@ -5,7 +5,7 @@ import { isDestinationListed } from '../store/destination-sightings.ts'
 import { savePayoutHold } from '../store/payout-holds.ts'
 import { payableFrom } from './known-destinations.ts'
 import { type Unsigned, WAITS } from './payout-signer.ts'
-import type { PayoutSigner } from './signing-context.ts'
+import type { SigningContext } from './signing-context.ts'
 import { findOverLimit, LONGEST_WINDOW_MS } from './signing-limits.ts'
 
 type Hold = { readonly reason: string; readonly until: Date | null; readonly why: string }
@@ -14,7 +14,7 @@ type Hold = { readonly reason: string; readonly until: Date | null; readonly why
  * Whether an approved payout is signed now, as far as the signer's own files say: they alone decide where money goes and
  * how much of it. Null: it is.
  */
-export async function holdPayout(signer: PayoutSigner, payout: Payout): Promise<Unsigned | null> {
+export async function holdPayout(signer: SigningContext, payout: Payout): Promise<Unsigned | null> {
   if (payout.livemode && !(await isDestinationListed(signer.pool, payout)))
     return { kind: 'refused', code: 'destination_removed' }
   const hold = await findHold(signer, payout)
@@ -30,7 +30,7 @@ export async function holdPayout(signer: PayoutSigner, payout: Payout): Promise<
 }
 
 async function findHold(
-  { seen, journal, limits, clock }: PayoutSigner,
+  { seen, journal, limits, clock }: SigningContext,
   payout: Payout,
 ): Promise<Hold | null> {
   const now = clock()

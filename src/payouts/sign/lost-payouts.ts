@@ -1,6 +1,6 @@
 import { NETWORKS, type Network } from '../../core/assets.ts'
 import { insertLostPayouts, listAccountedPayouts } from '../store/lost-payouts.ts'
-import type { PayoutSigner } from './signing-context.ts'
+import type { SigningContext } from './signing-context.ts'
 
 /** Payouts asked about in one question. */
 const BATCH_MAX = 10_000
@@ -12,7 +12,7 @@ const BATCH_MAX = 10_000
 export async function findLostPayouts({
   pool,
   journal,
-}: Pick<PayoutSigner, 'pool' | 'journal'>): Promise<readonly string[]> {
+}: Pick<SigningContext, 'pool' | 'journal'>): Promise<readonly string[]> {
   const unseen = journal.unseenPayouts()
   for (let at = 0; at < unseen.length; at += BATCH_MAX)
     journal.see(await listAccountedPayouts(pool, unseen.slice(at, at + BATCH_MAX)))
@@ -23,7 +23,7 @@ export async function findLostPayouts({
  * Networks on which nothing new is signed: the database was restored to before a payout there, whose money it takes for
  * the merchant's still. Whatever is signed beside it would be paid out of the money of others.
  */
-export async function networksSetBack(signer: PayoutSigner): Promise<ReadonlySet<Network>> {
+export async function networksSetBack(signer: SigningContext): Promise<ReadonlySet<Network>> {
   const lost = await findLostPayouts(signer)
   if (lost.length === 0) return new Set()
   const networks = new Map<string, Network>()

@@ -1,14 +1,14 @@
 import { listOperatorSecrets } from '../../db/people/operators.ts'
 import type { ApproverCredential } from '../store/approvers.ts'
 import { APPROVER, sightingKey } from './approvers.ts'
-import type { PayoutSigner } from './signing-context.ts'
+import type { SigningContext } from './signing-context.ts'
 
 /** Operators with an authenticator app that are looked at; there is a handful. */
 const OPERATORS_MAX = 100
 /** Stands where a merchant's id does in what is known of a credential. */
 const OPERATOR = 'operator'
 
-type Deps = Pick<PayoutSigner, 'pool' | 'clock' | 'seen' | 'log'>
+type Deps = Pick<SigningContext, 'pool' | 'clock' | 'seen' | 'log'>
 
 /**
  * The authenticator apps by which operators approve live payouts of fees, noted in the signer's own list: a new one counts

@@ -4,7 +4,7 @@ import type { AssetId } from '../../core/assets.ts'
 import { ID_PREFIXES } from '../../core/ids.ts'
 import { readPrivateFile } from '../../signer/private-file.ts'
 import { SignerRefused } from '../../signer/refused.ts'
-import { complain } from './alert.ts'
+import { alert } from './alert.ts'
 import {
   claimsOf,
   isUtxoEntry,
@@ -22,17 +22,13 @@ import { type CreditExceptions, type CreditPlace, SignedCredits } from './signed
  * signed here beside it could happen as well.
  */
 export function isJournaled(
-  signer: Parameters<typeof complain>[0],
+  signer: Parameters<typeof alert>[0],
   intent: { readonly id: string },
   stored: readonly { readonly txid: string }[],
   signed: readonly JournalEntry[],
 ): boolean {
   if (stored.every(({ txid }, index) => txid === signed[index]?.txid)) return true
-  complain(
-    signer,
-    intent,
-    'the database has a signature that is not in the journal, and nothing more is signed',
-  )
+  alert(signer, intent, 'the database has a signature that is not in the journal, and nothing more is signed')
   return false
 }
 

@@ -3,7 +3,7 @@ import { parseApprovalKey, readApprovalKeyFile } from '../../secrets/approval-ke
 import { createPrivateFile, readPrivateFile, replacePrivateFile } from '../../signer/private-file.ts'
 import { SignerRefused } from '../../signer/refused.ts'
 import { loadApprovalKey, savePinnedApprovalKey } from '../store/approval-keys.ts'
-import type { PayoutSigner } from './signing-context.ts'
+import type { SigningContext } from './signing-context.ts'
 
 /** By which key the approvals of each mode are verified; null: none is known, and nothing is signed. */
 type ApprovalKeys = { readonly live: Uint8Array | null; readonly test: Uint8Array | null }
@@ -17,7 +17,7 @@ const hexOf = (key: Uint8Array): string => Buffer.from(key).toString('hex')
  * then on. What the database offers counts in test mode alone, as long as no key is kept: its writers could have put their
  * own there.
  */
-export async function approvalKeysOf(signer: PayoutSigner): Promise<ApprovalKeys> {
+export async function approvalKeysOf(signer: SigningContext): Promise<ApprovalKeys> {
   const { folder, pool } = signer
   const offered = await loadApprovalKey(pool)
   const published = await readPublished(signer)
@@ -44,7 +44,7 @@ export async function readPin(folder: string): Promise<Uint8Array | null> {
 }
 
 /** A file that cannot be read is as good as none, and is said once. */
-async function readPublished({ approvalKeyFile, told, log }: PayoutSigner): Promise<Uint8Array | null> {
+async function readPublished({ approvalKeyFile, told, log }: SigningContext): Promise<Uint8Array | null> {
   try {
     return await readApprovalKeyFile(approvalKeyFile)
   } catch (error) {
@@ -55,7 +55,7 @@ async function readPublished({ approvalKeyFile, told, log }: PayoutSigner): Prom
 }
 
 function raiseAlarms(
-  { told, log, approvalKeyFile }: PayoutSigner,
+  { told, log, approvalKeyFile }: SigningContext,
   keys: {
     readonly pinned: Uint8Array | null
     readonly offered: Uint8Array | null

@@ -18,7 +18,7 @@ import {
 } from '../store/payout-transactions.ts'
 import { listPayoutsUnderWay } from '../store/payouts.ts'
 import { listSweepsOf, listSweepTransactions } from '../store/sweeps.ts'
-import { complain } from './alert.ts'
+import { alert } from './alert.ts'
 import { checkApprover } from './check-approver.ts'
 import { EVM_PAYOUTS } from './evm/evm-payouts.ts'
 import { publishSweep } from './evm/evm-sweeps.ts'
@@ -26,15 +26,15 @@ import { holdPayout } from './hold-payout.ts'
 import type { JournalEntry, SignedIntent } from './journal-lines.ts'
 import { networksSetBack } from './lost-payouts.ts'
 import { isJournaled, isPayoutId } from './payout-journal.ts'
-import { type PayoutKind, type Signed, WAITS } from './payout-signer.ts'
+import { type PayoutSigner, type Signed, WAITS } from './payout-signer.ts'
 import { approvalKeysOf } from './pinned-approval-key.ts'
-import type { PayoutSigner } from './signing-context.ts'
+import type { SigningContext } from './signing-context.ts'
 import { SOLANA_PAYOUTS } from './solana/solana-payouts.ts'
 import { UTXO_PAYOUTS } from './utxo/utxo-payouts.ts'
 import { verifyApproval } from './verify-approval.ts'
 
 /** How payouts of each family of chains are signed. */
-const KINDS: { readonly [family in KeyFamily]?: PayoutKind } = {
+const KINDS: { readonly [family in KeyFamily]?: PayoutSigner } = {
   bitcoin: UTXO_PAYOUTS,
   litecoin: UTXO_PAYOUTS,
   evm: EVM_PAYOUTS,
@@ -49,7 +49,7 @@ const TURN_MAX = 500
  * a signature is on the signer's own disk before the database learns of it; and a payout that was ever signed gets the
  * same bytes again, whatever the database has forgotten.
  */
-export async function signPayouts(signer: PayoutSigner): Promise<void> {
+export async function signPayouts(signer: SigningContext): Promise<void> {
   await answerQuestions(signer)
   const setBack = await networksSetBack(signer)
   const keys = await approvalKeysOf(signer)
@@ -72,7 +72,7 @@ export async function signPayouts(signer: PayoutSigner): Promise<void> {
  * Publishes what the journal has of payouts and sweeps that are about to be given up, and says so. What the database has
  * forgotten of them may be what the chain has. A question that cannot be answered comes after all others.
  */
-async function answerQuestions(signer: PayoutSigner): Promise<void> {
+async function answerQuestions(signer: SigningContext): Promise<void> {
   const { pool, clock } = signer
   for (const question of await listJournalQuestions(pool, TURN_MAX)) {
     const asked = { ...question, id: question.intentId }
@@ -86,12 +86,12 @@ async function answerQuestions(signer: PayoutSigner): Promise<void> {
  * Writes all that the journal has of a payout or sweep into the database. False, with an alarm, where the database holds
  * other signatures than these: the chain may have what this signer knows nothing of.
  */
-async function publishJournaled(signer: PayoutSigner, asked: Published): Promise<boolean> {
+async function publishJournaled(signer: SigningContext, asked: Published): Promise<boolean> {
   const { pool, journal } = signer
   if (isPayoutId(asked.id)) await publishSweepsOf(signer, asked)
   const entries = journal.entriesOf(asked.id)
   if (entries.some(({ network }) => network !== asked.network)) {
-    complain(signer, asked, 'it was signed for another network than the database says')
+    alert(signer, asked, 'it was signed for another network than the database says')
     return false
   }
   const [write, list] = isPayoutId(asked.id)
@@ -105,12 +105,12 @@ async function publishJournaled(signer: PayoutSigner, asked: Published): Promise
  * What was signed to sweep for a payout's sake is told before the payout itself: once that is paid, nobody asks for it any
  * more, and what was swept would be missing in the books.
  */
-async function publishSweepsOf(signer: PayoutSigner, payout: Published): Promise<void> {
+async function publishSweepsOf(signer: SigningContext, payout: Published): Promise<void> {
   for (const sweep of await listSweepsOf(signer.pool, tenantOf(payout), payout.id))
     await attempt(signer, sweep, () => publishJournaled(signer, sweep))
 }
 
-const networksOfKinds = (): { network: Network; kind: PayoutKind }[] =>
+const networksOfKinds = (): { network: Network; kind: PayoutSigner }[] =>
   NETWORKS.flatMap((network) => {
     const kind = KINDS[keyFamilyOfNetwork(network)]
     return kind === undefined ? [] : [{ network, kind }]
@@ -119,7 +119,7 @@ const networksOfKinds = (): { network: Network; kind: PayoutKind }[] =>
 type Task = {
   readonly payout: Payout
   readonly network: Network
-  readonly kind: PayoutKind
+  readonly kind: PayoutSigner
   /** By which approvals are known. */
   readonly key: Uint8Array
   /** Nothing is signed here for the first time; see lost-payouts. */
@@ -128,7 +128,7 @@ type Task = {
 
 /** One payout or sweep whose rows contradict each other (null) must not hold up the others; whatever else fails ends the turn. */
 async function attempt<T>(
-  signer: PayoutSigner,
+  signer: SigningContext,
   about: { readonly id: string },
   work: () => Promise<T>,
 ): Promise<T | null> {
@@ -136,12 +136,12 @@ async function attempt<T>(
     return await work()
   } catch (error) {
     if (!isConstraintViolation(error)) throw error
-    complain(signer, about, 'what was or is to be signed contradicts what the database holds', error)
+    alert(signer, about, 'what was or is to be signed contradicts what the database holds', error)
     return null
   }
 }
 
-async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
+async function signPayout(signer: SigningContext, task: Task): Promise<void> {
   const { pool, journal } = signer
   const { payout } = task
   const tenant = tenantOf(payout)
@@ -154,7 +154,7 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
   // What the asset says decides which coins go out, what the network says which chain is asked.
   const isHere = networkOf(payout.asset, payout.livemode) === task.network
   if (digest === null || !isHere) {
-    complain(signer, payout, 'a payout is not what was approved, and is not signed')
+    alert(signer, payout, 'a payout is not what was approved, and is not signed')
     if (isUnsigned) await refuse(signer, payout, 'approval_invalid')
     // Whatever the database says of it now, what was signed may happen: the chain decides.
     else await publishJournaled(signer, payout)
@@ -185,7 +185,7 @@ async function signPayout(signer: PayoutSigner, task: Task): Promise<void> {
 }
 
 async function signFirst(
-  signer: PayoutSigner,
+  signer: SigningContext,
   { payout, kind, isSetBack }: Task,
   digest: Buffer,
 ): Promise<Signed> {
@@ -201,7 +201,7 @@ async function signFirst(
 
 /** Nothing was written yet: what fails here, but for the database, is this payout's alone, and the others go on. */
 async function unlessFailing(
-  signer: PayoutSigner,
+  signer: SigningContext,
   payout: Payout,
   build: () => Promise<Signed>,
 ): Promise<Signed> {
@@ -209,7 +209,7 @@ async function unlessFailing(
     return await build()
   } catch (error) {
     if (error instanceof Error && isDatabaseAway(error)) throw error
-    complain(signer, payout, 'a payout cannot be signed, and waits', error)
+    alert(signer, payout, 'a payout cannot be signed, and waits', error)
     return WAITS
   }
 }
@@ -224,7 +224,7 @@ const intentOf = (payout: Payout): SignedIntent => ({
   source: payout.source,
 })
 
-async function refuse({ pool, clock }: PayoutSigner, payout: Payout, code: string): Promise<void> {
+async function refuse({ pool, clock }: SigningContext, payout: Payout, code: string): Promise<void> {
   const tenant = tenantOf(payout)
   await withTransaction(pool, tenant, (tx) =>
     insertPayoutRefusal(tx, tenant, { payoutId: payout.id, code, now: clock() }),
@@ -234,7 +234,11 @@ async function refuse({ pool, clock }: PayoutSigner, payout: Payout, code: strin
 type Published = Pick<Payout, 'merchantId' | 'livemode' | 'id' | 'network'>
 
 /** Writes a signature into the database; one that is there already stays as it is. */
-async function publish({ pool, clock }: PayoutSigner, payout: Published, entry: JournalEntry): Promise<void> {
+async function publish(
+  { pool, clock }: SigningContext,
+  payout: Published,
+  entry: JournalEntry,
+): Promise<void> {
   await withTransaction(pool, tenantOf(payout), (tx) => writeSignature(tx, payout, entry, clock()))
 }
 

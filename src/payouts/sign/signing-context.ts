@@ -2,8 +2,8 @@ import type { HDKey } from '@scure/bip32'
 import type { Keyspace } from '../../core/assets.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import type { DeduplicatedLog } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
-import type { Told } from '../../runtime/told.ts'
 import type { SolanaKeys } from '../../signer/solana-addresses.ts'
 import type { ApprovalMemory } from './approval-memory.ts'
 import type { FirstSeen } from './first-seen.ts'
@@ -20,7 +20,7 @@ type ApproverChecks = {
 }
 
 /** What every part of signing shares. */
-export type PayoutSigner = {
+export type SigningContext = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
@@ -36,7 +36,7 @@ export type PayoutSigner = {
   /** By which approvals of live payouts are checked. */
   readonly approvers: ApproverChecks
   /** The alarms that were raised. */
-  readonly told: Told
+  readonly told: DeduplicatedLog
   /** For tests that stop it in between. */
   readonly reached?: (point: SigningPoint) => Promise<void>
 }

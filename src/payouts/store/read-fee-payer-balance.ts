@@ -7,7 +7,7 @@ import { loadSolanaHouse } from './solana-accounts.ts'
 const FEE_PAYER_LOW = 50_000_000n
 
 /** How the fee payer of payouts in SOL stands. */
-type FeePayerStanding = {
+type FeePayerBalance = {
   readonly network: Network
   /** Base58. */
   readonly feePayer: string
@@ -21,10 +21,7 @@ type FeePayerStanding = {
 export const FEE_PAYER_NETWORKS: readonly Network[] = ['solana-live', 'solana-test']
 
 /** How a network's fee payer stands; null where it has none, or nobody has read it yet. */
-export async function readFeePayerStanding(
-  db: Queryable,
-  network: Network,
-): Promise<FeePayerStanding | null> {
+export async function readFeePayerBalance(db: Queryable, network: Network): Promise<FeePayerBalance | null> {
   const house = FEE_PAYER_NETWORKS.includes(network) ? await loadSolanaHouse(db, network) : null
   if (house?.reading == null) return null
   const held = house.reading.feePayerLamports

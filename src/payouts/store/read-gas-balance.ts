@@ -4,7 +4,7 @@ import type { Queryable } from '../../postgres/pool.ts'
 import { hasTokenMoney, loadHotWallet, sumHotObligations } from './hot-wallets.ts'
 
 /** How a hot wallet stands with the gas that it pays for others, and with what merchants have in it. */
-export type GasStanding = {
+export type GasBalance = {
   readonly network: Network
   /** 20 bytes. */
   readonly address: Buffer
@@ -28,7 +28,7 @@ export const HOT_WALLETS: readonly {
 ]
 
 /** How a network's hot wallet stands with ether; null where there is none, or nobody has read it yet. */
-export async function readGasStanding(db: Queryable, network: Network): Promise<GasStanding | null> {
+export async function readGasBalance(db: Queryable, network: Network): Promise<GasBalance | null> {
   const of = HOT_WALLETS.find((each) => each.network === network)
   const wallet = of === undefined ? null : await loadHotWallet(db, network)
   if (of === undefined || wallet === null) return null

@@ -29,7 +29,7 @@ const replaceSchema = z.tuple([hex, hex.nullable()])
 const mineSchema = z.tuple([z.int().min(1).max(MINE_MAX)])
 const requestSchema = z.tuple([z.record(z.string(), z.unknown())]).rest(z.unknown())
 
-/** The levers of the sandbox, and what wallets send. Each changes the chain. */
+/** The controls of the sandbox, and what wallets send. Each changes the chain. */
 const METHODS: {
   readonly [method: string]: (node: EvmSandboxNode, params: unknown) => Promise<unknown>
 } = {

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { AssetId } from '../../core/assets.ts'
-import type { SandboxLevers, SignedPayment } from '../levers.ts'
+import type { SandboxControls, SignedPayment } from '../controls.ts'
 import { SandboxRpc } from '../sandbox-rpc.ts'
 
 const hash = z.string().regex(/^0x[0-9a-f]{64}$/)
 const signedSchema = z.object({ txid: hash, hex: z.string() })
 const paymentSchema = signedSchema.extend({ replacement: signedSchema })
 
-/** The levers of an EVM sandbox chain, in this process or another. */
-export class EvmSandboxClient implements SandboxLevers {
+/** The controls of an EVM sandbox chain, in this process or another. */
+export class EvmSandboxClient implements SandboxControls {
   readonly #rpc: SandboxRpc
 
   constructor(rpcUrl: string) {

@@ -7,7 +7,7 @@ import type { SolanaNode } from './solana-node.ts'
 
 const BLOCKS_MAX = 1_000
 
-/** The sandbox's own levers, which no real node has. */
+/** The sandbox's own controls, which no real node has. */
 export const CONTROL_METHODS: ReadonlyMap<string, RpcMethod> = new Map<string, RpcMethod>([
   [
     'sandbox_signpayment',

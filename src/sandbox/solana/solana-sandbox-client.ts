@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AssetId } from '../../core/assets.ts'
-import type { SandboxLevers, SignedPayment } from '../levers.ts'
+import type { SandboxControls, SignedPayment } from '../controls.ts'
 import { SandboxRpc } from '../sandbox-rpc.ts'
 
 const signature = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/)
@@ -8,10 +8,10 @@ const signedSchema = z.object({ txid: signature, hex: z.string() })
 const paymentSchema = signedSchema.extend({ replacement: signedSchema })
 
 /**
- * The levers of the Solana sandbox chain, in this process or another. Nothing waits in the open there: a payment that
+ * The controls of the Solana sandbox chain, in this process or another. Nothing waits in the open there: a payment that
  * is to be taken back is confirmed and not final yet, and a fork takes it out of the chain.
  */
-export class SolanaSandboxClient implements SandboxLevers {
+export class SolanaSandboxClient implements SandboxControls {
   readonly #rpc: SandboxRpc
 
   constructor(rpcUrl: string) {

@@ -10,7 +10,7 @@ const RPC_INSUFFICIENT_FUNDS = -6
 const MAX_BLOCKS_AT_ONCE = 1_000
 
 /**
- * The sandbox's own levers, which no real node has: for tests, test checkouts and `POST /test/invoices/:id/pay`.
+ * The sandbox's own controls, which no real node has: for tests, test checkouts and `POST /test/invoices/:id/pay`.
  */
 export const CONTROL_METHODS: { readonly [method: string]: RpcMethod } = {
   /** Address and base units (a decimal string) → a signed payment and its rival, both unsent. */

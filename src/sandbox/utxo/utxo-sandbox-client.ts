@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { SignedPayment } from '../levers.ts'
+import type { SignedPayment } from '../controls.ts'
 import type { Plan } from '../plan.ts'
 import { SandboxRpc } from '../sandbox-rpc.ts'
 
@@ -8,7 +8,7 @@ const signedSchema = z.object({ txid: txidSchema, hex: z.string() })
 const paymentSchema = signedSchema.extend({ replacement: signedSchema })
 const reorganisedSchema = z.object({ fork_height: z.int(), height: z.int() })
 
-/** The levers of a Bitcoin or Litecoin sandbox chain, one method each. Throws as `SandboxRpc` does. */
+/** The controls of a Bitcoin or Litecoin sandbox chain, one method each. Throws as `SandboxRpc` does. */
 export class UtxoSandboxClient {
   readonly #rpc: SandboxRpc
 

@@ -1,5 +1,5 @@
 import { Address, OutScript, Transaction } from '@scure/btc-signer'
-import type { SignedPayment, SignedTransaction } from '../levers.ts'
+import type { SignedPayment, SignedTransaction } from '../controls.ts'
 import type { ChainState } from './chain-state.ts'
 import { outpointOf } from './chain-transaction.ts'
 

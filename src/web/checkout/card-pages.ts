@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono'
 import { testCardOutcome } from '../../core/card/test-cards.ts'
 import { limitBody } from '../limit-body.ts'
 import { renderCardDocument, renderLeaveDocument, renderTestCardDocument } from './card-documents.tsx'
-import type { CardDesk, CheckoutDeps } from './checkout-deps.ts'
+import type { CardOnramps, CheckoutDeps } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'
 import { ownOf } from './invoice-pages.ts'
@@ -20,7 +20,7 @@ type Answer = (c: Context, found: FoundCheckout) => Promise<Response> | Response
  * Paying by card, under the invoice's own token. Reading the page changes nothing: one form asks
  * for offers, another leaves for the provider. What a provider adds to the URL on the way back is ignored.
  */
-export function serveCardPages(app: Hono, deps: CheckoutDeps, desk: CardDesk): void {
+export function serveCardPages(app: Hono, deps: CheckoutDeps, onramps: CardOnramps): void {
   const limit = limitBody(FORM_BYTES_MAX, refused)
   const route = (method: 'get' | 'post', path: string, answer: Answer): void => {
     app.on(method.toUpperCase(), path, limit, async (c) => {
@@ -30,11 +30,11 @@ export function serveCardPages(app: Hono, deps: CheckoutDeps, desk: CardDesk): v
       return answer(c, found)
     })
   }
-  route('get', '/i/:token/card', (c, found) => showOffers(c, deps, desk, found))
-  route('post', '/i/:token/card', (c, found) => askOffers(c, deps, desk, found))
-  route('post', '/i/:token/card/leave', (c, found) => leave(c, deps, desk, found))
-  route('get', '/i/:token/card/test', (c, found) => showTestCard(c, deps, desk, found))
-  route('post', '/i/:token/card/test', (c, found) => playTestCard(c, deps, desk, found))
+  route('get', '/i/:token/card', (c, found) => showOffers(c, deps, onramps, found))
+  route('post', '/i/:token/card', (c, found) => askOffers(c, deps, onramps, found))
+  route('post', '/i/:token/card/leave', (c, found) => leave(c, deps, onramps, found))
+  route('get', '/i/:token/card/test', (c, found) => showTestCard(c, deps, onramps, found))
+  route('post', '/i/:token/card/test', (c, found) => playTestCard(c, deps, onramps, found))
 }
 
 /** Coins are sold only for an invoice that can be paid now; the page of any other says how it stands. */
@@ -44,12 +44,12 @@ const isOpen = (deps: CheckoutDeps, found: FoundCheckout, c: Context): boolean =
 async function showOffers(
   c: Context,
   deps: CheckoutDeps,
-  desk: CardDesk,
+  onramps: CardOnramps,
   found: FoundCheckout,
   again: { readonly notice: Notice; readonly status: 400 | 409 | 503 } | null = null,
 ): Promise<Response> {
   if (!isOpen(deps, found, c)) return toInvoice(c, found, '../')
-  const offers = await desk.offers(ownOf(found))
+  const offers = await onramps.offers(ownOf(found))
   const notice = again?.notice ?? (c.req.query('over') === '1' ? 'card_lapsed' : null)
   const place = offers[0]?.place ?? ''
   const page = { ...pageOf(deps, found, languageOf(c)), offers, place, notice }
@@ -61,22 +61,22 @@ async function showOffers(
 async function askOffers(
   c: Context,
   deps: CheckoutDeps,
-  desk: CardDesk,
+  onramps: CardOnramps,
   found: FoundCheckout,
 ): Promise<Response> {
   const fields = await formFields(c, ['place'])
   if (fields === null) return refused(c)
   const { place } = fields
-  if (!isPlace(place)) return showOffers(c, deps, desk, found, { notice: 'card_choose', status: 400 })
+  if (!isPlace(place)) return showOffers(c, deps, onramps, found, { notice: 'card_choose', status: 400 })
   const { asset } = found.card
   if (!isOpen(deps, found, c) || asset === null) return toInvoice(c, found, '../')
   if (asset !== found.invoice.asset) {
     const switched = await deps.switchAsset({ ...ownOf(found), asset })
     if (switched.kind !== 'switched' && switched.kind !== 'unchanged')
-      return showOffers(c, deps, desk, found, { notice: 'open_coin_failed', status: 503 })
+      return showOffers(c, deps, onramps, found, { notice: 'open_coin_failed', status: 503 })
   }
   const path = `/i/${found.token}${languageOf(c).langQuery}`
-  const asked = await desk.ask({ ...ownOf(found), place, headers: c.req.raw.headers, path })
+  const asked = await onramps.ask({ ...ownOf(found), place, headers: c.req.raw.headers, path })
   switch (asked.kind) {
     case 'asked':
       return c.redirect(`./card${languageOf(c).langQuery}`, 303)
@@ -92,13 +92,13 @@ async function askOffers(
 async function leave(
   c: Context,
   deps: CheckoutDeps,
-  desk: CardDesk,
+  onramps: CardOnramps,
   found: FoundCheckout,
 ): Promise<Response> {
   const purchaseId = await purchaseOf(c)
   if (purchaseId === null) return refused(c)
   if (!isOpen(deps, found, c)) return toInvoice(c, found, '../../')
-  const left = await desk.leave({ ...ownOf(found), purchaseId })
+  const left = await onramps.leave({ ...ownOf(found), purchaseId })
   if (left.kind === 'over') return c.redirect(`../card${withQuery(c, 'over', '1')}`, 303)
   const html = renderLeaveDocument(pageOf(deps, found, languageOf(c)), left.provider, left.url)
   return c.html(html, 200, policyOf(found))
@@ -113,13 +113,13 @@ async function purchaseOf(c: Context): Promise<string | null> {
 async function showTestCard(
   c: Context,
   deps: CheckoutDeps,
-  desk: CardDesk,
+  onramps: CardOnramps,
   found: FoundCheckout,
   again: { readonly purchaseId: string; readonly notice: Notice } | null = null,
 ): Promise<Response> {
   const purchaseId = again?.purchaseId ?? c.req.query('purchase') ?? ''
-  if (desk.test === undefined || !PURCHASE_ID.test(purchaseId)) return missing(c)
-  const purchase = await desk.test.read({ ...ownOf(found), purchaseId })
+  if (onramps.test === undefined || !PURCHASE_ID.test(purchaseId)) return missing(c)
+  const purchase = await onramps.test.read({ ...ownOf(found), purchaseId })
   if (purchase === null) return missing(c)
   const notice = again?.notice ?? null
   const html = renderTestCardDocument({ ...pageOf(deps, found, languageOf(c)), purchase, notice })
@@ -130,24 +130,24 @@ async function showTestCard(
 async function playTestCard(
   c: Context,
   deps: CheckoutDeps,
-  desk: CardDesk,
+  onramps: CardOnramps,
   found: FoundCheckout,
 ): Promise<Response> {
   const fields = await formFields(c, ['purchase', 'number'])
   const purchaseId = fields?.purchase ?? ''
-  if (desk.test === undefined || fields === null || !PURCHASE_ID.test(purchaseId)) return refused(c)
+  if (onramps.test === undefined || fields === null || !PURCHASE_ID.test(purchaseId)) return refused(c)
   const outcome = testCardOutcome(fields.number ?? '')
   if (outcome === null)
-    return showTestCard(c, deps, desk, found, { purchaseId, notice: 'sandbox_card_wrong' })
-  switch (await desk.test.play({ ...ownOf(found), purchaseId, outcome })) {
+    return showTestCard(c, deps, onramps, found, { purchaseId, notice: 'sandbox_card_wrong' })
+  switch (await onramps.test.play({ ...ownOf(found), purchaseId, outcome })) {
     case 'failed':
-      return showTestCard(c, deps, desk, found, { purchaseId, notice: 'sandbox_failed' })
+      return showTestCard(c, deps, onramps, found, { purchaseId, notice: 'sandbox_failed' })
     case 'not_found':
       return missing(c)
     case 'played':
       // After a declined card the buyer can try another on the same page; the invoice's page says so too.
       return outcome === 'declined'
-        ? showTestCard(c, deps, desk, found, { purchaseId, notice: 'sandbox_card_refused' })
+        ? showTestCard(c, deps, onramps, found, { purchaseId, notice: 'sandbox_card_refused' })
         : toInvoice(c, found, '../../')
   }
 }

@@ -51,7 +51,7 @@ type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
 type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
 
 /** Buying the invoice's coin by card, at a provider. */
-export type CardDesk = {
+export type CardOnramps = {
   sells(asset: AssetId, livemode: boolean): boolean
   /** Asks the providers for offers; a repeated press asks no provider again. `path` leads back to the page. */
   ask(
@@ -111,7 +111,7 @@ export type CheckoutDeps = {
   /** A merchant's logo by its digest; null if it is not, or no longer, theirs. */
   readonly readLogo: (merchantId: string, digest: string) => Promise<Uint8Array<ArrayBuffer> | null>
   /** Present where somebody sells coins for cards. */
-  readonly card?: CardDesk
+  readonly card?: CardOnramps
   /** Present where test invoices can be paid on sandbox chains. */
   readonly sandbox?: {
     /** Whether invoices in this asset can be paid there; only their pages show the panel. */

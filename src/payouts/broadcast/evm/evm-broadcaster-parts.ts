@@ -5,9 +5,9 @@ import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
-import type { EvmReceiptFound, EvmStanding } from './evm-payout-chain.ts'
+import type { EvmReceiptFound, EvmStanding } from './evm-payout-client.ts'
 
-/** An account-based chain, as payouts see it; `EvmPayoutCarrier` reads it. */
+/** An account-based chain, as payouts see it; `EvmPayoutClient` reads it. */
 export type EvmPayoutChain = PayoutProvider & {
   standingOf(account: Uint8Array): Promise<EvmStanding>
   nonceOf(account: Uint8Array, at: 'latest' | 'finalized'): Promise<number>
@@ -24,7 +24,7 @@ export type EvmPayoutChain = PayoutProvider & {
   broadcast(raw: Uint8Array): Promise<BroadcastVerdict>
 }
 
-export type EvmCarriageParts = {
+export type EvmBroadcasterParts = {
   readonly network: Network
   readonly providers: PayoutProviders<EvmPayoutChain>
   /** The token that payouts are made in; null where there is none. */

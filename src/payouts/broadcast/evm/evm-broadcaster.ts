@@ -6,16 +6,16 @@ import { netAmountOf, type Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { loadAccountKey } from '../../../db/addresses/account-keys.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
-import { Told } from '../../../runtime/told.ts'
+import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { type HotWallet, saveHotWallet } from '../../store/hot-wallets.ts'
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { listSweepsOf } from '../../store/sweeps.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import type { Followed, PayoutCarriage, Standing } from '../broadcaster.ts'
+import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmCarriageParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
+import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-parts.ts'
 import { EvmSweeps } from './evm-sweeps.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
@@ -27,13 +27,13 @@ const IDLE_LOOK_MS = 60_000
 const UNREAD: Standing = { kind: 'unread' }
 
 /** Payouts on an account-based chain (Ethereum, Base), the sweeps for their sake, and what payers signed for us to carry. */
-export class EvmCarriage implements PayoutCarriage {
+export class EvmBroadcaster implements Broadcaster {
   readonly providers: PayoutProviders<EvmPayoutChain>
-  readonly #parts: EvmCarriageParts
+  readonly #parts: EvmBroadcasterParts
   readonly #sweeps: EvmSweeps
   readonly #x402: EvmX402
   readonly #alarm: GasAlarm
-  readonly #told = new Told()
+  readonly #told = new DeduplicatedLog()
   #hot: Uint8Array | null = null
   #wallet: HotWallet | null = null
   #readAtMs = Number.NEGATIVE_INFINITY
@@ -42,7 +42,7 @@ export class EvmCarriage implements PayoutCarriage {
   /** Ether for gas is on its way to the hot wallet. */
   #awaitsEther = false
 
-  constructor(parts: EvmCarriageParts) {
+  constructor(parts: EvmBroadcasterParts) {
     this.#parts = parts
     this.providers = parts.providers
     this.#sweeps = new EvmSweeps(parts)
@@ -190,13 +190,13 @@ export class EvmCarriage implements PayoutCarriage {
     const txids = () => Promise.resolve(transactions.map(({ txid }) => txid))
     const isDead = await this.providers.allSay(payout.id, async (chain) => {
       const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
-      if (found === 'unseen') this.#complain(payout)
+      if (found === 'unseen') this.#alert(payout)
       return found === 'elsewhere'
     })
     return isDead ? { code: 'nonce_used_elsewhere', unspent: [] } : null
   }
 
-  #complain({ id }: Payout): void {
+  #alert({ id }: Payout): void {
     const message =
       'the nonce of a payout is used up, and no block of the node shows by what: use one that keeps the blocks of its time'
     if (this.#told.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)

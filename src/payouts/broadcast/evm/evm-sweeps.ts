@@ -3,8 +3,8 @@ import type { Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
+import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { newId } from '../../../runtime/new-id.ts'
-import { Told, withoutNumbers } from '../../../runtime/told.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { deleteFrozenDeposit, saveFrozenDeposit, takeFrozenToCheck } from '../../store/frozen-deposits.ts'
 import type { HotWallet } from '../../store/hot-wallets.ts'
@@ -25,8 +25,8 @@ import {
 } from '../../store/sweeps.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmCarriageParts } from './evm-broadcaster-parts.ts'
-import type { EvmReceiptFound } from './evm-payout-chain.ts'
+import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
+import type { EvmReceiptFound } from './evm-payout-client.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { refusalOf } from './token-refusal.ts'
 
@@ -50,15 +50,15 @@ type Chosen = {
 
 /** Plans what has to be swept for approved payouts, and follows it on the chain. Any number of processes may. */
 export class EvmSweeps {
-  readonly #parts: EvmCarriageParts
+  readonly #parts: EvmBroadcasterParts
   readonly #sweepsMax: number
-  readonly #told = new Told()
+  readonly #told = new DeduplicatedLog()
   #followedAtMs = Number.NEGATIVE_INFINITY
   #recheckedAtMs = Number.NEGATIVE_INFINITY
   /** The sweep after which the next look goes on; none where it begins at the oldest. */
   #after = ''
 
-  constructor(parts: EvmCarriageParts, sweepsMax = SWEEPS_MAX) {
+  constructor(parts: EvmBroadcasterParts, sweepsMax = SWEEPS_MAX) {
     this.#parts = parts
     this.#sweepsMax = sweepsMax
   }
@@ -111,7 +111,7 @@ export class EvmSweeps {
       if (verdict.kind === 'known') return
       if (verdict.kind === 'refused') reason = verdict.reason
     }
-    this.#complain(sweep.id, reason, withoutNumbers(reason))
+    this.#alert(sweep.id, reason, withoutNumbers(reason))
     const place = await loadIntentNonce(pool, tenantOf(sweep), sweep.id)
     if (place === null) return
     const fromHeight = await loadSweptSince(pool, tenantOf(sweep), sweep.id)
@@ -122,7 +122,7 @@ export class EvmSweeps {
       providers.allSay(sweep.id, async (chain) => {
         const found = await hasNonceElsewhere(chain, place, { txids, fromHeight })
         if (found === 'unseen')
-          this.#complain(sweep.id, 'its nonce is used up, and no block of the node shows by what')
+          this.#alert(sweep.id, 'its nonce is used up, and no block of the node shows by what')
         return found === 'elsewhere'
       })
     // Judged anew after the signer has looked into its journal: what a restored database had forgotten counts.
@@ -229,7 +229,7 @@ export class EvmSweeps {
     const isToken = payout.asset === 'USDC_BASE'
     const held = isToken ? await chain.tokenBalanceOf(address) : await chain.balanceOf(address)
     if (held < amount) {
-      this.#complain(payout.id, `${addressText(found)} holds less than its deposits`)
+      this.#alert(payout.id, `${addressText(found)} holds less than its deposits`)
       return 'short'
     }
     return isToken ? this.#tokenState(payout, found, hot) : 'usable'
@@ -250,7 +250,7 @@ export class EvmSweeps {
       return 'usable'
     }
     if ((await refusalOf(providers.current, { from: address, to: hot, amount: 0n })) === null) {
-      this.#complain(payout.id, `the node contradicts itself about what ${addressText(found)} holds`)
+      this.#alert(payout.id, `the node contradicts itself about what ${addressText(found)} holds`)
       return 'unclear'
     }
     const where = addressText(found)
@@ -301,7 +301,7 @@ export class EvmSweeps {
     }
   }
 
-  #complain(about: string, reason: string, what = reason): void {
+  #alert(about: string, reason: string, what = reason): void {
     if (this.#told.isNew(about, what)) this.#parts.log.warn({ about, reason }, 'a sweep cannot be made')
   }
 }

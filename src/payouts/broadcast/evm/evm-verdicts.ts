@@ -1,5 +1,5 @@
 import type { EvmPayoutChain } from './evm-broadcaster-parts.ts'
-import type { EvmReceiptFound } from './evm-payout-chain.ts'
+import type { EvmReceiptFound } from './evm-payout-client.ts'
 
 /** Whether this block is final, and has this transaction with this outcome. */
 export async function isFinalWith(

@@ -2,7 +2,7 @@ import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
-import { Told, withoutNumbers } from '../../../runtime/told.ts'
+import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import {
   listX402Transactions,
@@ -13,7 +13,7 @@ import {
   type X402Transaction,
 } from '../../store/x402-authorizations.ts'
 import { unlessRefused } from '../unless-refused.ts'
-import type { EvmCarriageParts } from './evm-broadcaster-parts.ts'
+import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
 import { hasNonceElsewhere, isFinalWith } from './evm-verdicts.ts'
 
 /** Authorizations of one network looked after in one look. */
@@ -24,11 +24,11 @@ const LOOK_MAX = 200
  * hot wallet's transaction has come; it credits nobody: the invoice is paid by what the watcher finds on the chain.
  */
 export class EvmX402 {
-  readonly #parts: EvmCarriageParts
-  readonly #told = new Told()
+  readonly #parts: EvmBroadcasterParts
+  readonly #told = new DeduplicatedLog()
   #settledLookedAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(parts: EvmCarriageParts) {
+  constructor(parts: EvmBroadcasterParts) {
     this.#parts = parts
   }
 

@@ -1,6 +1,6 @@
 import { encodeEvmAddress } from '../../../chain/evm/address.ts'
-import { type GasStanding, readGasStanding } from '../../store/read-gas-balance.ts'
-import type { EvmCarriageParts } from './evm-broadcaster-parts.ts'
+import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
+import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
 
 /** A sandbox chain's ether takes a block to arrive. */
 const TOP_UP_EVERY_MS = 30_000
@@ -11,20 +11,20 @@ const TOP_UP_EVERY_MS = 30_000
  * by x402 are taken only then.
  */
 export class GasAlarm {
-  readonly #parts: EvmCarriageParts
+  readonly #parts: EvmBroadcasterParts
   /** What the log was last told that it lacks. */
   #raised: 'owed' | 'gas' | null = null
   #wasShort = false
   #toppedUpAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(parts: EvmCarriageParts) {
+  constructor(parts: EvmBroadcasterParts) {
     this.#parts = parts
   }
 
   /** Looks at what was last kept of the wallet. True while ether that was sent to it is yet to come. */
   async look(): Promise<boolean> {
     const { pool, network, topUp, clock } = this.#parts
-    const standing = await readGasStanding(pool, network)
+    const standing = await readGasBalance(pool, network)
     if (standing === null) return false
     if (topUp === null) {
       this.#tell(standing)
@@ -38,7 +38,7 @@ export class GasAlarm {
     return true
   }
 
-  #tell({ address, own, isLow, isNeeded }: GasStanding): void {
+  #tell({ address, own, isLow, isNeeded }: GasBalance): void {
     const { network, log } = this.#parts
     const isShort = own < 0n
     // What leaves between two questions to a node looks like a lack for one look.

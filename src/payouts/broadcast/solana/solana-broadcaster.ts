@@ -16,7 +16,7 @@ import { withTransaction } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { insertPayoutGas, loadPayoutGas } from '../../store/payout-transactions.ts'
-import { readFeePayerStanding } from '../../store/read-fee-payer-balance.ts'
+import { readFeePayerBalance } from '../../store/read-fee-payer-balance.ts'
 import {
   loadSolanaHouse,
   type SolanaHouse,
@@ -26,7 +26,7 @@ import {
 } from '../../store/solana-accounts.ts'
 import { listOpenChores } from '../../store/solana-maintenance.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import type { Followed, PayoutCarriage, Standing } from '../broadcaster.ts'
+import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { SolanaFunding } from './solana-funding.ts'
 import { isFinalWith, SolanaChores } from './solana-maintenance.ts'
@@ -43,7 +43,7 @@ const NONCE_USES_MAX = 20
 /** Destinations looked at in one pass: one call's worth. */
 const DESTINATIONS_MAX = 100
 
-type SolanaCarriageParts = {
+type SolanaBroadcasterParts = {
   readonly network: Network
   readonly pool: Pool
   readonly clock: Clock
@@ -62,8 +62,8 @@ const UNTRIED_AFTER_MS = 30 * 60_000
  * Payouts on Solana. It reads the signer's accounts for requests and the signer, asks the signer for nonces and sweeps,
  * and sends what is signed. Payouts are signed over durable nonces: the same bytes are good for as long as it takes.
  */
-export class SolanaCarriage implements PayoutCarriage {
-  readonly #parts: SolanaCarriageParts
+export class SolanaBroadcaster implements Broadcaster {
+  readonly #parts: SolanaBroadcasterParts
   readonly providers: PayoutProviders<SolanaRpc>
   readonly #chores: SolanaChores
   readonly #funding: SolanaFunding
@@ -71,7 +71,7 @@ export class SolanaCarriage implements PayoutCarriage {
   #airdropAtMs = Number.NEGATIVE_INFINITY
   #isTold = false
 
-  constructor(parts: SolanaCarriageParts) {
+  constructor(parts: SolanaBroadcasterParts) {
     this.#parts = parts
     this.providers = parts.providers
     this.#chores = new SolanaChores(parts)
@@ -233,7 +233,7 @@ export class SolanaCarriage implements PayoutCarriage {
   /** A test cluster fills the fee payer by itself; on any other somebody must, where there is SOL to be paid out. */
   async #watchFeePayer(isDue: boolean): Promise<void> {
     const { pool, log, network, clock, givesCoins } = this.#parts
-    const standing = await readFeePayerStanding(pool, network)
+    const standing = await readFeePayerBalance(pool, network)
     if (standing === null || !standing.isLow) {
       if (this.#isTold) log.info({ network }, 'the fee payer of payouts in SOL has enough again')
       this.#isTold = false

@@ -6,9 +6,9 @@ import { LAMPORTS_PER_SIGNATURE, SWEEP_SOURCES_MAX } from '../../../core/payout/
 import type { Pool } from '../../../postgres/pool.ts'
 import { type Tenant, withSystemTransaction } from '../../../postgres/transaction.ts'
 import type { Clock } from '../../../runtime/clock.ts'
+import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
-import { Told } from '../../../runtime/told.ts'
 import { insertFoundBytes, listSweepsWithoutBytes } from '../../store/found-sweeps.ts'
 import type { SolanaHouse, SolanaReading } from '../../store/solana-accounts.ts'
 import {
@@ -74,7 +74,7 @@ export class SolanaChores {
   #givenSought = 0
   /** The found sweep after which the next turn fetches bytes. */
   #keptTo = ''
-  readonly #told = new Told()
+  readonly #told = new DeduplicatedLog()
 
   constructor(parts: Parts) {
     this.#parts = parts

@@ -9,14 +9,14 @@ import { tenantOf } from '../../../core/tenant.ts'
 import { loadNetworkState } from '../../../db/chain/network-state.ts'
 import type { Pool } from '../../../postgres/pool.ts'
 import type { Clock } from '../../../runtime/clock.ts'
+import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
-import { Told } from '../../../runtime/told.ts'
 import { heightOfCoin, saveNetworkFee } from '../../store/payout-coins.ts'
 import { listPayoutInputs, type Outpoint, type PayoutTransaction } from '../../store/payout-transactions.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
-import type { Followed, PayoutCarriage, Standing } from '../broadcaster.ts'
+import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
-import type { Found, FoundBlock, SoughtTransaction } from './utxo-payout-chain.ts'
+import type { Found, FoundBlock, SoughtTransaction } from './utxo-payout-client.ts'
 
 /** A chain of coins, as payouts see it; see chain/utxo/payout-carrier. */
 export type PayoutChain = PayoutProvider & {
@@ -48,10 +48,10 @@ type DeadInputs = {
 }
 
 /** Payouts on a chain of coins (Bitcoin, Litecoin). */
-export class UtxoCarriage implements PayoutCarriage {
+export class UtxoBroadcaster implements Broadcaster {
   readonly providers: PayoutProviders<PayoutChain>
   readonly #parts: Parts
-  readonly #told = new Told()
+  readonly #told = new DeduplicatedLog()
   #feeReadAtMs = Number.NEGATIVE_INFINITY
   /** Since which height a payout has been dead by its inputs. */
   readonly #deadSince = new Map<string, number>()
@@ -87,7 +87,7 @@ export class UtxoCarriage implements PayoutCarriage {
         standings.set(payout.id, { kind: 'in_block', transaction, isFinal })
         continue
       }
-      if (transactions.some(({ txid }) => pruned.has(txid))) this.#complainOfPruned(payout)
+      if (transactions.some(({ txid }) => pruned.has(txid))) this.#alertOfPruned(payout)
       const isUnread = transactions.some(({ txid }) => unread.has(txid))
       standings.set(payout.id, { kind: isUnread ? 'unread' : 'absent' })
     }
@@ -205,7 +205,7 @@ export class UtxoCarriage implements PayoutCarriage {
     return blocks
   }
 
-  #complainOfPruned({ id }: Payout): void {
+  #alertOfPruned({ id }: Payout): void {
     if (this.#told.isNew(id, PRUNED)) this.#parts.log.error({ payoutId: id }, PRUNED)
   }
 
@@ -215,7 +215,7 @@ export class UtxoCarriage implements PayoutCarriage {
     const fromHeight = await heightOfCoin(pool, tenantOf(payout), network, input.txid)
     if (fromHeight === null) return false
     const { found, pruned } = await chain.find([{ txid: input.txid, fromHeight }])
-    if (pruned.size > 0) this.#complainOfPruned(payout)
+    if (pruned.size > 0) this.#alertOfPruned(payout)
     return found.has(input.txid)
   }
 }

@@ -7,10 +7,10 @@ import {
   type Sweep,
   type SweepTransaction,
 } from '../../store/sweeps.ts'
-import { complain } from '../alert.ts'
+import { alert } from '../alert.ts'
 import type { EvmEntry } from '../journal-lines.ts'
 import type { PayoutJournal } from '../payout-journal.ts'
-import type { PayoutSigner } from '../signing-context.ts'
+import type { SigningContext } from '../signing-context.ts'
 import { digestOf, intentOf, takesOwnDeposits } from './evm-sweeps.ts'
 import { type EvmTerms, evmEntryOf } from './evm-terms.ts'
 import { signFromHotWallet, signSweep, tokenSweepCall } from './sign-evm.ts'
@@ -28,7 +28,7 @@ const lookedAtMs = new WeakMap<PayoutJournal, Map<string, number>>()
  * or set back. That it was signed its own bytes prove, as the same key signs the same again; whose the deposits are, the
  * signer asks as it does before it signs.
  */
-export async function adoptSweeps(signer: PayoutSigner, payout: Payout, terms: EvmTerms): Promise<void> {
+export async function adoptSweeps(signer: SigningContext, payout: Payout, terms: EvmTerms): Promise<void> {
   const { pool, journal, clock } = signer
   const { merchantId, livemode, network, asset } = payout
   const looked = lookedAtMs.get(journal) ?? new Map<string, number>()
@@ -49,19 +49,19 @@ export async function adoptSweeps(signer: PayoutSigner, payout: Payout, terms: E
   }
 }
 
-async function adoptOne(signer: PayoutSigner, sweep: Sweep, terms: EvmTerms): Promise<void> {
+async function adoptOne(signer: SigningContext, sweep: Sweep, terms: EvmTerms): Promise<void> {
   const stored = await listSweepTransactions(signer.pool, sweep, sweep.id)
   const entries = stored.flatMap((one) => entryOf(signer, { sweep, terms, one }) ?? [])
   if (entries.length === 0 || entries.length < stored.length) return
   if (!(await takesOwnDeposits(signer, sweep, terms))) return
   for (const entry of entries) await signer.journal.append({ ...entry, intent: intentOf(sweep) })
-  complain(signer, sweep, 'a sweep that the journal had lost is written down again by its own signature')
+  alert(signer, sweep, 'a sweep that the journal had lost is written down again by its own signature')
 }
 
 type Claimed = { readonly sweep: Sweep; readonly terms: EvmTerms; readonly one: SweepTransaction }
 
 /** Null where these bytes are not what this signer signs for such a sweep. */
-function entryOf(signer: PayoutSigner, { sweep, terms, one }: Claimed): EvmEntry | null {
+function entryOf(signer: SigningContext, { sweep, terms, one }: Claimed): EvmEntry | null {
   const said = readTransaction(one.raw)
   if (said === null || said.chainId !== terms.chainId) return null
   const built = sweep.nonce === null ? tokenSweep(terms, sweep, said) : nativeSweep(terms, sweep, said)

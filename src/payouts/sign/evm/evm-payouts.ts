@@ -16,18 +16,18 @@ import { areNoncesOfOthers, insertAccountNonce } from '../../store/account-nonce
 import { loadPayoutGas } from '../../store/payout-transactions.ts'
 import { hasLostDeposit, listSweepSources, listSweepsOf } from '../../store/sweeps.ts'
 import { listUnmoved, loadSweptCredit } from '../../store/swept-credit.ts'
-import { complain } from '../alert.ts'
+import { alert } from '../alert.ts'
 import { type EvmEntry, isEvmEntry, type JournalEntry } from '../journal-lines.ts'
 import {
   isSignedFor,
-  type PayoutKind,
+  type PayoutSigner,
   type Signed,
   type SigningTask,
   type Unsigned,
   WAITS,
 } from '../payout-signer.ts'
 
-import type { PayoutSigner } from '../signing-context.ts'
+import type { SigningContext } from '../signing-context.ts'
 
 import { adoptSweeps } from './adopt-sweeps.ts'
 
@@ -47,15 +47,15 @@ import { signFromHotWallet, tokenTransfer } from './sign-evm.ts'
 const QUIETER_WITHIN_MS = 24 * 3_600_000
 
 /** Too little was approved for what the network takes now; that may pass, but not for ever. */
-function tooDear(signer: PayoutSigner, payout: Payout): Unsigned {
+function tooDear(signer: SigningContext, payout: Payout): Unsigned {
   const since = payout.approvedAtMs ?? payout.createdAtMs
   if (signer.clock().getTime() - since > QUIETER_WITHIN_MS)
     return { kind: 'refused', code: 'fee_above_limit' }
-  complain(signer, payout, 'the network takes more now than was approved; the payout waits')
+  alert(signer, payout, 'the network takes more now than was approved; the payout waits')
   return WAITS
 }
 
-async function prepare(signer: PayoutSigner, task: SigningTask): Promise<'ready' | Unsigned> {
+async function prepare(signer: SigningContext, task: SigningTask): Promise<'ready' | Unsigned> {
   const { payout } = task
   const sweeps = await listSweepsOf(signer.pool, tenantOf(payout), payout.id)
   if (sweeps.some(({ status }) => status === 'failed')) return { kind: 'refused', code: 'sweep_failed' }
@@ -82,7 +82,7 @@ type Content = {
  * the payout was brought back after a restore.
  */
 async function readContent(
-  signer: PayoutSigner,
+  signer: SigningContext,
   payout: Payout,
   terms: EvmTerms,
   last: EvmEntry | null,
@@ -123,7 +123,7 @@ function priceWithin(payout: Payout, content: Content, terms: EvmTerms, wanted: 
   return affordablePrice(wanted, content.gas, { costMax, l1Fee: terms.wallet.l1Fee, least })
 }
 
-async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask): Promise<Signed<EvmEntry>> {
+async function signFirst(signer: SigningContext, { payout, digest }: SigningTask): Promise<Signed<EvmEntry>> {
   const terms = await readEvmTerms(signer, payout)
   if (terms === null) return WAITS
   const content = await readContent(signer, payout, terms, null)
@@ -143,7 +143,7 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
 }
 
 /** Whether all that is missing lies in deposits that are worth less now than it takes to move them. */
-async function lacksCrumbs({ pool }: PayoutSigner, payout: Payout, { wallet }: EvmTerms): Promise<boolean> {
+async function lacksCrumbs({ pool }: SigningContext, payout: Payout, { wallet }: EvmTerms): Promise<boolean> {
   const { network, asset } = payout
   if (asset === 'USDC_BASE') return false
   const tenant = tenantOf(payout)
@@ -159,7 +159,7 @@ async function lacksCrumbs({ pool }: PayoutSigner, payout: Payout, { wallet }: E
 
 /** Whether the hot wallet holds what the payout sends, and pays for it. */
 async function isFunded(
-  signer: PayoutSigner,
+  signer: SigningContext,
   payout: Payout,
   { gas, isToken, swept }: Content,
   terms: EvmTerms,
@@ -172,7 +172,7 @@ async function isFunded(
 }
 
 function sign(
-  signer: PayoutSigner,
+  signer: SigningContext,
   parts: {
     readonly payout: Payout
     readonly digest: Buffer
@@ -209,7 +209,7 @@ function sign(
  * block takes what was approved for it, and other merchants wait behind it, the hot wallet's own ether pays the rest.
  */
 async function signReplacement(
-  signer: PayoutSigner,
+  signer: SigningContext,
   { payout, digest }: SigningTask,
   signed: readonly JournalEntry[],
 ): Promise<Signed<EvmEntry>> {
@@ -235,7 +235,7 @@ async function signReplacement(
  * merchant's own is no reason: it would have its gas paid by asking for two payouts at a time.
  */
 function isInTheWay(
-  { pool }: PayoutSigner,
+  { pool }: SigningContext,
   { merchantId }: Payout,
   last: EvmEntry,
   { network, hot, wallet }: EvmTerms,
@@ -251,7 +251,7 @@ async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<voi
 }
 
 /** Payouts of accounts (Ethereum, Base): all transactions of one have one nonce of the hot wallet. */
-export const EVM_PAYOUTS: PayoutKind = {
+export const EVM_PAYOUTS: PayoutSigner = {
   tend: signSweepInTheWay,
   prepare,
   signFirst,

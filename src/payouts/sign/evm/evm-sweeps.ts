@@ -19,10 +19,10 @@ import {
   loadNextSweep,
   type Sweep,
 } from '../../store/sweeps.ts'
-import { complain } from '../alert.ts'
+import { alert } from '../alert.ts'
 import { type EvmEntry, isEvmEntry, type JournalEntry, type SignedIntent } from '../journal-lines.ts'
 import { isJournaled, isSweepId } from '../payout-journal.ts'
-import type { PayoutSigner } from '../signing-context.ts'
+import type { SigningContext } from '../signing-context.ts'
 import { isSameDigest } from '../verify-approval.ts'
 import {
   coversGas,
@@ -46,7 +46,7 @@ type Task = {
  * Signs the sweeps for an approved payout's sake that are in no block yet: each moves deposits of that merchant to the hot
  * wallet of the same seed and nowhere else. False where what was approved as the highest fee does not pay for one.
  */
-export async function signSweeps(signer: PayoutSigner, task: Task): Promise<boolean> {
+export async function signSweeps(signer: SigningContext, task: Task): Promise<boolean> {
   let isAffordable = true
   for (const sweep of task.sweeps) {
     if (sweep.status !== 'planned') continue
@@ -59,7 +59,7 @@ export async function signSweeps(signer: PayoutSigner, task: Task): Promise<bool
  * Signs the hot wallet's next transaction again where it is a sweep that has waited too long, whatever became of the payout
  * that it was signed for: all that others have in the line waits for it.
  */
-export async function signSweepInTheWay(signer: PayoutSigner, network: Network): Promise<void> {
+export async function signSweepInTheWay(signer: SigningContext, network: Network): Promise<void> {
   const sweep = await loadNextSweep(signer.pool, network)
   if (sweep === null || signer.journal.entriesOf(sweep.id).length === 0) return
   const terms = await readEvmTerms(signer, sweep)
@@ -86,7 +86,7 @@ export const digestOf = (sweep: Sweep): Buffer =>
     )
     .digest()
 
-async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<boolean> {
+async function signOne(signer: SigningContext, task: Task, sweep: Sweep): Promise<boolean> {
   const { journal, pool } = signer
   const { payout, terms } = task
   const signed = journal.entriesOf(sweep.id).filter(isEvmEntry)
@@ -98,7 +98,7 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
     (sweep.nonce === null) === (payout.asset === 'USDC_BASE') &&
     sweep.address.equals(depositAddress(terms.account, sweep.keyIndex))
   if (!isSame) {
-    complain(signer, sweep, 'a sweep is not what it was, or none of the payout’s, and is not signed')
+    alert(signer, sweep, 'a sweep is not what it was, or none of the payout’s, and is not signed')
     return true
   }
   const tenant = { merchantId: sweep.merchantId, livemode: sweep.livemode }
@@ -125,13 +125,13 @@ async function signOne(signer: PayoutSigner, task: Task, sweep: Sweep): Promise<
 
 /** Whether a sweep is of deposits of its own merchant, and of all that it is worth; what was signed was found so before. */
 export async function takesOwnDeposits(
-  signer: PayoutSigner,
+  signer: SigningContext,
   sweep: Sweep,
   { account }: EvmTerms,
 ): Promise<boolean> {
   const address = depositAddress(account, sweep.keyIndex)
   if (isSweepId(sweep.id) && (await sumOwnDeposits(signer.pool, sweep, address)) === sweep.amount) return true
-  complain(signer, sweep, 'a sweep is not worth deposits of its own merchant, and is not signed')
+  alert(signer, sweep, 'a sweep is not worth deposits of its own merchant, and is not signed')
   return false
 }
 
@@ -150,7 +150,7 @@ type Signature = { readonly last: EvmEntry | undefined; readonly digest: Buffer 
 
 /** Signs a sweep, or signs it again with the same nonce for a higher fee. */
 function build(
-  signer: PayoutSigner,
+  signer: SigningContext,
   task: Task,
   sweep: Sweep,
   signature: Signature,
@@ -166,7 +166,7 @@ const wantedPrice = ({ wallet }: EvmTerms, last: EvmEntry | undefined): GasPrice
 
 /** Native coin pays for itself, out of what was approved as the payout's highest fee. */
 function buildNativeSweep(
-  signer: PayoutSigner,
+  signer: SigningContext,
   { payout, sweeps, terms }: Task,
   sweep: Sweep & { readonly nonce: number },
   { last, digest }: Signature,
@@ -206,14 +206,14 @@ function buildNativeSweep(
   return evmEntryOf({ ...intent, ...how, built, nowMs: signer.clock().getTime() })
 }
 
-function lastCostOf({ journal }: PayoutSigner, { id }: Sweep): bigint | null {
+function lastCostOf({ journal }: SigningContext, { id }: Sweep): bigint | null {
   const last = journal.entriesOf(id).at(-1)
   return last === undefined ? null : BigInt(last.network_fee)
 }
 
 /** A token is fetched by the hot wallet, whose own ether pays for it. */
 async function buildTokenSweep(
-  signer: PayoutSigner,
+  signer: SigningContext,
   terms: EvmTerms,
   sweep: Sweep,
   { last, digest }: Signature,
@@ -245,7 +245,7 @@ type Published = Pick<Sweep, 'merchantId' | 'livemode' | 'id' | 'network'>
 
 /** Writes a sweep's signature into the database; one that is there already stays as it is. */
 export async function publishSweep(
-  { pool, clock }: PayoutSigner,
+  { pool, clock }: SigningContext,
   sweep: Published,
   entry: JournalEntry,
 ): Promise<void> {

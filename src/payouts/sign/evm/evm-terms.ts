@@ -7,7 +7,7 @@ import type { Payout } from '../../../core/payout/payout.ts'
 import { listLiveIntents, listTakenNonces } from '../../store/account-nonces.ts'
 import { type HotWallet, loadHotWallet, sumHotObligations } from '../../store/hot-wallets.ts'
 import { type EvmEntry, nonceClaim } from '../journal-lines.ts'
-import type { PayoutSigner } from '../signing-context.ts'
+import type { SigningContext } from '../signing-context.ts'
 import { hotWalletAddress } from './sign-evm.ts'
 
 /** How long what the watcher last read is believed. */
@@ -32,7 +32,7 @@ export type EvmTerms = {
  * or too old. Chain id and token contract are checked against our own parameters: the database has no say in them.
  */
 export async function readEvmTerms(
-  signer: PayoutSigner,
+  signer: SigningContext,
   { network, livemode, asset }: Pick<Payout, 'network' | 'livemode' | 'asset'>,
 ): Promise<EvmTerms | null> {
   const { chain } = ASSETS[asset]
@@ -61,7 +61,7 @@ function tokenOf(network: Network, { token, chainId }: HotWallet): TokenDomain |
  * it, and only one of the two can happen. Null while too much waits for a block.
  */
 export async function nextHotNonce(
-  signer: PayoutSigner,
+  signer: SigningContext,
   { network, hot, wallet }: EvmTerms,
 ): Promise<{ readonly nonce: number; readonly waiting: number } | null> {
   const taken = await listTakenNonces(signer.pool, { network, sender: hot, from: wallet.nonce })
@@ -77,7 +77,7 @@ export async function nextHotNonce(
 
 /** Whether the hot wallet's own ether, which is no merchant's, pays for so much gas beside all that waits. */
 export async function coversGas(
-  signer: PayoutSigner,
+  signer: SigningContext,
   { network, wallet }: EvmTerms,
   spend: { readonly gas: bigint; readonly price: GasPrice; readonly waiting: number },
 ): Promise<boolean> {

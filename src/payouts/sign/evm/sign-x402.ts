@@ -13,11 +13,11 @@ import {
   listX402UnderWay,
   type X402Authorization,
 } from '../../store/x402-authorizations.ts'
-import { complain } from '../alert.ts'
+import { alert } from '../alert.ts'
 import { type EvmEntry, isEvmEntry } from '../journal-lines.ts'
 import { networksSetBack } from '../lost-payouts.ts'
 import { isJournaled } from '../payout-journal.ts'
-import type { PayoutSigner } from '../signing-context.ts'
+import type { SigningContext } from '../signing-context.ts'
 import { isSameDigest } from '../verify-approval.ts'
 import {
   coversGas,
@@ -40,7 +40,7 @@ const HOUR_MS = 3_600_000
  * Signs transactions of the hot wallet that carry what payers have signed to the chain. It pays gas for nobody but who
  * pays an address of the same seed with the one token, and sends no money of its own.
  */
-export async function signX402(signer: PayoutSigner): Promise<void> {
+export async function signX402(signer: SigningContext): Promise<void> {
   const setBack = await networksSetBack(signer)
   for (const network of NETWORKS.filter((each) => isPaidHere(each) && !setBack.has(each))) {
     for (const authorization of await listX402UnderWay(signer.pool, network, ['checked'], TURN_MAX)) {
@@ -49,7 +49,7 @@ export async function signX402(signer: PayoutSigner): Promise<void> {
       } catch (error) {
         // One whose rows contradict each other must not hold up the others.
         if (!isConstraintViolation(error)) throw error
-        complain(signer, authorization, 'an x402 authorization contradicts what the database holds', error)
+        alert(signer, authorization, 'an x402 authorization contradicts what the database holds', error)
       }
     }
   }
@@ -76,13 +76,13 @@ const digestOf = (of: X402Authorization): Buffer =>
     )
     .digest()
 
-async function signOne(signer: PayoutSigner, authorization: X402Authorization): Promise<void> {
+async function signOne(signer: SigningContext, authorization: X402Authorization): Promise<void> {
   const { journal, pool, clock } = signer
   const tenant = { merchantId: authorization.merchantId, livemode: authorization.livemode }
   const signed = journal.entriesOf(authorization.id).filter(isEvmEntry)
   const digest = digestOf(authorization)
   if (!signed.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))) {
-    complain(signer, authorization, 'an x402 authorization is not what it was, and is not signed')
+    alert(signer, authorization, 'an x402 authorization is not what it was, and is not signed')
     return
   }
   const stored = await listX402Transactions(pool, tenant, authorization.id)
@@ -109,17 +109,17 @@ async function signOne(signer: PayoutSigner, authorization: X402Authorization): 
 const hasTime = ({ validBefore }: X402Authorization, nowMs: number): boolean =>
   validBefore >= BigInt(Math.floor(nowMs / 1_000)) + SETTLE_SECONDS_MIN
 
-async function isOverLimit(signer: PayoutSigner, authorization: X402Authorization): Promise<boolean> {
+async function isOverLimit(signer: SigningContext, authorization: X402Authorization): Promise<boolean> {
   const since = new Date(signer.clock().getTime() - HOUR_MS)
   const signed = await countX402Transactions(signer.pool, authorization.network, since)
   if (signed < X402_PER_HOUR_MAX) return false
-  complain(signer, authorization, 'as many x402 payments were signed as an hour may have; this one waits')
+  alert(signer, authorization, 'as many x402 payments were signed as an hour may have; this one waits')
   return true
 }
 
 /** Whether it was signed by who pays and pays an address of this seed: the database alone is not believed. */
 function isOurs(
-  signer: PayoutSigner,
+  signer: SigningContext,
   authorization: X402Authorization,
   { account, token }: EvmTerms,
 ): boolean {
@@ -128,13 +128,13 @@ function isOurs(
   const isGood =
     recipient.equals(depositAddress(account, keyIndex)) &&
     isSignedByPayer({ ...authorization, from: payer, to: recipient }, token)
-  if (!isGood) complain(signer, authorization, 'an x402 authorization pays nobody here, and is not signed')
+  if (!isGood) alert(signer, authorization, 'an x402 authorization pays nobody here, and is not signed')
   return isGood
 }
 
 /** Null while it has to wait. */
 async function build(
-  signer: PayoutSigner,
+  signer: SigningContext,
   terms: EvmTerms,
   authorization: X402Authorization,
   { last, digest }: { readonly last: EvmEntry | undefined; readonly digest: Buffer },
@@ -163,7 +163,7 @@ async function build(
 }
 
 async function publish(
-  { pool, clock }: PayoutSigner,
+  { pool, clock }: SigningContext,
   authorization: X402Authorization,
   entry: EvmEntry,
 ): Promise<void> {

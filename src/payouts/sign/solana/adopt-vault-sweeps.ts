@@ -14,7 +14,7 @@ import { listSweptSources } from '../../store/deposit-owners.ts'
 import { listFoundBytes } from '../../store/found-sweeps.ts'
 import { listSignedSweeps, type SignedChore, type SweepSource } from '../../store/solana-maintenance.ts'
 import { isSweepId, type PayoutJournal } from '../payout-journal.ts'
-import type { PayoutSigner } from '../signing-context.ts'
+import type { SigningContext } from '../signing-context.ts'
 import type { SolanaHouseKeys } from './solana-accounts.ts'
 import { SYSTEM_PROGRAM } from './solana-instructions.ts'
 import { vaultSweepEntryOf } from './solana-sweeps.ts'
@@ -33,7 +33,7 @@ const adopted = new WeakMap<PayoutJournal, Set<Network>>()
  * signed its own bytes prove, and they say what it moved; the rest of its row counts for nothing.
  */
 export async function adoptVaultSweeps(
-  signer: PayoutSigner,
+  signer: SigningContext,
   network: Network,
   keys: SolanaHouseKeys,
 ): Promise<void> {
@@ -60,7 +60,7 @@ const looked = new WeakMap<PayoutJournal, Map<Network, string>>()
  * lost or set back: some a turn, by the signer's own signature in it.
  */
 export async function adoptFoundSweeps(
-  signer: PayoutSigner,
+  signer: SigningContext,
   network: Network,
   keys: SolanaHouseKeys,
 ): Promise<void> {
@@ -77,7 +77,7 @@ export async function adoptFoundSweeps(
 }
 
 async function adoptOne(
-  signer: PayoutSigner,
+  signer: SigningContext,
   network: Network,
   keys: SolanaHouseKeys,
   { id, ...row }: SignedChore & { readonly id: string },

@@ -23,10 +23,10 @@ import {
   saveSignedChore,
 } from '../../store/solana-maintenance.ts'
 import { listUnmoved } from '../../store/swept-credit.ts'
-import { complain } from '../alert.ts'
+import { alert } from '../alert.ts'
 import { durableNonceClaim } from '../journal-lines.ts'
-import { isSignedFor, type PayoutKind, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
-import type { PayoutSigner } from '../signing-context.ts'
+import { isSignedFor, type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
+import type { SigningContext } from '../signing-context.ts'
 import { adoptFoundSweeps, adoptVaultSweeps } from './adopt-vault-sweeps.ts'
 import {
   nonceSeed,
@@ -49,10 +49,10 @@ const HOUR_MS = 3_600_000
 /** More than any account of a nonce must hold, or a vault without data: 0.01 SOL. */
 const RENT_MAX = 10_000_000n
 
-const houses = new WeakMap<PayoutSigner['solana'], Map<Network, SolanaHouseKeys>>()
+const houses = new WeakMap<SigningContext['solana'], Map<Network, SolanaHouseKeys>>()
 
 /** The accounts of a network, derived once in a process. */
-async function houseOf({ solana }: PayoutSigner, network: Network): Promise<SolanaHouseKeys> {
+async function houseOf({ solana }: SigningContext, network: Network): Promise<SolanaHouseKeys> {
   const known = houses.get(solana) ?? new Map<Network, SolanaHouseKeys>()
   houses.set(solana, known)
   const house = known.get(network) ?? (await openHouse(solana, solanaKeyspace(network)))
@@ -61,7 +61,7 @@ async function houseOf({ solana }: PayoutSigner, network: Network): Promise<Sola
 }
 
 /** Publishes the network's accounts where the database does not have them, and signs the chores that wait. */
-async function tend(signer: PayoutSigner, network: Network): Promise<void> {
+async function tend(signer: SigningContext, network: Network): Promise<void> {
   const { pool, clock } = signer
   const keys = await houseOf(signer, network)
   const [feePayer, vault] = [keys.feePayer.address, keys.vault.address]
@@ -84,7 +84,7 @@ async function tend(signer: PayoutSigner, network: Network): Promise<void> {
     const since = new Date(clock().getTime() - HOUR_MS)
     if (some.length === 0) continue
     if ((await countChoresSigned(pool, network, { kinds, since })) >= most) {
-      complain(signer, { id: network }, waits)
+      alert(signer, { id: network }, waits)
       continue
     }
     for (const { chore } of some) {
@@ -113,7 +113,7 @@ const HOURLY: readonly {
 
 /** Moves money between the signer's own accounts only, whatever the chore says. Null where it says too much. */
 async function signChore(
-  signer: PayoutSigner,
+  signer: SigningContext,
   task: {
     readonly network: Network
     readonly keys: SolanaHouseKeys
@@ -139,14 +139,14 @@ type NonceTask = {
 
 /** Makes the account of a nonce. Null where the chore says too much. */
 async function signNonce(
-  signer: PayoutSigner,
+  signer: SigningContext,
   { keys, chore, reading }: NonceTask,
 ): Promise<SolanaSigned | null> {
   const { feePayer, vault } = keys
   const account = keys.nonceAccounts[chore.place]
   const lamports = reading.nonceRentExempt
   if (account === undefined || lamports > RENT_MAX || chore.vaultLamports > RENT_MAX) {
-    complain(signer, { id: chore.id }, 'a nonce was asked for that no payout needs, and is not made')
+    alert(signer, { id: chore.id }, 'a nonce was asked for that no payout needs, and is not made')
     return null
   }
   const make = makeNonceOf(feePayer, { account, seed: nonceSeed(chore.place), lamports })
@@ -156,7 +156,7 @@ async function signNonce(
 
 /** What an account must hold, from the fee payer to a deposit address, and no more than that back from there. */
 async function signFunding(
-  signer: PayoutSigner,
+  signer: SigningContext,
   task: {
     readonly network: Network
     readonly feePayer: SolanaHouseKeys['feePayer']
@@ -168,11 +168,11 @@ async function signFunding(
   const keyspace = solanaKeyspace(network)
   const [{ index, lamports }] = chore.sources
   if (lamports > RENT_MAX) {
-    complain(signer, { id: chore.id }, 'an address was to be funded with more than an account must hold')
+    alert(signer, { id: chore.id }, 'an address was to be funded with more than an account must hold')
     return null
   }
   if (chore.kind === 'reclaim' && lamports > (await sumSignedFunds(signer.pool, network, index))) {
-    complain(signer, { id: chore.id }, 'more was to be reclaimed from an address than was put there')
+    alert(signer, { id: chore.id }, 'more was to be reclaimed from an address than was put there')
     return null
   }
   const move =
@@ -186,7 +186,7 @@ async function signFunding(
  * Out of the vault, over a durable nonce that nothing else was ever signed over: whatever else happens, of all that is
  * signed over one value of a nonce one transaction alone can happen. The fee payer gets back what the chain takes.
  */
-async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask): Promise<Signed> {
+async function signFirst(signer: SigningContext, { payout, digest }: SigningTask): Promise<Signed> {
   const { pool, journal, clock } = signer
   const { network, amount, networkFeeMax } = payout
   const keys = await houseOf(signer, network)
@@ -243,7 +243,7 @@ async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask):
 }
 
 /** Payouts on Solana: each over a durable nonce, so that the same bytes are good until they have happened. */
-export const SOLANA_PAYOUTS: PayoutKind = {
+export const SOLANA_PAYOUTS: PayoutSigner = {
   tend,
   signFirst,
   // The same bytes are sent until they are taken.

@@ -5,10 +5,10 @@ import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { listSweptSources, type SweptSource } from '../../store/deposit-owners.ts'
 import type { SolanaReading } from '../../store/solana-accounts.ts'
 import type { SignedChore, SolanaChore, SweepSource } from '../../store/solana-maintenance.ts'
-import { complain } from '../alert.ts'
+import { alert } from '../alert.ts'
 import { isVaultSweepEntry, type VaultSweepEntry } from '../journal-lines.ts'
 import { isSweepId } from '../payout-journal.ts'
-import type { PayoutSigner } from '../signing-context.ts'
+import type { SigningContext } from '../signing-context.ts'
 import { type SolanaHouseKeys, signerOf, signWithBlockhash } from './solana-accounts.ts'
 import { transferOf } from './solana-instructions.ts'
 
@@ -24,7 +24,7 @@ type VaultSweepTask = {
  * it is not worth what the books say lies there.
  */
 export async function signVaultSweep(
-  signer: PayoutSigner,
+  signer: SigningContext,
   task: VaultSweepTask,
 ): Promise<SignedChore | null> {
   const { network, keys, sweep, reading } = task
@@ -33,7 +33,7 @@ export async function signVaultSweep(
   const keyspace = solanaKeyspace(network)
   const merchantId = isSweepId(sweep.id) ? await merchantOf(signer, network, sweep.sources) : null
   if (merchantId === null) {
-    complain(signer, { id: sweep.id }, 'a sweep was asked for that is not of deposits of one merchant')
+    alert(signer, { id: sweep.id }, 'a sweep was asked for that is not of deposits of one merchant')
     return null
   }
   const moves = await Promise.all(
@@ -64,7 +64,7 @@ const signedChoreOf = (entry: VaultSweepEntry): SignedChore => ({
  * sweep can write. Null where they are not one merchant's, or hold less by the books than is to be moved.
  */
 async function merchantOf(
-  { pool, solana }: PayoutSigner,
+  { pool, solana }: SigningContext,
   network: Network,
   sources: readonly SweepSource[],
 ): Promise<string | null> {

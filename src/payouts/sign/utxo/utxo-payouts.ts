@@ -15,10 +15,10 @@ import {
   type OwnCoin,
 } from '../../store/payout-coins.ts'
 import { insertPayoutChange, insertPayoutInputs, listFailedPayouts } from '../../store/payout-transactions.ts'
-import { complain } from '../alert.ts'
+import { alert } from '../alert.ts'
 import { isUtxoEntry, type JournalEntry, outpointClaim, type UtxoEntry } from '../journal-lines.ts'
-import { type PayoutKind, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
-import type { PayoutSigner } from '../signing-context.ts'
+import { type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
+import type { SigningContext } from '../signing-context.ts'
 import { buildTransaction } from './build-transaction.ts'
 import { planReplacement } from './plan-replacement.ts'
 
@@ -28,7 +28,7 @@ const FEE_RATE_MAX = 500_000n
 const FEE_RATE_MIN = 1_000n
 
 /** What a signature needs to know of a network; null until it is known. */
-async function readTerms(signer: PayoutSigner, payout: Payout) {
+async function readTerms(signer: SigningContext, payout: Payout) {
   const { asset } = payout
   const { keyFamily } = ASSETS[asset]
   if (keyFamily !== 'bitcoin' && keyFamily !== 'litecoin') return null
@@ -47,7 +47,10 @@ async function readTerms(signer: PayoutSigner, payout: Payout) {
   return { account, changeMin, rate, script: output?.script ?? null, height: state?.height ?? 0 }
 }
 
-async function signFirst(signer: PayoutSigner, { payout, digest }: SigningTask): Promise<Signed<UtxoEntry>> {
+async function signFirst(
+  signer: SigningContext,
+  { payout, digest }: SigningTask,
+): Promise<Signed<UtxoEntry>> {
   const { journal } = signer
   const terms = await readTerms(signer, payout)
   if (terms === null) return WAITS
@@ -85,7 +88,7 @@ const INSUFFICIENT_FUNDS = { kind: 'refused', code: 'insufficient_funds' } as co
 
 /** Whether the amount needs more coins than fit into a transaction, and nothing is on its way back as change. */
 async function isTooMuch(
-  { pool }: PayoutSigner,
+  { pool }: SigningContext,
   payout: Payout,
   coins: readonly Coin[],
   { changeMin }: { readonly changeMin: bigint },
@@ -95,7 +98,7 @@ async function isTooMuch(
 }
 
 /** Whether a coin is a deposit's, or change that the journal says was made so for this merchant. */
-function isKnownCoin({ journal }: PayoutSigner, { merchantId }: Payout, coin: OwnCoin): boolean {
+function isKnownCoin({ journal }: SigningContext, { merchantId }: Payout, coin: OwnCoin): boolean {
   if (coin.chain === 0) return true
   const change = journal.changeAt(coin)
   if (change === undefined || change.index !== coin.index || change.amount !== coin.amount) return false
@@ -103,12 +106,12 @@ function isKnownCoin({ journal }: PayoutSigner, { merchantId }: Payout, coin: Ow
 }
 
 /** The merchant's coins, except those that a signed transaction spends whose payout has not failed for good. */
-async function freeCoins(signer: PayoutSigner, payout: Payout) {
+async function freeCoins(signer: SigningContext, payout: Payout) {
   const { pool, journal } = signer
   const listed = await listSpendableCoins(pool, tenantOf(payout), payout.network)
   const coins = listed.filter((coin) => isKnownCoin(signer, payout, coin))
   if (coins.length < listed.length)
-    complain(signer, payout, 'change is not what was signed for the merchant, and is not spent')
+    alert(signer, payout, 'change is not what was signed for the merchant, and is not spent')
   // What was signed over it for another merchant is signed with another's key: where this one's is the coin's, it never happens.
   const spendersOf = (coin: Coin): readonly string[] =>
     journal
@@ -121,7 +124,7 @@ async function freeCoins(signer: PayoutSigner, payout: Payout) {
 
 /** A transaction that waits too long at too low a fee is signed again, over the same coins, for a higher one. */
 async function signReplacement(
-  signer: PayoutSigner,
+  signer: SigningContext,
   { payout, digest }: SigningTask,
   entries: readonly JournalEntry[],
 ): Promise<Signed<UtxoEntry>> {
@@ -203,4 +206,4 @@ async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<voi
 }
 
 /** Payouts over coins (Bitcoin, Litecoin): all transactions of one spend the same coins. */
-export const UTXO_PAYOUTS: PayoutKind = { signFirst, signReplacement, publish }
+export const UTXO_PAYOUTS: PayoutSigner = { signFirst, signReplacement, publish }

@@ -3,7 +3,7 @@ import type { AssetId } from '../core/assets.ts'
 import type { OnrampProvider } from '../core/card/onramp-provider.ts'
 import type { TestCardOutcome } from '../core/card/test-cards.ts'
 import { askCardOffers, leaveForCardProvider, readCardOffers } from '../flows/card-purchases.ts'
-import { recordCardNews } from '../flows/record-card-news.ts'
+import { recordProviderUpdate } from '../flows/record-provider-update.ts'
 import { readTestCardPurchase, takeTestCardPurchase } from '../flows/take-test-purchase.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Tenant } from '../postgres/transaction.ts'
@@ -20,7 +20,7 @@ const SANDBOX_TRANSACTION = 'sandbox'
 type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
 type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
 
-type CardDeskDeps = {
+type CardOnrampsDeps = {
   /** Connections of the API's role. */
   readonly pool: Pool
   readonly clock: Clock
@@ -38,7 +38,7 @@ type CardDeskDeps = {
 }
 
 /** The card providers as the buyers' pages use them. */
-export function createCardDesk(deps: CardDeskDeps) {
+export function createCardOnramps(deps: CardOnrampsDeps) {
   const { sandbox } = deps
   return {
     sells: (asset: AssetId, livemode: boolean): boolean =>
@@ -66,7 +66,7 @@ export function createCardDesk(deps: CardDeskDeps) {
 
 /** Plays the outcome of a test card. However often the button is pressed, coins are sent once. */
 async function playTestCard(
-  deps: CardDeskDeps,
+  deps: CardOnrampsDeps,
   sandbox: Pick<SandboxControl, 'sendCoins'>,
   { outcome, ...own }: OwnPurchase & { readonly outcome: TestCardOutcome },
 ): Promise<'played' | 'failed' | 'not_found'> {
@@ -84,7 +84,7 @@ async function playTestCard(
     afterMs: outcome === 'slow' ? SLOW_MS : 0,
   })
   if (isSent && outcome === 'slow') return 'played'
-  await recordCardNews(deps, {
+  await recordProviderUpdate(deps, {
     provider: 'sandbox',
     purchaseId: own.purchaseId,
     transaction: SANDBOX_TRANSACTION,

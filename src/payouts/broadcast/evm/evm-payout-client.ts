@@ -59,7 +59,7 @@ export type EvmStanding = {
 }
 
 /** What payouts need from an EVM node. */
-export class EvmPayoutCarrier {
+export class EvmPayoutClient {
   readonly #node: EvmNode
   readonly #chain: EvmChain
   readonly #livemode: boolean

@@ -16,7 +16,7 @@ export type SignedPayment = SignedTransaction & {
  * What a test payment does with a sandbox chain. Whatever the chain refuses or does not answer is a
  * `SandboxUnavailable`.
  */
-export type SandboxLevers = {
+export type SandboxControls = {
   /** Signs a payment in base units, and the transaction that would replace it; sends neither. */
   signPayment(asset: AssetId, address: string, amount: bigint): Promise<SignedPayment>
   send(payment: SignedPayment): Promise<void>

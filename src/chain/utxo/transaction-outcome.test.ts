@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ASKED_MAX, TransactionFate, verdictByReason } from './transaction-fate.ts'
+import { ASKED_MAX, TransactionOutcome, verdictByReason } from './transaction-outcome.ts'
 
 test.each(['missing-inputs', 'bad-txns-inputs-missingorspent', 'bad-txns-inputs-missingorspent (-25)'])(
   '%s: what it spends is gone, or not there yet',
@@ -44,7 +44,7 @@ test('of many that vanished a part is asked about at a time, and none is given u
     },
     rawOf: () => null,
   }
-  const fate = new TransactionFate(judge, () => new Date(0))
+  const fate = new TransactionOutcome(judge, () => new Date(0))
   const flood = Array.from({ length: 3 * ASKED_MAX - 1 }, (_, index) => `tx${index}`)
   for (let turn = 1; turn < 3; turn++) {
     const fates = await fate.of(flood)

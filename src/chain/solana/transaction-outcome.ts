@@ -9,7 +9,7 @@ const REMEMBERED_MAX = 10_000
  * as long as its blockhash is good. It is dead once so many blocks are final that no blockhash of its time is, and
  * the node knows it in none. A durable nonce has no such end: what it brings back later is found in its block.
  */
-export class TransactionFate {
+export class TransactionOutcome {
   readonly #rpc: SolanaRpc
   /** Height of the final blocks when each was asked about first. */
   readonly #since = new Map<string, number>()

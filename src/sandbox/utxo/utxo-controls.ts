@@ -1,8 +1,8 @@
-import type { SandboxLevers } from '../levers.ts'
+import type { SandboxControls } from '../controls.ts'
 import type { UtxoSandboxClient } from './utxo-sandbox-client.ts'
 
 /** On a chain with a mempool a payment is detected there, and its replacement is one by fee. */
-export function utxoLevers(client: UtxoSandboxClient): SandboxLevers {
+export function utxoControls(client: UtxoSandboxClient): SandboxControls {
   return {
     signPayment: (_asset, address, amount) => client.signPayment(address, amount),
     send: async ({ hex }) => {

@@ -19,7 +19,7 @@ const CONFIRM_INTERVAL_MS = 2_000
 const KEEP_ALIVE_DELAY_MS = 5_000
 
 /** The right to follow a network, held by one process at a time. */
-export type Lead = {
+export type Leadership = {
   /** Names this turn among all of the network's: the database knows which is the latest (`beginWatch`). */
   readonly turn: string
   /** Aborted when the lead is lost: nothing may be committed for the network after that. */
@@ -33,12 +33,12 @@ export type Lead = {
  * Waits until this process may follow the network: an advisory lock on its own connection, which PostgreSQL passes on
  * when that connection ends. Null if `stop` came first. `onError` is called for each failed attempt.
  */
-export async function takeLead(
+export async function takeLeadership(
   connectionString: string,
   network: Network,
   stop: AbortSignal,
   onError: (error: unknown) => void,
-): Promise<Lead | null> {
+): Promise<Leadership | null> {
   while (!stop.aborted) {
     try {
       const lead = await attempt(connectionString, network, stop)
@@ -51,7 +51,11 @@ export async function takeLead(
   return null
 }
 
-async function attempt(connectionString: string, network: Network, stop: AbortSignal): Promise<Lead | null> {
+async function attempt(
+  connectionString: string,
+  network: Network,
+  stop: AbortSignal,
+): Promise<Leadership | null> {
   const client = new pg.Client({
     connectionString,
     application_name: `paylink-watcher-${network}`,
@@ -81,7 +85,7 @@ async function waitForLock(parts: {
   network: Network
   stop: AbortSignal
   lost: AbortController
-}): Promise<Lead | null> {
+}): Promise<Leadership | null> {
   const { client, network, stop, lost } = parts
   await prepareLockSession(client)
   while (!stop.aborted && !lost.signal.aborted) {

@@ -1,22 +1,22 @@
-import type { CardNews } from '../core/card/card-news.ts'
+import type { ProviderUpdate } from '../core/card/card-news.ts'
 import type { CardProviderId } from '../core/card/onramp-provider.ts'
-import { findCardPurchaseOwner, loadCardPurchase, setCardNews } from '../db/checkout/card-purchases.ts'
+import { findCardPurchaseOwner, loadCardPurchase, setProviderUpdate } from '../db/checkout/card-purchases.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** What a provider says of a purchase. */
-export type ToldCardNews = {
+export type ReportedProviderUpdate = {
   readonly provider: CardProviderId
   readonly purchaseId: string
   /** The provider's own name of the buyer's try. */
   readonly transaction: string
-  readonly news: CardNews
+  readonly news: ProviderUpdate
   /** Where it says that the coins go; null where it does not say. */
   readonly address: string | null
 }
 
-export type RecordedCardNews = {
+export type RecordedProviderUpdate = {
   /** `old`: it says nothing beyond what is known. `foreign`: another provider's purchase, or another address. */
   readonly kind: 'recorded' | 'old' | 'unknown' | 'foreign'
 }
@@ -25,21 +25,24 @@ export type RecordedCardNews = {
  * Writes down what a provider says, for the page's words. Nothing is credited: the invoice, its payments and the
  * ledger are not touched.
  */
-export async function recordCardNews(
+export async function recordProviderUpdate(
   deps: {
     readonly pool: Pool
     readonly clock: Clock
     readonly notifier: { invoiceChanged(invoiceId: string): void }
   },
-  told: ToldCardNews,
-): Promise<RecordedCardNews> {
+  told: ReportedProviderUpdate,
+): Promise<RecordedProviderUpdate> {
   const tenant = await findCardPurchaseOwner(deps.pool, told.purchaseId)
   if (tenant === null) return { kind: 'unknown' }
   const { purchase, isNew } = await withTransaction(deps.pool, tenant, async (tx) => {
     const purchase = await loadCardPurchase(tx, tenant, told.purchaseId)
     if (purchase === null || !isOf(purchase, told)) return { purchase: null, isNew: false }
     const { purchaseId: id, news, transaction } = told
-    return { purchase, isNew: await setCardNews(tx, tenant, { id, news, transaction, now: deps.clock() }) }
+    return {
+      purchase,
+      isNew: await setProviderUpdate(tx, tenant, { id, news, transaction, now: deps.clock() }),
+    }
   })
   if (purchase === null) return { kind: 'foreign' }
   if (!isNew) return { kind: 'old' }
@@ -50,7 +53,7 @@ export async function recordCardNews(
 /** Hexadecimal addresses are written in either case. */
 function isOf(
   purchase: { readonly provider: CardProviderId; readonly address: string },
-  told: Pick<ToldCardNews, 'provider' | 'address'>,
+  told: Pick<ReportedProviderUpdate, 'provider' | 'address'>,
 ): boolean {
   const isThere =
     told.address === null ||

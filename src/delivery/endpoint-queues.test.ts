@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { BACKOFF_MAX_MS, WAIT_MS_MAX } from '../core/endpoint/backoff.ts'
 import { THROTTLED_PACE_MS, THROTTLED_SLOTS_MAX } from '../core/endpoint/throttle.ts'
-import { Lanes, WINDOW_START } from './lanes.ts'
+import { Lanes, WINDOW_START } from './endpoint-queues.ts'
 import { CONCURRENCY_DEFAULT } from './worker.ts'
 
 type Row = { readonly endpointId: string; readonly number: number }

@@ -31,7 +31,7 @@ export type SoughtTransaction = {
   /** A coin that it spends, where one is known. */
   readonly spends?: SpentOutput
 }
-/** Where transactions stand in blocks; see `PayoutCarrier.find`. */
+/** Where transactions stand in blocks; see `UtxoPayoutClient.find`. */
 export type Found = {
   readonly found: ReadonlyMap<string, FoundBlock>
   readonly unread: ReadonlySet<string>
@@ -46,7 +46,7 @@ type Anchor = { readonly height: number; readonly hash: string; readonly isFound
  * What payouts need of a node of Bitcoin Core's family, without any index of transactions: it sends signed bytes, finds
  * transactions by reading the ids of each block once, and tells whether an output is spent.
  */
-export class PayoutCarrier {
+export class UtxoPayoutClient {
   readonly #rpc: RpcClient
   readonly #livemode: boolean
   /** Up to which block each transaction was sought, or in which it stands. */

@@ -11,10 +11,10 @@ export const withoutNumbers = (words: string): string =>
  * What the log was told of payouts, sweeps and authorizations, so that it says each thing of each once as long as a process
  * runs. The newest are remembered; what was said longest ago may be said again.
  */
-export class Told {
+export class DeduplicatedLog {
   readonly #said = new Set<string>()
 
-  /** Whether this was not said of it before; from now on it was. `what`: the kind of complaint, with its reason. */
+  /** Whether this was not said of it before; from now on it was. `what`: the kind of alert, with its reason. */
   isNew(about: string, what: string): boolean {
     const line = `${about} ${what}`
     if (this.#said.has(line)) return false

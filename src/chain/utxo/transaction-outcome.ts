@@ -49,7 +49,7 @@ export interface TransactionJudge {
  * given up for dead: no one we can ask knows it. That is never the last word: found again, in the mempool or in
  * a block, it counts again.
  */
-export class TransactionFate {
+export class TransactionOutcome {
   readonly #judge: TransactionJudge
   readonly #clock: Clock
   /** When each living one is asked about again; holds only what the last question was about. */
