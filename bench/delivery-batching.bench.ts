@@ -23,7 +23,7 @@ async function finishFor(database: TestDatabase, rowsMax: number): Promise<numbe
       cursor,
       rowsMax,
       rowsByDefault: rowsMax,
-      roomByLane: new Map(),
+      roomByQueue: new Map(),
     })
     cursor = claimed.nextCursor
     const { leaseId } = claimed

@@ -44,7 +44,7 @@ function createPoster() {
       const outcome = await sendEvent(
         { http, clock },
         {
-          lane: job.endpoint,
+          queue: job.endpoint,
           url: `${settings.receiverUrl}/${job.endpoint}`,
           eventId: job.id,
           schemaVersion: 1,

@@ -27,7 +27,7 @@ import {
 } from '../nodes/chain-nodes.ts'
 import { watchedOf } from '../nodes/open-providers.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
-import { loadSolanaHouse } from '../payouts/store/solana-accounts.ts'
+import { loadSolanaSignerAccounts } from '../payouts/store/solana-accounts.ts'
 import { createNotifier } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -120,7 +120,7 @@ async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | Watc
   if (isSolanaNode(node) || watched instanceof WatchedOwners) {
     if (!(watched instanceof WatchedOwners)) throw new Error('Solana is matched by its owners')
     const { livemode, rpcUrl, rpcSetting, network } = node
-    const feePayer = async () => (await loadSolanaHouse(pool, network))?.feePayer ?? null
+    const feePayer = async () => (await loadSolanaSignerAccounts(pool, network))?.feePayer ?? null
     const options = { livemode, rpcUrl, rpcSetting, watched, feePayer }
     const adapter = new SolanaAdapter({ ...options, clock: systemClock })
     return connected(adapter, [])

@@ -22,7 +22,7 @@ export const ID_PREFIXES = {
   payment: 'pay',
   balanceEntry: 'ent',
   cardPurchase: 'card',
-  chore: 'cho',
+  maintenance: 'cho',
   importedInvoice: 'imp',
   operator: 'opr',
 } as const

@@ -6,7 +6,7 @@ import { createWake } from '../runtime/wake.ts'
 import { claimDeliveries } from './claim.ts'
 import { isSkewed } from './clock-skew.ts'
 import type { Dispatcher, Row } from './dispatcher.ts'
-import { type Lanes, WINDOW_START } from './endpoint-queues.ts'
+import { type EndpointQueues, WINDOW_START } from './endpoint-queues.ts'
 import { createFaultLog } from './fault-log.ts'
 import type { Recorder } from './recorder.ts'
 
@@ -36,12 +36,12 @@ type ClaimLoopDeps = {
   readonly random: () => number
   /** Requests in flight at once. */
   readonly concurrency: number
-  readonly lanes: Lanes<Row>
+  readonly queues: EndpointQueues<Row>
   readonly dispatcher: Dispatcher
   readonly recorder: Recorder
 }
 
-/** Claims due deliveries as fast as lanes and recorder take them, and hands them to the dispatcher. */
+/** Claims due deliveries as fast as queues and recorder take them, and hands them to the dispatcher. */
 export class ClaimLoop {
   readonly #deps: ClaimLoopDeps
   readonly #bell = createWake()
@@ -49,7 +49,7 @@ export class ClaimLoop {
   #isStopping = false
   #waitsForRecords = false
   #halted: 'clock_skew' | null = null
-  /** Where the next claim begins among the lanes; '' is the start of a round. */
+  /** Where the next claim begins among the queues; '' is the start of a round. */
   #cursor = ''
   #lookedAt = Number.NEGATIVE_INFINITY
 
@@ -110,15 +110,15 @@ export class ClaimLoop {
   }
 
   #isFull(): boolean {
-    const { lanes, recorder } = this.#deps
+    const { queues, recorder } = this.#deps
     this.#waitsForRecords = recorder.unrecorded() >= UNRECORDED_MAX
-    return this.#waitsForRecords || lanes.held >= this.#heldMax
+    return this.#waitsForRecords || queues.held >= this.#heldMax
   }
 
   /** How many deliveries were claimed and handed on; 0 also where the clocks disagree. */
   async #claimOnce(): Promise<number> {
-    const { pool, clock, log, lanes, dispatcher } = this.#deps
-    const free = Math.min(CLAIM_ROWS_MAX, this.#heldMax - lanes.held)
+    const { pool, clock, log, queues, dispatcher } = this.#deps
+    const free = Math.min(CLAIM_ROWS_MAX, this.#heldMax - queues.held)
     const isTurn = performance.now() - this.#lookedAt >= THROTTLED_EVERY_MS
     if (isTurn) this.#lookedAt = performance.now()
     const claimed = await claimDeliveries(
@@ -127,8 +127,8 @@ export class ClaimLoop {
         cursor: this.#cursor,
         rowsMax: free,
         rowsByDefault: WINDOW_START,
-        roomByLane: lanes.room(),
-        ...(isTurn ? { throttled: lanes.throttledRoom(free) } : {}),
+        roomByQueue: queues.room(),
+        ...(isTurn ? { throttled: queues.throttledRoom(free) } : {}),
       },
     )
     this.#cursor = claimed.nextCursor
@@ -144,10 +144,10 @@ export class ClaimLoop {
     return claimed.deliveries.length
   }
 
-  /** Waits as long as the last claim suggests; `wasWholeRound`: it looked at every lane. */
+  /** Waits as long as the last claim suggests; `wasWholeRound`: it looked at every queue. */
   async #pause(count: number, wasWholeRound: boolean): Promise<void> {
     // A claim that was full leaves more to take: where little is held besides, there is no time to lose.
-    if (count === CLAIM_ROWS_MAX && this.#deps.lanes.held < this.#heldMax / 2) return
+    if (count === CLAIM_ROWS_MAX && this.#deps.queues.held < this.#heldMax / 2) return
     if (count >= TRICKLE_ROWS) await this.#bell.wait(PACE_MS)
     else if (count > 0) await new Promise((resolve) => setTimeout(resolve, TRICKLE_PACE_MS))
     else if (wasWholeRound) await this.#bell.wait(POLL_MS_MIN + this.#deps.random() * POLL_MS_SPREAD)

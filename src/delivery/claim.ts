@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { recordLapsed } from '../db/delivery/attempts.ts'
 import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
-import { claimFromLanes, claimThrottled } from '../db/delivery/delivery-claims.ts'
+import { claimFromQueues, claimThrottled } from '../db/delivery/delivery-claims.ts'
 import { takeThrottled } from '../db/delivery/endpoint-queues.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withQueueTransaction, withSavepoint } from '../postgres/transaction.ts'
@@ -21,10 +21,10 @@ export type Claimed = {
 
 /** What a process may hold of throttled endpoints besides what it does. */
 export type ThrottledRoom = {
-  /** Rows that it holds, by lane. */
+  /** Rows that it holds, by queue. */
   readonly held: ReadonlyMap<string, number>
   readonly rowsMax: number
-  /** How many rows each lane may be given, whose oldest due delivery is so late. */
+  /** How many rows each queue may be given, whose oldest due delivery is so late. */
   rowsOf(turns: readonly { endpointId: string; lateMs: number }[]): ReadonlyMap<string, number>
 }
 
@@ -38,7 +38,7 @@ export async function claimDeliveries(
     cursor: string
     rowsMax: number
     rowsByDefault: number
-    roomByLane: ReadonlyMap<string, number>
+    roomByQueue: ReadonlyMap<string, number>
     /** What throttled endpoints may be sent; absent, nothing this time. */
     throttled?: ThrottledRoom
   },
@@ -46,11 +46,11 @@ export async function claimDeliveries(
   const leaseId = randomUUID()
   const claimed = await withQueueTransaction(deps.pool, async (tx) => {
     const slow = input.throttled === undefined ? [] : await claimTurns(tx, leaseId, input.throttled)
-    const lanes = await claimFromLanes(tx, { ...input, leaseId, rowsMax: input.rowsMax - slow.length })
-    const deliveries = [...slow, ...lanes.deliveries]
+    const queues = await claimFromQueues(tx, { ...input, leaseId, rowsMax: input.rowsMax - slow.length })
+    const deliveries = [...slow, ...queues.deliveries]
     const lapsed = deliveries.filter((delivery) => delivery.lapsed)
     const refusal = lapsed.length === 0 ? null : await recordUnknown(tx, deps.clock(), lapsed)
-    return { deliveries, nextCursor: lanes.nextCursor, databaseNowMs: lanes.databaseNowMs, refusal }
+    return { deliveries, nextCursor: queues.nextCursor, databaseNowMs: queues.databaseNowMs, refusal }
   })
   return { ...claimed, leaseId, claimedAt: performance.now() }
 }
@@ -76,7 +76,7 @@ async function recordUnknown(
 
 async function claimTurns(tx: Tx, leaseId: string, room: ThrottledRoom): Promise<readonly ClaimedDelivery[]> {
   if (room.rowsMax === 0) return []
-  const turns = await takeThrottled(tx, { held: room.held, lanesMax: room.rowsMax })
+  const turns = await takeThrottled(tx, { held: room.held, queuesMax: room.rowsMax })
   if (turns.length === 0) return []
-  return (await claimThrottled(tx, { leaseId, rowsByLane: room.rowsOf(turns) })).deliveries
+  return (await claimThrottled(tx, { leaseId, rowsByQueue: room.rowsOf(turns) })).deliveries
 }

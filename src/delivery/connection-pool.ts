@@ -1,7 +1,7 @@
 import { Client } from 'undici'
 import { type ConnectPolicy, connectVetted } from './vetted-connect.ts'
 
-/** Connections kept for one lane, which is also how many requests of it run at once. */
+/** Connections kept for one queue, which is also how many requests of it run at once. */
 export const CONNECTIONS_PER_LANE = 8
 /** A socket older than this is not used again: names move. */
 const SOCKET_AGE_MS_MAX = 5 * 60_000
@@ -24,7 +24,7 @@ type Connection = {
   usedAt: number
 }
 
-/** Connections that obey `policy`, kept by lane while nobody uses them: no lane's slow receiver takes another's. */
+/** Connections that obey `policy`, kept by queue while nobody uses them: no queue's slow receiver takes another's. */
 export class ConnectionPool {
   readonly #policy: ConnectPolicy
   readonly #idle = new Map<string, Connection[]>()
@@ -37,9 +37,9 @@ export class ConnectionPool {
     this.#sweeping.unref()
   }
 
-  /** A kept connection of the lane to this origin, or a new one. It is the caller's until it is kept or discarded. */
-  take(lane: string, origin: string): Connection {
-    const connections = this.#idle.get(lane) ?? []
+  /** A kept connection of the queue to this origin, or a new one. It is the caller's until it is kept or discarded. */
+  take(queue: string, origin: string): Connection {
+    const connections = this.#idle.get(queue) ?? []
     const now = performance.now()
     for (let kept = connections.pop(); kept !== undefined; kept = connections.pop()) {
       this.#idleCount -= 1
@@ -70,16 +70,16 @@ export class ConnectionPool {
     return connection
   }
 
-  /** Takes a connection back for the lane's next request, or discards it where enough are kept. */
-  keep(lane: string, connection: Connection): void {
-    const connections = this.#idle.get(lane) ?? []
+  /** Takes a connection back for the queue's next request, or discards it where enough are kept. */
+  keep(queue: string, connection: Connection): void {
+    const connections = this.#idle.get(queue) ?? []
     if (connections.length >= CONNECTIONS_PER_LANE || this.#idleCount >= IDLE_CONNECTIONS_MAX) {
       discard(connection)
       return
     }
     connection.usedAt = performance.now()
     connections.push(connection)
-    this.#idle.set(lane, connections)
+    this.#idle.set(queue, connections)
     this.#idleCount += 1
   }
 
@@ -93,12 +93,12 @@ export class ConnectionPool {
 
   #sweep(): void {
     const before = performance.now() - KEEP_ALIVE_MS_MAX
-    for (const [lane, connections] of this.#idle) {
+    for (const [queue, connections] of this.#idle) {
       const kept = connections.filter(({ usedAt }) => usedAt >= before)
       for (const connection of connections) if (connection.usedAt < before) discard(connection)
       this.#idleCount -= connections.length - kept.length
-      if (kept.length === 0) this.#idle.delete(lane)
-      else this.#idle.set(lane, kept)
+      if (kept.length === 0) this.#idle.delete(queue)
+      else this.#idle.set(queue, kept)
     }
   }
 }

@@ -7,7 +7,7 @@ import type { Opener } from '../secrets/keyring.ts'
 import type { Claimed } from './claim.ts'
 import { type Clients, clientFor } from './clients.ts'
 import { isSkewed } from './clock-skew.ts'
-import type { Lanes } from './endpoint-queues.ts'
+import type { EndpointQueues } from './endpoint-queues.ts'
 import { attemptIn, type EventFormats, formatOf } from './event-format.ts'
 import { createFaultLog, type FaultLog } from './fault-log.ts'
 import type { Outcome } from './record-outcomes.ts'
@@ -36,13 +36,13 @@ type DispatcherDeps = {
   readonly keyring: Opener
   readonly clients: Clients
   readonly formats: EventFormats
-  readonly lanes: Lanes<Row>
+  readonly queues: EndpointQueues<Row>
   readonly onOutcome: (outcome: Outcome, onCommitted?: () => void) => void
   /** Half of what was held at the last claim has ended. */
   readonly onRoom: () => void
 }
 
-/** Sends claimed deliveries as their lanes have slots, and gives back those that it will not send. */
+/** Sends claimed deliveries as their queues have slots, and gives back those that it will not send. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps
   readonly #sending = new Set<Promise<void>>()
@@ -57,18 +57,18 @@ export class Dispatcher {
     this.#lookFaults = createFaultLog(deps.log, 'looking at claimed deliveries again before they are sent')
   }
 
-  /** Sends each claimed delivery as its lane has a slot; outcomes come by `onOutcome`. */
+  /** Sends each claimed delivery as its queue has a slot; outcomes come by `onOutcome`. */
   send(claimed: Claimed): void {
-    const { lanes, keyring } = this.#deps
+    const { queues, keyring } = this.#deps
     const open = createOpener(keyring)
     const refused: Row[] = []
     for (const delivery of claimed.deliveries) {
       const row = { endpointId: delivery.endpointId, delivery, claimed, open }
-      if (!lanes.add(row, delivery.failures > 0)) refused.push(row)
+      if (!queues.add(row, delivery.failures > 0)) refused.push(row)
     }
     this.#fillSlots()
     this.#track(this.#giveBack(refused))
-    this.#ringAt = Math.floor(lanes.held / 2)
+    this.#ringAt = Math.floor(queues.held / 2)
   }
 
   /** Gives claimed deliveries back unsent. */
@@ -79,7 +79,7 @@ export class Dispatcher {
 
   /** Gives back what waits, and resolves when nothing is in flight, or after `withinMs`. */
   async settle(withinMs: number): Promise<void> {
-    await this.#giveBack(this.#deps.lanes.takeWaiting())
+    await this.#giveBack(this.#deps.queues.takeWaiting())
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise((resolve) => {
       timer = setTimeout(resolve, withinMs)
@@ -89,12 +89,12 @@ export class Dispatcher {
   }
 
   #fillSlots(): void {
-    const { lanes } = this.#deps
-    for (let row = lanes.next(); row !== null; row = lanes.next()) this.#start(row)
+    const { queues } = this.#deps
+    for (let row = queues.next(); row !== null; row = queues.next()) this.#start(row)
   }
 
   #start(row: Row): void {
-    const { lanes, onRoom } = this.#deps
+    const { queues, onRoom } = this.#deps
     const startedAt = performance.now()
     const ended = this.#sendOne(row)
       .catch((error: unknown) => {
@@ -103,9 +103,9 @@ export class Dispatcher {
         return false
       })
       .then((ok) => {
-        const spared = lanes.finished(row, { ok, durationMs: performance.now() - startedAt })
+        const spared = queues.finished(row, { ok, durationMs: performance.now() - startedAt })
         this.#fillSlots()
-        if (lanes.held <= this.#ringAt) onRoom()
+        if (queues.held <= this.#ringAt) onRoom()
         return this.#giveBack(spared)
       })
     this.#track(ended)
@@ -124,7 +124,7 @@ export class Dispatcher {
       this.#deps.onOutcome(outcome)
       return true
     }
-    // A failure keeps its slot until it is counted: the next claim of its lane knows whether that is throttled.
+    // A failure keeps its slot until it is counted: the next claim of its queue knows whether that is throttled.
     await new Promise<void>((resolve) => this.#deps.onOutcome(outcome, resolve))
     return false
   }
@@ -181,7 +181,7 @@ async function sendClaimed(
     const result = await sendEvent(
       { http, clock: deps.clock },
       {
-        lane: delivery.endpointId,
+        queue: delivery.endpointId,
         url: delivery.url,
         eventId: delivery.eventId,
         schemaVersion: delivery.schemaVersion,

@@ -10,7 +10,7 @@ const DISCARD_MS_MAX = 250
 
 type PostRequest = {
   /** Whose connections to use: nobody else's slow receiver stands in the way. */
-  readonly lane: string
+  readonly queue: string
   readonly url: URL
   readonly headers: Record<string, string>
   readonly body: Uint8Array
@@ -40,7 +40,7 @@ export function createHttpClient(policy: ConnectPolicy): HttpClient {
   return {
     post: async (request) => {
       const deadline = new Deadline(request.deadlineMs)
-      let connection = pool.take(request.lane, request.url.origin)
+      let connection = pool.take(request.queue, request.url.origin)
       try {
         const connectsBefore = connection.connects
         let answer: PostAnswer
@@ -55,7 +55,7 @@ export function createHttpClient(policy: ConnectPolicy): HttpClient {
           connection = pool.open(request.url.origin)
           answer = await postOn(connection.client, request, deadline)
         }
-        pool.keep(request.lane, connection)
+        pool.keep(request.queue, connection)
         return answer
       } catch (error) {
         discard(connection)

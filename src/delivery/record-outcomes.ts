@@ -10,7 +10,7 @@ import {
   rescheduleFailed,
 } from '../db/delivery/attempts.ts'
 import type { ClaimedDelivery } from '../db/delivery/deliveries.ts'
-import { deleteLanes, saveFailures, takeLanes } from '../db/delivery/endpoint-queues.ts'
+import { deleteQueues, saveFailures, takeQueues } from '../db/delivery/endpoint-queues.ts'
 import { disableGoneEndpoints } from '../db/delivery/endpoints.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tx, withQueueTransaction } from '../postgres/transaction.ts'
@@ -34,7 +34,7 @@ type Decided = { readonly outcome: Outcome; readonly attempt: FinishedAttempt } 
 )
 
 /**
- * Records a batch of tries in one commit: the attempts, what becomes of each delivery, the endpoints' lanes. Tries
+ * Records a batch of tries in one commit: the attempts, what becomes of each delivery, the endpoints' queues. Tries
  * whose lease is no longer held change nothing, so that a worker that slept through its lease cannot undo what
  * another did since.
  */
@@ -49,16 +49,16 @@ export async function recordOutcomes(
       await finishDelivered(tx, delivered)
       return
     }
-    // One order for all who take locks here: deliveries that are held, endpoints, lanes, events that await.
+    // One order for all who take locks here: deliveries that are held, endpoints, queues, events that await.
     const gone = await disableGone(tx, decided)
-    await takeLanes(
+    await takeQueues(
       tx,
       decided.map((one) => one.outcome.delivery),
     )
     if (delivered.length > 0) await finishDelivered(tx, delivered)
     const held = await writeFailures(tx, decided)
     await saveTrailingFailures(tx, decided, held)
-    if (gone.length > 0) await deleteLanes(tx, gone)
+    if (gone.length > 0) await deleteQueues(tx, gone)
   })
 }
 

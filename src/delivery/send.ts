@@ -25,7 +25,7 @@ export const RECEIVER_DEADLINE_MS = 10_000
 const COMMON_HEADERS = { 'content-type': 'application/json', 'user-agent': 'Paylink-Webhooks/1' }
 
 export type SignedEvent = {
-  readonly lane: string
+  readonly queue: string
   readonly url: string
   readonly eventId: string
   readonly schemaVersion: number
@@ -70,7 +70,7 @@ export function postSigned(
   const unixSeconds = Math.floor(deps.clock().getTime() / 1_000)
   const { headers, body } = event.message ?? { headers: signedHeaders(event, unixSeconds), body: event.body }
   return deps.http.post({
-    lane: event.lane,
+    queue: event.queue,
     url: new URL(event.url),
     headers: { ...COMMON_HEADERS, ...headers },
     body,

@@ -3,7 +3,7 @@ import {
   deleteDeliveredEvents,
   deleteEndedSecrets,
   deleteEndedSignIns,
-  deleteIdleLanes,
+  deleteIdleQueues,
   deleteOldIdempotencyKeys,
   keepAttemptPartitions,
   pullForward,
@@ -43,7 +43,7 @@ export async function sweepDeliveries(pool: Pool): Promise<number> {
 /** Makes due what waits for endpoints that came back, and forgets those that have nothing left to remember. */
 export async function sendToRecovered(pool: Pool): Promise<void> {
   await inRounds(1, () => withQueueTransaction(pool, pullForward))
-  await withQueueTransaction(pool, deleteIdleLanes)
+  await withQueueTransaction(pool, deleteIdleQueues)
 }
 
 /** Forgets what is past its retention and makes room for the days ahead. */

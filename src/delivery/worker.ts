@@ -6,7 +6,7 @@ import type { Opener } from '../secrets/keyring.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { closeClients, openClients } from './clients.ts'
 import { Dispatcher, type Row } from './dispatcher.ts'
-import { Lanes } from './endpoint-queues.ts'
+import { EndpointQueues } from './endpoint-queues.ts'
 import type { EventFormats } from './event-format.ts'
 import { createFaultLog } from './fault-log.ts'
 import type { UnrecordedEnd } from './record-outcomes.ts'
@@ -65,7 +65,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
   const { pool, clock, log } = options
   const concurrency = options.concurrency ?? CONCURRENCY_DEFAULT
   const random = options.random ?? Math.random
-  const lanes = new Lanes<Row>(concurrency)
+  const queues = new EndpointQueues<Row>(concurrency)
   const clients = openClients(options)
   const recorder = createRecorder({
     pool,
@@ -84,14 +84,14 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
     keyring: options.keyring,
     clients,
     formats: options.formats ?? {},
-    lanes,
+    queues,
     onOutcome: (outcome, onCommitted) => {
       options.onAttempt?.(outcome.result.code, outcome.result.durationMs)
       recorder.record(outcome, onCommitted)
     },
     onRoom: () => claiming.wake(),
   })
-  const claiming = new ClaimLoop({ pool, clock, log, random, concurrency, lanes, dispatcher, recorder })
+  const claiming = new ClaimLoop({ pool, clock, log, random, concurrency, queues, dispatcher, recorder })
 
   const upkeep = await startUpkeep({ pool, log })
   const listener =
@@ -104,7 +104,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
   const running = claiming.run()
   return {
     report: () => ({
-      inFlight: lanes.inFlight,
+      inFlight: queues.inFlight,
       unrecorded: recorder.unrecorded(),
       halted: claiming.halted,
     }),

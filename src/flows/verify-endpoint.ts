@@ -113,7 +113,7 @@ export function verificationEvent(
     data: { id: endpoint.id, status: endpoint.status, challenge },
   })
   return {
-    lane: endpoint.id,
+    queue: endpoint.id,
     url: endpoint.url,
     eventId,
     schemaVersion: EVENT_SCHEMA_VERSION,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { EndpointFormat } from '../core/endpoint/subscriptions.ts'
 import { isSendingSince } from '../db/delivery/deliveries.ts'
 import { readDatabaseClock, sweepEndpoint } from '../db/delivery/delivery-upkeep.ts'
-import { deleteLane } from '../db/delivery/endpoint-queues.ts'
+import { deleteQueue } from '../db/delivery/endpoint-queues.ts'
 import {
   deleteEndedSecretsOf,
   deleteSecrets,
@@ -80,7 +80,7 @@ export function disableEndpoint(
   const { tenant, endpointId } = input
   return withTransaction(deps.pool, tenant, async (tx) => {
     if (!(await markDisabled(tx, tenant, endpointId, 'merchant'))) return { kind: 'not_found' }
-    await deleteLane(tx, tenant, endpointId)
+    await deleteQueue(tx, tenant, endpointId)
     await sweepEndpoint(tx, tenant.merchantId, endpointId, 'disabled')
     const endpoint = await loadEndpoint(tx, tenant, endpointId)
     if (endpoint === null) throw new Error(`endpoint ${endpointId} left while its row was held`)
@@ -97,7 +97,7 @@ export function removeEndpoint(
   return withTransaction(deps.pool, tenant, async (tx) => {
     if (!(await markRemoved(tx, tenant, endpointId, deps.clock()))) return { kind: 'not_found' }
     await deleteSecrets(tx, tenant, endpointId)
-    await deleteLane(tx, tenant, endpointId)
+    await deleteQueue(tx, tenant, endpointId)
     await sweepEndpoint(tx, tenant.merchantId, endpointId, 'removed')
     return { kind: 'removed' }
   })

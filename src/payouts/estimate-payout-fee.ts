@@ -6,7 +6,7 @@ import { solanaFee } from '../core/payout/solana-fee.ts'
 import type { Tenant, Tx } from '../postgres/transaction.ts'
 import { loadHotWallet } from './store/hot-wallets.ts'
 import { isChangeComing, listSpendableCoins, loadNetworkFee } from './store/payout-coins.ts'
-import { loadSolanaHouse } from './store/solana-accounts.ts'
+import { loadSolanaSignerAccounts } from './store/solana-accounts.ts'
 import { listSweepSources } from './store/sweeps.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from './store/swept-credit.ts'
 
@@ -54,8 +54,8 @@ async function estimateOnSolana(tx: Tx, tenant: Tenant, wanted: Wanted): Promise
 }
 
 async function freshReading(tx: Tx, tenant: Tenant, { asset, now }: Pick<Wanted, 'asset' | 'now'>) {
-  const house = await loadSolanaHouse(tx, networkOf(asset, tenant.livemode))
-  const reading = house?.reading ?? null
+  const signerAccounts = await loadSolanaSignerAccounts(tx, networkOf(asset, tenant.livemode))
+  const reading = signerAccounts?.reading ?? null
   return reading === null || now.getTime() - reading.readAt.getTime() > FEE_KNOWN_MS ? null : reading
 }
 

@@ -37,7 +37,7 @@ function beginFor({ merchantId, livemode }: Tenant): string {
   return `begin; select set_config('paylink.merchant_id', '${merchantId}', true), set_config('paylink.livemode', '${livemode ? 'true' : 'false'}', true)`
 }
 
-/** A transaction over data that belongs to no tenant: network state, address pool, account keys, delivery lanes. */
+/** A transaction over data that belongs to no tenant: network state, address pool, account keys, delivery queues. */
 export function withSystemTransaction<Result>(
   pool: Pool,
   work: (tx: Tx) => Promise<Result>,

@@ -5,7 +5,7 @@ import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openProviders } from '../nodes/open-providers.ts'
 import { startPayouts } from '../payouts/broadcast/follow-payouts.ts'
 import { openBroadcaster } from '../payouts/broadcast/open-broadcaster.ts'
-import { loadSolanaHouse } from '../payouts/store/solana-accounts.ts'
+import { loadSolanaSignerAccounts } from '../payouts/store/solana-accounts.ts'
 import type { Notifier } from '../postgres/notify.ts'
 import { endWatchOfOthers } from '../watcher/end-watch-of-others.ts'
 import { exposeMetrics } from '../watcher/expose-metrics.ts'
@@ -61,7 +61,7 @@ function followOptions(
   const keyspace = keyspaceOfNetwork(network)
   const openPrograms = (at: Date, fromHeight: number | null = null) =>
     listOpenPrograms(pool, { network, keyspace, now: at, fromHeight })
-  const feePayer = async () => (await loadSolanaHouse(pool, network))?.feePayer ?? null
+  const feePayer = async () => (await loadSolanaSignerAccounts(pool, network))?.feePayer ?? null
   return {
     ...openProviders(node, { clock, openPrograms, feePayer }),
     pool,

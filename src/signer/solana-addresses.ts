@@ -38,7 +38,7 @@ export class SolanaKeys {
   }
 
   /** The private key of an account of the signer's own, 32 bytes of the caller's own: beside the first deposit address. */
-  houseKey(keyspace: SolanaKeyspace, account: keyof typeof HOUSE_BRANCHES): Uint8Array {
+  signerAccountKey(keyspace: SolanaKeyspace, account: keyof typeof HOUSE_BRANCHES): Uint8Array {
     return Uint8Array.from(this.#nodeAt(keyspace, 0, HOUSE_BRANCHES[account]).privateKey)
   }
 

@@ -42,7 +42,7 @@ function post(http: HttpClient, url: string): Promise<SendOutcome> {
   return sendEvent(
     { http, clock: () => new Date() },
     {
-      lane: 'we_test',
+      queue: 'we_test',
       url,
       eventId: 'evt_test',
       schemaVersion: 1,

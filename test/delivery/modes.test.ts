@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openEventFeed } from '../../src/cli/listen.ts'
 import { claimDeliveries } from '../../src/delivery/claim.ts'
-import { Lanes, WINDOW_START } from '../../src/delivery/endpoint-queues.ts'
+import { EndpointQueues, WINDOW_START } from '../../src/delivery/endpoint-queues.ts'
 import { queueEvent, recoverEvents } from '../../src/flows/redeliver-events.ts'
 import { rotateSecret } from '../../src/flows/webhook-endpoints.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
@@ -50,8 +50,8 @@ async function claimed() {
       cursor: '',
       rowsMax: 100,
       rowsByDefault: WINDOW_START,
-      roomByLane: new Map(),
-      throttled: new Lanes(100).throttledRoom(100),
+      roomByQueue: new Map(),
+      throttled: new EndpointQueues(100).throttledRoom(100),
     },
   )
   return deliveries.map(({ eventId, endpointId, livemode, secrets }) => ({

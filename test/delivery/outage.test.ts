@@ -3,7 +3,7 @@ import { BACKOFF_MAX_MS, GIVE_UP_AFTER_MS, WAIT_MS_MAX } from '../../src/core/en
 import { THROTTLED_ROWS_PER_TURN } from '../../src/core/endpoint/throttle.ts'
 import { type ClaimedDelivery, LEASE_MS, releaseDeliveries } from '../../src/db/delivery/deliveries.ts'
 import { claimDeliveries } from '../../src/delivery/claim.ts'
-import { Lanes, WINDOW_START } from '../../src/delivery/endpoint-queues.ts'
+import { EndpointQueues, WINDOW_START } from '../../src/delivery/endpoint-queues.ts'
 import { recordOutcomes } from '../../src/delivery/record-outcomes.ts'
 import { sendToRecovered } from '../../src/delivery/upkeep.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
@@ -60,7 +60,7 @@ class SimulatedWorker {
   readonly tries = new Map<string, number[]>()
   readonly #pool: Pool
   readonly #random: Random
-  #lanes = new Lanes<Row>(ROWS_MAX)
+  #queues = new EndpointQueues<Row>(ROWS_MAX)
 
   constructor(pool: Pool, random: Random) {
     this.#pool = pool
@@ -75,25 +75,25 @@ class SimulatedWorker {
         cursor: '',
         rowsMax: ROWS_MAX,
         rowsByDefault: WINDOW_START,
-        roomByLane: this.#lanes.room(),
-        throttled: this.#lanes.throttledRoom(ROWS_MAX),
+        roomByQueue: this.#queues.room(),
+        throttled: this.#queues.throttledRoom(ROWS_MAX),
       },
     )
     const rows = claimed.deliveries.map(
       (delivery): Row => ({ endpointId: delivery.endpointId, delivery, leaseId: claimed.leaseId }),
     )
-    const refused = rows.filter((row) => !this.#lanes.add(row, row.delivery.failures > 0))
+    const refused = rows.filter((row) => !this.#queues.add(row, row.delivery.failures > 0))
     const sent: Row[] = []
-    for (let row = this.#lanes.next(); row !== null; row = this.#lanes.next()) sent.push(row)
+    for (let row = this.#queues.next(); row !== null; row = this.#queues.next()) sent.push(row)
     const nowMs = clock.now().getTime()
     for (const { delivery } of sent) {
       this.tries.set(delivery.eventId, [...(this.tries.get(delivery.eventId) ?? []), nowMs])
     }
     await clock.set(nowMs + durationMs)
     const spared = sent.flatMap((row) =>
-      this.#lanes.finished(row, { ok: !isDown(row.endpointId), durationMs }),
+      this.#queues.finished(row, { ok: !isDown(row.endpointId), durationMs }),
     )
-    await this.#giveBack([...refused, ...spared, ...this.#lanes.takeWaiting()])
+    await this.#giveBack([...refused, ...spared, ...this.#queues.takeWaiting()])
     if (sent.length > 0)
       await recordOutcomes(
         this.#recorder(),
@@ -111,11 +111,11 @@ class SimulatedWorker {
         cursor: '',
         rowsMax: ROWS_MAX,
         rowsByDefault: WINDOW_START,
-        roomByLane: this.#lanes.room(),
-        throttled: this.#lanes.throttledRoom(ROWS_MAX),
+        roomByQueue: this.#queues.room(),
+        throttled: this.#queues.throttledRoom(ROWS_MAX),
       },
     )
-    this.#lanes = new Lanes(ROWS_MAX)
+    this.#queues = new EndpointQueues(ROWS_MAX)
   }
 
   #recorder() {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FinishedAttempt, finishDelivered } from '../../src/db/delivery/attempts.ts'
-import { claimFromLanes, claimThrottled } from '../../src/db/delivery/delivery-claims.ts'
+import { claimFromQueues, claimThrottled } from '../../src/db/delivery/delivery-claims.ts'
 import { pullForward } from '../../src/db/delivery/delivery-upkeep.ts'
 import { takeThrottled } from '../../src/db/delivery/endpoint-queues.ts'
 import type { Tx } from '../../src/postgres/transaction.ts'
@@ -70,13 +70,13 @@ test('claims and finishes that were planned while the queue was empty compare no
   const tx = counting(client, looked)
   const claimAndFinish = async (): Promise<number> => {
     await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off')
-    const roomByLane = new Map(endpoints.map((endpoint) => [endpoint.id, ROWS]))
-    const { deliveries } = await claimFromLanes(tx, {
+    const roomByQueue = new Map(endpoints.map((endpoint) => [endpoint.id, ROWS]))
+    const { deliveries } = await claimFromQueues(tx, {
       leaseId,
       cursor: '',
       rowsMax: ROWS,
       rowsByDefault: ROWS,
-      roomByLane,
+      roomByQueue,
     })
     const finished = deliveries.map(
       (delivery, index): FinishedAttempt => ({
@@ -121,9 +121,9 @@ test('a turn of a throttled endpoint looks at a few rows, however many wait for 
   const tx = counting(client, looked)
   const turn = async (): Promise<number> => {
     await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off')
-    const turns = await takeThrottled(tx, { held: new Map([[other.id, 1]]), lanesMax: 128 })
-    const rowsByLane = new Map([[dead.id, 8]])
-    const { deliveries } = await claimThrottled(tx, { leaseId: randomUUID(), rowsByLane })
+    const turns = await takeThrottled(tx, { held: new Map([[other.id, 1]]), queuesMax: 128 })
+    const rowsByQueue = new Map([[dead.id, 8]])
+    const { deliveries } = await claimThrottled(tx, { leaseId: randomUUID(), rowsByQueue })
     await pullForward(tx)
     await client.query('rollback')
     return turns.length + deliveries.length

@@ -230,8 +230,8 @@ test('an endpoint that fails is throttled, each delivery to it is tried, and its
     const before = left
     await until(async () => (await untried()) < before, { what: `more are tried while ${before} are not` })
   }
-  const lane = async () => (await database.owner.query('select * from delivery_lane')).rows[0]
-  expect((await lane()).next_at).not.toBeNull()
+  const queue = async () => (await database.owner.query('select * from delivery_lane')).rows[0]
+  expect((await queue()).next_at).not.toBeNull()
 
   // After a day of it, each waits for hours; a new event is tried at once, and taken.
   await database.owner.query(
@@ -241,7 +241,7 @@ test('an endpoint that fails is throttled, each delivery to it is tried, and its
   receiver.respond = (_event, response) => void response.writeHead(200).end()
   await emitEvent(database, tenant)
   await untilDelivered(database)
-  await until(async () => (await lane()) === undefined, { what: 'its failures are forgotten' })
+  await until(async () => (await queue()) === undefined, { what: 'its failures are forgotten' })
 })
 
 test('one hundred thousand rows of a dead endpoint do not stand before a healthy one', async () => {

@@ -215,8 +215,8 @@ test('a worker that sleeps through its lease changes nothing when it wakes', asy
     { number: 2, code: 'ok' },
   ])
   expect(await countRows(database, 'delivery')).toBe(0)
-  const lanes = await database.owner.query('select from delivery_lane')
-  expect(lanes.rowCount).toBe(0)
+  const queues = await database.owner.query('select from delivery_lane')
+  expect(queues.rowCount).toBe(0)
   for (const event of receiver.events) expect(verifiedBy(event, [endpoint.secret])).toBe(endpoint.secret)
 })
 

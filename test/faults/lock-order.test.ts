@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimDeliveries } from '../../src/delivery/claim.ts'
-import { Lanes } from '../../src/delivery/endpoint-queues.ts'
+import { EndpointQueues } from '../../src/delivery/endpoint-queues.ts'
 import { type Outcome, recordOutcomes } from '../../src/delivery/record-outcomes.ts'
 import { sendToRecovered, sweepDeliveries } from '../../src/delivery/upkeep.ts'
 import { disableEndpoint } from '../../src/flows/webhook-endpoints.ts'
@@ -31,8 +31,8 @@ async function claimBatch(random: Random): Promise<Outcome[]> {
       cursor: '',
       rowsMax: 40,
       rowsByDefault: 7,
-      roomByLane: new Map(),
-      throttled: new Lanes(80).throttledRoom(40),
+      roomByQueue: new Map(),
+      throttled: new EndpointQueues(80).throttledRoom(40),
     },
   )
   const outcomes = claimed.deliveries.map((delivery): Outcome => {
@@ -62,7 +62,7 @@ test('recording, sweeping and disabling at once never wait for one another in a 
     await database.owner.query('truncate delivery, delivery_lane, event_awaiting, attempt, event')
     await database.owner.query(`update webhook_endpoint set status = 'enabled', status_reason = null`)
     for (let event = 0; event < EVENTS; event++) await emitEvent(database, tenant)
-    // Lanes that are in trouble, so that batches meet in closing and opening them.
+    // EndpointQueues that are in trouble, so that batches meet in closing and opening them.
     await database.owner.query(
       `insert into delivery_lane (merchant_id, endpoint_id, livemode, failures, failing_since, next_at)
        select merchant_id, id, livemode, 12, now() - interval '1 hour', case when hashtext(id) % 4 = 0 then now() end

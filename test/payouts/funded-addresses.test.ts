@@ -6,7 +6,7 @@ import { WatchedOwners } from '../../src/chain/solana/watched-owners.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { changePaymentRules } from '../../src/flows/change-payment-rules.ts'
 import { listAddressesToFund } from '../../src/payouts/store/solana-funding.ts'
-import { listOpenChores, saveSignedChore } from '../../src/payouts/store/solana-maintenance.ts'
+import { listOpenMaintenance, saveSignedMaintenance } from '../../src/payouts/store/solana-maintenance.ts'
 import type { Queryable } from '../../src/postgres/pool.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -66,7 +66,7 @@ async function found(way: WayOfWatching, { address: owner }: Invoice) {
     clock: systemClock,
     watched,
     way,
-    feePayer: async () => (await world.house()).feePayer,
+    feePayer: async () => (await world.signerAccounts()).feePayer,
   })
   try {
     const tip = await adapter.tip()
@@ -293,14 +293,14 @@ test('what nobody signs within an hour is asked for anew, and a signature that c
   const tracker = world.tracker()
   await tracker.pass()
   const open = async () =>
-    (await listOpenChores(world.database.owner, 'solana-test', 50)).map(({ chore }) => chore)
+    (await listOpenMaintenance(world.database.owner, 'solana-test', 50)).map(({ maintenance }) => maintenance)
   const [asked] = await open()
   expect(asked).toMatchObject({ kind: 'fund' })
   world.now = new Date(world.now.getTime() + 61 * 60_000)
   await tracker.pass()
   expect((await open()).filter(({ id }) => id === asked?.id)).toEqual([])
   const late = { txid: 'late', raw: Buffer.of(1), lastValidHeight: 1, now: world.now }
-  await saveSignedChore(world.database.pools.signer, 'solana-test', asked?.id ?? '', late)
+  await saveSignedMaintenance(world.database.pools.signer, 'solana-test', asked?.id ?? '', late)
   const { rows } = await world.database.owner.query('select txid, landed from solana_chore where id = $1', [
     asked?.id,
   ])

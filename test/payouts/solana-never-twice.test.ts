@@ -122,7 +122,7 @@ async function settle({ world, held }: History, payouts: readonly Payout[]): Pro
 
 /** What the vault holds beyond what keeps it in being. */
 async function inVault(world: SolanaPayoutWorld): Promise<bigint> {
-  const { vault, reading } = await world.house()
+  const { vault, reading } = await world.signerAccounts()
   const held = await world.holds(vault)
   return held === 0n ? 0n : held - (reading?.rentExempt ?? 0n)
 }

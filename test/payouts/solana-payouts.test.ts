@@ -4,7 +4,7 @@ import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
 import { SolanaRpc } from '../../src/chain/solana/solana-rpc.ts'
 import { SOLANA_FEE_MIN } from '../../src/core/payout/solana-fee.ts'
 import {
-  openHouse,
+  openSignerAccounts,
   signerOf,
   signWithBlockhash,
   signWithNonce,
@@ -89,7 +89,7 @@ test('before the chain was read nothing can be asked for, and an operator is tol
   await world.turn()
   expect(world.logged.join('')).toContain('the fee payer of payouts in SOL runs low')
   await world.fund()
-  expect((await world.house()).reading?.feePayerLamports).toBe(SOL)
+  expect((await world.signerAccounts()).reading?.feePayerLamports).toBe(SOL)
 })
 
 test('what twelve buyers paid is swept into the vault and paid out whole, once; the fee payer is paid back', async () => {
@@ -103,7 +103,7 @@ test('what twelve buyers paid is swept into the vault and paid out whole, once; 
   expect(done.networkFee).toBe(SOLANA_FEE_MIN)
   expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
-  const { vault, reading } = await world.house()
+  const { vault, reading } = await world.signerAccounts()
   expect(await world.holds(vault)).toBe(reading?.rentExempt)
   expect((await world.signedOf(payout.id)).map(({ txid }) => txid)).toEqual([done.txid])
 })
@@ -251,7 +251,7 @@ test('a payout whose nonce somebody else moved on fails once that is final, what
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   const { raw } = await untilSigned(payout.id)
-  const feePayer = await signerOf(world.accounts.solana.houseKey('solana-test', 'fee_payer'))
+  const feePayer = await signerOf(world.accounts.solana.signerAccountKey('solana-test', 'fee_payer'))
   const other = await signWithNonce(
     feePayer,
     [transferOf(feePayer, feePayer.address, 1n)],
@@ -314,9 +314,9 @@ test('a payout that would fail on the chain holds no nonce back: after half an h
   const failing = await world.payout(tenant, '1')
   await untilSigned(failing.id)
   // What is missing from the vault now is missing when it is executed.
-  const { reading, vault } = await world.house()
+  const { reading, vault } = await world.signerAccounts()
   if (reading === null) throw new Error('nothing was read')
-  const keys = await openHouse(world.accounts.solana, 'solana-test')
+  const keys = await openSignerAccounts(world.accounts.solana, 'solana-test')
   const taken = (await world.holds(vault)) - reading.rentExempt
   const move = transferOf(keys.vault, keys.feePayer.address, taken)
   const latest = await world.rpc.latestBlockhash()
@@ -492,7 +492,7 @@ test('where the chain is long in taking the first nonce, which brings the vaultâ
 
 test('a payout to the vault, to another account of the signer or to one of the chainâ€™s own is not signed, and its money comes back', async () => {
   const tenant = await world.openShop([SOL])
-  const { vault, feePayer, nonceAccounts } = await world.house()
+  const { vault, feePayer, nonceAccounts } = await world.signerAccounts()
   for (const to of [vault, feePayer, nonceAccounts[0], 'SysvarC1ock11111111111111111111111111111111']) {
     const payout = await world.payout(tenant, '0.5', to)
     const failed = await world.until(tenant, payout.id, 'failed')
@@ -528,7 +528,7 @@ test('the auditor asks the chain what the vault and the deposit addresses hold, 
   const payout = await world.payout(tenant, '0.5')
   await world.until(tenant, payout.id, 'confirmed')
   const unswept = await world.deposit(tenant, HALF)
-  const { vault } = await world.house()
+  const { vault } = await world.signerAccounts()
   const held = await world.holds(vault)
   const { owner } = world.database
   const change = async (sql: string) => expect((await owner.query(sql, [tenant.merchantId])).rowCount).toBe(1)
@@ -559,7 +559,7 @@ test('nobody is paid with the money of another merchant', async () => {
   const rich = await world.openShop([3n * SOL])
   const first = await world.payout(rich, '0.5')
   await world.until(rich, first.id, 'confirmed')
-  const { vault } = await world.house()
+  const { vault } = await world.signerAccounts()
   const held = await world.holds(vault)
   // In the books, and never on the chain.
   const poor = await world.openShop([])

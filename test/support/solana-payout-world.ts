@@ -8,7 +8,10 @@ import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
 import { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
 import { PayoutProviders } from '../../src/payouts/broadcast/payout-providers.ts'
 import { SolanaBroadcaster } from '../../src/payouts/broadcast/solana/solana-broadcaster.ts'
-import { loadSolanaHouse, type SolanaHouse } from '../../src/payouts/store/solana-accounts.ts'
+import {
+  loadSolanaSignerAccounts,
+  type SolanaSignerAccounts,
+} from '../../src/payouts/store/solana-accounts.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { type PayoutParts, type PayoutProcess, PayoutSteps } from './payout-steps.ts'
 import { seedInvoice, seedMerchant } from './seed.ts'
@@ -43,15 +46,15 @@ export class SolanaPayoutWorld extends PayoutSteps {
   }
 
   /** The signer's own accounts as the database has them. */
-  async house(): Promise<SolanaHouse> {
-    const house = await loadSolanaHouse(this.database.owner, NETWORK)
-    if (house === null) throw new Error('the signer has published nothing')
-    return house
+  async signerAccounts(): Promise<SolanaSignerAccounts> {
+    const signerAccounts = await loadSolanaSignerAccounts(this.database.owner, NETWORK)
+    if (signerAccounts === null) throw new Error('the signer has published nothing')
+    return signerAccounts
   }
 
   /** Gives the fee payer what an operator would. */
   async fund(lamports = 10n ** 9n): Promise<void> {
-    const { feePayer } = await this.house()
+    const { feePayer } = await this.signerAccounts()
     await this.solana.pay(feePayer, lamports)
     await this.solana.mine(1)
     await this.turn()

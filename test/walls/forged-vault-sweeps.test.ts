@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
-import { insertSolanaChore, type SweepSource } from '../../src/payouts/store/solana-maintenance.ts'
+import { insertMaintenance, type SweepSource } from '../../src/payouts/store/solana-maintenance.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
@@ -30,8 +30,11 @@ async function indexesOf(tenant: Tenant): Promise<number[]> {
 }
 
 /** Asks for a sweep of these addresses; its id. */
-async function forgeSweep(sources: readonly SweepSource[], id = newId('chore', world.now)): Promise<string> {
-  await insertSolanaChore(watcher, NETWORK, { kind: 'sweep', id, sources }, world.now)
+async function forgeSweep(
+  sources: readonly SweepSource[],
+  id = newId('maintenance', world.now),
+): Promise<string> {
+  await insertMaintenance(watcher, NETWORK, { kind: 'sweep', id, sources }, world.now)
   return id
 }
 
@@ -83,14 +86,14 @@ test("with the watcher's login nobody is paid with what a forged row says was sw
   const victim = await world.openShop([3n * SOL])
   const own = await world.payout(victim, '0.5')
   await world.until(victim, own.id, 'confirmed')
-  const { vault } = await world.house()
+  const { vault } = await world.signerAccounts()
   const held = await world.holds(vault)
   const thief = await world.openShop([])
   await world.deposit(thief, 1_000n, { isPaid: false })
   await forgeBalance(watcher, thief, { asset: 'SOL', amount: SOL, now: world.now })
   const [index = 0] = await indexesOf(thief)
   const payout = await world.payout(thief, '0.5')
-  const id = newId('chore', world.now)
+  const id = newId('maintenance', world.now)
   await watcher.query(
     `insert into solana_chore (network, id, kind, indexes, lamports, txid, created_at, ended_at, landed)
      values ($1, $2, 'sweep', array[$3::bigint], array[$4::numeric], 'forged', now(), now(), true)`,

@@ -72,10 +72,11 @@ test('other tokens, others’ wrapped SOL and wrapped SOL that leaves us are not
 })
 
 test('what the fee payer itself puts on an address is no payment, and a payout that it pays the fee of is one', () => {
-  const house = new WatchedOwners()
-  house.add([OURS])
-  house.feePayer = OTHER
-  const found = (changes: Partial<TransactionInBlock>) => findTransfers(transaction(changes), house).length
+  const signerAccounts = new WatchedOwners()
+  signerAccounts.add([OURS])
+  signerAccounts.feePayer = OTHER
+  const found = (changes: Partial<TransactionInBlock>) =>
+    findTransfers(transaction(changes), signerAccounts).length
   expect(found({ pre: [2_000_000n, 0n, 1n], post: [1_104_120n, 890_880n, 1n] })).toBe(0)
   const vault = 'vault'
   const accounts = [OTHER, vault, ours, SYSTEM]

@@ -58,7 +58,7 @@ export async function isStillSendable(
 }
 
 /**
- * Gives back deliveries that were claimed and not sent, each to its place in its lane. By the key, fenced by the
+ * Gives back deliveries that were claimed and not sent, each to its place in its queue. By the key, fenced by the
  * lease.
  */
 export async function releaseDeliveries(

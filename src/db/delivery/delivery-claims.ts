@@ -1,9 +1,9 @@
 import type { Tx } from '../../postgres/transaction.ts'
 import { type ClaimedDelivery, ELIGIBLE, LEASE_MS } from './deliveries.ts'
 
-/** Rows one claim may take from one endpoint's lane, however many lanes share it; where there are few, each has more. */
+/** Rows one claim may take from one endpoint's queue, however many queues share it; where there are few, each has more. */
 const ROWS_PER_LANE_MIN = 4
-/** Lanes one claim looks at; the next claim goes on from there. */
+/** Queues one claim looks at; the next claim goes on from there. */
 const LANES_PER_CLAIM_MAX = 256
 
 type ReceiverRow = {
@@ -19,8 +19,8 @@ type ClaimRow =
   | {
       readonly claim: {
         readonly databaseNowMs: number
-        readonly lanes: number
-        readonly lastLane: string | null
+        readonly queues: number
+        readonly lastQueue: string | null
         readonly receivers: readonly ReceiverRow[]
       }
     }
@@ -43,8 +43,8 @@ type Claim = {
   readonly databaseNowMs: number
 }
 
-type LaneClaim = Claim & {
-  /** Where the next claim goes on; '' when the last lane was reached. */
+type QueueClaim = Claim & {
+  /** Where the next claim goes on; '' when the last queue was reached. */
   readonly nextCursor: string
 }
 
@@ -84,15 +84,15 @@ const RECEIVERS = `
         and (k.valid_until is null or k.valid_until > clock_timestamp())) s)`
 
 /**
- * The answer of both claims, of `lanes` looked at: no CTE is joined with another, since a plan that was made while the
+ * The answer of both claims, of `queues` looked at: no CTE is joined with another, since a plan that was made while the
  * queue was empty would compare each row of one with each of the other. A body comes as text and is bytes again on our
  * side: it is JSON, whose UTF-8 stands for the same bytes both ways (RFC 8259 §8.1). As bytea it would come in
  * hexadecimal, twice as long. Served by the event's key.
  */
-const ANSWER = (lanes: { count: string; last: string }): string => `
+const ANSWER = (queues: { count: string; last: string }): string => `
   select json_build_object(
       'databaseNowMs', date_part('epoch', clock_timestamp()) * 1000,
-      'lanes', ${lanes.count}, 'lastLane', ${lanes.last},
+      'queues', ${queues.count}, 'lastQueue', ${queues.last},
       'receivers', coalesce((select json_agg(r) from receiver r), '[]')) as claim,
     null as merchant_id, null as id, null as livemode, null as endpoint_id, null as event_id, null as attempt,
     null as give_up_at_ms, null as lapsed, null as body, null as schema_version
@@ -105,43 +105,43 @@ const ANSWER = (lanes: { count: string; last: string }): string => `
     where e.merchant_id = c.merchant_id and e.id = c.event_id offset 0) e`
 
 /**
- * Claims due deliveries of endpoints that are not throttled, at most a few a lane, so that no endpoint's backlog stands before
- * another's. Lanes are found by a loose scan of delivery_lane_order from `cursor` on, and each lane's rows by its
- * own range of the same index. `roomByLane` gives lanes that may take other than `rowsByDefault` rows, or none.
+ * Claims due deliveries of endpoints that are not throttled, at most a few a queue, so that no endpoint's backlog stands before
+ * another's. Queues are found by a loose scan of delivery_lane_order from `cursor` on, and each queue's rows by its
+ * own range of the same index. `roomByQueue` gives queues that may take other than `rowsByDefault` rows, or none.
  */
-export async function claimFromLanes(
+export async function claimFromQueues(
   tx: Tx,
   input: {
     leaseId: string
     cursor: string
     rowsMax: number
     rowsByDefault: number
-    roomByLane: ReadonlyMap<string, number>
+    roomByQueue: ReadonlyMap<string, number>
   },
-): Promise<LaneClaim> {
+): Promise<QueueClaim> {
   const { rows } = await tx.query<ClaimRow>(
-    `with recursive lane as (
+    `with recursive queue as (
        (select merchant_id, endpoint_id, due_at, 1 as number
         from delivery where endpoint_id > $2 order by endpoint_id, due_at limit 1)
        union all
-       select n.merchant_id, n.endpoint_id, n.due_at, lane.number + 1
-       from lane cross join lateral (
+       select n.merchant_id, n.endpoint_id, n.due_at, queue.number + 1
+       from queue cross join lateral (
          select d.merchant_id, d.endpoint_id, d.due_at
-         from delivery d where d.endpoint_id > lane.endpoint_id
+         from delivery d where d.endpoint_id > queue.endpoint_id
          order by d.endpoint_id, d.due_at limit 1) n
-       where lane.number < ${LANES_PER_CLAIM_MAX}),
+       where queue.number < ${LANES_PER_CLAIM_MAX}),
      ready as (
-       select lane.endpoint_id, coalesce(room.rows, $4) as rows,
+       select queue.endpoint_id, coalesce(room.rows, $4) as rows,
          greatest(${ROWS_PER_LANE_MIN}, $3 / count(*) over ()) as share
-       from lane
+       from queue
        cross join lateral (
          select from webhook_endpoint w
-         where w.merchant_id = lane.merchant_id and w.id = lane.endpoint_id and ${ELIGIBLE} offset 0) w
-       left join unnest($5::text[], $6::int[]) as room (endpoint_id, rows) on room.endpoint_id = lane.endpoint_id
-       where lane.due_at <= now() and coalesce(room.rows, $4) > 0 and not exists (
+         where w.merchant_id = queue.merchant_id and w.id = queue.endpoint_id and ${ELIGIBLE} offset 0) w
+       left join unnest($5::text[], $6::int[]) as room (endpoint_id, rows) on room.endpoint_id = queue.endpoint_id
+       where queue.due_at <= now() and coalesce(room.rows, $4) > 0 and not exists (
          select from delivery_lane b
-         where b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id and b.next_at is not null)
-       order by lane.endpoint_id),
+         where b.merchant_id = queue.merchant_id and b.endpoint_id = queue.endpoint_id and b.next_at is not null)
+       order by queue.endpoint_id),
      picked as materialized (
        select due.* from ready cross join lateral (
          select d.ctid, d.merchant_id, d.endpoint_id
@@ -152,28 +152,28 @@ export async function claimFromLanes(
        limit $3),
      ${TAKE_PICKED},
      ${RECEIVERS}
-     ${ANSWER({ count: '(select count(*) from lane)', last: '(select max(endpoint_id) from lane)' })}`,
+     ${ANSWER({ count: '(select count(*) from queue)', last: '(select max(endpoint_id) from queue)' })}`,
     [
       input.leaseId,
       input.cursor,
       input.rowsMax,
       input.rowsByDefault,
-      [...input.roomByLane.keys()],
-      [...input.roomByLane.values()],
+      [...input.roomByQueue.keys()],
+      [...input.roomByQueue.values()],
     ],
   )
-  const { deliveries, databaseNowMs, lanes, lastLane } = toClaim(rows)
-  const afterScan = lanes < LANES_PER_CLAIM_MAX ? '' : (lastLane ?? '')
-  // A claim that was full stopped at its last row's lane, wherever the scan itself went.
+  const { deliveries, databaseNowMs, queues, lastQueue } = toClaim(rows)
+  const afterScan = queues < LANES_PER_CLAIM_MAX ? '' : (lastQueue ?? '')
+  // A claim that was full stopped at its last row's queue, wherever the scan itself went.
   const stoppedAt = deliveries.length < input.rowsMax ? null : lastEndpointOf(deliveries)
-  const atEnd = stoppedAt === null || stoppedAt === lastLane
+  const atEnd = stoppedAt === null || stoppedAt === lastQueue
   return { deliveries, databaseNowMs, nextCursor: atEnd ? afterScan : stoppedAt }
 }
 
 /** Claims due deliveries of throttled endpoints, so many of each. Served by delivery_lane_order. */
 export async function claimThrottled(
   tx: Tx,
-  input: { leaseId: string; rowsByLane: ReadonlyMap<string, number> },
+  input: { leaseId: string; rowsByQueue: ReadonlyMap<string, number> },
 ): Promise<Claim> {
   const { rows } = await tx.query<ClaimRow>(
     `with picked as materialized (
@@ -186,7 +186,7 @@ export async function claimThrottled(
      ${TAKE_PICKED},
      ${RECEIVERS}
      ${ANSWER({ count: '0', last: 'null' })}`,
-    [input.leaseId, [...input.rowsByLane.keys()], [...input.rowsByLane.values()]],
+    [input.leaseId, [...input.rowsByQueue.keys()], [...input.rowsByQueue.values()]],
   )
   return toClaim(rows)
 }
@@ -200,7 +200,7 @@ function lastEndpointOf(deliveries: readonly ClaimedDelivery[]): string {
   )
 }
 
-function toClaim(rows: readonly ClaimRow[]): Claim & { lanes: number; lastLane: string | null } {
+function toClaim(rows: readonly ClaimRow[]): Claim & { queues: number; lastQueue: string | null } {
   const told = rows.find((row) => row.claim !== null)?.claim
   if (told === undefined || told === null) throw new Error('a claim answered nothing')
   const receivers = new Map(told.receivers.map((receiver) => [receiver.endpointId, toReceiver(receiver)]))
@@ -210,7 +210,7 @@ function toClaim(rows: readonly ClaimRow[]): Claim & { lanes: number; lastLane: 
     if (receiver === undefined) throw new Error('a claim told a delivery and not its endpoint')
     return [toDelivery(row, receiver)]
   })
-  return { deliveries, databaseNowMs: told.databaseNowMs, lanes: told.lanes, lastLane: told.lastLane }
+  return { deliveries, databaseNowMs: told.databaseNowMs, queues: told.queues, lastQueue: told.lastQueue }
 }
 
 type Receiver = Pick<ClaimedDelivery, 'url' | 'format' | 'failures' | 'secrets'>

@@ -15,20 +15,20 @@ type OldestDue = {
  */
 export async function readOldestDue(db: Queryable): Promise<OldestDue> {
   const { rows } = await db.query<OldestDue>(
-    `with recursive lane as (
+    `with recursive queue as (
        (select endpoint_id, due_at, 1 as number from delivery order by endpoint_id, due_at limit 1)
        union all
-       select next.endpoint_id, next.due_at, lane.number + 1
-       from lane cross join lateral (
-         select endpoint_id, due_at from delivery d where d.endpoint_id > lane.endpoint_id
+       select next.endpoint_id, next.due_at, queue.number + 1
+       from queue cross join lateral (
+         select endpoint_id, due_at from delivery d where d.endpoint_id > queue.endpoint_id
          order by endpoint_id, due_at limit 1) next
-       where lane.number < ${LANES_MAX})
+       where queue.number < ${LANES_MAX})
      select coalesce(extract(epoch from now() - min(due_at) filter (where not throttled)), 0)::float8 as seconds,
        coalesce(extract(epoch from now() - min(due_at) filter (where throttled)), 0)::float8 as "throttledSeconds"
      from (
        select due_at, exists (
-         select from delivery_lane b where b.endpoint_id = lane.endpoint_id and b.next_at is not null) as throttled
-       from lane where due_at < now()) due`,
+         select from delivery_lane b where b.endpoint_id = queue.endpoint_id and b.next_at is not null) as throttled
+       from queue where due_at < now()) due`,
   )
   return rows[0] ?? { seconds: 0, throttledSeconds: 0 }
 }

@@ -4,20 +4,20 @@ import { RETENTION_LOCK } from './event-recovery.ts'
 
 /** Deliveries one sweep takes. */
 export const SWEEP_ROWS_MAX = 1_000
-/** Lanes one sweep looks at. */
+/** Queues one sweep looks at. */
 const SWEEP_LANES_MAX = 5_000
 /** Events or keys one round of retention deletes. */
 export const RETENTION_ROWS_MAX = 2_000
 
 const ALL_LANES = `
-  recursive lane as (
+  recursive queue as (
     (select merchant_id, endpoint_id, 1 as number from delivery order by endpoint_id limit 1)
     union all
-    select n.merchant_id, n.endpoint_id, lane.number + 1
-    from lane cross join lateral (
-      select d.merchant_id, d.endpoint_id from delivery d where d.endpoint_id > lane.endpoint_id
+    select n.merchant_id, n.endpoint_id, queue.number + 1
+    from queue cross join lateral (
+      select d.merchant_id, d.endpoint_id from delivery d where d.endpoint_id > queue.endpoint_id
       order by d.endpoint_id limit 1) n
-    where lane.number < ${SWEEP_LANES_MAX})`
+    where queue.number < ${SWEEP_LANES_MAX})`
 
 const AWAIT_GONE = `
   awaiting as (
@@ -29,16 +29,16 @@ const AWAIT_GONE = `
 
 /**
  * Moves deliveries of endpoints that are no longer eligible to the events that await recovery. What is being sent
- * at this moment is left alone until it is recorded or its lease lapses. Lanes by a loose scan of
+ * at this moment is left alone until it is recorded or its lease lapses. Queues by a loose scan of
  * delivery_lane_order.
  */
 export async function sweepIneligible(tx: Tx): Promise<number> {
   const { rows } = await tx.query<{ swept: number }>(
     `with ${ALL_LANES},
      dead as (
-       select lane.endpoint_id, case when w.removed_at is null then 'disabled' else 'removed' end as reason
-       from lane
-       join webhook_endpoint w on w.merchant_id = lane.merchant_id and w.id = lane.endpoint_id
+       select queue.endpoint_id, case when w.removed_at is null then 'disabled' else 'removed' end as reason
+       from queue
+       join webhook_endpoint w on w.merchant_id = queue.merchant_id and w.id = queue.endpoint_id
        where w.status <> 'enabled' or w.verified_at is null or w.removed_at is not null),
      picked as materialized (
        select row.ctid, row.merchant_id, row.id, dead.reason
@@ -91,31 +91,31 @@ export async function sweepEndpoint(
  */
 export async function pullForward(tx: Tx): Promise<number> {
   const { rows } = await tx.query<{ pulled: number }>(
-    `with lane as materialized (
+    `with queue as materialized (
        select merchant_id, endpoint_id, recovered_at from delivery_lane
        where recovered_at is not null order by recovered_at limit ${SWEEP_LANES_MAX} for update skip locked),
      picked as materialized (
-       select row.ctid from lane cross join lateral (
+       select row.ctid from queue cross join lateral (
          select d.ctid from delivery d
-         where d.endpoint_id = lane.endpoint_id and d.due_at > now()
-           and d.lease_id is null and d.was_due_at < lane.recovered_at
+         where d.endpoint_id = queue.endpoint_id and d.due_at > now()
+           and d.lease_id is null and d.was_due_at < queue.recovered_at
          order by d.due_at limit ${SWEEP_ROWS_MAX} for update skip locked) row
        limit ${SWEEP_ROWS_MAX}),
      pulled as (
        update delivery d set due_at = now() where d.ctid = any (array(select ctid from picked))),
      done as (
-       update delivery_lane b set recovered_at = null from lane
-       where b.merchant_id = lane.merchant_id and b.endpoint_id = lane.endpoint_id
+       update delivery_lane b set recovered_at = null from queue
+       where b.merchant_id = queue.merchant_id and b.endpoint_id = queue.endpoint_id
          and not exists (
            select from delivery d
-           where d.endpoint_id = lane.endpoint_id and d.due_at > now() and d.was_due_at < lane.recovered_at))
+           where d.endpoint_id = queue.endpoint_id and d.due_at > now() and d.was_due_at < queue.recovered_at))
      select count(*)::int as pulled from picked`,
   )
   return rows[0]?.pulled ?? 0
 }
 
 /** Forgets endpoints that do not fail any more, or that nothing waits for. A scan of a small table. */
-export async function deleteIdleLanes(tx: Tx): Promise<void> {
+export async function deleteIdleQueues(tx: Tx): Promise<void> {
   await tx.query(
     `delete from delivery_lane l where l.ctid = any (array(
        select b.ctid from delivery_lane b

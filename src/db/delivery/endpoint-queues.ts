@@ -10,10 +10,10 @@ import { ELIGIBLE } from './deliveries.ts'
 const FAILURES_MAX = 1_000_000
 
 /**
- * Takes the lanes of a batch for this transaction, those that have no row yet included, in one order for all: two
- * batches that close and open each other's lanes wait, and never for one another.
+ * Takes the queues of a batch for this transaction, those that have no row yet included, in one order for all: two
+ * batches that close and open each other's queues wait, and never for one another.
  */
-export async function takeLanes(
+export async function takeQueues(
   tx: Tx,
   endpoints: readonly { merchantId: string; endpointId: string }[],
 ): Promise<void> {
@@ -33,7 +33,7 @@ export async function takeLanes(
 }
 
 /** Forgets the failures of endpoints that are gone. By the key. */
-export async function deleteLanes(
+export async function deleteQueues(
   tx: Tx,
   endpoints: readonly { merchantId: string; endpointId: string }[],
 ): Promise<void> {
@@ -60,10 +60,10 @@ export async function saveFailures(
        failing_since = case when l.failures = 0 then now() else l.failing_since end,
        next_at = case when l.failures + excluded.failures >= ${THROTTLED_AT} then coalesce(l.next_at, now()) end`,
     [
-      failed.map((lane) => lane.merchantId),
-      failed.map((lane) => lane.endpointId),
-      failed.map((lane) => lane.livemode),
-      failed.map((lane) => lane.failures),
+      failed.map((queue) => queue.merchantId),
+      failed.map((queue) => queue.endpointId),
+      failed.map((queue) => queue.livemode),
+      failed.map((queue) => queue.failures),
     ],
   )
 }
@@ -75,7 +75,7 @@ export async function saveFailures(
  */
 export async function takeThrottled(
   tx: Tx,
-  input: { held: ReadonlyMap<string, number>; lanesMax: number },
+  input: { held: ReadonlyMap<string, number>; queuesMax: number },
 ): Promise<{ endpointId: string; lateMs: number }[]> {
   const { rows } = await tx.query<{ endpoint_id: string; late_ms: number }>(
     `with turn as materialized (
@@ -93,13 +93,13 @@ export async function takeThrottled(
        update delivery_lane b set next_at = now() + interval '${THROTTLED_PACE_MS} milliseconds'
        from turn where b.merchant_id = turn.merchant_id and b.endpoint_id = turn.endpoint_id)
      select endpoint_id, late_ms from turn`,
-    [[...input.held.keys()], [...input.held.values()], input.lanesMax],
+    [[...input.held.keys()], [...input.held.values()], input.queuesMax],
   )
   return rows.map((row) => ({ endpointId: row.endpoint_id, lateMs: row.late_ms }))
 }
 
 /** Forgets an endpoint's failures: it is sent nothing any more. By the key. */
-export async function deleteLane(tx: Tx, tenant: Tenant, endpointId: string): Promise<void> {
+export async function deleteQueue(tx: Tx, tenant: Tenant, endpointId: string): Promise<void> {
   await tx.query('delete from delivery_lane where merchant_id = $1 and endpoint_id = $2', [
     tenant.merchantId,
     endpointId,

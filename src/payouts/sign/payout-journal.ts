@@ -53,7 +53,7 @@ const firstSignedOf = ({ signed_at: atMs, network, intent }: JournalEntry): Firs
 export const isPayoutId = (id: string): boolean => id.startsWith(`${ID_PREFIXES.payout}_`)
 /** Who asks for a sweep names it: under the name of a payout its signature would stand in that one's way. */
 export const isSweepId = (id: string): boolean =>
-  id.startsWith(`${ID_PREFIXES.sweep}_`) || id.startsWith(`${ID_PREFIXES.chore}_`)
+  id.startsWith(`${ID_PREFIXES.sweep}_`) || id.startsWith(`${ID_PREFIXES.maintenance}_`)
 
 /** An output that came back to the signer. */
 type Change = {

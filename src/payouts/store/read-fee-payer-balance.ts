@@ -1,7 +1,7 @@
 import type { Network } from '../../core/assets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import { hasTokenMoney } from './hot-wallets.ts'
-import { loadSolanaHouse } from './solana-accounts.ts'
+import { loadSolanaSignerAccounts } from './solana-accounts.ts'
 
 /** Below this a fee payer needs topping up: 0.05 SOL, enough for thousands of payouts. */
 const FEE_PAYER_LOW = 50_000_000n
@@ -22,9 +22,11 @@ export const FEE_PAYER_NETWORKS: readonly Network[] = ['solana-live', 'solana-te
 
 /** How a network's fee payer stands; null where it has none, or nobody has read it yet. */
 export async function readFeePayerBalance(db: Queryable, network: Network): Promise<FeePayerBalance | null> {
-  const house = FEE_PAYER_NETWORKS.includes(network) ? await loadSolanaHouse(db, network) : null
-  if (house?.reading == null) return null
-  const held = house.reading.feePayerLamports
+  const signerAccounts = FEE_PAYER_NETWORKS.includes(network)
+    ? await loadSolanaSignerAccounts(db, network)
+    : null
+  if (signerAccounts?.reading == null) return null
+  const held = signerAccounts.reading.feePayerLamports
   const isNeeded = await hasTokenMoney(db, 'SOL', network.endsWith('-live'))
-  return { network, feePayer: house.feePayer, held, isLow: held < FEE_PAYER_LOW, isNeeded }
+  return { network, feePayer: signerAccounts.feePayer, held, isLow: held < FEE_PAYER_LOW, isNeeded }
 }

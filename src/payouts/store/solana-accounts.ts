@@ -25,7 +25,7 @@ export type SolanaReading = {
   readonly readAt: Date
 }
 
-export type SolanaHouse = SolanaAccounts & { readonly reading: SolanaReading | null }
+export type SolanaSignerAccounts = SolanaAccounts & { readonly reading: SolanaReading | null }
 
 type Row = {
   fee_payer: string
@@ -55,7 +55,10 @@ export async function saveSolanaAccounts(
 }
 
 /** Null while no signer has published its accounts. By primary key. */
-export async function loadSolanaHouse(db: Queryable, network: Network): Promise<SolanaHouse | null> {
+export async function loadSolanaSignerAccounts(
+  db: Queryable,
+  network: Network,
+): Promise<SolanaSignerAccounts | null> {
   const { rows } = await db.query<Row>('select * from solana_house where network = $1', [network])
   const row = rows[0]
   if (row === undefined) return null

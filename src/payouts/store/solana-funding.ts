@@ -45,7 +45,7 @@ export type FundedAddress = { readonly index: number; readonly program: Buffer; 
 
 /**
  * Funded addresses above an index whose invoice nobody has been able to pay since then, and from which nothing is being
- * moved, lowest first. Reads the network's chores.
+ * moved, lowest first. Reads the network's maintenance transactions.
  */
 export async function listAddressesToReclaim(
   db: Queryable,

@@ -3,7 +3,7 @@ import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 
 /** A transaction that the signer is asked to make between its own accounts. */
-export type SolanaChore =
+export type MaintenanceTransaction =
   | {
       readonly kind: 'nonce'
       readonly id: string
@@ -19,18 +19,21 @@ export type SolanaChore =
 /** A deposit address, and everything that it holds. */
 export type SweepSource = { readonly index: number; readonly lamports: bigint }
 
-export type SignedChore = {
+export type SignedMaintenance = {
   readonly txid: string
   readonly raw: Buffer
   /** The height of the last block that may include it. */
   readonly lastValidHeight: number
 }
 
-export type OpenChore = { readonly chore: SolanaChore; readonly signed: SignedChore | null }
+export type OpenMaintenance = {
+  readonly maintenance: MaintenanceTransaction
+  readonly signed: SignedMaintenance | null
+}
 
 type Row = {
   id: string
-  kind: SolanaChore['kind']
+  kind: MaintenanceTransaction['kind']
   nonce_place: number | null
   vault_lamports: bigint
   indexes: string[]
@@ -40,22 +43,22 @@ type Row = {
   last_valid_height: number | null
 }
 
-/** Asks for a chore. */
-export async function insertSolanaChore(
+/** Asks for a maintenance transaction. */
+export async function insertMaintenance(
   db: Queryable,
   network: Network,
-  chore: SolanaChore,
+  maintenance: MaintenanceTransaction,
   now: Date,
 ): Promise<void> {
-  const nonce = chore.kind === 'nonce' ? chore : null
-  const sources = chore.kind === 'nonce' ? [] : chore.sources
+  const nonce = maintenance.kind === 'nonce' ? maintenance : null
+  const sources = maintenance.kind === 'nonce' ? [] : maintenance.sources
   await db.query(
     `insert into solana_chore (network, id, kind, nonce_place, vault_lamports, indexes, lamports, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     [
       network,
-      chore.id,
-      chore.kind,
+      maintenance.id,
+      maintenance.kind,
       nonce?.place ?? null,
       nonce?.vaultLamports ?? 0n,
       sources.map(({ index }) => index),
@@ -66,16 +69,20 @@ export async function insertSolanaChore(
 }
 
 /** Chores that have not ended, oldest first. Served by solana_chore_open. */
-export async function listOpenChores(db: Queryable, network: Network, limit: number): Promise<OpenChore[]> {
+export async function listOpenMaintenance(
+  db: Queryable,
+  network: Network,
+  limit: number,
+): Promise<OpenMaintenance[]> {
   const { rows } = await db.query<Row>(
     `select id, kind, nonce_place, vault_lamports, indexes::text[], lamports::text[], txid, raw, last_valid_height
      from solana_chore where network = $1 and ended_at is null order by id limit $2`,
     [network, limit],
   )
-  return rows.map((row) => ({ chore: choreOf(row), signed: signedOf(row) }))
+  return rows.map((row) => ({ maintenance: maintenanceOf(row), signed: signedOf(row) }))
 }
 
-function choreOf(row: Row): SolanaChore {
+function maintenanceOf(row: Row): MaintenanceTransaction {
   if (row.kind === 'nonce')
     return { kind: 'nonce', id: row.id, place: row.nonce_place ?? 0, vaultLamports: row.vault_lamports }
   const sources = row.indexes.map((index, at) => ({
@@ -88,12 +95,12 @@ function choreOf(row: Row): SolanaChore {
   return { kind: row.kind, id: row.id, sources: [source] }
 }
 
-function signedOf({ txid, raw, last_valid_height: lastValidHeight }: Row): SignedChore | null {
+function signedOf({ txid, raw, last_valid_height: lastValidHeight }: Row): SignedMaintenance | null {
   return txid === null || raw === null || lastValidHeight === null ? null : { txid, raw, lastValidHeight }
 }
 
 /** Ends what was asked for before then and that nobody has signed. Served by solana_chore_open. */
-export async function endUnsignedChores(
+export async function endUnsignedMaintenance(
   db: Queryable,
   network: Network,
   { askedBefore, now }: { readonly askedBefore: Date; readonly now: Date },
@@ -105,12 +112,12 @@ export async function endUnsignedChores(
   )
 }
 
-/** Keeps the signature of a chore that has not ended, once. By primary key. */
-export async function saveSignedChore(
+/** Keeps the signature of a maintenance transaction that has not ended, once. By primary key. */
+export async function saveSignedMaintenance(
   db: Queryable,
   network: Network,
   id: string,
-  { txid, raw, lastValidHeight, now }: SignedChore & { readonly now: Date },
+  { txid, raw, lastValidHeight, now }: SignedMaintenance & { readonly now: Date },
 ): Promise<void> {
   await db.query(
     `update solana_chore set txid = $3, raw = $4, last_valid_height = $5, signed_at = $6
@@ -124,8 +131,8 @@ export async function listSignedSweeps(
   db: Queryable,
   network: Network,
   { after, limit }: { readonly after: string; readonly limit: number },
-): Promise<(SignedChore & { readonly id: string })[]> {
-  const { rows } = await db.query<SignedChore & { id: string }>(
+): Promise<(SignedMaintenance & { readonly id: string })[]> {
+  const { rows } = await db.query<SignedMaintenance & { id: string }>(
     `select id, txid, raw, last_valid_height as "lastValidHeight" from solana_chore
      where network = $1 and id > $2 and kind = 'sweep' and txid is not null and raw is not null
        and last_valid_height is not null order by id limit $3`,
@@ -134,11 +141,11 @@ export async function listSignedSweeps(
   return rows
 }
 
-/** How many chores of these kinds were signed since then. */
-export async function countChoresSigned(
+/** How many maintenance transactions of these kinds were signed since then. */
+export async function countSignedMaintenance(
   db: Queryable,
   network: Network,
-  { kinds, since }: { readonly kinds: readonly SolanaChore['kind'][]; readonly since: Date },
+  { kinds, since }: { readonly kinds: readonly MaintenanceTransaction['kind'][]; readonly since: Date },
 ): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     'select count(*)::int as count from solana_chore where network = $1 and kind = any($2) and signed_at > $3',
@@ -147,8 +154,8 @@ export async function countChoresSigned(
   return rows[0]?.count ?? 0
 }
 
-/** Records, once, what became of a chore. */
-export async function endSolanaChore(
+/** Records, once, what became of a maintenance transaction. */
+export async function endMaintenance(
   db: Queryable,
   network: Network,
   id: string,
@@ -169,7 +176,7 @@ type SweepCandidate = {
   readonly funded: bigint
 }
 
-/** What lies in the vault for the merchants in `m`, by `kept` chores: swept in, of each one's own addresses. */
+/** What lies in the vault for the merchants in `m`, by `kept` maintenance transactions: swept in, of each one's own addresses. */
 const sweptFor = (kept: string): string => `coalesce((
     select sum(source.lamports) from solana_chore c
     cross join lateral unnest(c.indexes, c.lamports) as source (index, lamports)
@@ -310,7 +317,7 @@ export type FoundSweep = { readonly txid: string; readonly index: number; readon
 
 /**
  * Books a sweep that the database does not know, or knows as one that did not happen; told twice, it is booked once,
- * for whoever books one for a network holds its row of solana_house. Whether it was booked. Reads the network's chores.
+ * for whoever books one for a network holds its row of solana_house. Whether it was booked. Reads the network's maintenance transactions.
  */
 export async function bookFoundSweep(
   tx: Tx,

@@ -18,18 +18,18 @@ import type { Log } from '../../../runtime/log.ts'
 import { insertPayoutGas, loadPayoutGas } from '../../store/payout-transactions.ts'
 import { readFeePayerBalance } from '../../store/read-fee-payer-balance.ts'
 import {
-  loadSolanaHouse,
-  type SolanaHouse,
+  loadSolanaSignerAccounts,
   type SolanaReading,
+  type SolanaSignerAccounts,
   saveSolanaReading,
   sumSolanaPayouts,
 } from '../../store/solana-accounts.ts'
-import { listOpenChores } from '../../store/solana-maintenance.ts'
+import { listOpenMaintenance } from '../../store/solana-maintenance.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { SolanaFunding } from './solana-funding.ts'
-import { isFinalWith, SolanaChores } from './solana-maintenance.ts'
+import { isFinalWith, SolanaMaintenance } from './solana-maintenance.ts'
 
 /** Transactions between the signer's own accounts that have not ended, at most. */
 const OPEN_MAX = 50
@@ -65,7 +65,7 @@ const UNTRIED_AFTER_MS = 30 * 60_000
 export class SolanaBroadcaster implements Broadcaster {
   readonly #parts: SolanaBroadcasterParts
   readonly providers: PayoutProviders<SolanaRpc>
-  readonly #chores: SolanaChores
+  readonly #maintenanceTransactions: SolanaMaintenance
   readonly #funding: SolanaFunding
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
@@ -74,31 +74,34 @@ export class SolanaBroadcaster implements Broadcaster {
   constructor(parts: SolanaBroadcasterParts) {
     this.#parts = parts
     this.providers = parts.providers
-    this.#chores = new SolanaChores(parts)
+    this.#maintenanceTransactions = new SolanaMaintenance(parts)
     this.#funding = new SolanaFunding(parts)
   }
 
   async keepTerms(): Promise<void> {
     const { pool, network, clock, busyIntervalMs } = this.#parts
-    const house = await loadSolanaHouse(pool, network)
-    if (house === null) return
+    const signerAccounts = await loadSolanaSignerAccounts(pool, network)
+    if (signerAccounts === null) return
     const now = clock()
     const ageMs = now.getTime() - this.#readAtMs
     if (ageMs >= 0 && ageMs < busyIntervalMs) return
     const { total } = await sumSolanaPayouts(pool, network, now)
-    const open = await listOpenChores(pool, network, OPEN_MAX)
+    const open = await listOpenMaintenance(pool, network, OPEN_MAX)
     const toFund = await this.#funding.wanted()
     const isIdle = total === 0n && open.length === 0 && toFund.length === 0
     if (isIdle && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
-    const { reading, nonces } = await this.#read(house, now)
+    const { reading, nonces } = await this.#read(signerAccounts, now)
     await saveSolanaReading(pool, network, reading, nonces)
     this.#readAtMs = now.getTime()
     await this.#watchFeePayer(total > 0n || toFund.length > 0)
-    await this.#chores.send(open)
-    const left = await listOpenChores(pool, network, OPEN_MAX)
-    const isPaying = left.some(({ chore }) => chore.kind === 'nonce' || chore.kind === 'sweep')
+    await this.#maintenanceTransactions.send(open)
+    const left = await listOpenMaintenance(pool, network, OPEN_MAX)
+    const isPaying = left.some(
+      ({ maintenance }) => maintenance.kind === 'nonce' || maintenance.kind === 'sweep',
+    )
     // Until somebody wants to be paid nothing is made, and nothing is spent.
-    if (total > 0n || isPaying) await this.#chores.ask(house, reading, { nonces, open: left })
+    if (total > 0n || isPaying)
+      await this.#maintenanceTransactions.ask(signerAccounts, reading, { nonces, open: left })
     await this.#funding.ask(reading, toFund, left)
   }
 
@@ -197,10 +200,10 @@ export class SolanaBroadcaster implements Broadcaster {
   }
 
   async #read(
-    house: SolanaHouse,
+    signerAccounts: SolanaSignerAccounts,
     readAt: Date,
   ): Promise<{ reading: SolanaReading; nonces: ReadonlyMap<string, string> }> {
-    const { feePayer, vault, nonceAccounts } = house
+    const { feePayer, vault, nonceAccounts } = signerAccounts
     const [payer, safe, ...accounts] = await this.providers.current.finalizedAccounts([
       feePayer,
       vault,

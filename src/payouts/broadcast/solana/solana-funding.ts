@@ -13,7 +13,7 @@ import {
   listAddressesToFund,
   listAddressesToReclaim,
 } from '../../store/solana-funding.ts'
-import { insertSolanaChore, type OpenChore, type SweepSource } from '../../store/solana-maintenance.ts'
+import { insertMaintenance, type OpenMaintenance, type SweepSource } from '../../store/solana-maintenance.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 
 /** Transactions under way that fund addresses, or reclaim what was put there. */
@@ -63,8 +63,14 @@ export class SolanaFunding {
     return listAddressesToFund(pool, place, { perMerchant: PER_MERCHANT, now: clock() })
   }
 
-  async ask(reading: SolanaReading, wanted: readonly number[], open: readonly OpenChore[]): Promise<void> {
-    let free = OPEN_MAX - open.filter(({ chore }) => chore.kind === 'fund' || chore.kind === 'reclaim').length
+  async ask(
+    reading: SolanaReading,
+    wanted: readonly number[],
+    open: readonly OpenMaintenance[],
+  ): Promise<void> {
+    let free =
+      OPEN_MAX -
+      open.filter(({ maintenance }) => maintenance.kind === 'fund' || maintenance.kind === 'reclaim').length
     let spare = reading.feePayerLamports - reading.rentExempt - FEE_PAYER_KEEPS
     for (const index of wanted.slice(0, Math.max(0, free))) {
       spare -= reading.rentExempt + LAMPORTS_PER_SIGNATURE
@@ -76,7 +82,8 @@ export class SolanaFunding {
     // Also while some wait to be funded: what comes back is what they wait for.
     // Into a vault that is there, and while nothing else is on its way there.
     const mayEmpty =
-      reading.vaultLamports >= reading.rentExempt && !open.some(({ chore }) => chore.kind === 'sweep')
+      reading.vaultLamports >= reading.rentExempt &&
+      !open.some(({ maintenance }) => maintenance.kind === 'sweep')
     if (free > 0) await this.#reclaim(free, mayEmpty)
   }
 
@@ -134,10 +141,10 @@ export class SolanaFunding {
     await this.#insert({ kind: 'sweep', sources })
   }
 
-  async #insert(chore: Unnamed): Promise<void> {
+  async #insert(maintenance: Unnamed): Promise<void> {
     const { pool, network, clock } = this.#parts
     const now = clock()
-    await insertSolanaChore(pool, network, { ...chore, id: newId('chore', now) }, now)
+    await insertMaintenance(pool, network, { ...maintenance, id: newId('maintenance', now) }, now)
   }
 
   #tell(isLow: boolean): void {

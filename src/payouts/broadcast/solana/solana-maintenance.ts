@@ -10,17 +10,17 @@ import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { insertFoundBytes, listSweepsWithoutBytes } from '../../store/found-sweeps.ts'
-import type { SolanaHouse, SolanaReading } from '../../store/solana-accounts.ts'
+import type { SolanaReading, SolanaSignerAccounts } from '../../store/solana-accounts.ts'
 import {
   bookFoundSweep,
-  endSolanaChore,
-  endUnsignedChores,
+  endMaintenance,
+  endUnsignedMaintenance,
   type FoundSweep,
-  insertSolanaChore,
+  insertMaintenance,
   listSweepCandidates,
   listSweepNeeds,
-  type OpenChore,
-  type SignedChore,
+  type OpenMaintenance,
+  type SignedMaintenance,
   type SweepSource,
 } from '../../store/solana-maintenance.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
@@ -44,7 +44,7 @@ const GIVEN_SOUGHT_PER_TURN = 1
 const GIVEN_INTERVAL_MS = 600_000
 
 /** A deposit address that holds less than the books say; lamports. */
-type OwnAccounts = Pick<SolanaHouse, 'vault' | 'feePayer'>
+type OwnAccounts = Pick<SolanaSignerAccounts, 'vault' | 'feePayer'>
 
 type ShortAddress = OwnAccounts & {
   readonly owner: string
@@ -65,7 +65,7 @@ type Parts = {
  * What has to happen between the signer's own accounts so that payouts can be signed: accounts of nonces, and deposits
  * swept into the vault. It is asked for here and sent from here; the signer signs it. Done twice it does no harm.
  */
-export class SolanaChores {
+export class SolanaMaintenance {
   readonly #parts: Parts
   /** Addresses that hold less than the books say, and when the chain was last asked why. */
   readonly #soughtAtMs = new Map<string, number>()
@@ -82,13 +82,13 @@ export class SolanaChores {
 
   /** Asks for what payouts under way need. */
   async ask(
-    house: SolanaHouse,
+    signerAccounts: SolanaSignerAccounts,
     reading: SolanaReading,
-    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenChore[] },
+    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenMaintenance[] },
   ): Promise<void> {
-    await this.#askForNonces(house, reading, known)
+    await this.#askForNonces(signerAccounts, reading, known)
     // What keeps the vault in being comes with its first nonce and before anybody's money: later nobody could tell them apart.
-    if (reading.vaultLamports >= reading.rentExempt) await this.#askForSweeps(house, reading)
+    if (reading.vaultLamports >= reading.rentExempt) await this.#askForSweeps(signerAccounts, reading)
     await this.#keepFoundBytes()
   }
 
@@ -106,66 +106,67 @@ export class SolanaChores {
   }
 
   /** Sends what is signed, ends what is final, and what was not taken in time. */
-  async send(open: readonly OpenChore[]): Promise<void> {
+  async send(open: readonly OpenMaintenance[]): Promise<void> {
     await this.#endUnsigned(open)
-    const signed = open.flatMap(({ chore, signed: each }) =>
-      each === null ? [] : [{ id: chore.id, ...each }],
+    const signed = open.flatMap(({ maintenance, signed: each }) =>
+      each === null ? [] : [{ id: maintenance.id, ...each }],
     )
     if (signed.length === 0) return
     const { providers } = this.#parts
     const rpc = providers.current
     const height = await rpc.blockHeight('finalized')
     const statuses = await rpc.statuses(signed.map(({ txid }) => txid))
-    for (const chore of signed) {
-      const status = statuses.get(chore.txid)
+    for (const maintenance of signed) {
+      const status = statuses.get(maintenance.txid)
       if (status?.isFinal === true) {
-        const { txid } = chore
-        if (await providers.anotherSays(chore.id, (other) => isFinalWith(other, txid, status)))
-          await this.#end(chore.id, !status.failed)
-      } else if (status === undefined && height > chore.lastValidHeight) await this.#endDropped(chore)
-      else if (status === undefined) await this.#offer(chore)
+        const { txid } = maintenance
+        if (await providers.anotherSays(maintenance.id, (other) => isFinalWith(other, txid, status)))
+          await this.#end(maintenance.id, !status.failed)
+      } else if (status === undefined && height > maintenance.lastValidHeight)
+        await this.#endDropped(maintenance)
+      else if (status === undefined) await this.#offer(maintenance)
     }
   }
 
-  async #endUnsigned(open: readonly OpenChore[]): Promise<void> {
+  async #endUnsigned(open: readonly OpenMaintenance[]): Promise<void> {
     const { pool, network, clock } = this.#parts
     if (open.every(({ signed }) => signed !== null)) return
     const now = clock()
-    await endUnsignedChores(pool, network, { askedBefore: new Date(now.getTime() - UNSIGNED_MS), now })
+    await endUnsignedMaintenance(pool, network, { askedBefore: new Date(now.getTime() - UNSIGNED_MS), now })
   }
 
-  async #offer({ id, raw }: SignedChore & { readonly id: string }): Promise<void> {
+  async #offer({ id, raw }: SignedMaintenance & { readonly id: string }): Promise<void> {
     try {
       await this.#parts.providers.current.sendTransaction(raw)
     } catch (error) {
       if (!(error instanceof SolanaCallFailed)) throw error
       // It is offered again until its blockhash is too old, and asked for anew then.
-      this.#parts.log.debug({ err: error, chore: id }, 'a node does not take what keeps payouts going')
+      this.#parts.log.debug({ err: error, maintenance: id }, 'a node does not take what keeps payouts going')
     }
   }
 
-  async #endDropped(chore: SignedChore & { readonly id: string }): Promise<void> {
-    const isDropped = await this.#parts.providers.allSay(chore.id, async (rpc) => {
+  async #endDropped(maintenance: SignedMaintenance & { readonly id: string }): Promise<void> {
+    const isDropped = await this.#parts.providers.allSay(maintenance.id, async (rpc) => {
       // Before the status: what is in no final block by then, and is too old for any later one, is in none.
-      if ((await rpc.blockHeight('finalized')) <= chore.lastValidHeight) return false
-      return !(await rpc.statuses([chore.txid])).has(chore.txid)
+      if ((await rpc.blockHeight('finalized')) <= maintenance.lastValidHeight) return false
+      return !(await rpc.statuses([maintenance.txid])).has(maintenance.txid)
     })
-    if (isDropped) await this.#end(chore.id, false)
+    if (isDropped) await this.#end(maintenance.id, false)
   }
 
   async #end(id: string, landed: boolean): Promise<void> {
     const { pool, network, clock } = this.#parts
-    await endSolanaChore(pool, network, id, { landed, now: clock() })
+    await endMaintenance(pool, network, id, { landed, now: clock() })
   }
 
   /** One account at a time, as long as the fee payer can make it. */
   async #askForNonces(
-    { nonceAccounts }: SolanaHouse,
+    { nonceAccounts }: SolanaSignerAccounts,
     reading: SolanaReading,
-    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenChore[] },
+    known: { readonly nonces: ReadonlyMap<string, string>; readonly open: readonly OpenMaintenance[] },
   ): Promise<void> {
     const { pool, network, clock } = this.#parts
-    if (known.open.some(({ chore }) => chore.kind === 'nonce')) return
+    if (known.open.some(({ maintenance }) => maintenance.kind === 'nonce')) return
     const place = nonceAccounts.findIndex((account) => !known.nonces.has(account))
     if (place === -1) return
     // The vault's own part, so that it exists whatever goes out of it.
@@ -174,16 +175,16 @@ export class SolanaChores {
     const costs = reading.nonceRentExempt + vaultLamports + LAMPORTS_PER_SIGNATURE + reading.rentExempt
     if (reading.feePayerLamports < costs) return
     const now = clock()
-    await insertSolanaChore(
+    await insertMaintenance(
       pool,
       network,
-      { kind: 'nonce', id: newId('chore', now), place, vaultLamports },
+      { kind: 'nonce', id: newId('maintenance', now), place, vaultLamports },
       now,
     )
   }
 
   /** As much as each merchant's payouts need and the vault does not hold, from the richest addresses, all that lies on each. */
-  async #askForSweeps({ vault, feePayer }: SolanaHouse, reading: SolanaReading): Promise<void> {
+  async #askForSweeps({ vault, feePayer }: SolanaSignerAccounts, reading: SolanaReading): Promise<void> {
     const { pool, network, clock } = this.#parts
     const keyspace = keyspaceOfNetwork(network)
     let payable = reading.feePayerLamports - reading.rentExempt
@@ -201,7 +202,12 @@ export class SolanaChores {
         payable -= LAMPORTS_PER_SIGNATURE * BigInt(some.length + 1)
         if (payable < 0n) return
         const now = clock()
-        await insertSolanaChore(pool, network, { kind: 'sweep', id: newId('chore', now), sources: some }, now)
+        await insertMaintenance(
+          pool,
+          network,
+          { kind: 'sweep', id: newId('maintenance', now), sources: some },
+          now,
+        )
       }
     }
   }

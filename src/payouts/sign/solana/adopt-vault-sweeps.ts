@@ -12,10 +12,10 @@ import { ID_PREFIXES } from '../../../core/ids.ts'
 import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { listSweptSources } from '../../store/deposit-owners.ts'
 import { listFoundBytes } from '../../store/found-sweeps.ts'
-import { listSignedSweeps, type SignedChore, type SweepSource } from '../../store/solana-maintenance.ts'
+import { listSignedSweeps, type SignedMaintenance, type SweepSource } from '../../store/solana-maintenance.ts'
 import { isSweepId, type PayoutJournal } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
-import type { SolanaHouseKeys } from './solana-accounts.ts'
+import type { SolanaSignerAccountKeys } from './solana-accounts.ts'
 import { SYSTEM_PROGRAM } from './solana-instructions.ts'
 import { vaultSweepEntryOf } from './solana-sweeps.ts'
 
@@ -35,7 +35,7 @@ const adopted = new WeakMap<PayoutJournal, Set<Network>>()
 export async function adoptVaultSweeps(
   signer: SigningContext,
   network: Network,
-  keys: SolanaHouseKeys,
+  keys: SolanaSignerAccountKeys,
 ): Promise<void> {
   const { pool, journal } = signer
   const done = adopted.get(journal) ?? new Set<Network>()
@@ -62,7 +62,7 @@ const looked = new WeakMap<PayoutJournal, Map<Network, string>>()
 export async function adoptFoundSweeps(
   signer: SigningContext,
   network: Network,
-  keys: SolanaHouseKeys,
+  keys: SolanaSignerAccountKeys,
 ): Promise<void> {
   const { pool, journal } = signer
   const places = looked.get(journal) ?? new Map<Network, string>()
@@ -70,7 +70,7 @@ export async function adoptFoundSweeps(
   const page = { after: places.get(network) ?? '', limit: FOUND_PER_TURN }
   const found = await listFoundBytes(pool, network, page)
   for (const { txid, raw } of found) {
-    const sweep = { id: `${ID_PREFIXES.chore}_${txid}`, txid, raw, lastValidHeight: 0 }
+    const sweep = { id: `${ID_PREFIXES.maintenance}_${txid}`, txid, raw, lastValidHeight: 0 }
     if (!journal.isSwept(txid)) await adoptOne(signer, network, keys, sweep)
   }
   places.set(network, found.length < FOUND_PER_TURN ? '' : (found.at(-1)?.txid ?? ''))
@@ -79,8 +79,8 @@ export async function adoptFoundSweeps(
 async function adoptOne(
   signer: SigningContext,
   network: Network,
-  keys: SolanaHouseKeys,
-  { id, ...row }: SignedChore & { readonly id: string },
+  keys: SolanaSignerAccountKeys,
+  { id, ...row }: SignedMaintenance & { readonly id: string },
 ): Promise<void> {
   const own = await readOwnSweep(row.raw, keys)
   if (own === null || own.txid !== row.txid || signer.journal.entriesOf(id).length > 0) return
@@ -105,7 +105,10 @@ type OwnSweep = {
 }
 
 /** What a transaction moves into the vault; null where it is not signed by the fee payer, or does anything else. */
-async function readOwnSweep(raw: Buffer, { feePayer, vault }: SolanaHouseKeys): Promise<OwnSweep | null> {
+async function readOwnSweep(
+  raw: Buffer,
+  { feePayer, vault }: SolanaSignerAccountKeys,
+): Promise<OwnSweep | null> {
   const wire = decodedOf(raw)
   if (wire === null) return null
   const { messageBytes, signatures } = wire

@@ -24,7 +24,7 @@ import { SYSTEM_PROGRAM } from './solana-instructions.ts'
 const NONCES = 4
 
 /** The signer's own accounts on one network, with their keys. */
-export type SolanaHouseKeys = {
+export type SolanaSignerAccountKeys = {
   readonly feePayer: KeyPairSigner
   readonly vault: KeyPairSigner
   readonly nonceAccounts: readonly Address[]
@@ -35,9 +35,12 @@ export type SolanaSigned = { readonly txid: string; readonly raw: Buffer }
 
 export const nonceSeed = (place: number): string => `paylink-nonce-${place}`
 
-export async function openHouse(issuer: SolanaKeys, keyspace: SolanaKeyspace): Promise<SolanaHouseKeys> {
-  const feePayer = await signerOf(issuer.houseKey(keyspace, 'fee_payer'))
-  const vault = await signerOf(issuer.houseKey(keyspace, 'vault'))
+export async function openSignerAccounts(
+  issuer: SolanaKeys,
+  keyspace: SolanaKeyspace,
+): Promise<SolanaSignerAccountKeys> {
+  const feePayer = await signerOf(issuer.signerAccountKey(keyspace, 'fee_payer'))
+  const vault = await signerOf(issuer.signerAccountKey(keyspace, 'vault'))
   const places = Array.from({ length: NONCES }, (_, place) => place)
   const nonceAccounts = await Promise.all(
     places.map((place) =>

@@ -7,20 +7,20 @@ import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { loadPayoutGas } from '../../store/payout-transactions.ts'
 import {
   listSolanaNonces,
-  loadSolanaHouse,
+  loadSolanaSignerAccounts,
   type SolanaReading,
   saveSolanaAccounts,
   sumSolanaPayouts,
 } from '../../store/solana-accounts.ts'
 import { sumSignedFunds } from '../../store/solana-funding.ts'
 import {
-  countChoresSigned,
-  listOpenChores,
+  countSignedMaintenance,
+  listOpenMaintenance,
   listUnlandedSweeps,
   loadVaultCredit,
-  type SignedChore,
-  type SolanaChore,
-  saveSignedChore,
+  type MaintenanceTransaction,
+  type SignedMaintenance,
+  saveSignedMaintenance,
 } from '../../store/solana-maintenance.ts'
 import { listUnmoved } from '../../store/swept-credit.ts'
 import { alert } from '../alert.ts'
@@ -30,9 +30,9 @@ import type { SigningContext } from '../signing-context.ts'
 import { adoptFoundSweeps, adoptVaultSweeps } from './adopt-vault-sweeps.ts'
 import {
   nonceSeed,
-  openHouse,
-  type SolanaHouseKeys,
+  openSignerAccounts,
   type SolanaSigned,
+  type SolanaSignerAccountKeys,
   signerOf,
   signWithBlockhash,
   signWithNonce,
@@ -49,53 +49,57 @@ const HOUR_MS = 3_600_000
 /** More than any account of a nonce must hold, or a vault without data: 0.01 SOL. */
 const RENT_MAX = 10_000_000n
 
-const houses = new WeakMap<SigningContext['solana'], Map<Network, SolanaHouseKeys>>()
+const knownAccounts = new WeakMap<SigningContext['solana'], Map<Network, SolanaSignerAccountKeys>>()
 
 /** The accounts of a network, derived once in a process. */
-async function houseOf({ solana }: SigningContext, network: Network): Promise<SolanaHouseKeys> {
-  const known = houses.get(solana) ?? new Map<Network, SolanaHouseKeys>()
-  houses.set(solana, known)
-  const house = known.get(network) ?? (await openHouse(solana, solanaKeyspace(network)))
-  known.set(network, house)
-  return house
+async function signerAccountsOf(
+  { solana }: SigningContext,
+  network: Network,
+): Promise<SolanaSignerAccountKeys> {
+  const known = knownAccounts.get(solana) ?? new Map<Network, SolanaSignerAccountKeys>()
+  knownAccounts.set(solana, known)
+  const signerAccounts = known.get(network) ?? (await openSignerAccounts(solana, solanaKeyspace(network)))
+  known.set(network, signerAccounts)
+  return signerAccounts
 }
 
-/** Publishes the network's accounts where the database does not have them, and signs the chores that wait. */
+/** Publishes the network's accounts where the database does not have them, and signs the maintenance transactions that wait. */
 async function tend(signer: SigningContext, network: Network): Promise<void> {
   const { pool, clock } = signer
-  const keys = await houseOf(signer, network)
+  const keys = await signerAccountsOf(signer, network)
   const [feePayer, vault] = [keys.feePayer.address, keys.vault.address]
-  const house = await loadSolanaHouse(pool, network)
+  const signerAccounts = await loadSolanaSignerAccounts(pool, network)
   const isPublished =
-    house?.feePayer === feePayer &&
-    house.vault === vault &&
-    house.nonceAccounts.join() === keys.nonceAccounts.join()
+    signerAccounts?.feePayer === feePayer &&
+    signerAccounts.vault === vault &&
+    signerAccounts.nonceAccounts.join() === keys.nonceAccounts.join()
   if (!isPublished)
     await saveSolanaAccounts(pool, network, { feePayer, vault, nonceAccounts: keys.nonceAccounts })
   await adoptVaultSweeps(signer, network, keys)
   await adoptFoundSweeps(signer, network, keys)
-  const reading = house?.reading ?? null
+  const reading = signerAccounts?.reading ?? null
   if (reading === null || !isPublished) return
-  const open = await listOpenChores(pool, network, CHORES_PER_TURN)
+  const open = await listOpenMaintenance(pool, network, CHORES_PER_TURN)
   const wanted = open.filter(({ signed }) => signed === null)
   if (wanted.length === 0) return
   for (const { kinds, most, waits } of HOURLY) {
-    const some = wanted.filter(({ chore }) => kinds.includes(chore.kind))
+    const some = wanted.filter(({ maintenance }) => kinds.includes(maintenance.kind))
     const since = new Date(clock().getTime() - HOUR_MS)
     if (some.length === 0) continue
-    if ((await countChoresSigned(pool, network, { kinds, since })) >= most) {
+    if ((await countSignedMaintenance(pool, network, { kinds, since })) >= most) {
       alert(signer, { id: network }, waits)
       continue
     }
-    for (const { chore } of some) {
-      const signed = await signChore(signer, { network, keys, chore, reading })
-      if (signed !== null) await saveSignedChore(pool, network, chore.id, { ...signed, now: clock() })
+    for (const { maintenance } of some) {
+      const signed = await signMaintenance(signer, { network, keys, maintenance, reading })
+      if (signed !== null)
+        await saveSignedMaintenance(pool, network, maintenance.id, { ...signed, now: clock() })
     }
   }
 }
 
 const HOURLY: readonly {
-  readonly kinds: readonly SolanaChore['kind'][]
+  readonly kinds: readonly MaintenanceTransaction['kind'][]
   readonly most: number
   readonly waits: string
 }[] = [
@@ -111,46 +115,48 @@ const HOURLY: readonly {
   },
 ]
 
-/** Moves money between the signer's own accounts only, whatever the chore says. Null where it says too much. */
-async function signChore(
+/** Moves money between the signer's own accounts only, whatever the maintenance transaction says. Null where it says too much. */
+async function signMaintenance(
   signer: SigningContext,
   task: {
     readonly network: Network
-    readonly keys: SolanaHouseKeys
-    readonly chore: SolanaChore
+    readonly keys: SolanaSignerAccountKeys
+    readonly maintenance: MaintenanceTransaction
     readonly reading: SolanaReading
   },
-): Promise<SignedChore | null> {
-  const { network, keys, chore, reading } = task
-  if (chore.kind === 'sweep') return signVaultSweep(signer, { network, keys, sweep: chore, reading })
+): Promise<SignedMaintenance | null> {
+  const { network, keys, maintenance, reading } = task
+  if (maintenance.kind === 'sweep')
+    return signVaultSweep(signer, { network, keys, sweep: maintenance, reading })
   const { feePayer } = keys
   const signed =
-    chore.kind === 'nonce'
-      ? await signNonce(signer, { keys, chore, reading })
-      : await signFunding(signer, { network, feePayer, chore, reading })
+    maintenance.kind === 'nonce'
+      ? await signNonce(signer, { keys, maintenance, reading })
+      : await signFunding(signer, { network, feePayer, maintenance, reading })
   return signed === null ? null : { ...signed, lastValidHeight: reading.lastValidHeight }
 }
 
 type NonceTask = {
-  readonly keys: SolanaHouseKeys
-  readonly chore: Extract<SolanaChore, { readonly kind: 'nonce' }>
+  readonly keys: SolanaSignerAccountKeys
+  readonly maintenance: Extract<MaintenanceTransaction, { readonly kind: 'nonce' }>
   readonly reading: SolanaReading
 }
 
-/** Makes the account of a nonce. Null where the chore says too much. */
+/** Makes the account of a nonce. Null where the maintenance transaction says too much. */
 async function signNonce(
   signer: SigningContext,
-  { keys, chore, reading }: NonceTask,
+  { keys, maintenance, reading }: NonceTask,
 ): Promise<SolanaSigned | null> {
   const { feePayer, vault } = keys
-  const account = keys.nonceAccounts[chore.place]
+  const account = keys.nonceAccounts[maintenance.place]
   const lamports = reading.nonceRentExempt
-  if (account === undefined || lamports > RENT_MAX || chore.vaultLamports > RENT_MAX) {
-    alert(signer, { id: chore.id }, 'a nonce was asked for that no payout needs, and is not made')
+  if (account === undefined || lamports > RENT_MAX || maintenance.vaultLamports > RENT_MAX) {
+    alert(signer, { id: maintenance.id }, 'a nonce was asked for that no payout needs, and is not made')
     return null
   }
-  const make = makeNonceOf(feePayer, { account, seed: nonceSeed(chore.place), lamports })
-  const given = chore.vaultLamports === 0n ? [] : [transferOf(feePayer, vault.address, chore.vaultLamports)]
+  const make = makeNonceOf(feePayer, { account, seed: nonceSeed(maintenance.place), lamports })
+  const given =
+    maintenance.vaultLamports === 0n ? [] : [transferOf(feePayer, vault.address, maintenance.vaultLamports)]
   return signWithBlockhash(feePayer, [...make, ...given], reading)
 }
 
@@ -159,24 +165,24 @@ async function signFunding(
   signer: SigningContext,
   task: {
     readonly network: Network
-    readonly feePayer: SolanaHouseKeys['feePayer']
-    readonly chore: Extract<SolanaChore, { kind: 'fund' | 'reclaim' }>
+    readonly feePayer: SolanaSignerAccountKeys['feePayer']
+    readonly maintenance: Extract<MaintenanceTransaction, { kind: 'fund' | 'reclaim' }>
     readonly reading: SolanaReading
   },
 ): Promise<SolanaSigned | null> {
-  const { network, feePayer, chore, reading } = task
+  const { network, feePayer, maintenance, reading } = task
   const keyspace = solanaKeyspace(network)
-  const [{ index, lamports }] = chore.sources
+  const [{ index, lamports }] = maintenance.sources
   if (lamports > RENT_MAX) {
-    alert(signer, { id: chore.id }, 'an address was to be funded with more than an account must hold')
+    alert(signer, { id: maintenance.id }, 'an address was to be funded with more than an account must hold')
     return null
   }
-  if (chore.kind === 'reclaim' && lamports > (await sumSignedFunds(signer.pool, network, index))) {
-    alert(signer, { id: chore.id }, 'more was to be reclaimed from an address than was put there')
+  if (maintenance.kind === 'reclaim' && lamports > (await sumSignedFunds(signer.pool, network, index))) {
+    alert(signer, { id: maintenance.id }, 'more was to be reclaimed from an address than was put there')
     return null
   }
   const move =
-    chore.kind === 'fund'
+    maintenance.kind === 'fund'
       ? transferOf(feePayer, address(ownerOf(signer.solana.ownerAt(keyspace, index))), lamports)
       : transferOf(await signerOf(signer.solana.keyAt(keyspace, index)), feePayer.address, lamports)
   return signWithBlockhash(feePayer, [move], reading)
@@ -189,8 +195,8 @@ async function signFunding(
 async function signFirst(signer: SigningContext, { payout, digest }: SigningTask): Promise<Signed> {
   const { pool, journal, clock } = signer
   const { network, amount, networkFeeMax } = payout
-  const keys = await houseOf(signer, network)
-  const reading = (await loadSolanaHouse(pool, network))?.reading ?? null
+  const keys = await signerAccountsOf(signer, network)
+  const reading = (await loadSolanaSignerAccounts(pool, network))?.reading ?? null
   if (reading === null) return WAITS
   const own: readonly string[] = [keys.vault.address, keys.feePayer.address, ...keys.nonceAccounts]
   const { destination } = payout

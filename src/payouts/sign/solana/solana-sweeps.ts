@@ -4,18 +4,22 @@ import { SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
 import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
 import { listSweptSources, type SweptSource } from '../../store/deposit-owners.ts'
 import type { SolanaReading } from '../../store/solana-accounts.ts'
-import type { SignedChore, SolanaChore, SweepSource } from '../../store/solana-maintenance.ts'
+import type {
+  MaintenanceTransaction,
+  SignedMaintenance,
+  SweepSource,
+} from '../../store/solana-maintenance.ts'
 import { alert } from '../alert.ts'
 import { isVaultSweepEntry, type VaultSweepEntry } from '../journal-lines.ts'
 import { isSweepId } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
-import { type SolanaHouseKeys, signerOf, signWithBlockhash } from './solana-accounts.ts'
+import { type SolanaSignerAccountKeys, signerOf, signWithBlockhash } from './solana-accounts.ts'
 import { transferOf } from './solana-instructions.ts'
 
 type VaultSweepTask = {
   readonly network: Network
-  readonly keys: SolanaHouseKeys
-  readonly sweep: Extract<SolanaChore, { readonly kind: 'sweep' }>
+  readonly keys: SolanaSignerAccountKeys
+  readonly sweep: Extract<MaintenanceTransaction, { readonly kind: 'sweep' }>
   readonly reading: SolanaReading
 }
 
@@ -26,10 +30,10 @@ type VaultSweepTask = {
 export async function signVaultSweep(
   signer: SigningContext,
   task: VaultSweepTask,
-): Promise<SignedChore | null> {
+): Promise<SignedMaintenance | null> {
   const { network, keys, sweep, reading } = task
   const before = signer.journal.entriesOf(sweep.id).find(isVaultSweepEntry)
-  if (before !== undefined) return signedChoreOf(before)
+  if (before !== undefined) return signedMaintenanceOf(before)
   const keyspace = solanaKeyspace(network)
   const merchantId = isSweepId(sweep.id) ? await merchantOf(signer, network, sweep.sources) : null
   if (merchantId === null) {
@@ -53,7 +57,7 @@ export async function signVaultSweep(
   return signed
 }
 
-const signedChoreOf = (entry: VaultSweepEntry): SignedChore => ({
+const signedMaintenanceOf = (entry: VaultSweepEntry): SignedMaintenance => ({
   txid: entry.txid,
   raw: Buffer.from(entry.raw, 'hex'),
   lastValidHeight: entry.last_valid_height,
@@ -86,7 +90,7 @@ export function vaultSweepEntryOf(sweep: {
   readonly network: Network
   readonly merchantId: string
   readonly sources: readonly SweepSource[]
-  readonly signed: SignedChore
+  readonly signed: SignedMaintenance
   readonly nowMs: number
 }): VaultSweepEntry {
   const { id, network, merchantId, signed, nowMs } = sweep
