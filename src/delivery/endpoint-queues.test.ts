@@ -88,15 +88,15 @@ test('queues take turns for slots, however much each has waiting', () => {
 
 test('queues that were in trouble before this worker knew them count as failing from the start', () => {
   const queues = new EndpointQueues<Row>(8)
-  const troubled = Array.from({ length: 6 }, (_, index) => ({ endpointId: `we_${index}`, number: 0 }))
-  expect(troubled.map((row) => queues.add(row, true))).toEqual([true, true, true, true, false, false])
-  expect([sendAll(queues).length, queues.confinedRoom]).toEqual([4, 0])
+  const unhealthy = Array.from({ length: 6 }, (_, index) => ({ endpointId: `we_${index}`, number: 0 }))
+  expect(unhealthy.map((row) => queues.add(row, true))).toEqual([true, true, true, true, false, false])
+  expect([sendAll(queues).length, queues.unhealthyRoom]).toEqual([4, 0])
   for (const row of rowsOf('we_healthy', 2)) expect(queues.add(row, false)).toBe(true)
   expect(sendAll(queues).map((row) => row.endpointId)).toEqual(['we_healthy', 'we_healthy'])
-  const [first] = troubled
+  const [first] = unhealthy
   if (first === undefined) throw new Error('no row')
   queues.finished(first, QUICK)
-  expect(queues.confinedRoom).toBe(1)
+  expect(queues.unhealthyRoom).toBe(1)
 })
 
 test('queues that take seconds for each answer hold at most half of the slots together, each the same part', () => {

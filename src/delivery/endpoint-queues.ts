@@ -23,7 +23,7 @@ type EndpointQueue<Row> = {
   inFlight: number
   readonly waiting: Row[]
   /** It fails or is slow, and shares its part of the slots with all that do or are. */
-  confined: boolean
+  unhealthy: boolean
   /** Mean time to an answer; null before the first. */
   answerMs: number | null
   usedAt: number
@@ -40,19 +40,19 @@ type EndpointQueue<Row> = {
  */
 export class EndpointQueues<Row extends { readonly endpointId: string }> {
   readonly #slots: number
-  readonly #confinedMax: number
+  readonly #unhealthyMax: number
   readonly #queues = new Map<string, EndpointQueue<Row>>()
   /** Queues with both a row and a slot of their own, in the order of their turns. */
   readonly #line: EndpointQueue<Row>[] = []
   #inFlight = 0
   #waiting = 0
-  /** Rows of confined queues, in flight or waiting. */
-  #confinedHeld = 0
+  /** Rows of unhealthy queues, in flight or waiting. */
+  #unhealthyHeld = 0
 
   /** `slots`: requests in flight at once, of all queues together. */
   constructor(slots: number) {
     this.#slots = slots
-    this.#confinedMax = Math.max(1, Math.floor(slots / 2))
+    this.#unhealthyMax = Math.max(1, Math.floor(slots / 2))
   }
 
   get inFlight(): number {
@@ -65,15 +65,15 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
   }
 
   /** Rows that endpoints which fail or are slow may be given besides. */
-  get confinedRoom(): number {
-    return Math.max(0, this.#confinedMax - this.#confinedHeld)
+  get unhealthyRoom(): number {
+    return Math.max(0, this.#unhealthyMax - this.#unhealthyHeld)
   }
 
   /** Rows that each known queue may be given now; queues not named may be given `WINDOW_START`. */
   room(): Map<string, number> {
     const room = new Map<string, number>()
     const forgetBefore = performance.now() - FORGET_AFTER_MS
-    const share = this.#confinedShare()
+    const share = this.#unhealthyShare()
     for (const [endpointId, queue] of this.#queues) {
       if (heldBy(queue) === 0 && queue.usedAt < forgetBefore) {
         this.#queues.delete(endpointId)
@@ -88,7 +88,7 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
   /** What throttled queues may be given now, `rowsMax` at most: each as its lateness asks for, and its share allows. */
   throttledRoom(rowsMax: number): ThrottledRoom {
     const held = new Map([...this.#queues].map(([endpointId, queue]) => [endpointId, heldBy(queue)]))
-    const room = Math.min(rowsMax, this.confinedRoom)
+    const room = Math.min(rowsMax, this.unhealthyRoom)
     return { held, rowsMax: room, rowsOf: (turns) => this.#rowsOfThrottled(turns, room) }
   }
 
@@ -103,7 +103,7 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
       queue.usedAt = performance.now()
       queue.window = throttledSlots(lateMs)
     }
-    const share = this.#confinedShare()
+    const share = this.#unhealthyShare()
     for (const { endpointId } of turns) {
       const queue = this.#queueOf({ endpointId }, true)
       const rows = Math.min(left, THROTTLED_ROWS_PER_TURN, Math.min(queue.window, share) - heldBy(queue))
@@ -116,15 +116,15 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
 
   /**
    * Takes a row; false where its queue fails or is slow and its like hold all that they may. A queue that is new here
-   * begins as failing where it is `troubled`: a worker that starts among receivers that hang knows them by that.
+   * begins as failing where it is `unhealthy`: a worker that starts among receivers that hang knows them by that.
    */
-  add(row: Row, troubled: boolean): boolean {
-    const queue = this.#queueOf(row, troubled)
+  add(row: Row, unhealthy: boolean): boolean {
+    const queue = this.#queueOf(row, unhealthy)
     queue.usedAt = performance.now()
-    if (queue.confined && this.#confinedHeld >= this.#confinedMax) return false
+    if (queue.unhealthy && this.#unhealthyHeld >= this.#unhealthyMax) return false
     queue.waiting.push(row)
     this.#waiting += 1
-    if (queue.confined) this.#confinedHeld += 1
+    if (queue.unhealthy) this.#unhealthyHeld += 1
     this.#lineUp(queue)
     return true
   }
@@ -151,17 +151,17 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
   finished(row: Row, ended: { ok: boolean; durationMs: number }): Row[] {
     const queue = this.#queueOf(row, false)
     // All that the queue holds changes sides with it.
-    const wasConfined = queue.confined
-    if (wasConfined) this.#confinedHeld -= heldBy(queue)
+    const wasUnhealthy = queue.unhealthy
+    if (wasUnhealthy) this.#unhealthyHeld -= heldBy(queue)
     this.#inFlight -= 1
     queue.inFlight -= 1
     queue.window = ended.ok ? Math.min(WINDOW_MAX, queue.window * 2) : 1
     queue.answerMs = meanAnswer(queue.answerMs, ended.durationMs)
-    queue.confined = !ended.ok || queue.answerMs >= SLOW_ANSWER_MS
-    if (queue.confined) this.#confinedHeld += heldBy(queue)
+    queue.unhealthy = !ended.ok || queue.answerMs >= SLOW_ANSWER_MS
+    if (queue.unhealthy) this.#unhealthyHeld += heldBy(queue)
     queue.usedAt = performance.now()
     // What it was given ahead while it was quick would take the slots of those that still are.
-    if (!ended.ok || (queue.confined && !wasConfined)) return this.#takeAll(queue)
+    if (!ended.ok || (queue.unhealthy && !wasUnhealthy)) return this.#takeAll(queue)
     this.#lineUp(queue)
     return []
   }
@@ -171,14 +171,14 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
     return [...this.#queues.values()].flatMap((queue) => this.#takeAll(queue))
   }
 
-  #queueOf(row: { readonly endpointId: string }, troubled: boolean): EndpointQueue<Row> {
+  #queueOf(row: { readonly endpointId: string }, unhealthy: boolean): EndpointQueue<Row> {
     const known = this.#queues.get(row.endpointId)
     if (known !== undefined) return known
     const queue: EndpointQueue<Row> = {
-      window: troubled ? 1 : WINDOW_START,
+      window: unhealthy ? 1 : WINDOW_START,
       inFlight: 0,
       waiting: [],
-      confined: troubled,
+      unhealthy: unhealthy,
       answerMs: null,
       usedAt: performance.now(),
       inLine: false,
@@ -193,23 +193,23 @@ export class EndpointQueues<Row extends { readonly endpointId: string }> {
     this.#line.push(queue)
   }
 
-  /** What each confined queue may hold, so that the first ones do not keep the others out. */
-  #confinedShare(): number {
+  /** What each unhealthy queue may hold, so that the first ones do not keep the others out. */
+  #unhealthyShare(): number {
     let busy = 0
     const busySince = performance.now() - BUSY_MS
-    for (const queue of this.#queues.values()) if (queue.confined && queue.usedAt > busySince) busy += 1
-    return Math.max(1, Math.floor(this.#confinedMax / Math.max(1, busy)))
+    for (const queue of this.#queues.values()) if (queue.unhealthy && queue.usedAt > busySince) busy += 1
+    return Math.max(1, Math.floor(this.#unhealthyMax / Math.max(1, busy)))
   }
 
   #roomOf(queue: EndpointQueue<Row>, share: number): number {
-    if (!queue.confined) return Math.max(0, queue.window + aheadOf(queue) - heldBy(queue))
-    if (this.#confinedHeld >= this.#confinedMax) return 0
+    if (!queue.unhealthy) return Math.max(0, queue.window + aheadOf(queue) - heldBy(queue))
+    if (this.#unhealthyHeld >= this.#unhealthyMax) return 0
     return Math.max(0, Math.min(queue.window, share) - heldBy(queue))
   }
 
   #takeAll(queue: EndpointQueue<Row>): Row[] {
     this.#waiting -= queue.waiting.length
-    if (queue.confined) this.#confinedHeld -= queue.waiting.length
+    if (queue.unhealthy) this.#unhealthyHeld -= queue.waiting.length
     return queue.waiting.splice(0)
   }
 }
