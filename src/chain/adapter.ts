@@ -1,6 +1,6 @@
 import type { Network, PaymentAsset } from '../core/assets.ts'
 import type { Credit } from '../core/chain/unfound.ts'
-import type { MarkHeights } from '../core/finality.ts'
+import type { BlockTags } from '../core/finality.ts'
 import { storableText } from '../core/storable-text.ts'
 
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
@@ -130,10 +130,10 @@ export interface ChainAdapter {
    */
   fateOf(txids: readonly string[]): Promise<ReadonlyMap<string, 'alive' | 'dead'>>
   /**
-   * The chain's own finality marks, provided `checkpoint` is on the node's best chain; null where it is not, and
+   * The chain's own block tags, provided `checkpoint` is on the node's best chain; null where it is not, and
    * nothing is proved. Absent on chains where confirmations are counted.
    */
-  readonly readMarks?: ((checkpoint: BlockRef) => Promise<MarkHeights | null>) | undefined
+  readonly readBlockTags?: ((checkpoint: BlockRef) => Promise<BlockTags | null>) | undefined
   /** Absent on chains where we accept no tokens. */
   readonly tokens?: Pick<TokenReader, 'assets' | 'prove'> | undefined
   /** Absent on chains whose block hashes prove everything in the block. */

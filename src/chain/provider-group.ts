@@ -1,5 +1,5 @@
 import type { Network } from '../core/assets.ts'
-import type { MarkHeights } from '../core/finality.ts'
+import type { BlockTags } from '../core/finality.ts'
 import type { Clock } from '../runtime/clock.ts'
 import {
   type BlockRef,
@@ -133,9 +133,9 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
     return this.#ask((chain) => chain.fateOf(txids))
   }
 
-  /** Absent where the chain has no marks. */
-  get readMarks(): ((checkpoint: BlockRef) => Promise<MarkHeights | null>) | undefined {
-    return this.#first.chain.readMarks === undefined ? undefined : (at) => this.#lowestMarks(at)
+  /** Absent where the chain has no block tags. */
+  get readBlockTags(): ((checkpoint: BlockRef) => Promise<BlockTags | null>) | undefined {
+    return this.#first.chain.readBlockTags === undefined ? undefined : (at) => this.#lowestBlockTags(at)
   }
 
   /** Tokens are read the second time from another provider than the followed one. */
@@ -202,17 +202,17 @@ export class ProviderGroup implements ChainAdapter, ProviderAgreement {
   }
 
   /** Marks as the followed provider tells them, and no higher than another one does: value needs both. */
-  async #lowestMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
-    const marks = await this.#ask(async (chain) => (await chain.readMarks?.(checkpoint)) ?? null)
-    if (marks === null) return null
-    const theirs = await this.#askAnother((chain) => chain.readMarks?.(checkpoint))
+  async #lowestBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
+    const blockTags = await this.#ask(async (chain) => (await chain.readBlockTags?.(checkpoint)) ?? null)
+    if (blockTags === null) return null
+    const theirs = await this.#askAnother((chain) => chain.readBlockTags?.(checkpoint))
     if (theirs === null) {
       this.#waiting = 'payments wait for another provider to say how far the chain is final'
       return null
     }
     return {
-      safe: Math.min(marks.safe, theirs.safe),
-      finalized: Math.min(marks.finalized, theirs.finalized),
+      safe: Math.min(blockTags.safe, theirs.safe),
+      finalized: Math.min(blockTags.finalized, theirs.finalized),
     }
   }
 

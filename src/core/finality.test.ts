@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import {
   type BlockDepth,
+  blockTagAt,
   type Finality,
   isFinal,
   isFinalityFor,
-  markAt,
   strictestFinality,
 } from './finality.ts'
 
@@ -22,9 +22,14 @@ test.each<[Finality, BlockDepth, boolean]>([
 })
 
 test('a block has the highest mark at or above it', () => {
-  const marks = { safe: 10, finalized: 5 }
-  expect([5, 6, 10, 11].map((height) => markAt(height, marks))).toEqual(['finalized', 'safe', 'safe', null])
-  expect(markAt(1, null)).toBeNull()
+  const blockTags = { safe: 10, finalized: 5 }
+  expect([5, 6, 10, 11].map((height) => blockTagAt(height, blockTags))).toEqual([
+    'finalized',
+    'safe',
+    'safe',
+    null,
+  ])
+  expect(blockTagAt(1, null)).toBeNull()
 })
 
 test('what the invoice has no rule for waits the longest, by the measure of its chain', () => {

@@ -5,16 +5,16 @@ import { COINS, type PaymentAsset } from './assets.ts'
  * Solana.
  */
 const CONSENSUS_MARKS = ['safe', 'finalized'] as const
-export type ConsensusMark = (typeof CONSENSUS_MARKS)[number]
+export type BlockTag = (typeof CONSENSUS_MARKS)[number]
 
 /** When a payment is final: at a number of confirmations, its own block counted, or once its block has a mark. */
-export type Finality = number | ConsensusMark
+export type Finality = number | BlockTag
 
 /** How deep a block is, as far as a reading proves it. `mark` is absent where the chain has none or was not asked. */
-export type BlockDepth = { readonly confirmations: number; readonly mark?: ConsensusMark }
+export type BlockDepth = { readonly confirmations: number; readonly mark?: BlockTag }
 
 /** Heights of the highest blocks that have each mark, read together with the tip. `finalized` is never above `safe`. */
-export type MarkHeights = { readonly safe: number; readonly finalized: number }
+export type BlockTags = { readonly safe: number; readonly finalized: number }
 
 /** For an asset that an invoice has no rule for. */
 const STRICTEST_COUNT = 24
@@ -32,14 +32,14 @@ export function isFinal(finality: Finality, { confirmations, mark }: BlockDepth)
 }
 
 /** The mark of a block at this height. */
-export function markAt(height: number, marks: MarkHeights | null): ConsensusMark | null {
-  if (marks === null) return null
-  if (height <= marks.finalized) return 'finalized'
-  return height <= marks.safe ? 'safe' : null
+export function blockTagAt(height: number, blockTags: BlockTags | null): BlockTag | null {
+  if (blockTags === null) return null
+  if (height <= blockTags.finalized) return 'finalized'
+  return height <= blockTags.safe ? 'safe' : null
 }
 
 /**
- * The stricter of a rule and what consensus demands before a coin can move at all. Chains with marks demand nothing
+ * The stricter of a rule and what consensus demands before a coin can move at all. Chains with block tags demand nothing
  * more.
  */
 export function atLeast(minimumConfirmations: number, finality: Finality): Finality {

@@ -195,7 +195,7 @@ async function agreementFinding(
 /** Blocks between a chain's tip and what is safe; more says that the chain's consensus, or the node's, is ill. */
 const SAFE_BEHIND_MAX = 200
 
-/** What a node of Ethereum's kind tells of itself: its version, chain and marks. */
+/** What a node of Ethereum's kind tells of itself: its version, chain and block tags. */
 async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Finding[]> {
   const { network } = node
   const asked = new EvmNode(url, node.rpcSetting)
@@ -213,12 +213,12 @@ async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Find
       )
       return findings
     }
-    const marks = `safe ${safe.number}, finalized ${finalized.number} of ${tip.number}`
+    const blockTags = `safe ${safe.number}, finalized ${finalized.number} of ${tip.number}`
     findings.push(
       tip.number - safe.number <= SAFE_BEHIND_MAX
-        ? ok(`${who}: ${marks}`)
+        ? ok(`${who}: ${blockTags}`)
         : fault(
-            `${who}: ${marks}; payments wait until the safe block follows: see that its consensus client is in sync`,
+            `${who}: ${blockTags}; payments wait until the safe block follows: see that its consensus client is in sync`,
           ),
     )
     return findings

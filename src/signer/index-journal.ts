@@ -47,7 +47,7 @@ export async function writeJournal(folder: string, marks: IndexMarks): Promise<v
 }
 
 /** The higher of both marks in each keyspace, and whether that is more than `known` says. */
-export function raiseMarks(known: IndexMarks, seen: IndexMarks): { marks: IndexMarks; raised: boolean } {
+export function raiseBlockTags(known: IndexMarks, seen: IndexMarks): { marks: IndexMarks; raised: boolean } {
   const marks = new Map(known)
   let raised = false
   for (const [keyspace, mark] of seen) {

@@ -7,7 +7,7 @@ import {
   type ProviderAgreement,
 } from '../chain/adapter.ts'
 import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
-import type { MarkHeights } from '../core/finality.ts'
+import type { BlockTags } from '../core/finality.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/chain/network-state.ts'
 import { beginWatch, raiseWatch } from '../db/chain/network-watch.ts'
@@ -225,8 +225,8 @@ class LeadershipSession {
         const mempool = await adapter.readMempool()
         if (mempool?.tip.hash === checkpoint.hash) {
           await recordMempool(this.#parts, mempool)
-          const { marks, hasMore } = await settle(this.#parts, checkpoint)
-          await this.#finishReading(beganAt, checkpoint, marks)
+          const { blockTags, hasMore } = await settle(this.#parts, checkpoint)
+          await this.#finishReading(beganAt, checkpoint, blockTags)
           return { checkpoint, tipMs: performance.now() - recordedMs, hasMore }
         }
       }
@@ -251,7 +251,7 @@ class LeadershipSession {
   }
 
   /** The tip and mempool were read in full, beginning at `beganAt`: what was not paid by then may expire. */
-  async #finishReading(beganAt: Date, tip: BlockRef, marks: MarkHeights | null): Promise<void> {
+  async #finishReading(beganAt: Date, tip: BlockRef, blockTags: BlockTags | null): Promise<void> {
     const { adapter, readFrom, upkeepIntervalMs = UPKEEP_INTERVAL_MS } = this.#options
     const isDue = Math.abs(beganAt.getTime() - this.#lastUpkeepMs) >= upkeepIntervalMs
     if (!isDue && this.#lastHealth === healthKey('ok', this.#notice)) return
@@ -260,7 +260,7 @@ class LeadershipSession {
     const readAtMs = beganAt.getTime()
     const reading = { network: adapter.network, readAtMs, tipHeight, tipHash, providers: readFrom?.() ?? [] }
     this.#unexpired = await expireDue(this.#parts, reading)
-    await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt, marks })
+    await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt, blockTags })
   }
 
   /**
@@ -318,7 +318,7 @@ class LeadershipSession {
   async #saveHealth(
     status: NetworkStatus,
     reason: string | null,
-    reading: { tipHeight?: number; readAt?: Date; marks?: MarkHeights | null },
+    reading: { tipHeight?: number; readAt?: Date; blockTags?: BlockTags | null },
   ): Promise<void> {
     const { adapter, pool, clock, log, observer } = this.#options
     const { notificationsSilent = null, network } = adapter

@@ -124,9 +124,9 @@ async function requireRecorded(
     throw forkTooDeep(checkpoint, checkpoint.height - ancestor.height)
 }
 
-/** Whether finality waits for another provider's agreement or for the chain's own marks. */
+/** Whether finality waits for another provider's agreement or for the chain's own block tags. */
 export function isSettledLater({ adapter, agreement }: RecordingParts): boolean {
-  return agreement !== null || adapter.readMarks !== undefined
+  return agreement !== null || adapter.readBlockTags !== undefined
 }
 
 /** Commits what the mempool, read while `checkpoint` was the tip, means for the invoices. */

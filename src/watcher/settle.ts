@@ -1,6 +1,6 @@
 import { blocksOf, type DueTransfer, dueAt, settled } from '../core/chain/finality.ts'
 import { keyOfTracked, type TrackedTransfer } from '../core/chain/reconcile.ts'
-import type { MarkHeights } from '../core/finality.ts'
+import type { BlockTags } from '../core/finality.ts'
 import type { BlockPosition, ChainReading } from '../core/invoice/types.ts'
 import { loadTrackedTransfers } from '../db/invoices/transfers.ts'
 import { expireInvoices } from '../flows/expire-invoices.ts'
@@ -18,7 +18,7 @@ import { readAgain } from './second-reading.ts'
 
 type Settled = {
   /** Null where there are none. */
-  readonly marks: MarkHeights | null
+  readonly blockTags: BlockTags | null
   /** Whether to go on at once: a round does only a part, so that the head does not wait. */
   readonly hasMore: boolean
 }
@@ -30,14 +30,14 @@ type Settled = {
  */
 export async function settle(parts: RecordingParts, checkpoint: BlockPosition): Promise<Settled> {
   const { adapter, agreement, pool } = parts
-  if (!isSettledLater(parts)) return { marks: null, hasMore: false }
-  const marks = (await adapter.readMarks?.(checkpoint)) ?? null
+  if (!isSettledLater(parts)) return { blockTags: null, hasMore: false }
+  const blockTags = (await adapter.readBlockTags?.(checkpoint)) ?? null
   // The chain moved, or no provider confirms our place on it: nothing can be judged in this round.
-  if (marks === null && adapter.readMarks !== undefined) return { marks, hasMore: false }
+  if (blockTags === null && adapter.readBlockTags !== undefined) return { blockTags, hasMore: false }
   const { height } = checkpoint
-  const dueOf = (tracked: readonly TrackedTransfer[]) => dueAt(height, marks, tracked)
+  const dueOf = (tracked: readonly TrackedTransfer[]) => dueAt(height, blockTags, tracked)
   const waiting = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
-  const readTwice = await readAgain(parts, checkpoint, highest(waiting, marks))
+  const readTwice = await readAgain(parts, checkpoint, highest(waiting, blockTags))
   const checked = await checkCredits(parts, height)
   // The second reading may have recorded what the first one missed.
   const due = dueOf(await loadTrackedTransfers(pool, adapter.network, height))
@@ -50,12 +50,12 @@ export async function settle(parts: RecordingParts, checkpoint: BlockPosition): 
   const agreed =
     agreement === null ? new Set(blocks.map(({ hash }) => hash)) : await agreement.agreedBlocks(blocks)
   await recordFacts(parts, settled(mayBeFinal, agreed), height)
-  return { marks, hasMore: readTwice.hasMore || checked.hasMore }
+  return { blockTags, hasMore: readTwice.hasMore || checked.hasMore }
 }
 
 /** What is safe is read a second time, and what is due before that by a rule that counts blocks. */
-function highest(due: readonly DueTransfer[], marks: MarkHeights | null): number {
-  return due.reduce((max, { block }) => Math.max(max, block.height), marks?.safe ?? 0)
+function highest(due: readonly DueTransfer[], blockTags: BlockTags | null): number {
+  return due.reduce((max, { block }) => Math.max(max, block.height), blockTags?.safe ?? 0)
 }
 
 /** Expires what was not paid in time. Returns which invoice cannot be, and why; it keeps no other one open. */

@@ -80,11 +80,11 @@ export class InvoiceOracle {
         }
         memory.hash = transfer.blockHash
         const required = this.world.invoice.confirmations[transfer.asset] ?? 0
-        const { marks, tip } = this.world
+        const { blockTags, tip } = this.world
         const enough =
           typeof required === 'number'
             ? tip - transfer.place + 1 >= required
-            : transfer.place <= marks[required]
+            : transfer.place <= blockTags[required]
         if (enough) memory.final = true
       }
     }

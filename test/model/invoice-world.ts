@@ -1,4 +1,4 @@
-import { markAt } from '../../src/core/finality.ts'
+import { blockTagAt } from '../../src/core/finality.ts'
 import { advanceInvoice } from '../../src/core/invoice/advance.ts'
 import type { Invoice, InvoiceEffect, InvoiceInput, TransferFact } from '../../src/core/invoice/types.ts'
 import { makeInvoice } from '../support/invoice.ts'
@@ -40,7 +40,7 @@ export class InvoiceWorld {
   nowMs: number
   tip = 100
   /** What the chain's consensus has marked: never above the tip, and moved down only by a reorganisation. */
-  marks = { safe: 98, finalized: 96 }
+  blockTags = { safe: 98, finalized: 96 }
   readonly transfers: WorldTransfer[] = []
   readonly effects: InvoiceEffect[] = []
   readonly log: string[] = []
@@ -54,7 +54,7 @@ export class InvoiceWorld {
     this.invoice = makeInvoice({
       toleranceUnder: tolerance,
       toleranceOver: tolerance,
-      // Litecoin has no marks; the invoice does not know that, and its other histories are the same.
+      // Litecoin has no block tags; the invoice does not know that, and its other histories are the same.
       confirmations: { LTC: random.pick([1, 2, 3, 'safe', 'finalized']), BTC: 1 },
     })
     this.nowMs = this.invoice.createdAtMs
@@ -96,9 +96,9 @@ export class InvoiceWorld {
     const depth = 1 + this.random.below(3)
     this.branch += 1
     this.tip -= depth
-    this.marks = {
-      safe: Math.min(this.marks.safe, this.tip),
-      finalized: Math.min(this.marks.finalized, this.tip),
+    this.blockTags = {
+      safe: Math.min(this.blockTags.safe, this.tip),
+      finalized: Math.min(this.blockTags.finalized, this.tip),
     }
     for (const transfer of this.transfers) {
       if (typeof transfer.place !== 'number' || transfer.place <= this.tip) continue
@@ -110,9 +110,9 @@ export class InvoiceWorld {
   }
 
   mark(): boolean {
-    const safe = this.marks.safe + this.random.below(this.tip - this.marks.safe + 1)
-    const finalized = this.marks.finalized + this.random.below(safe - this.marks.finalized + 1)
-    this.marks = { safe, finalized }
+    const safe = this.blockTags.safe + this.random.below(this.tip - this.blockTags.safe + 1)
+    const finalized = this.blockTags.finalized + this.random.below(safe - this.blockTags.finalized + 1)
+    this.blockTags = { safe, finalized }
     this.tellTransfers()
     return true
   }
@@ -201,7 +201,7 @@ export class InvoiceWorld {
     }
     if (transfer.place === null) return { ...base, state: 'mempool' }
     if (transfer.place === 'gone') return { ...base, state: 'replaced' }
-    const mark = markAt(transfer.place, this.marks)
+    const mark = blockTagAt(transfer.place, this.blockTags)
     return {
       ...base,
       ...(mark === null ? {} : { mark }),

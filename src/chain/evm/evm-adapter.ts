@@ -7,7 +7,7 @@ import {
   evmTokensOf,
   expectedChainIds,
 } from '../../core/chain/evm-parameters.ts'
-import type { MarkHeights } from '../../core/finality.ts'
+import type { BlockTags } from '../../core/finality.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import {
   type BlockHistory,
@@ -83,7 +83,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   /** The latest tip on our chain. */
   #tip: BlockRef | null = null
   /** As read last, while no block of ours has left the chain since. */
-  #marks: { readonly heights: MarkHeights; readonly readAtMs: number } | null = null
+  #blockTags: { readonly heights: BlockTags; readonly readAtMs: number } | null = null
 
   constructor(options: EvmAdapterOptions) {
     const { chain, livemode, url, setting, usdcContract = null, openPrograms = async () => [] } = options
@@ -126,7 +126,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     const tip = await this.#walk.tip()
     await this.#modeAt(tip)
     this.#parameters = parameters
-    this.#marks = null
+    this.#blockTags = null
     return { parameters: parameters.name, health: { status: 'ok' } }
   }
 
@@ -174,7 +174,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     }
     this.#stepBlocks = Math.min(maxBlocks, this.#stepBlocks * 2)
     this.#tip = update === null ? checkpoint : update.tip
-    if (update !== null && update.ancestor.hash !== checkpoint.hash) this.#marks = null
+    if (update !== null && update.ancestor.hash !== checkpoint.hash) this.#blockTags = null
     return update
   }
 
@@ -194,16 +194,17 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     return fates
   }
 
-  readonly readMarks = async (checkpoint: BlockRef): Promise<MarkHeights | null> => {
+  readonly readBlockTags = async (checkpoint: BlockRef): Promise<BlockTags | null> => {
     const nowMs = this.#options.clock().getTime()
     const ageMs = this.#parameters?.isolated === true ? 0 : MARKS_AGE_MS
-    if (this.#marks !== null && Math.abs(nowMs - this.#marks.readAtMs) < ageMs) return this.#marks.heights
-    const heights = await this.#askMarks(checkpoint)
-    this.#marks = heights === null ? null : { heights, readAtMs: nowMs }
+    if (this.#blockTags !== null && Math.abs(nowMs - this.#blockTags.readAtMs) < ageMs)
+      return this.#blockTags.heights
+    const heights = await this.#askBlockTags(checkpoint)
+    this.#blockTags = heights === null ? null : { heights, readAtMs: nowMs }
     return heights
   }
 
-  async #askMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
+  async #askBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
     const finalized = await this.#node.headerAt('finalized')
     const safe = await this.#node.headerAt('safe')
     // Asked last: our block being on the node's chain now, what was marked before is below it or beside nothing of ours.

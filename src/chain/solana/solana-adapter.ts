@@ -1,5 +1,5 @@
 import type { Network } from '../../core/assets.ts'
-import type { MarkHeights } from '../../core/finality.ts'
+import type { BlockTags } from '../../core/finality.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import {
   type BlockHistory,
@@ -169,7 +169,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
    * Final is what lies at or below the node's finalized slot, as far as our place is on the node's chain: the newest that
    * it has come to, for a second provider is often some slots behind the first.
    */
-  async readMarks(checkpoint: BlockRef): Promise<MarkHeights | null> {
+  async readBlockTags(checkpoint: BlockRef): Promise<BlockTags | null> {
     const finalized = await this.rpc.slot('finalized')
     const tip = await this.rpc.slot('confirmed')
     if (this.#places.at(-1)?.hash !== checkpoint.hash)

@@ -1,4 +1,4 @@
-import { type ConsensusMark, countOf, isFinal, type MarkHeights, markAt } from '../finality.ts'
+import { type BlockTag, type BlockTags, blockTagAt, countOf, isFinal } from '../finality.ts'
 import type { BlockPosition } from '../invoice/types.ts'
 import { FactsByInvoice, type InvoiceFacts, identityOfPayment, type TrackedTransfer } from './reconcile.ts'
 
@@ -20,23 +20,23 @@ export function withoutFinality(invoices: readonly InvoiceFacts[]): InvoiceFacts
 export type DueTransfer = TrackedTransfer & {
   readonly block: BlockPosition
   readonly confirmations: number
-  readonly mark: ConsensusMark | null
+  readonly mark: BlockTag | null
 }
 
 /**
- * Transfers that have what makes them final at this tip and are not final yet. `marks` were read while this was the
+ * Transfers that have what makes them final at this tip and are not final yet. `blockTags` were read while this was the
  * tip; null on chains without any.
  */
 export function dueAt(
   tipHeight: number,
-  marks: MarkHeights | null,
+  blockTags: BlockTags | null,
   tracked: readonly TrackedTransfer[],
 ): DueTransfer[] {
   return tracked.flatMap((transfer) => {
     const { status, block, finality } = transfer.payment
     if (status !== 'confirming' || block === null || block.height > tipHeight) return []
     const confirmations = tipHeight - block.height + 1
-    const mark = markAt(block.height, marks)
+    const mark = blockTagAt(block.height, blockTags)
     const isDue = isFinal(finality, mark === null ? { confirmations } : { confirmations, mark })
     return isDue ? [{ ...transfer, block, confirmations, mark }] : []
   })

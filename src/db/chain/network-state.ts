@@ -1,5 +1,5 @@
 import type { Network } from '../../core/assets.ts'
-import type { MarkHeights } from '../../core/finality.ts'
+import type { BlockTags } from '../../core/finality.ts'
 import type { BlockPosition } from '../../core/invoice/types.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
@@ -20,7 +20,7 @@ export type NetworkState = {
   /** The node's tip. */
   readonly tipHeight: number | null
   /** What the chain's own consensus calls safe and finalized; null where it has no such words, or was not asked yet. */
-  readonly marks: MarkHeights | null
+  readonly blockTags: BlockTags | null
   /** The smallest amount that the chain lets a new address receive, base units; null where it sets none, or was not asked yet. */
   readonly minimum: bigint | null
   readonly status: NetworkStatus
@@ -80,7 +80,7 @@ export async function loadNetworkState(db: Queryable, network: Network): Promise
   return rows[0] === undefined ? null : stateFromRow(rows[0])
 }
 
-/** Says how a network stands; makes its row on the first call. What is null of `tipHeight`, `readAt` and `marks` stays as known. */
+/** Says how a network stands; makes its row on the first call. What is null of `tipHeight`, `readAt` and `blockTags` stays as known. */
 export async function saveNetworkHealth(
   db: Queryable,
   network: Network,
@@ -89,7 +89,7 @@ export async function saveNetworkHealth(
     reason: string | null
     tipHeight?: number | null
     readAt?: Date | null
-    marks?: MarkHeights | null
+    blockTags?: BlockTags | null
     notificationsSilent?: string | null | undefined
     now: Date
   },
@@ -110,8 +110,8 @@ export async function saveNetworkHealth(
       health.tipHeight ?? null,
       health.readAt ?? null,
       health.now,
-      health.marks?.safe ?? null,
-      health.marks?.finalized ?? null,
+      health.blockTags?.safe ?? null,
+      health.blockTags?.finalized ?? null,
       health.notificationsSilent ?? null,
     ],
   )
@@ -202,7 +202,7 @@ function stateFromRow(row: NetworkStateRow): NetworkState {
     hash: row.hash,
     blockTime: row.block_time,
     tipHeight: row.tip_height,
-    marks:
+    blockTags:
       row.safe_height === null || row.finalized_height === null
         ? null
         : { safe: row.safe_height, finalized: row.finalized_height },

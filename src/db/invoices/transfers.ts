@@ -1,5 +1,5 @@
 import type { Network, PaymentAsset } from '../../core/assets.ts'
-import { type ConsensusMark, countOf, type Finality } from '../../core/finality.ts'
+import { type BlockTag, countOf, type Finality } from '../../core/finality.ts'
 import type {
   LedgerBucket,
   Payment,
@@ -31,7 +31,7 @@ export type TransferRow = {
   block_hash: string | null
   block_time: Date | null
   confirmations_required: number | null
-  finality_mark: ConsensusMark | null
+  finality_mark: BlockTag | null
   late: boolean
   dust: boolean
   review_reason: PaymentReviewReason | null

@@ -13,7 +13,7 @@ import {
 import { membersQuery, organizationsQuery, people, type Session, sessionQuery } from './api/people.ts'
 import { Shell } from './app/shell.tsx'
 import { NotFound, PageFault } from './pages/faults.tsx'
-import { Bones } from './parts/table.tsx'
+import { Skeleton } from './parts/table.tsx'
 
 type Context = { readonly queries: QueryClient }
 type Search = { readonly [name: string]: unknown }
@@ -285,7 +285,7 @@ export const makeRouter = (queries: QueryClient) =>
     stringifySearch: stringifySearchWith(String),
     defaultPreload: false,
     defaultPendingMs: PENDING_MS,
-    defaultPendingComponent: Bones,
+    defaultPendingComponent: Skeleton,
     scrollRestoration: true,
   })
 

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import { onSecondFactorNeeded } from '../api/ask.ts'
 import { passkeysQuery, sessionQuery } from '../api/people.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Skeleton } from '../parts/table.tsx'
 import { SecondFactorForm } from './second-factor.tsx'
 
 /**
@@ -41,7 +41,7 @@ export function StepUp() {
 function StepUpForm({ onProved, onLeave }: { onProved: () => void; onLeave: () => void }) {
   const session = useQuery(sessionQuery)
   const passkeys = useQuery(passkeysQuery)
-  if (session.data === undefined || passkeys.data === undefined) return <Bones lines={2} />
+  if (session.data === undefined || passkeys.data === undefined) return <Skeleton lines={2} />
   const hasTotp = session.data?.user.twoFactorEnabled === true
   if (!hasTotp && passkeys.data.length === 0) {
     return (

@@ -7,7 +7,7 @@ import { StatusBadge } from '../parts/badge.tsx'
 import { coins, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { Bones, Empty } from '../parts/table.tsx'
+import { Empty, Skeleton } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { Resolution } from './resolution.tsx'
 
@@ -25,7 +25,7 @@ export function AttentionPage() {
     >
       <ProblemNote error={waiting.error} />
       {waiting.isPending ? (
-        <Bones lines={5} />
+        <Skeleton lines={5} />
       ) : waiting.data === undefined ? null : queue.length === 0 ? (
         <Empty title="Nothing needs you">
           <p>Payments that do not fit their invoice will wait here for you.</p>

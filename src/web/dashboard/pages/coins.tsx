@@ -10,7 +10,7 @@ import { Checkbox, Select } from '../parts/field.tsx'
 import { COIN_NAMES, COINS, usd } from '../parts/money.ts'
 import { Note, ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Skeleton } from '../parts/table.tsx'
 
 export function CoinsPage() {
   const mode = useMode()
@@ -22,7 +22,7 @@ export function CoinsPage() {
       <ProblemNote error={error} />
       {rules.data === undefined || assets.data === undefined ? (
         error === null ? (
-          <Bones lines={6} />
+          <Skeleton lines={6} />
         ) : null
       ) : (
         <CoinForm key={JSON.stringify(rules.data)} rules={rules.data} assets={assets.data.data} />

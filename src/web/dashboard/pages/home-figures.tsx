@@ -8,7 +8,7 @@ import { BarChart, SmallTable } from '../parts/bar-chart.tsx'
 import { coinName, coins, usd } from '../parts/money.ts'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Skeleton } from '../parts/table.tsx'
 
 const DAYS = 30
 const DAY_MS = 24 * 3_600_000
@@ -20,7 +20,7 @@ export function HomeFigures() {
   const mode = useMode()
   const statistics = useQuery(statisticsOf(mode, DAYS))
   if (statistics.data === undefined) {
-    return statistics.error === null ? <Bones lines={3} /> : <ProblemNote error={statistics.error} />
+    return statistics.error === null ? <Skeleton lines={3} /> : <ProblemNote error={statistics.error} />
   }
   const { days, assets } = statistics.data
   if (days.length === 0) return null

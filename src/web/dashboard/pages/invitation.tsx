@@ -5,7 +5,7 @@ import { useEnter } from '../app/enter.ts'
 import { Button } from '../parts/button.tsx'
 import { Door } from '../parts/door.tsx'
 import { Note, ProblemNote } from '../parts/note.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Skeleton } from '../parts/table.tsx'
 
 const route = getRouteApi('/outside/invitation')
 
@@ -94,6 +94,6 @@ function Accept({ id, email, isVerified }: { id: string; email: string; isVerifi
 
 const Loading = () => (
   <Door title="Invitation">
-    <Bones lines={2} />
+    <Skeleton lines={2} />
   </Door>
 )

@@ -6,7 +6,7 @@ import { useAccount, useMode } from '../app/session.ts'
 import { Checkbox } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card } from '../parts/page.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Skeleton } from '../parts/table.tsx'
 
 const NOTICES: { readonly [kind in keyof UpdateNotices]-?: string } = {
   paid: 'An invoice was paid',
@@ -36,7 +36,7 @@ export function NoticesCard() {
           : ''}
         .
       </p>
-      {shown === undefined ? notices.error === null ? <Bones lines={2} /> : null : null}
+      {shown === undefined ? notices.error === null ? <Skeleton lines={2} /> : null : null}
       {shown === undefined
         ? null
         : (isManager ? KINDS : OF_EVERYBODY).map((kind) => (

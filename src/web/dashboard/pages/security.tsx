@@ -10,7 +10,7 @@ import { Confirm } from '../parts/confirm.tsx'
 import { Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Skeleton } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { AuthenticatorCard } from './authenticator.tsx'
 import { NoticesCard } from './notices.tsx'
@@ -117,7 +117,7 @@ function SignInsCard() {
         ) : undefined
       }
     >
-      {signIns.data === undefined ? <Bones lines={2} /> : null}
+      {signIns.data === undefined ? <Skeleton lines={2} /> : null}
       <ul className="people">
         {signIns.data?.map(({ id, token, ipAddress, userAgent, updatedAt }) => (
           <li key={id}>

@@ -19,7 +19,7 @@ import { DialogForm } from '../parts/dialog-form.tsx'
 import { Checkbox, Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
-import { Bones } from '../parts/table.tsx'
+import { Skeleton } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 const ROLES: { readonly [role in Role]: { words: string; hint: string } } = {
@@ -49,7 +49,7 @@ export function TeamPage() {
       <div className="stack large">
         <Card title="People">
           <ProblemNote error={members.error} />
-          {members.data === undefined ? <Bones lines={2} /> : null}
+          {members.data === undefined ? <Skeleton lines={2} /> : null}
           <ul className="people">
             {members.data?.map((member) => (
               <MemberRow key={member.id} member={member} />

@@ -4,7 +4,7 @@ import { Problem } from '../api/ask.ts'
 import { useMode } from '../app/session.ts'
 import { ProblemNote } from './note.tsx'
 import { Page } from './page.tsx'
-import { Bones, Empty } from './table.tsx'
+import { Empty, Skeleton } from './table.tsx'
 
 type Reading<Data> = { readonly data: Data | undefined; readonly error: unknown }
 type Shown<Data> = {
@@ -17,7 +17,7 @@ type Shown<Data> = {
 /** What was read; bars while it is not there yet, or why it will not be. */
 export function Read<Data>({ read, lines = 4, children }: Shown<Data>) {
   if (read.data !== undefined) return children(read.data)
-  return read.error === null ? <Bones lines={lines} /> : <ProblemNote error={read.error} />
+  return read.error === null ? <Skeleton lines={lines} /> : <ProblemNote error={read.error} />
 }
 
 /** The page of one resource, which gives itself its title; until it is there, one of its kind's name. */

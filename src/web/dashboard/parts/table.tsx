@@ -92,7 +92,7 @@ export function Empty({ title, children }: { title: string; children: ReactNode 
 }
 
 /** Bars in place of what is still loading. */
-export function Bones({ lines = 4 }: { lines?: number }) {
+export function Skeleton({ lines = 4 }: { lines?: number }) {
   return (
     <div className="stack" aria-busy="true">
       <span className="unseen">Loading</span>
