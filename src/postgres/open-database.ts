@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
 import { z } from 'zod'
-import type { Config } from '../config/config.ts'
 import { readOrMakeSecretFile } from '../runtime/data-dir.ts'
 import { describeError, withoutSecrets } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
@@ -32,6 +31,13 @@ const rolePasswordsShape = z.object({
 })
 type RolePasswords = z.output<typeof rolePasswordsShape>
 
+/** Where the database is. */
+type DatabaseConfig = {
+  readonly dataDir: string
+  readonly databaseUrl: string | null
+  readonly roleDatabaseUrls: { readonly [role in DatabaseRole]: string | null }
+}
+
 export type OpenDatabase = {
   /** The owner's connection string; null where only the roles' own were given. */
   readonly ownerUrl: string | null
@@ -53,7 +59,7 @@ export type OpenOptions = {
  * only roles' own connection strings are given, as in a process that must not know the owner's, it is used as
  * it stands. Throws `StartRefused`, which names the fix.
  */
-export async function openDatabase(config: Config, options: OpenOptions = {}): Promise<OpenDatabase> {
+export async function openDatabase(config: DatabaseConfig, options: OpenOptions = {}): Promise<OpenDatabase> {
   const given = DATABASE_ROLES.filter((role) => config.roleDatabaseUrls[role] !== null)
   if (config.databaseUrl === null && given.length > 0) return openAsRoles(config, given)
   const { ownerUrl, close } = await openAsOwner(config, options)
@@ -69,7 +75,7 @@ export async function openDatabase(config: Config, options: OpenOptions = {}): P
 
 /** The owner's connection string, for commands that change what no role may; `close` leaves the server. */
 export async function openAsOwner(
-  config: Config,
+  config: DatabaseConfig,
   options: OpenOptions = {},
 ): Promise<{ ownerUrl: string; close: () => Promise<void> }> {
   if (config.databaseUrl !== null) {
@@ -83,7 +89,7 @@ export async function openAsOwner(
   return { ownerUrl: server.ownerUrl, close: () => server.stop() }
 }
 
-async function openAsRoles(config: Config, given: readonly DatabaseRole[]): Promise<OpenDatabase> {
+async function openAsRoles(config: DatabaseConfig, given: readonly DatabaseRole[]): Promise<OpenDatabase> {
   for (const role of given) {
     const url = config.roleDatabaseUrls[role] ?? ''
     await checkServer(url, `${role.toUpperCase()}_DATABASE_URL`)
@@ -182,7 +188,7 @@ async function lacksLogin(url: string): Promise<boolean> {
  * `paylink migrate` with a role's own connection string beside the owner's: makes the login that it names, or gives
  * it that password. One that works is left as it is, whoever made it.
  */
-export async function makeGivenLogins(config: Config, ownerUrl: string): Promise<readonly string[]> {
+export async function makeGivenLogins(config: DatabaseConfig, ownerUrl: string): Promise<readonly string[]> {
   const missing: { role: DatabaseRole; login: string; password: string }[] = []
   for (const role of DATABASE_ROLES) {
     const url = config.roleDatabaseUrls[role]
@@ -215,7 +221,7 @@ export async function makeGivenLogins(config: Config, ownerUrl: string): Promise
   }
 }
 
-async function makeRoles(config: Config, ownerUrl: string): Promise<RoleUrls> {
+async function makeRoles(config: DatabaseConfig, ownerUrl: string): Promise<RoleUrls> {
   const { roleDatabaseUrls } = config
   const { api, watcher, delivery, signer } = roleDatabaseUrls
   if (api !== null && watcher !== null && delivery !== null && signer !== null)

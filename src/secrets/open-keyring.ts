@@ -1,5 +1,4 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Config } from '../config/config.ts'
 import { holdsSealedRows, insertKeyCheck, loadKeyCheck } from '../db/installation-secret.ts'
 import type { Queryable } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -17,7 +16,8 @@ type KeyState =
   /** There is none, and the database holds what only it can open. */
   | 'lost'
 
-type KeyConfig = Pick<Config, 'dataDir' | 'secretKey'>
+/** The settings that say which keys there are. */
+type KeyConfig = { readonly dataDir: string; readonly secretKey: Uint8Array | null }
 
 /** How the installation's key stands to what `db` holds. Makes none. */
 export async function inspectKey(config: KeyConfig, db: Queryable): Promise<KeyState> {
@@ -63,7 +63,7 @@ export async function openInstallationKeyring(
  * keyring. Throws `StartRefused` where the key is another installation's.
  */
 export async function openForDelivery(
-  config: KeyConfig & Pick<Config, 'deliveryKey'>,
+  config: KeyConfig & { readonly deliveryKey: Uint8Array | null },
   db: Queryable,
 ): Promise<Opener> {
   if (config.deliveryKey === null) return openWithoutWriting(config, db)
