@@ -9,8 +9,7 @@ import type { Output } from './command-context.ts'
 import { EXIT_FORCED, EXIT_REFUSED } from './exit-codes.ts'
 import type { RunOptions } from './run-roles.ts'
 import { type SeededSandbox, seedSandbox } from './seed-sandbox.ts'
-import { stopInTime } from './stop-in-time.ts'
-import { StopList } from './stop-list.ts'
+import { StopList, stopInTime } from './stop-list.ts'
 import { UsageError } from './usage-error.ts'
 
 /** A step of the start normally ends within this time; a blocked system call may never. */

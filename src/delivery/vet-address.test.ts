@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isGlobalUnicast } from './vet-address.ts'
+import { isGlobalUnicast } from './vetted-connect.ts'
 
 test('addresses of the public internet are accepted', () => {
   for (const address of [

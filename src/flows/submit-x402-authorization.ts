@@ -8,7 +8,7 @@ import {
   insertX402Authorization,
   loadX402Authorization,
   type X402Authorization,
-} from '../payouts/store/x402-authorizations.ts'
+} from '../db/invoices/x402-authorizations.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { type AssetId, type Network, networkOf } from '../core/assets.ts'
+import { amountsOf } from '../core/invoice/status.ts'
 import type { Invoice, Payment } from '../core/invoice/types.ts'
 import type { Tenant } from '../core/tenant.ts'
 import type { Log } from '../runtime/log.ts'
@@ -7,7 +8,6 @@ import { pauseUnless } from '../runtime/repeat.ts'
 import type { SandboxControls, SignedPayment } from './controls.ts'
 import type { Plan } from './plan.ts'
 import { SandboxUnavailable } from './sandbox-rpc.ts'
-import { type Scenario, scenarioAmounts } from './scenario.ts'
 
 /** How long a step waits until the watcher has told of the step before; then the scenario goes on regardless. */
 const STEP_WAIT_MS = 60_000
@@ -288,3 +288,32 @@ async function waitUntil(run: Run, forMs: number, holds: (invoice: Invoice) => b
 }
 
 const show = (run: Run): Promise<void> => pauseUnless(run.stopped, SHOWN_MS)
+
+type Scenario = 'exact' | 'under' | 'over' | 'two_parts' | 'late' | 'double_spend' | 'reorg'
+
+const UNDER_PERCENT = 40n
+const OVER_PERCENT = 160n
+
+/**
+ * What a scenario pays, in base units, one transaction each: parts of what remains to be paid, or of the whole
+ * amount where nothing remains, so that a payment after settlement can be tried too.
+ */
+function scenarioAmounts(invoice: Invoice, scenario: Scenario): readonly bigint[] {
+  const { remaining } = amountsOf(invoice)
+  const due = remaining > 0n ? remaining : invoice.amount
+  switch (scenario) {
+    case 'under':
+      return [atLeastOne((due * UNDER_PERCENT) / 100n)]
+    case 'over':
+      return [(due * OVER_PERCENT + 99n) / 100n]
+    case 'two_parts':
+      return due === 1n ? [due] : [due / 2n, due - due / 2n]
+    case 'exact':
+    case 'late':
+    case 'double_spend':
+    case 'reorg':
+      return [due]
+  }
+}
+
+const atLeastOne = (amount: bigint): bigint => (amount > 0n ? amount : 1n)

@@ -23,7 +23,7 @@ const SAID: readonly (readonly [doc: string, said: RegExp, constants: readonly C
     [['src/delivery/worker.ts', 'STOP_IN_FLIGHT_MS', 1_000]],
   ],
   ['operating.md', /recorded \((\S+) s at most\)/, [['src/delivery/worker.ts', 'STOP_RECORD_MS', 1_000]]],
-  ['operating.md', /longer than (\S+) s in all/, [['src/cli/stop-in-time.ts', 'STOP_MS_MAX', 1_000]]],
+  ['operating.md', /longer than (\S+) s in all/, [['src/cli/stop-list.ts', 'STOP_MS_MAX', 1_000]]],
   [
     'operating-webhooks.md',
     /in progress, (\S+) at most/,

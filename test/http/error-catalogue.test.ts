@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CODES_OUTSIDE_ROUTES, problemCodesOf } from '../../src/http/api/problem-codes.ts'
 import { ROUTES } from '../../src/http/api/routes.ts'
+import { CODES_OUTSIDE_ROUTES, problemCodesOf } from '../../src/http/docs/openapi.ts'
 import { ERROR_TYPES } from '../../src/wire/error-types.ts'
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../src/wire/errors.ts'
 import { createTestApi, type TestApi } from '../support/api.ts'

@@ -1,7 +1,7 @@
 import type { ApiApp } from '../../src/http/api/app.ts'
-import { CODES_OUTSIDE_ROUTES, problemCodesOf } from '../../src/http/api/problem-codes.ts'
 import { API_PREFIX } from '../../src/http/api/route.ts'
 import { ROUTES } from '../../src/http/api/routes.ts'
+import { CODES_OUTSIDE_ROUTES, problemCodesOf } from '../../src/http/docs/openapi.ts'
 import { ERRORS } from '../../src/wire/errors.ts'
 
 /** What the documents promise of an answer: a success's status, or an error's with its code. */

@@ -31,7 +31,6 @@ import type { EvmHeader } from './evm-answers.ts'
 import { EvmCreditCheck } from './evm-credit-check.ts'
 import { EvmNode, referenceOf } from './evm-node.ts'
 import { EvmWalk } from './evm-walk.ts'
-import { probeHeight } from './probe-height.ts'
 import { EvmTokenReader } from './token-reader.ts'
 
 /** Marks move once in minutes, and what waits for them has waited that long. */
@@ -252,5 +251,31 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     throw new ChainHalted(
       `${asset} is the contract ${contract} with ${decimals} decimals, and the node at ${this.#node.rpc.where} has ${what}`,
     )
+  }
+}
+
+/**
+ * Asks the node for its height in short intervals and calls `wake` when it has changed. What replaces a block at the
+ * same height is noticed by the watcher's own rounds. Returns how to stop.
+ */
+function probeHeight(node: Pick<EvmNode, 'height'>, intervalMs: number, wake: () => void): () => void {
+  let last: number | null = null
+  let isStopped = false
+  let timer: NodeJS.Timeout | undefined
+  const probe = async (): Promise<void> => {
+    try {
+      const height = await node.height()
+      if (last !== null && height !== last) wake()
+      last = height
+    } catch (error) {
+      // The watcher's own round meets the same fault and tells it.
+      if (!(error instanceof ChainUnavailable)) throw error
+    }
+    if (!isStopped) timer = setTimeout(() => void probe(), intervalMs)
+  }
+  timer = setTimeout(() => void probe(), intervalMs)
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseLosslessJson } from './lossless-json.ts'
+import { parseLosslessJson } from './solana-transport.ts'
 
 test('integers beyond 2⁵³ keep every digit, and what is short or no integer stays as it is', () => {
   expect(

@@ -13,11 +13,16 @@ import { ProgramSet } from '../program-set.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
 import { identityOf } from './chain-identity.ts'
 import { ChainWalk } from './chain-walk.ts'
+import { type EsploraInput, esploraTransactionSchema, outspendSchema } from './esplora-answers.ts'
 import { EsploraChain } from './esplora-chain.ts'
-import { EsploraClient } from './esplora-client.ts'
-import { EsploraJudge } from './esplora-judge.ts'
+import { EsploraClient, EsploraRefusal } from './esplora-client.ts'
 import { EsploraMempool } from './esplora-mempool.ts'
-import { TransactionOutcome } from './transaction-outcome.ts'
+import {
+  type TransactionJudge,
+  TransactionOutcome,
+  type Verdict,
+  verdictByReason,
+} from './transaction-outcome.ts'
 
 /** A tip that is older than a day is no tip: Bitcoin Core takes itself to be syncing then (`-maxtipage`). */
 const TIP_AGE_MS_MAX = 24 * 3_600_000
@@ -150,5 +155,56 @@ export class EsploraAdapter implements ChainProvider {
       )
     }
     return parameters
+  }
+}
+
+/** A wallet's payment has a few inputs; of a larger one the offer of the whole decides alone. */
+const INPUTS_ASKED_MAX = 100
+
+/** An Esplora server that says who spends a transaction's inputs, and is offered it where nobody does. */
+class EsploraJudge implements TransactionJudge {
+  readonly #client: EsploraClient
+  readonly #mempool: EsploraMempool
+
+  constructor(client: EsploraClient, mempool: EsploraMempool) {
+    this.#client = client
+    this.#mempool = mempool
+  }
+
+  rawOf(txid: string): string | null {
+    return this.#mempool.matched(txid)?.raw ?? null
+  }
+
+  async judge(txid: string): Promise<Verdict> {
+    const kept = this.#mempool.matched(txid)
+    const told = await this.#client.json(`/tx/${txid}`, esploraTransactionSchema)
+    if (told?.status.confirmed === true) return 'taken'
+    const inputs = kept?.inputs ?? told?.vin
+    if (inputs === undefined) return 'dead'
+    // A coinbase that fell out of the chain cannot come back by itself.
+    if (inputs.some(({ is_coinbase }) => is_coinbase === true)) return 'dead'
+    const spender = await this.#spenderOf(inputs)
+    if (spender !== null) return spender === txid ? 'taken' : 'dead'
+    const raw = kept?.raw ?? (await this.#client.bytes(`/tx/${txid}/raw`))?.toString('hex')
+    return raw === undefined ? 'dead' : this.#offer(raw)
+  }
+
+  /** Whoever spends the first input that is spent, in a block or in the mempool; null where nobody does. */
+  async #spenderOf(inputs: readonly EsploraInput[]): Promise<string | null> {
+    for (const { txid, vout } of inputs.slice(0, INPUTS_ASKED_MAX)) {
+      const spend = await this.#client.json(`/tx/${txid}/outspend/${vout}`, outspendSchema)
+      if (spend?.spent === true && spend.txid != null) return spend.txid
+    }
+    return null
+  }
+
+  async #offer(raw: string): Promise<Verdict> {
+    try {
+      await this.#client.broadcast(raw)
+      return 'taken'
+    } catch (error) {
+      if (!(error instanceof EsploraRefusal)) throw error
+      return verdictByReason(error.reason)
+    }
   }
 }

@@ -1,8 +1,11 @@
+import { createHmac } from 'node:crypto'
 import type { z } from 'zod'
+import type { EventFormat } from '../../delivery/event-format.ts'
 import type { webhookEndpointView } from '../../wire/webhook-endpoint.ts'
-import { isObject, type Metadata } from '../invoice-facts.ts'
-import type { StoredInvoiceEvent } from '../stored-event.ts'
+import { type InvoiceSnapshot, isCovered, isObject, type Metadata, unixSeconds } from '../invoice-facts.ts'
+import { type StoredInvoiceEvent, storedInvoiceEvent } from '../stored-event.ts'
 import type { Asked, Fault } from './asked-invoice.ts'
+import { methodOf, ownMetadata, paymentData } from './greenfield-invoice.ts'
 
 type Endpoint = z.output<typeof webhookEndpointView>
 type OwnType = StoredInvoiceEvent['event_type']
@@ -61,5 +64,97 @@ export function webhookData({ id, url, status, subscribed_events: types }: Endpo
     automaticRedelivery: true,
     url,
     authorizedEvents: { everything, specificEvents: everything ? [] : specificEvents },
+  }
+}
+
+/** BTCPay's webhooks: its invoice events, signed in `BTCPay-Sig` by the HMAC-SHA-256 of the body alone. */
+export const GREENFIELD_EVENTS: EventFormat = {
+  bodyOf: ({ endpointId, eventId, body }) => {
+    const event = storedInvoiceEvent(body)
+    return envelope(endpointId, `${eventId}_${endpointId}`, {
+      ...happened(event),
+      timestamp: unixSeconds(event.created_at),
+      storeId: event.merchant_id,
+      invoiceId: event.data.id,
+      metadata: ownMetadata(event.data),
+    })
+  },
+  // BTCPay's own test delivery names an invoice of this form; receivers recognise it by that.
+  trialBody: ({ endpointId, merchantId, eventId, now }) =>
+    envelope(endpointId, eventId, {
+      type: 'InvoiceCreated',
+      timestamp: unixSeconds(now.toISOString()),
+      storeId: merchantId,
+      invoiceId: `__test__${eventId}__test__`,
+      metadata: {},
+    }),
+  signature: (body, secret) => ({
+    'btcpay-sig': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+  }),
+}
+
+/** BTCPay gives each attempt an id of its own. Here all attempts share one, because their bytes are the same. */
+const envelope = (webhookId: string, deliveryId: string, fields: object): Uint8Array =>
+  Buffer.from(
+    JSON.stringify({
+      deliveryId,
+      webhookId,
+      originalDeliveryId: deliveryId,
+      isRedelivery: false,
+      ...fields,
+    }),
+    'utf8',
+  )
+
+/** The BTCPay event that ours becomes, with that event's own fields. */
+function happened({ event_type: type, created_at: at, data: invoice }: StoredInvoiceEvent) {
+  switch (type) {
+    case 'invoice.created':
+      return { type: 'InvoiceCreated' }
+    case 'invoice.payment_detected':
+    case 'invoice.confirming':
+      return isCovered(invoice)
+        ? { type: 'InvoiceProcessing', overPaid: false }
+        : { type: 'InvoiceReceivedPayment', ...paymentOf(invoice, invoice.payments.at(-1)) }
+    case 'invoice.paid':
+      return {
+        type: 'InvoiceSettled',
+        manuallyMarked: invoice.status_reason === 'accepted',
+        overPaid: false,
+      }
+    case 'invoice.overpaid':
+      return { type: 'InvoiceSettled', manuallyMarked: false, overPaid: true }
+    case 'invoice.partially_paid':
+      return Date.parse(at) > Date.parse(invoice.expires_at)
+        ? { type: 'InvoiceExpired', partiallyPaid: true }
+        : { type: 'InvoicePaymentSettled', ...paymentOf(invoice, invoice.payments.at(-1)) }
+    case 'invoice.expired':
+      return { type: 'InvoiceExpired', partiallyPaid: false }
+    case 'invoice.manual_review':
+      return reviewed(invoice)
+    default:
+      throw new Error(`${type satisfies never} is no event of an invoice`)
+  }
+}
+
+/** A payment that was reorganised away may come back; any other in review was received and settles nothing. */
+function reviewed(invoice: InvoiceSnapshot) {
+  if (invoice.review_reason === 'reorged') return { type: 'InvoiceProcessing', overPaid: false }
+  // Of too many payments those that wait are not carried by the invoice.
+  const payment =
+    invoice.payments.findLast(({ review_reason }) => review_reason !== null) ?? invoice.payments.at(-1)
+  return { type: 'InvoiceReceivedPayment', ...paymentOf(invoice, payment) }
+}
+
+function paymentOf(invoice: InvoiceSnapshot, payment: InvoiceSnapshot['payments'][number] | undefined) {
+  if (payment === undefined) return {}
+  // USDC sent on Ethereum is never the invoice's coin, so its method must not look like it.
+  const paymentMethod = payment.asset === 'USDC_ETHEREUM' ? 'USDC-ETHEREUM' : methodOf(payment)
+  return {
+    afterExpiration: Date.parse(payment.detected_at) > Date.parse(invoice.expires_at),
+    paymentMethodId: paymentMethod,
+    // The name of the same field in older versions of Greenfield.
+    paymentMethod,
+    payment: paymentData(payment, invoice.address),
   }
 }

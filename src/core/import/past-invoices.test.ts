@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { readCsv } from './csv.ts'
-import { readPastInvoices } from './past-invoices.ts'
+import { readCsv, readPastInvoices } from './past-invoices.ts'
 
 const HEADER =
   'ReceivedDate,StoreId,OrderId,InvoiceId,InvoiceCreatedDate,InvoiceExpirationDate,InvoiceMonitoringDate,PaymentId,Destination,PaymentType,CryptoCode,Paid,NetworkFee,ConversionRate,PaidCurrency,InvoiceCurrency,InvoiceDue,InvoicePrice,InvoiceItemCode,InvoiceItemDesc,InvoiceFullStatus,InvoiceStatus,InvoiceExceptionStatus,BuyerEmail,Accounted'

@@ -1,9 +1,9 @@
 import type { Context } from 'hono'
 import { ID_PATTERN } from '../../core/ids.ts'
+import { isFreshSecondFactor } from '../../core/people/second-factor.ts'
+import { appendAuditEntry } from '../../flows/append-audit-entry.ts'
 import { withTransaction } from '../../postgres/transaction.ts'
 import type { Answer } from './answer.ts'
-import { withAuditTrail } from './audit-trail.ts'
-import { checkRights } from './check-rights.ts'
 import type { Authenticate, Credential } from './credentials.ts'
 import { createOnce, type IdempotentRequest, readIdempotencyKey } from './idempotency.ts'
 import type { MerchantSlots } from './merchant-slots.ts'
@@ -191,3 +191,55 @@ async function runRoute(
     headers: {},
   }
 }
+
+/**
+ * Runs what a person does at the dashboard between two entries of the merchant's audit log: that it was begun,
+ * and how it ended. An act whose second entry is missing was cut off, and may have happened.
+ */
+async function withAuditTrail(
+  deps: RouteDeps,
+  route: Route,
+  credential: Credential,
+  about: { resourceId: string | null; requestId: string },
+  act: () => Promise<Answer>,
+): Promise<Answer> {
+  if (credential.person === null || route.method === 'get') return act()
+  const entry = { actor: credential.callerId, action: route.operationId, ...about }
+  const append = (phase: 'begun' | 'done' | 'refused', code: string | null) =>
+    appendAuditEntry(deps, credential.tenant, { ...entry, phase, code })
+  await append('begun', null)
+  try {
+    const answer = await act()
+    await append('done', null)
+    return answer
+  } catch (error) {
+    if (error instanceof ApiProblem) await append('refused', error.code)
+    throw error
+  }
+}
+
+/**
+ * The one place that decides what a credential may do on a route, before anything is read: scope or role first, then
+ * the mode, then, for what moves money, keys or rules, the role of owner or admin with a second factor proved at most
+ * five minutes ago (spec §5.5, §5.6). Throws the 403 that says which is missing.
+ */
+function checkRights(route: Route, credential: Credential, nowMs: number): void {
+  const { person, scopes, tenant } = credential
+  if (route.scope !== null && !scopes.has(route.scope)) {
+    if (person !== null) throw new ApiProblem('role_insufficient')
+    throw new ApiProblem('scope_missing', { message: `The API key lacks the scope ${route.scope}.` })
+  }
+  if (route.dashboardOnly === true && person === null) throw new ApiProblem('dashboard_session_required')
+  if (route.managers === true && person !== null && !isManager(person.role)) {
+    throw new ApiProblem('role_insufficient')
+  }
+  if (!tenant.livemode) return
+  if (route.live === 'test_only') throw new ApiProblem('test_mode_only')
+  if (route.live !== 'session') return
+  if (person === null) throw new ApiProblem('dashboard_session_required')
+  if (!isManager(person.role)) throw new ApiProblem('role_insufficient')
+  if (route.provesFactor === true) return
+  if (!isFreshSecondFactor(person.secondFactorAtMs, nowMs)) throw new ApiProblem('second_factor_required')
+}
+
+const isManager = (role: string): boolean => role === 'owner' || role === 'admin'

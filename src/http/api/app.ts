@@ -1,7 +1,9 @@
 import { type Context, Hono } from 'hono'
 import { AddressNotShown } from '../../flows/steps/shown-invoices.ts'
+import { isDatabaseAway } from '../../postgres/database-away.ts'
+import { newId } from '../../runtime/new-id.ts'
 import { newRequestId } from '../../runtime/new-request-id.ts'
-import { ERRORS } from '../../wire/errors.ts'
+import { ERRORS, type ErrorCode } from '../../wire/errors.ts'
 import { addDocumentation } from '../docs/documentation.ts'
 import type { Answer } from './answer.ts'
 import { type ApiContext, type ApiVariables, answerRequest, type Gate } from './answer-request.ts'
@@ -11,11 +13,9 @@ import { createMarketReader } from './market.ts'
 import { createMerchantSlots } from './merchant-slots.ts'
 import { ApiProblem, errorBody } from './problem.ts'
 import { createRateLimiter } from './rate-limit.ts'
-import { recordRequest } from './record-request.ts'
-import { API_PREFIX, type Route } from './route.ts'
+import { API_PREFIX, type Route, type RouteDeps } from './route.ts'
 import { ROUTES } from './routes.ts'
 import { createRulesCache } from './rules-cache.ts'
-import { asServiceUnavailable } from './service-unavailable.ts'
 import { createReadSession } from './session-credential.ts'
 
 type Variables = ApiVariables
@@ -110,4 +110,45 @@ function allowedMethods(routes: readonly Route[]): Map<string, string> {
     allowed.set(path, known === undefined ? methods : `${known}, ${methods}`)
   }
   return allowed
+}
+
+const PATH_LENGTH_MAX = 500
+
+/** Adds a request to the merchant's request log, except what the dashboard's own pages read over and over. */
+function recordRequest(
+  deps: RouteDeps,
+  route: Route,
+  c: ApiContext,
+  outcome: { status: number; code: ErrorCode | null; startedAt: number },
+): void {
+  const credential = c.get('credential')
+  if (deps.recorder === undefined || credential === undefined) return
+  if (credential.person !== null && route.method === 'get') return
+  const createdAt = deps.clock()
+  // As it was asked: a URL is ASCII, whatever bytes its escapes stand for, and so always storable.
+  const { pathname, search } = new URL(c.req.url)
+  deps.recorder.record({
+    ...credential.tenant,
+    id: newId('requestLog', createdAt),
+    requestId: c.get('requestId'),
+    caller: credential.callerId,
+    method: route.method.toUpperCase(),
+    route: route.path,
+    path: (pathname + search).slice(0, PATH_LENGTH_MAX),
+    status: outcome.status,
+    errorCode: outcome.code,
+    durationMs: Math.round(performance.now() - outcome.startedAt),
+    createdAt,
+  })
+}
+
+const DATABASE_AWAY_RETRY_SECONDS = '1'
+
+/** The 503 for an error that passes; null for a fault of ours. */
+function asServiceUnavailable(error: Error): ApiProblem | null {
+  if (!isDatabaseAway(error)) return null
+  return new ApiProblem('service_unavailable', {
+    headers: { 'retry-after': DATABASE_AWAY_RETRY_SECONDS },
+    cause: error,
+  })
 }

@@ -12,6 +12,7 @@ import {
   type X402Refusal,
   type X402Terms,
 } from '../../core/x402/judge-authorization.ts'
+import type { X402Authorization } from '../../db/invoices/x402-authorizations.ts'
 import {
   type ReadX402Deps,
   readX402Authorization,
@@ -19,7 +20,6 @@ import {
   type X402Invoice,
 } from '../../flows/read-x402-invoice.ts'
 import { submitX402Authorization } from '../../flows/submit-x402-authorization.ts'
-import type { X402Authorization } from '../../payouts/store/x402-authorizations.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { type X402Payment, x402PaymentSchema } from '../../wire/x402.ts'

@@ -1,6 +1,6 @@
 import type { Network } from '../../core/assets.ts'
+import { hasTokenMoney } from '../../db/addresses/hot-wallets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
-import { hasTokenMoney } from './hot-wallets.ts'
 import { loadSolanaSignerAccounts } from './solana-accounts.ts'
 
 /** Below this a fee payer needs topping up: 0.05 SOL, enough for thousands of payouts. */

@@ -1,7 +1,7 @@
 import type { AssetId, Network } from '../../core/assets.ts'
 import { isLowOnGas } from '../../core/payout/gas.ts'
+import { hasTokenMoney, loadHotWallet, sumHotObligations } from '../../db/addresses/hot-wallets.ts'
 import type { Queryable } from '../../postgres/pool.ts'
-import { hasTokenMoney, loadHotWallet, sumHotObligations } from './hot-wallets.ts'
 
 /** How a hot wallet stands with the gas that it pays for others, and with what merchants have in it. */
 export type GasBalance = {

@@ -16,7 +16,6 @@ import {
   unpackState,
 } from './evm-generation.ts'
 import { type EvmGenesis, genesisSchema } from './evm-genesis.ts'
-import { Exclusive } from './exclusive.ts'
 
 /** At most this many blocks and transactions are replayed at a start; beyond it the state is written as a whole. */
 const RECORDS_MAX = 500
@@ -265,5 +264,40 @@ export class EvmChain {
 
   #append(kind: 'transaction' | 'block' | 'disconnect', text: string): void {
     this.#unwritten.push({ kind, payload: Buffer.from(text) })
+  }
+}
+
+/**
+ * Lets any number read, or one change: whoever reads sees the chain before a change or after it, never between its
+ * steps. Changes wait for their turn, readers for the changes before them.
+ */
+class Exclusive {
+  #last: Promise<unknown> = Promise.resolve()
+  readonly #readers = new Set<Promise<unknown>>()
+
+  async read<Result>(work: () => Promise<Result>): Promise<Result> {
+    let last: Promise<unknown>
+    do {
+      last = this.#last
+      await last
+    } while (last !== this.#last)
+    const reading = work()
+    // Its failure is the reader's; a change only waits for its end.
+    const ended = reading.then(
+      () => {},
+      () => {},
+    )
+    this.#readers.add(ended)
+    ended.finally(() => this.#readers.delete(ended))
+    return reading
+  }
+
+  change<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#last.then(async () => {
+      await Promise.all(this.#readers)
+      return work()
+    })
+    this.#last = turn.catch(() => {})
+    return turn
   }
 }

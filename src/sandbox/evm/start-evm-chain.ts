@@ -1,15 +1,18 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
+import type { AssetId } from '../../core/assets.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { SandboxControls, SignedPayment } from '../controls.ts'
 import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
 import { createPasswordServer } from '../password-server.ts'
+import { SandboxRpc } from '../sandbox-rpc.ts'
 import { findAnvil } from './anvil-program.ts'
 import { EvmChain } from './evm-chain.ts'
 import { type EvmSandboxChain, SANDBOX_CHAIN_IDS, SANDBOX_USDC_CONTRACT } from './evm-genesis.ts'
 import { EvmMiner } from './evm-miner.ts'
 import { answerEvmRpc, type EvmSandboxNode } from './evm-rpc.ts'
-import { EvmSandboxClient } from './evm-sandbox-client.ts'
 import { EvmWallet } from './evm-wallet.ts'
 
 export type SandboxEvm = {
@@ -112,5 +115,52 @@ async function openNode(
   } catch (error) {
     await chain.stop()
     throw error
+  }
+}
+
+const hash = z.string().regex(/^0x[0-9a-f]{64}$/)
+const signedSchema = z.object({ txid: hash, hex: z.string() })
+const paymentSchema = signedSchema.extend({ replacement: signedSchema })
+
+/** The controls of an EVM sandbox chain, in this process or another. */
+class EvmSandboxClient implements SandboxControls {
+  readonly #rpc: SandboxRpc
+
+  constructor(rpcUrl: string) {
+    this.#rpc = new SandboxRpc(rpcUrl)
+  }
+
+  signPayment(asset: AssetId, address: string, amount: bigint): Promise<SignedPayment> {
+    return this.#rpc.call('sandbox_signpayment', [asset, address, amount.toString()], paymentSchema)
+  }
+
+  async send({ hex }: SignedPayment): Promise<void> {
+    await this.#rpc.call('eth_sendRawTransaction', [hex], hash)
+  }
+
+  async show({ hex }: SignedPayment, until: 'detected' | 'confirmed'): Promise<void> {
+    await this.#rpc.call('sandbox_show', [hex, until], hash)
+  }
+
+  async replace({ txid, replacement }: SignedPayment): Promise<void> {
+    await this.#rpc.call('sandbox_replace', [txid, replacement.hex], z.boolean())
+  }
+
+  async withdraw({ txid }: SignedPayment): Promise<void> {
+    await this.#rpc.call('sandbox_replace', [txid, null], z.boolean())
+  }
+
+  /** Its account has sent nothing since, so that it is as good as it was. */
+  release(payment: SignedPayment): Promise<void> {
+    return this.send(payment)
+  }
+
+  /** Hashes of the blocks made. */
+  mine(count: number): Promise<string[]> {
+    return this.#rpc.call('sandbox_mine', [count], z.array(hash))
+  }
+
+  close(): Promise<void> {
+    return this.#rpc.close()
   }
 }

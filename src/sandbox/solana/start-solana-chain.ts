@@ -1,16 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
+import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { createKeyPairSignerFromPrivateKeyBytes } from '@solana/kit'
+import { z } from 'zod'
+import type { AssetId } from '../../core/assets.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { readOrMakeSecretFile } from '../../runtime/data-dir.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { SandboxControls, SignedPayment } from '../controls.ts'
 import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
+import { createPasswordServer } from '../password-server.ts'
+import { SandboxRpc } from '../sandbox-rpc.ts'
 import { loadSvm } from './load-svm.ts'
+import { ACCOUNT_METHODS } from './rpc-account-methods.ts'
+import { BLOCK_METHODS } from './rpc-block-methods.ts'
+import { CONTROL_METHODS } from './rpc-control-methods.ts'
+import { RPC_CODES, SolanaRpcError, stringifyWithBigints } from './rpc-support.ts'
 import { SolanaChain } from './solana-chain.ts'
 import { type CommitmentLag, SolanaNode } from './solana-node.ts'
-import { createSolanaRpcServer, WARMING_UP } from './solana-rpc-server.ts'
-import { SolanaSandboxClient } from './solana-sandbox-client.ts'
 
 const KEY_BYTES = 32
 /** Short, so that a test payment is seen and final soon; real ones are 400 ms. */
@@ -91,5 +99,116 @@ export async function startSolanaChain(options: SolanaSandboxOptions): Promise<{
       await client.close()
       await port.stop()
     },
+  }
+}
+
+const BATCH_MAX = 100
+const WARMING_UP = 'Node is warming up'
+
+type Context = {
+  readonly node: () => SolanaNode | null
+  readonly onError: (error: unknown, method: string) => void
+}
+
+/** JSON-RPC over HTTP as Solana's nodes serve it: status 200 with an error in the body, calls one by one or in an array. */
+function createSolanaRpcServer(options: Context & { readonly password: string }): Server {
+  return createPasswordServer({
+    password: options.password,
+    answer: async (body) => ({ status: 200, text: stringifyWithBigints(await answer(body, options)) }),
+    onError: (error) => options.onError(error, 'any'),
+  })
+}
+
+async function answer(body: string, context: Context): Promise<unknown> {
+  let request: unknown
+  try {
+    request = JSON.parse(body)
+  } catch {
+    // Not JSON: the caller's mistake, answered as such.
+    return failure(null, RPC_CODES.parse, 'Parse error')
+  }
+  if (!Array.isArray(request)) return call(request, context)
+  if (request.length === 0 || request.length > BATCH_MAX) {
+    return failure(null, RPC_CODES.invalidRequest, `a batch holds 1 to ${BATCH_MAX} calls`)
+  }
+  const answers: unknown[] = []
+  for (const one of request) answers.push(await call(one, context))
+  return answers
+}
+
+async function call(request: unknown, context: Context): Promise<unknown> {
+  if (typeof request !== 'object' || request === null || !('method' in request)) {
+    return failure(null, RPC_CODES.invalidRequest, 'Invalid request')
+  }
+  const id = 'id' in request ? request.id : null
+  const params: unknown = 'params' in request ? request.params : []
+  const name = String(request.method)
+  const method = BLOCK_METHODS.get(name) ?? ACCOUNT_METHODS.get(name) ?? CONTROL_METHODS.get(name)
+  if (method === undefined) return failure(id, RPC_CODES.methodNotFound, 'Method not found')
+  if (params !== undefined && !Array.isArray(params)) {
+    return failure(id, RPC_CODES.invalidParams, 'Invalid params: expected an array')
+  }
+  const node = context.node()
+  if (node === null) return failure(id, RPC_CODES.nodeUnhealthy, WARMING_UP)
+  try {
+    return { jsonrpc: '2.0', result: await method(node, params ?? []), id }
+  } catch (error) {
+    if (error instanceof SolanaRpcError) return failure(id, error.code, error.message, error.data)
+    // A fault of ours ends this call and is told to the log; the chain goes on.
+    context.onError(error, name)
+    return failure(id, RPC_CODES.internal, 'Internal error')
+  }
+}
+
+const failure = (id: unknown, code: number, message: string, data?: unknown) => ({
+  jsonrpc: '2.0',
+  error: { code, message, ...(data === undefined ? {} : { data }) },
+  id,
+})
+
+const signature = z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{64,88}$/)
+const signedSchema = z.object({ txid: signature, hex: z.string() })
+const paymentSchema = signedSchema.extend({ replacement: signedSchema })
+
+/**
+ * The controls of the Solana sandbox chain, in this process or another. Nothing waits in the open there: a payment that
+ * is to be taken back is confirmed and not final yet, and a fork takes it out of the chain.
+ */
+class SolanaSandboxClient implements SandboxControls {
+  readonly #rpc: SandboxRpc
+
+  constructor(rpcUrl: string) {
+    this.#rpc = new SandboxRpc(rpcUrl)
+  }
+
+  signPayment(_asset: AssetId, address: string, amount: bigint): Promise<SignedPayment> {
+    return this.#rpc.call('sandbox_signpayment', [address, amount.toString()], paymentSchema)
+  }
+
+  async send({ hex }: SignedPayment): Promise<void> {
+    await this.#rpc.call('sendTransaction', [hex, { encoding: 'base64' }], signature)
+  }
+
+  async show({ hex }: SignedPayment, until: 'detected' | 'confirmed'): Promise<void> {
+    const method = until === 'detected' ? 'sandbox_sendunsettled' : 'sendTransaction'
+    await this.#rpc.call(method, [hex, { encoding: 'base64' }], signature)
+  }
+
+  /** The fork that drops it, and the same coins sent elsewhere. */
+  async replace({ txid, replacement }: SignedPayment): Promise<void> {
+    await this.#rpc.call('sandbox_drop', [txid], z.unknown())
+    await this.#rpc.call('sendTransaction', [replacement.hex, { encoding: 'base64' }], signature)
+  }
+
+  async withdraw({ txid }: SignedPayment): Promise<void> {
+    await this.#rpc.call('sandbox_reorganiseaway', [txid], z.unknown())
+  }
+
+  async release({ txid }: SignedPayment): Promise<void> {
+    await this.#rpc.call('sandbox_release', [txid], z.boolean())
+  }
+
+  close(): Promise<void> {
+    return this.#rpc.close()
   }
 }

@@ -3,10 +3,11 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
+import type { Plan } from '../plan.ts'
 import { CHAIN_PARAMETERS, type SandboxChainName } from './chain-parameters.ts'
 import { ChainState } from './chain-state.ts'
+import { ChainTransaction } from './chain-transaction.ts'
 import { Miner } from './miner.ts'
-import { resumePlans } from './resume-plans.ts'
 import { createRpcServer } from './rpc-server.ts'
 import { SandboxNode } from './sandbox-node.ts'
 import { UtxoSandboxClient } from './utxo-sandbox-client.ts'
@@ -86,4 +87,29 @@ export async function startUtxoChain(options: Options): Promise<SandboxChain> {
       await port.stop()
     },
   }
+}
+
+/** Takes the steps that scenarios had left when the chain stopped. One that cannot be taken any more is given up. */
+function resumePlans(node: SandboxNode, plans: readonly Plan[], log: Log): void {
+  for (const plan of plans) {
+    try {
+      resume(node, plan)
+    } catch (error) {
+      log.warn({ err: error, txid: plan.txid }, 'a test payment that was interrupted could not be finished')
+    }
+    node.state.mempool.release(plan.txid)
+    node.state.done(plan.txid)
+    node.miner.wake()
+  }
+}
+
+function resume(node: SandboxNode, { txid, hex }: Plan): void {
+  if (hex !== null) {
+    const verdict = node.submit(ChainTransaction.parse(Buffer.from(hex, 'hex')))
+    if (verdict.kind === 'refused') throw new Error(verdict.reason)
+    return
+  }
+  // Where no block holds it, its block was reorganised away before, and the next one takes it again.
+  const height = node.state.heightOfRecent(txid)
+  if (height !== null) node.state.reorganise(node.state.tip.height - height + 1, node.nowMs)
 }

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { testCardOutcome } from '../../core/card/test-cards.ts'
 import { limitBody } from '../limit-body.ts'
-import { renderCardDocument, renderLeaveDocument, renderTestCardDocument } from './card-documents.tsx'
+import { renderCardDocument, renderLeaveDocument, renderTestCardDocument } from './card-leave.tsx'
 import type { CardOnramps, CheckoutDeps } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy } from './content-security.ts'

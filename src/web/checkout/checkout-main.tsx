@@ -1,6 +1,6 @@
 import { ASSETS } from '../../core/assets.ts'
 import { coin, usd, usdPrice } from './amounts.ts'
-import { CardFailed, CardWaitingBody, CardWay } from './card-parts.tsx'
+import { CardFailed, CardWaitingBody, CardWay, WhyExpired } from './card-parts.tsx'
 import type { CheckoutPage } from './checkout-page.ts'
 import { CoinCards } from './coin-cards.tsx'
 import { Deadline } from './deadline.tsx'
@@ -11,7 +11,6 @@ import { CopyFields, ScanBox } from './payment-form.tsx'
 import { Receipt } from './receipt.tsx'
 import { NoticeBox, Shop } from './shop.tsx'
 import { TestPanel } from './test-panel.tsx'
-import { WhyExpired } from './why-expired.tsx'
 import { isWaitingForCard, milestoneOf, notesOf, stepsDone, wordsOf } from './words.ts'
 
 /**

@@ -1,9 +1,5 @@
 import { payerTransferCall } from '../../../chain/evm/payer-authorization.ts'
 import { tenantOf } from '../../../core/tenant.ts'
-import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
-import { withTransaction } from '../../../postgres/transaction.ts'
-import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
-import { loadIntentNonce } from '../../store/account-nonces.ts'
 import {
   listX402Transactions,
   listX402UnderWay,
@@ -11,7 +7,11 @@ import {
   updateX402Authorization,
   type X402Authorization,
   type X402Transaction,
-} from '../../store/x402-authorizations.ts'
+} from '../../../db/invoices/x402-authorizations.ts'
+import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
+import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
+import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
 import { hasNonceElsewhere, isFinalWith } from './evm-verdicts.ts'

@@ -3,16 +3,16 @@ import { isSignedByPayer, payerTransferCall } from '../../../chain/evm/payer-aut
 import { NETWORKS, type Network, networkOf } from '../../../core/assets.ts'
 import { gasPriceOf, replacingPrice, TOKEN_SWEEP_GAS } from '../../../core/payout/gas.ts'
 import { SETTLE_SECONDS_MIN } from '../../../core/x402/judge-authorization.ts'
-import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
-import { withTransaction } from '../../../postgres/transaction.ts'
-import { insertAccountNonce } from '../../store/account-nonces.ts'
 import {
   countX402Transactions,
   insertX402Transaction,
   listX402Transactions,
   listX402UnderWay,
   type X402Authorization,
-} from '../../store/x402-authorizations.ts'
+} from '../../../db/invoices/x402-authorizations.ts'
+import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
+import { withTransaction } from '../../../postgres/transaction.ts'
+import { insertAccountNonce } from '../../store/account-nonces.ts'
 import { alert } from '../alert.ts'
 import { type EvmEntry, isEvmEntry } from '../journal-lines.ts'
 import { networksSetBack } from '../lost-payouts.ts'

@@ -20,7 +20,6 @@ import { isUtxoEntry, type JournalEntry, outpointClaim, type UtxoEntry } from '.
 import { type PayoutSigner, type Signed, type SigningTask, WAITS } from '../payout-signer.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { buildTransaction } from './build-transaction.ts'
-import { planReplacement } from './plan-replacement.ts'
 
 /** Thousandths of a base unit for a virtual byte: no estimate above this is believed. */
 const FEE_RATE_MAX = 500_000n
@@ -207,3 +206,30 @@ async function publish(tx: Tx, tenant: Tenant, entry: JournalEntry): Promise<voi
 
 /** Payouts over coins (Bitcoin, Litecoin): all transactions of one spend the same coins. */
 export const UTXO_PAYOUTS: PayoutSigner = { signFirst, signReplacement, publish }
+
+/** A transaction has this long to be taken into a block before its fee is looked at again. */
+const REPLACE_AFTER_MS = 30 * 60_000
+const REPLACEMENTS_MAX = 10
+/** A replacement pays for its own relay beside what it replaces (BIP125 rule 4): 1 for a virtual byte. */
+const INCREMENT = 1_000n
+
+/**
+ * The fee of a replacement, or null where none is due: the last signature is young, its fee is what the network takes now,
+ * or the highest fee that was approved does not allow enough.
+ */
+function planReplacement(waiting: {
+  readonly signed: readonly UtxoEntry[]
+  readonly rate: bigint
+  readonly feeMax: bigint
+  readonly nowMs: number
+}): { readonly first: UtxoEntry; readonly networkFee: bigint } | null {
+  const first = waiting.signed[0]
+  const last = waiting.signed.at(-1)
+  if (first === undefined || last === undefined || last.number > REPLACEMENTS_MAX) return null
+  if (waiting.nowMs - last.signed_at < REPLACE_AFTER_MS) return null
+  const vbytes = vbytesOf(first.inputs.length, first.change !== null)
+  const wanted = feeFor(vbytes, waiting.rate)
+  const least = BigInt(last.network_fee) + feeFor(vbytes, INCREMENT)
+  if (wanted < least || least > waiting.feeMax) return null
+  return { first, networkFee: wanted < waiting.feeMax ? wanted : waiting.feeMax }
+}

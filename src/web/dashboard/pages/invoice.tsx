@@ -2,20 +2,22 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { eventsOf, invoiceOf } from '../api/reads.ts'
-import type { Invoice } from '../api/types.ts'
+import type { Invoice, PaylinkEvent, Payment } from '../api/types.ts'
 import { useChange } from '../app/changes.ts'
 import { useMode } from '../app/session.ts'
-import { StatusBadge } from '../parts/badge.tsx'
+import { Badge, PAYMENT_WORDS, StatusBadge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
+import type { CsvColumn } from '../parts/csv.ts'
+import { CsvButton } from '../parts/csv-button.tsx'
+import { EventSteps } from '../parts/event-steps.tsx'
 import { coins, usd } from '../parts/money.ts'
 import { Card, Facts, Page } from '../parts/page.tsx'
 import { RawCard } from '../parts/raw.tsx'
 import { Read, ResourcePage } from '../parts/read.tsx'
 import { TestPayCard } from '../parts/test-pay.tsx'
 import { momentWords, Time } from '../parts/time.tsx'
-import { Payments } from './invoice-payments.tsx'
-import { Timeline } from './invoice-timeline.tsx'
+import { Txid } from '../parts/txid.tsx'
 import { Resolution } from './resolution.tsx'
 
 const route = getRouteApi('/inside/invoices/$id')
@@ -138,5 +140,95 @@ function Actions({ invoice }: { invoice: Invoice }) {
         </Confirm>
       ) : null}
     </>
+  )
+}
+
+/** What came, and how final it is. */
+function Payments({ invoice }: { invoice: Invoice }) {
+  const { payments, payments_count, address, asset, livemode } = invoice
+  return (
+    <Card title="Payments">
+      {payments.length === 0 ? (
+        <p className="quiet">
+          Nothing has come yet to <code className="break">{address}</code>.
+        </p>
+      ) : (
+        <ul className="payments">
+          {payments.map((payment) => (
+            <li key={payment.id}>
+              <div className="payment-head">
+                <strong>{coins(payment.amount, payment.asset)}</strong>
+                <Badge tone={PAYMENT_WORDS[payment.status].tone}>{PAYMENT_WORDS[payment.status].words}</Badge>
+                {payment.late ? <Badge tone="warn">Late</Badge> : null}
+                {payment.asset === asset ? null : <Badge tone="warn">Another coin</Badge>}
+                <span className="quiet end">
+                  <Time at={payment.detected_at} />
+                </span>
+              </div>
+              <p className="quiet">{finalityWords(payment)}</p>
+              <Txid txid={payment.txid} asset={payment.asset} livemode={livemode} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {payments_count > payments.length ? (
+        <div className="actions">
+          <span className="quiet">
+            {payments_count} payments in all. These are the ones that matter most.
+          </span>
+          <CsvButton<Payment>
+            name={`payments-${invoice.id}`}
+            path={`/invoices/${invoice.id}/payments`}
+            query={{}}
+            columns={CSV_COLUMNS}
+          />
+        </div>
+      ) : null}
+    </Card>
+  )
+}
+
+const CSV_COLUMNS: readonly CsvColumn<Payment>[] = [
+  ['id', ({ id }) => id],
+  ['detected_at', ({ detected_at }) => detected_at],
+  ['txid', ({ txid }) => txid],
+  ['output_index', ({ output_index }) => String(output_index)],
+  ['transfers_count', ({ transfers_count }) => String(transfers_count)],
+  ['asset', ({ asset }) => asset],
+  ['amount', ({ amount }) => amount],
+  ['status', ({ status }) => status],
+  ['review_reason', ({ review_reason }) => review_reason],
+]
+
+function finalityWords({ status, confirmations, confirmations_required, finality }: Payment): string {
+  if (status === 'replaced') return 'Another transaction took its coins. It pays you nothing.'
+  if (status === 'reorged') return 'Its block left the chain. It may come back in another.'
+  if (confirmations_required === null) {
+    return status === 'confirmed'
+      ? `The chain calls it ${finality}.`
+      : `Waits for the chain to call it ${finality}.`
+  }
+  if (status === 'confirmed') return confirmations === 1 ? '1 confirmation' : `${confirmations} confirmations`
+  return `${confirmations} of ${confirmations_required} confirmations`
+}
+
+/** The invoice's events, newest first; each is what webhooks were told. Old ones are forgotten: it was made all the same. */
+function Timeline({ invoice, events }: { invoice: Invoice; events: readonly PaylinkEvent[] }) {
+  return (
+    <ol className="timeline">
+      {invoice.cancelled_at === null ? null : (
+        <li>
+          <strong>Cancelled</strong>
+          <Time at={invoice.cancelled_at} />
+        </li>
+      )}
+      <EventSteps events={events} />
+      {events.some(({ event_type }) => event_type === 'invoice.created') ? null : (
+        <li>
+          <strong>Made</strong>
+          <Time at={invoice.created_at} />
+        </li>
+      )}
+    </ol>
   )
 }

@@ -2,18 +2,19 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { addPasskey, canUsePasskeys } from '../api/passkeys.ts'
 import { passkeysQuery, people, signInsQuery } from '../api/people.ts'
-import { usePeopleChange } from '../app/changes.ts'
-import { useAccount } from '../app/session.ts'
+import { noticesOf } from '../api/reads.ts'
+import type { Notices, UpdateNotices } from '../api/types.ts'
+import { useChange, usePeopleChange } from '../app/changes.ts'
+import { useAccount, useMode } from '../app/session.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import { Field } from '../parts/field.tsx'
+import { Checkbox, Field } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/note.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { Skeleton } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { AuthenticatorCard } from './authenticator.tsx'
-import { NoticesCard } from './notices.tsx'
 
 export function SecurityPage() {
   const { person } = useAccount()
@@ -227,6 +228,50 @@ function NameCard({ name }: { name: string }) {
         </Button>
         <ProblemNote error={change.error} />
       </form>
+    </Card>
+  )
+}
+
+const NOTICES: { readonly [kind in keyof UpdateNotices]-?: string } = {
+  paid: 'An invoice was paid',
+  attention: 'An invoice needs attention',
+  endpoint_disabled: 'A webhook endpoint was disabled, because its receiver is gone',
+  sign_in: 'Somebody signed in as you from a new place (told for as long as one of your shops has this on)',
+}
+const KINDS = Object.keys(NOTICES) as (keyof UpdateNotices)[]
+/** The others go to owners and admins alone. */
+const OF_EVERYBODY = KINDS.filter((kind) => kind === 'sign_in')
+
+/** Which e-mails this person wants. Each switch holds at once: nothing is lost by either. */
+function NoticesCard() {
+  const mode = useMode()
+  const { person, isManager } = useAccount()
+  const notices = useQuery(noticesOf(mode))
+  const change = useChange<UpdateNotices, Notices>((body) => ({ method: 'PATCH', path: '/notices', body }), {
+    done: 'Saved.',
+  })
+  const shown = notices.data
+  return (
+    <Card title="E-mails to you">
+      <p className="quiet">
+        To {person.email}
+        {isManager
+          ? `; of payments and webhooks in live mode alone${person.emailVerified ? '' : ', once you have confirmed that address'}`
+          : ''}
+        .
+      </p>
+      {shown === undefined ? notices.error === null ? <Skeleton lines={2} /> : null : null}
+      {shown === undefined
+        ? null
+        : (isManager ? KINDS : OF_EVERYBODY).map((kind) => (
+            <Checkbox
+              key={kind}
+              label={NOTICES[kind]}
+              checked={shown[kind]}
+              onChange={(event) => change.mutate({ [kind]: event.target.checked })}
+            />
+          ))}
+      <ProblemNote error={change.error ?? notices.error} />
     </Card>
   )
 }

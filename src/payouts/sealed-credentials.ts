@@ -1,7 +1,7 @@
 import type { AccessSeals } from '../core/people/access-seals.ts'
 import { loadSealedRow } from '../db/people/access-rows.ts'
-import { type ApproverCredential, listCredentialsOf } from '../payouts/store/approvers.ts'
 import type { Queryable } from '../postgres/pool.ts'
+import { type ApproverCredential, listCredentialsOf } from './store/approvers.ts'
 
 /** By what a person may approve a merchant's payouts: credentials that Paylink wrote, and no others. */
 export async function listSealedCredentials(
