@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { KNOWN_DIGESTS, REGISTRY_KEYS } from '../src/sandbox/fetch-package.ts'
+import { KNOWN_DIGESTS, REGISTRY_KEYS } from '../src/sandbox/registry-keys.ts'
 
 /**
  * A dependency that nobody looked at is how other payment programs lost their keys. Whoever adds one reads it,

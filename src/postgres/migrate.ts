@@ -4,7 +4,7 @@ import pg from 'pg'
 import { describeError, withoutSecrets } from '../runtime/log.ts'
 import { DATABASE_ROLES, ensureGroupRoles, groupRoleOf } from './roles.ts'
 
-const MIGRATIONS = new URL('../../migrations', import.meta.url)
+const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 /** An arbitrary constant: starts at the same time queue behind one advisory lock of this database. */
 const LOCK_KEY = 7_295_465_301

@@ -17,16 +17,16 @@ const [
   { DeduplicatedLog },
 ] = await Promise.all([
   load('signer/derive.js'),
-  load('signer/first-seen.js'),
-  load('signer/payout-journal.js'),
-  load('signer/sign-payouts.js'),
-  load('signer/signing-limits.js'),
-  load('db/pool.js'),
-  load('log.js'),
-  load('told.js'),
+  load('payouts/sign/first-seen.js'),
+  load('payouts/sign/payout-journal.js'),
+  load('payouts/sign/sign-payouts.js'),
+  load('payouts/sign/signing-limits.js'),
+  load('postgres/pool.js'),
+  load('runtime/log.js'),
+  load('runtime/deduplicated-log.js'),
 ])
-const { PayoutTracker } = await load('watcher/follow-payouts.js')
-const { PayoutProviders } = await load('watcher/payout-providers.js')
+const { PayoutTracker } = await load('payouts/broadcast/follow-payouts.js')
+const { PayoutProviders } = await load('payouts/broadcast/payout-providers.js')
 const poolOf = (connectionString) =>
   openPool({ connectionString, applicationName: 'paylink-killed', max: 3, onError: () => {} })
 // It begins where the test stands, and goes on: what was confirmed before a reading must be older than it.
@@ -81,8 +81,8 @@ function only(chain) {
 async function openCoins() {
   const [{ RpcClient }, { UtxoPayoutClient }, { UtxoBroadcaster }] = await Promise.all([
     load('chain/utxo/rpc-client.js'),
-    load('chain/utxo/payout-carrier.js'),
-    load('watcher/utxo-carriage.js'),
+    load('payouts/broadcast/utxo/utxo-payout-client.js'),
+    load('payouts/broadcast/utxo/utxo-broadcaster.js'),
   ])
   const chain = new UtxoPayoutClient(new RpcClient(order.rpcUrl, 'the test'), false)
   return new UtxoBroadcaster({ ...at, asset: order.asset, providers: only(chain) })
@@ -90,8 +90,8 @@ async function openCoins() {
 
 async function openAccounts() {
   const [{ EvmPayoutClient }, { EvmBroadcaster }] = await Promise.all([
-    load('chain/evm/payout-carrier.js'),
-    load('watcher/evm-carriage.js'),
+    load('payouts/broadcast/evm/evm-payout-client.js'),
+    load('payouts/broadcast/evm/evm-broadcaster.js'),
   ])
   const token = { asset: 'USDC_BASE', contract: order.token.toLowerCase(), decimals: 6 }
   const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', livemode: false }
@@ -102,7 +102,7 @@ async function openAccounts() {
 async function openVault() {
   const [{ SolanaRpc }, { SolanaBroadcaster }] = await Promise.all([
     load('chain/solana/solana-rpc.js'),
-    load('watcher/solana-carriage.js'),
+    load('payouts/broadcast/solana/solana-broadcaster.js'),
   ])
   const providers = only(new SolanaRpc(order.rpcUrl, 'the test'))
   return new SolanaBroadcaster({ ...at, providers, givesCoins: false, busyIntervalMs: 0 })

@@ -7,8 +7,8 @@ const { recipe, databaseUrl } = JSON.parse(process.argv[2])
 const load = (path) => import(new URL(`../../dist/${path}`, import.meta.url))
 const [{ startWatcher }, { openPool }, { createLogger }, made] = await Promise.all([
   load('watcher/start-watcher.js'),
-  load('db/pool.js'),
-  load('log.js'),
+  load('postgres/pool.js'),
+  load('runtime/log.js'),
   load(recipe.module),
 ])
 const clock = () => new Date()
