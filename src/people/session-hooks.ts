@@ -3,7 +3,7 @@ import { isNewPlace } from '../db/people/notices.ts'
 import { findFirstMerchant, findPersonToTell, noteKnownPlace } from '../db/people/people.ts'
 import { blockOf, UNKNOWN_BLOCK } from '../http/api/client-address.ts'
 import type { Mail } from '../mail/mail.ts'
-import { signInEmail } from '../notices/emails.ts'
+import { signInEmail } from '../mail/notice-emails.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 

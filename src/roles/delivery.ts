@@ -2,7 +2,7 @@ import { EVENT_FORMATS } from '../compat/event-formats.ts'
 import { countThrottled, readOldestDue } from '../db/delivery/delivery-metrics.ts'
 import { startDeliveryWorker } from '../delivery/worker.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
-import { startNotices } from '../notices/write-notices.ts'
+import { startNotices } from '../mail/write-notices.ts'
 import type { Opener } from '../secrets/keyring.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 

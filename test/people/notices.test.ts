@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Email } from '../../src/mail/mail.ts'
-import { writeNotices } from '../../src/notices/write-notices.ts'
+import { writeNotices } from '../../src/mail/write-notices.ts'
 import { saveApproverSightings } from '../../src/payouts/store/approver-sightings.ts'
 import { saveSightings } from '../../src/payouts/store/destination-sightings.ts'
 import { newId } from '../../src/runtime/new-id.ts'

@@ -17,12 +17,18 @@ import {
   releaseNotices,
   takeStoppedEndpoints,
 } from '../db/people/notices.ts'
-import type { Mail } from '../mail/mail.ts'
 import { listUntoldApprovers, markApproverTold } from '../payouts/store/approver-sightings.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
-import { approverEmail, destinationEmail, endpointEmail, formerManagerEmail, invoiceEmail } from './emails.ts'
+import type { Mail } from './mail.ts'
+import {
+  approverEmail,
+  destinationEmail,
+  endpointEmail,
+  formerManagerEmail,
+  invoiceEmail,
+} from './notice-emails.ts'
 
 type NoticeDeps = {
   readonly pool: Pool

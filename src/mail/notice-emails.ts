@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { ASSETS } from '../core/assets.ts'
 import type { NewDestination } from '../db/people/notices.ts'
-import type { Email } from '../mail/mail.ts'
-import { plainWords } from '../mail/plain-words.ts'
 import type { NewApprover } from '../payouts/store/approver-sightings.ts'
+import type { Email } from './mail.ts'
+import { plainWords } from './plain-words.ts'
 
 type Addressee = { readonly email: string; readonly name: string }
 
