@@ -340,7 +340,7 @@ describe('the test panel', () => {
     server.show('t', INVOICES_BY_PAGE.awaiting)
     const answer = await post('t', body, headers)
     expect(answer.status).toBe(400)
-    expect(await answer.text()).toContain('That was not understood')
+    expect(await answer.text()).toContain('Invalid request')
     expect(payInvoice).not.toHaveBeenCalled()
   })
 

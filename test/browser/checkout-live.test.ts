@@ -195,7 +195,7 @@ describe('the countdown', () => {
     }
     await expect.poll(headingAfter(3_000)).toBe('Checking for your payment')
     server.show('t', expired)
-    await expect.poll(headingAfter(26_000)).toBe('The time to pay is over')
+    await expect.poll(headingAfter(26_000)).toBe('This payment has expired')
   })
 
   test('follows the server’s clock where the buyer’s own is wrong', async () => {

@@ -32,11 +32,11 @@ const press = (page: Page, name: string) => page.getByRole('button', { name, exa
 const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor()
 
 async function allow(page: Page, address: string, name: string): Promise<void> {
-  await page.getByRole('button', { name: 'Allow an address' }).first().click()
+  await page.getByRole('button', { name: 'Add destination' }).first().click()
   await page.getByLabel('Coin').selectOption('LTC')
   await page.getByLabel('Address', { exact: true }).fill(address)
   await page.getByLabel('Name', { exact: true }).fill(name)
-  await press(page, 'Allow it')
+  await press(page, 'Add')
 }
 
 /** An invoice of the visitor's shop, paid on the sandbox chain. */
@@ -94,7 +94,7 @@ test('one owner alone allows an address, sees what arrives, asks, approves; it a
   await allow(page, `${address.slice(0, -1)}b`, 'Treasury')
   await page.getByRole('alert').first().waitFor()
   await page.getByLabel('Address', { exact: true }).fill(address)
-  await press(page, 'Allow it')
+  await press(page, 'Add')
   await page.getByText('The address is on the list.').waitFor()
   await press(page, 'Check Treasury')
   await expect
@@ -107,12 +107,12 @@ test('one owner alone allows an address, sees what arrives, asks, approves; it a
   await press(page, 'New payout')
   await page.getByText('available. The network').waitFor()
   await press(page, 'Everything')
-  await heading(page, 'Is this right?')
+  await heading(page, 'Review payout')
   const dialog = page.getByRole('dialog')
   await dialog.getByText(address).waitFor()
   const arrives =
     (await dialog.locator('.facts div', { hasText: 'Arrives' }).locator('dd').textContent()) ?? ''
-  await press(page, 'Ask for this payout')
+  await press(page, 'Request payout')
   await heading(page, 'Approve this payout?')
   await keepsFocus(page)
   await page.getByText('Approval details').click()
@@ -124,7 +124,7 @@ test('one owner alone allows an address, sees what arrives, asks, approves; it a
   await page.getByRole('link', { name: /LTC$/ }).click()
   await press(page, 'Approve')
   await press(page, 'Approve and send')
-  await page.locator('.badge', { hasText: 'Arrived' }).waitFor({ timeout: ARRIVED_MS_MAX })
+  await page.locator('.badge', { hasText: 'Completed' }).waitFor({ timeout: ARRIVED_MS_MAX })
   await page.getByText('Payout final').waitFor()
 
   await open('/payouts')
@@ -177,7 +177,7 @@ test('in live mode who asks cannot approve; another manager does, with a second 
   await press(page, 'New payout')
   await page.getByLabel('Amount in LTC').fill('0.5')
   await press(page, 'Continue')
-  await press(page, 'Ask for this payout')
+  await press(page, 'Request payout')
   await page.getByText('You asked for it: another owner or admin of this shop approves it.').waitFor()
   expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
   const path = new URL(page.url()).pathname.replace('/dashboard', '')
@@ -248,7 +248,7 @@ test('a rejected payout gives its money back, and a removed destination takes no
   await page.getByRole('alert').first().waitFor()
   await page.getByLabel('Amount in LTC').fill('1')
   await press(page, 'Continue')
-  await press(page, 'Ask for this payout')
+  await press(page, 'Request payout')
   await press(page, 'Reject')
   await press(page, 'Reject it')
   await page.locator('.badge', { hasText: 'Rejected' }).waitFor()

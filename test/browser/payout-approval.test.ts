@@ -52,7 +52,7 @@ async function requestLivePayout({ page, open }: Visitor, merchantId: string): P
   await press(page, 'New payout')
   await page.getByLabel('Amount in LTC').fill('0.5')
   await press(page, 'Continue')
-  await press(page, 'Ask for this payout')
+  await press(page, 'Request payout')
   await page.getByRole('heading', { name: 'Approve this payout?' }).waitFor()
   return address
 }
@@ -148,7 +148,7 @@ test('without a passkey a code of the authenticator app approves, and a wrong on
   await page.getByLabel('Your password').fill(PASSWORD)
   await press(page, 'Continue')
   const secret = (await page.locator('.copy-field code').textContent()) ?? ''
-  await page.getByLabel('The six digits that it shows').fill(await codeOf(secret, -1))
+  await page.getByLabel('6-digit code').fill(await codeOf(secret, -1))
   await press(page, 'Turn it on')
   await press(page, 'I have kept them')
   // The code's secret is the server's too: a passkey is recommended beside it.

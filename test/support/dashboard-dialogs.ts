@@ -36,13 +36,13 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
     trigger: 'Cancel invoice',
     title: 'Cancel this invoice?',
   },
-  'accept-invoice': { path: () => '/attention', trigger: 'Accept as paid', title: 'Accept it as paid?' },
+  'accept-invoice': { path: () => '/attention', trigger: 'Accept as paid', title: 'Mark as paid?' },
   'new-link': { path: () => '/links', trigger: 'New link', title: 'New payment link' },
   'new-payout': { path: () => '/payouts', trigger: 'New payout', title: 'New payout' },
   'new-payout-review': {
     path: () => '/payouts',
     trigger: 'New payout',
-    title: 'Is this right?',
+    title: 'Review payout',
     advance: (page) => press(page, 'Everything'),
   },
   'approve-payout': {
@@ -57,8 +57,8 @@ export const DIALOGS: { readonly [name: string]: DialogCase } = {
   },
   'new-destination': {
     path: () => '/payouts/destinations',
-    trigger: 'Allow an address',
-    title: 'Allow an address',
+    trigger: 'Add destination',
+    title: 'Add destination',
   },
   'check-destination': { path: () => '/payouts/destinations', trigger: 'Check Treasury', title: 'Treasury' },
   'remove-destination': {

@@ -139,7 +139,7 @@ export async function turnOnSecondFactor({
   await page.getByLabel('Your password').fill(PASSWORD)
   await press('Continue')
   const secret = (await page.locator('.copy-field code').textContent()) ?? ''
-  await page.getByLabel('The six digits that it shows').fill(await codeOf(secret, -1))
+  await page.getByLabel('6-digit code').fill(await codeOf(secret, -1))
   await press('Turn it on')
   await page.getByRole('heading', { name: 'Keep your backup codes' }).waitFor()
   expect(await axeFaults(page, 'dialog')).toEqual([])

@@ -165,7 +165,7 @@ function stateUnderWay(invoice: Invoice, nowMs: number, otherwise: 'detected' | 
   return isShort && nowMs <= invoice.expiresAtMs ? 'underpaid' : otherwise
 }
 
-/** Money that came for a cancelled invoice goes to the merchant's onramps, whether it is final yet or not. */
+/** Money that came for a cancelled invoice goes to the merchant's decision, whether it is final yet or not. */
 function cancelledReason(invoice: Invoice): ReviewReason | null {
   return invoice.payments.some((payment) => isUnderReview(payment) && payment.reviewReason === 'cancelled')
     ? 'cancelled'

@@ -21,7 +21,7 @@ export function AttentionPage() {
   return (
     <Page
       title="Needs attention"
-      lead="Money that came short, late, twice or in another coin. Nothing here is lost; you decide."
+      lead="Payments to review: too little, late, twice or in another coin. Nothing is lost."
     >
       <ProblemNote error={waiting.error} />
       {waiting.isPending ? (

@@ -48,7 +48,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
-      lead="What people did in this shop. Each entry is sealed to the one before it: none can be changed or taken out unseen."
+      lead="What people did in this shop. Tamper-evident: each entry is sealed to the one before it."
     >
       <div className="stack large">
         <DataTable

@@ -139,7 +139,7 @@ function EnableDialog({ onClose }: { onClose: () => void }) {
         <QrCode text={totpURI} />
         <CopyField label="Or type this key" text={new URL(totpURI).searchParams.get('secret') ?? ''} />
         <Field
-          label="The six digits that it shows"
+          label="6-digit code"
           inputMode="numeric"
           autoComplete="one-time-code"
           required

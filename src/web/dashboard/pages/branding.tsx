@@ -55,7 +55,7 @@ function LookForm({ merchant }: { merchant: Merchant }) {
         }
       >
         <Field
-          label="Name that buyers see"
+          label="Public business name"
           hint={`Empty: ${merchant.name}`}
           maxLength={120}
           value={name}
@@ -120,7 +120,7 @@ function LogoCard({ merchant }: { merchant: Merchant }) {
             />
             {merchant.logo_url === null ? null : (
               <Button look="danger" busy={save.isPending} onClick={() => save.mutate({ logo: null })}>
-                Take the logo away
+                Remove logo
               </Button>
             )}
           </div>

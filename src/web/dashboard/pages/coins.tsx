@@ -106,7 +106,7 @@ function CoinForm({ rules, assets }: { rules: PaymentRules; assets: readonly Ass
 }
 
 function Availability({ asset }: { asset: Asset | undefined }) {
-  if (asset === undefined) return <Badge tone="quiet">Not accepted now</Badge>
+  if (asset === undefined) return <Badge tone="quiet">Unavailable</Badge>
   if (!asset.available) {
     return (
       <span className="end-note">

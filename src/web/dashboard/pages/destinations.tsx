@@ -32,7 +32,7 @@ export function DestinationsPage() {
   })
   const addButton = mayChange ? (
     <Button look="primary" icon="plus" onClick={() => setIsAdding(true)}>
-      Allow an address
+      Add destination
     </Button>
   ) : undefined
   return (
@@ -86,7 +86,7 @@ const columnsOf = ({
   { title: 'Coin', wide: true, cell: ({ asset }) => COINS[asset].name },
   { title: 'Address', wide: true, cell: ({ address }) => <code className="break">{address}</code> },
   {
-    title: 'Can be used',
+    title: 'Status',
     cell: ({ usable_at }) =>
       Date.parse(usable_at) <= Date.now() ? (
         <Badge tone="good">Now</Badge>
@@ -135,8 +135,8 @@ function AddDialog({ onClose }: { onClose: () => void }) {
   const { asset, address, name } = form
   return (
     <DialogForm
-      title="Allow an address"
-      action="Allow it"
+      title="Add destination"
+      action="Add"
       change={add}
       faults={['address', 'name']}
       onClose={onClose}

@@ -39,7 +39,7 @@ function Inspector({ event }: { event: PaylinkEvent }) {
               ['Id', <code key="id">{id}</code>],
               ['When', momentWords(created_at)],
               [
-                'Of',
+                'Resource',
                 resource_id.startsWith('inv_') ? (
                   <Link key="of" to="/invoices/$id" params={{ id: resource_id }}>
                     {resource_id}
@@ -53,10 +53,7 @@ function Inspector({ event }: { event: PaylinkEvent }) {
                 ),
               ],
               ['Number', `${sequence} of this resource`],
-              [
-                'Caused by',
-                request_id === null ? 'the chain, or time' : <code key="request">{request_id}</code>,
-              ],
+              ['Caused by', request_id === null ? 'System' : <code key="request">{request_id}</code>],
             ]}
           />
         </Card>
@@ -96,7 +93,7 @@ function Attempts({ event }: { event: PaylinkEvent }) {
         </Badge>
       ),
     },
-    { title: 'Took', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
+    { title: 'Duration', align: 'end', wide: true, cell: ({ duration_ms }) => `${duration_ms} ms` },
     { title: 'When', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   ]
   return (

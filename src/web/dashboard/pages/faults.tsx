@@ -6,7 +6,7 @@ import { ProblemNote } from '../parts/note.tsx'
 export function NotFound() {
   return (
     <main className="door">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>The address is wrong, or what it named is gone.</p>
       <Link className="button primary" to="/">
         Go to the home page

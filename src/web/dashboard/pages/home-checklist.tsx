@@ -51,7 +51,7 @@ export function Checklist() {
         </Step>
         <Step title={mode === 'test' ? 'Pay it with test coins' : 'Get paid'} isDone={done[2] === true}>
           {first === undefined ? (
-            <p className="quiet">Make the invoice first.</p>
+            <p className="quiet">Create the invoice first.</p>
           ) : (
             <PayStep invoice={first} />
           )}
@@ -105,7 +105,7 @@ function KeyStep({
     done: 'The key is made. Copy it now: it is shown once.',
     onDone: ({ key }) => onMade(key),
   })
-  if (secret !== null) return <CopyField label="Your key, shown this once" text={secret} />
+  if (secret !== null) return <CopyField label="Your key. You won't be able to see it again" text={secret} />
   if (hasKey) return <p className="quiet">You have one. It is under Developers, API keys.</p>
   if (!isManager) return <p className="quiet">Ask an owner or admin of this shop for one.</p>
   return (
@@ -126,7 +126,7 @@ function InvoiceStep({ secret }: { secret: string | null }) {
   const assets = useQuery(assetsOf(mode))
   const body = firstInvoiceIn(assets.data?.data ?? [])
   const make = useChange<CreateInvoice, Invoice>((input) => ({ path: '/invoices', body: input }), {
-    done: 'The invoice is made.',
+    done: 'Invoice created',
   })
   const key = secret ?? (mode === 'test' ? 'sk_test_…' : 'sk_live_…')
   return (

@@ -127,7 +127,7 @@ const COLUMNS: readonly Column<ImportedInvoice>[] = [
     wide: true,
     cell: ({ customer_email }) => <span className="break">{customer_email ?? '–'}</span>,
   },
-  { title: 'Made', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Created', wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 
 const CSV_COLUMNS: readonly CsvColumn<ImportedInvoice>[] = [

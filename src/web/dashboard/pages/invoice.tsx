@@ -58,7 +58,7 @@ function Shown({ invoice }: { invoice: Invoice }) {
           <RawCard path={`/invoices/${invoice.id}`} resource={invoice} />
         </div>
         <div className="stack large">
-          <Card title="What happened">
+          <Card title="Timeline">
             <Read read={events}>{({ data }) => <Timeline invoice={invoice} events={data} />}</Read>
           </Card>
           <Card title="Details">
@@ -150,7 +150,7 @@ function Payments({ invoice }: { invoice: Invoice }) {
     <Card title="Payments">
       {payments.length === 0 ? (
         <p className="quiet">
-          Nothing has come yet to <code className="break">{address}</code>.
+          No payments received at <code className="break">{address}</code>.
         </p>
       ) : (
         <ul className="payments">
@@ -225,7 +225,7 @@ function Timeline({ invoice, events }: { invoice: Invoice; events: readonly Payl
       <EventSteps events={events} />
       {events.some(({ event_type }) => event_type === 'invoice.created') ? null : (
         <li>
-          <strong>Made</strong>
+          <strong>Created</strong>
           <Time at={invoice.created_at} />
         </li>
       )}

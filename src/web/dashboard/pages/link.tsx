@@ -39,11 +39,11 @@ function Shown({ link }: { link: PaymentLink }) {
       actions={<Switch link={link} />}
     >
       <div className="stack large">
-        <Card title="Give it to buyers">
+        <Card title="Share">
           <div className="stack">
             <CopyField label="Link" text={link.url} />
             <Snippet
-              label="A button on your page"
+              label="Embed code"
               code={`<script src="${window.location.origin}/embed.js" async></script>
 <div data-ulasend-link="${link.slug}" data-label="Pay with crypto"></div>`}
             />
@@ -54,13 +54,13 @@ function Shown({ link }: { link: PaymentLink }) {
             facts={[
               ['Amount', link.usd_amount === null ? 'Given with each order' : usd(link.usd_amount)],
               ['Dynamic amount', link.allow_dynamic_amount ? 'Yes' : 'No'],
-              ['Coin to begin with', link.asset === null ? 'Your default' : COINS[link.asset].name],
+              ['Default coin', link.asset === null ? 'Your default' : COINS[link.asset].name],
               [
                 'Time to pay',
                 link.duration_minutes === null ? 'Your default' : `${link.duration_minutes} minutes`,
               ],
               ['Id', <code key="id">{link.id}</code>],
-              ['Made', <Time key="made" at={link.created_at} />],
+              ['Created', <Time key="made" at={link.created_at} />],
             ]}
           />
         </Card>
@@ -86,10 +86,10 @@ function Switch({ link }: { link: PaymentLink }) {
   return (
     <>
       <a className="button plain" href={link.url} target="_blank" rel="noopener">
-        Open it
+        Preview
       </a>
       <Button busy={change.isPending} onClick={() => change.mutate({ active: !link.active })}>
-        {link.active ? 'Turn off' : 'Turn on'}
+        {link.active ? 'Deactivate' : 'Activate'}
       </Button>
       <ProblemNote error={change.error} />
     </>

@@ -30,7 +30,7 @@ export function LinksPage() {
     </Button>
   )
   return (
-    <Page title="Payment links" lead="One address that any number of buyers can pay at." actions={makeButton}>
+    <Page title="Payment links" lead="Reusable links that anyone can pay." actions={makeButton}>
       <DataTable
         caption="Payment links, newest first"
         columns={COLUMNS}
@@ -104,7 +104,7 @@ function NewLinkDialog({ onClose }: { onClose: () => void }) {
   return (
     <DialogForm
       title="New payment link"
-      action="Make the link"
+      action="Create link"
       change={make}
       faults={['name', 'usd_amount', 'asset']}
       onClose={onClose}
@@ -113,7 +113,7 @@ function NewLinkDialog({ onClose }: { onClose: () => void }) {
       }}
     >
       <Field
-        label="What the buyer pays for"
+        label="Product or description"
         required
         maxLength={120}
         value={form.name}
@@ -122,7 +122,7 @@ function NewLinkDialog({ onClose }: { onClose: () => void }) {
       />
       <Checkbox
         label="Dynamic amount"
-        hint="Your server gives the total for each order, or the buyer by the address."
+        hint="Amount set per order or by URL."
         checked={form.isDynamic}
         onChange={(event) => setForm((old) => ({ ...old, isDynamic: event.target.checked }))}
       />
@@ -139,7 +139,7 @@ function NewLinkDialog({ onClose }: { onClose: () => void }) {
         fault={faultOf(make.error, 'usd_amount')}
       />
       <Select
-        label="Coin to begin with"
+        label="Default coin"
         value={form.asset}
         onChange={set('asset')}
         fault={faultOf(make.error, 'asset')}
@@ -152,7 +152,7 @@ function NewLinkDialog({ onClose }: { onClose: () => void }) {
         ))}
       </Select>
       <Select label="Time to pay" value={form.minutes} onChange={set('minutes')}>
-        <option value="">Your default of the moment</option>
+        <option value="">Account default</option>
         {WINDOWS.map((window) => (
           <option key={window} value={window}>
             {WINDOW_WORDS[window]}

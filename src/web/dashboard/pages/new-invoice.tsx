@@ -22,7 +22,7 @@ export function NewInvoiceDialog({ onClose }: { onClose: () => void }) {
     available.find((one) => one.is_default) ??
     available[0]
   const make = useChange<CreateInvoice, Invoice>((body) => ({ path: '/invoices', body }), {
-    done: 'The invoice is made.',
+    done: 'Invoice created',
     onDone: ({ id }) => void navigate({ to: '/invoices/$id', params: { id } }),
   })
   const bodyOf = (asset: AssetName | undefined): CreateInvoice => ({
@@ -35,7 +35,7 @@ export function NewInvoiceDialog({ onClose }: { onClose: () => void }) {
   return (
     <DialogForm
       title="New invoice"
-      action="Make the invoice"
+      action="Create invoice"
       change={make}
       faults={['usd_amount', 'customer_email']}
       onClose={onClose}
@@ -54,7 +54,7 @@ export function NewInvoiceDialog({ onClose }: { onClose: () => void }) {
         onChange={set('usd')}
         fault={faultOf(make.error, 'usd_amount')}
       />
-      <Select label="Coin to begin with" value={chosen?.asset ?? ''} onChange={set('asset')}>
+      <Select label="Default coin" value={chosen?.asset ?? ''} onChange={set('asset')}>
         {available.map(({ asset, name, network }) => (
           <option key={asset} value={asset}>
             {name} · {network}

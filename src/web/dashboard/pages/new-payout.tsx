@@ -22,7 +22,7 @@ export function NewPayoutDialog({ onClose }: { onClose: () => void }) {
   const [form, setForm] = useState({ destinationId: '', amount: '' })
   const [quote, setQuote] = useState<PayoutQuote | null>(null)
   return (
-    <Dialog title={quote === null ? 'New payout' : 'Is this right?'} onClose={onClose}>
+    <Dialog title={quote === null ? 'New payout' : 'Review payout'} onClose={onClose}>
       <Read read={destinations} lines={3}>
         {({ data }) =>
           quote === null ? (
@@ -139,8 +139,8 @@ function Review({ quote, onBack }: { quote: PayoutQuote; onBack: () => void }) {
     <div className="stack">
       <Facts
         facts={[
-          ['Leaves your balance', <strong key="amount">{coins(amount, asset)}</strong>],
-          ['The network takes about', coins(network_fee, asset)],
+          ['Debited', <strong key="amount">{coins(amount, asset)}</strong>],
+          ['Estimated network fee', coins(network_fee, asset)],
           ['Arrives, about', <strong key="net">{coins(net_amount, asset)}</strong>],
           ['At this address', <code key="to">{destination}</code>],
         ]}
@@ -155,7 +155,7 @@ function Review({ quote, onBack }: { quote: PayoutQuote; onBack: () => void }) {
       <div className="actions end">
         <Button onClick={onBack}>Back</Button>
         <Button look="primary" busy={ask.isPending} onClick={() => ask.mutate({ destination_id, amount })}>
-          Ask for this payout
+          Request payout
         </Button>
       </div>
     </div>

@@ -36,9 +36,9 @@ export function PayoutDecision({
   if (payout.status !== 'requested') return null
   const { asset, amount, network_fee, net_amount } = payout
   const facts = [
-    ['Asked for by', nameOf(payout.requested_by)],
-    ['Leaves your balance', coins(amount, asset)],
-    ['The network takes about', coins(network_fee, asset)],
+    ['Requested by', nameOf(payout.requested_by)],
+    ['Debited', coins(amount, asset)],
+    ['Estimated network fee', coins(network_fee, asset)],
     ['Arrives, about', coins(net_amount, asset)],
     [`To this ${COINS[asset].name} address`, <code key="to">{payout.destination}</code>],
     [

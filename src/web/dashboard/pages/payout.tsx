@@ -62,7 +62,7 @@ function Shown({ payout }: { payout: Payout }) {
           <RawCard path={`/payouts/${id}`} resource={payout} />
         </div>
         <div className="stack large">
-          <Card title="What happened">
+          <Card title="Timeline">
             <Read read={events}>
               {({ data }) => (
                 <ol className="timeline">
@@ -88,7 +88,7 @@ function Amount({ payout }: { payout: Payout }) {
       <Facts
         facts={[
           ['Left your balance', coins(amount, asset)],
-          [isEstimate ? 'The network takes about' : 'The network took', coins(network_fee, asset)],
+          [isEstimate ? 'Estimated network fee' : 'Network fee', coins(network_fee, asset)],
           [isEstimate ? 'Arrives, about' : 'Arrives', <strong key="net">{coins(net_amount, asset)}</strong>],
         ]}
       />
@@ -124,7 +124,7 @@ function Details({ payout }: { payout: Payout }) {
     <Facts
       facts={[
         ['Id', <code key="id">{id}</code>],
-        ['Asked for by', nameOf(requested_by)],
+        ['Requested by', nameOf(requested_by)],
         ...(approved_by === null ? [] : [['Approved by', nameOf(approved_by)] as const]),
         ...moment('Asked for', created_at),
         ...moment('Approved', approved_at),

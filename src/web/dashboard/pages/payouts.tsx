@@ -56,7 +56,7 @@ export function PayoutsPage() {
       <search className="filters">
         <Filter
           label="State"
-          all="Every state"
+          all="All states"
           value={status}
           options={STATUS_OPTIONS}
           onChoose={(chosen) => choose({ status: chosen })}

@@ -40,8 +40,7 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
       body: { resolution, ...(note === '' ? {} : { note }) },
     }),
     {
-      done: ({ status }) =>
-        status === 'paid' ? 'Accepted: the invoice is paid.' : 'Closed: the payments stand as they are.',
+      done: ({ status }) => (status === 'paid' ? 'Marked as paid' : 'Dismissed'),
     },
   )
   if (!needsDecision(invoice)) return null
@@ -69,8 +68,8 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
       </div>
       {isAsking ? (
         <Confirm
-          title="Accept it as paid?"
-          action="Accept it"
+          title="Mark as paid?"
+          action="Mark as paid"
           onConfirm={() => resolve.mutateAsync('accept')}
           onClose={() => setIsAsking(false)}
         >
@@ -82,5 +81,5 @@ export function Resolution({ invoice, withTitle = true }: { invoice: Invoice; wi
       ) : null}
     </div>
   )
-  return withTitle ? <Card title="Waits for your decision">{body}</Card> : body
+  return withTitle ? <Card title="Action required">{body}</Card> : body
 }

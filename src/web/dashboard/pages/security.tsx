@@ -109,7 +109,7 @@ function SignInsCard() {
   const endOthers = usePeopleChange(people.revokeOtherSignIns, { done: 'All other sign-ins are ended.' })
   return (
     <Card
-      title="Where you are signed in"
+      title="Active sessions"
       actions={
         (signIns.data?.length ?? 0) > 1 ? (
           <Button busy={endOthers.isPending} onClick={() => endOthers.mutate()}>
@@ -177,7 +177,7 @@ function PasswordCard() {
         }}
       >
         <Field
-          label="Password now"
+          label="Current password"
           type="password"
           autoComplete="current-password"
           required
@@ -195,7 +195,7 @@ function PasswordCard() {
           onChange={(event) => setForm((old) => ({ ...old, newPassword: event.target.value }))}
         />
         <Button type="submit" busy={change.isPending}>
-          Change it
+          Update
         </Button>
         <ProblemNote error={change.error} />
       </form>
@@ -224,7 +224,7 @@ function NameCard({ name }: { name: string }) {
           onChange={(event) => setText(event.target.value)}
         />
         <Button type="submit" busy={change.isPending}>
-          Change it
+          Update
         </Button>
         <ProblemNote error={change.error} />
       </form>

@@ -36,10 +36,10 @@ export const PAYMENT_WORDS: { readonly [status in Payment['status']]: { words: s
 export const PAYOUT_WORDS: {
   readonly [status in PayoutStatus]: { words: string; tone: Tone; next: string }
 } = {
-  requested: { words: 'Waits for approval', tone: 'warn', next: 'Nothing is sent before it is approved.' },
+  requested: { words: 'Pending approval', tone: 'warn', next: 'Nothing is sent before it is approved.' },
   approved: { words: 'Approved', tone: 'busy', next: 'It is being signed, and sent as soon as it is.' },
   submitted: { words: 'Sent', tone: 'busy', next: 'It is on the network and waits for its confirmations.' },
-  confirmed: { words: 'Arrived', tone: 'good', next: 'It is final.' },
+  confirmed: { words: 'Completed', tone: 'good', next: 'It is final.' },
   rejected: {
     words: 'Rejected',
     tone: 'quiet',

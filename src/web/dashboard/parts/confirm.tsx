@@ -26,7 +26,7 @@ export function Confirm({
       <div className="stack">{children}</div>
       <ProblemNote error={work.error} />
       <div className="actions end">
-        <Button onClick={onClose}>Keep it as it is</Button>
+        <Button onClick={onClose}>Cancel</Button>
         <Button look={danger ? 'danger' : 'primary'} busy={work.isPending} onClick={() => work.mutate()}>
           {action}
         </Button>

@@ -22,7 +22,10 @@ export function SecretDialog({
       <div className="stack">
         <CopyField label={label} text={secret} />
         <Note kind="warn">
-          <p>It is shown this once. Keep it where your server reads its secrets, never in a repository.</p>
+          <p>
+            You won't be able to see this again. Keep it where your server reads its secrets, never in a
+            repository.
+          </p>
         </Note>
         {children}
         <div className="actions end">

@@ -11,7 +11,7 @@ const SCENARIO_WORDS: { readonly [scenario in Scenario]: { words: string; hint: 
   over: { words: 'Pay too much', hint: '160% of it: you decide about the rest.' },
   two_parts: { words: 'Pay in two parts', hint: 'Half, then the rest.' },
   late: { words: 'Pay too late', hint: 'Lets it expire, then pays.' },
-  double_spend: { words: 'Take it back', hint: 'Pays, then spends the coin elsewhere.' },
+  double_spend: { words: 'Double-spend', hint: 'Pays, then spends the coin elsewhere.' },
   reorg: { words: 'Reorganise the chain', hint: 'Pays; the block leaves the chain and comes back.' },
 }
 const SCENARIOS = Object.keys(SCENARIO_WORDS) as Scenario[]
