@@ -318,7 +318,7 @@ test('addresses to fund are found without reading what else was asked of the sig
   await world.database.owner.query(
     `insert into solana_chore (network, id, kind, indexes, lamports, created_at, ended_at, landed)
      select 'solana-test', 'old ' || n, 'sweep', array[900000 + n], array[1::numeric], now(), now(), true
-     from generate_series(1, 5000) n`,
+     from generate_series(1, 50000) n`,
   )
   await world.database.owner.query('vacuum analyze solana_chore')
   const plans: string[] = []
