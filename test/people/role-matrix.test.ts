@@ -33,6 +33,11 @@ async function freshResources(livemode: boolean): Promise<Resources> {
       [merchantId],
     )
   }
+  // A shop has a hundred keys at most.
+  await people.api.writeSealed(
+    'update api_key set revoked_at = now() where merchant_id = $1 and revoked_at is null',
+    [merchantId],
+  )
   return seedResources(people.api, { merchantId, livemode })
 }
 
