@@ -48,6 +48,9 @@ test('open are the addresses that can still be paid in time, until their horizon
 
 test('indexes that were taken and have no address are listed, and those beyond the last', async () => {
   await database.owner.query(
+    `insert into account_key (keyspace, path, created_at) values ('evm-test', 'm', now())`,
+  )
+  await database.owner.query(
     `insert into address (keyspace, idx, program, address, parameters, created_at)
      select 'evm-test', idx, decode(lpad(to_hex(idx), 40, '0'), 'hex'), 'a' || idx, 'regtest', now()
      from generate_series(0, 9) as idx where idx not in (3, 7)`,

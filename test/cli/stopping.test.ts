@@ -78,8 +78,7 @@ test('a data folder where none can be made stops the start with one line, and do
 test('what goes on after a stop that failed in part is ended, so that no process lives on without its connections', async () => {
   const script = `
     const { createLogger } = await import('./dist/runtime/log.js')
-    const { StopList } = await import('./dist/cli/stop-list.js')
-    const { stopInTime } = await import('./dist/cli/stop-in-time.js')
+    const { StopList, stopInTime } = await import('./dist/cli/stop-list.js')
     const log = createLogger('error', 'stderr')
     const stops = new StopList(log)
     const goesOn = setInterval(() => {}, 1_000)
