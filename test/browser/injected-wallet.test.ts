@@ -196,8 +196,8 @@ describe('what a wallet answers', () => {
   })
 
   test.each([
-    ['You declined it in Heron Wallet', { eth_sendTransaction: { error: { code: 4001 } } }],
-    ['You declined it in Heron Wallet', { eth_requestAccounts: { error: { code: 4001 } } }],
+    ['Request rejected in Heron Wallet', { eth_sendTransaction: { error: { code: 4001 } } }],
+    ['Request rejected in Heron Wallet', { eth_requestAccounts: { error: { code: 4001 } } }],
     ['reported a problem', { eth_sendTransaction: { error: { code: -32_000 } } }],
     ['Nothing was sent', { eth_requestAccounts: { error: { code: -32_002 } } }],
     [
