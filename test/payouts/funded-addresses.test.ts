@@ -320,7 +320,7 @@ test('addresses to fund are found without reading what else was asked of the sig
      select 'solana-test', 'old ' || n, 'sweep', array[900000 + n], array[1::numeric], now(), now(), true
      from generate_series(1, 50000) n`,
   )
-  await world.database.owner.query('vacuum analyze solana_chore')
+  await world.database.owner.query('vacuum analyze')
   const plans: string[] = []
   const asking = {
     query: async (text: string, values: unknown[]) => {

@@ -12,8 +12,8 @@ const isFunded = `exists (select from solana_chore c
 /**
  * Indexes of addresses to put the smallest balance on: of invoices that wait for SOL and whose merchant asks for it,
  * oldest first; no more than `perMerchant` addresses of a merchant hold one at a time. Served by payment_rules_funded,
- * invoice_by_mode, deposit_address_by_invoice, solana_chore_funded; reads the network's funded addresses for each of these
- * merchants.
+ * invoice_by_mode, deposit_address_by_invoice, solana_chore_funded and solana_chore_reclaimed; reads the network's funded
+ * addresses for each of these merchants.
  */
 export async function listAddressesToFund(
   db: Queryable,
@@ -27,7 +27,7 @@ export async function listAddressesToFund(
        on d.merchant_id = r.merchant_id and d.livemode = r.livemode and d.keyspace = $2 and d.idx = c.indexes[1]
        where c.network = $1 and c.kind = 'fund' and c.landed is not false and not exists (
          select from solana_chore back where back.network = $1 and back.kind = 'reclaim' and back.landed
-           and back.indexes @> array[d.idx])) held
+           and back.indexes[1] = d.idx)) held
      cross join lateral (select d.idx, i.id from invoice i join deposit_address d
        on d.merchant_id = i.merchant_id and d.invoice_id = i.id and d.keyspace = $2
        where i.merchant_id = r.merchant_id and i.livemode = r.livemode and i.id >= $3 and i.asset = 'SOL'
