@@ -65,7 +65,8 @@ function showLost(isLost: boolean): void {
 
 function hear(snapshot: Snapshot): void {
   live.heardAt = Date.now()
-  showLost(false)
+  // What was on its way when the connection went comes after the event that says so.
+  showLost(!navigator.onLine)
   const serverMs = Date.parse(snapshot.server_time)
   // A newer answer has been shown already.
   if (serverMs < live.newestServerMs) return
