@@ -26,7 +26,7 @@ export async function runCommandLine(
     await program.parseAsync([...argv])
     return exitCode
   } catch (error) {
-    // Help and version come as errors whose exit code is 0; commander has printed its own alerts.
+    // Help and version come as errors whose exit code is 0; commander has printed what is wrong.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
     output.problem(describeError(error))
     if (error instanceof UsageError) return EXIT_USAGE

@@ -27,6 +27,7 @@ import type { Keyring } from '../secrets/keyring.ts'
 import { allowCardRounding } from './steps/allow-card-rounding.ts'
 import { loadShownInvoice } from './steps/shown-invoices.ts'
 
+/** More than there are providers, so that each one's last purchase is among them. */
 const RECENT_PURCHASES = 12
 
 /**

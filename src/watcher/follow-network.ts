@@ -18,10 +18,11 @@ import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
 import { createWake } from '../runtime/wake.ts'
 import { describeFailure, healthKey } from './describe-failure.ts'
+import { expireDue } from './expire-due.ts'
 import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
 import { type Leadership, takeLeadership } from './leadership.ts'
 import { LeadershipLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
-import { expireDue, settle } from './settle.ts'
+import { settle } from './settle.ts'
 
 const BLOCKS_PER_UPDATE = 100
 const POLL_INTERVAL_MS = 1_000

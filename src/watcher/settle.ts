@@ -1,19 +1,10 @@
 import { blocksOf, type DueTransfer, dueAt, settled } from '../core/chain/finality.ts'
 import { keyOfTracked, type TrackedTransfer } from '../core/chain/reconcile.ts'
 import type { BlockTags } from '../core/finality.ts'
-import type { BlockPosition, ChainReading } from '../core/invoice/types.ts'
+import type { BlockPosition } from '../core/invoice/types.ts'
 import { loadTrackedTransfers } from '../db/invoices/transfers.ts'
-import { expireInvoices } from '../flows/expire-invoices.ts'
-import type { Tx } from '../postgres/transaction.ts'
-import { describeError } from '../runtime/log.ts'
 import { checkCredits } from './check-credits.ts'
-import {
-  isOfInvoice,
-  isSettledLater,
-  type RecordingParts,
-  recordFacts,
-  requireTurn,
-} from './record-reading.ts'
+import { isSettledLater, type RecordingParts, recordFacts } from './record-reading.ts'
 import { readAgain } from './second-reading.ts'
 
 type Settled = {
@@ -56,20 +47,4 @@ export async function settle(parts: RecordingParts, checkpoint: BlockPosition): 
 /** What is safe is read a second time, and what is due before that by a rule that counts blocks. */
 function highest(due: readonly DueTransfer[], blockTags: BlockTags | null): number {
   return due.reduce((max, { block }) => Math.max(max, block.height), blockTags?.safe ?? 0)
-}
-
-/** Expires what was not paid in time. Returns which invoice cannot be, and why; it keeps no other one open. */
-export async function expireDue(parts: RecordingParts, reading: ChainReading): Promise<string | null> {
-  const { pool, clock, evmOf, notifier } = parts
-  const failed: string[] = []
-  const guard = (tx: Tx) => requireTurn(parts, tx)
-  const onFailed = (invoiceId: string, error: unknown) => {
-    if (!isOfInvoice(error)) throw error
-    failed.push(`invoice ${invoiceId} cannot be expired: ${describeError(error)}`)
-  }
-  const expired = await expireInvoices({ pool, clock, evmOf, guard, onFailed }, reading)
-  for (const invoiceId of expired) notifier.invoiceChanged(invoiceId)
-  if (expired.length > 0) notifier.deliveriesWaiting()
-  const [first = null] = failed
-  return failed.length > 1 ? `${first}; nor can ${failed.length - 1} others be` : first
 }

@@ -6,7 +6,7 @@ import { insertPaymentLink, updatePaymentLink } from '../../src/db/checkout/paym
 import { loadInvoice } from '../../src/db/invoices/invoices.ts'
 import { continueCheckout } from '../../src/flows/continue-checkout.ts'
 import { expireInvoices } from '../../src/flows/expire-invoices.ts'
-import { readPaymentPage } from '../../src/flows/read-checkout.ts'
+import { readPaymentPage } from '../../src/flows/read-payment-page.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
 import { reopenInvoice } from '../../src/flows/reopen-invoice.ts'
 import { switchAsset } from '../../src/flows/switch-asset.ts'

@@ -1,4 +1,4 @@
-import { type ReadReceiptDeps, readReceipt } from '../../flows/read-checkout.ts'
+import { type ReadReceiptDeps, readReceipt } from '../../flows/read-receipt.ts'
 import type { Log } from '../../runtime/log.ts'
 import { openReceiptKey } from '../../secrets/receipt-key.ts'
 import type { HttpPart } from '../server.ts'

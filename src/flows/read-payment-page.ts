@@ -1,0 +1,134 @@
+import type { AssetId } from '../core/assets.ts'
+import { isSessionShown } from '../core/checkout/checkout-session.ts'
+import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
+import {
+  type BadAmountReason,
+  chargeOf,
+  SLUG_PATTERN,
+  windowMinutesOf,
+} from '../core/checkout/payment-link.ts'
+import type { Market } from '../core/invoice/market.ts'
+import { findLinkOwner, loadPaymentLink } from '../db/checkout/payment-links.ts'
+import { loadMerchantName } from '../db/people/merchants.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { isSessionToken, readSessionToken } from '../secrets/checkout-token.ts'
+import type { Keyring } from '../secrets/keyring.ts'
+import { loadWholeSession } from './steps/load-session.ts'
+
+type ReadPaymentPageDeps = {
+  /** Connections of the API's role. */
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly keyring: Keyring
+  readonly marketOf: (tenant: Tenant) => Promise<Market>
+}
+
+/** What a buyer's URL of a payment link says. */
+type PaymentPageRequest = {
+  readonly slug: string
+  readonly checkoutToken?: string | undefined
+  /** The amount of the compatibility mode, as it stands in the URL. */
+  readonly usd?: string | undefined
+}
+
+type PaymentPage =
+  /** Unknown, inactive, changed, swapped, expired or cancelled: one page, which does not say what of these. */
+  | { readonly kind: 'neutral' }
+  /** The buyer has continued before: the page is that invoice's. */
+  | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
+  | {
+      readonly kind: 'bad_amount'
+      readonly tenant: Tenant
+      readonly merchantName: string
+      readonly linkName: string
+      readonly reason: BadAmountReason
+    }
+  | {
+      readonly kind: 'open'
+      readonly tenant: Tenant
+      readonly merchantName: string
+      readonly linkName: string
+      readonly usdCents: bigint
+      readonly amountSource: 'merchant' | 'buyer'
+      /** Of a checkout session; null where the window begins with Continue. */
+      readonly expiresAtMs: number | null
+      readonly durationMinutes: number
+      readonly defaultAsset: AssetId | null
+      readonly coins: readonly CoinOffer[]
+    }
+
+const NEUTRAL: PaymentPage = { kind: 'neutral' }
+
+/** What the page of a payment link or checkout session shows. Reads only: opening it makes nothing. */
+export async function readPaymentPage(
+  deps: ReadPaymentPageDeps,
+  request: PaymentPageRequest,
+): Promise<PaymentPage> {
+  if (!SLUG_PATTERN.test(request.slug)) return NEUTRAL
+  const { checkoutToken, usd, slug } = request
+  if (checkoutToken === undefined) return readPlainLink(deps, slug, usd)
+  // A session's total is the merchant's: a URL that names another beside it was changed.
+  return usd === undefined ? readSessionPage(deps, slug, checkoutToken) : NEUTRAL
+}
+
+async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: string): Promise<PaymentPage> {
+  const reference = readSessionToken(deps.keyring, token)
+  if (reference === null) return NEUTRAL
+  const tenant = { merchantId: reference.merchantId, livemode: reference.livemode }
+  const market = await deps.marketOf(tenant)
+  return withTransaction(deps.pool, tenant, async (tx): Promise<PaymentPage> => {
+    const found = await loadWholeSession(tx, tenant, reference.sessionId)
+    if (found === null || found.link.slug !== slug) return NEUTRAL
+    const { session, link, invoice } = found
+    const nowMs = deps.clock().getTime()
+    if (!isSessionToken(deps.keyring, token, reference, session)) return NEUTRAL
+    if (!isSessionShown(session, invoice, nowMs)) return NEUTRAL
+    if (invoice !== null) return { kind: 'invoice', tenant, invoiceId: invoice.id }
+    return {
+      kind: 'open',
+      tenant,
+      merchantName: await nameOf(tx, tenant),
+      linkName: link.name,
+      usdCents: session.usdCents,
+      amountSource: 'merchant',
+      expiresAtMs: session.expiresAtMs,
+      durationMinutes: windowMinutesOf(link, market.rules, session.askedMinutes),
+      ...coinOffers(market, session.usdCents, link.asset, nowMs),
+    }
+  })
+}
+
+async function readPlainLink(
+  deps: ReadPaymentPageDeps,
+  slug: string,
+  usd: string | undefined,
+): Promise<PaymentPage> {
+  const owner = await findLinkOwner(deps.pool, slug)
+  if (owner === null) return NEUTRAL
+  const { tenant, linkId } = owner
+  const market = await deps.marketOf(tenant)
+  return withTransaction(deps.pool, tenant, async (tx): Promise<PaymentPage> => {
+    const link = await loadPaymentLink(tx, tenant, linkId)
+    if (link === null || !link.active) return NEUTRAL
+    const about = { tenant, merchantName: await nameOf(tx, tenant), linkName: link.name }
+    const charge = chargeOf(link, usd)
+    if (charge.kind === 'bad_amount') return { ...charge, ...about }
+    return {
+      kind: 'open',
+      ...about,
+      usdCents: charge.usdCents,
+      amountSource: charge.amountSource,
+      expiresAtMs: null,
+      durationMinutes: windowMinutesOf(link, market.rules),
+      ...coinOffers(market, charge.usdCents, link.asset, deps.clock().getTime()),
+    }
+  })
+}
+
+async function nameOf(tx: Parameters<typeof loadMerchantName>[0], tenant: Tenant): Promise<string> {
+  const name = await loadMerchantName(tx, tenant.merchantId)
+  if (name === null) throw new Error(`a link belongs to ${tenant.merchantId}, which does not exist`)
+  return name
+}
