@@ -1,16 +1,21 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { compress } from 'hono/compress'
+import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
+import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
 import { serveEmbed } from '../embed/serve-embed.ts'
+import { limitBody } from '../limit-body.ts'
 import { NO_BRANDING } from './branding.ts'
 import { serveCardPages } from './card-pages.ts'
-import type { CheckoutDeps } from './checkout-deps.ts'
+import type { CheckoutDeps, PaymentPageFacts, PaymentPageQuery } from './checkout-deps.ts'
+import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy, SECURITY_HEADERS } from './content-security.ts'
+import { renderOpenDocument } from './document.tsx'
 import { serveInvoicePages } from './invoice-pages.ts'
 import { liveStreamsOf } from './invoice-snapshots.ts'
 import type { LiveStreams } from './live-streams.ts'
 import { serveLogos } from './logos.ts'
-import { servePaymentPages } from './payment-pages.ts'
-import { missing, plainPage } from './plain-pages.ts'
+import { formFields, isOwnForm, languageOf } from './page-request.ts'
+import { missing, plainPage, refused } from './plain-pages.ts'
 
 /** Whether a path is one of the buyers' pages. */
 export const isBuyersPath = (path: string): boolean =>
@@ -55,4 +60,114 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
     return plainPage(c, 'problem', 503)
   })
   return { app, streams }
+}
+
+const FORM_BYTES_MAX = 4_096
+const VALUE_LENGTH_MAX = 512
+
+type OpenFacts = Extract<PaymentPageFacts, { kind: 'open' }>
+
+/** Payment links and checkout sessions under `/l/`. Opening one makes nothing; its form makes the invoice. */
+function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
+  app.get('/l/:slug', async (c) => {
+    const [token, ...moreTokens] = c.req.queries('checkout_token') ?? []
+    const [usd, ...moreAmounts] = c.req.queries('usd') ?? []
+    // Our URLs have each parameter once; this one was altered.
+    if (moreTokens.length > 0 || isTooLong(token)) return missing(c)
+    if (moreAmounts.length > 0 || isTooLong(usd)) return plainPage(c, 'bad_amount', 400)
+    const query = { slug: c.req.param('slug'), checkoutToken: token, usd }
+    const facts = await deps.readPaymentPage(query)
+    return facts.kind === 'open' ? answerOpen(c, deps, query, facts) : answerOther(c, deps, facts)
+  })
+  const limit = limitBody(FORM_BYTES_MAX, refused)
+  app.post('/l/:slug', limit, async (c) => {
+    if (!isOwnForm(c)) return refused(c)
+    const fields = await formFields(c, ['checkout_token', 'usd', 'visit', 'asset', 'shown', 'by'])
+    if (fields === null || isTooLong(fields.checkout_token) || isTooLong(fields.usd)) return refused(c)
+    const { visit } = fields
+    const query = { slug: c.req.param('slug'), checkoutToken: fields.checkout_token, usd: fields.usd }
+    const chosen = ASSET_IDS.find((id) => id === fields.asset)
+    if (chosen === undefined) return openAgain(c, deps, query, 'open_choose', 400)
+    const picked = fields.shown !== undefined && fields.shown !== chosen
+    const byCard = fields.by === 'card' && deps.card !== undefined
+    const asset = byCard && !picked ? await assetForCard(deps, query, chosen) : chosen
+    const continued = await deps.continueCheckout({ ...query, visit, asset, picked })
+    if (continued.kind === 'asset_unavailable') return openAgain(c, deps, query, 'open_coin_failed', 503)
+    if (continued.kind === 'invoice' && byCard)
+      return c.redirect(`../i/${deps.tokenOf(continued)}/card${languageOf(c).langQuery}`, 303)
+    return answerOther(c, deps, continued)
+  })
+}
+
+/** By card: the coin that the buyer picked, else USDC on Base if it can be had. */
+async function assetForCard(deps: CheckoutDeps, query: PaymentPageQuery, chosen: AssetId): Promise<AssetId> {
+  const facts = await deps.readPaymentPage(query)
+  if (facts.kind !== 'open') return chosen
+  const usual = facts.coins.find(({ asset, available }) => asset === CARD_DEFAULT_ASSET && available)
+  return usual !== undefined && deps.card?.sells(usual.asset, facts.tenant.livemode) === true
+    ? usual.asset
+    : chosen
+}
+
+const isTooLong = (value: string | undefined): boolean => (value ?? '').length > VALUE_LENGTH_MAX
+
+/** Everything but the open page. */
+function answerOther(
+  c: Context,
+  deps: CheckoutDeps,
+  facts:
+    | Extract<PaymentPageFacts, { kind: 'invoice' }>
+    | { readonly kind: Exclude<PaymentPageFacts['kind'], 'invoice' | 'open'> | 'no_visit' },
+): Response | Promise<Response> {
+  switch (facts.kind) {
+    case 'invoice':
+      return c.redirect(`../i/${deps.tokenOf(facts)}${languageOf(c).langQuery}`, 303)
+    case 'bad_amount':
+      return plainPage(c, 'bad_amount', 400)
+    case 'no_visit':
+      return refused(c)
+    default:
+      return missing(c)
+  }
+}
+
+async function openAgain(
+  c: Context,
+  deps: CheckoutDeps,
+  query: PaymentPageQuery,
+  notice: Notice,
+  status: 400 | 503,
+): Promise<Response> {
+  const facts = await deps.readPaymentPage(query)
+  return facts.kind === 'open'
+    ? answerOpen(c, deps, query, facts, { notice, status })
+    : answerOther(c, deps, facts)
+}
+
+async function answerOpen(
+  c: Context,
+  deps: CheckoutDeps,
+  query: PaymentPageQuery,
+  facts: OpenFacts,
+  outcome: { notice: Notice | null; status: 200 | 400 | 503 } = { notice: null, status: 200 },
+): Promise<Response> {
+  const branding = await deps.readBranding(facts.tenant.merchantId)
+  const page = {
+    ...languageOf(c),
+    ...facts,
+    branding,
+    notice: outcome.notice,
+    livemode: facts.tenant.livemode,
+    slug: query.slug,
+    checkoutToken: query.checkoutToken,
+    usd: query.usd,
+    visit: deps.newVisit(),
+    chosen: facts.defaultAsset,
+    byCard: facts.coins.some(
+      ({ asset, available }) => available && deps.card?.sells(asset, facts.tenant.livemode) === true,
+    ),
+  }
+  return c.html(renderOpenDocument(page, deps.clock().getTime()), outcome.status, {
+    'content-security-policy': contentSecurityPolicy(branding),
+  })
 }
