@@ -1,4 +1,4 @@
-import { parseEvmAddress } from '../../../chain/evm/address.ts'
+import { encodeEvmAddress, parseEvmAddress } from '../../../chain/evm/address.ts'
 import { hotWalletOf } from '../../../chain/evm/hot-wallet.ts'
 import { keyspaceOfNetwork } from '../../../core/assets.ts'
 import { TOKEN_TRANSFER_GAS } from '../../../core/payout/gas.ts'
@@ -10,6 +10,7 @@ import { withTransaction } from '../../../postgres/transaction.ts'
 import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { insertPayoutGas, insertPayoutRefusal, loadPayoutGas } from '../../store/payout-transactions.ts'
+import { type GasBalance, readGasBalance } from '../../store/read-gas-balance.ts'
 import { listSweepsOf } from '../../store/sweeps.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
@@ -19,7 +20,6 @@ import type { EvmBroadcasterParts, EvmPayoutChain } from './evm-broadcaster-part
 import { EvmSweeps } from './evm-sweeps.ts'
 import { hasNonceElsewhere, isFinalWith, isRevertedForGood } from './evm-verdicts.ts'
 import { EvmX402 } from './evm-x402.ts'
-import { GasAlarm } from './gas-alarm.ts'
 import { tokenRefusal } from './token-refusal.ts'
 
 /** While nothing is on its way the hot wallet is looked at this often: the fee that is shown comes from there. */
@@ -200,5 +200,62 @@ export class EvmBroadcaster implements Broadcaster {
     const message =
       'the nonce of a payout is used up, and no block of the node shows by what: use one that keeps the blocks of its time'
     if (this.#told.isNew(id, message)) this.#parts.log.error({ payoutId: id }, message)
+  }
+}
+
+/** A sandbox chain's ether takes a block to arrive. */
+const TOP_UP_EVERY_MS = 30_000
+
+/**
+ * Raises an alarm when a hot wallet has little ether left for the gas that it pays for others, or less than merchants have
+ * in it, and says when it has enough again. On a sandbox chain it has some sent instead, before anything needs it: payments
+ * by x402 are taken only then.
+ */
+class GasAlarm {
+  readonly #parts: EvmBroadcasterParts
+  /** What the log was last told that it lacks. */
+  #raised: 'owed' | 'gas' | null = null
+  #wasShort = false
+  #toppedUpAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: EvmBroadcasterParts) {
+    this.#parts = parts
+  }
+
+  /** Looks at what was last kept of the wallet. True while ether that was sent to it is yet to come. */
+  async look(): Promise<boolean> {
+    const { pool, network, topUp, clock } = this.#parts
+    const standing = await readGasBalance(pool, network)
+    if (standing === null) return false
+    if (topUp === null) {
+      this.#tell(standing)
+      return false
+    }
+    if (!standing.isLow) return false
+    const nowMs = clock().getTime()
+    if (nowMs - this.#toppedUpAtMs < TOP_UP_EVERY_MS) return true
+    this.#toppedUpAtMs = nowMs
+    await topUp(standing.address)
+    return true
+  }
+
+  #tell({ address, own, isLow, isNeeded }: GasBalance): void {
+    const { network, log } = this.#parts
+    const isShort = own < 0n
+    // What leaves between two questions to a node looks like a lack for one look.
+    const isDoubtful = isShort && !this.#wasShort
+    this.#wasShort = isShort
+    const lack = isShort ? 'owed' : isLow && isNeeded ? 'gas' : null
+    if (lack === this.#raised || isDoubtful) return
+    this.#raised = lack
+    const about = { network, address: encodeEvmAddress(address), wei: own.toString() }
+    if (lack === null) log.info(about, 'the hot wallet has enough ether again')
+    else
+      log.error(
+        about,
+        lack === 'gas'
+          ? 'the hot wallet is low on gas: USDC payouts wait until somebody sends it ether'
+          : 'the hot wallet lacks ether that merchants have in it: payouts wait until somebody sends it so much',
+      )
   }
 }
