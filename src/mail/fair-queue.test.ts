@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FairQueue } from './fair-queue.ts'
+import { FairQueue } from './mail.ts'
 
 test('keys take turns, each in its own order, and one that is full keeps no other out', () => {
   const queue = new FairQueue<string>({ perKey: 3, all: 5 })
