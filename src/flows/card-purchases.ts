@@ -22,7 +22,6 @@ import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
-import { cardUrlContext } from '../secrets/card-url.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { allowCardRounding } from './steps/allow-card-rounding.ts'
 import { loadShownInvoice } from './steps/shown-invoices.ts'
@@ -255,3 +254,7 @@ export async function leaveForCardProvider(
   const url = deps.keyring.open(left.sealedUrl, cardUrlContext(tenant.merchantId, id)).toString()
   return { kind: 'left', provider: left.provider, url }
 }
+
+/** Where the sealed URL of a card provider's session belongs: it opens for this purchase alone. */
+const cardUrlContext = (merchantId: string, purchaseId: string): string =>
+  `card_purchase/${merchantId}/${purchaseId}`

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { parseCoinbaseKey } from '../../src/config/config-onramps.ts'
 import { recordTransfers } from '../../src/flows/record-transfers.ts'
-import { parseCoinbaseKey } from '../../src/onramp/coinbase-key.ts'
 import { type Onramps, openOnramps } from '../../src/onramp/open-onramps.ts'
 import { addAddresses, createTestApi, type TestApi, type TestMerchant } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { parseCoinbaseKey } from '../../src/config/config-onramps.ts'
 import type { CardOrder, OnrampProvider } from '../../src/core/card/onramp-provider.ts'
 import { inspectCards } from '../../src/doctor/inspect-setup.ts'
-import { parseCoinbaseKey } from '../../src/onramp/coinbase-key.ts'
 import { type Onramps, openOnramps } from '../../src/onramp/open-onramps.ts'
 import {
   COINBASE_KEY_ID,
