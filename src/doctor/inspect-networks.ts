@@ -1,9 +1,27 @@
+import { z } from 'zod'
+import { ChainHalted, type ChainProvider, ChainUnavailable } from '../chain/adapter.ts'
+import { EvmAdapter } from '../chain/evm/evm-adapter.ts'
+import { EvmNode } from '../chain/evm/evm-node.ts'
+import { SolanaAdapter } from '../chain/solana/solana-adapter.ts'
+import { chainSchema } from '../chain/utxo/node-answers.ts'
+import { publishedTopics } from '../chain/utxo/notifications.ts'
+import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
+import { RpcClient } from '../chain/utxo/rpc-client.ts'
+import { ASSETS } from '../core/assets.ts'
+import { formatCoinAmount } from '../core/money.ts'
 import { loadNetworkStates, type NetworkState } from '../db/chain/network-state.ts'
-import { type ChainNode, FOLLOWED_CHAINS, rpcSettingOf } from '../nodes/chain-nodes.ts'
+import {
+  type ChainNode,
+  type EvmChainNode,
+  FOLLOWED_CHAINS,
+  isEvmNode,
+  rpcSettingOf,
+} from '../nodes/chain-nodes.ts'
+import { openProviderOf, watchedOf } from '../nodes/open-providers.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { isOtherChain } from '../watcher/find-checkpoint.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
-import { inspectProviders } from './inspect-providers.ts'
 
 /** A watcher reads its network every few seconds; an older reading means that none is at work. */
 const READ_AGE_MS_MAX = 60_000
@@ -59,4 +77,215 @@ function watchFinding({ network }: ChainNode, state: NetworkState | null, clock:
   }
   if (state.reason !== null) return fault(`${network}: ${position}; ${state.reason}`)
   return ok(`${network}: ${position}, ${Math.max(0, Math.round(ageMs / 1_000))} s ago`)
+}
+
+/** Litecoin Core 0.21.5.8: older nodes followed the wrong side of the reorganisation of April 2026. */
+const LITECOIN_VERSION_MIN = 210_508
+/** What `…_ZMQ_URL` is for: transactions, blocks, and only `sequence` tells of blocks that are disconnected. */
+const ZMQ_TOPICS = ['pubsequence', 'pubrawtx', 'pubhashblock'] as const
+
+const networkSchema = z.object({ version: z.number(), subversion: z.string() })
+
+/** The providers of one network as they answer now: the one that is followed, and those that confirm it. */
+async function inspectProviders(
+  node: ChainNode,
+  state: NetworkState | null,
+  clock: Clock,
+): Promise<Finding[]> {
+  const { network, sandbox } = node
+  const findings: Finding[] = []
+  for (const url of [node.rpcUrl, ...node.furtherUrls]) {
+    const chain = openFor(node, url, clock)
+    try {
+      const { parameters, health } = await chain.connect()
+      if (health.status !== 'ok') {
+        findings.push(fault(`${network}: ${health.reason}`))
+        continue
+      }
+      const { height } = await chain.tip()
+      const who =
+        sandbox === null ? `${describe(url)} answers, chain ${parameters}` : 'runs on the sandbox chain'
+      findings.push(ok(`${network}: ${who}, height ${height}`))
+      if (chain instanceof EvmAdapter) {
+        findings.push(nativeFinding(node, url, chain))
+        if (sandbox === null && isEvmNode(node)) findings.push(...(await inspectEvmProvider(node, url)))
+      } else if (chain instanceof SolanaAdapter) findings.push(await minimumFinding(node, chain))
+      else if (sandbox === null && !isEsploraUrl(url)) findings.push(...(await inspectNode(node, url, state)))
+      if (url === node.rpcUrl) findings.push(...(await otherChainFinding(node, parameters, chain, state)))
+      if (url !== node.rpcUrl) findings.push(await agreementFinding(node, url, chain, state))
+    } catch (error) {
+      if (!isOutside(error)) throw error
+      findings.push(fault(`${network}: ${error.message}`))
+    } finally {
+      await chain.close()
+    }
+  }
+  return findings
+}
+
+const isOutside = (error: unknown): error is ChainUnavailable | ChainHalted =>
+  error instanceof ChainUnavailable || error instanceof ChainHalted
+
+const describe = (url: string): string =>
+  isEsploraUrl(url) ? `the Esplora server at ${new URL(url).host}` : `the node at ${new URL(url).host}`
+
+function openFor(node: ChainNode, url: string, clock: Clock): ChainProvider {
+  return openProviderOf(node, { url, zmqUrl: null, watched: watchedOf(node) }, { clock })
+}
+
+/** Solana's own smallest amount, which falls in steps. */
+async function minimumFinding({ network }: ChainNode, chain: SolanaAdapter): Promise<Finding> {
+  const minimum = formatCoinAmount(await chain.minimumAmount(), ASSETS.SOL.decimals)
+  return ok(`${network}: an invoice is at least ${minimum} SOL, what the chain lets a new address hold`)
+}
+
+/** What a node of Ethereum's kind can find. */
+function nativeFinding({ network }: ChainNode, url: string, chain: EvmAdapter): Finding {
+  if (chain.nativeMode === 'traces')
+    return ok(`${network}: ${describe(url)} traces blocks: every payment has its transaction`)
+  return notice(
+    `${network}: ${describe(url)} does not trace blocks (debug_traceBlockByHash): what contracts pay is found by balances, for open checkouts only, and is named by its block`,
+  )
+}
+
+/** What only a node tells of itself: version, kept blocks, notifications. */
+async function inspectNode(node: ChainNode, url: string, state: NetworkState | null): Promise<Finding[]> {
+  const rpc = new RpcClient(url, node.rpcSetting)
+  try {
+    const findings = [
+      await versionFinding(node, url, rpc),
+      await prunedFinding(node, url, rpc, state),
+      url === node.rpcUrl ? await zmqFinding(node, rpc, state) : null,
+    ]
+    return findings.filter((finding) => finding !== null)
+  } finally {
+    await rpc.close()
+  }
+}
+
+async function versionFinding(
+  { network, chain, livemode }: ChainNode,
+  url: string,
+  rpc: RpcClient,
+): Promise<Finding> {
+  const { version, subversion } = await rpc.call('getnetworkinfo', [], networkSchema)
+  if (chain !== 'litecoin' || version >= LITECOIN_VERSION_MIN)
+    return ok(`${network}: ${describe(url)} is ${subversion}`)
+  const text = `${network}: ${describe(url)} is ${subversion}, which is too old to be trusted with money: update it to 0.21.5.8 or later`
+  return livemode ? fault(text) : notice(text)
+}
+
+async function prunedFinding(
+  { network }: ChainNode,
+  url: string,
+  rpc: RpcClient,
+  state: NetworkState | null,
+): Promise<Finding | null> {
+  const { pruned, pruneheight = 0 } = await rpc.call('getblockchaininfo', [], chainSchema)
+  if (pruned !== true) return null
+  const height = state?.height ?? null
+  const keeps = `${network}: ${describe(url)} keeps its blocks from ${pruneheight} on`
+  if (height === null || height + 1 >= pruneheight) {
+    return notice(
+      `${keeps}: Paylink must not stand still for longer than that, and paylink rescan reaches no further`,
+    )
+  }
+  return fault(
+    `${keeps}, and those from ${height + 1} on were not read yet: use a node that still has them, or raise prune= and sync again`,
+  )
+}
+
+async function zmqFinding(
+  { network, zmqUrl, rpcSetting }: ChainNode,
+  rpc: RpcClient,
+  state: NetworkState | null,
+): Promise<Finding> {
+  const setting = rpcSetting.replace('RPC', 'ZMQ')
+  const published = await publishedTopics(rpc)
+  if (zmqUrl === null) {
+    const instead =
+      published === null ? 'it was built without ZeroMQ' : `with ${setting} it would tell by itself`
+    return notice(`${network}: the node is asked in short intervals; ${instead}`)
+  }
+  if (published === null)
+    return fault(`${network}: ${setting} is set and the node was built without ZeroMQ: leave it out`)
+  const missing = ZMQ_TOPICS.filter((topic) => !published.includes(topic))
+  const fix = `start it with ${missing.map((topic) => `-zmq${topic}=${zmqUrl}`).join(' ')}`
+  if (missing.length === ZMQ_TOPICS.length)
+    return fault(`${network}: ${setting} is set and the node publishes nothing there: ${fix}`)
+  if (missing.length > 0) return notice(`${network}: the node does not publish ${missing.join(', ')}: ${fix}`)
+  const silence = state?.notificationsSilent ?? null
+  if (silence !== null) return fault(`${network}: ${silence}; correct ${setting}, or what stands between`)
+  return ok(`${network}: the node publishes what is listened to on ${zmqUrl}`)
+}
+
+/** A test network that is pointed to another chain starts over there: nothing to fix, and good to know. */
+async function otherChainFinding(
+  { network, rpcSetting }: ChainNode,
+  parameters: string,
+  chain: ChainProvider,
+  state: NetworkState | null,
+): Promise<Finding[]> {
+  if (state === null || !(await isOtherChain(chain, state, { parameters, chain: await chain.identity() })))
+    return []
+  return [
+    notice(
+      `${network}: it is another chain than the one read before: the watcher starts over at its tip, keeps what was final, and gives up payments that were not; to go back, change ${rpcSetting} to what it was`,
+    ),
+  ]
+}
+
+/** Whether a further provider has the block where the watcher stands. */
+async function agreementFinding(
+  { network }: ChainNode,
+  url: string,
+  chain: ChainProvider,
+  state: NetworkState | null,
+): Promise<Finding> {
+  const name = `${network}: ${describe(url)}`
+  if (state === null || state.height === null || state.hash === null)
+    return notice(`${name} has nothing to confirm yet`)
+  const theirs = await chain.hashAt(state.height)
+  if (theirs === state.hash) return ok(`${name} confirms block ${state.height}`)
+  if (theirs === null) {
+    return fault(`${name} has not come to block ${state.height} yet: payments wait for it; see that it syncs`)
+  }
+  return fault(
+    `${name} has another block at height ${state.height} than the watcher read: nothing is credited until the providers agree; find out which one is right`,
+  )
+}
+
+/** Blocks between a chain's tip and what is safe; more says that the chain's consensus, or the node's, is ill. */
+const SAFE_BEHIND_MAX = 200
+
+/** What a node of Ethereum's kind tells of itself: its version, chain and block tags. */
+async function inspectEvmProvider(node: EvmChainNode, url: string): Promise<Finding[]> {
+  const { network } = node
+  const asked = new EvmNode(url, node.rpcSetting)
+  const who = `${network}: the node at ${asked.rpc.where}`
+  try {
+    const version = await asked.rpc.call('web3_clientVersion', [], z.string())
+    const chainId = await asked.chainId()
+    const tip = await asked.headerAt('latest')
+    const safe = await asked.headerAt('safe')
+    const finalized = await asked.headerAt('finalized')
+    const findings = [ok(`${who} is ${version}, chain id ${chainId}`)]
+    if (tip === null || safe === null || finalized === null) {
+      findings.push(
+        fault(`${who} tells of no safe or finalized block, and nothing can become paid: use another node`),
+      )
+      return findings
+    }
+    const blockTags = `safe ${safe.number}, finalized ${finalized.number} of ${tip.number}`
+    findings.push(
+      tip.number - safe.number <= SAFE_BEHIND_MAX
+        ? ok(`${who}: ${blockTags}`)
+        : fault(
+            `${who}: ${blockTags}; payments wait until the safe block follows: see that its consensus client is in sync`,
+          ),
+    )
+    return findings
+  } finally {
+    await asked.rpc.close()
+  }
 }

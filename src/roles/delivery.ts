@@ -1,5 +1,5 @@
 import { EVENT_FORMATS } from '../compat/event-formats.ts'
-import { countThrottled, readOldestDue } from '../db/delivery/delivery-metrics.ts'
+import { countThrottled, readOldestDue } from '../db/delivery/endpoint-queues.ts'
 import { startDeliveryWorker } from '../delivery/worker.ts'
 import { mailFrom, openMail } from '../mail/mail.ts'
 import { startNotices } from '../mail/write-notices.ts'

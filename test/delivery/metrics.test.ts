@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countThrottled, readOldestDue } from '../../src/db/delivery/delivery-metrics.ts'
+import { countThrottled, readOldestDue } from '../../src/db/delivery/endpoint-queues.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import {
   createTenant,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createConcurrencyLimit } from '../../src/http/api/concurrency-limit.ts'
+import { createConcurrencyLimit } from '../../src/http/api/x402.ts'
 
 test('as much is under way for each name as it may, whatever becomes of the work, and nothing of another is in its way', async () => {
   const limit = createConcurrencyLimit()

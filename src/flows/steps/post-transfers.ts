@@ -1,6 +1,6 @@
 import type { PaymentAsset } from '../../core/assets.ts'
+import { withValues } from '../../core/ledger/deposit.ts'
 import { coverMoves } from '../../core/ledger/shortfall.ts'
-import { withValues } from '../../core/ledger/value.ts'
 import { loadAssetPrice } from '../../db/invoices/asset-prices.ts'
 import {
   insertCoveredTransfer,

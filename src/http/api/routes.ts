@@ -15,11 +15,11 @@ import {
   queueEventRoute,
   recoverEventsRoute,
 } from './routes/events.ts'
-import { listImportedInvoicesRoute } from './routes/imported-invoices.ts'
 import {
   cancelInvoiceRoute,
   createInvoiceRoute,
   getInvoiceRoute,
+  listImportedInvoicesRoute,
   listInvoicePaymentsRoute,
   listInvoicesRoute,
   resolveInvoiceRoute,

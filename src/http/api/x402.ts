@@ -24,7 +24,6 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { type X402Payment, x402PaymentSchema } from '../../wire/x402.ts'
 import type { HttpPart } from '../server.ts'
-import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts'
 
 const PATH = /^\/i\/([^/]+)\/x402$/
 /** A payment is about a kilobyte. */
@@ -262,3 +261,32 @@ const json = (status: number, body: object, headers: { readonly [name: string]: 
       ...headers,
     },
   })
+
+/** Limits what runs at the same time, counted by name. A name is kept only while something runs under it. */
+type ConcurrencyLimit = {
+  /** Runs `work`, or returns null at once if one of the names has reached its maximum. */
+  run<Result>(
+    within: readonly { readonly name: string; readonly max: number }[],
+    work: () => Promise<Result>,
+  ): Promise<Result | null>
+}
+
+/** Creates a limit for this process, so that what is slow for one does not hold up others. */
+export function createConcurrencyLimit(): ConcurrencyLimit {
+  const counts = new Map<string, number>()
+  const countOf = (name: string): number => counts.get(name) ?? 0
+  return {
+    run: async (within, work) => {
+      if (within.some(({ name, max }) => countOf(name) >= max)) return null
+      for (const { name } of within) counts.set(name, countOf(name) + 1)
+      try {
+        return await work()
+      } finally {
+        for (const { name } of within) {
+          if (countOf(name) === 1) counts.delete(name)
+          else counts.set(name, countOf(name) - 1)
+        }
+      }
+    },
+  }
+}

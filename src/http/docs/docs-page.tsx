@@ -1,9 +1,19 @@
+import type { Hono } from 'hono'
 import { html, raw } from 'hono/html'
 import type { Child, FC } from 'hono/jsx'
 import { hashOf, readBuilt } from '../../web/built-files.ts'
 import { ERROR_TYPES } from '../../wire/error-types.ts'
 import { ERROR_CODES, ERRORS } from '../../wire/errors.ts'
-import type { JsonSchema, OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts'
+import type { ApiVariables } from '../api/answer-request.ts'
+import { ApiProblem } from '../api/problem.ts'
+import { API_PREFIX, type Route } from '../api/route.ts'
+import {
+  type JsonSchema,
+  type OpenApiDocument,
+  type OpenApiOperation,
+  type OpenApiParameter,
+  openApiDocument,
+} from './openapi.ts'
 
 const STYLE = readBuilt('docs.css')
 
@@ -11,7 +21,7 @@ const STYLE = readBuilt('docs.css')
 export const DOCS_CSP = `default-src 'none'; style-src ${hashOf(STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /** The reference of the API, made of its OpenAPI document. */
-export function renderReference(document: OpenApiDocument): string {
+function renderReference(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
@@ -66,7 +76,7 @@ export function renderReference(document: OpenApiDocument): string {
 }
 
 /** The catalogue of errors; each `doc_url` leads here. */
-export function renderErrorCatalogue(): string {
+function renderErrorCatalogue(): string {
   return page(
     'Errors',
     <ul>
@@ -299,4 +309,42 @@ const Inline: FC<{ text: string }> = ({ text }) => (
 const Code: FC<{ text: string }> = ({ text }) => {
   const code = <code>{text}</code>
   return Object.hasOwn(ERRORS, text) ? <a href={`/docs/errors#${text}`}>{code}</a> : code
+}
+
+const CACHE_SECONDS = 300
+
+/** Serves `/openapi.json`, `/docs` and `/docs/errors`, made once from the routes. */
+export function addDocumentation(app: Hono<ApiVariables>, routes: readonly Route[], baseUrl: string): void {
+  const document = openApiDocument(routes, baseUrl)
+  const json = JSON.stringify(document)
+  const pages = new Map([
+    ['/docs', renderReference(document)],
+    ['/docs/errors', renderErrorCatalogue()],
+  ])
+  for (const path of ['/openapi.json', `${API_PREFIX}/openapi.json`]) {
+    app.get(path, (c) =>
+      c.body(json, 200, {
+        ...c.get('headers'),
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': `public, max-age=${CACHE_SECONDS}`,
+      }),
+    )
+  }
+  for (const [path, page] of pages) {
+    app.get(path, (c) =>
+      c.body(page, 200, {
+        ...c.get('headers'),
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': `public, max-age=${CACHE_SECONDS}`,
+        'content-security-policy': DOCS_CSP,
+        'referrer-policy': 'no-referrer',
+        'x-frame-options': 'DENY',
+      }),
+    )
+  }
+  for (const path of ['/openapi.json', `${API_PREFIX}/openapi.json`, ...pages.keys()]) {
+    app.all(path, () => {
+      throw new ApiProblem('method_not_allowed', { headers: { allow: 'GET, HEAD' } })
+    })
+  }
 }
