@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { InvoiceStatus } from '../../src/core/invoice/types.ts'
-import { cancelInvoice } from '../../src/flows/cancel-invoice.ts'
+import { cancelInvoice } from '../../src/flows/invoices.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { anyAddress } from '../support/any-address.ts'
 import { until } from '../support/until.ts'

@@ -17,9 +17,9 @@ import {
   type ReadX402Deps,
   readX402Authorization,
   readX402Invoice,
+  submitX402Authorization,
   type X402Invoice,
-} from '../../flows/read-x402-invoice.ts'
-import { submitX402Authorization } from '../../flows/submit-x402-authorization.ts'
+} from '../../flows/x402-payments.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
 import { type X402Payment, x402PaymentSchema } from '../../wire/x402.ts'

@@ -1,10 +1,11 @@
-import { type CheckoutSession, sessionStatus } from '../../core/checkout/checkout-session.ts'
+import { type CheckoutSession, isReturnUrl, sessionStatus } from '../../core/checkout/checkout-session.ts'
 import type { PaymentLink } from '../../core/checkout/payment-link.ts'
-import { isReturnUrl } from '../../core/checkout/return-url.ts'
+import { type InvoiceView, renderInvoice } from '../../core/invoice/render.ts'
 import type { Invoice } from '../../core/invoice/types.ts'
 import { formatUsd } from '../../core/money.ts'
-import { sessionToken } from '../../secrets/checkout-token.ts'
+import { invoiceToken, sessionToken } from '../../secrets/checkout-token.ts'
 import type { ApiDeps } from '../api/deps.ts'
+import type { NetworkView } from '../api/network-states.ts'
 import { ApiProblem } from '../api/problem.ts'
 
 const time = (ms: number): string => new Date(ms).toISOString()
@@ -64,4 +65,18 @@ export function refuseReturnUrl(url: string | undefined, livemode: boolean): voi
     param: 'return_url',
     message: `Must be a whole https URL without user name, password or blanks${own}.`,
   })
+}
+
+/** An invoice as the API shows it, with the secret link for its buyer. */
+export function invoiceViewOf(
+  deps: Pick<ApiDeps, 'baseUrl' | 'keyring'>,
+  networks: NetworkView,
+  invoice: Invoice,
+): InvoiceView & { checkout_url: string } {
+  const { merchantId, livemode, id: invoiceId } = invoice
+  const token = invoiceToken(deps.keyring, { merchantId, livemode, invoiceId })
+  return {
+    ...renderInvoice(invoice, networks.networkFacts),
+    checkout_url: `${deps.baseUrl}/i/${token}`,
+  }
 }

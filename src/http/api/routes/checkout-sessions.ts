@@ -2,8 +2,11 @@ import { parseUsd } from '../../../core/money.ts'
 import { listSessions, sessionExists } from '../../../db/checkout/checkout-sessions.ts'
 import { loadPaymentLink, paymentLinkExists } from '../../../db/checkout/payment-links.ts'
 import { loadInvoicesById } from '../../../db/invoices/invoice-list.ts'
-import { cancelCheckoutSession } from '../../../flows/cancel-checkout-session.ts'
-import { answerForOrder, createCheckoutSession } from '../../../flows/create-checkout-session.ts'
+import {
+  answerForOrder,
+  cancelCheckoutSession,
+  createCheckoutSession,
+} from '../../../flows/checkout-sessions.ts'
 import { loadWholeSession } from '../../../flows/steps/load-session.ts'
 import { withTransaction } from '../../../postgres/transaction.ts'
 import { pageOf } from '../../../wire/list.ts'

@@ -1,17 +1,30 @@
-import { asksForSession, type CheckoutSession } from '../core/checkout/checkout-session.ts'
+import { asksForSession, type CheckoutSession, sessionStatus } from '../core/checkout/checkout-session.ts'
 import {
   type PaymentLink,
   type TotalFault,
   totalFault,
   windowMinutesOf,
 } from '../core/checkout/payment-link.ts'
+import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { Market } from '../core/invoice/market.ts'
+import type { NetworkFacts } from '../core/invoice/render.ts'
+import { isLive } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
-import { findSessionOfOrder, insertSession, lockOrderReference } from '../db/checkout/checkout-sessions.ts'
+import {
+  findSessionOfOrder,
+  insertSession,
+  lockOrderReference,
+  setSessionCancelled,
+} from '../db/checkout/checkout-sessions.ts'
 import { loadPaymentLink } from '../db/checkout/payment-links.ts'
 import { loadInvoice } from '../db/invoices/invoices.ts'
-import type { Tenant, Tx } from '../postgres/transaction.ts'
+import { refuseX402OfCancelled } from '../db/invoices/x402-authorizations.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Tenant, type Tx, withTransaction } from '../postgres/transaction.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../runtime/new-id.ts'
+import { commitAdvance } from './steps/commit-advance.ts'
+import { type LoadedSession, loadWholeSession } from './steps/load-session.ts'
 
 const MS_PER_MINUTE = 60_000
 
@@ -87,3 +100,48 @@ export async function createCheckoutSession(
   }
   return (await insertSession(tx, tenant, session)) ? { session, link } : null
 }
+
+type CancelledSession =
+  | { readonly kind: 'cancelled'; readonly found: LoadedSession }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'not_cancellable' }
+
+/**
+ * Cancels a session and with it the invoice that the buyer has made of it, unless money has come. What still
+ * comes for that invoice is followed to the horizon, as for any cancelled one.
+ */
+export function cancelCheckoutSession(
+  deps: { readonly pool: Pool; readonly clock: Clock },
+  input: {
+    readonly tenant: Tenant
+    readonly sessionId: string
+    readonly networkFacts: NetworkFacts
+    readonly requestId: string
+  },
+): Promise<CancelledSession> {
+  const { tenant, sessionId, networkFacts, requestId } = input
+  return withTransaction(deps.pool, tenant, async (tx): Promise<CancelledSession> => {
+    const found = await loadWholeSession(tx, tenant, sessionId, { forUpdate: true })
+    if (found === null) return { kind: 'not_found' }
+    const now = deps.clock()
+    const { session, stored } = found
+    const status = sessionStatus(session, found.invoice, now.getTime())
+    if (status === 'cancelled' || status === 'completed') return { kind: 'not_cancellable' }
+    let invoice: Invoice | null = null
+    if (stored !== null) {
+      const advance = advanceInvoice(stored.invoice, { kind: 'cancel', nowMs: now.getTime() })
+      if (advance.kind === 'refused' || hasMoney(stored.invoice)) return { kind: 'not_cancellable' }
+      await commitAdvance(tx, tenant, stored, advance, { now, networkFacts, requestId })
+      await refuseX402OfCancelled(tx, tenant, stored.invoice.id, now)
+      invoice = advance.next
+    }
+    if (!(await setSessionCancelled(tx, tenant, sessionId, now)))
+      throw new Error(`session ${sessionId} was cancelled without holding its row`)
+    const cancelled = { ...session, cancelledAtMs: now.getTime() }
+    return { kind: 'cancelled', found: { ...found, session: cancelled, invoice } }
+  })
+}
+
+/** Something is on its way or has come, be it in the wrong coin. */
+const hasMoney = (invoice: Invoice): boolean =>
+  invoice.payments.some((payment) => isLive(payment) && !payment.dust)

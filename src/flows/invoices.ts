@@ -3,6 +3,7 @@ import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { NetworkFacts } from '../core/invoice/render.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import { insertResolution } from '../db/invoices/invoice-resolutions.ts'
+import { refuseX402OfCancelled } from '../db/invoices/x402-authorizations.ts'
 import { withBlockSums } from '../db/ledger/received.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../postgres/transaction.ts'
@@ -44,5 +45,25 @@ export function resolveInvoice(
     const { deliveries } = await commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId })
     await insertResolution(tx, tenant, { invoiceId, requestId, resolution, note, actor, now })
     return { kind: 'resolved', invoice: advance.next, deliveries }
+  })
+}
+
+/** Cancels an invoice that awaits payment or has expired. Money that still comes is found until the horizon. */
+export function cancelInvoice(
+  deps: { pool: Pool; clock: Clock; issuedAddresses: IssuedAddressCheck },
+  input: { tenant: Tenant; invoiceId: string; networkFacts: NetworkFacts; requestId: string },
+): Promise<{ kind: 'cancelled'; invoice: Invoice } | { kind: 'not_found' } | { kind: 'not_cancellable' }> {
+  const { tenant, invoiceId, networkFacts, requestId } = input
+  return withTransaction(deps.pool, tenant, async (tx) => {
+    const before = await loadShownInvoice(tx, tenant, invoiceId, deps.issuedAddresses, {
+      forUpdate: true,
+    })
+    if (before === null) return { kind: 'not_found' }
+    const now = deps.clock()
+    const advance = advanceInvoice(before.invoice, { kind: 'cancel', nowMs: now.getTime() })
+    if (advance.kind === 'refused') return { kind: 'not_cancellable' }
+    await commitAdvance(tx, tenant, before, advance, { now, networkFacts, requestId })
+    await refuseX402OfCancelled(tx, tenant, invoiceId, now)
+    return { kind: 'cancelled', invoice: advance.next }
   })
 }
