@@ -8,8 +8,7 @@ import { startEvmChain } from '../sandbox/evm/start-evm-chain.ts'
 import { type SandboxPlace, THIS_MACHINE } from '../sandbox/own-port.ts'
 import { SvmMissing } from '../sandbox/solana/load-svm.ts'
 import { startSolanaChain } from '../sandbox/solana/start-solana-chain.ts'
-import { startUtxoChain } from '../sandbox/utxo/start-utxo-chain.ts'
-import { utxoControls } from '../sandbox/utxo/utxo-controls.ts'
+import { startUtxoChain, utxoControls } from '../sandbox/utxo/start-utxo-chain.ts'
 import { type ChainNode, rpcSettingOf, UTXO_CHAINS } from './chain-nodes.ts'
 
 /** Time between the sandbox chains' blocks while something happens. */

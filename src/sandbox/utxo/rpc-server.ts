@@ -1,9 +1,8 @@
 import type { Server } from 'node:http'
 import { createPasswordServer } from '../password-server.ts'
-import { CHAIN_METHODS } from './rpc-chain-methods.ts'
-import { CONTROL_METHODS } from './rpc-control-methods.ts'
 import { MEMPOOL_METHODS } from './rpc-mempool-methods.ts'
 import type { RpcMethod } from './rpc-method.ts'
+import { CHAIN_METHODS, CONTROL_METHODS } from './rpc-methods.ts'
 import { RPC_ERRORS, RpcError } from './rpc-params.ts'
 import type { SandboxNode } from './sandbox-node.ts'
 

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { SandboxControls } from '../controls.ts'
 import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
 import type { Plan } from '../plan.ts'
 import { CHAIN_PARAMETERS, type SandboxChainName } from './chain-parameters.ts'
@@ -112,4 +113,26 @@ function resume(node: SandboxNode, { txid, hex }: Plan): void {
   // Where no block holds it, its block was reorganised away before, and the next one takes it again.
   const height = node.state.heightOfRecent(txid)
   if (height !== null) node.state.reorganise(node.state.tip.height - height + 1, node.nowMs)
+}
+
+/** On a chain with a mempool a payment is detected there, and its replacement is one by fee. */
+export function utxoControls(client: UtxoSandboxClient): SandboxControls {
+  return {
+    signPayment: (_asset, address, amount) => client.signPayment(address, amount),
+    send: async ({ hex }) => {
+      await client.send(hex)
+    },
+    show: async ({ hex }, until) => {
+      if (until === 'detected') await client.sendHeld(hex)
+      else await client.send(hex)
+    },
+    replace: async ({ replacement }) => {
+      await client.send(replacement.hex)
+    },
+    withdraw: async ({ txid }) => {
+      await client.reorganiseAway(txid)
+    },
+    release: ({ txid }) => client.release(txid),
+    plans: { keep: (plan) => client.plan(plan), done: (txid) => client.done(txid) },
+  }
 }
