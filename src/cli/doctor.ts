@@ -1,17 +1,18 @@
 import { type Config, loadProcessConfig } from '../config/config.ts'
-import type { Finding } from '../doctor/finding.ts'
-import { fault } from '../doctor/finding.ts'
+import { type Finding, fault } from '../doctor/finding.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
+import { inspectNetworks } from '../doctor/inspect-networks.ts'
+import { inspectCards, inspectPrices, inspectSetup } from '../doctor/inspect-setup.ts'
 import {
+  inspectAddresses,
+  inspectApprovalKey,
   inspectFeePayers,
   inspectFrozenDeposits,
   inspectHotWallets,
   inspectLongWaits,
   inspectLostPayouts,
-} from '../doctor/inspect-hot-wallets.ts'
-import { inspectNetworks } from '../doctor/inspect-networks.ts'
-import { inspectCards, inspectPrices, inspectSetup } from '../doctor/inspect-setup.ts'
-import { inspectAddresses, inspectApprovalKey, inspectStoppedPayouts } from '../doctor/inspect-signer.ts'
+  inspectStoppedPayouts,
+} from '../doctor/inspect-signer.ts'
 import { type ChainNode, configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
 import { openAsOwner } from '../postgres/open-database.ts'

@@ -1,14 +1,24 @@
-import { type KeyFamily, keyFamilyOfNetwork, NETWORKS, type Network, networkOf } from '../../core/assets.ts'
+import {
+  ASSETS,
+  type KeyFamily,
+  keyFamilyOfNetwork,
+  NETWORKS,
+  type Network,
+  networkOf,
+} from '../../core/assets.ts'
+import { formatCoinAmount } from '../../core/money.ts'
 import type { Payout } from '../../core/payout/payout.ts'
 import { tenantOf } from '../../core/tenant.ts'
 import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
 import { type Tx, withTransaction } from '../../postgres/transaction.ts'
+import { isDestinationListed } from '../store/destination-sightings.ts'
 import {
   answerJournalQuestion,
   listJournalQuestions,
   postponeJournalQuestion,
 } from '../store/journal-questions.ts'
+import { savePayoutHold } from '../store/payout-holds.ts'
 import {
   insertPayoutRefusal,
   insertPayoutTransaction,
@@ -22,13 +32,14 @@ import { alert } from './alert.ts'
 import { checkApprover } from './check-approver.ts'
 import { EVM_PAYOUTS } from './evm/evm-payouts.ts'
 import { publishSweep } from './evm/evm-sweeps.ts'
-import { holdPayout } from './hold-payout.ts'
 import type { JournalEntry, SignedIntent } from './journal-lines.ts'
+import { payableFrom } from './known-destinations.ts'
 import { networksSetBack } from './lost-payouts.ts'
 import { isJournaled, isPayoutId } from './payout-journal.ts'
-import { type PayoutSigner, type Signed, WAITS } from './payout-signer.ts'
+import { type PayoutSigner, type Signed, type Unsigned, WAITS } from './payout-signer.ts'
 import { approvalKeysOf } from './pinned-approval-key.ts'
 import type { SigningContext } from './signing-context.ts'
+import { findOverLimit, LONGEST_WINDOW_MS } from './signing-limits.ts'
 import { SOLANA_PAYOUTS } from './solana/solana-payouts.ts'
 import { UTXO_PAYOUTS } from './utxo/utxo-payouts.ts'
 import { verifyApproval } from './verify-approval.ts'
@@ -261,3 +272,47 @@ export async function writeSignature(
   await insertPayoutTransaction(tx, tenant, { payoutId, network, transaction, now })
   await KINDS[keyFamilyOfNetwork(network)]?.publish(tx, tenant, entry, now)
 }
+
+type Hold = { readonly reason: string; readonly until: Date | null; readonly why: string }
+
+/**
+ * Whether an approved payout is signed now, as far as the signer's own files say: they alone decide where money goes and
+ * how much of it. Null: it is.
+ */
+async function holdPayout(signer: SigningContext, payout: Payout): Promise<Unsigned | null> {
+  if (payout.livemode && !(await isDestinationListed(signer.pool, payout)))
+    return { kind: 'refused', code: 'destination_removed' }
+  const hold = await findHold(signer, payout)
+  if (hold === null) return null
+  const { reason, until, why } = hold
+  if (signer.told.isNew(payout.id, `held back: ${reason}`)) {
+    const { id: payoutId, merchantId, asset, amount } = payout
+    const worth = formatCoinAmount(amount, ASSETS[asset].decimals)
+    signer.log.warn({ payoutId, merchantId, asset, amount: worth, reason, until }, why)
+    await savePayoutHold(signer.pool, payout, { reason, until, now: signer.clock() })
+  }
+  return WAITS
+}
+
+async function findHold(
+  { seen, journal, limits, clock }: SigningContext,
+  payout: Payout,
+): Promise<Hold | null> {
+  const now = clock()
+  const from = payout.livemode ? await payableFrom(seen, payout, now) : now
+  if (from === null || from > now)
+    return {
+      reason: 'destination_new',
+      until: from,
+      why: 'a payout waits: the signer has not known its destination for a day',
+    }
+  const signed = journal.firstSignedWithin(LONGEST_WINDOW_MS, now.getTime(), payout.livemode)
+  const over = findOverLimit(limits, payout, signed, now.getTime())
+  return over === null ? null : { ...over, why: WHY[over.reason] }
+}
+
+const WHY = {
+  payouts_in_hour: 'as many payouts were signed as an hour may have; this one waits',
+  value_in_hour: "a payout waits: with it, the merchant's payouts of an hour would be above limits.json",
+  value_in_day: "a payout waits: with it, the merchant's payouts of a day would be above limits.json",
+} as const
