@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sealAuthenticators } from '../../src/people/seal-authenticators.ts'
+import { sealAuthenticators } from '../../src/people/sealed-adapter.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 import { openApprovalCode, openTotpSecret } from '../../src/secrets/approval-evidence.ts'
 import { sealKeyOf } from '../../src/secrets/seal-to-signer.ts'
