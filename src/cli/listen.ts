@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { checkEndpointUrl } from '../core/endpoint/endpoint-url.ts'
 import { formatId, uuidv7 } from '../core/ids.ts'
-import { type FeedEvent, listEventIdsAfter, loadEvents } from '../db/delivery/event-feed.ts'
+import { type FeedEvent, listEventIdsAfter, loadEvents } from '../db/delivery/events.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
 import { RECEIVER_DEADLINE_MS, signedHeaders } from '../delivery/send.ts'
 import { listenFor } from '../postgres/notify.ts'

@@ -1,18 +1,16 @@
 import {
+  eventsForNotice,
   forgetFormerManagers,
+  leaseNotices,
   listFormerAddresses,
   listLeavingManagers,
-  markManagerLeft,
-  noteManagers,
-} from '../db/people/known-managers.ts'
-import {
-  eventsForNotice,
-  leaseNotices,
   listManagers,
   listUntoldDestinations,
   markDestinationTold,
+  markManagerLeft,
   type NoticedEvent,
   newestEventId,
+  noteManagers,
   noticeAddressees,
   releaseNotices,
   takeStoppedEndpoints,
