@@ -1,7 +1,6 @@
 import type { Network, PaymentAsset } from '../core/assets.ts'
 import type { Credit } from '../core/chain/unfound.ts'
 import type { BlockTags } from '../core/finality.ts'
-import { storableText } from '../core/storable-text.ts'
 
 export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
 
@@ -222,3 +221,9 @@ export const forkTooDeep = ({ height }: { readonly height: number }, depth: numb
   new ChainHalted(
     `the node left the chain more than ${depth} blocks below ${height}: find out which chain is right, and configure a node that is on it`,
   )
+
+/** Words of others are kept this far: enough to act on, and no table or log grows by what a node likes to say. */
+const LENGTH_MAX = 2_000
+
+/** Text from outside as PostgreSQL can hold it: cut to a length, and without NUL. Its driver replaces lone surrogates itself. */
+const storableText = (text: string): string => text.slice(0, LENGTH_MAX).replaceAll('\0', '\ufffd')

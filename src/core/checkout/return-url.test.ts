@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isReturnUrl } from './return-url.ts'
+import { isReturnUrl } from './checkout-session.ts'
 
 test('a page of https is taken as it is', () => {
   for (const url of [

@@ -28,9 +28,11 @@ import { listAuditEntriesRoute, listRequestLogsRoute } from './routes/logs.ts'
 import {
   getMerchantRoute,
   getNoticesRoute,
+  getPaymentRulesRoute,
   getStatisticsRoute,
   updateMerchantRoute,
   updateNoticesRoute,
+  updatePaymentRulesRoute,
 } from './routes/merchant.ts'
 import {
   createPaymentLinkRoute,
@@ -38,7 +40,6 @@ import {
   listPaymentLinksRoute,
   updatePaymentLinkRoute,
 } from './routes/payment-links.ts'
-import { getPaymentRulesRoute, updatePaymentRulesRoute } from './routes/payment-rules.ts'
 import {
   createPayoutDestinationRoute,
   deletePayoutDestinationRoute,

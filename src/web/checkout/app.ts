@@ -2,7 +2,7 @@ import { type Context, Hono } from 'hono'
 import { compress } from 'hono/compress'
 import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
 import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
-import { serveEmbed } from '../embed/serve-embed.ts'
+import { readBuilt } from '../built-files.ts'
 import { limitBody } from '../limit-body.ts'
 import { NO_BRANDING } from './branding.ts'
 import { serveCardPages } from './card-pages.ts'
@@ -170,4 +170,20 @@ async function answerOpen(
   return c.html(renderOpenDocument(page, deps.clock().getTime()), outcome.status, {
     'content-security-policy': contentSecurityPolicy(branding),
   })
+}
+
+const SCRIPT = readBuilt('embed.js')
+
+const MAX_AGE_SECONDS = 3_600
+
+/** `embed.js`, for any site to load: also under COEP, and with `crossorigin`. */
+function serveEmbed(app: Hono): void {
+  app.get('/embed.js', (c) =>
+    c.body(SCRIPT, 200, {
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': `public, max-age=${MAX_AGE_SECONDS}`,
+      'cross-origin-resource-policy': 'cross-origin',
+      'access-control-allow-origin': '*',
+    }),
+  )
 }
