@@ -3,10 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import type { BlockRef, ChainUpdate } from '../../src/chain/adapter.ts'
 import { SolanaAdapter } from '../../src/chain/solana/solana-adapter.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { startRpcProxy } from '../support/rpc-proxy.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
 
 /** More than are looked at in one round. */
 const STRANGERS = 150
+/** Below all that a test reorganises. */
+const BLOCKS_KEPT = 20
 
 const { start, amount } = solanaDriver('accounts')
 let chain: DrivenSolana
@@ -15,6 +18,7 @@ let open: readonly Uint8Array[]
 
 beforeAll(async () => {
   chain = await start()
+  chain.payer.lifetimeDepth = BLOCKS_KEPT
 })
 beforeEach(() => {
   open = []
@@ -60,6 +64,42 @@ test('a payment that was told and not recorded is told again, though its balance
   expect(paidIn(again)).toEqual([amount])
   expect(await adapter.nextUpdate(lastOf(again), 100)).toBeNull()
 })
+
+test.each(['getSlot', 'getBlocks', 'getBlock'])(
+  'a payment in a branch that comes before %s, after the balances, is told',
+  async (next) => {
+    const proxy = await startRpcProxy(chain.url)
+    const beside = chain.adapter(proxy.url)
+    const { address, program } = await chain.newAddress()
+    const payInABranch = async () => {
+      await chain.pay(address, amount)
+      await chain.reorganise(2)
+    }
+    try {
+      beside.watched.add([program])
+      await chain.mine(3)
+      const checkpoint = await beside.tip()
+      await beside.connect()
+      await chain.mine(3)
+      let isRead = false
+      proxy.lie('getMultipleAccounts', (told) => {
+        if (!isRead) proxy.before(next, payInABranch)
+        isRead = true
+        return told
+      })
+      const first = await beside.nextUpdate(checkpoint, 100)
+      const reached = first === null ? checkpoint : lastOf(first)
+      proxy.before('getMultipleAccounts', () => Promise.reject(new Error('cut off')))
+      await expect(beside.nextUpdate(reached, 100)).rejects.toThrow(/connection/)
+      await beside.connect()
+      const then = await beside.nextUpdate(reached, 100)
+      expect([...paidIn(first), ...paidIn(then)]).toEqual([amount])
+    } finally {
+      await beside.close()
+      await proxy.close()
+    }
+  },
+)
 
 function lastOf(update: ChainUpdate | null): BlockRef {
   const last = update?.blocks.at(-1)?.block

@@ -17,6 +17,8 @@ export type RpcProxy = {
   refuseBatches(): void
   /** Answers to these methods go through the lie from now on. */
   lie(method: string, lie: Lie): void
+  /** Does this once, before the node hears of the next call of this method. */
+  before(method: string, happen: () => Promise<void>): void
   /** The last answer to this method is missing from each batch. */
   dropFromBatches(method: string): void
   /** Each n-th request is refused with HTTP 429, and the node never hears of it. */
@@ -42,6 +44,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
   const target = new URL(nodeUrl)
   const lies = new Map<string, Lie>()
   const stalled = new Set<string>()
+  const happenings = new Map<string, () => Promise<void>>()
   const calls: string[] = []
   let requests = 0
   let refusesBatches = false
@@ -63,6 +66,11 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
     if (hung !== null) await new Promise<never>((_resolve, reject) => hung?.push(reject))
     if ([asked].flat().some(({ method }) => stalled.has(method))) await new Promise<never>(() => {})
     if (Array.isArray(asked) && refusesBatches) return { status: 400, body: 'one call at a time' }
+    for (const { method } of [asked].flat()) {
+      const happen = happenings.get(method)
+      happenings.delete(method)
+      await happen?.()
+    }
     const headers = { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' }
     const response = await fetch(target.origin, { method: 'POST', headers, body: text })
     const body = await response.text()
@@ -105,6 +113,7 @@ export async function startRpcProxy(nodeUrl: string): Promise<RpcProxy> {
       refusesBatches = true
     },
     lie: (method, lie) => lies.set(method, lie),
+    before: (method, happen) => happenings.set(method, happen),
     dropFromBatches: (method) => {
       dropped = method
     },

@@ -76,10 +76,11 @@ export class AccountPolling {
     this.#at = null
   }
 
-  /** For a new connection: whether what was told last was recorded is not known, so it is told again. */
+  /** For a new connection: what was recorded is not known, and all is told again. */
   startAgain(): void {
     this.forget()
     this.#told = null
+    this.#toldThrough.clear()
   }
 
   /** Whether the balance of any of these owners was not looked at since the checkpoint. */
@@ -88,31 +89,34 @@ export class AccountPolling {
   }
 
   /**
-   * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TooManySignatures`, and `ForkLeft`: what
-   * was paid to closed checkouts is looked at in turns, and must not count as gone until then.
+   * See `ChainAdapter.nextUpdate`; null too where the chain left the tip meanwhile. `open` are the owners of open
+   * checkouts. Throws `TooManySignatures`, and `ForkLeft`: what was paid to closed checkouts is looked at in turns, and
+   * must not count as gone until then.
    */
-  async read(checkpoint: BlockRef, open: readonly string[], maxBlocks: number): Promise<ChainUpdate | null> {
-    const { chain } = this.#parts
+  async read(
+    checkpoint: BlockRef,
+    open: readonly string[],
+    range: { readonly tipSlot: number; readonly maxBlocks: number },
+  ): Promise<ChainUpdate | null> {
+    const { chain, rpc } = this.#parts
     if (this.#at !== checkpoint.hash) this.forget()
     this.#settleTold(checkpoint)
+    // The tip first, and once more at the end: all that is read in between is of the one chain that leads to it.
+    const tip = (await chain.reference(range.tipSlot)).block
     const closed = this.#nextClosed(new Set(open))
-    const readings = await this.#lamports([...open, ...closed], checkpoint.height)
-    const slot =
-      readings.length === 0
-        ? await this.#parts.rpc.slot('confirmed')
-        : readings.reduce((lowest, each) => Math.min(lowest, each.slot), Number.MAX_SAFE_INTEGER)
-    if (slot < checkpoint.height) return null
-    // The tip first: where the chain leaves for another fork in between, the next reading finds that this tip is not on it.
-    // The other way round a tip of the new fork would stand on a checkpoint of the old one, and nobody would notice.
-    const tip = (await chain.reference(slot)).block
+    const readings = await this.#lamports([...open, ...closed], tip.height)
     if (!(await chain.holds(checkpoint))) {
       this.#leaveFork(await chain.commonAncestor(checkpoint))
       throw new ForkLeft()
     }
     const isOpen = new Set(open)
     for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
-    const { touches, looked } = await this.#explain(readings, checkpoint, slot, isOpen)
-    const update = await this.#update(checkpoint, tip, touches, maxBlocks)
+    const { touches, looked } = await this.#explain(readings, checkpoint, tip.height, isOpen)
+    const update = await this.#update(checkpoint, tip, touches, range.maxBlocks)
+    if (!(await rpc.hasBlock(tip))) {
+      this.forget()
+      return null
+    }
     const last = update.blocks.at(-1)?.block ?? checkpoint
     this.#told = { hash: last.hash, slot: last.height, accounts: looked }
     const isNews = tip.hash !== checkpoint.hash || update.blocks.some(({ transfers }) => transfers.length > 0)

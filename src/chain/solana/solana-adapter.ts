@@ -223,7 +223,7 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
     if (!isAhead && !isUnseen) return null
     if (way === 'accounts') {
       try {
-        return await this.#polling.read(checkpoint, open, maxBlocks)
+        return await this.#polling.read(checkpoint, open, { tipSlot, maxBlocks })
       } catch (error) {
         // One of several nodes behind this address is behind the others, and will come.
         if (error instanceof SolanaCallFailed && error.code === SOLANA_CODES.minContextSlot) return null
