@@ -57,7 +57,7 @@ test('a connection whose prepared statements a migration has outdated is given u
   }
 })
 
-test('reads of one moment outlast what the pool lets a statement take, see nothing newer, and write nothing', async () => {
+test("reads of one moment outlast the pool's statement limit, see nothing newer, and write nothing", async () => {
   const pool = openPool({
     connectionString: database.ownerUrl,
     applicationName: 'paylink-test',

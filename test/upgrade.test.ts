@@ -106,7 +106,7 @@ const post = (tx: Tx, tenant: Tenant): Promise<unknown> =>
     createdAt: new Date(),
   })
 
-test('a migration that waits for a long transaction says whose it is, lets others post meanwhile, and has none of them ended', async () => {
+test('a migration behind a long transaction names its owner, lets others post meanwhile and ends nobody', async () => {
   const serving = await createTestDatabase(inject('postgresUrl'), 'template1')
   try {
     await migrate(serving.ownerUrl, { through: BEFORE_FEES_LEFT })

@@ -20,7 +20,7 @@ test('numbers are written as ECMAScript writes them', () => {
     expect(canonicalJson([value])).toBe(`[${text}]`)
 })
 
-test('where only plain numbers are allowed, those that languages write differently are refused at any depth', () => {
+test('where only plain numbers are allowed, any that languages write differently is refused at any depth', () => {
   for (const value of [1.5, -0, 2 ** 53, 1e21])
     expect(() => canonicalJson([{ a: value }], isPlainNumber)).toThrow(NotCanonical)
   expect(canonicalJson([{ a: 2 ** 53 - 1 }], isPlainNumber)).toBe('[{"a":9007199254740991}]')

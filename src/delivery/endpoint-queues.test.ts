@@ -133,7 +133,7 @@ test('a queue that turns slow gives back what it was given while it was quick', 
   expect(queues.finished(second, { ok: true, durationMs: 9_000 })).toHaveLength(20 - 2 - 3)
 })
 
-test('a throttled queue gets one row, one more for each minute that it is late, eight a turn at most, and its share', () => {
+test('a throttled queue gets one row, one more for each minute it is late, and eight at a time at most', () => {
   const queues = new EndpointQueues<Row>(64)
   const turn = (lateMinutes: number) => [{ endpointId: 'we_a', lateMs: lateMinutes * 60_000 }]
   for (const [lateMinutes, rows] of [

@@ -410,7 +410,7 @@ const TELLING: readonly (readonly [all: readonly Change[], one: Change])[] = [
   [[['invoice', 'amount = amount - 1']], ['invoice', 'tolerance_over = 1']],
 ]
 
-test('judging invoices that are alike together finds what judging each finds, whatever is changed in one of them', async () => {
+test('judging like invoices together finds what judging each finds, whatever is changed in one of them', async () => {
   await wipe()
   const paid = [await paidInvoice(), await paidInvoice(), await paidInvoice()]
   const tenants = paid.map(({ tenant }) => tenant)

@@ -58,7 +58,7 @@ test('of processes that look at once one audits; the next audit comes when it is
   expect(await auditWhenDue(depsOf(), 360)).not.toBeNull()
 })
 
-test('what the service finds by its own role is what the owner finds, and the page, the log and the figures tell how many', async () => {
+test("the service's own role finds what the owner finds; the page, the log and the figures say how many", async () => {
   const tenant = await seedMerchant(database)
   const invoice = await seedInvoice(database, tenant)
   await recordTransfers(

@@ -214,7 +214,7 @@ describe('a shop in test mode', () => {
     await page.getByRole('button', { name: 'Deactivate' }).waitFor()
   })
 
-  test('coins and rules are saved, seen again, and kept to by the next invoice; a wrong value says what to do', async () => {
+  test('coins and rules are saved, shown again and kept by the next invoice; a wrong value says what to do', async () => {
     const { page, open } = shop
     await open('/settings/coins')
     await page.getByLabel('Bitcoin').uncheck()
@@ -453,7 +453,7 @@ test('an owner sees their sign-ins and ends another; its browser is led to the w
   await other.context.close()
 })
 
-test('while nobody can say who is signed in, the page says so, asks nobody to sign in, and goes on by itself', async () => {
+test('while nobody can say who is signed in, the page says so, asks nobody to sign in, and recovers alone', async () => {
   const one = await dashboard.signUp('Fay Patient')
   const { page } = one
   const away = { code: 'UNAVAILABLE', message: 'Paylink cannot answer just now. Try again in a moment.' }
@@ -468,7 +468,7 @@ test('while nobody can say who is signed in, the page says so, asks nobody to si
   await one.context.close()
 })
 
-test('a page of ours is shown in no frame, and its files are kept for a year under a name that tells their content', async () => {
+test('our pages are shown in no frame; their files are cached for a year under names of their content', async () => {
   const answer = await fetch(`${dashboard.url}/dashboard/invoices`)
   expect(answer.headers.get('content-security-policy')).toMatch(
     /default-src 'none'.*script-src 'self'.*frame-ancestors 'none'/,

@@ -85,7 +85,7 @@ async function keepsFocus(page: Page): Promise<void> {
 const merchantOf = async (visitor: Visitor): Promise<string> =>
   (await askFromPage(visitor, 'GET', '/api/v1/merchant')).body.id
 
-test('one owner alone allows an address, sees what arrives, asks, approves; it arrives, and the statement says so', async () => {
+test('an only owner adds an address, sees what arrives, requests, approves; it arrives in the statement', async () => {
   const shop = await dashboard.signUp('Pia Alone')
   const { page, open, alerts } = shop
   await earn(shop)
@@ -148,7 +148,7 @@ test('one owner alone allows an address, sees what arrives, asks, approves; it a
   await shop.context.close()
 })
 
-test('in live mode who asks cannot approve; another manager does, with a second factor; nobody else is offered it', async () => {
+test('in live mode a requester cannot approve; another manager does, by second factor; nobody else may', async () => {
   const asker = await dashboard.signUp('Ana Asker')
   const approver = await dashboard.signUp('Ben Approver')
   const merchantId = await merchantOf(asker)

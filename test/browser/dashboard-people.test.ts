@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => dashboard?.close())
 
-test('an owner invites; the invited signs up, confirms the address, joins, is given another role and removed', async () => {
+test('an owner invites; the invited signs up, confirms, joins, gets another role and is removed', async () => {
   const owner = await dashboard.signUp('Olga Owner')
   await owner.page.getByText('Confirm your e-mail address').waitFor()
   await owner.open(await emailLink(dashboard, emailOf('Olga Owner'), 'verify-email'))

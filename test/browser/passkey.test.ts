@@ -78,7 +78,7 @@ const createLiveEndpoint = (browser: TestBrowser) =>
     { 'paylink-mode': 'live' },
   )
 
-test('a passkey signs in, is a second factor for live mode, gives a new cookie, and proves nothing once removed', async () => {
+test('a passkey signs in, is a second factor for live mode, renews the cookie, and is useless once removed', async () => {
   const { page } = await openAuthenticator()
   const { browser, email, merchantId } = await people.signUp('Key')
   const { id } = await addPasskey(page, browser, email)
@@ -98,7 +98,7 @@ test('a passkey signs in, is a second factor for live mode, gives a new cookie, 
   expect((await proveWith(page, people.browser())).status).toBe(401)
 })
 
-test('an answer of a passkey is good once, for the browser that asked, and not where its owner did not unlock it', async () => {
+test("a passkey's answer works once, for the browser that asked, and only where its owner unlocked it", async () => {
   const { page, cdp, authenticatorId } = await openAuthenticator()
   const { browser, email } = await people.signUp('Once')
   await addPasskey(page, browser, email)

@@ -66,7 +66,7 @@ const post = (path: string, form: [string, string][] | string, headers: Record<s
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
   })
 
-test('a buyer opens a session’s page, chooses a coin, continues, changes the coin, and comes back to the same payment', async () => {
+test('a buyer opens a session’s page, chooses a coin, continues, changes it, and finds the same payment', async () => {
   const path = await makeSession(await makeLink())
   const before = await invoices()
   const page = await browser.newPage({ locale: 'de-DE' })
@@ -124,7 +124,7 @@ const expireAll = () =>
     },
   )
 
-test('the buyer is led back to the shop once nothing is to be sent, and nowhere else, whatever the URL says', async () => {
+test('the buyer returns to the shop once nothing is left to send, and nowhere else, whatever the URL says', async () => {
   const returnUrl = `${baseUrl}/from-the-shop?order=7`
   const link = await makeLink()
   const page = await browser.newPage({ locale: 'en-US' })

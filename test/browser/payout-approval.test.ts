@@ -91,7 +91,7 @@ async function verdictOn(merchantId: string): Promise<{ code: string; kind: stri
 const merchantOf = async (visitor: Visitor): Promise<string> =>
   (await askFromPage(visitor, 'GET', '/api/v1/merchant')).body.id
 
-test('a passkey approves a live payout in one step, whole before the eyes, and the signer goes by its own list', async () => {
+test('a passkey approves a live payout, shown whole, in one step, and the signer goes by its own list', async () => {
   const shop = await dashboard.signUp('Kim Key')
   const { page, open } = shop
   const cdp = await shop.context.newCDPSession(page)

@@ -110,7 +110,7 @@ async function leaveFor(made: Made, provider: string, place = 'US-CA'): Promise<
   return purchase
 }
 
-test('a buyer sees provider, price, fees and minimum, leaves, comes back, and the page waits for the provider', {
+test('a buyer sees provider, price, fees and minimum, leaves, comes back, and the page waits for news', {
   tags: ['chromium'],
 }, async () => {
   const made = await makeInvoice()
@@ -279,7 +279,7 @@ test('a coin that is switched to while the buyer leaves for a card gets no round
   expect(rows).toEqual([{ asset: 'USDC_BASE', tolerance_over: '0' }])
 })
 
-test('no transaction is open while a provider is asked, and a process that dies meanwhile loses only the question', async () => {
+test('no transaction is open while a provider is asked; a process that dies then loses only the request', async () => {
   const made = await makeInvoice()
   coinbase.trouble.set('/platform/v2/onramp/sessions', 'hang')
   const pressed = post(`${made.path}/card`, { place: 'US-CA' })
@@ -490,7 +490,7 @@ describe('a purchase at Coinbase, which the page waits for', () => {
     expect(await get(made.path)).toContain('is about to send USDC')
   })
 
-  test('leaves the words as they are where it answers with an error or of another address, and is asked about for an hour at most', async () => {
+  test('keeps the status where it answers with an error or another address, and is asked for an hour at most', async () => {
     const made = await makeInvoice()
     const purchase = await leaveFor(made, 'coinbase')
     await get(made.path)
@@ -587,7 +587,7 @@ describe('a provider’s webhook', () => {
     expect(await books()).toEqual(before)
   })
 
-  test('is refused where its signature is missing, wrong, of another body, header or key, or more than five minutes off', async () => {
+  test('is refused where its signature is missing, wrong, of another body, header or key, or 5 minutes off', async () => {
     const made = await makeInvoice()
     const purchase = await leaveFor(made, 'coinbase')
     const event = coinbaseEvent(made, purchase, 'FAILED')

@@ -283,7 +283,7 @@ test('Coinbase says what became of a purchase; no trouble of its is taken for ne
   expect(await ask()).toMatchObject({ kind: 'failed', reason: 'HTTP status 401' })
 })
 
-test('a session without https or over less than asked for is no offer, and a rounder one says what it brings', async () => {
+test('a session without https or for less than requested is no offer; a rounder one says what it brings', async () => {
   const session = (onrampUrl: string, purchaseAmount: string) => ({
     status: 201,
     body: {

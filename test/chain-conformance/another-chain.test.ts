@@ -41,7 +41,7 @@ async function watchAtTipOf(adapter: ChainAdapter) {
   return watcher
 }
 
-test('a test network that is pointed to another chain of the same parameters goes on there, and leaves what was paid before as it was', async () => {
+test('a test network pointed to another chain of the same parameters goes on there; old payments stay', async () => {
   const before = await watched.watchAtTip()
   const paid = await watched.openInvoice([before])
   await watched.chain.pay(paid.address, amount)
@@ -97,7 +97,7 @@ test('back on the chain it came from, a network follows what was paid there agai
   await watched.untilStatus(next.id, 'paid')
 })
 
-test('a node that has nothing but its genesis block is another chain, and is known by its first block from then on', async () => {
+test('a node with only its genesis block is another chain, and known by its first block from then on', async () => {
   await watched.watchAtTip()
   await watched.stopWatchers()
   await watchAtTipOf(toNode())

@@ -49,7 +49,7 @@ test('a watcher that never polls takes a payment to paid, and back and forth thr
   await watched.untilStatus(invoice.id, 'paid')
 })
 
-test('a real node wakes for a watched payment, for what leaves its mempool and for blocks, and not for strangers', async () => {
+test('a real node wakes for a watched payment, what leaves its mempool and blocks, and for nothing else', async () => {
   const { node } = watched.chain
   const adapter = listeningAdapter()
   const address = await node.newAddress()

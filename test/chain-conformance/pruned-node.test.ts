@@ -12,7 +12,7 @@ const BLOCKS = 288 + 200
  */
 const prunedBitcoin = utxoDriver('bitcoin', { arguments: ['-prune=1', '-fastprune'] })
 
-test('a pruned node is followed as long as it has what is still to be read, and halts its network where it has not', async () => {
+test('a pruned node is followed while it has what is left to read, and halts its network once it has not', async () => {
   const watched = await WatchedChain.open(prunedBitcoin)
   try {
     const { node } = watched.chain

@@ -170,7 +170,7 @@ const summary = (transfers: readonly { txid: string; amount: bigint; asset: stri
   transfers.map(({ txid, amount, asset }) => `${txid} ${amount} ${asset}`).sort()
 
 test(
-  `both ways of watching find the same ${TRANSFERS} transfers of every kind: none is missed, none is doubled`,
+  `both ways of watching find the same ${TRANSFERS} transfers of every kind, none missed, none doubled`,
   async () => {
     const seed = 20_261_121
     const solana = await solanaDriver('blocks').start()

@@ -246,7 +246,7 @@ function describePayments(
     }
   })
 
-  test('late arrivals: money after the deadline still counts, and after the horizon it waits for the merchant', async () => {
+  test('late arrivals: money after the deadline counts; after the horizon it waits for the merchant', async () => {
     const watched = watchedChain()
     const watcher = await watched.watchAtTip()
     const now = Date.now()
@@ -355,7 +355,7 @@ function describeFaults({ amount }: ChainDriver, watchedChain: () => WatchedChai
     expect((await watched.state()).status).toBe('ok')
   })
 
-  test('a node that lies or fails credits nothing wrongly and skips nothing, and the network says what is wrong', async () => {
+  test('a node that lies or fails credits nothing wrongly, skips nothing, and the network says what is wrong', async () => {
     const watched = watchedChain()
     for (const lie of watched.chain.lies) {
       const proxy = await startRpcProxy(watched.chain.url)
@@ -451,7 +451,7 @@ function describeKills(
   })
 
   test(
-    'watchers killed in the middle of their credits, a reorganisation between them, credit everything once',
+    'watchers killed amid their credits, with a reorganisation between them, credit everything once',
     async () => {
       const watched = watchedChain()
       const before = await watched.availableBalance()

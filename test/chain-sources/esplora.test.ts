@@ -62,7 +62,7 @@ test('a new block costs two calls: the hash of the tip and the bytes', async () 
   expect(server.calls).toEqual(['/blocks/tip/hash', `/block/${hash}/raw`])
 })
 
-test('the mempool costs one call for each open checkout, and one more for each new payment, however full it is', async () => {
+test('the mempool costs a call for each open checkout and each new payment, however full it is', async () => {
   for (let count = 0; count < 12; count++) await node.pay(await node.newAddress(), '0.01')
   const txid = await node.pay(address, '1')
   open.push(await node.programOf(await node.newAddress()))
@@ -126,7 +126,7 @@ test('a block cut off, or with other bytes than its hash vouches for, credits no
   expect(await found()).toEqual([txid])
 })
 
-test('a server that stands below our checkpoint is syncing, and one that is limited, broken or something else says so', async () => {
+test('a server below our checkpoint is syncing, and one that is limited, broken or something else says so', async () => {
   const stale = await node.rpc<string>('getblockhash', [50])
   server.lie(/^\/blocks\/tip\/hash$/, () => ({ status: 200, body: stale }))
   server.lie(new RegExp(`^/block/${checkpoint.hash}`), () => ({ status: 404, body: 'Block not found' }))

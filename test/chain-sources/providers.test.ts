@@ -99,7 +99,7 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
     }
   }
 
-  test('an ordinary block asks the second provider nothing, and one that makes a payment final asks it for block and depth', async () => {
+  test('an ordinary block asks the second provider nothing; one that settles a payment asks block and depth', async () => {
     const watcher = await watch()
     const invoice = await watched.openInvoice([watcher], watched.needs(2))
     await first.pay(invoice.address, AMOUNT)
@@ -192,7 +192,7 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
     await relay(first, second)
   })
 
-  test('where the providers have different blocks nothing is credited, the network halts and says so, and goes on once they agree', async () => {
+  test('where providers have different blocks nothing is credited and the network halts until they agree', async () => {
     const watcher = await watch()
     const invoice = await watched.openInvoice([watcher])
     const before = await watched.balances()
@@ -211,7 +211,7 @@ describeNeeding(NODE_PROGRAMS, 'two providers of %s', (chain) => {
     await untilTold('ok', null)
   })
 
-  test('while the first provider is down the second is followed in its place, nothing is paid, and the first is taken up again', async () => {
+  test('while the first provider is down the second is followed and nothing paid, until the first is back', async () => {
     const watcher = await watch()
     const invoice = await watched.openInvoice([watcher])
     await watched.untilRead()

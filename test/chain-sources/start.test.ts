@@ -49,7 +49,7 @@ const network = async () => {
   return networks['litecoin-test']
 }
 
-test('without a node of its own, from an Esplora server and with another provider to confirm, an invoice is paid', async () => {
+test('without a node, an invoice is paid from an Esplora server, confirmed by another provider', async () => {
   const invoice = await create()
   await node.pay(invoice.address, invoice.amount)
   await untilStatus(invoice, 'payment_detected')
@@ -59,7 +59,7 @@ test('without a node of its own, from an Esplora server and with another provide
   expect(server.calls.filter((path) => path.startsWith('/mempool'))).toEqual([])
 })
 
-test('what waits for the second provider stands in readiness, the figures and the doctor, and ends by itself', async () => {
+test('waiting for the second provider shows in readiness, the figures and the doctor, and ends by itself', async () => {
   const invoice = await create()
   await node.pay(invoice.address, invoice.amount)
   await untilStatus(invoice, 'payment_detected')

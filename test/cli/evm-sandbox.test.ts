@@ -54,7 +54,7 @@ for (const asset of ['ETH', 'ETH_BASE', 'USDC_BASE']) {
   }, 60_000)
 }
 
-test('a replaced payment leaves the invoice open, and a reorganisation takes a paid one back until it returns', async () => {
+test('a replaced payment leaves the invoice open; a reorganisation takes a paid one back until it returns', async () => {
   const replaced = await invoiceIn('ETH')
   await pay(replaced.id, 'double_spend')
   await untilTold(replaced.id, 'invoice.confirming')
@@ -118,7 +118,7 @@ function buyerOf(invoice: Body) {
 }
 let buyers = 0
 
-test('a test card buys USDC on Base, which the chain shows and which pays the invoice; pressed twice it buys once', async () => {
+test('a test card buys USDC on Base, which pays the invoice over the chain; pressed twice it buys once', async () => {
   const invoice = await invoiceIn('USDC_BASE')
   const buyer = buyerOf(invoice)
   expect(await buyer.get('')).toContain('id="by-card"')
@@ -131,7 +131,7 @@ test('a test card buys USDC on Base, which the chain shows and which pays the in
   expect(await buyer.get('')).toContain('Payment complete')
 }, 60_000)
 
-test('every test card does in a browser what the page says of it: declined and abandoned pay nothing, and another number pays after them', {
+test('each test card does what the page says: declined and abandoned pay nothing, another then pays', {
   tags: ['chromium'],
   timeout: 180_000,
 }, async () => {

@@ -40,7 +40,7 @@ const rowOf = (number: number, status: string) => {
   return `${made},store,order-${number},id-${number},${made},tx-${number},BTC,0.0005,USD,49.99,${status},,true`
 }
 
-test('an export is imported with its progress, told line by line where it cannot be read, and never doubled', async () => {
+test('an export is imported with progress, reports unreadable lines one by one, and is never doubled', async () => {
   const rows = Array.from({ length: INVOICES }, (_, number) => rowOf(number, 'Settled'))
   const text = [HEADER, ...rows, 'half a row', rowOf(9_999, 'Expired').replace('49.99', 'much')].join('\n')
   await writeFile(fileOf('export.csv'), text)
@@ -102,7 +102,7 @@ test('the shop reads what was imported, in its own mode, newest first, by its or
   expect(rows).toEqual([{ count: 0 }])
 })
 
-test('a large export needs little more memory than its text, whatever is in the columns that nobody asked for', async () => {
+test('a large export needs little more memory than its text, whatever its unused columns hold', async () => {
   const rows = Array.from(
     { length: 60 },
     (_, number) => `${rowOf(5_000 + number, 'Settled')},"${'x\n'.repeat(2 ** 18)}"`,

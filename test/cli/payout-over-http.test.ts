@@ -33,7 +33,7 @@ const balanceOf = async (asset: string): Promise<Json> =>
   (await ask('GET', '/balances')).data.find((one: Json) => one.asset === asset)
 const litecoin = (): Promise<Json> => balanceOf('LTC')
 
-test('what two buyers paid on the sandbox chain is paid out over the API, by the signer’s own process, until it is confirmed', async () => {
+test('what two buyers paid on the sandbox is paid out over the API by the signer’s process, and confirmed', async () => {
   const before = Number((await litecoin()).available)
   for (let paid = 0; paid < 2; paid++) {
     const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset: 'LTC' })
@@ -68,7 +68,7 @@ test('what two buyers paid on the sandbox chain is paid out over the API, by the
   expect(data[0].data).toEqual(confirmed)
 }, 240_000)
 
-test('ether on Ethereum and Base, USDC and SOL are swept and paid out over the API; the sandboxes give the gas', async () => {
+test('ether on both chains, USDC and SOL are swept and paid out over the API; sandboxes give the gas', async () => {
   const assets = ['ETH', 'ETH_BASE', 'USDC_BASE', 'SOL']
   for (const asset of assets) {
     const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset })
@@ -100,7 +100,7 @@ test('ether on Ethereum and Base, USDC and SOL are swept and paid out over the A
   }
 }, 240_000)
 
-test('a payout is paid once, however often the whole program is killed between its approval and its confirmation', async () => {
+test('a payout is paid once, however often the program is killed between approval and confirmation', async () => {
   const invoice = await ask('POST', '/invoices', { usd_amount: '40', asset: 'LTC' })
   await ask('POST', `/test/invoices/${invoice.id}/pay`, { scenario: 'exact' })
   await until(async () => (await ask('GET', `/invoices/${invoice.id}`)).status === 'paid', {

@@ -20,7 +20,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-test('each role in a process of its own, knowing only its own login, takes a payment together with the others', async () => {
+test('each role in a process of its own, with its own login alone, takes a payment with the others', async () => {
   const [port, OPERATOR_PORT] = [String(await freePort()), String(await freePort())]
   const shared = { DATA_DIR: place.dataDir, PORT: port }
   const started = await Promise.all([

@@ -43,7 +43,7 @@ test('a test payment in SOL is told step by step and paid, and partial ones come
   expect(await eventsOf(parts.id)).toContain('invoice.partially_paid')
 }, 90_000)
 
-test('a checkout in SOL shows a Solana Pay link and the same as a QR code, and is paid from the sandbox panel', {
+test('a checkout in SOL shows a Solana Pay link, also as a QR code, and is paid from the sandbox panel', {
   tags: ['chromium'],
   timeout: 90_000,
 }, async () => {
@@ -76,7 +76,7 @@ test('a replaced payment leaves the invoice open', async () => {
   await untilStatus(replaced.id, 'awaiting_payment')
 }, 90_000)
 
-test('a reorganisation takes a paid invoice to review, and the payment’s return makes it paid again, told once', async () => {
+test('a reorganisation takes a paid invoice to review; the payment’s return makes it paid, told once', async () => {
   const reorganised = await create('SOL')
   await pay(reorganised.id, 'reorg')
   expect(await untilTold(reorganised.id, 'invoice.manual_review')).toMatchObject({ status_reason: 'reorged' })
@@ -92,7 +92,7 @@ test('the figures tell that SOL has addresses and that no batch of them was refu
   expect(figures).toMatch(/^paylink_addresses_refused 0$/m)
 })
 
-test('the doctor finds nothing to fix where a shop has SOL that nobody has paid out: the sandbox pays the fees by itself', async () => {
+test('the doctor finds nothing where a shop has SOL not paid out yet: the sandbox pays the fees', async () => {
   const doctor = await app.command('doctor')
   expect(doctor.stdout).toMatch(
     /✓ solana-test: the fee payer .* has 0 SOL for fees; the sandbox sends it some/,

@@ -75,7 +75,7 @@ test('a data folder where none can be made stops the start with one line, and do
   expect(code).toBe(1)
 })
 
-test('what goes on after a stop that failed in part is ended, so that no process lives on without its connections', async () => {
+test('what still runs after a stop that partly failed is ended: no process lives on without connections', async () => {
   const script = `
     const { createLogger } = await import('./dist/runtime/log.js')
     const { StopList, stopInTime } = await import('./dist/cli/stop-list.js')

@@ -114,7 +114,7 @@ async function createInvoice(fields: Fields = {}) {
 const parsed = ({ body }: ReceivedEvent) => JSON.parse(body.toString('utf8'))
 const hurry = () => api.database.owner.query('update delivery set due_at = now() where lease_id is null')
 
-test('a shop that speaks Greenfield makes its webhook, takes the trial, and hears of an invoice until it is settled', async () => {
+test('a Greenfield shop creates its webhook, takes the trial, and is told of an invoice until it settles', async () => {
   const { permissions } = await ApiKeysService.getApiKeysService()
   expect(permissions).toContain(`btcpay.store.webhooks.canmodifywebhooks:${merchant.id}`)
   const events = ['InvoiceReceivedPayment', 'InvoiceProcessing', 'InvoiceSettled', 'InvoiceInvalid']
@@ -222,7 +222,7 @@ test('Coinbase Commerce’s own library takes every event of a charge, and the c
 })
 
 test.each(['btcpay', 'coinbase_commerce'] as const)(
-  'every attempt in the format %s sends the same bytes, and while two secrets are valid either is enough',
+  'every attempt in format %s sends the same bytes; while two secrets are valid either verifies it',
   async (format) => {
     const endpoint = await createVerified(format)
     const rotated = await call('POST', `/webhook-endpoints/${endpoint.id}/rotate-secret`, {})

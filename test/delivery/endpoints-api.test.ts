@@ -399,7 +399,7 @@ test('a removed endpoint is unknown afterwards, its secrets are gone and its eve
   expect(awaiting.body.data.map((event: { id: string }) => event.id)).toEqual([waiting])
 })
 
-test('an event can be read and listed, queued past its subscription as often as one likes, and its attempts seen', async () => {
+test('an event can be read, listed, and queued past its subscription at will, and its attempts seen', async () => {
   const endpoint = await createVerified(['invoice.paid'])
   await startWorker()
   const first = await emitEvent(api.database, tenant(), 'invoice.expired')

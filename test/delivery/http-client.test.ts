@@ -180,7 +180,7 @@ test('no port of another service is connected to, nor its name looked up', async
   expect(asked).toBe(0)
 })
 
-test('a name that turns private between two look-ups is never connected to: what was vetted is what is dialled', async () => {
+test('a name that turns private between two look-ups is never connected to: the vetted address is dialled', async () => {
   // 2d00::/8 is public by its form and given to nobody: a connection there fails.
   let asked = 0
   const dns = await startDnsServer(() => {
@@ -264,7 +264,7 @@ async function startHostileTlsServer(random: Random): Promise<string> {
   return `https://shop.test:${(server.address() as AddressInfo).port}/`
 }
 
-test('every attempt ends at its deadline of ten seconds, however slowly a receiver, its TLS or its DNS goes about it', async () => {
+test('every attempt ends at ten seconds, however slow the receiver, its TLS or its DNS', async () => {
   const drip = (socket: Socket, first: string): void => {
     socket.write(first)
     const timer = setInterval(() => socket.write('a'), 200)

@@ -153,7 +153,7 @@ test('kept answers go after seventy-two hours, and secrets when their overlap is
   expect(secrets.rows).toHaveLength(2)
 })
 
-test('where card buyers live, and their sessions, are forgotten after thirty days, and workers learn and change nothing else of them', async () => {
+test("card buyers' places and sessions are forgotten after thirty days; workers read and change no more", async () => {
   const tenant = await createTenant(database)
   const { id: invoiceId } = await seedInvoice(database, tenant)
   await database.owner.query(

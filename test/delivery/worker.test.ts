@@ -104,7 +104,7 @@ test('a notification after the commit wakes an idle worker', async () => {
   await notifier.close()
 })
 
-test('a failed attempt is tried again at its backoff with the same id, the same bytes and a fresh signature', async () => {
+test('a failed attempt is repeated at its backoff with the same id and bytes, and a fresh signature', async () => {
   const tenant = await createTenant(database)
   const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
   receiver.respond = (_event, response) =>
@@ -309,7 +309,7 @@ test.each([10, -10])(
   },
 )
 
-test('a host clock that jumps under load never signs with its wrong time: it stops with an alarm and goes on when mended', async () => {
+test('a clock that jumps under load never signs a wrong time: it stops with an alarm until the time is set', async () => {
   const tenant = await createTenant(database)
   const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
   await fillBacklog(database, endpoint, 2_000)

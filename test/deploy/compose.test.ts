@@ -58,7 +58,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true, maxRetries: 5 })
 })
 
-test('the commands and variables of compose.yaml take a payment: made at one API process, paid at the other, delivered', {
+test("compose.yaml's commands and variables take a payment, created at one API and paid at the other", {
   timeout: 300_000,
 }, async () => {
   const admin = await container('migrate')

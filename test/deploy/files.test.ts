@@ -61,7 +61,7 @@ test('the Dockerfile is without a fault that the linter of Docker’s language s
   expect(validate(await readRootFile('Dockerfile'))).toEqual([])
 })
 
-test('the image runs Node 24 as another user than root, with a health check, and without what only builds need', async () => {
+test('the image runs Node 24 as a user other than root, with a health check and without build-only parts', async () => {
   const lines = (await readRootFile('Dockerfile')).replaceAll('\\\n', ' ').split('\n')
   const runtime = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
   expect(runtime[0]).toMatch(/^FROM node:24-/)

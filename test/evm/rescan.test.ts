@@ -43,7 +43,7 @@ async function skipToTip(): Promise<number> {
   return height
 }
 
-test('payments of every kind in blocks that were skipped are recorded by a rescan, once, and the watcher makes them paid', async () => {
+test('payments of every kind in skipped blocks are recorded by a rescan, once, and become paid', async () => {
   const { anvil, token } = watched.chain
   const payer = await anvil.deploy(await bytecodeOf('BatchPayer'))
   await watched.watchAtTip()

@@ -85,7 +85,7 @@ test.each([
   ['traces', true],
   ['balances', false],
 ])(
-  'an inner payment that the followed provider invents is never paid, and taken back without it: the second by %s',
+  'an inner payment that the provider invents is never paid, and taken back without it, by %s',
   async (_how, secondTraces) => {
     const { adapter, changes } = throughTwo(secondTraces)
     const watcher = await watched.watchAtTip({ adapter, changes })

@@ -160,7 +160,7 @@ test.each(Object.keys(PAYERS))(
   120_000,
 )
 
-test('a client of x402 without any ether pays an invoice, the hot wallet carries it, and the chain alone makes it paid', async () => {
+test('an x402 client without ether pays an invoice: the hot wallet carries it, the chain makes it paid', async () => {
   await untilAvailable('USDC_BASE')
   const { body } = await app.api('POST', '/api/v1/invoices', { usd_amount: '10.00', asset: 'USDC_BASE' })
   const invoice = body as Invoice

@@ -86,7 +86,7 @@ test('an outage of an hour, with blocks and payments all along, is caught up exa
   }
 }, 180_000)
 
-test('while the first provider answers 429 the second is followed, nothing is missed, and the reason says so', async () => {
+test('while the first provider answers 429 the second is followed, misses nothing, and the reason is told', async () => {
   const limited = createServer((_request, response) => response.writeHead(429).end('too many requests'))
   await new Promise<void>((resolve) => limited.listen(0, '127.0.0.1', resolve))
   const address = limited.address()
@@ -149,7 +149,7 @@ test('a node that never answers is told as such, and what was paid meanwhile is 
   await until(async () => (await watched.state()).status === 'ok', { what: 'it is followed again' })
 })
 
-test('the doctor says what a node that does not trace cannot find, and of a node without the token that it has none', async () => {
+test('the doctor says what a node without traces cannot find, and which node lacks the token', async () => {
   proxy.lie('debug_traceBlockByHash', () => {
     throw new Error('the method debug_traceBlockByHash does not exist/is not available')
   })

@@ -44,7 +44,7 @@ async function balances(): Promise<readonly { asset: string; account: string; ba
   return rows
 }
 
-test('USDC that comes on Ethereum, where no invoice asks for it, is shown with its transaction and pays nothing', async () => {
+test('USDC on Ethereum, where no invoice asks for it, is shown with its transaction and pays nothing', async () => {
   const watcher = await watched.watchAtTip()
   const base = { asset: 'USDC_BASE', amount: USDC, confirmations: { USDC_BASE: 1 } } as const
   const [forBase, forEther] = [

@@ -327,7 +327,7 @@ describeNeeding(LANGUAGE_PROGRAMS, 'the %s receiver', (language) => {
     expect(await storedOf(story)).toEqual([])
   })
 
-  test('answers 2xx only for what is committed: a failure leaves neither event nor change, and the next try does all', async () => {
+  test('answers 2xx only for what is committed: a failure changes nothing, and the next attempt does it all', async () => {
     const story = pay(await placeOrder())
     await shop.pool.query('alter table shop_order rename to shop_order_away')
     try {

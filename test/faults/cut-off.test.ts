@@ -75,7 +75,7 @@ test('a lead that nobody disturbs is kept, and is free as soon as it is given ba
   expect(rows).toEqual([{ free: true }])
 })
 
-test('a statement that gets no answer fails in bounded time, and the next one goes to a server that answers', async () => {
+test('a statement without an answer fails in bounded time; the next one goes to a server that answers', async () => {
   const pool = openPool({
     connectionString: throughProxy(database.urls.watcher),
     applicationName: 'paylink-test',

@@ -95,7 +95,7 @@ async function unrecordedSince(from: number): Promise<string[]> {
   return sent.filter((id) => !recorded.has(id))
 }
 
-test('kill -9 at any moment loses no event and invents none; a kill repeats only what was in flight or unrecorded', {
+test('kill -9 at any moment loses and invents no event; it repeats only what was in flight or unrecorded', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const tenant = await createTenant(database)

@@ -69,7 +69,7 @@ async function startWorker(): Promise<void> {
 const signaturesOf = (header: unknown): number => String(header).match(/v1=/g)?.length ?? 0
 
 test.each([1, 86_400])(
-  'a rotation under load with a grace of %i s: every request verifies, with both secrets for as long as both are valid',
+  'rotation under load, grace %i s: all requests verify, with both secrets while both are valid',
   async (graceSeconds) => {
     const tenant = await createTenant(database)
     const endpoint = await createVerifiedEndpoint(database, tenant, receiver.url)
@@ -122,7 +122,7 @@ test('one second after an endpoint is disabled under load nothing more is sent t
   expect(delivered + (await countRows(database, 'event_awaiting'))).toBe(20_000)
 })
 
-test('one thousand endpoints that come back together are sent eight at once each at most, from half of the slots', {
+test('a thousand endpoints that come back together get eight sends at once each, from half of the slots', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const tenant = await createTenant(database)
@@ -192,7 +192,7 @@ test('a worker that starts among hundreds of receivers that hang sends to those 
   }
 })
 
-test('receivers that take their time before they answer well, however many, never have more than half of the slots', async () => {
+test('receivers that answer slowly but well, however many, never hold more than half of the slots', async () => {
   const [tenant, neighbour] = [await createTenant(database), await createTenant(database)]
   let slowAtOnce = 0
   let slowAnswers = 0

@@ -47,7 +47,7 @@ async function claimBatch(random: Random): Promise<Outcome[]> {
   return outcomes.sort(() => (random.chance(0.5) ? 1 : -1))
 }
 
-test('recording, sweeping and disabling at once never wait for one another in a circle, whatever their order', {
+test('recording, sweeping and disabling at once never deadlock, whatever their order', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const random = seededRandom(20_261_121)

@@ -31,7 +31,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-test('a PostgreSQL that stops or crashes under load costs no committed event, and sending goes on within five seconds', {
+test('a PostgreSQL that stops or crashes under load loses no committed event; sending resumes within 5 s', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const tenant = await createTenant(database)

@@ -196,7 +196,7 @@ test('fifty buyers pressing Continue at once on one session make one invoice, wi
   expect(await readPaymentPage(deps, request)).toEqual({ kind: 'invoice', tenant, invoiceId: id })
 })
 
-test('a token that was changed anywhere, or belongs to another link, merchant, mode or terms, opens nothing', async () => {
+test('a token changed anywhere, or of another link, merchant, mode or terms, opens nothing', async () => {
   const link = await makeLink()
   const { session, token } = await makeSession(link)
   const otherLink = await makeLink()
@@ -317,7 +317,7 @@ test('a press that names no page of ours makes nothing, and one that could make 
   expect((await continued({ slug: link.slug, visit, asset: 'LTC' })).asset).toBe('LTC')
 })
 
-test('an amount in the URL is taken only where the link takes one, in the grammar and the limits of dollars', async () => {
+test('an amount in the URL counts only where the link takes one, in the grammar and limits of dollars', async () => {
   const open = await makeLink({ usdCents: null })
   const fixed = await makeLink({ allowDynamicAmount: false })
   const reasonOf = async (slug: string, usd?: string) => {
@@ -367,7 +367,7 @@ test('a coin without price, node or addresses, or not accepted, makes nothing', 
   expect(session.invoiceId).toBeNull()
 })
 
-test('the buyer switches at the price of the moment within the same window, and comes back to the same address', async () => {
+test('the buyer switches at the current price within the same window, and back to the same address', async () => {
   const link = await makeLink()
   const first = await continued({ slug: link.slug, asset: 'LTC' })
   api.time.advance(60_000)
@@ -444,7 +444,7 @@ test('no coin is switched after a payment, after the deadline, or where the buye
   })
 })
 
-test('a switch and a payment at the same moment: the payment counts, or waits for the merchant as the wrong coin', async () => {
+test('when a switch meets a payment, the payment counts, or waits for the merchant as the wrong coin', async () => {
   const link = await makeLink()
   for (let round = 0; round < 10; round++) {
     const { id, amount } = await continued({ slug: link.slug, asset: 'LTC' })

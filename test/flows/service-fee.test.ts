@@ -45,7 +45,7 @@ async function disagreements(): Promise<string[]> {
   return found
 }
 
-test('the fee is a line of its own in the statement, worth its share, and what the chain takes back gives it back', async () => {
+test('the fee is its own line in the statement, worth its share; what the chain takes back returns it', async () => {
   const invoiceId = await makeInvoice()
   await record(invoiceId, inBlock('f1', 99_999_999n, 1))
   const { body } = await api.call('GET', '/balances/entries', { key: shop.testKey })
@@ -85,7 +85,7 @@ test('an invoice keeps the fee of its making, whatever is set later', async () =
   }
 })
 
-test(`through ${STEPS} random moves of the chain the operator has the fee of what is available and of nothing else`, async () => {
+test(`through ${STEPS} random moves the operator has the fee of what is available and of nothing else`, async () => {
   const random = seededRandom(20261121)
   const shopBefore = await balances()
   const invoiceId = await makeInvoice()

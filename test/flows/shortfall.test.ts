@@ -187,7 +187,7 @@ test('a deposit that goes and comes again leaves the balances as they were, howe
   expect(await disagreements()).toEqual([])
 })
 
-test('a deposit with a service fee that is taken back after it was paid out gives the fee back, and the rest is missing', async () => {
+test('a deposit with a fee, taken back after it was paid out, gives the fee back; the rest is missing', async () => {
   await openShop()
   const invoice = await seedInvoice(database, tenant, { serviceFeeBps: 200 })
   await record(invoice.id, inBlock('e1', WHOLE, 2))
@@ -200,7 +200,7 @@ test('a deposit with a service fee that is taken back after it was paid out give
   expect(await disagreements()).toEqual([])
 })
 
-test('fees that have left when the chain takes the payment back stand below zero, are counted, and the next ones make up for them', async () => {
+test('fees already paid out when the chain takes the payment back go below zero until new ones cover them', async () => {
   await openShop()
   const invoice = await seedInvoice(database, tenant, { serviceFeeBps: 1_000 })
   const plain = await seedInvoice(database, tenant)
@@ -240,7 +240,7 @@ test('money that comes back from a rejected payout makes up for what is missing 
   expect(await disagreements()).toEqual([])
 })
 
-test(`in ${SEEDS} random histories of deposits, payouts of merchants and of fees, and reorganisations every fact is recorded, nothing is available while something is missing, and the books agree`, async () => {
+test(`in ${SEEDS} random histories facts are recorded, a shortfall leaves nothing available, books agree`, async () => {
   let short = 0
   let owed = 0
   for (let seed = 1; seed <= SEEDS; seed++) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createConcurrencyLimit } from '../../src/http/api/x402.ts'
 
-test('as much is under way for each name as it may, whatever becomes of the work, and nothing of another is in its way', async () => {
+test('each name has as much under way as it may, whatever its work does, and never blocks another', async () => {
   const limit = createConcurrencyLimit()
   const ends: (() => void)[] = []
   const enter = (invoice: string, merchant: string, fails = false) =>

@@ -118,7 +118,7 @@ describe.each(KEY_ROUTES.map((route) => [`${route.method.toUpperCase()} ${route.
       else expectProblem(answer, 403, 'scope_missing')
     })
 
-    test('an id that is unknown, another merchant’s, of the other mode, of another kind or no id at all is one identical 404', async () => {
+    test('an id unknown, another merchant’s, of the other mode or kind, or malformed is one identical 404', async () => {
       const { resource } = rowOf(route)
       if (resource === undefined) return
       const own = myResources.test

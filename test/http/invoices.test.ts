@@ -408,7 +408,7 @@ test('balances follow the ledger, in each mode apart', async () => {
     expect(balance).toMatchObject({ available: '0', pending: '0', livemode: true })
 })
 
-test('the queue holds what waits for a decision, and lets go of it once it is decided, until more money comes', async () => {
+test('the queue holds what needs a decision until it is decided, and again once more money comes', async () => {
   const [quiet, short] = [await make(), await make()]
   // Ids sort by time, to the millisecond.
   api.time.advance(1)

@@ -74,7 +74,7 @@ test.each([
   expect(best()).toBeLessThan(ANSWER_MS_MAX)
 })
 
-test('of very many that begin with a text, most of them long ago, the newest come first, page by page in both directions', async () => {
+test('of very many matches, most of them old, the newest come first, page by page in both directions', async () => {
   const expected: string[] = []
   for (let at = ROWS; at > 0 && expected.length < 60; at--) {
     if (String(at).startsWith('1')) expected.push(`order-${at}`)

@@ -7,7 +7,7 @@ function createWork() {
   return { ends, work: () => new Promise<void>((resolve) => ends.push(resolve)) }
 }
 
-test('a merchant has eight requests handled at a time, the others wait their turn, and no other merchant does', async () => {
+test('a merchant has eight requests handled at a time; the others wait, and no other merchant does', async () => {
   const slots = createMerchantSlots()
   const { ends, work } = createWork()
   const all = Promise.all(Array.from({ length: 100 }, () => slots.run('a', work)))

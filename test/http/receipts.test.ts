@@ -217,7 +217,7 @@ test('paylink receipt verify: genuine, changed, of an unknown key, and not a rec
   expect(JSON.parse((await verify(text, { key }, true)).said)).toMatchObject({ genuine: true })
 })
 
-test('paylink receipt verify refuses files that two readers would read differently, and says what is missing', async () => {
+test('paylink receipt verify refuses files that two readers read differently, and names what is missing', async () => {
   const { text } = await paidReceipt()
   const key = await keysFile()
   for (const broken of ['', 'x', '[]', text.replace('"status"', '"status": "expired", "status"')])

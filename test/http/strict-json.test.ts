@@ -57,7 +57,7 @@ test('a repeated name is refused wherever it stands, however it is spelt', () =>
   expect(bodyRefusal('{"a":{"x":1},"b":{"x":1}}')).toBeNull()
 })
 
-test('what would be changed on its way is refused by name: __proto__, NUL, half characters, inexact numbers', () => {
+test('what would change on its way is refused by name: __proto__, NUL, half characters, inexact numbers', () => {
   expect(bodyRefusal('{"__proto__":{"x":1}}')).toEqual({ code: 'parameter_invalid', param: '__proto__' })
   expect(bodyRefusal('{"m":{"\\u005f_proto__":1}}')).toEqual({
     code: 'parameter_invalid',

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const LTC = 100_000_000n
 
-test('a payout over several coins is signed, sent once, confirmed, and ledger, coins and chain agree to the last unit', async () => {
+test('a payout of several coins is signed, sent once and confirmed; ledger, coins and chain agree exactly', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n, LTC / 4n])
   const payout = await world.payout(tenant, '1.2')
   await world.sign()
@@ -69,7 +69,7 @@ const MUTATIONS: readonly (readonly [string, string])[] = [
 ]
 
 test.each(MUTATIONS)(
-  'a payout whose %s was changed after its approval is not signed, fails with a code and an alarm, and its money comes back whole',
+  'a payout whose %s was changed after approval fails unsigned, with an alarm; all its money returns',
   async (_what, change) => {
     const tenant = await world.openShop([LTC])
     const payout = await world.payout(tenant, '0.5')
@@ -122,7 +122,7 @@ test('an approval that somebody wrote into the database without the API’s key 
   }
 })
 
-test('a payout that a reorganisation took out of its block is offered again with the same bytes, and paid once', async () => {
+test('a payout that a reorganisation took out of its block is sent again in the same bytes, and paid once', async () => {
   const tenant = await world.openShop([LTC])
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
@@ -143,7 +143,7 @@ test('a payout that a reorganisation took out of its block is offered again with
   expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
 })
 
-test('a payout that waits too long is signed again over the same coins for a higher fee, within what was approved, and paid once', async () => {
+test('a payout that waits too long is signed again for a higher fee within its approval, and paid once', async () => {
   const tenant = await world.openShop([LTC])
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
@@ -198,7 +198,7 @@ test('a database set back to before the signing gets the same bytes again: nothi
   expect(await world.paidTo(payout.destination)).toHaveLength(1)
 })
 
-test('a journal that is older than the database signs nothing beside what was signed, each thing that is wrong with it is told once, and the payout is paid once', async () => {
+test('a journal older than the database signs nothing twice, tells each fault once, and pays once', async () => {
   const tenant = await world.openShop([LTC, LTC])
   const payout = await world.payout(tenant, '0.5')
   await world.sign()
@@ -259,7 +259,7 @@ test('of two signers at once one signs, and the other writes nothing beside it',
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })
 
-test('of signers that write to the journal at the same moment only the first has signed: what the others wrote holds up neither a higher fee nor another payout', async () => {
+test('of signers that write to the journal at once only the first has signed; the others hold up nothing', async () => {
   const tenant = await world.openShop([LTC])
   const { owner } = world.database
   const first = await world.request(tenant, '0.4')
@@ -338,7 +338,7 @@ test('coins that a forgotten payout spends are given to no other', async () => {
   expect(inputsOf(next.id).filter((txid) => inputsOf(forgotten.id).includes(txid))).toEqual([])
 })
 
-test('a payout that a restored database has forgotten is brought back from the journal, also where its lines end before it was known what they are for', async () => {
+test('a payout that a restored database forgot comes back from the journal, also from lines cut short', async () => {
   const tenant = await world.openShop([LTC, LTC])
   const restore = await world.backUp()
   const payout = await world.payout(tenant, '0.5')
@@ -386,7 +386,7 @@ test('a payout that a restored database has forgotten is brought back from the j
   expect(await world.coinsOnChain(tenant)).toBe(available)
 }, 120_000)
 
-test('a payout that was brought back from the journal is signed again for a higher fee where it waits too long, as long as it is what the journal says', async () => {
+test('a payout brought back from the journal is signed again for a higher fee while it matches the journal', async () => {
   const tenant = await world.openShop([LTC])
   const restore = await world.backUp()
   const payout = await world.payout(tenant, '0.5')
@@ -427,7 +427,7 @@ test('a payout that was brought back from the journal is signed again for a high
   expect(await world.coinsOnChain(tenant)).toBe((await world.balances(tenant)).available)
 })
 
-test('a payout is dead only when something else spent its coin and lies deep enough; then its money comes back and its other coins are free', async () => {
+test('a payout dies only when its coin is spent elsewhere, deep enough; then its money and coins are free', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n])
   const payout = await world.payout(tenant, '1.2')
   await world.sign()
@@ -485,7 +485,7 @@ test('a payout whose row allows less than the fee that it was signed at is an al
   expect(await world.balances(changed)).toMatchObject({ reserved: LTC / 2n })
 })
 
-test('more than fits into one transaction is not taken on; what fits no more once other coins left fails, and its money comes back', async () => {
+test('more than one transaction holds is refused; if coins leave later, the payout fails and gives back', async () => {
   const tenant = await world.openShop([LTC])
   const { owner } = world.database
   await owner.query(
@@ -530,7 +530,7 @@ test('more than fits into one transaction is not taken on; what fits no more onc
   expect(await world.balances(tenant)).toMatchObject({ available: 150_000_000n, reserved: 0n })
 })
 
-test('an approved payout whose deposit the chain takes back fails, and one that a payment may still cover waits', async () => {
+test('an approved payout whose deposit the chain takes back fails; one that a payment may cover waits', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n])
   const { owner, pools } = world.database
   const payout = await world.payout(tenant, '1.2')
@@ -715,7 +715,7 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   await proxy.close()
 })
 
-test('with the first node away a payout goes through the second, and what one node calls spent, or paid, is given up, or confirmed, only when both do', async () => {
+test('with one node away a payout goes through the second; it is confirmed or given up only by both', async () => {
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpcs = [new RpcClient('http://127.0.0.1:9', 'the test'), new RpcClient(proxy.url, 'the test')]
   const [dead, proxied] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, false))
@@ -804,7 +804,7 @@ test('with the first node away a payout goes through the second, and what one no
   await proxy.close()
 })
 
-test('no process but the signer’s can write what is signed, and none can change an approval or what was approved', async () => {
+test('only the signer’s process can write what is signed; none can change an approval or what it approves', async () => {
   const { pools } = world.database
   const refused = (role: 'api' | 'watcher' | 'delivery' | 'signer', statement: string) =>
     expect(pools[role].query(statement), `${role}: ${statement}`).rejects.toThrow(/permission denied/)
@@ -845,7 +845,7 @@ test('no process but the signer’s can write what is signed, and none can chang
 })
 
 // The last one: it takes signatures out of the journal again.
-test('however many payouts were signed in an hour in live mode, or of one merchant, the next one of test mode, or of another merchant, is signed', async () => {
+test('payouts signed in live mode, or for one merchant, never hold up test mode or another merchant', async () => {
   const [many, other] = [await world.openShop([LTC]), await world.openShop([LTC])]
   const path = join(world.folder, 'payouts.jsonl')
   const before = await readFile(path, 'utf8')

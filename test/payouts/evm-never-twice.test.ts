@@ -188,7 +188,7 @@ test.each(seedsByWorld(RUNS).map((seeds) => ({ seeds, first: seeds[0], count: se
 )
 
 test(
-  `${KILLS} kills of the process that signs and sends, at any moment: each payout of ether and of USDC is paid once`,
+  `${KILLS} kills while signing and sending: each payout of ether and of USDC is paid once`,
   async () => {
     const random = seededRandom(FIRST_SEED)
     const assets = ['ETH_BASE', 'USDC_BASE'] as const

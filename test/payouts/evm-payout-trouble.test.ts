@@ -79,7 +79,7 @@ test('ether of merchants in the hot wallet pays no gas for anybody’s USDC', as
   await world.until(tenant, payout.id, 'confirmed')
 })
 
-test('what waits too long is signed again under its nonce for a higher fee, within what was approved, and paid once', async () => {
+test('what waits too long is signed again under its nonce for a higher fee within its approval, paid once', async () => {
   const { tenant, payout } = await sweptPayout()
   await world.sign()
   await world.tracker().pass()
@@ -156,7 +156,7 @@ test.each(['took it and answered an error', 'took it and did not answer', 'answe
 class Crash extends Error {}
 
 test.each(['before_journal', 'after_journal', 'after_commit'] as const)(
-  'a signer that dies %s of a sweep and of its payout leaves one sweep and one payout, with the bytes that it journaled',
+  'a signer that dies %s of a sweep and its payout leaves one of each, with the journaled bytes',
   async (dies: SigningPoint) => {
     const tenant = await world.openShop('USDC_BASE', [10n * USDC])
     const payout = await world.payout(tenant, 'USDC_BASE', '10')
@@ -178,7 +178,7 @@ test.each(['before_journal', 'after_journal', 'after_commit'] as const)(
   },
 )
 
-test('a payout, and a sweep, that a reorganisation took out of their blocks go in again by the same bytes, once', async () => {
+test('a payout or sweep that a reorganisation took out of its block goes in again, same bytes, once', async () => {
   const { tenant, payout } = await sweptPayout()
   const { sweeps } = await world.signedFor(payout.id)
   await world.anvil.reorganise(1, (txid) => sweeps.includes(txid))
@@ -195,7 +195,7 @@ test('a payout, and a sweep, that a reorganisation took out of their blocks go i
   expect(await world.eventsOf(payout.id)).toEqual(['requested', 'approved', 'submitted', 'confirmed'])
 })
 
-test('a payout that was changed after its approval is neither swept for nor paid, and its money serves the next', async () => {
+test('a payout changed after its approval is neither swept for nor paid, and its money serves the next', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   const thief = '0x000000000000000000000000000000000000dEaD'
@@ -213,7 +213,7 @@ test('a payout that was changed after its approval is neither swept for nor paid
   await world.until(tenant, next.id, 'confirmed')
 })
 
-test('under an id that something else was signed for nothing new is signed, whoever approved it, and the chain decides of what was', async () => {
+test('an id that something else was signed for gets no new signature; the chain decides about the first', async () => {
   const { tenant, payout } = await sweptPayout()
   await world.sign()
   const { owner } = world.database
@@ -285,7 +285,7 @@ test.each([
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
 })
 
-test('a payout of which the database has another signature than the journal is not given up, and neither is such a sweep', async () => {
+test("a payout whose signature differs from the journal's is not given up, and neither is such a sweep", async () => {
   const { owner } = world.database
   const { tenant, payout } = await sweptPayout()
   await world.sign()
@@ -338,7 +338,7 @@ test('a payout of which the database has another signature than the journal is n
   await world.until(tenant, payout.id, 'confirmed')
 })
 
-test('a question that cannot be answered stops nobody else’s payout, comes after all others, and is answered once it can be', async () => {
+test('a request without an answer holds up no other payout, comes last, and is answered once it can be', async () => {
   const { owner } = world.database
   const { tenant, payout } = await sweptPayout()
   await world.sign()
@@ -525,7 +525,7 @@ test.each([
   },
 )
 
-test('a payout that the database forgot, once it is accepted as lost, holds no nonce back, and of the two that have it one happens', async () => {
+test('a forgotten payout, accepted as lost, holds no nonce back; of the two that have it one happens', async () => {
   const { payout: forgotten } = await sweptPayout()
   await world.sign()
   const { owner } = world.database
@@ -648,7 +648,7 @@ test('a node that refuses a payout in other words at each look is told of once',
   await world.until(tenant, payout.id, 'confirmed')
 })
 
-test('what holds up the hot wallet’s line, and what waits longer than is usual, is told by doctor, log and metric until it goes on', async () => {
+test('what holds up the hot wallet’s queue, or waits too long, is in doctor, log and metric until it ends', async () => {
   const { tenant, payout } = await sweptPayout()
   await world.sign()
   const { owner, pools } = world.database

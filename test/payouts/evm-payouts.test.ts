@@ -25,7 +25,7 @@ afterAll(async () => {
 })
 
 test.each(['ETH', 'ETH_BASE'] as const)(
-  'what three buyers paid in %s is swept into the hot wallet and paid out whole, once, at no more than the approved fee',
+  'what three buyers paid in %s is swept and paid out whole, once, at no more than the approved fee',
   async (asset) => {
     const world = asset === 'ETH' ? ethereum : base
     const tenant = await world.openShop(asset, [ETHER, ETHER / 2n, ETHER / 4n])
@@ -44,7 +44,7 @@ test.each(['ETH', 'ETH_BASE'] as const)(
   },
 )
 
-test('USDC is fetched from deposit addresses that hold no ether, and paid out whole; the hot wallet pays the gas', async () => {
+test('USDC is fetched from addresses without ether and paid out whole; the hot wallet pays the gas', async () => {
   await base.fuelHotWallet()
   const ether = await base.holds('ETH_BASE', base.hot)
   const tenant = await base.openShop('USDC_BASE', [30n * USDC, 20n * USDC])
@@ -63,7 +63,7 @@ test('USDC is fetched from deposit addresses that hold no ether, and paid out wh
   expect(await base.holds('USDC_BASE', base.hot)).toBe(0n)
 })
 
-test('what the operator keeps of USDC is swept with the merchant’s and paid out beside it, each from its own account', async () => {
+test("the operator's USDC fees are swept with the merchant’s money and paid out apart, each by its account", async () => {
   const tenant = await base.openShop('USDC_BASE', [40n * USDC])
   await withTransaction(base.database.owner, tenant, (tx) =>
     insertLedgerTransfer(tx, tenant, {
@@ -96,7 +96,7 @@ test('what the operator keeps of USDC is swept with the merchant’s and paid ou
   })
 })
 
-test('the auditor asks the chain what deposit addresses hold, and notices one that holds less than the books say', async () => {
+test('the auditor asks the chain what deposit addresses hold, and finds one with less than the books say', async () => {
   const tenant = await base.openShop('USDC_BASE', [7n * USDC])
   await base.deposit(tenant, 'ETH_BASE', ETHER / 8n)
   const node = {
@@ -140,7 +140,7 @@ async function broken(): Promise<string[]> {
   return results.filter(({ name, findings }) => ours.has(name) && findings.length > 0).map(({ name }) => name)
 }
 
-test('ether that a reverted payout cost the hot wallet is told to the operator, and the next payout waits until somebody sends it', async () => {
+test('ether lost to a reverted payout is told to the operator; the next payout waits until it is refilled', async () => {
   const surplus = await ethereum.holds('ETH', ethereum.hot)
   const tenant = await ethereum.openShop('ETH', [ETHER])
   const { address, program } = newEvmAddress()

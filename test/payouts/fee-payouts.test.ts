@@ -94,7 +94,7 @@ async function confirm(tenant: Tenant, id: string): Promise<Payout> {
 }
 
 test.each(['merchant', 'operator'] as const)(
-  'all that the %s has is paid out beside too little of the other’s for an output, but for what makes that one',
+  'all that the %s has is paid out beside too little of the other’s for an output, less what makes one',
   async (who) => {
     // 0.1 % of the payment, or all but 0.1 % of it, is less than an output must have: 0.0000546.
     const bps = who === 'merchant' ? 10 : 9_990
@@ -122,7 +122,7 @@ test.each(['merchant', 'operator'] as const)(
   },
 )
 
-test('of thirty requests at once for the same fees one is made, and what is approved is paid once, out of the fees alone', async () => {
+test('of thirty requests at once for the same fees one is made, and paid once, out of the fees alone', async () => {
   const tenant = await world.openShop([LTC, LTC / 2n], FEE_BPS)
   const asked = await Promise.all(
     Array.from({ length: 30 }, () =>
@@ -154,7 +154,7 @@ test('of thirty requests at once for the same fees one is made, and what is appr
   expect(await disagreements()).toEqual([])
 })
 
-test('by command: fees are collected, sent to an allowed address, approved by another operator than asked, and told of', async () => {
+test('by command: fees are collected, approved by another operator, sent to an allowed address, announced', async () => {
   await world.openShop([LTC], FEE_BPS)
   await world.openShop([LTC / 4n], FEE_BPS)
   const tiny = await world.openShop([20_000n], FEE_BPS)
@@ -227,7 +227,7 @@ test('by command: fees are collected, sent to an allowed address, approved by an
   expect(await disagreements()).toEqual([])
 }, 60_000)
 
-test('by command: fees in SOL are swept and paid out once, to a wallet alone; what is refused goes back to the fees, and the merchant’s own SOL goes on', async () => {
+test('by command: fees in SOL are paid once, to a wallet alone; what is refused returns to the fees', async () => {
   const solana = await SolanaPayoutWorld.open()
   vi.stubEnv('DATABASE_URL', solana.database.ownerUrl)
   try {
@@ -312,7 +312,7 @@ test('a thousand merchants whose fees are too small to be sent do not hide the f
   }
 })
 
-test('by command: a payout of fees that a restore has lost comes back from the journal once its address is on the list, and is paid once', async () => {
+test('by command: a payout of fees lost in a restore comes back once its address is listed, paid once', async () => {
   const tenant = await world.openShop([LTC], FEE_BPS)
   const restore = await world.backUp()
   const lost = await world.payoutOfFees(tenant)
@@ -354,7 +354,7 @@ test('by command: a payout of fees that a restore has lost comes back from the j
   expect(await disagreements()).toEqual([])
 }, 60_000)
 
-test('an approval is for fees as much as for address and amount: what is changed to another source afterwards is not signed, and goes back where it came from', async () => {
+test('an approval binds its source, fees or merchant: changed later it is not signed, its money goes back', async () => {
   const tenant = await world.openShop([LTC], FEE_BPS)
   const payout = await world.payoutOfFees(tenant)
   const { rows } = await world.database.owner.query<{ id: string }>(
@@ -380,7 +380,7 @@ test('an approval is for fees as much as for address and amount: what is changed
   })
 })
 
-test('a new address waits a day in live mode, one that looks like another is refused, and one that left the list is not paid to', async () => {
+test('in live mode a new address waits a day; a lookalike is refused; one off the list is not paid', async () => {
   const { id: merchantId } = await api.addMerchant()
   const tenant = { merchantId, livemode: true }
   const { now } = api.time
@@ -427,7 +427,7 @@ test('a new address waits a day in live mode, one that looks like another is ref
   expect(decided.kind).toBe('destination_removed')
 })
 
-test('a merchant neither sees a payout of fees nor decides on it, over the API or with the API’s own database role', async () => {
+test('a merchant neither sees nor decides on a payout of fees, by API or with the API’s own database role', async () => {
   const { id: merchantId } = await api.addMerchant()
   const tenant = { merchantId, livemode: false }
   const { now } = api.time

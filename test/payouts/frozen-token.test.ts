@@ -208,7 +208,7 @@ test('a deposit about which the node refuses a question holds up no payout of th
   await world.until(tenant, rest.id, 'confirmed')
 })
 
-test('of two payouts that were asked for together, the one that the frozen deposit leaves enough for is paid', async () => {
+test('of two payouts requested together, the one that the frozen deposit leaves enough for is paid', async () => {
   const tenant = await world.openShop('USDC_BASE', [40n * USDC])
   const frozen = await world.deposit(tenant, 'USDC_BASE', 60n * USDC)
   await world.freeze(frozen.address)

@@ -205,7 +205,7 @@ test('with too little for payouts and sweeps the fee payer funds nobody, and the
   }
 })
 
-test('while there is too little to fund all that ask, what lies on old addresses is taken back all the same', async () => {
+test('while there is too little to fund all that ask, what lies on old addresses still comes back', async () => {
   const poor = await SolanaPayoutWorld.open()
   try {
     // Enough for one address beside what is kept.
@@ -258,7 +258,7 @@ test('what was put on an address goes back to the fee payer a week later, where 
   expect(await world.audited()).toEqual([])
 })
 
-test('a lamport that somebody sends to funded addresses goes into the vault, and what was put there comes back', async () => {
+test('a lamport sent to funded addresses goes into the vault, and what was put there comes back', async () => {
   const tenant = await openShop()
   await pay(tenant, await world.invoice(tenant, SOL))
   const first = await world.payout(tenant, '0.5')
@@ -287,7 +287,7 @@ test('a lamport that somebody sends to funded addresses goes into the vault, and
   expect(await world.audited()).toEqual([])
 })
 
-test('what nobody signs within an hour is asked for anew, and a signature that comes after that is not kept', async () => {
+test('what nobody signs within an hour is requested anew; a signature that comes later is not kept', async () => {
   const tenant = await openShop()
   const invoice = await world.invoice(tenant, SOL)
   const tracker = world.tracker()

@@ -113,7 +113,7 @@ test('a rejected payout gives its money back, once, and nothing is decided twice
   expect(Number((await balance()).available)).toBeCloseTo(Number(before.available) + 0.1, 8)
 })
 
-test('an address of another network, with a typing error, or in another spelling is refused with the reason', async () => {
+test('an address of another network, mistyped or in another spelling is refused with the reason', async () => {
   shop = await api.addMerchant()
   const good = randomLitecoinAddress('regtest')
   const wrong = [
@@ -152,7 +152,7 @@ test('an address of another network, with a typing error, or in another spelling
   expect(twice.body.error.code).toBe('destination_exists')
 })
 
-test('an address made to be taken for a used one is refused and told which, even after that one was removed', async () => {
+test('an address that imitates a used one is refused with that one named, even if it was removed', async () => {
   shop = await api.addMerchant()
   const used = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
   const { body } = await post('/payout-destinations', { asset: 'ETH', address: used, name: 'Treasury' })
@@ -229,7 +229,7 @@ test('what is too small, leaves too little, has a decimal too many or names anot
   expect(await balance()).toEqual({ available: '1', reserved: '0' })
 })
 
-test('no day takes more out than the merchant’s limit, however many ask at once; rejected payouts do not count', async () => {
+test('no day exceeds the merchant’s limit, however many request at once; rejected payouts do not count', async () => {
   const destination_id = await openShop(10n * LTC)
   await api.database.owner.query(
     `insert into payment_rules (merchant_id, livemode, rules, updated_at) values ($1, false, $2, now())`,
@@ -249,7 +249,7 @@ test('no day takes more out than the merchant’s limit, however many ask at onc
   expect((await post('/payouts', { destination_id, amount: '2' })).status).toBe(201)
 })
 
-test('what was asked for on many days does not leave on one: approvals at once stop at the daily limit, and go on a day later', async () => {
+test('what was requested over many days stops at the daily limit at approval, and goes on a day later', async () => {
   const destination_id = await openShop(20n * LTC)
   const limitTo = (units: bigint) =>
     api.database.owner.query(
@@ -324,7 +324,7 @@ test('who asked does not approve where somebody else could, nor through a key th
   expect([approved.status, approved.body.approved_by]).toEqual([200, third.id])
 })
 
-test('the statement shows what was set aside and what came back, with its payout and what it was worth then', async () => {
+test('the statement shows what was reserved and what returned, with its payout and its worth then', async () => {
   await keepPricesOnce(api.deps)
   const destination_id = await openShop(LTC)
   const { body } = await post('/payouts', { destination_id, amount: '0.4' })

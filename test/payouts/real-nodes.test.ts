@@ -142,7 +142,7 @@ describeNeeding(NODE_PROGRAMS, 'on a real node of %s', (chain) => {
   })
 
   test(
-    `${KILLS} kills of the process that signs and sends, at any moment: each payout is one transaction on the chain, and ledger, coins and chain agree`,
+    `${KILLS} kills while signing and sending: each payout is one transaction, and books and chain agree`,
     async () => {
       const random = seededRandom(SEED)
       const coins = Array.from({ length: KILLS + 1 }, () => COIN / 2n)

@@ -164,7 +164,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     expect(await findings()).toEqual([])
   }, 60_000)
 
-  test('a confirmed payout of which a deeper reorganisation has another transaction mined is paid once, and told of', async () => {
+  test('a confirmed payout is paid once, and told, where a deeper reorganisation has its other transaction', async () => {
     const tenant = await world.openShop([2n * COIN])
     const payout = await world.payout(tenant, '1', await node.newAddress())
     await world.sign()
@@ -209,7 +209,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
     }
   }, 60_000)
 
-  test('a payout dies with a deposit that was double-spent as deep as finality, and its good coin is free again', async () => {
+  test('a payout dies with a deposit double-spent as deep as finality, and its good coin is free again', async () => {
     const tenant = await world.openShop([20n * COIN])
     await world.deposit(tenant, [COIN])
     const twin = await node.copy()

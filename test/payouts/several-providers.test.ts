@@ -117,7 +117,7 @@ async function makeUp(txids: readonly string[]): Promise<void> {
 const waitsOf = (id: string): string[] =>
   world.logged.filter((line) => line.includes(id) && line.includes('waits for another provider to confirm'))
 
-test('with the first provider away a payout is swept and sent through the next, which doctor names, and confirmed once another says so too', async () => {
+test("with one provider away a payout goes through the next, which doctor names, and needs a second's word", async () => {
   await watch()
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
@@ -144,7 +144,7 @@ test('with the first provider away a payout is swept and sent through the next, 
   expect(await told()).toEqual(['ok payouts go through first'])
 })
 
-test('a provider that has not come to where the watcher stands, or is on another chain, takes nobody’s place', async () => {
+test('a provider behind the watcher, or on another chain, takes nobody’s place', async () => {
   await world.anvil.mine(1)
   await watch()
   const height = `0x${(await world.anvil.height()).toString(16)}`
@@ -164,7 +164,7 @@ test('a provider that has not come to where the watcher stands, or is on another
 })
 
 test.each(['says otherwise', 'does not answer'])(
-  'a payout that one provider has never heard of, and whose nonce it calls used, keeps its money where another %s',
+  'a payout unknown to one provider, its nonce called used, keeps its money where another %s',
   async (other) => {
     const { tenant, payout } = await paidUnnoticed()
     const { payout: txids } = await world.signedFor(payout.id)
@@ -181,7 +181,7 @@ test.each(['says otherwise', 'does not answer'])(
 )
 
 test.each(['says otherwise', 'does not answer'])(
-  'a payout and its sweep that one provider makes up a final block for are neither confirmed nor left alone where another %s',
+  'a payout and its sweep in a block one provider invents are neither confirmed nor dropped: another %s',
   async (other) => {
     const tenant = await world.openShop('ETH_BASE', [ETHER])
     const payout = await world.payout(tenant, 'ETH_BASE', '1')
@@ -217,7 +217,7 @@ test.each(['says otherwise', 'does not answer'])(
   },
 )
 
-test('a payout waits for a provider that is behind, or has it in another block, and is confirmed without anybody when it has come so far', async () => {
+test('a payout waits for a provider that is behind or has it in another block, then is confirmed by itself', async () => {
   const { tenant, payout } = await paidUnnoticed()
   const tracker = couriersOf(honest, proxied)
   proxy.lie('eth_getBlockByNumber', (block, { params }) => (params[0] === 'finalized' ? null : block))
@@ -238,7 +238,7 @@ test('a payout waits for a provider that is behind, or has it in another block, 
   expect((await world.load(tenant, payout.id)).status).toBe('confirmed')
 })
 
-test('a sweep that one provider has never heard of keeps its deposits, and a payout that it calls reverted its money', async () => {
+test('a sweep unknown to one provider keeps its deposits, and a payout that it calls reverted its money', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   await world.tracker().pass()
@@ -313,7 +313,7 @@ async function leaveInHotWallet(tenant: Tenant): Promise<void> {
   expect((await world.load(tenant, failed.id)).status).toBe('failed')
 }
 
-test('after a restore that lost payouts nothing is signed on their network until they are brought back, and each is paid once', async () => {
+test('after a restore that lost payouts their network signs nothing until they are back; each is paid once', async () => {
   await world.fuelHotWallet()
   const tenant = await world.openShop('ETH_BASE', [ETHER, ETHER])
   const others = await world.openShop('USDC_BASE', [USDC])
@@ -359,7 +359,7 @@ test('after a restore that lost payouts nothing is signed on their network until
 }, 120_000)
 
 test.each(['requested', 'rejected'])(
-  'a payout that was paid and is only %s in a restored database is not paid for again out of the money of others',
+  "a paid payout that is only %s in a restored database is not paid again out of others' money",
   async (status) => {
     await world.fuelHotWallet(3n * ETHER)
     const tenant = await world.openShop('ETH_BASE', [ETHER])
@@ -393,7 +393,7 @@ test.each(['requested', 'rejected'])(
   },
 )
 
-test('a deposit that came to a swept address after the backup is not taken for the one that a lost payout swept, and is paid out', async () => {
+test("a deposit to a swept address after the backup is not taken for the lost payout's, and is paid out", async () => {
   const tenant = await world.openShop('ETH_BASE', [])
   const invoice = await world.deposit(tenant, 'ETH_BASE', ETHER)
   const restore = await world.backUp()

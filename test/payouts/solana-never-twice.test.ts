@@ -212,7 +212,7 @@ async function openWorld(): Promise<SolanaPayoutWorld> {
 }
 
 test(
-  `${RUNS} histories of crashes at every step, wrong answers, nodes that are behind, forks and databases set back on Solana: every payout is paid exactly once, and ledger and chain agree (seeds from ${FIRST_SEED})`,
+  `${RUNS} Solana histories of faults pay each payout exactly once; books agree (from ${FIRST_SEED})`,
   async () => {
     let next = 0
     const failures: Error[] = []
@@ -244,7 +244,7 @@ test(
 )
 
 test(
-  `${KILLS} kills of the process that signs and sends, at any moment: each payout in SOL is paid once, and ledger and chain agree`,
+  `${KILLS} kills while signing and sending: each payout in SOL is paid once; ledger and chain agree`,
   async () => {
     const random = seededRandom(FIRST_SEED)
     const world = await openWorld()

@@ -82,7 +82,7 @@ async function expectPaidOnce(tenant: Tenant, payoutId: string): Promise<void> {
 
 class Crash extends Error {}
 
-test('before the chain was read nothing can be asked for, and an operator is told that the fee payer is empty', async () => {
+test('before the chain is read nothing can be requested; an operator learns that the fee payer is empty', async () => {
   const tenant = await world.openShop([SOL])
   const refused = await world.ask(tenant, { asset: 'SOL', amount: '0.5', address: world.newAddress() })
   expect(refused.kind).toBe('unavailable')
@@ -108,7 +108,7 @@ test('what twelve buyers paid is swept into the vault and paid out whole, once; 
   expect((await world.signedOf(payout.id)).map(({ txid }) => txid)).toEqual([done.txid])
 })
 
-test('what many small deposits must be swept for goes batch by batch, and another merchant’s sweep waits for one batch at most', async () => {
+test('many small deposits are swept batch by batch; another merchant’s sweep waits for one batch at most', async () => {
   const beingSwept = async () => {
     const { rows } = await world.database.owner.query<{ indexes: string[] }>(
       `select indexes::text[] from solana_chore where ended_at is null and kind = 'sweep'`,
@@ -247,7 +247,7 @@ test('what is not what was approved is not signed, and its money comes back', as
   expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
 })
 
-test('a payout whose nonce somebody else moved on fails once that is final, whatever a node has forgotten, and its money comes back', async () => {
+test('a payout whose nonce was moved on elsewhere fails once that is final, and its money comes back', async () => {
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   const { raw } = await untilSigned(payout.id)
@@ -309,7 +309,7 @@ test('a payout that the chain executed and that failed there is not sent again',
   expect(proxy.calls).not.toContain('sendTransaction')
 })
 
-test('a payout that would fail on the chain holds no nonce back: after half an hour it is executed, fails, and gives its money back', async () => {
+test('a payout that would fail on chain frees its nonce: after half an hour it runs, fails and gives back', async () => {
   const tenant = await world.openShop([SOL])
   const failing = await world.payout(tenant, '1')
   await untilSigned(failing.id)
@@ -342,7 +342,7 @@ test('a payout that would fail on the chain holds no nonce back: after half an h
   await expectPaidOnce(tenant, next.id)
 })
 
-test('with the first node away SOL is paid through the second, and what one node calls failed, or final, keeps its money reserved', async () => {
+test("with one node away SOL is paid through the second; one node's word on failed or final moves no money", async () => {
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   await untilSigned(payout.id)
@@ -412,7 +412,7 @@ test('a sweep into the vault that one node makes up is not booked, and is sent b
   await expectPaidOnce(tenant, payout.id)
 })
 
-test('SOL that a restored database has forgotten to have paid out is not paid again, and its payout is brought back from the journal', async () => {
+test('SOL whose payout a restored database forgot is not paid again; the journal brings the payout back', async () => {
   const tenant = await world.openShop([SOL])
   const restore = await world.backUp()
   const payout = await world.payout(tenant, '0.7')
@@ -467,7 +467,7 @@ test('what was swept and is not in a database that was set back is found on the 
   await expectPaidOnce(tenant, second.id)
 })
 
-test('where the chain is long in taking the first nonce, which brings the vault’s own part, nothing is swept before, and everything is paid out', async () => {
+test('while the first nonce, which brings the vault’s part, waits, nothing is swept; then all is paid out', async () => {
   const other = await SolanaPayoutWorld.open()
   try {
     await other.fund()
@@ -490,7 +490,7 @@ test('where the chain is long in taking the first nonce, which brings the vault�
   }
 })
 
-test('a payout to the vault, to another account of the signer or to one of the chain’s own is not signed, and its money comes back', async () => {
+test("a payout to the vault, a signer's or the chain’s own account is not signed, and its money comes back", async () => {
   const tenant = await world.openShop([SOL])
   const { vault, feePayer, nonceAccounts } = await world.signerAccounts()
   for (const to of [vault, feePayer, nonceAccounts[0], 'SysvarC1ock11111111111111111111111111111111']) {
@@ -501,7 +501,7 @@ test('a payout to the vault, to another account of the signer or to one of the c
   expect(await world.balances(tenant)).toMatchObject({ available: SOL, reserved: 0n })
 })
 
-test('a payout to a program, a mint or another account that a program owns is not signed, and one to a wallet with money in it is', async () => {
+test("a payout to a program, a mint or a program's account is not signed; one to a wallet with money is", async () => {
   const tenant = await world.openShop([SOL])
   const [table = ''] = Object.keys(await world.solana.payer.makeTable([world.solana.payer.signer.address]))
   for (const to of ['TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA', NATIVE_MINT, table]) {
@@ -523,7 +523,7 @@ test('a payout to a program, a mint or another account that a program owns is no
   expect(await world.holds(wallet)).toBe(SOL - done.networkFee)
 })
 
-test('the auditor asks the chain what the vault and the deposit addresses hold, and notices what is less than the books say', async () => {
+test('the auditor asks the chain what vault and addresses hold, and finds what is less than the books say', async () => {
   const tenant = await world.openShop([SOL])
   const payout = await world.payout(tenant, '0.5')
   await world.until(tenant, payout.id, 'confirmed')

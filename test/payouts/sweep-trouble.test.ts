@@ -73,7 +73,7 @@ async function expectPaidOnce(
   expect(await findings()).toEqual([])
 }
 
-test('a sweep that the chain reverts ends its payout and lets go of its deposits, once, and the next payout sweeps them', async () => {
+test('a sweep that the chain reverts ends its payout and frees its deposits, once, for the next payout', async () => {
   const tenant = await world.openShop('USDC_BASE', [])
   const { address } = await world.deposit(tenant, 'USDC_BASE', 10n * USDC)
   const payout = await world.payout(tenant, 'USDC_BASE', '10')
@@ -97,7 +97,7 @@ test('a sweep that the chain reverts ends its payout and lets go of its deposits
   await expectPaidOnce(tenant, 'USDC_BASE', '10')
 })
 
-test('a sweep whose nonce somebody else used lets go of its deposits once that is final, and they are swept by the next', async () => {
+test('a sweep whose nonce was used elsewhere frees its deposits once that is final; the next sweeps them', async () => {
   const tenant = await world.openShop('ETH_BASE', [])
   const { address } = await world.deposit(tenant, 'ETH_BASE', ETHER)
   const ofMerchant = [tenant.merchantId]
@@ -137,7 +137,7 @@ test('a sweep whose nonce was used elsewhere ends, however many blocks became fi
 })
 
 test.each(['ETH_BASE', 'USDC_BASE'] as const)(
-  'a deposit of %s that a reorganisation takes after its sweep was signed ends that payout, and no later one',
+  'a deposit of %s that a reorganisation takes after its sweep was signed ends only that payout',
   async (asset) => {
     const unit = asset === 'ETH_BASE' ? ETHER : USDC
     const tenant = await world.openShop(asset, [unit])
@@ -206,7 +206,7 @@ async function expectRevertedOnce(tenant: Tenant, payoutId: string, etherBefore:
   expect(await findings()).toEqual([])
 }
 
-test('ether to a contract that reverts only when it is mined fails once that is final, its money comes back once, and the hot wallet bears the gas', async () => {
+test('ether to a contract that reverts when mined fails once final; its money returns, the wallet pays gas', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const contract = await moodyContract()
   const payout = await world.payout(tenant, 'ETH_BASE', '1', contract.checked)
@@ -230,7 +230,7 @@ test('ether to a contract that reverts only when it is mined fails once that is 
   expect(await findings()).toEqual([])
 })
 
-test('a payout that a contract reverted in a block that left the chain, and takes in another one, is offered again and paid once', async () => {
+test('a payout reverted in a block that left the chain, but not in the next, is sent again and paid once', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const contract = await moodyContract()
   const payout = await world.payout(tenant, 'ETH_BASE', '1', contract.checked)
@@ -246,7 +246,7 @@ test('a payout that a contract reverted in a block that left the chain, and take
   expect(await world.balances(tenant)).toMatchObject({ available: 0n, reserved: 0n })
 })
 
-test('USDC whose contract reverts the transfer when it is mined fails once that is final, its money comes back once, and the next payout needs no sweep', async () => {
+test('USDC whose contract reverts when mined fails once final; its money returns, needing no new sweep', async () => {
   const tenant = await world.openShop('USDC_BASE', [10n * USDC])
   const payout = await world.payout(tenant, 'USDC_BASE', '10')
   await world.until(tenant, payout.id, 'submitted')
@@ -272,7 +272,7 @@ async function setBaseFee(wei: bigint): Promise<void> {
   await world.anvil.mine(1)
 }
 
-test('where a sweep was signed again for a higher fee and the old one is taken in the end, it is swept and paid once, at the fee of the old one', async () => {
+test('where a sweep was signed for a higher fee but the old one is taken, it is paid once, at the old fee', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   await world.tracker().pass()
@@ -297,7 +297,7 @@ test('where a sweep was signed again for a higher fee and the old one is taken i
   expect(await findings()).toEqual([])
 })
 
-test('a sweep that is stuck below what blocks cost holds its payout for a day and no longer; taken in the end, it serves the next', async () => {
+test('a sweep stuck below what blocks cost holds its payout a day at most; taken later, it serves the next', async () => {
   const tenant = await world.openShop('ETH_BASE', [ETHER])
   const payout = await world.payout(tenant, 'ETH_BASE', '1')
   await world.tracker().pass()
@@ -346,7 +346,7 @@ async function expectTooDear(tenant: Tenant, payoutId: string, baseFee: bigint):
   expect(await world.load(tenant, payoutId)).toMatchObject({ failureCode: 'fee_above_limit' })
 }
 
-test('what a payout that failed for its fee leaves to be swept is in the fee of the next, which is paid at what blocks cost now', async () => {
+test("what a payout that failed for its fee leaves to sweep is in the next one's fee, paid at current cost", async () => {
   await setBaseFee(GWEI)
   const tenant = await world.openShop(
     'ETH_BASE',
@@ -374,7 +374,7 @@ test('what a payout that failed for its fee leaves to be swept is in the fee of 
 })
 
 test.each(['before', 'after'])(
-  'a deposit that becomes worth less than its sweep takes, %s it is planned, holds its payout for a day and no longer, and no other payout at all',
+  'a deposit worth less than its sweep, %s it is planned, holds its payout for a day at most, no other',
   async (when) => {
     await setBaseFee(GWEI)
     const tenant = await world.openShop('ETH_BASE', [ETHER, 60_000n * GWEI])
@@ -398,7 +398,7 @@ test.each(['before', 'after'])(
   },
 )
 
-test('a payout whose approved fee blocks take no more does not hold up what others have behind it: the hot wallet’s own ether pays the rest, and nothing for the merchant’s own sake', async () => {
+test('a payout whose approved fee is too low holds up no other: the hot wallet pays, for the others alone', async () => {
   await setBaseFee(GWEI)
   const [first, other] = [
     await world.openShop('ETH_BASE', [ETHER, ETHER]),
@@ -441,7 +441,7 @@ test('a payout whose approved fee blocks take no more does not hold up what othe
   expect(await findings()).toEqual([])
 })
 
-test('a sweep of USDC that others wait for in the hot wallet’s line is signed again for a higher fee also after its own payout has failed', async () => {
+test('a sweep of USDC that others wait for is signed for a higher fee, also after its payout has failed', async () => {
   await setBaseFee(GWEI)
   const [first, other] = [
     await world.openShop('USDC_BASE', []),
@@ -491,7 +491,7 @@ test('a sweep of USDC that others wait for in the hot wallet’s line is signed 
   expect(await findings()).toEqual([])
 })
 
-test('what has a place in the hot wallet’s line, as a sweep or as a payout, is looked at first, however many others wait: all of them wait for it', async () => {
+test('what holds a nonce of the hot wallet, sweep or payout, is looked at first: all others wait for it', async () => {
   await setBaseFee(GWEI)
   const ofEther = async () =>
     (await world.payout(await world.openShop('ETH_BASE', [ETHER]), 'ETH_BASE', '1')).id
@@ -537,7 +537,7 @@ test('a node that does not count an address’s last sweep yet gives its nonce t
   ])
 })
 
-test('payouts of USDC and ether that were brought back from the journal are signed again for a higher fee where they wait, and each is paid once, at what was approved', async () => {
+test('payouts brought back from the journal that wait are signed for a higher fee, paid once, as approved', async () => {
   const shops = [
     await world.openShop('USDC_BASE', [USDC]),
     await world.openShop('ETH_BASE', [ETHER]),
@@ -604,7 +604,7 @@ test('payouts of USDC and ether that were brought back from the journal are sign
   expect(await findings()).toEqual([])
 })
 
-test('of more sweeps than one look takes every one gets its turn, also where the node fails over one of them each time, and while new ones come', async () => {
+test('of more sweeps than one look takes each gets its turn, also while the node fails and new ones come', async () => {
   const tenant = await world.openShop('USDC_BASE', [USDC])
   const payout = await world.payout(tenant, 'USDC_BASE', '1')
   await world.until(tenant, payout.id, 'confirmed')

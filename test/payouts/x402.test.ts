@@ -179,7 +179,7 @@ function reasonOf(response: Response): string | undefined {
   return told.errorReason
 }
 
-test('the public client pays an invoice, its holder without ether, and the same payment sent again pays nothing more', async () => {
+test('the public client pays an invoice without ether, and the same payment sent again pays nothing more', async () => {
   const opened = await open()
   const payer = await payerWith(AMOUNT * 2n)
   let header = ''
@@ -241,7 +241,7 @@ test('what is asked for is the invoice’s own amount, address, token and chain'
   })
 })
 
-test('on a sandbox chain the hot wallet has its ether before any USDC waits, and payments are offered as soon as it is there', async () => {
+test('on a sandbox chain the hot wallet has ether before USDC waits, and payments are then offered at once', async () => {
   const { url } = await open()
   const wei = await world.anvil.rpc<string>('eth_getBalance', [encodeEvmAddress(world.hot), 'latest'])
   await world.anvil.rpc('anvil_setBalance', [encodeEvmAddress(world.hot), '0x0'])
@@ -362,7 +362,7 @@ test('the same payment twenty times at once is carried once, and all are told th
   expect(await received(opened)).toBe(AMOUNT)
 })
 
-test('no more than 25 payments of an invoice are held at a time: the others are told so at once, and another invoice is paid meanwhile', async () => {
+test('an invoice holds 25 payments at a time: more are refused at once, and another invoice is paid', async () => {
   const [opened, other] = [await open(), await open()]
   const payer = await payerWith(AMOUNT * 5n)
   const { header } = await signPayment(payer, await requirementsOf(opened.url))
@@ -401,7 +401,7 @@ test('of ten payers at once one pays, and the others keep their money', async ()
   expect(kept.reduce((sum, held) => sum + held, 0n)).toBe(AMOUNT * 9n)
 })
 
-test('who does not have the money is refused before any gas is spent, and the invoice can be paid by another', async () => {
+test('who lacks the money is refused before gas is spent, and another may pay the invoice', async () => {
   const opened = await open()
   const asked = await requirementsOf(opened.url)
   const ether = await world.holds('ETH_BASE', world.hot)
@@ -625,7 +625,7 @@ test('a payment whose block leaves the chain is carried there again, by the same
   expect(replay).toEqual(told)
 })
 
-test('one of two providers that makes up a payment’s block, calls it reverted or its nonce used ends nothing: it is carried on, once, and told of as the chain has it', async () => {
+test('one of two providers that lies about a payment ends nothing: it is carried on once, told as on chain', async () => {
   const proxy = await startRpcProxy(world.anvil.url)
   const [first, second] = [world.carrierAt(proxy.url), world.carrierAt(world.anvil.url)]
   const tracker = world.courierOf([
@@ -773,7 +773,7 @@ async function sendExpiring() {
 }
 
 test.each(['dies', 'stands still'])(
-  'a payment that expires while the signer %s behind its journal is refused, and its nonce is the next one’s',
+  'a payment that expires while the signer %s behind its journal is refused; the next has its nonce',
   async (what) => {
     const { opened, response } = await sendExpiring()
     const expires = async () => {
@@ -807,7 +807,7 @@ test.each(['dies', 'stands still'])(
   },
 )
 
-test('a payment that expires in the moment in which its transaction is written is carried, so that nothing behind it waits for its nonce', async () => {
+test('a payment that expires as its transaction is written is carried, so that nothing waits for its nonce', async () => {
   const { opened, response } = await sendExpiring()
   const waitsFor = (what: string) =>
     vi.waitFor(async () => {

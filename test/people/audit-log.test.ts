@@ -12,7 +12,7 @@ const makeKey = (browser: TestBrowser, name: string) =>
   browser.ask('POST', '/api/v1/api-keys', { name, scopes: ['invoices:read'] })
 const verify = (merchantId: string) => verifyAuditLog(people.api.database.owner, merchantId)
 
-test('every act of a person stands in the log twice, begun and how it ended; reading, and what was no act at all, do not', async () => {
+test('every act of a person is logged twice, begun and ended; reading, and what was no act, is not', async () => {
   const { browser } = await people.signUp('Olga')
   expect((await makeKey(browser, 'Server')).status).toBe(201)
   const refused = await browser.ask('POST', '/api/v1/invoices', {

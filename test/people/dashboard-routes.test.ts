@@ -111,7 +111,7 @@ test('the figures of the home page count the invoices of one mode', async () => 
   expect(live.body).toMatchObject({ created: 1, paid: 0, assets: [] })
 })
 
-test('requests of keys stand in the log with how they ended, without keys or bodies, one mode apart from the other', async () => {
+test('requests of keys are logged with their outcome, without keys or bodies, each mode apart', async () => {
   const { database, deps } = people.api
   const recorder = createRequestRecorder({ pool: database.pools.api, log: deps.log })
   const api = await createTestApi({ recorder })

@@ -74,7 +74,7 @@ async function openLine(target: number): Promise<Line> {
   }
 }
 
-test('while the database is away nobody is told to sign in: every answer is a 503, no cookie is taken away, and then all is as before', async () => {
+test('while the database is away every answer is a 503, nobody is signed out, and then all is as before', async () => {
   const { browser, email, merchantId } = await people.signUp('Ada')
   const cookies = new Map(browser.cookies)
   const requests = [

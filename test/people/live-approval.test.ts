@@ -86,7 +86,7 @@ const evidenceOf = async (payoutId: string) => {
   return rows[0]
 }
 
-test('a code approves where the signer knows the authenticator app, is sealed to it, and a step-up without a code is not enough', async () => {
+test('a code approves where the signer knows the app and it is sealed to it; a step-up without it does not', async () => {
   const { browser, payoutId, memberId, personId } = await openShop('Code')
   expect(await approve(browser, payoutId, {})).toEqual([403, 'second_factor_required'])
   const { secret } = await people.enableSecondFactor(browser)

@@ -19,7 +19,7 @@ afterAll(() => people.drop())
 const assets = (browser: TestBrowser, headers = {}) =>
   browser.ask('GET', '/api/v1/assets', undefined, headers)
 
-test('a newcomer signs up, opens a shop, and uses the API with the cookie, in test mode unless live is named', async () => {
+test('a newcomer signs up, opens a shop, and uses the API by cookie, in test mode unless live is named', async () => {
   const { browser, merchantId } = await people.signUp('Ada')
   expect(merchantId).toMatch(/^mer_/)
   const cookie = [...browser.cookies.keys()]

@@ -186,7 +186,7 @@ test('a price that nobody renews is used for sixty seconds and no longer', async
   expect(priceOf('BTC')).toBe('97000.5')
 })
 
-test('an exchange that talks nonsense loses at once what it said before; one that fails to answer keeps it its minute', async () => {
+test('an exchange that talks nonsense loses its last price at once; one that fails keeps it a minute', async () => {
   await book.refresh()
   fakes.coinbase.behave({ respond: (_, response) => sendJson(response, 503, {}) })
   fakes.kraken.behave({ respond: (_, response) => sendJson(response, 503, {}) })

@@ -38,7 +38,7 @@ async function restart(): Promise<void> {
   chain = await open()
 }
 
-test('a double-spend whose second half was not sent is sent after a restart, and no block takes the first meanwhile', async () => {
+test('a double-spend cut off halfway is completed after a restart; no block takes the first meanwhile', async () => {
   const { txid, hex, replacement } = await chain.client.signPayment(SHOP, 1_000n)
   await chain.client.plan({ txid, held: true, hex: replacement.hex })
   await chain.client.sendHeld(hex)

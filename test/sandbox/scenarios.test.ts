@@ -178,7 +178,7 @@ test('late: the deadline passes, the invoice expires, and the payment within the
   expect(await eventsOf(invoice.id)).toEqual(['expired', 'payment_detected', 'confirming', 'paid'])
 })
 
-test('double_spend: the payment is seen, then replaced by one that pays us nothing, and the invoice is open again', async () => {
+test('double_spend: the payment is seen, then replaced by one that does not pay us; the invoice is open', async () => {
   const invoice = await openInvoice()
   const [txid] = await pay(invoice, 'double_spend')
   await until(async () => (await read(invoice.id)).payments[0]?.status === 'replaced', {

@@ -135,7 +135,7 @@ test('commitments lag behind the newest block, and skipped slots have no block',
   })
 })
 
-test('a fork takes a payment out of the chain, which comes back when it is released; all of it survives a restart', async () => {
+test('a fork takes a payment off the chain until it is released, and all of it survives a restart', async () => {
   const payer = await SolanaPayer.fund(sandbox.rpcUrl)
   const [kept, moved] = await Promise.all([newOwner(), newOwner()])
   await payer.pay(kept, AMOUNT)
@@ -166,7 +166,7 @@ test('a fork takes a payment out of the chain, which comes back when it is relea
   expect(value.map((status) => status?.confirmationStatus)).toEqual(['processed', 'processed'])
 })
 
-test('a fork takes a payment back across the place where the journal began anew, and a restart changes nothing of it', async () => {
+test("a fork takes a payment back across a new journal's start, and a restart changes nothing", async () => {
   const payer = await SolanaPayer.fund(sandbox.rpcUrl)
   const moved = await newOwner()
   // The journal begins anew at 8,000 lines, and a block is one.
@@ -188,7 +188,7 @@ test('a fork takes a payment back across the place where the journal began anew,
   expect([await hash(), await balance()]).toEqual([head, 0n])
 })
 
-test('what a lever held back is taken when it is released, however old its blockhash is, also after a restart', async () => {
+test('a held transaction is taken when released, however old its blockhash, also after a restart', async () => {
   const payer = await SolanaPayer.fund(sandbox.rpcUrl)
   const owner = await newOwner()
   const signature = await payer.pay(owner, AMOUNT)
@@ -206,7 +206,7 @@ test('what a lever held back is taken when it is released, however old its block
   expect((await payer.client.getBalance(owner, { commitment: 'processed' }).send()).value).toBe(AMOUNT)
 })
 
-test('an account is told as it was at the commitment that was asked for, its data too, also after a restart and a fork', async () => {
+test('an account and its data are as of the commitment asked for, also after a restart and a fork', async () => {
   const payer = await SolanaPayer.fund(sandbox.rpcUrl)
   const account = await payer.makeNonce()
   const fresh = await newOwner()

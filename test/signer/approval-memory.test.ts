@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-test('the oldest approval and the person who gave no code for longest are forgotten beyond 5,000, after a restart too', async () => {
+test('beyond 5,000 the oldest approval and the person longest without a code are forgotten, for good', async () => {
   const names = Array.from({ length: KEPT_MAX }, (_, index) => String(index))
   const file = {
     version: 1,

@@ -179,7 +179,7 @@ test('another text beside the right bytes is refused, also of a batch that was c
   await expectRefused(/in no batch/)
 })
 
-test('a batch by another key passes the watcher where that key was put into the database, and is never given out', async () => {
+test('a batch by a key planted in the database passes the watcher, and is never given out', async () => {
   await fillPools()
   await api.database.owner.query(`delete from address where keyspace = 'solana-test'`)
   const forged = await forgeBatch(5_000)

@@ -81,7 +81,7 @@ test('a passkey known for a day approves exactly the payout it signed, on our ow
   expect(digest).not.toEqual(world.digestOf(payout))
 })
 
-test('a credential planted by the API’s own login, with the API’s real signature, has nothing signed until a day is over', async () => {
+test('a credential planted by the API’s login, with its real signature, signs nothing until a day is over', async () => {
   const { tenant, destinationId, ownerId } = await openShopWithPasskey()
   const thief = createTestPasskey()
   await world.database.pools.api.query(
@@ -228,7 +228,7 @@ test('a code given while the signer’s clock is behind waits, and approves once
   expect(await outcome(forged, ownerId, code(forged, { ago: -2_880 }))).toBe('approval_unproved')
 })
 
-test('planted members fill the signer’s list up to a bound for one merchant, with an alarm, and stop no other', async () => {
+test("planted members fill one merchant's part of the signer’s list, with an alarm, and stop no other", async () => {
   const shop = await openShopWithPasskey()
   const { owner } = world.database
   const planted = (table: string, key: string, changes: string) =>

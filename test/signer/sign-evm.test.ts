@@ -76,7 +76,7 @@ test('another implementation reads every transaction that is signed as it was me
   }
 })
 
-test('a token is fetched by the signature of its own deposit address, over EIP-712 data that another implementation hashes alike', async () => {
+test("a deposit address's signature fetches a token, over EIP-712 data that another library hashes alike", async () => {
   const contract = randomBytes(20)
   const domain = { name: 'USD Coin', version: '2', chainId: 8_453n, contract }
   const call = tokenSweepCall(account, { id: 'swp_x', index: 5, value: 1_234_567n }, domain)

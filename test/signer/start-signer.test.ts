@@ -121,7 +121,7 @@ test('a seed with another key, without its key, or damaged is refused, and nothi
   expect(await readFile(seedPath)).toEqual(seed.subarray(0, 40))
 })
 
-test('a journal of payouts to which a newer release added is read; one that cannot be read says that no older one may take its place', async () => {
+test('a payouts journal that a newer release added to is read; one that cannot be says not to downgrade', async () => {
   await (await setup.start(database.pools.signer)).stop()
   const path = join(setup.folder, 'payouts.jsonl')
   const later = { of_a_later_release: 1 }

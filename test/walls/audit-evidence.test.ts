@@ -15,7 +15,7 @@ afterAll(() => database.drop())
 
 const begin = (at: Date) => withSystemTransaction(database.pools.watcher, (tx) => beginAuditRun(tx, at, 60))
 
-test("with the watcher's login an audit that has ended is neither changed nor forgotten, and none is held up by a later one", async () => {
+test("with the watcher's login an ended audit is neither changed, forgotten, nor held up by a later one", async () => {
   const { watcher, api } = database.pools
   const now = new Date()
   expect(await begin(now)).toBe(true)
@@ -46,7 +46,7 @@ test('the newest hundred audits are kept, and older ones are forgotten once they
   expect(rows[0]?.kept).toBe(100)
 })
 
-test("with a worker's login no event, coin, sweep or posting that the audit reads is deleted before its time", async () => {
+test("with a worker's login no event, coin, sweep or posting is deleted before the audit may read it", async () => {
   const { owner, pools } = database
   const { merchantId } = await seedMerchant(database)
   await owner.query(

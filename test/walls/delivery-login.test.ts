@@ -87,7 +87,7 @@ test("with delivery's login nobody sends events elsewhere, or forgets what still
   }
 })
 
-test("with delivery's login nobody reads kept answers, card sessions, or more of people than whom to write to", async () => {
+test("with delivery's login nobody reads kept answers, card sessions, or people beyond whom to write to", async () => {
   for (const read of [
     'select response_body from idempotency_key',
     'select url from card_purchase',

@@ -27,7 +27,7 @@ const remove = (id: string) =>
     tenant.merchantId,
   ])
 
-test("a destination that the API's login backdated is paid a day after the signer saw it, whatever was approved", async () => {
+test("a destination that the API's login backdated is paid a day after the signer saw it, approved or not", async () => {
   await world.sign()
   const payout = await world.payOut(tenant, await world.plant(tenant), '0.5')
   await world.sign()
@@ -89,7 +89,7 @@ test('a signer that was killed while it wrote knows what it had written whole, a
   await expect(world.sign()).rejects.toThrow(/first-seen\.jsonl is damaged/)
 })
 
-test('a destination that was removed is not paid, and nobody puts it back: the same address added again waits again', async () => {
+test('a removed destination is not paid and stays removed: the same address added again waits again', async () => {
   await world.sign()
   const address = world.newAddress()
   const id = await world.plant(tenant, address)
@@ -107,7 +107,7 @@ test('a destination that was removed is not paid, and nobody puts it back: the s
   expect(await world.reasonOf(again)).toBe('destination_new')
 })
 
-test("a payout that names a known destination and another address, another merchant's destination or the operator's is not signed", async () => {
+test("a payout to an address not its destination's, or to another's destination, is not signed", async () => {
   const other = await world.openShop([LTC])
   const [ours, theirs] = [await world.plant(tenant), await world.plant(other)]
   await world.sign()
@@ -156,7 +156,7 @@ test("no login but the signer's writes what it has seen, and rows that no API wr
   expect(rows).toEqual([{ id }])
 })
 
-test("a merchant's payouts in a coin are signed up to the signer's own limits of an hour and a day, and wait above them", async () => {
+test("a merchant's payouts in a coin are signed up to the signer's hourly and daily limits, then wait", async () => {
   await writeFile(join(world.folder, 'limits.json'), '{"live": {"LTC": {"hour": "1", "day": "1.2"}}}')
   const id = await world.plant(tenant)
   await world.sign()

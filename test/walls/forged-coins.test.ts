@@ -53,7 +53,7 @@ async function untilConfirmed(tenant: Tenant, payout: Payout): Promise<void> {
   expect(await world.paidTo(payout.destination)).toEqual([payout.amount - networkFee])
 }
 
-test("with the watcher's login nobody is paid with a deposit of another merchant, whose own payout goes out", async () => {
+test("with the watcher's login nobody is paid from another merchant's deposit; its own payout goes out", async () => {
   const victim = await world.openShop([LTC])
   const thief = await world.openShop([])
   const forged = await claimDepositOf(victim, thief)

@@ -84,7 +84,7 @@ async function auditedOf(id: string): Promise<string[]> {
 }
 
 describe.each(ASSETS)('$asset', ({ asset, unit }) => {
-  test("with the watcher's login nobody sweeps another merchant's deposit, even where the database let the row in", async () => {
+  test("with the watcher's login nobody sweeps another merchant's deposit, even if the row got in", async () => {
     const { victim, balance, payout } = await openTheft(asset, unit)
     const { owner, pools } = world.database
     const place = await placeOf(victim)
@@ -156,7 +156,7 @@ describe.each(ASSETS)('$asset', ({ asset, unit }) => {
   })
 })
 
-test("with the watcher's login a sweep that failed is not brought back, and a payment is given to no other merchant", async () => {
+test("with the watcher's login no failed sweep comes back and no payment goes to another merchant", async () => {
   const { victim, thief } = await openTheft('ETH_BASE', 10n ** 18n)
   const { owner, pools } = world.database
   const payout = await world.payout(victim, 'ETH_BASE', '0.5')

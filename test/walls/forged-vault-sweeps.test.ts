@@ -126,7 +126,7 @@ test('a sweep that the signer wrote down and did not publish is published as it 
   expect(alerts).toEqual([])
 })
 
-test('what was swept before the journal kept sweeps counts by its own signature, and by nothing else in its row', async () => {
+test('a sweep from before the journal kept sweeps counts by its own signature, and by nothing else', async () => {
   const tenant = await world.openShop([SOL])
   await world.until(tenant, (await world.payout(tenant, '0.3')).id, 'confirmed')
   const path = join(world.folder, 'payouts.jsonl')
@@ -144,7 +144,7 @@ test('what was swept before the journal kept sweeps counts by its own signature,
   expect(kept).toHaveLength(lines.length - older.length)
 })
 
-test('what neither the database nor the journal knows to have been swept is found on the chain, and counts by its signature alone', async () => {
+test('a sweep unknown to database and journal is found on the chain, and counts by its signature alone', async () => {
   const tenant = await world.openShop([SOL])
   await world.until(tenant, (await world.payout(tenant, '0.3')).id, 'confirmed')
   const [index = 0] = await indexesOf(tenant)

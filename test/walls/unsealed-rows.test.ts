@@ -23,7 +23,7 @@ async function openShop() {
   return { ...shop, passkey }
 }
 
-test('a daily limit lifted with SQL has nothing signed without a person’s proof, nor beyond the signer’s limit', async () => {
+test('a daily limit lifted with SQL signs nothing without a person’s proof, or beyond the signer’s limit', async () => {
   const { tenant, destinationId, ownerId, passkey } = await openShop()
   const setLimit = (limits: object) =>
     withTransaction(world.database.pools.api, tenant, (tx) =>

@@ -102,7 +102,7 @@ test('how far a network is watched never falls, and beginning again keeps it', a
   expect(rows).toEqual([{ network: 'base-test', through: 20 }])
 })
 
-test('another process adds addresses, the watcher of the network matches them, and only then are they given out', async () => {
+test("another process adds addresses; they are given out only once the network's watcher matches them", async () => {
   await add('litecoin-test', 'regtest', 0, 5)
   const { adapter } = watch()
   await until(async () => (await claim('litecoin-test', 'litecoin-test', 'regtest')) !== null, {
@@ -174,7 +174,7 @@ test('a network that is configured no longer holds back no address, unless someb
   expect(await claimEvm('base-test')).toMatchObject({ idx: 0 })
 })
 
-test('the watch of a network that is followed no longer is forgotten although the database was away at the start', async () => {
+test('the watch of a network no longer followed is forgotten, also if the database was away at the start', async () => {
   await beginWatch(
     database.pools.watcher,
     { network: 'ethereum-test', keyspace: 'evm-test', turn: randomUUID() },

@@ -54,7 +54,7 @@ test('what leaves us, or is given back within the transaction, is no transfer', 
   expect(amounts({ pre: [1_000n, 900n, 1n], post: [1_000n, 900n, 1n] })).toEqual([])
 })
 
-test('wrapped SOL that comes to an account of ours is another asset, and so is an account of it that becomes ours', () => {
+test('wrapped SOL that comes to our accounts, or to one that becomes ours, is another asset', () => {
   expect(amounts({ preTokens: [token(ours, '5')], postTokens: [token(ours, '12')] })).toEqual([[7n, 'WSOL']])
   expect(amounts({ postTokens: [token(ours, '12')] })).toEqual([[12n, 'WSOL']])
   expect(amounts({ preTokens: [token(OTHER, '12')], postTokens: [token(ours, '12')] })).toEqual([
@@ -71,7 +71,7 @@ test('other tokens, others’ wrapped SOL and wrapped SOL that leaves us are not
   expect(amounts({ preTokens: [token(ours, '12')], postTokens: [token(OTHER, '12')] })).toEqual([])
 })
 
-test('what the fee payer itself puts on an address is no payment, and a payout that it pays the fee of is one', () => {
+test('what the fee payer puts on an address is no payment; a payout whose fee it pays is one', () => {
   const signerAccounts = new WatchedOwners()
   signerAccounts.add([OURS])
   signerAccounts.feePayer = OTHER

@@ -30,7 +30,7 @@ test('Retry-After lengthens a wait up to six hours and never shortens it', () =>
   expect(retryDelayMs(1, 0, 10 * BACKOFF_MAX_MS)).toBe(WAIT_MS_MAX)
 })
 
-test('no two attempts are twelve hours apart, whenever throttles begin and end, whatever Retry-After asks for', () => {
+test('no two attempts are twelve hours apart, whenever throttles begin or end, whatever Retry-After says', () => {
   const random = seededRandom(20_261_122)
   for (let history = 0; history < HISTORIES; history++) {
     let nowMs = 0

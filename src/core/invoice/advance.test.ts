@@ -82,7 +82,7 @@ test('more than the amount is overpaid, and tolerance on either side is paid', (
   expect(tell(tolerant, chain(inBlock('a', WHOLE - 6n, 2))).status).toBe('partially_paid')
 })
 
-test('a short payment is told once it is confirmed with nothing pending, once for each sum, and the rest completes it', () => {
+test('a short payment is told once for each sum, confirmed with nothing pending; the rest completes it', () => {
   const { events, status } = tell(
     makeInvoice(),
     chain(inBlock('a', HALF, 2)),
@@ -178,7 +178,7 @@ test('a payment within ten minutes after the deadline is late and settles an exp
   expect(statusReasonOf(told.invoice)).toBe('late')
 })
 
-test('a payment after the horizon goes to the merchant, its value to suspense, and acceptance pays the invoice', () => {
+test('a payment after the horizon goes to the merchant as suspense, and acceptance pays the invoice', () => {
   const invoice = makeInvoice()
   const firstSeenMs = invoice.expiresAtMs + 10 * MINUTE_MS + 1
   const told = tell(invoice, deadline(invoice), chain(inBlock('a', WHOLE, 2, { firstSeenMs })))
@@ -392,7 +392,7 @@ test('what is due falls by what blocks hold, and not by what the mempool may tak
   expect(paid).toMatchObject({ status: 'overpaid', postings: ['none→available'] })
 })
 
-test('after a flood two halves pay the invoice, also where a reading brings the first one’s block and the second', () => {
+test('after a flood two halves pay the invoice, also where two readings bring their blocks', () => {
   const flooded = tell(makeInvoice(), chain(...numbered('a', 49, 3_000n))).invoice
   const rest = amountsOf(flooded).remaining
   const half = rest / 2n
@@ -466,7 +466,7 @@ test('a coinbase is not final before consensus lets it move', () => {
   expect(tell(makeInvoice(), coinbase(100)).status).toBe('paid')
 })
 
-test('acceptance of a short payment pays the invoice, and is reviewed again when that payment leaves the chain', () => {
+test('accepting a short payment pays the invoice, and is reviewed again if that payment leaves the chain', () => {
   const partial = tell(makeInvoice(), chain(inBlock('a', HALF, 2))).invoice
   const accepted = tell(partial, { kind: 'resolve', resolution: 'accept', nowMs: 1 })
   expect(accepted).toMatchObject({ events: ['paid'], status: 'paid' })
@@ -485,7 +485,7 @@ test('nothing can be resolved where nothing waits for the merchant', () => {
   }
 })
 
-test('a transfer that brings another amount in another block counts with that one, and the ledger holds no other', () => {
+test('a transfer read again with another amount in another block counts with that one, also in the ledger', () => {
   const other = { hash: 'ee'.repeat(32) }
   const ways: InvoiceInput[][] = [
     [chain(inBlock('a', WHOLE, 1)), chain(inBlock('a', HALF, 2, other))],

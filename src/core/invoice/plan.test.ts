@@ -51,7 +51,7 @@ test('an accepted coin without a network, on a halted one, or without a price is
   })
 })
 
-test('a coin whose node never answered is accepted where its network is configured, and unavailable until then', () => {
+test('a coin whose node never answered is accepted where configured, and unavailable until it answers', () => {
   const away = {
     ...context,
     supportOf: () => ({ isConfigured: true, parameters: null, halted: false }),

@@ -32,7 +32,7 @@ const bodyOf = (data: unknown): string =>
     data,
   })
 
-test('the body of an event is at most 64 KB, with every field at its limit and more payments than are shown', () => {
+test("an event's body is at most 64 KB, with every field at its limit and more payments than it shows", () => {
   const text = { value: WIDE.repeat(1_363) }
   expect(JSON.stringify(text).length).toBeLessThanOrEqual(8 * 1024)
   const full = makeInvoice({

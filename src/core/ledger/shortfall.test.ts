@@ -10,7 +10,7 @@ const move = fc.oneof(
 )
 const EMPTY: Standing = { available: 0n, shortfall: 0n }
 
-test('whatever is moved, nothing is available while there is a shortfall, and together they are what came and went', () => {
+test('in any moves nothing is available during a shortfall, and both sum to what came minus what left', () => {
   fc.assert(
     fc.property(fc.array(fc.array(move, { maxLength: 3 })), (groups) => {
       let standing = EMPTY

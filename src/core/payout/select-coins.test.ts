@@ -75,7 +75,7 @@ test('a fee is never above that of the fewest coins with change by more than an 
   )
 })
 
-test('no transaction has more inputs than fit, and a hundred thousand small coins are told from enough at once', () => {
+test('no transaction has more inputs than fit, and a hundred thousand small coins are judged at once', () => {
   const coins = coinsOf(Array.from({ length: 3_000 }, () => 1_000n))
   expect(selectCoins(coins, BigInt(INPUTS_MAX + 5) * 1_000n, terms)).toBeNull()
   expect(selectCoins(coins, 500_500n, terms)?.coins.length).toBeLessThan(INPUTS_MAX)

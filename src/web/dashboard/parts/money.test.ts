@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { COIN_NAMES, coins } from './money.ts'
 
-test('an amount of one coin never reads like that of another: a coin on several chains is told with its chain', () => {
+test("an amount of one coin never reads like another's: a coin on several chains names its chain", () => {
   const amounts = [...COIN_NAMES, 'USDC_ETHEREUM' as const, 'WSOL' as const].map((coin) =>
     coins('0.002', coin),
   )
