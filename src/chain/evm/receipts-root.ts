@@ -1,7 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
+import { bytesToHex, concatBytes } from '@noble/hashes/utils.js'
+import { RLP, type RLPInput } from 'micro-eth-signer/core/rlp.js'
 import type { EvmLog, EvmReceipt } from './evm-answers.ts'
-import { encodeRlp, integer, type Rlp } from './rlp.ts'
 
 const LEGACY_TYPE = 0
 /** A node of a trie shorter than this stands in its parent, and not its hash (Yellow Paper, appendix D). */
@@ -14,39 +14,35 @@ const INLINE_BYTES = 32
 export function receiptsRootOf(receipts: readonly EvmReceipt[]): string {
   const entries = receipts.map(
     (receipt, index): Entry => ({
-      path: nibblesOf(encodeRlp(integer(BigInt(index)))),
+      path: nibblesOf(RLP.encode(index)),
       value: encodeReceipt(receipt),
     }),
   )
   const root = entries.length === 0 ? new Uint8Array() : nodeOf(entries, 0)
-  return `0x${bytesToHex(keccak_256(encodeRlp(root)))}`
+  return `0x${bytesToHex(keccak_256(RLP.encode(root)))}`
 }
 
 function encodeReceipt(receipt: EvmReceipt): Uint8Array {
   const { type = LEGACY_TYPE, status, root, depositNonce, depositReceiptVersion } = receipt
-  const outcome = status === undefined ? hexToBytes((root ?? '0x').slice(2)) : integer(BigInt(status))
-  const fields: Rlp[] = [
+  const outcome = status ?? root ?? '0x'
+  const fields: RLPInput[] = [
     outcome,
-    integer(receipt.cumulativeGasUsed),
-    hexToBytes(receipt.logsBloom.slice(2)),
+    receipt.cumulativeGasUsed,
+    receipt.logsBloom,
     receipt.logs.map(encodeLog),
   ]
   // Before Canyon the nonce was told and stood in no receipt: only a version says that it does.
-  if (depositReceiptVersion != null) fields.push(integer(depositNonce ?? 0n), integer(depositReceiptVersion))
-  const body = encodeRlp(fields)
+  if (depositReceiptVersion != null) fields.push(depositNonce ?? 0n, depositReceiptVersion)
+  const body = RLP.encode(fields)
   return type === LEGACY_TYPE ? body : concatBytes(new Uint8Array([type]), body)
 }
 
-const encodeLog = ({ address, topics, data }: EvmLog): Rlp => [
-  hexToBytes(address.slice(2)),
-  topics.map((topic) => hexToBytes(topic.slice(2))),
-  hexToBytes(data.slice(2)),
-]
+const encodeLog = ({ address, topics, data }: EvmLog): RLPInput => [address, topics, data]
 
 type Entry = { readonly path: readonly number[]; readonly value: Uint8Array }
 
 /** The node that holds these entries, which share the first `depth` nibbles of their paths. */
-function nodeOf(entries: readonly Entry[], depth: number): Rlp {
+function nodeOf(entries: readonly Entry[], depth: number): RLPInput {
   const [first] = entries
   if (first === undefined) throw new Error('a node of a trie holds something')
   if (entries.length === 1) return [hexPrefix(first.path.slice(depth), true), first.value]
@@ -54,7 +50,7 @@ function nodeOf(entries: readonly Entry[], depth: number): Rlp {
   if (shared > depth) {
     return [hexPrefix(first.path.slice(depth, shared), false), referenceTo(nodeOf(entries, shared))]
   }
-  const children = Array.from({ length: 16 }, (_, nibble): Rlp => {
+  const children = Array.from({ length: 16 }, (_, nibble): RLPInput => {
     const below = entries.filter(({ path }) => path[depth] === nibble)
     return below.length === 0 ? new Uint8Array() : referenceTo(nodeOf(below, depth + 1))
   })
@@ -72,8 +68,8 @@ function sharedFrom(entries: readonly Entry[], depth: number): number {
   }
 }
 
-function referenceTo(node: Rlp): Rlp {
-  const encoded = encodeRlp(node)
+function referenceTo(node: RLPInput): RLPInput {
+  const encoded = RLP.encode(node)
   return encoded.length < INLINE_BYTES ? node : keccak_256(encoded)
 }
 

@@ -1,7 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import { contractCall, wordOf } from './contract-call.ts'
-import type { EvmSignature } from './transaction.ts'
 
 /** A token contract's EIP-712 domain. */
 export type TokenDomain = {
@@ -20,6 +19,9 @@ export type TokenAuthorization = {
   /** 32 bytes. */
   readonly nonce: Uint8Array
 }
+
+/** A recoverable signature: which of the two points, and two numbers of 32 bytes. */
+export type EvmSignature = { readonly parity: 0 | 1; readonly r: bigint; readonly s: bigint }
 
 const hashOf = (text: string): Uint8Array => keccak_256(utf8ToBytes(text))
 const DOMAIN_TYPE = hashOf(

@@ -8,15 +8,11 @@ import { HOT_WALLET_CHAIN, HOT_WALLET_INDEX } from '../../../chain/evm/hot-walle
 import {
   authorizationHashOf,
   authorizedCall,
+  type EvmSignature,
   type TokenAuthorization,
   type TokenDomain,
 } from '../../../chain/evm/token-authorization.ts'
-import {
-  type EvmSignature,
-  type EvmTransaction,
-  sealTransaction,
-  signingHashOf,
-} from '../../../chain/evm/transaction.ts'
+import { type EvmTransaction, signTransaction } from '../../../chain/evm/transaction.ts'
 
 const DEPOSIT_CHAIN = 0
 
@@ -57,16 +53,12 @@ type Signed = { readonly txid: string; readonly raw: Buffer }
 
 /** Signs a transaction of the hot wallet. */
 export const signFromHotWallet = (account: HDKey, transaction: EvmTransaction): Signed =>
-  withKey(account, HOT_WALLET, (key) =>
-    sealTransaction(transaction, signHash(signingHashOf(transaction), key)),
-  )
+  withKey(account, HOT_WALLET, (key) => signTransaction(transaction, key))
 
 /** Signs a transaction of a deposit address, which pays the account's own hot wallet and nobody else. */
 export function signSweep(account: HDKey, index: number, terms: Omit<EvmTransaction, 'to' | 'data'>): Signed {
   const transaction = { ...terms, to: hotWalletAddress(account), data: new Uint8Array() }
-  return withKey(account, { chain: DEPOSIT_CHAIN, index }, (key) =>
-    sealTransaction(transaction, signHash(signingHashOf(transaction), key)),
-  )
+  return withKey(account, { chain: DEPOSIT_CHAIN, index }, (key) => signTransaction(transaction, key))
 }
 
 /**
