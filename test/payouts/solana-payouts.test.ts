@@ -1,3 +1,4 @@
+import { getTransferSolInstruction } from '@solana-program/system'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { nonceOfTransaction } from '../../src/chain/solana/durable-nonce.ts'
 import { NATIVE_MINT } from '../../src/chain/solana/find-transfers.ts'
@@ -9,7 +10,6 @@ import {
   signWithBlockhash,
   signWithNonce,
 } from '../../src/payouts/sign/solana/solana-accounts.ts'
-import { transferOf } from '../../src/payouts/sign/solana/solana-instructions.ts'
 import type { Tenant } from '../../src/postgres/transaction.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'
 import { lever } from '../support/solana-payer.ts'
@@ -254,7 +254,7 @@ test('a payout whose nonce was moved on elsewhere fails once that is final, and 
   const feePayer = await signerOf(world.accounts.solana.signerAccountKey('solana-test', 'fee_payer'))
   const other = await signWithNonce(
     feePayer,
-    [transferOf(feePayer, feePayer.address, 1n)],
+    [getTransferSolInstruction({ source: feePayer, destination: feePayer.address, amount: 1n })],
     nonceOfTransaction(raw),
   )
   await world.rpc.sendTransaction(other.raw)
@@ -318,7 +318,11 @@ test('a payout that would fail on chain frees its nonce: after half an hour it r
   if (reading === null) throw new Error('nothing was read')
   const keys = await openSignerAccounts(world.accounts.solana, 'solana-test')
   const taken = (await world.holds(vault)) - reading.rentExempt
-  const move = transferOf(keys.vault, keys.feePayer.address, taken)
+  const move = getTransferSolInstruction({
+    source: keys.vault,
+    destination: keys.feePayer.address,
+    amount: taken,
+  })
   const latest = await world.rpc.latestBlockhash()
   const { raw } = await signWithBlockhash(keys.feePayer, [move], { ...reading, ...latest })
   await world.rpc.sendTransaction(raw)

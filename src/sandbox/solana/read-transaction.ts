@@ -6,14 +6,12 @@ import {
   getCompiledTransactionMessageDecoder,
   getTransactionDecoder,
 } from '@solana/kit'
+import { ADVANCE_NONCE_ACCOUNT_DISCRIMINATOR, SYSTEM_PROGRAM_ADDRESS } from '@solana-program/system'
 
 /** The wire limit of a transaction: an IPv6 packet's 1,280 bytes less its headers. */
 export const TRANSACTION_BYTES_MAX = 1_232
 /** A transaction of version 1 may be larger (SIMD-0296). */
 export const TRANSACTION_V1_BYTES_MAX = 4_096
-
-const SYSTEM_PROGRAM = '11111111111111111111111111111111'
-const ADVANCE_NONCE = 4
 
 type TableLookup = {
   readonly table: Address
@@ -95,9 +93,12 @@ function nonceAccountOf(
   keys: ReadTransaction['staticKeys'],
   first: ReadTransaction['instructions'][number] | undefined,
 ): Address | null {
-  if (first === undefined || keys[first.programIdIndex]?.pubkey !== SYSTEM_PROGRAM) return null
+  if (first === undefined || keys[first.programIdIndex]?.pubkey !== SYSTEM_PROGRAM_ADDRESS) return null
   const { data, accounts } = first
-  if (data.length < 4 || new DataView(data.buffer, data.byteOffset).getUint32(0, true) !== ADVANCE_NONCE)
+  if (
+    data.length < 4 ||
+    new DataView(data.buffer, data.byteOffset).getUint32(0, true) !== ADVANCE_NONCE_ACCOUNT_DISCRIMINATOR
+  )
     return null
   return keys[accounts[0] ?? -1]?.pubkey ?? null
 }

@@ -1,4 +1,5 @@
-import { type Address, address } from '@solana/kit'
+import type { Address } from '@solana/kit'
+import { SYSTEM_PROGRAM_ADDRESS } from '@solana-program/system'
 import {
   type ReadTransaction,
   readTransaction,
@@ -136,7 +137,7 @@ function stateAt(node: SolanaNode, owner: Address, slot: number): SvmAccount | n
 
 const NEW_ACCOUNT = {
   data: new Uint8Array(),
-  programAddress: address('11111111111111111111111111111111'),
+  programAddress: SYSTEM_PROGRAM_ADDRESS,
   executable: false,
 }
 

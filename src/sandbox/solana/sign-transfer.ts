@@ -1,20 +1,17 @@
 import {
-  AccountRole,
   type Address,
   appendTransactionMessageInstruction,
   blockhash,
   createTransactionMessage,
   getTransactionEncoder,
-  lamports,
   pipe,
   setTransactionMessageFeePayerSigner,
   setTransactionMessageLifetimeUsingBlockhash,
   signTransactionMessageWithSigners,
 } from '@solana/kit'
+import { getTransferSolInstruction } from '@solana-program/system'
 import type { SolanaNode } from './solana-node.ts'
 
-const SYSTEM_PROGRAM = '11111111111111111111111111111111' as Address
-const TRANSFER = 2
 /** Makes two transfers of one sum in one block differ. */
 let counter = 0
 
@@ -29,39 +26,16 @@ export async function signTransfer(node: SolanaNode, to: Address, amount: bigint
     (paid) => setTransactionMessageLifetimeUsingBlockhash(lifetime, paid),
     (timed) =>
       appendTransactionMessageInstruction(
-        {
-          programAddress: SYSTEM_PROGRAM,
-          accounts: [
-            { address: node.bank.address, role: AccountRole.WRITABLE_SIGNER, signer: node.bank },
-            { address: to, role: AccountRole.WRITABLE },
-          ],
-          data: transferData(lamports(amount)),
-        },
+        getTransferSolInstruction({ source: node.bank, destination: to, amount }),
         timed,
       ),
     (ready) =>
       // A transfer to itself moves nothing; its sum, a counter, makes the transaction another one.
       appendTransactionMessageInstruction(
-        {
-          programAddress: SYSTEM_PROGRAM,
-          accounts: [
-            { address: node.bank.address, role: AccountRole.WRITABLE_SIGNER, signer: node.bank },
-            { address: node.bank.address, role: AccountRole.WRITABLE },
-          ],
-          data: transferData(lamports(BigInt(counter))),
-        },
+        getTransferSolInstruction({ source: node.bank, destination: node.bank.address, amount: counter }),
         ready,
       ),
   )
   const signed = await signTransactionMessageWithSigners(message)
   return new Uint8Array(getTransactionEncoder().encode(signed))
-}
-
-/** SystemInstruction::Transfer: its number and the lamports, both little-endian. */
-function transferData(amount: bigint): Uint8Array {
-  const data = new Uint8Array(12)
-  const view = new DataView(data.buffer)
-  view.setUint32(0, TRANSFER, true)
-  view.setBigUint64(4, amount, true)
-  return data
 }

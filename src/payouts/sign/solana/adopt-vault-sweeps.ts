@@ -7,6 +7,11 @@ import {
   type Transaction,
   verifySignature,
 } from '@solana/kit'
+import {
+  getTransferSolInstructionDataDecoder,
+  SYSTEM_PROGRAM_ADDRESS,
+  TRANSFER_SOL_DISCRIMINATOR,
+} from '@solana-program/system'
 import type { Network } from '../../../core/assets.ts'
 import { ID_PREFIXES } from '../../../core/ids.ts'
 import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
@@ -16,15 +21,12 @@ import { listSignedSweeps, type SignedMaintenance, type SweepSource } from '../.
 import { isSweepId, type PayoutJournal } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
 import type { SolanaSignerAccountKeys } from './solana-accounts.ts'
-import { SYSTEM_PROGRAM } from './solana-instructions.ts'
 import { vaultSweepEntryOf } from './solana-sweeps.ts'
 
 /** Sweeps read in one query. */
 const BATCH_MAX = 500
 const FOUND_PER_TURN = 20
-/** The system program's instruction `Transfer`: its number and the lamports, little-endian. */
-const TRANSFER = 2
-const TRANSFER_LENGTH = 12
+const TRANSFER = getTransferSolInstructionDataDecoder()
 
 const adopted = new WeakMap<PayoutJournal, Set<Network>>()
 
@@ -119,13 +121,11 @@ async function readOwnSweep(
   if (!('staticAccounts' in message) || !('instructions' in message)) return null
   const moves = message.instructions.flatMap(({ programAddressIndex, accountIndices, data }) => {
     const [from, to] = (accountIndices ?? []).map((index) => message.staticAccounts[index])
-    const bytes = Buffer.from(data ?? [])
-    const isMove =
-      message.staticAccounts[programAddressIndex] === SYSTEM_PROGRAM &&
-      bytes.length === TRANSFER_LENGTH &&
-      bytes.readUInt32LE(0) === TRANSFER &&
-      to === vault.address
-    return isMove && from !== undefined ? [{ from, lamports: bytes.readBigUInt64LE(4) }] : []
+    const isOfSystem = message.staticAccounts[programAddressIndex] === SYSTEM_PROGRAM_ADDRESS
+    if (!isOfSystem || data?.length !== TRANSFER.fixedSize || from === undefined || to !== vault.address)
+      return []
+    const { discriminator, amount } = TRANSFER.decode(data)
+    return discriminator === TRANSFER_SOL_DISCRIMINATOR ? [{ from, lamports: amount }] : []
   })
   if (moves.length === 0 || moves.length < message.instructions.length) return null
   return { txid: getBase58Decoder().decode(signature), moves }

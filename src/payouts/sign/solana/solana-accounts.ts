@@ -11,14 +11,16 @@ import {
   type KeyPairSigner,
   type Nonce,
   pipe,
+  setTransactionMessageComputeUnitLimit,
+  setTransactionMessageComputeUnitPrice,
   setTransactionMessageFeePayerSigner,
   setTransactionMessageLifetimeUsingBlockhash,
   setTransactionMessageLifetimeUsingDurableNonce,
   signTransactionMessageWithSigners,
 } from '@solana/kit'
+import { SYSTEM_PROGRAM_ADDRESS } from '@solana-program/system'
 import type { DurableNonce } from '../../../chain/solana/durable-nonce.ts'
 import type { SolanaKeys, SolanaKeyspace } from '../../../signer/solana-addresses.ts'
-import { SYSTEM_PROGRAM } from './solana-instructions.ts'
 
 /** Durable nonces of a network: so many payouts can be on their way at once. */
 const NONCES = 4
@@ -46,7 +48,7 @@ export async function openSignerAccounts(
     places.map((place) =>
       createAddressWithSeed({
         baseAddress: feePayer.address,
-        programAddress: SYSTEM_PROGRAM,
+        programAddress: SYSTEM_PROGRAM_ADDRESS,
         seed: nonceSeed(place),
       }),
     ),
@@ -84,11 +86,15 @@ export async function signWithBlockhash(
   return named(getSignatureFromTransaction(signed), getTransactionEncoder().encode(signed))
 }
 
+/** So many compute units at most, at this price in millionths of a lamport each. */
+type ComputeBudget = { readonly units: number; readonly price: number }
+
 /** Signed over a durable nonce, whose authority is the fee payer: good until something moves the nonce on. */
 export async function signWithNonce(
   feePayer: KeyPairSigner,
   instructions: readonly Instruction[],
   nonce: DurableNonce,
+  budget?: ComputeBudget,
 ): Promise<SolanaSigned> {
   const message = pipe(
     createTransactionMessage({ version: 'legacy' }),
@@ -102,7 +108,9 @@ export async function signWithNonce(
         },
         paid,
       ),
-    (timed) => appendTransactionMessageInstructions(instructions, timed),
+    (timed) => setTransactionMessageComputeUnitLimit(budget?.units, timed),
+    (limited) => setTransactionMessageComputeUnitPrice(budget && BigInt(budget.price), limited),
+    (priced) => appendTransactionMessageInstructions(instructions, priced),
   )
   const signed = await signTransactionMessageWithSigners(message)
   return named(getSignatureFromTransaction(signed), getTransactionEncoder().encode(signed))

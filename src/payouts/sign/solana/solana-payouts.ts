@@ -1,5 +1,12 @@
 import { address, isAddress } from '@solana/kit'
+import {
+  getCreateAccountWithSeedInstruction,
+  getInitializeNonceAccountInstruction,
+  getTransferSolInstruction,
+  SYSTEM_PROGRAM_ADDRESS,
+} from '@solana-program/system'
 import { isChainsOwnAddress } from '../../../chain/solana/chains-own-address.ts'
+import { NONCE_BYTES } from '../../../chain/solana/durable-nonce.ts'
 import { ownerOf } from '../../../chain/solana/watched-owners.ts'
 import { keyspaceOfNetwork, type Network } from '../../../core/assets.ts'
 import { PAYOUT_UNIT_LIMIT, solanaFee, unitPriceWithin } from '../../../core/payout/solana-fee.ts'
@@ -37,7 +44,6 @@ import {
   signWithBlockhash,
   signWithNonce,
 } from './solana-accounts.ts'
-import { computeBudgetOf, makeNonceOf, transferOf } from './solana-instructions.ts'
 import { signVaultSweep } from './solana-sweeps.ts'
 
 /** Chores of a network signed in one turn, and in an hour: whoever writes to the database can burn no more fees than these. */
@@ -154,10 +160,23 @@ async function signNonce(
     alert(signer, { id: maintenance.id }, 'a nonce was asked for that no payout needs, and is not made')
     return null
   }
-  const make = makeNonceOf(feePayer, { account, seed: nonceSeed(maintenance.place), lamports })
+  const amount = maintenance.vaultLamports
   const given =
-    maintenance.vaultLamports === 0n ? [] : [transferOf(feePayer, vault.address, maintenance.vaultLamports)]
-  return signWithBlockhash(feePayer, [...make, ...given], reading)
+    amount === 0n ? [] : [getTransferSolInstruction({ source: feePayer, destination: vault.address, amount })]
+  const create = getCreateAccountWithSeedInstruction({
+    payer: feePayer,
+    newAccount: account,
+    base: feePayer.address,
+    seed: nonceSeed(maintenance.place),
+    amount: lamports,
+    space: NONCE_BYTES,
+    programAddress: SYSTEM_PROGRAM_ADDRESS,
+  })
+  const initialize = getInitializeNonceAccountInstruction({
+    nonceAccount: account,
+    nonceAuthority: feePayer.address,
+  })
+  return signWithBlockhash(feePayer, [create, initialize, ...given], reading)
 }
 
 /** What an account must hold, from the fee payer to a deposit address, and no more than that back from there. */
@@ -181,10 +200,11 @@ async function signFunding(
     alert(signer, { id: maintenance.id }, 'more was to be reclaimed from an address than was put there')
     return null
   }
-  const move =
+  const [source, destination] =
     maintenance.kind === 'fund'
-      ? transferOf(feePayer, address(ownerOf(signer.solana.ownerAt(keyspace, index))), lamports)
-      : transferOf(await signerOf(signer.solana.keyAt(keyspace, index)), feePayer.address, lamports)
+      ? [feePayer, address(ownerOf(signer.solana.ownerAt(keyspace, index)))]
+      : [await signerOf(signer.solana.keyAt(keyspace, index)), feePayer.address]
+  const move = getTransferSolInstruction({ source, destination, amount: lamports })
   return signWithBlockhash(feePayer, [move], reading)
 }
 
@@ -225,12 +245,17 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   )
   if (nonce === undefined) return WAITS
   const networkFee = solanaFee(unitPrice)
+  const source = keys.vault
   const moves = [
-    ...(unitPrice === 0 ? [] : computeBudgetOf(PAYOUT_UNIT_LIMIT, unitPrice)),
-    transferOf(keys.vault, address(payout.destination), amount - networkFee),
-    transferOf(keys.vault, keys.feePayer.address, networkFee),
+    getTransferSolInstruction({
+      source,
+      destination: address(payout.destination),
+      amount: amount - networkFee,
+    }),
+    getTransferSolInstruction({ source, destination: keys.feePayer.address, amount: networkFee }),
   ]
-  const { txid, raw } = await signWithNonce(keys.feePayer, moves, nonce)
+  const budget = unitPrice === 0 ? undefined : { units: PAYOUT_UNIT_LIMIT, price: unitPrice }
+  const { txid, raw } = await signWithNonce(keys.feePayer, moves, nonce, budget)
   return {
     kind: 'signed',
     entry: {

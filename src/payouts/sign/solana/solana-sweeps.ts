@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { getTransferSolInstruction } from '@solana-program/system'
 import type { Network } from '../../../core/assets.ts'
 import { SWEEP_SOURCES_MAX } from '../../../core/payout/solana-fee.ts'
 import { solanaKeyspace } from '../../../signer/solana-addresses.ts'
@@ -14,7 +15,6 @@ import { isVaultSweepEntry, type VaultSweepEntry } from '../journal-lines.ts'
 import { isSweepId } from '../payout-journal.ts'
 import type { SigningContext } from '../signing-context.ts'
 import { type SolanaSignerAccountKeys, signerOf, signWithBlockhash } from './solana-accounts.ts'
-import { transferOf } from './solana-instructions.ts'
 
 type VaultSweepTask = {
   readonly network: Network
@@ -43,7 +43,7 @@ export async function signVaultSweep(
   const moves = await Promise.all(
     sweep.sources.map(async ({ index, lamports }) => {
       const source = await signerOf(signer.solana.keyAt(keyspace, index))
-      return transferOf(source, keys.vault.address, lamports)
+      return getTransferSolInstruction({ source, destination: keys.vault.address, amount: lamports })
     }),
   )
   const built = await signWithBlockhash(keys.feePayer, moves, reading)
