@@ -113,7 +113,7 @@ test('the SDK needs nothing of ours and no package, and the product does not nee
 })
 
 test('web imports only web, wire, core, the clock and the parts that render pages', () => {
-  const allowed = /^(web\/|wire\/|core\/|runtime\/clock\.ts$|hono$|hono\/|uqr$|node:(?:crypto|fs)$)/
+  const allowed = /^(web\/|wire\/|core\/|runtime\/clock\.ts$|hono$|hono\/|p-limit$|uqr$|node:(?:crypto|fs)$)/
   const beyond = productImports().filter(
     ({ from, to }) => from.startsWith('web/') && !from.startsWith(DASHBOARD) && !allowed.test(to),
   )

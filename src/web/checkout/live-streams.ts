@@ -1,22 +1,5 @@
+import pLimit from 'p-limit'
 import type { Network } from '../../core/assets.ts'
-
-/** Runs at most `max` of the given works at a time; the others wait their turn in order. */
-function createLimiter(max: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async (work) => {
-    if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running++
-    try {
-      return await work()
-    } finally {
-      // The slot goes straight to the first that waits, so that a newcomer cannot take it.
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
-    }
-  }
-}
 
 /** What an open page is sent: its whole changing part, or only that it is up to date. */
 export type Snapshot = {
@@ -82,7 +65,7 @@ export class LiveStreams {
   readonly #deps: LiveStreamDeps
   readonly #topics = new Map<string, Topic>()
   readonly #byCaller = new Map<string, number>()
-  readonly #inTurn = createLimiter(READS_AT_ONCE_MAX)
+  readonly #inTurn = pLimit(READS_AT_ONCE_MAX)
   #count = 0
   #isClosed = false
 
