@@ -6,6 +6,7 @@ import {
   type FoundTransfer,
   type ScannedBlock,
 } from '../adapter.ts'
+import { concurrently } from '../concurrently.ts'
 import { RecentMap } from '../recent-map.ts'
 import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
 import type { ReadParts } from './read-blocks.ts'
@@ -184,7 +185,7 @@ export class AccountPolling {
     const batches: string[][] = []
     for (let at = 0; at < all.length; at += ACCOUNTS_PER_CALL)
       batches.push(all.slice(at, at + ACCOUNTS_PER_CALL))
-    const readings = await concurrently(batches, async (batch) => {
+    const readings = await concurrently(batches, CALLS_IN_FLIGHT, async (batch) => {
       const { slot, lamports } = await this.#parts.rpc.lamportsOf(batch, minSlot)
       return batch.map((account, index): Reading => ({ account, lamports: lamports[index] ?? 0n, slot }))
     })
@@ -216,7 +217,7 @@ export class AccountPolling {
       return known.lamports !== reading.lamports || known.touchedSlot > ancestor.height
     })
     const isChanged = new Set(changed.map(({ account }) => account))
-    const explained = await concurrently(changed, async (reading) => {
+    const explained = await concurrently(changed, CALLS_IN_FLIGHT, async (reading) => {
       const touches = await this.#history(reading, ancestor)
       if (touches === null) {
         if (!isOpen.has(reading.account)) return null
@@ -304,7 +305,7 @@ export class AccountPolling {
       if (page >= SIGNATURE_PAGES_MAX) throw new TooManySignatures(reading.account)
       before = entries.at(-1)?.signature ?? null
     }
-    const touches = await concurrently([...signatures], ([signature, slot]) =>
+    const touches = await concurrently([...signatures], CALLS_IN_FLIGHT, ([signature, slot]) =>
       this.#touch(signature, slot, reading),
     )
     return touches.flatMap((touch) =>
@@ -330,15 +331,4 @@ export class AccountPolling {
     if (touch.slot === slot) this.#touched.set(key, touch)
     return touch
   }
-}
-
-async function concurrently<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = []
-  for (let at = 0; at < items.length; at += CALLS_IN_FLIGHT) {
-    results.push(...(await Promise.all(items.slice(at, at + CALLS_IN_FLIGHT).map(work))))
-  }
-  return results
 }
