@@ -45,6 +45,11 @@ export class ForkLeft extends Error {
   override name = 'ForkLeft'
 }
 
+/** The chain left the tip of a reading before its end: there is another tip to read to. */
+export class TipLeft extends Error {
+  override name = 'TipLeft'
+}
+
 /** More transactions name an address than can be asked for one by one. */
 export class TooManySignatures extends Error {
   override name = 'TooManySignatures'
@@ -90,9 +95,8 @@ export class AccountPolling {
   }
 
   /**
-   * See `ChainAdapter.nextUpdate`; null too where the chain left the tip meanwhile. `open` are the owners of open
-   * checkouts. Throws `TooManySignatures`, and `ForkLeft`: what was paid to closed checkouts is looked at in turns, and
-   * must not count as gone until then.
+   * See `ChainAdapter.nextUpdate`. `open` are the owners of open checkouts. Throws `TipLeft`, `TooManySignatures`, and
+   * `ForkLeft`: what was paid to closed checkouts is looked at in turns, and must not count as gone until then.
    */
   async read(
     checkpoint: BlockRef,
@@ -103,9 +107,13 @@ export class AccountPolling {
     if (this.#at !== checkpoint.hash) this.forget()
     this.#settleTold(checkpoint)
     // The tip first, and once more at the end: all that is read in between is of the one chain that leads to it.
-    const tip = (await chain.reference(range.tipSlot)).block
+    const end = (await chain.reference(range.tipSlot)).block
     const closed = this.#nextClosed(new Set(open))
-    const readings = await this.#lamports([...open, ...closed], tip.height)
+    const readings = await this.#lamports([...open, ...closed], checkpoint.height)
+    // One of several nodes behind an address may be some slots behind the one that named the tip.
+    const slot = readings.reduce((lowest, each) => Math.min(lowest, each.slot), end.height)
+    if (slot < checkpoint.height) return null
+    const tip = slot === end.height ? end : (await chain.reference(slot)).block
     if (!(await chain.holds(checkpoint))) {
       this.#leaveFork(await chain.commonAncestor(checkpoint))
       throw new ForkLeft()
@@ -114,9 +122,9 @@ export class AccountPolling {
     for (const owner of open) isOpen.add(await this.#tokenAccountOf(owner))
     const { touches, looked } = await this.#explain(readings, checkpoint, tip.height, isOpen)
     const update = await this.#update(checkpoint, tip, touches, range.maxBlocks)
-    if (!(await rpc.hasBlock(tip))) {
+    if (!(await rpc.hasBlock(end))) {
       this.forget()
-      return null
+      throw new TipLeft()
     }
     const last = update.blocks.at(-1)?.block ?? checkpoint
     this.#told = { hash: last.hash, slot: last.height, accounts: looked }

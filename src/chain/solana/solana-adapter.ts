@@ -6,13 +6,14 @@ import {
   type BlockRef,
   ChainHalted,
   type ChainProvider,
+  ChainUnavailable,
   type ChainUpdate,
   type MempoolReading,
   type NetworkHealth,
   type ScannedBlock,
 } from '../adapter.ts'
 import { requireFreshHead } from '../require-fresh-head.ts'
-import { AccountPolling, ForkLeft, TooManySignatures } from './poll-accounts.ts'
+import { AccountPolling, ForkLeft, TipLeft, TooManySignatures } from './poll-accounts.ts'
 import { readBlocks, readSlots } from './read-blocks.ts'
 import { SlotChain } from './slot-chain.ts'
 import { SOLANA_CODES, SolanaCallFailed, SolanaRpc } from './solana-rpc.ts'
@@ -40,6 +41,8 @@ const STALE_MS = 120_000
 const PROBE_INTERVAL_MS = 400
 /** A provider that is further behind than these has nothing to say of what is final. */
 const PLACES_MAX = 500
+/** Readings in a row whose tip the chain left before their end. */
+const READINGS_MAX = 5
 /** A fork may have taken the newest. */
 const PLACES_TRIED_MAX = 3
 
@@ -212,6 +215,17 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   async #next(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
+    for (let attempt = 1; attempt <= READINGS_MAX; attempt++) {
+      try {
+        return await this.#read(checkpoint, maxBlocks)
+      } catch (error) {
+        if (!(error instanceof TipLeft)) throw error
+      }
+    }
+    throw new ChainUnavailable('the node tells of another tip each time it is asked')
+  }
+
+  async #read(checkpoint: BlockRef, maxBlocks: number): Promise<ChainUpdate | null> {
     const open = await this.#openOwners(checkpoint)
     const way = this.#options.way ?? (open.length <= POLL_ACCOUNTS_UP_TO ? 'accounts' : 'blocks')
     const tipSlot = await this.rpc.slot('confirmed')
