@@ -66,14 +66,19 @@ export async function auditBalances(
   }
 }
 
+/** Asks a network's first node. */
+export function openAccountsClient(node: EvmChainNode): EvmPayoutClient {
+  const { network, chain, livemode, rpcUrl: url, rpcSetting: setting } = node
+  const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
+  return new EvmPayoutClient({ url, setting, chain, livemode, token })
+}
+
 async function readEvmBalances(
   node: EvmChainNode,
   held: readonly HeldMoney[],
   stop: AbortSignal,
 ): Promise<bigint[]> {
-  const { network, chain, livemode, rpcUrl: url, rpcSetting: setting } = node
-  const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
-  const carrier = new EvmPayoutClient({ url, setting, chain, livemode, token })
+  const carrier = openAccountsClient(node)
   const close = closeAtStop(carrier, stop)
   try {
     await carrier.parameters()

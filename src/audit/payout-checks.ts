@@ -131,6 +131,9 @@ export const PAYOUT_CHECKS: readonly AuditCheck[] = [
   },
 ]
 
+/** Whoever follows the network has read a final block by then. */
+const SEEN_WITHIN_MINUTES = 60
+
 /** Payouts on chains of accounts: what is swept for them, the nonces they have, and the hot wallet they come from. */
 export const SWEEP_CHECKS: readonly AuditCheck[] = [
   {
@@ -220,6 +223,17 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
       union all
       select t.merchant_id, t.sweep_id, 'is signed and has no nonce' from sweep_transaction t where not exists (
         select from account_nonce n where n.merchant_id = t.merchant_id and n.intent_id = t.sweep_id and n.network = t.network)`,
+  },
+  {
+    name: 'x402_is_carried_and_seen',
+    rule: 'every x402 payment that is settled is in one of its own signed transactions, and was found on the chain soon after',
+    sql: `select a.merchant_id, a.id as subject, 'is settled by ' || coalesce(a.txid, 'nothing') || ', which '
+        || case when t.txid is null then 'is none of its own' else 'brought nothing' end as detail
+      from x402_authorization a
+      left join x402_transaction t on t.merchant_id = a.merchant_id and t.authorization_id = a.id and t.txid = a.txid
+      where a.status = 'settled' and (t.txid is null or a.done_at < now() - interval '${SEEN_WITHIN_MINUTES} minutes'
+        and not exists (select from transfer p where p.merchant_id = a.merchant_id and p.invoice_id = a.invoice_id
+          and p.network = a.network and p.txid = a.txid))`,
   },
   {
     name: 'hot_wallet_covers_merchants',

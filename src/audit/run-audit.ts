@@ -8,6 +8,7 @@ import { readAddressKeys } from '../secrets/address-keys.ts'
 import { auditAccess } from './audit-access.ts'
 import { type AddressAudit, auditAddresses } from './audit-addresses.ts'
 import { auditBalances, listHeld } from './audit-balances.ts'
+import { auditCarried } from './audit-carried.ts'
 import { auditChain, type ChainRecord, readChainRecord } from './audit-chain.ts'
 import { unlessUnreadable } from './audit-check.ts'
 import { auditCoins } from './audit-coins.ts'
@@ -101,6 +102,10 @@ export async function runAudit(
       const rule = `every address on ${node.network} holds what the books say it has`
       const held = await auditBalances(node, record.held, () => listHeld(pool, node), stop)
       results.push(resultOf(`balances_${node.network}`, rule, held))
+    }
+    if (isEvmNode(node)) {
+      const rule = `every sweep that is done, and no payout that failed, has its transaction on ${node.network}`
+      results.push(resultOf(`carried_${node.network}`, rule, await auditCarried(node, pool, stop)))
     }
     if (!isUtxoNode(node)) continue
     const rule = `every coin of a balance is unspent on the chain of ${node.network}, and none that a confirmed payout spent`

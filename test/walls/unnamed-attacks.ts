@@ -26,6 +26,13 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   idempotency_key: 'what is told, sold or logged; no payout and no address is made from it',
   installation_secret: 'what is told, sold or logged; no payout and no address is made from it',
   api_key: 'what is told, sold or logged; no payout and no address is made from it',
+  access_sealed: 'whose rows count: see walls/forged-access',
+  access_set: 'whose rows count: see walls/forged-access',
+  person_totp_seal: 'who approves live payouts: see signer/live-approvals',
+  approver_seen: 'who approves live payouts: see signer/live-approvals',
+  approver_sighting: 'who approves live payouts: see signer/live-approvals',
+  destination_sighting: 'which live destinations are known: see walls/destinations',
+  signer_list: 'which live destinations and approvers are known: see walls/destinations',
   operator: 'who may have fees paid out: no login writes it',
   known_manager: 'who is warned by e-mail: delivery alone writes it',
   schema_migration: 'what is told, sold or logged; no payout and no address is made from it',
@@ -40,6 +47,29 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   asset_price: 'what is told, sold or logged; no payout and no address is made from it',
 }
 
+export type Chain = 'Litecoin' | 'Base' | 'Solana'
+
+const OF_ACCOUNTS = ['payout_gas']
+const OF_EVM = [
+  'account_nonce',
+  'frozen_deposit',
+  'hot_wallet',
+  'sweep',
+  'sweep_transaction',
+  'sweep_transfer',
+  'x402_authorization',
+  'x402_transaction',
+]
+const OF_SOLANA = ['solana_chore', 'solana_found_sweep', 'solana_nonce']
+const OF_COINS = ['network_fee', 'payout_change', 'payout_input']
+
+/** Tables of money that hold no row on a chain. */
+export const EMPTY: { readonly [chain in Chain]: readonly string[] } = {
+  Litecoin: [...OF_ACCOUNTS, ...OF_EVM, ...OF_SOLANA],
+  Base: [...OF_COINS, ...OF_SOLANA],
+  Solana: [...OF_COINS, ...OF_EVM],
+}
+
 /** Columns of one table with which nobody can do more than with the others. */
 const columns = (of: string, reason: string, names: string): { readonly [attack: string]: string } =>
   Object.fromEntries(names.split(' ').map((name) => [`${of}.${name}`, reason]))
@@ -49,6 +79,8 @@ const STATUS =
 const READ_ANEW = 'the watcher writes it again with its next reading: payments are late meanwhile'
 const PRICED_ANEW =
   'fees are too high or too low until the watcher reads them again, and never above what was approved with the payout'
+const HOLDS_UP =
+  'payouts wait or are given up, and their money goes back to the balance; nothing is signed for it'
 const BY_JOURNAL = 'a payout is shown as it is not; the signer signs each once, by its own journal'
 
 /** Attacks that succeed and that no audit names, each with what it can do all the same. */
@@ -80,6 +112,11 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'api update payout.rejected_by':
     'another person is shown beside a rejected payout; the log of access names who it was',
   ...columns('api update payout', BY_JOURNAL, 'event_count status'),
+  ...columns(
+    'api update payment_rules',
+    'what counts as paid, and the daily limit: see walls/unsealed-rows',
+    'rules updated_at',
+  ),
   'api update payout_destination.removed_at':
     'a destination is taken off the list, which holds its payouts up',
   ...columns(
@@ -119,7 +156,62 @@ export const UNNAMED: { readonly [attack: string]: string } = {
     PRICED_ANEW,
     'blockhash fee_payer_lamports last_valid_height nonce_rent_exempt read_at rent_exempt unit_price vault_lamports',
   ),
+  ...columns(
+    'watcher update address_batch',
+    'addresses come into the pool late, or again; each is checked when it is shown',
+    'refused_at taken_at',
+  ),
+  ...columns(
+    'watcher update network_watch',
+    'invoices get no address, or one whose payment is seen only after the next start',
+    'keyspace network through updated_at',
+  ),
+  'watcher delete network_watch': 'invoices get no address until the watcher writes it again',
+  ...columns(
+    'watcher update journal_question',
+    'a payout is given up before the signer was asked: as when its status is written',
+    'answered_at asked_at',
+  ),
+  'watcher insert journal_question': 'the signer answers a question more',
+  'watcher insert payout_refusal': HOLDS_UP,
+  ...columns(
+    'watcher update hot_wallet',
+    `${PRICED_ANEW}; a contract or chain that is not its network's is refused`,
+    'address balance base_fee chain_id height l1_fee network nonce tip token_balance token_contract token_name token_version updated_at',
+  ),
+  ...columns(
+    'watcher update frozen_deposit',
+    'another note is shown of a deposit that its issuer has frozen, or none',
+    'address amount asset checked_at found_at invoice_id livemode network reason',
+  ),
+  'watcher delete frozen_deposit': 'no note is shown of a frozen deposit until its sweep fails again',
+  'watcher insert frozen_deposit': 'a deposit is noted as frozen, and is not swept',
+  'watcher update sweep.final_at': 'a sweep is looked at no more, or again',
+  'watcher update x402_authorization.status':
+    'a payer is told that a payment failed, which the invoice shows; one that is called settled and was not is named',
+  'watcher update x402_authorization.done_at': 'a payment by authorization is looked at no more, or again',
+  ...columns('watcher update solana_nonce', PRICED_ANEW, 'read_at value'),
+  'watcher delete solana_nonce': READ_ANEW,
+  'watcher insert solana_chore':
+    "a nonce more is asked for: the fee payer's own money, and bounded by the hour",
+  'watcher insert solana_found_sweep': 'bytes that the signer did not sign count for nothing',
   'signer insert payout_change': "a false output counts as the signer's own; it spends by its own files",
+  ...columns('signer update payout_hold', 'another note is shown of a payout that waits', 'held_at until'),
+  'signer insert payout_hold': 'another note is shown of a payout that waits',
+  'signer insert payout_refusal': HOLDS_UP,
+  'signer insert lost_payout': 'an operator is asked about a payout that is not lost',
+  ...columns(
+    'signer update journal_question',
+    'a payout is given up before the signer was asked: as when its status is written',
+    'answered_at asked_at',
+  ),
+  'signer insert address_batch': "addresses without the signer's signature are refused",
+  'signer delete address_batch': 'the signer issues the same addresses again',
+  ...columns(
+    'signer update solana_chore',
+    'what is carried to the chain is not what was signed: the chain refuses it',
+    'last_valid_height raw signed_at txid',
+  ),
   'signer update account_key.next_index':
     'addresses are left out, or refused as taken: no invoice gets one twice',
   'signer update signer_approval_key.public_key': "the API sees another key; the signer's own file decides",

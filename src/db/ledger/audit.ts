@@ -277,6 +277,33 @@ export async function listHeldDeposits(db: Queryable, network: Network): Promise
   return rows
 }
 
+/** What the books say became of one of the signer's transactions. */
+export type CarriedClaim = {
+  readonly merchantId: string
+  /** Of the sweep or payout. */
+  readonly id: string
+  readonly txid: string
+  /** A sweep that is done by it; else a payout that failed although it was signed. */
+  readonly isDone: boolean
+}
+
+/** Transactions looked up on a chain in one audit, the newest of each kind. */
+const CARRIED_MAX = 500
+
+/** Sweeps of an account-based network that are done, and signed payouts that failed, the newest. */
+export async function listCarriedClaims(db: Queryable, network: Network): Promise<CarriedClaim[]> {
+  const { rows } = await db.query<CarriedClaim>(
+    `(select merchant_id as "merchantId", id, txid, true as "isDone" from sweep
+       where network = $1 and status = 'done' and txid is not null order by id desc limit ${CARRIED_MAX})
+     union all
+     (select p.merchant_id, p.id, t.txid, false from payout p
+       join payout_transaction t on t.merchant_id = p.merchant_id and t.payout_id = p.id
+       where p.network = $1 and p.status = 'failed' order by p.id desc, t.number desc limit ${CARRIED_MAX})`,
+    [network],
+  )
+  return rows
+}
+
 /** When the first address of a keyspace was given out: nothing of ours is on chain before. */
 export async function firstDepositAt(db: Queryable, keyspace: string): Promise<Date | null> {
   const { rows } = await db.query<{ first: Date | null }>(
