@@ -1,5 +1,6 @@
 import { auditParts, type CheckResult, runAudit } from '../audit/run-audit.ts'
 import { summarise } from '../audit/summarise.ts'
+import type { Config } from '../config/config.ts'
 import { finishAuditRun } from '../db/ledger/audit-runs.ts'
 import { configuredNodes } from '../nodes/chain-nodes.ts'
 import { openSandboxNodes } from '../nodes/open-sandbox-nodes.ts'
@@ -14,28 +15,32 @@ export async function auditCommand(
   options: { json: boolean },
   output: Output,
   stream: ProgressStream = process.stderr,
+  given?: Config,
 ): Promise<number> {
-  const results = await withOwnerPool(async (pool, config) => {
-    const log = createLogger('error', 'stderr')
-    const seals = await openSealsForAudit(config, pool)
-    const sandboxes = await openSandboxNodes(config, { clock: systemClock, log })
-    const nodes = [...configuredNodes(config), ...sandboxes]
-    const progress = createProgress(stream, auditParts(nodes))
-    try {
-      const startedAt = systemClock()
-      const found = await runAudit(pool, nodes, {
-        onProgress: (done, _total, note) => progress.update(done, note),
-        addressKeysFile: config.addressKeysFile,
-        ...(seals === null ? {} : { seals }),
-      })
-      // The public page and the metrics show this run, too.
-      await finishAuditRun(pool, startedAt, systemClock(), summarise(found))
-      return found
-    } finally {
-      progress.end()
-      for (const { sandbox } of sandboxes) await sandbox?.stop()
-    }
-  })
+  const results = await withOwnerPool(
+    async (pool, config) => {
+      const log = createLogger('error', 'stderr')
+      const seals = await openSealsForAudit(config, pool)
+      const sandboxes = await openSandboxNodes(config, { clock: systemClock, log })
+      const nodes = [...configuredNodes(config), ...sandboxes]
+      const progress = createProgress(stream, auditParts(nodes))
+      try {
+        const startedAt = systemClock()
+        const found = await runAudit(pool, nodes, {
+          onProgress: (done, _total, note) => progress.update(done, note),
+          addressKeysFile: config.addressKeysFile,
+          ...(seals === null ? {} : { seals }),
+        })
+        // The public page and the metrics show this run, too.
+        await finishAuditRun(pool, startedAt, systemClock(), summarise(found))
+        return found
+      } finally {
+        progress.end()
+        for (const { sandbox } of sandboxes) await sandbox?.stop()
+      }
+    },
+    given === undefined ? {} : { config: given },
+  )
   const agrees = results.every(({ findings }) => findings.length === 0)
   if (options.json) output.line(JSON.stringify({ ok: agrees, checks: results.map(toJson) }))
   else print(results, output)

@@ -16,16 +16,16 @@ export const processOutput: Output = {
 const CONNECTIONS_MAX = 4
 
 /**
- * Runs a command with the owner's connections to the migrated database: the running server where there is one,
- * otherwise the embedded one, started for as long as the command takes.
+ * Runs a command with the owner's connections to the database, migrated: the running server where there is one,
+ * otherwise the embedded one, started for as long as the command takes. `migrates: false` leaves the schema as it is.
  */
 export async function withOwnerPool<Result>(
   work: (pool: Pool, config: Config, ownerUrl: string) => Promise<Result>,
+  { config = loadProcessConfig(), migrates = true }: { config?: Config; migrates?: boolean } = {},
 ): Promise<Result> {
-  const config = loadProcessConfig()
   const database = await openAsOwner(config)
   try {
-    await migrate(database.ownerUrl, { onWait: (line) => processOutput.problem(line) })
+    if (migrates) await migrate(database.ownerUrl, { onWait: (line) => processOutput.problem(line) })
     const pool = openPool({
       connectionString: database.ownerUrl,
       applicationName: 'paylink-command',

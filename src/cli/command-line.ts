@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config/config-values.ts'
 import { describeError } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
+import { addBackup } from './add-backup.ts'
 import { addFees, addOperators } from './add-fees.ts'
 import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'
@@ -81,6 +82,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
   addSigner(program, output, done)
   addOperators(program, output, done)
   addFees(program, output, done)
+  addBackup(program, output, done)
   return program
 }
 

@@ -1,5 +1,6 @@
 import { type Config, loadProcessConfig } from '../config/config.ts'
 import { type Finding, fault } from '../doctor/finding.ts'
+import { inspectBackup } from '../doctor/inspect-backup.ts'
 import { inspectDatabase } from '../doctor/inspect-database.ts'
 import { inspectNetworks } from '../doctor/inspect-networks.ts'
 import { inspectCards, inspectPrices, inspectSetup } from '../doctor/inspect-setup.ts'
@@ -69,6 +70,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       ...(await inspectStoppedPayouts(pool, systemClock)),
       ...(await inspectFrozenDeposits(pool)),
       ...(await inspectLongWaits(pool, systemClock)),
+      ...(await inspectBackup(config.backup, pool, systemClock)),
     ]
   } catch (error) {
     return [

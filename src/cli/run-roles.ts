@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config/config.ts'
+import { startBackups } from '../backup/start-backups.ts'
+import { type Config, givenSettings } from '../config/config.ts'
 import { loadLastAuditRun } from '../db/ledger/audit-runs.ts'
 import { sealOlderAccess } from '../flows/seal-access.ts'
 import { createOpenInvoiceLimit } from '../flows/steps/open-invoice-limit.ts'
@@ -70,6 +71,7 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
     }
     const context = await openContext(options, stops)
     await startWorkers(context, options, stops)
+    startScheduledBackups(context, options, stops)
     await startMetrics(context, options, stops)
     // It was starting meanwhile; a key that does not fit ends the start.
     await signer?.begun
@@ -78,6 +80,18 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
     await stops.stop()
     throw error
   }
+}
+
+function startScheduledBackups(context: RoleContext, { database }: RunOptions, stops: StopList): void {
+  const { config, clock, log, metrics } = context
+  const backups = startBackups(config, givenSettings(), { ownerUrl: database.ownerUrl, clock, log })
+  if (backups === null) return
+  stops.add('the backups', () => backups.stop())
+  metrics.gauge(
+    'paylink_backup_age_seconds',
+    'Age of the last good backup; -1 before the first',
+    async () => [{ value: await backups.ageSeconds() }],
+  )
 }
 
 /** Opens what the roles share: connections, nodes, metrics. */

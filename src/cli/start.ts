@@ -1,3 +1,4 @@
+import { refuseHalfRestored } from '../backup/restoring.ts'
 import { type Config, loadProcessConfig } from '../config/config.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../postgres/open-database.ts'
 import { ROLE_NAMES, type RoleName } from '../roles/role.ts'
@@ -63,6 +64,7 @@ async function begin({ config, roles, log, stop, everything, output }: Start): P
   const onStep = (line: string) =>
     output.line(`· ${line} (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`)
   await openDataDir(config.dataDir)
+  await refuseHalfRestored(config.dataDir)
   if (stop.signal.aborted) return
   const database = await openIfNeeded(roles, config, { onStep, onLost: (error) => stop.fail(error) })
   everything.add('the database', () => database.close())

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { OnrampConfig } from '../onramp/open-onramps.ts'
-import { ConfigError, type Environment, must, origin } from './config-values.ts'
+import { ConfigError, type Environment, must, origin, readerOf } from './config-values.ts'
 
 const coinbaseKey = z
   .string()
@@ -28,7 +28,8 @@ const VARIABLES = {
   MOONPAY_URL: anOrigin,
   MOONPAY_WIDGET_URL: anOrigin,
 }
-type VariableName = keyof typeof VARIABLES
+const read = readerOf(VARIABLES)
+export const ONRAMP_VARIABLES: readonly string[] = Object.keys(VARIABLES)
 
 /** The card providers that an environment names: one has both its keys, or neither and is absent. Throws `ConfigError`. */
 export function readOnramps(env: Environment): OnrampConfig {
@@ -61,16 +62,6 @@ function refuseHalf(pair: { readonly [name: string]: unknown }): void {
   const missing = Object.keys(pair).find((name) => pair[name] === undefined)
   if (given !== undefined && missing !== undefined)
     throw new ConfigError(`${given} needs ${missing} beside it`)
-}
-
-/** An empty value counts as absent. */
-function read<Name extends VariableName>(
-  env: Environment,
-  name: Name,
-): ReturnType<(typeof VARIABLES)[Name]> | undefined {
-  const text = env[name]
-  if (text === undefined || text === '') return undefined
-  return VARIABLES[name](name, text) as ReturnType<(typeof VARIABLES)[Name]>
 }
 
 const SEED_BYTES = 32

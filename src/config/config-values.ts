@@ -38,6 +38,24 @@ export const must =
     return result.data
   }
 
+/**
+ * Reads variables of a group. An empty value counts as absent: that is what `VARIABLE=` in an env file or a compose
+ * file means.
+ */
+export const readerOf =
+  <Variables extends { readonly [name: string]: (name: string, text: string) => unknown }>(
+    variables: Variables,
+  ) =>
+  <Name extends keyof Variables & string>(
+    env: Environment,
+    name: Name,
+  ): ReturnType<Variables[Name]> | undefined => {
+    const text = env[name]
+    return text === undefined || text === ''
+      ? undefined
+      : (variables[name]?.(name, text) as ReturnType<Variables[Name]>)
+  }
+
 export const contractAddress = must(
   'an address such as 0x0123… with 40 hexadecimal digits',
   z.string().regex(/^0x[0-9a-fA-F]{40}$/),

@@ -1,10 +1,20 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
 import { z } from 'zod'
-import { CHAINS, type Chain, type Network } from '../core/assets.ts'
+import { CHAINS } from '../core/assets.ts'
 import type { OnrampConfig } from '../onramp/open-onramps.ts'
 import { SIGN_UPS, type SignUp } from '../people/sign-up.ts'
 import type { DatabaseRole } from '../postgres/roles.ts'
-import { readOnramps } from './config-onramps.ts'
+import {
+  BACKUP_VARIABLES,
+  type BackupConfig,
+  type BackupTarget,
+  readBackup,
+  readTarget,
+} from './config-backup.ts'
+import { NETWORK_VARIABLE, type NetworksConfig, readNetworks } from './config-networks.ts'
+import { ONRAMP_VARIABLES, readOnramps } from './config-onramps.ts'
 import {
   ConfigError,
   contractAddress,
@@ -15,6 +25,7 @@ import {
   listenAddress,
   must,
   origin,
+  readerOf,
   secretKey,
   urlOf,
   wholeNumber,
@@ -44,7 +55,7 @@ export type Config = {
   readonly secretKey: Uint8Array | null
   /** What delivery workers open signing secrets with in place of the secret key; null: that key itself. */
   readonly deliveryKey: Uint8Array | null
-  readonly networks: { readonly [network in Network]?: NetworkConfig }
+  readonly networks: NetworksConfig
   readonly testBaseUsdcAddress: string | null
   readonly testEthereumUsdcAddress: string | null
   readonly priceSources: readonly PriceSourceName[]
@@ -80,14 +91,10 @@ export type Config = {
    * of this machine serve them among themselves.
    */
   readonly sandboxHost: string | null
+  /** Null where none is configured. */
+  readonly backup: BackupConfig | null
   /** No live network is configured: a demo shop is seeded, and metrics are on. */
   readonly sandbox: boolean
-}
-
-type NetworkConfig = {
-  /** The first is followed; the others confirm what it says and stand in for it. URLs contain credentials. */
-  readonly rpcUrls: readonly string[]
-  readonly zmqUrl: string | null
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -100,34 +107,17 @@ export type CompatApiName = (typeof COMPAT_API_NAMES)[number]
 const PRICE_SOURCE_NAMES = ['coinbase', 'kraken', 'bitstamp'] as const
 type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number]
 
-const RPC_URLS_MAX = 5
 const PORT_MAX = 65_535
 const RATE_LIMIT_MAX = 100_000
 const OPEN_INVOICES_LIMIT = 1_000_000
 /** A tenth of each payment: more is surely a typing error. */
 const SERVICE_FEE_BPS_MAX = 1_000
-const MODES = ['live', 'test'] as const
 
 const port = wholeNumber(1, PORT_MAX)
 const rateLimit = wholeNumber(1, RATE_LIMIT_MAX)
 const openInvoices = wholeNumber(1, OPEN_INVOICES_LIMIT)
 const basisPoints = wholeNumber(0, SERVICE_FEE_BPS_MAX)
 const postgresUrl = urlOf('postgres:', 'postgresql:').refine((text) => new URL(text).pathname.length > 1)
-/**
- * A comma-separated list of URLs; `esplora+https:` names an Esplora server where plain http is the chain's own node.
- */
-const rpcUrls = (...protocols: string[]) =>
-  z
-    .string()
-    .transform((text) => text.split(',').map((part) => part.trim()))
-    .refine(
-      (parts) =>
-        parts.length <= RPC_URLS_MAX &&
-        new Set(parts).size === parts.length &&
-        parts.every((part) => urlOf(...protocols).safeParse(part).success && new URL(part).hostname !== ''),
-    )
-const nodeUrls = rpcUrls('http:', 'https:')
-const nodeOrEsploraUrls = rpcUrls('http:', 'https:', 'esplora+http:', 'esplora+https:')
 /** A comma-separated list of names, each at most once. */
 const namesOf = <Name extends string>(names: readonly [Name, ...Name[]]) =>
   z
@@ -178,8 +168,7 @@ const VARIABLES = {
     urlOf('smtp:', 'smtps:'),
   ),
 }
-type VariableName = keyof typeof VARIABLES
-type ValueOf<Name extends VariableName> = ReturnType<(typeof VARIABLES)[Name]>
+const read = readerOf(VARIABLES)
 
 /** Reads the configuration from an environment. Throws `ConfigError` on the first wrong value. */
 export function loadConfig(env: Environment): Config {
@@ -223,12 +212,45 @@ export function loadConfig(env: Environment): Config {
     onramps: readOnramps(env),
     smtpUrl: read(env, 'SMTP_URL') ?? null,
     sandboxHost: read(env, 'SANDBOX_HOST') ?? null,
+    backup: readBackup(env),
     sandbox,
   }
 }
 
-/** The configuration of this process. */
-export const loadProcessConfig = (): Config => loadConfig(process.env)
+/** What the folder that a process is started in may hold; variables of the environment come before its own. */
+const ENV_FILE = 'paylink.env'
+
+/** Variables of this process, with those of `paylink.env`, which `paylink setup` writes. */
+function processEnvironment(): Environment {
+  const path = process.env.PAYLINK_ENV_FILE ?? ENV_FILE
+  try {
+    return { ...parseEnv(readFileSync(path, 'utf8')), ...process.env }
+  } catch (error) {
+    if (process.env.PAYLINK_ENV_FILE === undefined && !existsSync(path)) return process.env
+    throw new ConfigError(`${path} cannot be read: ${String(error)}`)
+  }
+}
+
+/** The configuration of this process; `under` are settings that its own environment comes before. */
+export const loadProcessConfig = (under: Environment = {}): Config =>
+  loadConfig({ ...under, ...processEnvironment() })
+
+const isOurs = (name: string): boolean =>
+  name in VARIABLES ||
+  NETWORK_VARIABLE.test(name) ||
+  BACKUP_VARIABLES.includes(name) ||
+  ONRAMP_VARIABLES.includes(name)
+
+/** Every setting that this process was given, as text: what a backup keeps. */
+export const givenSettings = (): { readonly [name: string]: string } =>
+  Object.fromEntries(
+    Object.entries(processEnvironment()).flatMap(([name, value]) =>
+      value === undefined || value === '' || !isOurs(name) ? [] : [[name, value]],
+    ),
+  )
+
+/** Where the backup that a command names is. Throws `ConfigError`. */
+export const processTarget = (to: string): BackupTarget => readTarget(processEnvironment(), to)
 
 /** What a program needs to find its files, to speak a language and to trust certificates; none of it is a secret. */
 const CHILD_VARIABLES = [
@@ -259,13 +281,6 @@ export function childEnvironment(
   return { ...Object.fromEntries(inherited), ...settings }
 }
 
-/** An empty value counts as absent: that is what `VARIABLE=` in an env file or a compose file means. */
-function read<Name extends VariableName>(env: Environment, name: Name): ValueOf<Name> | undefined {
-  const text = env[name]
-  if (text === undefined || text === '') return undefined
-  return VARIABLES[name](name, text) as ValueOf<Name>
-}
-
 function readOperatorPort(env: Environment, port: number, sandbox: boolean): Config['operatorPort'] {
   const given = read(env, 'OPERATOR_PORT')
   if (given === port) throw new ConfigError('OPERATOR_PORT must differ from PORT: choose another one')
@@ -288,53 +303,4 @@ function readRoleUrls(env: Environment): Config['roleDatabaseUrls'] {
     delivery: read(env, 'DELIVERY_DATABASE_URL') ?? null,
     signer: read(env, 'SIGNER_DATABASE_URL') ?? null,
   }
-}
-
-function readNetworks(env: Environment): Config['networks'] {
-  refuseUnknownNetworks(env)
-  const networks: { [network in Network]?: NetworkConfig } = {}
-  for (const mode of MODES) {
-    for (const chain of CHAINS) {
-      const prefix = `${mode}_${chain}`.toUpperCase()
-      const zmqUrl = readZmqUrl(env, chain, `${prefix}_ZMQ_URL`)
-      const name = `${prefix}_RPC_URL`
-      const text = env[name]
-      if (text === undefined || text === '') {
-        if (zmqUrl !== null)
-          throw new ConfigError(`${prefix}_ZMQ_URL needs ${name} beside it: the same node's RPC`)
-        continue
-      }
-      const rpcUrls = readRpcUrls(chain, name, text)
-      if (zmqUrl !== null && rpcUrls[0]?.startsWith('esplora+'))
-        throw new ConfigError(`${prefix}_ZMQ_URL goes with a node, and ${name} begins with an Esplora server`)
-      networks[`${chain}-${mode}`] = { rpcUrls, zmqUrl }
-    }
-  }
-  return networks
-}
-
-function readRpcUrls(chain: Chain, name: string, text: string): readonly string[] {
-  const several = `or up to ${RPC_URLS_MAX} different ones separated by commas`
-  if (!hasNodesLikeBitcoin(chain)) return must(`an http or https URL, ${several}`, nodeUrls)(name, text)
-  const expectation = `a node's http or https URL, or an Esplora server's as in esplora+https://host/api, ${several}`
-  return must(expectation, nodeOrEsploraUrls)(name, text)
-}
-
-const hasNodesLikeBitcoin = (chain: Chain): boolean => chain === 'bitcoin' || chain === 'litecoin'
-
-/** A misspelt chain name would otherwise leave its network silently off, or on the sandbox chain. */
-function refuseUnknownNetworks(env: Environment): void {
-  for (const [name, value] of Object.entries(env)) {
-    if (value === undefined || value === '') continue
-    const chain = /^(?:LIVE|TEST)_([A-Z0-9]+)_(?:RPC|ZMQ)_URL$/.exec(name)?.[1]?.toLowerCase()
-    if (chain === undefined || CHAINS.some((known) => known === chain)) continue
-    throw new ConfigError(`${name} names no chain of Paylink: use one of ${CHAINS.join(', ')}, in capitals`)
-  }
-}
-
-function readZmqUrl(env: Environment, chain: Chain, name: string): string | null {
-  const text = env[name]
-  if (text === undefined || text === '') return null
-  if (!hasNodesLikeBitcoin(chain)) throw new ConfigError(`${name} is not known: remove it`)
-  return must('a URL such as tcp://127.0.0.1:28332', urlOf('tcp:', 'ipc:'))(name, text)
 }

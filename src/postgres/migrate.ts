@@ -7,7 +7,7 @@ import { DATABASE_ROLES, ensureGroupRoles, groupRoleOf } from './roles.ts'
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 /** An arbitrary constant: starts at the same time queue behind one advisory lock of this database. */
-const LOCK_KEY = 7_295_465_301
+export const MIGRATION_LOCK_KEY = 7_295_465_301
 /**
  * Every later statement waits behind one that waits for a table's lock, so a migration gives up after this long and
  * tries again later.
@@ -23,6 +23,8 @@ const TABLE_IS_HELD = new Set(['55P03', '40P01'])
 type MigrateOptions = {
   readonly through?: number
   readonly onWait?: (line: string) => void
+  /** What was applied, and how long it took. */
+  readonly onApplied?: (name: string, ms: number) => void
 }
 
 /**
@@ -32,14 +34,14 @@ type MigrateOptions = {
  */
 export async function migrate(
   ownerUrl: string,
-  { through = Number.POSITIVE_INFINITY, onWait }: MigrateOptions = {},
+  { through = Number.POSITIVE_INFINITY, onWait, onApplied = () => {} }: MigrateOptions = {},
 ): Promise<string[]> {
   const files = (await readdir(MIGRATIONS)).filter((name) => FILE_NAME.test(name)).sort()
   const client = new pg.Client({ connectionString: ownerUrl, application_name: 'paylink-migrate' })
   await client.connect()
   const stopTelling = onWait === undefined ? null : await tellWaitsOf(client, ownerUrl, onWait)
   try {
-    await client.query('select pg_advisory_lock($1)', [LOCK_KEY])
+    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK_KEY])
     await ensureGroupRoles(client)
     await client.query(`create table if not exists schema_migration (
       version integer primary key, name text not null, applied_at timestamptz not null default now())`)
@@ -52,7 +54,9 @@ export async function migrate(
     for (const name of files) {
       const version = Number(name.slice(0, 4))
       if (applied.has(version) || version > through) continue
+      const startedAt = performance.now()
       await applyWhenFree(client, name, version)
+      onApplied(name, performance.now() - startedAt)
       done.push(name)
     }
     return done

@@ -85,6 +85,27 @@ export async function withSavepoint<Result>(
   }
 }
 
+/**
+ * A transaction on a connection of its own, for COPY, which the pipelined connections of a pool cannot carry: `reads`
+ * sees one snapshot of everything, without a limit of time.
+ */
+export async function withCopyTransaction<Result>(
+  client: pg.Client,
+  kind: 'reads' | 'writes',
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await client.query(kind === 'reads' ? 'begin isolation level repeatable read, read only' : 'begin')
+  try {
+    const result = await work()
+    await client.query('commit')
+    return result
+  } catch (error) {
+    // Where the connection is gone, so is the transaction.
+    await client.query('rollback').catch(() => {})
+    throw error
+  }
+}
+
 async function runTransaction<Result>(
   pool: Pool,
   begin: string,

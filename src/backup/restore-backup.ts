@@ -1,0 +1,231 @@
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { parseEnv } from 'node:util'
+import type pg from 'pg'
+import { raiseNextIndex, readIndexMarks } from '../db/addresses/account-keys.ts'
+import { deleteWaitingBatches } from '../db/addresses/address-batches.ts'
+import { deletePoolAddresses } from '../db/addresses/address-pool.ts'
+import { withdrawUnsignedApprovals } from '../payouts/store/withdraw-approvals.ts'
+import { latestMigration, migrate } from '../postgres/migrate.ts'
+import { openDataDir, readFileIfPresent } from '../runtime/data-dir.ts'
+import { StartRefused } from '../runtime/start-refused.ts'
+import { type ArchiveEntry, openArchive } from './backup-archive.ts'
+import { findKeptFile, isKeptPath } from './backup-files.ts'
+import { isUsed, loadDatabaseParts, type TablePart } from './copy-database.ts'
+import {
+  COMPLETE,
+  completeShape,
+  DATA_FOLDER,
+  MANIFEST,
+  type Manifest,
+  manifestShape,
+  SETTINGS,
+} from './create-backup.ts'
+import { restoringFolder } from './restoring.ts'
+
+/** More addresses than can have been given out since the backup; the signer leaves out as many after a restore. */
+const INDEX_GAP = 10_000
+
+type RestorePlan = {
+  readonly dataDir: string
+  /** The owner's connection string to the database, which is started if it has to be. */
+  readonly openOwner: () => Promise<string>
+  readonly bytes: AsyncIterable<Uint8Array>
+  /** age's secret key. */
+  readonly identity: string
+  readonly onProgress?: (done: number, total: number, note: string) => void
+}
+
+export type Restored = {
+  readonly madeAt: Date
+  readonly hasSigner: boolean
+  /** The settings that the backup was made with, as variables and as the text of an env file. */
+  readonly settings: { readonly [name: string]: string }
+  readonly settingsText: string
+  /** Payouts that were approved, and not signed, when the backup was made: they wait for approval again. */
+  readonly withdrawn: readonly string[]
+}
+
+/** A backup's files in their order, with what has to come first and last. */
+class BackupReader {
+  readonly #entries: AsyncGenerator<ArchiveEntry>
+  #pending: ArchiveEntry | null = null
+  #files = 0
+  #bytes = 0
+
+  constructor(entries: AsyncGenerator<ArchiveEntry>) {
+    this.#entries = entries
+  }
+
+  async manifest(): Promise<Manifest> {
+    const entry = await this.#next()
+    if (entry?.name !== MANIFEST) throw new StartRefused('the file is no backup of Paylink')
+    return manifestShape.parse(JSON.parse(Buffer.from(entry.bytes).toString()))
+  }
+
+  async *tableParts(): AsyncGenerator<TablePart> {
+    for (let entry = await this.#next(); entry !== null; entry = await this.#next()) {
+      const [, table, part] = /^database\/([a-z0-9_]+)\/(\d{6})$/.exec(entry.name) ?? []
+      if (table === undefined || part === undefined) {
+        this.#pending = entry
+        return
+      }
+      yield { table, part: Number(part), bytes: Buffer.from(entry.bytes) }
+    }
+  }
+
+  /** What follows the database. Throws `StartRefused` where the backup ends before its last file. */
+  async *files(): AsyncGenerator<ArchiveEntry> {
+    for (let entry = this.#pending ?? (await this.#next()); entry !== null; entry = await this.#next()) {
+      if (entry.name !== COMPLETE) {
+        yield entry
+        continue
+      }
+      const said = completeShape.parse(JSON.parse(Buffer.from(entry.bytes).toString()))
+      const isWhole = said.files === this.#files - 1 && said.bytes === this.#bytes - entry.bytes.length
+      // Read on to the end, where damage of the last bytes comes out.
+      if (isWhole && (await this.#next()) === null) return
+      break
+    }
+    throw new StartRefused('the backup is damaged or not whole: use another one')
+  }
+
+  async #next(): Promise<ArchiveEntry | null> {
+    const { value, done } = await this.#entries.next()
+    if (done === true) return null
+    this.#files += 1
+    this.#bytes += value.bytes.length
+    return value
+  }
+}
+
+/** Reads a backup to its end and changes nothing. Throws `StartRefused` where it is not whole. */
+export async function checkBackup(
+  bytes: AsyncIterable<Uint8Array>,
+  identity: string,
+  onProgress: RestorePlan['onProgress'] = () => {},
+): Promise<Manifest> {
+  const reader = new BackupReader(openArchive(bytes, identity))
+  const manifest = await reader.manifest()
+  const tables = manifest.database.tables.map(({ name }) => name)
+  for await (const { table } of reader.tableParts()) onProgress(tables.indexOf(table), tables.length, table)
+  for await (const _ of reader.files());
+  return manifest
+}
+
+/**
+ * Puts a backup into an installation that holds nothing: the database in one transaction, whose commit is the last
+ * step. Throws `StartRefused` where something is there already, or the backup cannot be used; then nothing is.
+ */
+export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
+  const { dataDir } = plan
+  await refuseUsedFolder(dataDir)
+  const reader = new BackupReader(openArchive(plan.bytes, plan.identity))
+  const manifest = await reader.manifest()
+  const { migration } = manifest.database
+  if (migration > (await latestMigration())) {
+    throw new StartRefused(
+      `the backup was made by a later release (migration ${migration}): restore it with that release`,
+    )
+  }
+  await openDataDir(dataDir)
+  const ownerUrl = await plan.openOwner()
+  if (await isUsed(ownerUrl)) throw notEmpty('the database')
+  await migrate(ownerUrl, { through: migration })
+  const folder = restoringFolder(dataDir)
+  // One that was ended before its time left it; nothing is in place yet.
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { mode: 0o700 })
+  let found = { hasSigner: false, settingsText: '' }
+  let withdrawn: readonly string[] = []
+  try {
+    await loadDatabaseParts(
+      ownerUrl,
+      manifest.database,
+      withProgress(plan, manifest, reader),
+      async (client) => {
+        found = await stageFiles(folder, reader)
+        await skipAddresses(client)
+        withdrawn = await withdrawUnsignedApprovals(client, await signedPayouts(folder))
+        await placeFiles(folder, dataDir)
+      },
+    )
+  } catch (error) {
+    // Before the files are in place nothing is lost with it; afterwards only the commit can have failed.
+    if ((await findKeptFile(dataDir)) === null) await rm(folder, { recursive: true })
+    throw error
+  }
+  await rm(folder, { recursive: true })
+  await migrate(ownerUrl)
+  return { madeAt: new Date(manifest.made_at), ...found, settings: settingsOf(found.settingsText), withdrawn }
+}
+
+async function* withProgress(
+  { onProgress }: RestorePlan,
+  { database }: Manifest,
+  reader: BackupReader,
+): AsyncGenerator<TablePart> {
+  const tables = database.tables.map(({ name }) => name)
+  for await (const part of reader.tableParts()) {
+    onProgress?.(tables.indexOf(part.table), tables.length, part.table)
+    yield part
+  }
+}
+
+async function refuseUsedFolder(dataDir: string): Promise<void> {
+  const found = await findKeptFile(dataDir)
+  if (found !== null) throw notEmpty(found)
+}
+
+const notEmpty = (what: string): StartRefused =>
+  new StartRefused(
+    `${what} is in use, and a restore overwrites nothing: set DATA_DIR to an empty folder, and DATABASE_URL, if you use it, to an empty database`,
+  )
+
+async function stageFiles(
+  folder: string,
+  reader: BackupReader,
+): Promise<{ hasSigner: boolean; settingsText: string }> {
+  const found = { hasSigner: false, settingsText: '' }
+  for await (const { name, bytes } of reader.files()) {
+    if (name === SETTINGS) {
+      found.settingsText = Buffer.from(bytes).toString()
+      continue
+    }
+    const path = name.slice(DATA_FOLDER.length)
+    if (!name.startsWith(DATA_FOLDER) || !isKeptPath(path))
+      throw new StartRefused(`the backup has ${JSON.stringify(name)}, which belongs to no backup of Paylink`)
+    if (path === 'signer/seed.json') found.hasSigner = true
+    const place = join(folder, path)
+    await mkdir(dirname(place), { recursive: true, mode: 0o700 })
+    await writeFile(place, bytes, { mode: 0o600, flush: true })
+  }
+  return found
+}
+
+const settingsOf = (text: string): { [name: string]: string } =>
+  Object.fromEntries(
+    Object.entries(parseEnv(text)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
+
+/**
+ * No buyer may get an address that was given out after the backup: the addresses held ready go, and the next ones are
+ * far beyond.
+ */
+async function skipAddresses(client: pg.Client): Promise<void> {
+  for (const { keyspace, nextIndex, nextAssigned } of await readIndexMarks(client)) {
+    await raiseNextIndex(client, keyspace, Math.max(nextIndex, nextAssigned) + INDEX_GAP)
+    await deleteWaitingBatches(client, keyspace)
+    await deletePoolAddresses(client, keyspace)
+  }
+}
+
+/** The signer's own account of what it signed, as text in which a payout's id stands or does not. */
+async function signedPayouts(folder: string): Promise<(payoutId: string) => boolean> {
+  const journal = (await readFileIfPresent(join(folder, 'signer/payouts.jsonl'))) ?? ''
+  return (payoutId) => journal.includes(payoutId)
+}
+
+async function placeFiles(folder: string, dataDir: string): Promise<void> {
+  for (const name of await readdir(folder)) await rename(join(folder, name), join(dataDir, name))
+}

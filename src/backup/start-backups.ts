@@ -1,0 +1,32 @@
+import type { Config } from '../config/config.ts'
+import { loadLastBackup } from '../db/backup-runs.ts'
+import { openPool } from '../postgres/pool.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../runtime/log.ts'
+import { keepBackingUp } from './keep-backing-up.ts'
+import { openStore } from './open-store.ts'
+
+/** Scheduled backups, in a process that knows the owner's connection; null where none are to be made here. */
+export function startBackups(
+  { backup, dataDir }: Config,
+  settings: { readonly [name: string]: string },
+  { ownerUrl, clock, log }: { readonly ownerUrl: string | null; readonly clock: Clock; readonly log: Log },
+): { ageSeconds(): Promise<number>; stop(): Promise<void> } | null {
+  if (backup === null || backup.everyHours === null || ownerUrl === null) return null
+  const { recipients, keep, everyHours } = backup
+  const onError = (error: Error) => log.warn({ err: error }, 'a connection of the backups was lost')
+  const pool = openPool({ connectionString: ownerUrl, applicationName: 'paylink-backup', max: 1, onError })
+  const plan = { ownerUrl, dataDir, settings, store: openStore(backup.target), recipients, keep }
+  const kept = keepBackingUp({ pool, plan, everyHours, clock, log })
+  return {
+    // -1 before the first.
+    ageSeconds: async () => {
+      const last = await loadLastBackup(pool)
+      return last === null ? -1 : (clock().getTime() - last.startedAt.getTime()) / 1_000
+    },
+    stop: async () => {
+      await kept.stop()
+      await pool.end()
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { loadDatabaseParts, withDatabaseParts } from '../../src/backup/copy-database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { connectionStringFor } from '../../src/postgres/roles.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { databaseUrl } from '../support/postgres-server.ts'
+import { seedInvoice, seedMerchant } from '../support/seed.ts'
+
+/** Managed servers give out no superuser: the owner of the database is an ordinary login there. */
+
+const login = `paylink_owner_${randomBytes(6).toString('hex')}`
+const names = [`${login}_a`, `${login}_b`] as const
+let database: TestDatabase
+const urlOf = (name: string) => connectionStringFor(databaseUrl(inject('postgresUrl'), name), login, 'secret')
+
+async function onServer(...statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: inject('postgresUrl') })
+  await client.connect()
+  for (const sql of statements) await client.query(sql)
+  await client.end()
+}
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await onServer(`create role ${login} login createrole password 'secret'`)
+  for (const name of names) {
+    await onServer(`create database ${name} owner ${login}`)
+    await migrate(urlOf(name))
+  }
+}, 60_000)
+afterAll(async () => {
+  await database.drop()
+  await onServer(...names.map((name) => `drop database ${name} with (force)`), `drop role ${login}`)
+})
+
+/** Every table's rows, as text that does not depend on their order. */
+async function digests(url: string): Promise<Record<string, unknown>> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query<{ name: string }>(
+    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+     and relname <> 'schema_migration' order by 1`,
+  )
+  const found: [string, unknown][] = []
+  for (const { name } of rows) {
+    const said = await client.query(
+      `select count(*)::int as rows, md5(string_agg(t::text, '' order by t::text)) as digest from ${name} t`,
+    )
+    found.push([name, said.rows[0]])
+  }
+  await client.end()
+  return Object.fromEntries(found)
+}
+
+const copy = (from: string, to: string) =>
+  withDatabaseParts(from, (shape, parts) => loadDatabaseParts(to, shape, parts()))
+
+test('an owner who is no superuser backs up and restores every row, those under row level security too', async () => {
+  const tenant = await seedMerchant(database)
+  for (let n = 0; n < 3; n++) await seedInvoice(database, tenant)
+  await database.owner.query(
+    `insert into audit_run (started_at) values (now());
+     insert into attempt (merchant_id, id, livemode, event_id, endpoint_id, number, code, duration_ms, created_at)
+       values ('m', 'a', false, 'e', 'w', 1, E'odd \\\\ \\t text \\n', 1, now() + interval '6 days')`,
+  )
+  const [first, second] = names.map(urlOf)
+  await copy(database.ownerUrl, first ?? '')
+  await copy(first ?? '', second ?? '')
+  const before = await digests(database.ownerUrl)
+  expect(before).toMatchObject({ invoice: { rows: 3 }, audit_run: { rows: 1 }, attempt: { rows: 1 } })
+  expect(await digests(second ?? '')).toEqual(before)
+  const client = new pg.Client({ connectionString: second ?? '' })
+  await client.connect()
+  // What guards the rows is on again.
+  const { rows } = await client.query(
+    `select (select count(*)::int from pg_class where relforcerowsecurity) as forced,
+       (select count(*)::int from pg_trigger where tgenabled = 'D') as off`,
+  )
+  const { rows: expected } = await database.owner.query(
+    'select count(*)::int as forced, 0 as off from pg_class where relforcerowsecurity',
+  )
+  expect(rows).toEqual(expected)
+  await client.end()
+}, 60_000)
+
+test('a restore that fails at its last step leaves no row', async () => {
+  await onServer(`create database ${names[0]}_c owner ${login}`)
+  const url = urlOf(`${names[0]}_c`)
+  await migrate(url)
+  const before = await digests(url)
+  const failing = withDatabaseParts(database.ownerUrl, (shape, parts) =>
+    loadDatabaseParts(url, shape, parts(), () => Promise.reject(new Error('no space left'))),
+  )
+  await expect(failing).rejects.toThrow('no space left')
+  expect(await digests(url)).toEqual(before)
+  await onServer(`drop database ${names[0]}_c with (force)`)
+}, 60_000)
