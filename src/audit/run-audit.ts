@@ -14,6 +14,7 @@ import { unlessUnreadable } from './audit-check.ts'
 import { auditCoins } from './audit-coins.ts'
 import { auditInvoices } from './audit-invoices.ts'
 import type { ChainAudit } from './chain-audit.ts'
+import { EVENT_FACT_CHECKS } from './event-facts.ts'
 import { EVENT_CHECKS, INVOICE_CHECKS } from './invoice-checks.ts'
 import { LEDGER_CHECKS } from './ledger-checks.ts'
 import { PAYOUT_CHECKS, SWEEP_CHECKS } from './payout-checks.ts'
@@ -38,7 +39,14 @@ export type CheckResult = {
 type AuditProgress = (done: number, total: number, note: string) => void
 
 /** Checks that are one query each. */
-const QUERY_CHECKS = [...LEDGER_CHECKS, ...PAYOUT_CHECKS, ...SWEEP_CHECKS, ...INVOICE_CHECKS, ...EVENT_CHECKS]
+const QUERY_CHECKS = [
+  ...LEDGER_CHECKS,
+  ...PAYOUT_CHECKS,
+  ...SWEEP_CHECKS,
+  ...INVOICE_CHECKS,
+  ...EVENT_CHECKS,
+  ...EVENT_FACT_CHECKS,
+]
 /** Every invoice by the core's rules takes about as long as so many queries. */
 const INVOICES_WEIGHT = 2
 
