@@ -113,7 +113,8 @@ test('the SDK needs nothing of ours and no package, and the product does not nee
 })
 
 test('web imports only web, wire, core, the clock and the parts that render pages', () => {
-  const allowed = /^(web\/|wire\/|core\/|runtime\/clock\.ts$|hono$|hono\/|p-limit$|uqr$|node:(?:crypto|fs)$)/
+  const allowed =
+    /^(web\/|wire\/|core\/|runtime\/clock\.ts$|hono$|hono\/|lru-cache$|p-limit$|uqr$|node:(?:crypto|fs)$)/
   const beyond = productImports().filter(
     ({ from, to }) => from.startsWith('web/') && !from.startsWith(DASHBOARD) && !allowed.test(to),
   )
@@ -168,7 +169,7 @@ test('queries know no flow and no HTTP; flows share steps, and know no HTTP and 
 
 test('flows stand on core, database and secrets; only one sends, between two transactions', () => {
   const below =
-    /^(core|db|postgres|runtime|secrets|payouts\/store|flows\/steps)\/|^wire\/scopes\.ts$|^node:crypto$/
+    /^(core|db|postgres|runtime|secrets|payouts\/store|flows\/steps)\/|^wire\/scopes\.ts$|^(?:lru-cache|node:crypto)$/
   const others = importsBeyond('flows/', below).filter(
     (line) => !/^flows\/verify-endpoint\.ts .*delivery\//.test(line),
   )

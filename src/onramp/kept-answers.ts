@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { ProviderAnswer } from '../core/card/onramp-provider.ts'
 import type { Clock } from '../runtime/clock.ts'
 
@@ -11,14 +12,14 @@ export type Kept<Value> =
 
 /** Keeps a provider's lists for `keptMs`, by key; other answers are not kept. Callers that wait for the same key share one question. */
 export function createKeptAnswers<Value>(options: { readonly clock: Clock; readonly keptMs: number }) {
-  const kept = new Map<string, { readonly untilMs: number; readonly value: Promise<Kept<Value>> }>()
+  const kept = new LRUCache<string, { readonly untilMs: number; readonly value: Promise<Kept<Value>> }>({
+    max: KEPT_MAX,
+  })
   return {
     get: async (key: string, ask: () => Promise<Kept<Value>>): Promise<Kept<Value>> => {
       const nowMs = options.clock().getTime()
       const known = kept.get(key)
       if (known !== undefined && nowMs < known.untilMs) return known.value
-      const oldest = kept.keys().next().value
-      if (kept.size >= KEPT_MAX && oldest !== undefined) kept.delete(oldest)
       const value = ask()
       const entry = { untilMs: nowMs + options.keptMs, value }
       kept.set(key, entry)

@@ -1,4 +1,6 @@
-/** Subjects that are remembered at once; the oldest is forgotten first. */
+import { LRUCache } from 'lru-cache'
+
+/** Subjects that are remembered at once; the one that was guessed at longest ago is forgotten first. */
 const SUBJECTS_MAX = 10_000
 
 /**
@@ -6,7 +8,9 @@ const SUBJECTS_MAX = 10_000
  * with SQL can take its counts back, and not these.
  */
 export class GuessMemory {
-  readonly #counts = new Map<string, { guesses: number; readonly sinceMs: number }>()
+  readonly #counts = new LRUCache<string, { guesses: number; readonly sinceMs: number }>({
+    max: SUBJECTS_MAX,
+  })
 
   /** Counts one guess; false where the subject has had its guesses of this window. */
   take(subject: string, limit: { max: number; windowMs: number; nowMs: number }): boolean {
@@ -16,9 +20,6 @@ export class GuessMemory {
       known.guesses += 1
       return true
     }
-    this.#counts.delete(subject)
-    const [oldest] = this.#counts.keys()
-    if (oldest !== undefined && this.#counts.size >= SUBJECTS_MAX) this.#counts.delete(oldest)
     this.#counts.set(subject, { guesses: 1, sinceMs: limit.nowMs })
     return true
   }

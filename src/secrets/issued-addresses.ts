@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache'
 import { isAddressOf } from '../chain/address-text.ts'
-import { RecentMap } from '../chain/recent-map.ts'
 import {
   type IssuedAddressCheck,
   type PooledAddress,
@@ -34,7 +34,7 @@ export function createIssuedAddresses(options: {
   readonly log: Log
 }): IssuedAddresses {
   const { keysPath, log } = options
-  const checked = new RecentMap<string, Checked>(CHECKED_MAX)
+  const checked = new LRUCache<string, Checked>({ max: CHECKED_MAX })
   const refusals: { count: number; reason: string | null } = { count: 0, reason: null }
   let keys: AddressKeys | null = null
 

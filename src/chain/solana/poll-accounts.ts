@@ -1,4 +1,5 @@
 import { address, getAddressEncoder, getProgramDerivedAddress } from '@solana/kit'
+import { LRUCache } from 'lru-cache'
 import {
   type BlockRef,
   ChainUnavailable,
@@ -7,7 +8,6 @@ import {
   type ScannedBlock,
 } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
-import { RecentMap } from '../recent-map.ts'
 import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
 import type { ReadParts } from './read-blocks.ts'
 import { ACCOUNTS_PER_CALL, SIGNATURES_PER_CALL } from './solana-rpc.ts'
@@ -26,6 +26,8 @@ const EXPLAIN_RETRY_MS = 80
 const CLOSED_PER_ROUND = ACCOUNTS_PER_CALL
 /** Accounts, two for each address, that are remembered: one that is forgotten is explained from its beginning again. */
 const REMEMBERED_MAX = 200_000
+/** By size: `max` would reserve the memory of all of them at once. */
+const REMEMBERED = { maxSize: REMEMBERED_MAX, sizeCalculation: () => 1 }
 /** What transactions did to accounts; catching up in steps reads each of them once. */
 const TOUCHES_MAX = 50_000
 
@@ -62,13 +64,13 @@ export class TooManySignatures extends Error {
  */
 export class AccountPolling {
   readonly #parts: ReadParts
-  readonly #known = new RecentMap<string, KnownAccount>(REMEMBERED_MAX)
-  readonly #tokenAccounts = new RecentMap<string, string>(REMEMBERED_MAX)
+  readonly #known = new LRUCache<string, KnownAccount>(REMEMBERED)
+  readonly #tokenAccounts = new LRUCache<string, string>(REMEMBERED)
   /** The slot up to which an account's transactions were told and recorded; nothing is known of those above it. */
-  readonly #toldThrough = new RecentMap<string, number>(REMEMBERED_MAX)
+  readonly #toldThrough = new LRUCache<string, number>(REMEMBERED)
   /** What was told last: recorded, once somebody goes on from its last block. */
   #told: { readonly hash: string; readonly slot: number; readonly accounts: readonly string[] } | null = null
-  readonly #touched = new RecentMap<string, Touch>(TOUCHES_MAX)
+  readonly #touched = new LRUCache<string, Touch>({ max: TOUCHES_MAX })
   /** The block up to which `#known` was told; another checkpoint makes it worthless. */
   #at: string | null = null
   #closedFrom = 0
@@ -288,7 +290,8 @@ export class AccountPolling {
   /** Another fork may have other differences under the same names, and what was told above the ancestor was of this one. */
   #leaveFork({ height }: BlockRef): void {
     this.#touched.clear()
-    this.#toldThrough.changeAll((slot) => Math.min(slot, height))
+    const told = this.#toldThrough.dump()
+    this.#toldThrough.load(told.map(([account, { value }]) => [account, { value: Math.min(value, height) }]))
   }
 
   /** Whoever goes on from the end of what was told last has recorded it; whoever goes on from elsewhere has not. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Network } from '../../core/assets.ts'
 import type { BlockTags } from '../../core/finality.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -310,7 +311,7 @@ const REMEMBERED_MAX = 10_000
 class TransactionOutcome {
   readonly #rpc: SolanaRpc
   /** Height of the final blocks when each was asked about first. */
-  readonly #since = new Map<string, number>()
+  readonly #since = new LRUCache<string, number>({ max: REMEMBERED_MAX })
 
   constructor(rpc: SolanaRpc) {
     this.#rpc = rpc
@@ -326,12 +327,6 @@ class TransactionOutcome {
       this.#since.set(txid, since)
       const isDead = !known.has(txid) && height - since > LIFETIME_BLOCKS
       fates.set(txid, isDead ? 'dead' : 'alive')
-    }
-    while (this.#since.size > REMEMBERED_MAX) {
-      for (const oldest of this.#since.keys()) {
-        this.#since.delete(oldest)
-        break
-      }
     }
     return fates
   }

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../runtime/clock.ts'
 import { ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
-import { RecentMap } from '../recent-map.ts'
 import { withAsset } from './block-source.ts'
 import { type EsploraInput, esploraTransactionsSchema } from './esplora-answers.ts'
 import type { EsploraChain } from './esplora-chain.ts'
@@ -35,8 +35,11 @@ export class EsploraMempool {
   readonly #asset: 'BTC' | 'LTC'
   readonly #clock: Clock
   readonly #openPrograms: (() => Promise<readonly Uint8Array[]>) | null
-  readonly #matched = new Map<string, MatchedTransaction>()
-  readonly #raws = new RecentMap<string, string>(RAW_CHARACTERS_MAX, (raw) => raw.length)
+  readonly #matched = new LRUCache<string, MatchedTransaction>({ max: MATCHED_MAX })
+  readonly #raws = new LRUCache<string, string>({
+    maxSize: RAW_CHARACTERS_MAX,
+    sizeCalculation: (raw) => raw.length,
+  })
 
   constructor(parts: {
     client: EsploraClient
@@ -97,8 +100,6 @@ export class EsploraMempool {
     if (outputs === null) return false
     this.#matched.set(txid, { inputs, outputs, firstSeenMs: this.#clock().getTime() })
     this.#raws.set(txid, raw.toString('hex'))
-    const oldest = this.#matched.keys().next().value
-    if (this.#matched.size > MATCHED_MAX && oldest !== undefined) this.#matched.delete(oldest)
     return true
   }
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../runtime/clock.ts'
 import {
   type BlockRef,
@@ -8,7 +9,6 @@ import {
 } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
-import { RecentMap } from '../recent-map.ts'
 import { withAsset } from './block-source.ts'
 import { mempoolEntrySchema, mempoolSchema, parseHex, parseTxids } from './node-answers.ts'
 import { type NodeChain, syncingReason } from './node-chain.ts'
@@ -42,8 +42,17 @@ export class MempoolReader {
   readonly #asset: 'BTC' | 'LTC'
   readonly #clock: Clock
   #seen = new Set<string>()
-  readonly #matched = new Map<string, MatchedTransaction>()
-  readonly #raws = new RecentMap<string, string>(RAW_CHARACTERS_MAX, (raw) => raw.length)
+  readonly #matched = new LRUCache<string, MatchedTransaction>({
+    max: MATCHED_MAX,
+    // Fetched again should it still be there.
+    dispose: (_match, txid, reason) => {
+      if (reason === 'evict') this.#seen.delete(txid)
+    },
+  })
+  readonly #raws = new LRUCache<string, string>({
+    maxSize: RAW_CHARACTERS_MAX,
+    sizeCalculation: (raw) => raw.length,
+  })
 
   constructor(parts: {
     rpc: RpcClient
@@ -106,7 +115,6 @@ export class MempoolReader {
       const firstSeenMs = await this.#firstSeenMs(txid)
       this.#matched.set(txid, { outputs: match, firstSeenMs })
       this.#raws.set(txid, raw.toString('hex'))
-      this.#forgetOldest()
     }
     this.#seen.add(txid)
   }
@@ -159,14 +167,5 @@ export class MempoolReader {
         firstSeenMs: match.firstSeenMs,
       }))
     })
-  }
-
-  #forgetOldest(): void {
-    if (this.#matched.size <= MATCHED_MAX) return
-    const oldest = this.#matched.keys().next().value
-    if (oldest === undefined) return
-    this.#matched.delete(oldest)
-    // Fetched again should it still be there.
-    this.#seen.delete(oldest)
   }
 }

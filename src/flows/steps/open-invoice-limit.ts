@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { countOpenInvoices } from '../../db/invoices/invoice-list.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { type Tenant, withTransaction } from '../../postgres/transaction.ts'
@@ -28,7 +29,7 @@ export function createOpenInvoiceLimit(options: {
   readonly elapsedMs: () => number
 }): OpenInvoiceLimit {
   const { pool, max, elapsedMs } = options
-  const known = new Map<string, Known>()
+  const known = new LRUCache<string, Known>({ max: TENANTS_MAX })
   const read = (tenant: Tenant, entry: Known): Promise<void> => {
     const readAtMs = elapsedMs()
     entry.reading ??= withTransaction(pool, tenant, (tx) => countOpenInvoices(tx, tenant, max))
@@ -43,10 +44,7 @@ export function createOpenInvoiceLimit(options: {
     isReached: async (tenant) => {
       const key = keyOf(tenant)
       const entry = known.get(key) ?? { open: 0, readAtMs: Number.NEGATIVE_INFINITY, reading: null }
-      known.delete(key)
       known.set(key, entry)
-      const oldest = known.keys().next().value
-      if (known.size > TENANTS_MAX && oldest !== undefined) known.delete(oldest)
       const ageMs = elapsedMs() - entry.readAtMs
       if (ageMs === Number.POSITIVE_INFINITY) await read(tenant, entry)
       // One that fails leaves the last count standing; the request itself meets the same database.

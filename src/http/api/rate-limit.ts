@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** A caller may spend this many seconds' worth of requests at once. */
 const BURST_SECONDS = 2
 /** Callers remembered at a time; beyond it the least recently used start afresh, with a full bucket. */
@@ -27,7 +29,7 @@ export type RateLimiter = {
  * at once, always.
  */
 export function createRateLimiter(limits: RateLimits, elapsedMs: () => number): RateLimiter {
-  const buckets = new Map<string, { tokens: number; atMs: number }>()
+  const buckets = new LRUCache<string, { tokens: number; atMs: number }>({ max: CALLERS_MAX })
   return {
     take: (caller, livemode, { preferred } = { preferred: false }) => {
       const name = `${livemode ? 'L' : 'T'}${caller}`
@@ -38,10 +40,7 @@ export function createRateLimiter(limits: RateLimits, elapsedMs: () => number): 
       const filled = Math.min(limit, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * rate)
       const allowed = filled >= (preferred ? 1 - limit / OVERDRAFT_DIVISOR : 1)
       const tokens = allowed ? filled - 1 : filled
-      // Deleted and set again, the map is in order of use.
-      buckets.delete(name)
       buckets.set(name, { tokens, atMs: nowMs })
-      forgetOldest(buckets)
       return {
         allowed,
         limit,
@@ -51,10 +50,4 @@ export function createRateLimiter(limits: RateLimits, elapsedMs: () => number): 
       }
     },
   }
-}
-
-function forgetOldest(buckets: Map<string, unknown>): void {
-  if (buckets.size <= CALLERS_MAX) return
-  const oldest = buckets.keys().next().value
-  if (oldest !== undefined) buckets.delete(oldest)
 }

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /**
  * Caches loaded values for less than a second, so that a busy key costs no query per request and a change still takes
  * effect within one second. Failures are not cached; concurrent callers share one load.
@@ -14,7 +16,7 @@ export function createShortCache<Value>(options: {
   readonly keep: (value: Value) => boolean
   readonly elapsedMs: () => number
 }): ShortCache<Value> {
-  const entries = new Map<string, { value: Promise<Value>; untilMs: number }>()
+  const entries = new LRUCache<string, { value: Promise<Value>; untilMs: number }>({ max: ENTRIES_MAX })
   const forget = (key: string, value: Promise<Value>) => {
     if (entries.get(key)?.value === value) entries.delete(key)
   }
@@ -24,10 +26,7 @@ export function createShortCache<Value>(options: {
       const known = entries.get(key)
       if (known !== undefined && nowMs < known.untilMs) return known.value
       const value = options.load(key)
-      entries.delete(key)
       entries.set(key, { value, untilMs: nowMs + CACHE_MS_MAX })
-      const oldest = entries.keys().next().value
-      if (entries.size > ENTRIES_MAX && oldest !== undefined) entries.delete(oldest)
       value.then(
         (loaded) => {
           if (!options.keep(loaded)) forget(key, value)

@@ -1,4 +1,5 @@
 import { raw } from 'hono/html'
+import { LRUCache } from 'lru-cache'
 import { encode } from 'uqr'
 import { ASSETS } from '../../core/assets.ts'
 import { paymentUri } from '../../core/checkout/payment-uri.ts'
@@ -136,7 +137,7 @@ function Address({ address }: { address: string }) {
 const QUIET_ZONE = 4
 /** Drawing takes about 1.5 ms, so what is drawn is kept; some 4 KB each. */
 const CACHE_ENTRIES_MAX = 1_000
-const cache = new Map<string, Drawing>()
+const cache = new LRUCache<string, Drawing>({ max: CACHE_ENTRIES_MAX })
 
 /** Modules a side, quiet zone included, and the dark ones as an SVG path. */
 type Drawing = { readonly size: number; readonly d: string }
@@ -149,13 +150,7 @@ function qrCode(text: string, label: string): string {
 
 function drawingOf(text: string): Drawing {
   const drawing = cache.get(text) ?? draw(text)
-  // Re-inserting moves the entry to the young end of the map's order.
-  cache.delete(text)
   cache.set(text, drawing)
-  if (cache.size > CACHE_ENTRIES_MAX) {
-    const oldest = cache.keys().next()
-    if (!oldest.done) cache.delete(oldest.value)
-  }
   return drawing
 }
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { ChainUnavailable } from '../../../chain/adapter.ts'
 import { LeftBranches, type LeftTransaction } from '../../../chain/utxo/left-branches.ts'
@@ -19,7 +20,7 @@ const FEE_RATE_MIN = 1_000n
 /** No estimate above this is believed. */
 const FEE_RATE_MAX = 500_000n
 const COIN = 100_000_000
-/** Transactions whose place is remembered; past that all are sought anew. */
+/** Transactions whose place is remembered; past that some are sought anew. */
 const ANCHORS_MAX = 20_000
 /** Blocks read in one look; the rest comes with the next one. */
 const BLOCKS_PER_LOOK = 500
@@ -50,7 +51,7 @@ export class UtxoPayoutClient {
   readonly #rpc: RpcClient
   readonly #livemode: boolean
   /** Up to which block each transaction was sought, or in which it stands. */
-  readonly #anchors = new Map<string, Anchor>()
+  readonly #anchors = new LRUCache<string, Anchor>({ max: ANCHORS_MAX })
 
   constructor(rpc: RpcClient, livemode: boolean) {
     this.#rpc = rpc
@@ -130,7 +131,6 @@ export class UtxoPayoutClient {
   async find(sought: readonly SoughtTransaction[]): Promise<Found> {
     const tip = await this.tipHeight()
     const look = new Look(this.#rpc, tip)
-    if (this.#anchors.size > ANCHORS_MAX) this.#anchors.clear()
     const found = new Map<string, FoundBlock>()
     const unread = new Set<string>()
     const pruned = new Set<string>()
