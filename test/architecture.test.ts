@@ -101,8 +101,8 @@ test('core knows no clock, no randomness and no global that is not of the langua
   expect(linesWith('core/', impure)).toEqual([])
 })
 
-test('wire imports nothing of ours but wire', () => {
-  expect(importsBeyond('wire/', /^(wire\/|zod$)/)).toEqual([])
+test('wire imports nothing of ours but wire and core', () => {
+  expect(importsBeyond('wire/', /^(wire\/|core\/|zod$)/)).toEqual([])
 })
 
 test('the SDK needs nothing of ours and no package, and the product does not need the SDK', () => {
@@ -137,15 +137,15 @@ test('a sandbox chain stands on core and the runtime: no database, flow, API or 
   expect(importsBeyond('sandbox/', below)).toEqual([])
 })
 
-test('the dashboard is a client of the API: it knows wire, itself, and what makes pages in a browser', () => {
+test('the dashboard is a client of the API: it knows wire, core, itself and what makes pages', () => {
   const allowed =
-    /^(web\/dashboard\/|wire\/|react$|react-dom\/client$|@tanstack\/react-(?:query|router)$|uqr$|zod$)/
+    /^(web\/dashboard\/|wire\/|core\/|react$|react-dom\/client$|@tanstack\/react-(?:query|router)$|uqr$|zod$)/
   expect(importsBeyond(DASHBOARD, allowed)).toEqual([])
   expect(importsBetween(/^(?!web\/dashboard\/)/, /^web\/dashboard\//)).toEqual([])
-  // The schemas would bring zod into the browser: of wire only types, and the scopes, which are a plain list.
+  // The schemas would bring zod into the browser: of wire and core only types, and the scopes.
   const values = productImports().filter(
     ({ from, to, isType }) =>
-      from.startsWith(DASHBOARD) && /^(wire\/(?!scopes\.ts$)|zod$)/.test(to) && !isType,
+      from.startsWith(DASHBOARD) && /^(core\/|wire\/(?!scopes\.ts$)|zod$)/.test(to) && !isType,
   )
   expect(told(values)).toEqual([])
 })

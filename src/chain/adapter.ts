@@ -1,8 +1,7 @@
 import type { Network, PaymentAsset } from '../core/assets.ts'
 import type { Credit } from '../core/chain/unfound.ts'
 import type { BlockTags } from '../core/finality.ts'
-
-export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
+import type { BlockRef } from '../core/invoice/types.ts'
 
 /** A network's health, in words an operator can act on. `reason` names the fix. */
 export type NetworkHealth =

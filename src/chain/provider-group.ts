@@ -1,8 +1,8 @@
 import type { Network } from '../core/assets.ts'
 import type { BlockTags } from '../core/finality.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
 import type { Clock } from '../runtime/clock.ts'
 import {
-  type BlockRef,
   type ChainAdapter,
   ChainHalted,
   type ChainProvider,

@@ -1,4 +1,5 @@
-import { type BlockRef, ChainSyncing } from './adapter.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
+import { ChainSyncing } from './adapter.ts'
 
 /**
  * Rejects a head that is older than the chain's own heads ever are: behind it may be everything that was paid since,

@@ -1,16 +1,16 @@
 import type { z } from 'zod'
-import type { ASSET_NAMES, invoiceView } from '../wire/invoice.ts'
+import type { AssetId } from '../core/assets.ts'
+import type { invoiceView } from '../wire/invoice.ts'
 
 export type Invoice = z.output<typeof invoiceView>
 /** An invoice as events carry it: without the buyer's link, which is a secret and must not be stored. */
 export type InvoiceSnapshot = Omit<Invoice, 'checkout_url'>
-export type AssetName = (typeof ASSET_NAMES)[number]
 /** What may have arrived: more than may be asked for. */
 type PaidAssetName = Invoice['payments'][number]['asset']
 export type Metadata = { readonly [name: string]: unknown }
 
 /** Assets by the tickers of other services. Where two networks share a ticker, it means the one that those services had. */
-export const TICKERS: { readonly [ticker: string]: AssetName } = {
+export const TICKERS: { readonly [ticker: string]: AssetId } = {
   BTC: 'BTC',
   LTC: 'LTC',
   ETH: 'ETH',

@@ -1,4 +1,5 @@
-import type { BlockRef, ChainAdapter } from '../chain/adapter.ts'
+import type { ChainAdapter } from '../chain/adapter.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
 import {
   loadNetworkState,
   type NetworkState,

@@ -1,5 +1,4 @@
 import {
-  type BlockRef,
   type ChainAdapter,
   ChainHalted,
   ChainSyncing,
@@ -9,6 +8,7 @@ import {
 import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
 import type { BlockTags } from '../core/finality.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
 import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/chain/network-state.ts'
 import { beginWatch, raiseWatch } from '../db/chain/network-watch.ts'
 import { streamPrograms } from '../db/chain/watched-addresses.ts'

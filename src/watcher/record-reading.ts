@@ -23,7 +23,7 @@ import {
 import { sumOutputs, worthTelling } from '../core/chain/sum-outputs.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
-import type { BlockPosition } from '../core/invoice/types.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
 import { moveCheckpoint } from '../db/chain/network-state.ts'
 import { holdTurn } from '../db/chain/network-watch.ts'
 import { findProgramOwners } from '../db/chain/watched-addresses.ts'
@@ -80,9 +80,9 @@ export class LeadershipLost extends Error {
  */
 export async function recordUpdate(
   parts: RecordingParts,
-  checkpoint: BlockPosition,
+  checkpoint: BlockRef,
   update: ChainUpdate,
-): Promise<BlockPosition | null> {
+): Promise<BlockRef | null> {
   const { adapter, pool } = parts
   const { network } = adapter
   if (update.isAncestorAssumed) await requireRecorded(parts, checkpoint, update.ancestor)
@@ -116,8 +116,8 @@ export async function recordUpdate(
 /** Whatever is recorded stands at or above this ancestor, or the node's chain has it too. Else throws `ChainHalted`. */
 async function requireRecorded(
   { adapter, pool }: RecordingParts,
-  checkpoint: BlockPosition,
-  ancestor: BlockPosition,
+  checkpoint: BlockRef,
+  ancestor: BlockRef,
 ): Promise<void> {
   const recorded = await loadRecordedBlock(pool, adapter.network, ancestor.height)
   if (recorded !== null && !(await adapter.knows(recorded)))
@@ -166,7 +166,7 @@ export async function abandonUnsettled(parts: RecordingParts): Promise<void> {
 async function judgeDisconnected(
   adapter: ChainAdapter,
   reading: BlocksReading,
-  last: BlockPosition,
+  last: BlockRef,
 ): Promise<ReadonlySet<string> | null | 'moved'> {
   const disconnected = disconnectedBy(reading)
   if (disconnected.length === 0 || !reading.reachesTip) return null
@@ -266,11 +266,7 @@ async function recordOne(
 export const isOfInvoice = (error: unknown): boolean =>
   !(error instanceof LeadershipLost || (error instanceof Error && isDatabaseAway(error)))
 
-async function advanceCheckpoint(
-  parts: RecordingParts,
-  from: BlockPosition,
-  to: BlockPosition,
-): Promise<void> {
+async function advanceCheckpoint(parts: RecordingParts, from: BlockRef, to: BlockRef): Promise<void> {
   const { adapter, clock } = parts
   const moved = await inTurn(parts, (tx) => moveCheckpoint(tx, adapter.network, from, to, clock()))
   if (!moved) throw new LeadershipLost(`the checkpoint of ${adapter.network} is no longer at ${from.height}`)

@@ -1,16 +1,11 @@
-import {
-  type BlockHistory,
-  type BlockRef,
-  ChainHalted,
-  ChainUnavailable,
-  type ScannedBlock,
-} from '../chain/adapter.ts'
+import { type BlockHistory, ChainHalted, ChainUnavailable, type ScannedBlock } from '../chain/adapter.ts'
 import { keyspaceOfNetwork, type Network, type PaymentAsset } from '../core/assets.ts'
 import { withoutFinality } from '../core/chain/finality.ts'
 import { missedIn, outOfTheirBlocks, stillIn, unconfirmedAgain } from '../core/chain/missed.ts'
 import type { InvoiceOwner } from '../core/chain/owned-transfer.ts'
 import type { InvoiceFacts, OwnedBlock, TrackedTransfer } from '../core/chain/reconcile.ts'
 import type { BookedCredit } from '../core/chain/second-reading.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
 import { listCreditsBetween, lowerSecondReading } from '../db/chain/second-reading.ts'
 import { findProgramOwners } from '../db/chain/watched-addresses.ts'
 import { loadTransfersOf } from '../db/invoices/transfers.ts'

@@ -5,7 +5,7 @@ import { keyOfTracked, type TrackedTransfer } from '../core/chain/reconcile.ts'
 import { compareReadings, withdrawn } from '../core/chain/second-reading.ts'
 import { keyOf } from '../core/chain/transfer-key.ts'
 import type { BlockTags } from '../core/finality.ts'
-import type { BlockPosition } from '../core/invoice/types.ts'
+import type { BlockRef } from '../core/invoice/types.ts'
 import { listUncheckedClaims, type RecordedClaim, saveChecked } from '../db/chain/checked-credits.ts'
 import {
   beginSecondReading,
@@ -36,7 +36,7 @@ type Settled = {
  * and was read twice where one reading proves little; the rest waits. Where one provider decides alone on a counted
  * chain nothing is left to do: its blocks' own facts did it.
  */
-export async function settle(parts: RecordingParts, checkpoint: BlockPosition): Promise<Settled> {
+export async function settle(parts: RecordingParts, checkpoint: BlockRef): Promise<Settled> {
   const { adapter, agreement, pool } = parts
   if (!isSettledLater(parts)) return { blockTags: null, hasMore: false }
   const blockTags = (await adapter.readBlockTags?.(checkpoint)) ?? null
@@ -77,7 +77,7 @@ const READINGS_PER_ROUND = 4
  */
 async function readAgain(
   parts: RecordingParts,
-  checkpoint: BlockPosition,
+  checkpoint: BlockRef,
   toHeight: number,
 ): Promise<{ readonly through: number; readonly hasMore: boolean }> {
   const { adapter, pool } = parts
@@ -98,7 +98,7 @@ async function readOnce(
   parts: RecordingParts,
   at: SecondCheckpoint,
   toHeight: number,
-  checkpoint: BlockPosition,
+  checkpoint: BlockRef,
 ): Promise<SecondCheckpoint | null> {
   const { adapter, pool, clock } = parts
   const { network, tokens } = adapter

@@ -2,24 +2,6 @@ import { z } from 'zod'
 import { id, idView, instant, text, timestamp } from './fields.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
-/** Event types that an endpoint can subscribe to (spec §6.1). */
-export const EVENT_TYPE_NAMES = [
-  'invoice.created',
-  'invoice.payment_detected',
-  'invoice.confirming',
-  'invoice.paid',
-  'invoice.partially_paid',
-  'invoice.overpaid',
-  'invoice.expired',
-  'invoice.manual_review',
-  'payout.requested',
-  'payout.approved',
-  'payout.rejected',
-  'payout.submitted',
-  'payout.confirmed',
-  'payout.failed',
-] as const
-
 /** The envelope of spec §2.6, as it is stored, signed and sent, and as `GET /events` gives it. */
 export const eventView = z
   .looseObject({

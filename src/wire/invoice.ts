@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { ASSET_IDS } from '../core/assets.ts'
+import { INVOICE_STATUSES, PAYMENT_REVIEW_REASONS, PAYMENT_STATUSES } from '../core/invoice/types.ts'
 import {
   amountView,
   coinAmount,
@@ -12,27 +14,13 @@ import {
 } from './fields.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
-/** The asset identifiers of the API. */
-export const ASSET_NAMES = ['BTC', 'LTC', 'ETH', 'ETH_BASE', 'USDC_BASE', 'SOL'] as const
-export const assetName = z.enum(ASSET_NAMES, { error: `Must be one of ${ASSET_NAMES.join(', ')}` })
+export const assetName = z.enum(ASSET_IDS, { error: `Must be one of ${ASSET_IDS.join(', ')}` })
 
 /** What may arrive: besides the assets, a token of ours where no invoice asks for it. */
-export const paymentAssetName = z.enum([...ASSET_NAMES, 'USDC_ETHEREUM', 'WSOL']).meta({
+export const paymentAssetName = z.enum([...ASSET_IDS, 'USDC_ETHEREUM', 'WSOL']).meta({
   description:
     'The asset; or what no invoice asks for and no payout is made in, and waits for you (`wrong_asset`): `USDC_ETHEREUM`, USDC that came on Ethereum, and `WSOL`, wrapped SOL.',
 })
-
-export const INVOICE_STATUS_NAMES = [
-  'awaiting_payment',
-  'payment_detected',
-  'confirming',
-  'partially_paid',
-  'paid',
-  'overpaid',
-  'expired',
-  'cancelled',
-  'manual_review',
-] as const
 
 const METADATA_KEYS_MAX = 50
 const METADATA_KEY_LENGTH_MAX = 64
@@ -108,14 +96,6 @@ export const createInvoiceBody = z
   })
   .meta({ id: 'CreateInvoice' })
 
-const PAYMENT_REVIEW_REASONS = [
-  'wrong_asset',
-  'late',
-  'cancelled',
-  'after_settlement',
-  'too_many_payments',
-] as const
-
 export const paymentView = z
   .object({
     id: idView('pay'),
@@ -127,7 +107,7 @@ export const paymentView = z
       description:
         'How many outputs or transfers the amount sums: those of one transaction; or, beyond the first 50 payments of an invoice, those of one block, whose hash `txid` then is, with an `output_index` below zero.',
     }),
-    status: z.enum(['detected', 'confirming', 'confirmed', 'replaced', 'reorged']),
+    status: z.enum(PAYMENT_STATUSES),
     confirmations: z.int(),
     confirmations_required: z.int().nullable().meta({
       description: 'Blocks that make the payment final; null where `finality` is a word of the chain.',
@@ -164,7 +144,7 @@ export const invoiceView = z
     id: idView('inv'),
     object: z.literal('invoice'),
     livemode: z.boolean(),
-    status: z.enum(INVOICE_STATUS_NAMES),
+    status: z.enum(INVOICE_STATUSES),
     status_reason: z.string().nullable(),
     review_reason: z.enum([...PAYMENT_REVIEW_REASONS, 'reorged']).nullable(),
     usd_amount: z.string().nullable().meta({ description: 'Null where a coin amount was asked for.' }),
@@ -220,7 +200,7 @@ export const listPaymentsQuery = z.strictObject(listParameters('pay')).superRefi
 export const listInvoicesQuery = z
   .strictObject({
     ...listParameters('inv'),
-    status: z.enum(INVOICE_STATUS_NAMES).optional(),
+    status: z.enum(INVOICE_STATUSES).optional(),
     asset: assetName.optional(),
     attention: z
       .literal('open', { error: 'Must be open' })

@@ -1,11 +1,10 @@
 import { z } from 'zod'
+import { WINDOW_MINUTES } from '../core/payment-rules.ts'
 import { idView, returnUrl, text, timestamp, usdAmount } from './fields.ts'
 import { assetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
-/** The payment windows that a link may have, in minutes. */
-export const DURATIONS = [15, 30, 60, 180, 720, 1440] as const
-const DURATION_ERROR = `Must be one of ${DURATIONS.join(', ')}`
+const DURATION_ERROR = `Must be one of ${WINDOW_MINUTES.join(', ')}`
 const SESSION_MINUTES_MIN = 5
 const SESSION_MINUTES_MAX = 1_440
 const SESSION_MINUTES_ERROR = `Must be a whole number from ${SESSION_MINUTES_MIN} to ${SESSION_MINUTES_MAX}`
@@ -13,8 +12,8 @@ const SESSION_MINUTES_ERROR = `Must be a whole number from ${SESSION_MINUTES_MIN
 const linkName = text(1, 120).meta({ description: 'What the buyer pays for.' })
 const duration = z
   .int({ error: DURATION_ERROR })
-  .refine((value) => DURATIONS.some((minutes) => minutes === value), { error: DURATION_ERROR })
-  .meta({ enum: [...DURATIONS] })
+  .refine((value) => WINDOW_MINUTES.some((minutes) => minutes === value), { error: DURATION_ERROR })
+  .meta({ enum: [...WINDOW_MINUTES] })
 
 /** `POST /payment-links`. */
 export const createPaymentLinkBody = z

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PAYOUT_STATUSES } from '../core/payout/payout.ts'
 import { amountView, coinAmount, id, idView, text, timestamp } from './fields.ts'
 import { assetName } from './invoice.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
@@ -52,14 +53,12 @@ export const createPayoutBody = z
   })
   .meta({ id: 'CreatePayout' })
 
-const PAYOUT_STATUS_NAMES = ['requested', 'approved', 'submitted', 'confirmed', 'rejected', 'failed'] as const
-
 export const payoutView = z
   .object({
     id: idView('po'),
     object: z.literal('payout'),
     livemode: z.boolean(),
-    status: z.enum(PAYOUT_STATUS_NAMES),
+    status: z.enum(PAYOUT_STATUSES),
     asset: assetName,
     amount: amountView.meta({ description: 'What left the available balance.' }),
     network_fee: amountView.meta({
@@ -153,7 +152,7 @@ export const payoutQuoteView = z
 export const listPayoutsQuery = z
   .strictObject({
     ...listParameters('po'),
-    status: z.enum(PAYOUT_STATUS_NAMES, { error: 'Must be a status of a payout' }).optional(),
+    status: z.enum(PAYOUT_STATUSES, { error: 'Must be a status of a payout' }).optional(),
     asset: assetName.meta({ description: 'Only payouts in this asset.' }).optional(),
   })
   .superRefine(refuseTwoPositions)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EVENT_TYPE_NAMES } from './event.ts'
+import { SUBSCRIBABLE_EVENT_TYPES } from '../core/endpoint/subscriptions.ts'
 import { idView, text, timestamp } from './fields.ts'
 import { listOf, listParameters, refuseTwoPositions } from './list.ts'
 
@@ -27,7 +27,7 @@ export const createWebhookEndpointBody = z
         type: 'array',
         minItems: 1,
         maxItems: SUBSCRIPTIONS_MAX,
-        items: { type: 'string', enum: ['*', ...EVENT_TYPE_NAMES] },
+        items: { type: 'string', enum: ['*', ...SUBSCRIBABLE_EVENT_TYPES] },
       }),
     format: endpointFormat
       .meta({

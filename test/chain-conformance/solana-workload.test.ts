@@ -12,7 +12,8 @@ import {
   TOKEN_PROGRAM_ADDRESS,
 } from '@solana-program/token'
 import { expect, test } from 'vitest'
-import type { BlockRef, FoundTransfer } from '../../src/chain/adapter.ts'
+import type { FoundTransfer } from '../../src/chain/adapter.ts'
+import type { BlockRef } from '../../src/core/invoice/types.ts'
 import { seededRandom } from '../support/random.ts'
 import { type DrivenSolana, solanaDriver } from '../support/solana-driver.ts'
 import { lever } from '../support/solana-payer.ts'

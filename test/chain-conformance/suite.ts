@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { BlockRef, ChainAdapter, FoundTransfer } from '../../src/chain/adapter.ts'
+import type { ChainAdapter, FoundTransfer } from '../../src/chain/adapter.ts'
+import type { BlockRef } from '../../src/core/invoice/types.ts'
 import type { ChainDriver } from '../support/chain-driver.ts'
 import { holdCheckpoints, KilledWatcher } from '../support/killed-watcher.ts'
 import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts'

@@ -1,7 +1,8 @@
 // @module-tag litecoind
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type BlockRef, ChainHalted, ChainSyncing, ChainUnavailable } from '../../src/chain/adapter.ts'
+import { ChainHalted, ChainSyncing, ChainUnavailable } from '../../src/chain/adapter.ts'
 import { EsploraAdapter } from '../../src/chain/utxo/esplora-adapter.ts'
+import type { BlockRef } from '../../src/core/invoice/types.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type EsploraServer, startEsploraServer } from '../support/esplora-server.ts'
 import { startNode, type TestNode } from '../support/litecoind.ts'

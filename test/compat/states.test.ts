@@ -4,7 +4,8 @@ import { GREENFIELD_EVENTS } from '../../src/compat/btcpay/greenfield-webhook.ts
 import { CHARGE_EVENTS, chargeOf } from '../../src/compat/coinbase-commerce/charge.ts'
 import type { Invoice } from '../../src/compat/invoice-facts.ts'
 import { coinsOf, usdOf } from '../../src/compat/invoice-facts.ts'
-import { INVOICE_STATUS_NAMES, invoiceView } from '../../src/wire/invoice.ts'
+import { INVOICE_STATUSES } from '../../src/core/invoice/types.ts'
+import { invoiceView } from '../../src/wire/invoice.ts'
 import { eventExamples } from '../support/event-examples.ts'
 import { inBlock, inMempool, makeInvoice } from '../support/invoice.ts'
 import { InvoiceStory } from '../support/invoice-story.ts'
@@ -46,11 +47,11 @@ test('every state has its words in both', () => {
   expect(review('late')).toEqual(['Expired PaidLate', 'UNRESOLVED DELAYED'])
   expect(review('reorged')).toEqual(['Processing None', 'UNRESOLVED OTHER'])
   expect(review('cancelled')).toEqual(['Invalid PaidLate', 'UNRESOLVED OTHER'])
-  for (const status of INVOICE_STATUS_NAMES) expect(words({ status })).not.toContain(undefined)
+  for (const status of INVOICE_STATUSES) expect(words({ status })).not.toContain(undefined)
 })
 
 test('only what is paid, or paid too much, is ever called settled or completed', () => {
-  for (const status of INVOICE_STATUS_NAMES) {
+  for (const status of INVOICE_STATUSES) {
     for (const review_reason of [
       null,
       'wrong_asset',

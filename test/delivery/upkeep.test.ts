@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { SUBSCRIBABLE_EVENT_TYPES } from '../../src/core/endpoint/subscriptions.ts'
 import { loadCardPurchase } from '../../src/db/checkout/card-purchases.ts'
 import { deleteDeliveredEvents } from '../../src/db/delivery/delivery-upkeep.ts'
 import { applyRetention, sendToRecovered, sweepDeliveries } from '../../src/delivery/upkeep.ts'
 import { queueEvent } from '../../src/flows/redeliver-events.ts'
 import { type Tx, withSystemTransaction, withTransaction } from '../../src/postgres/transaction.ts'
-import { EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedInvoice } from '../support/seed.ts'
 import { until } from '../support/until.ts'
@@ -263,10 +261,6 @@ test('what is being sent to an endpoint at the moment it is removed is swept onc
   expect(await sweepDeliveries(database.pools.delivery)).toBe(1)
   const { rows } = await database.owner.query('select distinct reason from event_awaiting')
   expect(rows).toEqual([{ reason: 'removed' }])
-})
-
-test('what the API documents is what the program knows', () => {
-  expect([...EVENT_TYPE_NAMES]).toEqual([...SUBSCRIBABLE_EVENT_TYPES])
 })
 
 test('guesses, counts, sessions and tokens that have ended are forgotten; what still counts stays', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { BlockRef } from '../../src/chain/adapter.ts'
 import { EvmAdapter } from '../../src/chain/evm/evm-adapter.ts'
+import type { BlockRef } from '../../src/core/invoice/types.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { EvmWorkload } from '../support/evm-workload.ts'

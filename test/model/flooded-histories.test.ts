@@ -9,7 +9,7 @@ import {
 import { advanceInvoice } from '../../src/core/invoice/advance.ts'
 import { PAYMENTS_MAX, WHOLE_PAYMENTS_MAX } from '../../src/core/invoice/block-sums.ts'
 import { bucketOf, deriveStatus } from '../../src/core/invoice/status.ts'
-import type { BlockPosition, Invoice, LedgerBucket } from '../../src/core/invoice/types.ts'
+import type { BlockRef, Invoice, LedgerBucket } from '../../src/core/invoice/types.ts'
 import { inBlock, makeInvoice } from '../support/invoice.ts'
 import { type Random, seededRandom } from '../support/random.ts'
 
@@ -18,7 +18,7 @@ const ROUNDS = 12
 const DUST = 294n
 const ASKED = 10n ** 12n
 
-type WorldBlock = BlockPosition & { readonly transfers: readonly OwnedTransfer[] }
+type WorldBlock = BlockRef & { readonly transfers: readonly OwnedTransfer[] }
 
 /** A chain whose blocks go on paying one invoice that has all the payments it can have, and the invoice as recorded. */
 class FloodedWorld {

@@ -4,11 +4,12 @@ import type { z } from 'zod'
 import type * as api from '../../packages/sdk/src/api.ts'
 import * as entry from '../../packages/sdk/src/index.ts'
 import { sdkSource } from '../../scripts/sdk-source.mjs'
+import type { SUBSCRIBABLE_EVENT_TYPES } from '../../src/core/endpoint/subscriptions.ts'
 import { ROUTES } from '../../src/http/api/routes.ts'
 import { openApiDocument } from '../../src/http/docs/openapi.ts'
 import type { balanceEntryView } from '../../src/wire/account.ts'
 import type { ErrorCode } from '../../src/wire/errors.ts'
-import type { attemptView, EVENT_TYPE_NAMES } from '../../src/wire/event.ts'
+import type { attemptView } from '../../src/wire/event.ts'
 import type { createInvoiceBody, invoiceView, listInvoicesQuery } from '../../src/wire/invoice.ts'
 import type { checkoutSessionView, updatePaymentLinkBody } from '../../src/wire/payment-link.ts'
 import type { payoutView } from '../../src/wire/payout.ts'
@@ -52,7 +53,7 @@ test('what the generator makes of a schema is the type that the schema itself ha
   expectTypeOf<Plain<api.WebhookEndpoint>>().toEqualTypeOf<SameAs<typeof webhookEndpointView>>()
   expectTypeOf<Plain<api.CreateInvoice>>().toEqualTypeOf<SameAs<typeof createInvoiceBody>>()
   expectTypeOf<api.ErrorCode>().toEqualTypeOf<ErrorCode>()
-  expectTypeOf<api.EventType>().toEqualTypeOf<(typeof EVENT_TYPE_NAMES)[number]>()
+  expectTypeOf<api.EventType>().toEqualTypeOf<(typeof SUBSCRIBABLE_EVENT_TYPES)[number]>()
   // A link's duration is one of a few numbers: the document says which, the schema's own type only that it is a number.
   expectTypeOf<NonNullable<api.UpdatePaymentLink['duration_minutes']>>().toExtend<
     NonNullable<z.output<typeof updatePaymentLinkBody>['duration_minutes']>

@@ -1,13 +1,13 @@
 import type { OwnedTransfer } from '../../src/core/chain/owned-transfer.ts'
 import type { BlocksReading, MempoolContents, TrackedTransfer } from '../../src/core/chain/reconcile.ts'
-import type { BlockPosition, Payment } from '../../src/core/invoice/types.ts'
+import type { BlockRef, Payment } from '../../src/core/invoice/types.ts'
 
 /** Readings of a chain and what is recorded of it, with any part changed. */
 
 const NETWORK = 'litecoin-test'
 export const READ_AT_MS = 10_000_000
 
-export const blockAt = (height: number, fork = 'a'): BlockPosition => ({
+export const blockAt = (height: number, fork = 'a'): BlockRef => ({
   height,
   hash: `${fork}${height}`,
   timeMs: height * 1_000,

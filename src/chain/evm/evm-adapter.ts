@@ -8,10 +8,10 @@ import {
   expectedChainIds,
 } from '../../core/chain/evm-parameters.ts'
 import type { BlockTags } from '../../core/finality.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import {
   type BlockHistory,
-  type BlockRef,
   ChainHalted,
   type ChainProvider,
   ChainUnavailable,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AnswerTooLarge, type BlockRef, ChainUnavailable } from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
+import { AnswerTooLarge, ChainUnavailable } from '../adapter.ts'
 import {
   blockSchema,
   bytes,

@@ -1,5 +1,5 @@
+import type { BlockRef } from '../../core/invoice/types.ts'
 import {
-  type BlockRef,
   ChainHalted,
   ChainSyncing,
   ChainUnavailable,

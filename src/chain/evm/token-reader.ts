@@ -1,6 +1,7 @@
 import type { PaymentAsset } from '../../core/assets.ts'
 import type { EvmToken } from '../../core/chain/evm-parameters.ts'
-import { type BlockRef, ChainUnavailable, type TokenReader, type TokenReading } from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
+import { ChainUnavailable, type TokenReader, type TokenReading } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
 import type { BlockReader } from './block-reader.ts'

@@ -1,12 +1,7 @@
 import { address, getAddressEncoder, getProgramDerivedAddress } from '@solana/kit'
 import { LRUCache } from 'lru-cache'
-import {
-  type BlockRef,
-  ChainUnavailable,
-  type ChainUpdate,
-  type FoundTransfer,
-  type ScannedBlock,
-} from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
+import { ChainUnavailable, type ChainUpdate, type FoundTransfer, type ScannedBlock } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import { findTransfers, NATIVE_MINT } from './find-transfers.ts'
 import type { ReadParts } from './read-blocks.ts'

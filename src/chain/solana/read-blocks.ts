@@ -1,10 +1,5 @@
-import {
-  type BlockRef,
-  ChainHalted,
-  ChainUnavailable,
-  type ChainUpdate,
-  type ScannedBlock,
-} from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
+import { ChainHalted, ChainUnavailable, type ChainUpdate, type ScannedBlock } from '../adapter.ts'
 import { findTransfers } from './find-transfers.ts'
 import { refOf, type SlotChain } from './slot-chain.ts'
 import type { BlockWithAccounts } from './solana-answers.ts'

@@ -1,4 +1,5 @@
-import { type BlockRef, ChainHalted, ChainSyncing, ChainUnavailable } from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
+import { ChainHalted, ChainSyncing, ChainUnavailable } from '../adapter.ts'
 import type { BlockHead } from './solana-answers.ts'
 import { SOLANA_CODES, SolanaCallFailed, type SolanaRpc } from './solana-rpc.ts'
 

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { Network } from '../../core/assets.ts'
 import type { BlockTags } from '../../core/finality.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import {
   type BlockHistory,
-  type BlockRef,
   ChainHalted,
   type ChainProvider,
   ChainUnavailable,

@@ -1,10 +1,5 @@
-import {
-  type BlockHistory,
-  type BlockRef,
-  ChainHalted,
-  ChainUnavailable,
-  type ScannedBlock,
-} from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
+import { type BlockHistory, ChainHalted, ChainUnavailable, type ScannedBlock } from '../adapter.ts'
 import type { ProgramSet } from '../program-set.ts'
 import type { HeaderAnswer } from './node-answers.ts'
 import { hasTransactionsOfHeader, type ScannedBytes, type ScannedOutput, scanBlock } from './scan-block.ts'

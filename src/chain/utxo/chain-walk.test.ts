@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BlockRef } from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
 import type { BlockSource, ReadBlock } from './block-source.ts'
 import { ChainWalk } from './chain-walk.ts'
 import type { HeaderAnswer } from './node-answers.ts'

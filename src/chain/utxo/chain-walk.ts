@@ -1,6 +1,6 @@
 import { REORG_DEPTH_MAX } from '../../core/chain/utxo-parameters.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
 import {
-  type BlockRef,
   ChainHalted,
   ChainSyncing,
   ChainUnavailable,

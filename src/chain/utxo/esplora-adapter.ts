@@ -1,8 +1,8 @@
 import type { Network } from '../../core/assets.ts'
 import { UTXO_PARAMETERS, type UtxoChain, type UtxoParameters } from '../../core/chain/utxo-parameters.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import {
-  type BlockRef,
   ChainHalted,
   type ChainProvider,
   type ChainUpdate,

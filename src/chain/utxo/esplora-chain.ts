@@ -1,4 +1,5 @@
-import { type BlockRef, ChainUnavailable } from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
+import { ChainUnavailable } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'

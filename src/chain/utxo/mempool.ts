@@ -1,12 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import {
-  type BlockRef,
-  ChainSyncing,
-  ChainUnavailable,
-  type MempoolReading,
-  type MempoolTransfer,
-} from '../adapter.ts'
+import { ChainSyncing, ChainUnavailable, type MempoolReading, type MempoolTransfer } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
 import { withAsset } from './block-source.ts'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type BlockRef, ChainHalted, ChainUnavailable } from '../adapter.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
+import { ChainHalted, ChainUnavailable } from '../adapter.ts'
 import { concurrently } from '../concurrently.ts'
 import type { ProgramSet } from '../program-set.ts'
 import { type BlockSource, knownHeader, provedBlock, type ReadBlock, referenceOf } from './block-source.ts'

@@ -1,8 +1,8 @@
 import type { Network } from '../../core/assets.ts'
 import { type UtxoChain, type UtxoParameters, utxoParametersOf } from '../../core/chain/utxo-parameters.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import {
-  type BlockRef,
   ChainHalted,
   type ChainProvider,
   ChainSyncing,

@@ -1,4 +1,5 @@
-import { type AssetName, coinsOf, isObject, type Metadata, TICKERS, textOf, usdOf } from '../invoice-facts.ts'
+import type { AssetId } from '../../core/assets.ts'
+import { coinsOf, isObject, type Metadata, TICKERS, textOf, usdOf } from '../invoice-facts.ts'
 
 /** The metadata key under which an invoice keeps Greenfield's `checkout` object; hidden from the shop's own metadata. */
 export const CHECKOUT_KEY = 'btcpay_checkout'
@@ -59,7 +60,7 @@ const returnPage = (url: unknown, orderId: unknown): unknown =>
 /** Never `String`: an object of the caller's may name a `toString` that is no function. */
 const inWords = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-type Total = { readonly usd_amount: string } | { readonly amount: string; readonly asset: AssetName }
+type Total = { readonly usd_amount: string } | { readonly amount: string; readonly asset: AssetId }
 
 function totalOf(currency: unknown, amount: unknown): Total | Fault {
   if (amount === undefined || amount === null)
@@ -81,7 +82,7 @@ function totalOf(currency: unknown, amount: unknown): Total | Fault {
 /** `BTC`, `BTC-CHAIN` or `BTC-OnChain`. Lightning is not supported. */
 const METHOD = /^([A-Z]{2,6})(?:[-_](?:CHAIN|OnChain))?$/i
 
-const assetOf = (method: unknown): AssetName | undefined => {
+const assetOf = (method: unknown): AssetId | undefined => {
   const ticker = (typeof method === 'string' ? METHOD.exec(method)?.[1] : undefined)?.toUpperCase() ?? ''
   return Object.hasOwn(TICKERS, ticker) ? TICKERS[ticker] : undefined
 }
@@ -89,7 +90,7 @@ const assetOf = (method: unknown): AssetName | undefined => {
 /** Which coin the buyer begins with, and whether another may be chosen; what is no coin of ours is a fault, whatever stands beside it. */
 function coinsAccepted(
   checkout: Metadata,
-): { readonly first: AssetName | undefined; readonly hasChoice: boolean } | Fault[] {
+): { readonly first: AssetId | undefined; readonly hasChoice: boolean } | Fault[] {
   const preferred = textOf(checkout.defaultPaymentMethod)
   const listed: unknown = checkout.paymentMethods ?? []
   const [path, preferredPath] = ['checkout.paymentMethods', 'checkout.defaultPaymentMethod']

@@ -1,5 +1,5 @@
 import { type BlockTag, type BlockTags, blockTagAt, countOf, isFinal } from '../finality.ts'
-import type { BlockPosition } from '../invoice/types.ts'
+import type { BlockRef } from '../invoice/types.ts'
 import { FactsByInvoice, type InvoiceFacts, identityOfPayment, type TrackedTransfer } from './reconcile.ts'
 
 /**
@@ -18,7 +18,7 @@ export function withoutFinality(invoices: readonly InvoiceFacts[]): InvoiceFacts
 }
 
 export type DueTransfer = TrackedTransfer & {
-  readonly block: BlockPosition
+  readonly block: BlockRef
   readonly confirmations: number
   readonly mark: BlockTag | null
 }
@@ -43,7 +43,7 @@ export function dueAt(
 }
 
 /** A block that another provider must have too, on a chain that reaches at least so high. */
-type BuriedBlock = BlockPosition & { readonly reached: number }
+type BuriedBlock = BlockRef & { readonly reached: number }
 
 /**
  * The blocks of these transfers, each once, and how high a chain must reach to make all of them final: the depth is

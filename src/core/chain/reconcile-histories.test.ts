@@ -8,7 +8,7 @@ import {
   tracked,
 } from '../../../test/support/chain-readings.ts'
 import { type Random, seededRandom } from '../../../test/support/random.ts'
-import type { BlockPosition, TransferFact } from '../invoice/types.ts'
+import type { BlockRef, TransferFact } from '../invoice/types.ts'
 import { reconcileBlocks, reconcileMempool, type TrackedTransfer, vanishedFrom } from './reconcile.ts'
 
 const HISTORIES = 2_000
@@ -30,7 +30,7 @@ test('random histories end in what the chain says, whatever was cut off in betwe
   }
 })
 
-type WorldBlock = BlockPosition & { readonly txids: readonly string[] }
+type WorldBlock = BlockRef & { readonly txids: readonly string[] }
 
 class World {
   readonly random: Random

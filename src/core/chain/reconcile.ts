@@ -1,6 +1,6 @@
 import type { Network } from '../assets.ts'
 import { countOf } from '../finality.ts'
-import type { BlockPosition, Payment, TransferFact } from '../invoice/types.ts'
+import type { BlockRef, Payment, TransferFact } from '../invoice/types.ts'
 import type { InvoiceOwner, OwnedTransfer } from './owned-transfer.ts'
 import { sumOutputs } from './sum-outputs.ts'
 import { keyOf } from './transfer-key.ts'
@@ -14,7 +14,7 @@ import { keyOf } from './transfer-key.ts'
 /** A recorded transfer that is not final, or that lies above some height. */
 export type TrackedTransfer = InvoiceOwner & { readonly payment: Payment }
 
-export type OwnedBlock = { readonly block: BlockPosition; readonly transfers: readonly OwnedTransfer[] }
+export type OwnedBlock = { readonly block: BlockRef; readonly transfers: readonly OwnedTransfer[] }
 
 /** The facts for one invoice, to be told in one transaction. */
 export type InvoiceFacts = InvoiceOwner & { readonly facts: readonly TransferFact[] }

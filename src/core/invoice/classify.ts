@@ -1,6 +1,6 @@
 import { isDust, isDustSum, type PaymentFact } from './block-sums.ts'
 import { isCounting, isSettled } from './status.ts'
-import type { BlockPosition, Invoice, Payment, PaymentReviewReason } from './types.ts'
+import type { BlockRef, Invoice, Payment, PaymentReviewReason } from './types.ts'
 
 /** Automatic discovery goes on this long after expiry or cancellation (spec §1, §8). */
 export const DISCOVERY_HORIZON_MS = 10 * 60_000
@@ -48,7 +48,7 @@ export function isLateForDeadline(invoice: Invoice, firstSeenMs: number): boolea
 export function reviewReasonInBlock(
   invoice: Invoice,
   payment: Payment,
-  block: BlockPosition,
+  block: BlockRef,
   nowMs: number,
 ): PaymentReviewReason | null {
   const isFirstBlock = isCounting(invoice, payment) && !payment.announced.confirming

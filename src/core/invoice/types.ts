@@ -27,16 +27,18 @@ export const INVOICE_EVENT_TYPES = [
 ] as const
 export type InvoiceEventType = (typeof INVOICE_EVENT_TYPES)[number]
 
-const PAYMENT_STATUSES = ['detected', 'confirming', 'confirmed', 'replaced', 'reorged'] as const
+export const PAYMENT_STATUSES = ['detected', 'confirming', 'confirmed', 'replaced', 'reorged'] as const
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 
 /** Why one payment waits for the merchant. */
-export type PaymentReviewReason =
-  | 'wrong_asset'
-  | 'late'
-  | 'cancelled'
-  | 'after_settlement'
-  | 'too_many_payments'
+export const PAYMENT_REVIEW_REASONS = [
+  'wrong_asset',
+  'late',
+  'cancelled',
+  'after_settlement',
+  'too_many_payments',
+] as const
+export type PaymentReviewReason = (typeof PAYMENT_REVIEW_REASONS)[number]
 
 /** Why the invoice waits for the merchant: a payment's reason, or settled value that left the chain. */
 export type ReviewReason = PaymentReviewReason | 'reorged'
@@ -44,7 +46,8 @@ export type ReviewReason = PaymentReviewReason | 'reorged'
 /** Where a payment's value stands in the merchant's ledger; `none` while it is in no block. */
 export type LedgerBucket = 'none' | 'pending' | 'suspense' | 'available'
 
-export type BlockPosition = { readonly height: number; readonly hash: string; readonly timeMs: number }
+/** A block of a network, by its height and hash. */
+export type BlockRef = { readonly height: number; readonly hash: string; readonly timeMs: number }
 
 /** One output on a chain of outputs; elsewhere one transfer. */
 export type PaymentPart = { readonly txid: string; readonly outputIndex: number; readonly amount: bigint }
@@ -71,7 +74,7 @@ export type Payment = {
   readonly firstSeenMs: number
   readonly detectedAtMs: number
   readonly confirmedAtMs: number | null
-  readonly block: BlockPosition | null
+  readonly block: BlockRef | null
   /** What makes this payment final. */
   readonly finality: Finality
   /** Seen within the horizon after the deadline. */
@@ -199,7 +202,7 @@ export type TransferFact = {
   readonly knownIn: string | null
 } & (
   | { readonly state: 'mempool' }
-  | ({ readonly state: 'block'; readonly block: BlockPosition } & BlockDepth)
+  | ({ readonly state: 'block'; readonly block: BlockRef } & BlockDepth)
   /** A conflicting transaction took its inputs, or no node knows it any more. */
   | { readonly state: 'replaced' }
   /** Its block left the chain and it is in no mempool. */

@@ -1,6 +1,13 @@
 import type { AssetId, Network } from '../assets.ts'
 
-const PAYOUT_STATUSES = ['requested', 'approved', 'submitted', 'confirmed', 'rejected', 'failed'] as const
+export const PAYOUT_STATUSES = [
+  'requested',
+  'approved',
+  'submitted',
+  'confirmed',
+  'rejected',
+  'failed',
+] as const
 export type PayoutStatus = (typeof PAYOUT_STATUSES)[number]
 
 /**

@@ -1,6 +1,6 @@
 import type { Network } from '../../core/assets.ts'
 import type { BlockTags } from '../../core/finality.ts'
-import type { BlockPosition } from '../../core/invoice/types.ts'
+import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tx } from '../../postgres/transaction.ts'
 
@@ -148,7 +148,7 @@ export async function startCheckpoint(
   start: {
     readonly parameters: string
     readonly chain: string | null
-    readonly block: BlockPosition
+    readonly block: BlockRef
     readonly beforeHash: string | null
     readonly now: Date
   },
@@ -180,7 +180,7 @@ export async function moveCheckpoint(
   db: Queryable,
   network: Network,
   from: { readonly height: number; readonly hash: string },
-  to: BlockPosition,
+  to: BlockRef,
   now: Date,
 ): Promise<boolean> {
   const { rowCount } = await db.query(

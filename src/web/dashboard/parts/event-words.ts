@@ -1,6 +1,6 @@
-import type { EVENT_TYPE_NAMES } from '../../../wire/event.ts'
+import type { SUBSCRIBABLE_EVENT_TYPES } from '../../../core/endpoint/subscriptions.ts'
 
-export type EventType = (typeof EVENT_TYPE_NAMES)[number]
+export type EventType = (typeof SUBSCRIBABLE_EVENT_TYPES)[number]
 
 /** Every event that an endpoint can subscribe to, in a shopkeeper's words. */
 export const EVENT_WORDS: { readonly [type in EventType]: string } = {

@@ -1,6 +1,6 @@
-import type { DURATIONS } from '../../../wire/payment-link.ts'
+import type { WINDOW_MINUTES } from '../../../core/payment-rules.ts'
 
-type Window = (typeof DURATIONS)[number]
+type Window = (typeof WINDOW_MINUTES)[number]
 
 /** How long a buyer can have to pay, by minutes. */
 export const WINDOW_WORDS: { readonly [minutes in Window]: string } = {
