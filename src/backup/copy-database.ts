@@ -150,33 +150,36 @@ export function isUsed(ownerUrl: string): Promise<boolean> {
 /**
  * Writes the parts of a backup into a database that was migrated to the very version of `shape` and holds nothing, in
  * one transaction with `beforeCommit`. Constraints are checked; triggers, which would write once more what the rows
- * already say, are off.
+ * already say, are off. Returns the tables that are left out: an operator's own, which no migration makes.
  */
 export function loadDatabaseParts(
   ownerUrl: string,
   shape: DatabaseShape,
   parts: AsyncIterable<TablePart>,
   beforeCommit: (client: pg.Client) => Promise<void> = async () => {},
-): Promise<void> {
+): Promise<readonly string[]> {
   return withClient(ownerUrl, 'paylink-restore', (client) =>
     withCopyTransaction(client, 'writes', async () => {
       const here = await listTables(client)
       const known = new Map(here.map(({ name, columns }) => [name, new Set(columns)]))
+      const foreign = new Set(shape.tables.map(({ name }) => name).filter((name) => !known.has(name)))
       for (const { name, columns } of shape.tables) {
-        const missing = columns.find((column) => known.get(name)?.has(column) !== true)
+        const missing = columns.find((column) => known.get(name)?.has(column) === false)
         if (missing !== undefined)
           throw new Error(`the backup has ${name}.${missing}, which no migration made`)
       }
       for (const { parent, name, bound } of shape.partitions) {
+        if (foreign.has(parent)) continue
         await client.query(
           `create table if not exists public.${quoted(name)} partition of public.${quoted(parent)} ${bound}`,
         )
       }
       await opened(client, here, async () => {
         await client.query(`truncate ${here.map(({ name }) => `public.${quoted(name)}`).join(', ')}`)
-        await writeParts(client, shape, parts)
+        await writeParts(client, shape, { parts, foreign })
       })
       await beforeCommit(client)
+      return [...foreign]
     }),
   )
 }
@@ -204,7 +207,7 @@ async function opened(
 async function writeParts(
   client: pg.Client,
   { tables }: DatabaseShape,
-  parts: AsyncIterable<TablePart>,
+  { parts, foreign }: { readonly parts: AsyncIterable<TablePart>; readonly foreign: ReadonlySet<string> },
 ): Promise<void> {
   const iterator = parts[Symbol.asyncIterator]()
   let next = await iterator.next()
@@ -215,6 +218,10 @@ async function writeParts(
         yield next.value.bytes
         next = await iterator.next()
       }
+    }
+    if (foreign.has(name)) {
+      for await (const _ of bytesOfTable());
+      continue
     }
     const list = columns.map(quoted).join(', ')
     await pipeline(

@@ -44,6 +44,8 @@ export type Restored = {
   readonly settingsText: string
   /** Payouts that were approved, and not signed, when the backup was made: they wait for approval again. */
   readonly withdrawn: readonly string[]
+  /** Tables of the operator's own, which are not restored. */
+  readonly leftOut: readonly string[]
 }
 
 /** A backup's files in their order, with what has to come first and last. */
@@ -138,8 +140,9 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
   await mkdir(folder, { mode: 0o700 })
   let found = { hasSigner: false, settingsText: '' }
   let withdrawn: readonly string[] = []
+  let leftOut: readonly string[] = []
   try {
-    await loadDatabaseParts(
+    leftOut = await loadDatabaseParts(
       ownerUrl,
       manifest.database,
       withProgress(plan, manifest, reader),
@@ -157,7 +160,13 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
   }
   await rm(folder, { recursive: true })
   await migrate(ownerUrl)
-  return { madeAt: new Date(manifest.made_at), ...found, settings: settingsOf(found.settingsText), withdrawn }
+  return {
+    madeAt: new Date(manifest.made_at),
+    ...found,
+    settings: settingsOf(found.settingsText),
+    withdrawn,
+    leftOut,
+  }
 }
 
 async function* withProgress(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Output } from './command-context.ts'
 
-/** Backups, and how they come back. */
+/** Backups, how they come back, and what an upgrade would do. */
 export function addBackup(program: Command, output: Output, done: (exitCode: number) => void): void {
   const backup = program
     .command('backup')
@@ -34,5 +34,13 @@ export function addBackup(program: Command, output: Output, done: (exitCode: num
     .action(async (name: string, options: { keyFile: string; check: boolean }) => {
       const { restoreCommand } = await import('./backup-commands.ts')
       done(await restoreCommand(name, options, output))
+    })
+  program
+    .command('upgrade')
+    .description('say what upgrading to this release does to the database')
+    .option('--check', 'try its migrations on a copy, and say how long they take; changes nothing', false)
+    .action(async (options: { check: boolean }) => {
+      const { upgradeCommand } = await import('./upgrade-command.ts')
+      done(await upgradeCommand(options, output))
     })
 }

@@ -127,7 +127,7 @@ const elsewhere = (settings: Restored['settings']): { [name: string]: string } =
   )
 
 async function tell(
-  { madeAt, hasSigner, settings, settingsText, withdrawn }: Restored,
+  { madeAt, hasSigner, settings, settingsText, withdrawn, leftOut }: Restored,
   { dataDir, signerKeyFile }: Config,
   output: Output,
 ): Promise<void> {
@@ -159,6 +159,10 @@ Before the first start:
   chain, then approve it again, or reject it:
     ${withdrawn.join('\n    ')}`)
   }
+  if (leftOut.length > 0)
+    output.line(
+      `· Tables that are not Paylink's are in the backup, and were not restored: ${leftOut.join(', ')}.`,
+    )
   output.line('')
 }
 
@@ -196,7 +200,8 @@ async function pick(store: BackupStore, name: string): Promise<AsyncIterable<Uin
   return store.read(newest)
 }
 
-async function showingProgress<Result>(
+/** Shows on standard error how far a long work has come. */
+export async function showingProgress<Result>(
   work: (onProgress: (done: number, total: number, note: string) => void) => Promise<Result>,
 ): Promise<Result> {
   const progress = createProgress(stream, PROGRESS_STEPS)

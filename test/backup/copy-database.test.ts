@@ -66,7 +66,9 @@ test('an owner who is no superuser backs up and restores every row, those under 
        values ('m', 'a', false, 'e', 'w', 1, E'odd \\\\ \\t text \\n', 1, now() + interval '6 days')`,
   )
   const [first, second] = names.map(urlOf)
-  await copy(database.ownerUrl, first ?? '')
+  await database.owner.query('create table own (id integer); insert into own values (1)')
+  expect(await copy(database.ownerUrl, first ?? '')).toEqual(['own'])
+  await database.owner.query('drop table own')
   await copy(first ?? '', second ?? '')
   const before = await digests(database.ownerUrl)
   expect(before).toMatchObject({ invoice: { rows: 3 }, audit_run: { rows: 1 }, attempt: { rows: 1 } })
