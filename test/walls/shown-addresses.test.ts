@@ -154,8 +154,9 @@ async function everythingShown({
 async function expectShownNowhere(opened: Opened, theirs: string): Promise<void> {
   for (const [place, { status, text }] of Object.entries(await everythingShown(opened))) {
     expect(text.toLowerCase().includes(theirs.toLowerCase()), place).toBe(false)
-    // Only what was told before the attack is still shown.
-    expect(place === 'events' ? status === 200 : status >= 400, `${place}: ${status} ${text}`).toBe(true)
+    // Only what was told before the attack is still shown, and lists have their other invoices.
+    const isList = ['events', 'list', 'btcpayList', 'commerceList'].includes(place)
+    expect(isList ? status === 200 : status >= 400, `${place}: ${status} ${text}`).toBe(true)
   }
   const refused = await api.call('GET', `/invoices/${opened.id}`, { key: merchant.testKey })
   expect([refused.status, refused.body.error.code]).toEqual([503, 'address_unverified'])
@@ -199,6 +200,21 @@ test.each(COINS)(
     expect(await findings()).toContain(`invoice_has_its_address ${opened.id}`)
   },
 )
+
+test('a list shows the other invoices, and a replaced one without an address', async () => {
+  const [coin] = COINS
+  if (coin === undefined) throw new Error('no coin')
+  const [replaced, other] = [await openInvoice(coin), await openInvoice(coin)]
+  const { address: theirs } = theirsIn(coin)
+  await api.database.owner.query('update invoice set address = $1 where id = $2', [theirs, replaced.id])
+  const { status, body } = await api.call('GET', '/invoices', { key: merchant.testKey })
+  expect(status).toBe(200)
+  expect(Object.fromEntries(body.data.map(({ id, address }: Opened) => [id, address]))).toEqual({
+    [other.id]: other.address,
+    [replaced.id]: '',
+  })
+  expect(alarms.map(({ invoiceId }) => invoiceId)).toEqual([replaced.id])
+})
 
 test.each(COINS)("another invoice's signed address in $asset is shown nowhere in its place", async (coin) => {
   const opened = await openInvoice(coin)

@@ -21,11 +21,12 @@ export async function loadShownInvoice(
   options: { forUpdate?: boolean } = {},
 ): Promise<StoredInvoice | null> {
   const stored = await loadInvoice(tx, tenant, id, options)
-  if (stored !== null) await requireIssued(tx, tenant, [stored.invoice], issued)
+  if (stored !== null && (await listRefused(tx, tenant, [stored.invoice], issued)).has(id))
+    throw new AddressNotShown(`the address of invoice ${id} is not one that the signer signed for it`)
   return stored
 }
 
-/** `listInvoices` for everybody who may be shown their addresses. Throws `AddressNotShown`. */
+/** `listInvoices` with each address that may be shown, and an empty one in place of any other. */
 export async function listShownInvoices(
   tx: Tx,
   tenant: Tenant,
@@ -33,18 +34,22 @@ export async function listShownInvoices(
   issued: IssuedAddressCheck,
 ): Promise<{ invoices: Invoice[]; hasMore: boolean }> {
   const page = await listInvoices(tx, tenant, filters)
-  await requireIssued(tx, tenant, page.invoices, issued)
-  return page
+  const refused = await listRefused(tx, tenant, page.invoices, issued)
+  const invoices = page.invoices.map((invoice) =>
+    refused.has(invoice.id) ? { ...invoice, address: '' } : invoice,
+  )
+  return { ...page, invoices }
 }
 
-/** Each address against the signed batch of its index. */
-async function requireIssued(
+/** The invoices whose address is not the one that the signed batch of its index has. */
+async function listRefused(
   tx: Tx,
   tenant: Tenant,
   invoices: readonly Invoice[],
   issued: IssuedAddressCheck,
-): Promise<void> {
-  if (invoices.length === 0) return
+): Promise<ReadonlySet<string>> {
+  const refused = new Set<string>()
+  if (invoices.length === 0) return refused
   const given = await listDepositAddresses(
     tx,
     tenant,
@@ -57,7 +62,7 @@ async function requireIssued(
     )
     const pooled = own ?? { idx: -1, program: new Uint8Array(), address }
     const loadBatch = () => findBatchOf(tx, keyspace, pooled.idx)
-    if (!(await issued.isIssued(keyspace, pooled, loadBatch, id)))
-      throw new AddressNotShown(`the address of invoice ${id} is not one that the signer signed for it`)
+    if (!(await issued.isIssued(keyspace, pooled, loadBatch, id))) refused.add(id)
   }
+  return refused
 }

@@ -125,11 +125,12 @@ export const listInvoicesRoute = defineRoute({
   operationId: 'listInvoices',
   tag: 'Invoices',
   summary: 'List invoices',
-  description: 'Newest first. Filters are combined; `created_after` and `created_before` are exclusive.',
+  description:
+    'Newest first. Filters are combined; `created_after` and `created_before` are exclusive. `address` is empty where it is not one that the signer signed for the invoice.',
   scope: 'invoices:read',
   query: listInvoicesQuery,
   success: { status: 200, description: 'A page of invoices.', schema: invoiceList },
-  problems: ['address_unverified'],
+  problems: [],
 
   handler: async (deps, { tenant, query }) => {
     const networks = await deps.networks.read()
