@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.ts'
-import { loadLastBackup } from '../db/backup-runs.ts'
 import { openPool } from '../postgres/pool.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
@@ -11,7 +10,7 @@ export function startBackups(
   { backup, dataDir }: Config,
   settings: { readonly [name: string]: string },
   { ownerUrl, clock, log }: { readonly ownerUrl: string | null; readonly clock: Clock; readonly log: Log },
-): { ageSeconds(): Promise<number>; stop(): Promise<void> } | null {
+): { stop(): Promise<void> } | null {
   if (backup === null || backup.everyHours === null || ownerUrl === null) return null
   const { recipients, keep, everyHours } = backup
   const onError = (error: Error) => log.warn({ err: error }, 'a connection of the backups was lost')
@@ -19,11 +18,6 @@ export function startBackups(
   const plan = { ownerUrl, dataDir, settings, store: openStore(backup.target), recipients, keep }
   const kept = keepBackingUp({ pool, plan, everyHours, clock, log })
   return {
-    // -1 before the first.
-    ageSeconds: async () => {
-      const last = await loadLastBackup(pool)
-      return last === null ? -1 : (clock().getTime() - last.startedAt.getTime()) / 1_000
-    },
     stop: async () => {
       await kept.stop()
       await pool.end()

@@ -83,15 +83,9 @@ export async function runRoles(options: RunOptions): Promise<StopList> {
 }
 
 function startScheduledBackups(context: RoleContext, { database }: RunOptions, stops: StopList): void {
-  const { config, clock, log, metrics } = context
+  const { config, clock, log } = context
   const backups = startBackups(config, givenSettings(), { ownerUrl: database.ownerUrl, clock, log })
-  if (backups === null) return
-  stops.add('the backups', () => backups.stop())
-  metrics.gauge(
-    'paylink_backup_age_seconds',
-    'Age of the last good backup; -1 before the first',
-    async () => [{ value: await backups.ageSeconds() }],
-  )
+  if (backups !== null) stops.add('the backups', () => backups.stop())
 }
 
 /** Opens what the roles share: connections, nodes, metrics. */

@@ -2,6 +2,7 @@ import type { Network } from '../core/assets.ts'
 import { findNetworksWithAddresses } from '../db/addresses/address-availability.ts'
 import { countRefusedBatches } from '../db/addresses/address-batches.ts'
 import { isSignerActive } from '../db/addresses/signer-lock.ts'
+import { loadLastBackup } from '../db/backup-runs.ts'
 import { loadNetworkStates } from '../db/chain/network-state.ts'
 import { type AuditRun, loadLastAuditRun } from '../db/ledger/audit-runs.ts'
 import { countShortfalls } from '../db/ledger/ledger.ts'
@@ -139,6 +140,14 @@ function exposeMoney({ metrics, pool, networks, clock }: Sources): void {
 }
 
 function exposeAudits({ metrics, pool }: Sources): void {
+  metrics.gauge(
+    'paylink_backup_last_run_seconds',
+    'When the last good backup began, in Unix seconds',
+    async () => {
+      const last = await loadLastBackup(pool)
+      return last === null ? [] : [{ value: last.startedAt.getTime() / 1_000 }]
+    },
+  )
   metrics.gauge('paylink_audit_last_run_seconds', 'When the last audit ended, in Unix seconds', async () =>
     gaugeOf(await loadLastAuditRun(pool), ({ finishedAt }) => finishedAt.getTime() / 1_000),
   )
