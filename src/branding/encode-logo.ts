@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import sharp from 'sharp'
+import type { Sharp } from 'sharp'
 
 /** A logo as the pages serve it: our own encoding, at twice the size at which it is shown. */
 type EncodedLogo = {
@@ -25,6 +25,7 @@ const SECONDS_MAX = 5
 /** Looked for until one fits: quality of the WebP encoder. */
 const QUALITIES = [90, 75, 60, 40, 20] as const
 const DIGEST_LENGTH = 32
+const READ_OPTIONS = { limitInputPixels: PIXELS_MAX, failOn: 'error', pages: 1 } as const
 
 /** Pictures of dots only: an SVG is a document with links and scripts, and other formats have decoders less tried. */
 const SIGNATURES: readonly (readonly [format: string, matches: (bytes: Buffer) => boolean])[] = [
@@ -46,11 +47,13 @@ export async function encodeLogo(file: Uint8Array): Promise<LogoEncoding> {
   const format = SIGNATURES.find(([, matches]) => matches(bytes))?.[0]
   if (format === undefined) return { kind: 'refused', reason: 'not_a_picture' }
   try {
+    // Fifteen megabytes that most processes never need.
+    const { default: sharp } = await import('sharp')
     const header = await sharp(bytes, { limitInputPixels: false }).metadata()
     if (header.width * header.height > PIXELS_MAX) return { kind: 'refused', reason: 'too_many_pixels' }
     if (header.format !== format || Math.min(header.width, header.height) < SIDE_MIN)
       return { kind: 'refused', reason: 'not_a_picture' }
-    return { kind: 'encoded', logo: await smallEnough(bytes) }
+    return { kind: 'encoded', logo: await smallEnough(sharp(bytes, READ_OPTIONS)) }
   } catch (error) {
     if (error instanceof NothingFits) throw error
     return { kind: 'refused', reason: 'not_a_picture' }
@@ -59,8 +62,8 @@ export async function encodeLogo(file: Uint8Array): Promise<LogoEncoding> {
 
 class NothingFits extends Error {}
 
-async function smallEnough(bytes: Buffer): Promise<EncodedLogo> {
-  const picture = sharp(bytes, { limitInputPixels: PIXELS_MAX, failOn: 'error', pages: 1 })
+async function smallEnough(read: Sharp): Promise<EncodedLogo> {
+  const picture = read
     .timeout({ seconds: SECONDS_MAX })
     .autoOrient()
     .resize({ width: WIDTH_MAX, height: HEIGHT_MAX, fit: 'inside', withoutEnlargement: true })

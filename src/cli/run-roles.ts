@@ -13,7 +13,7 @@ import { type HttpPart, startHttpServer } from '../http/server.ts'
 import { type ChainNode, configuredNodes, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openOnramps } from '../onramp/open-onramps.ts'
 import { latestMigration } from '../postgres/migrate.ts'
-import { createNotifier } from '../postgres/notify.ts'
+import { createNotifier, type Notifier } from '../postgres/notify.ts'
 import type { OpenDatabase } from '../postgres/open-database.ts'
 import { exchangesAt } from '../rates/exchanges.ts'
 import { keepPrices } from '../rates/keep-prices.ts'
@@ -39,12 +39,15 @@ import { writeApprovalKeyFile } from '../secrets/approval-key-file.ts'
 import { createIssuedAddresses } from '../secrets/issued-addresses.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { openForDelivery, openInstallationKeyring } from '../secrets/open-keyring.ts'
+import { followActivity } from './follow-activity.ts'
 import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
 import { StopList } from './stop-list.ts'
 
 /** Where the build puts the dashboard; the same path from the sources and from the compiled program. */
 const DASHBOARD_FOLDER = fileURLToPath(new URL('../../dist/dashboard/', import.meta.url))
+
+const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export type RunOptions = {
   readonly config: Config
@@ -98,7 +101,8 @@ async function openContext(options: RunOptions, stops: StopList): Promise<RoleCo
     waiting().map(({ role, count }) => ({ label: role, value: count })),
   )
   const nodes = await openNodes(options, clock, stops)
-  return { config, clock, log, metrics, urls: database.roleUrls, poolOf, nodes, onFatal }
+  const activity = followActivity({ ...options, urls: database.roleUrls }, stops)
+  return { config, clock, log, metrics, urls: database.roleUrls, poolOf, nodes, activity, onFatal }
 }
 
 /** Every role that needs a chain also serves the sandbox chains, unless another process does. */
@@ -175,7 +179,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     await publishApprovalKey(config, keyring, log)
     parts.push(...(await openApiParts(context, shared, stops)))
   }
-  const server = await listenOrRefuse({ config, parts, log, metrics })
+  const server = await listenOrRefuse({ config, parts, log, metrics, notifier: shared.notifier })
   stops.add('the site', () => server.stop(endStreams))
 }
 
@@ -278,6 +282,7 @@ async function listenOrRefuse(site: {
   parts: readonly HttpPart[]
   log: Log
   metrics: RoleContext['metrics']
+  notifier: Pick<Notifier, 'activity'>
 }) {
   const { host, port } = site.config
   try {
@@ -287,8 +292,11 @@ async function listenOrRefuse(site: {
       parts: site.parts,
       log: site.log,
       isHttps: site.config.baseUrl.startsWith('https:'),
-      onRequest: (part, method, status, seconds) =>
-        site.metrics.httpRequests.observe({ part, method, status }, seconds),
+      onRequest: (part, method, status, seconds) => {
+        site.metrics.httpRequests.observe({ part, method, status }, seconds)
+        // What was changed may be work for any background loop, in this process or another.
+        if (!READING_METHODS.has(method)) site.notifier.activity()
+      },
     })
   } catch (error) {
     if (hasCode(error, 'EADDRINUSE')) {

@@ -1,5 +1,7 @@
 import { readDatabaseClock } from '../db/delivery/delivery-upkeep.ts'
+import { isAnyDelivery } from '../db/delivery/endpoint-queues.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Activity } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { createWake } from '../runtime/wake.ts'
@@ -17,6 +19,8 @@ const UNRECORDED_MAX = 1_000
 /** With nothing to do, the queue is looked at this often; notifications make it sooner. */
 const POLL_MS_MIN = 100
 const POLL_MS_SPREAD = 150
+/** While nothing else happens in the installation, a retry that becomes due is this late at most. */
+const RESTING_POLL_MS = 1_000
 /** While there is work, the next claim waits until half of what is held has ended, or this long. */
 const PACE_MS = 5
 /** A claim of fewer rows than this found a trickle: the next waits until some have gathered, for each costs the same. */
@@ -39,6 +43,7 @@ type ClaimLoopDeps = {
   readonly queues: EndpointQueues<Row>
   readonly dispatcher: Dispatcher
   readonly recorder: Recorder
+  readonly activity: Activity | undefined
 }
 
 /** Claims due deliveries as fast as queues and recorder take them, and hands them to the dispatcher. */
@@ -82,6 +87,7 @@ export class ClaimLoop {
   /** Claims until it is stopped; a claim that fails is logged and tried again. */
   async run(): Promise<void> {
     const faults = createFaultLog(this.#deps.log, 'claiming deliveries')
+    const forget = this.#deps.activity?.onStir(this.#bell.ring)
     while (!this.#isStopping) {
       try {
         if (this.#halted !== null && !(await this.#clocksAgreeAgain())) continue
@@ -98,6 +104,7 @@ export class ClaimLoop {
         await this.#bell.wait(FAULT_PAUSE_MS)
       }
     }
+    forget?.()
   }
 
   async #clocksAgreeAgain(): Promise<boolean> {
@@ -144,13 +151,20 @@ export class ClaimLoop {
     return claimed.deliveries.length
   }
 
+  /** At rest nothing can become due in a queue without rows, and whoever adds one says so. */
+  async #pollMs(): Promise<number> {
+    const { activity, pool, random } = this.#deps
+    if (activity?.isResting !== true) return POLL_MS_MIN + random() * POLL_MS_SPREAD
+    return (await isAnyDelivery(pool)) ? RESTING_POLL_MS : activity.restMs
+  }
+
   /** Waits as long as the last claim suggests; `wasWholeRound`: it looked at every queue. */
   async #pause(count: number, wasWholeRound: boolean): Promise<void> {
     // A claim that was full leaves more to take: where little is held besides, there is no time to lose.
     if (count === CLAIM_ROWS_MAX && this.#deps.queues.held < this.#heldMax / 2) return
     if (count >= TRICKLE_ROWS) await this.#bell.wait(PACE_MS)
     else if (count > 0) await new Promise((resolve) => setTimeout(resolve, TRICKLE_PACE_MS))
-    else if (wasWholeRound) await this.#bell.wait(POLL_MS_MIN + this.#deps.random() * POLL_MS_SPREAD)
+    else if (wasWholeRound) await this.#bell.wait(await this.#pollMs())
   }
 }
 

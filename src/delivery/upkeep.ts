@@ -14,6 +14,7 @@ import {
 import { deleteOldRequests } from '../db/requests/request-log.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { withQueueTransaction, withSystemTransaction } from '../postgres/transaction.ts'
+import type { Pause } from '../runtime/activity.ts'
 import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
 import { createFaultLog } from './fault-log.ts'
@@ -81,9 +82,11 @@ async function inRounds(full: number, round: () => Promise<number>): Promise<num
 export async function startUpkeep({
   pool,
   log,
+  pause,
 }: {
   pool: Pool
   log: Log
+  pause: Pause
 }): Promise<{ stop(): Promise<void> }> {
   const faults = createFaultLog(log, 'upkeep of deliveries')
   const reported = async (work: Promise<unknown>): Promise<void> => {
@@ -93,7 +96,7 @@ export async function startUpkeep({
   const onError = faults.failed
   await reported(keepAttemptPartitions(pool, PARTITION_DAYS_AHEAD, ATTEMPT_DAYS)).catch(onError)
   const upkeep = [
-    repeat(() => reported(sweep(pool)), { everyMs: SWEEP_EVERY_MS, firstMs: SWEEP_EVERY_MS, onError }),
+    repeat(() => reported(sweep(pool)), { everyMs: SWEEP_EVERY_MS, firstMs: SWEEP_EVERY_MS, onError, pause }),
     repeat(() => reported(applyRetention(pool)), {
       everyMs: RETENTION_EVERY_MS,
       firstMs: FIRST_RETENTION_AFTER_MS,

@@ -1,7 +1,9 @@
 import { listenFor } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Activity } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
+import { pauseUnless } from '../runtime/repeat.ts'
 import type { Opener } from '../secrets/keyring.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { closeClients, openClients } from './clients.ts'
@@ -33,6 +35,8 @@ export type DeliveryWorkerOptions = {
   readonly formats?: EventFormats
   /** Requests in flight at once. */
   readonly concurrency?: number
+  /** What its loops rest by; absent, they keep their pace. */
+  readonly activity?: Activity
   readonly random?: () => number
   /** In place of DNS, for tests. */
   readonly resolve?: ResolveHost
@@ -62,7 +66,7 @@ export type DeliveryWorker = {
  * workers share one database; the lease decides whose a delivery is.
  */
 export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promise<DeliveryWorker> {
-  const { pool, clock, log } = options
+  const { activity, pool, clock, log } = options
   const concurrency = options.concurrency ?? CONCURRENCY_DEFAULT
   const random = options.random ?? Math.random
   const queues = new EndpointQueues<Row>(concurrency)
@@ -86,14 +90,26 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
     formats: options.formats ?? {},
     queues,
     onOutcome: (outcome, onCommitted) => {
+      // A retry comes from nobody's notification, and what it brings about is upkeep's work.
+      activity?.stir()
       options.onAttempt?.(outcome.result.code, outcome.result.durationMs)
       recorder.record(outcome, onCommitted)
     },
     onRoom: () => claiming.wake(),
   })
-  const claiming = new ClaimLoop({ pool, clock, log, random, concurrency, queues, dispatcher, recorder })
+  const claiming = new ClaimLoop({
+    pool,
+    clock,
+    log,
+    random,
+    concurrency,
+    queues,
+    dispatcher,
+    recorder,
+    activity,
+  })
 
-  const upkeep = await startUpkeep({ pool, log })
+  const upkeep = await startUpkeep({ pool, log, pause: activity?.pause ?? pauseUnless })
   const listener =
     options.listenUrl === undefined
       ? null

@@ -1,4 +1,4 @@
-import { ASSET_IDS, ASSETS, networkOf } from '../core/assets.ts'
+import { ASSET_IDS, ASSETS, type Network, networkOf } from '../core/assets.ts'
 import { advanceInvoice } from '../core/invoice/advance.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { ChainReading } from '../core/invoice/types.ts'
@@ -54,6 +54,17 @@ export async function expireInvoices(deps: ExpiryParts, input: ChainReading): Pr
     }
   }
   return expired
+}
+
+/** Whether an open invoice of the network has its deadline before this time. */
+export async function isAnyDueBefore(pool: Pool, network: Network, deadlineBefore: Date): Promise<boolean> {
+  const livemode = network.endsWith('-live')
+  for (const asset of ASSET_IDS) {
+    if (networkOf(asset, livemode) !== network) continue
+    const next = { asset: ASSETS[asset].id, livemode, deadlineBefore, except: [], limit: 1 }
+    if ((await findInvoicesPastDeadline(pool, next)).length > 0) return true
+  }
+  return false
 }
 
 function expireOne(

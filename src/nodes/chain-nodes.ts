@@ -20,6 +20,8 @@ type NodeSandbox = {
   readonly controls: SandboxControls
   /** EIP-155; absent on chains that have none. */
   readonly chainId?: number
+  /** Calls `wake` at each change of the chain; returns how to stop it. */
+  subscribe(wake: () => void): () => void
   stop(): Promise<void>
 }
 

@@ -14,9 +14,6 @@ const ESPLORA_POLL_INTERVAL_MS = 2_000
 /** A new height wakes the watcher; this finds what replaced a block at the same height. */
 const EVM_POLL_INTERVAL_MS = 4_000
 
-/** The sandbox's slots are short. */
-const SANDBOX_PROBE_INTERVAL_MS = 50
-
 /** Programs of open checkouts at a moment of the chain's own time, and of what was paid from this height on. */
 type OpenPrograms = (at: Date, fromHeight?: number) => Promise<readonly Uint8Array[]>
 
@@ -49,7 +46,6 @@ export function openProviderOf(
       ...(openPrograms === undefined ? {} : { openPrograms }),
       ...(feePayer === undefined ? {} : { feePayer }),
     }
-    const probe = node.sandbox === null ? {} : { probeIntervalMs: SANDBOX_PROBE_INTERVAL_MS }
     return new SolanaAdapter({
       livemode,
       rpcUrl: url,
@@ -57,7 +53,6 @@ export function openProviderOf(
       clock,
       watched,
       ...open,
-      ...probe,
     })
   }
   if (isEvmNode(node)) {
@@ -86,6 +81,8 @@ export function openProviders(
   adapter: ChainAdapter
   agreement?: ProviderAgreement
   pollIntervalMs?: number
+  /** In place of the adapter's own way, where the chain itself tells of every change. */
+  subscribe?: (wake: () => void) => () => void
   /** Host names of the providers that are followed at the moment. */
   readFrom: () => readonly string[]
 } {
@@ -101,11 +98,14 @@ export function openProviders(
   )
   const hostOf = (name: string): string[] => [node.sandbox === null ? (hosts.get(name) ?? name) : 'sandbox']
   if (node.furtherUrls.length === 0)
-    return { adapter: first.chain, ...poll, readFrom: () => hostOf(first.name) }
+    return { adapter: first.chain, ...poll, ...pushOf(node), readFrom: () => hostOf(first.name) }
   const others = node.furtherUrls.map((url) => open(url, null))
   const group = new ProviderGroup(first, others, deps.clock)
   return { adapter: group, agreement: group, ...poll, readFrom: () => hostOf(group.followedName) }
 }
+
+const pushOf = ({ sandbox }: ChainNode) =>
+  sandbox === null ? {} : { subscribe: (wake: () => void) => sandbox.subscribe(wake) }
 
 function pollOf(node: ChainNode): { pollIntervalMs?: number } {
   if (isEsploraUrl(node.rpcUrl)) return { pollIntervalMs: ESPLORA_POLL_INTERVAL_MS }

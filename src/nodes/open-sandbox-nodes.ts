@@ -80,7 +80,11 @@ async function openUtxoSandbox({ dataDir }: Config, chain: UtxoChain, deps: Deps
   return {
     ...sandboxNode(chain, sandbox.rpcUrl),
     usdcContract: null,
-    sandbox: { controls: utxoControls(sandbox.client), stop: () => sandbox.stop() },
+    sandbox: {
+      controls: utxoControls(sandbox.client),
+      subscribe: (wake) => sandbox.client.subscribe(wake),
+      stop: () => sandbox.stop(),
+    },
   }
 }
 
@@ -91,7 +95,12 @@ async function openEvmSandbox(config: Config, chain: EvmChain, deps: Deps): Prom
   return {
     ...sandboxNode(chain, sandbox.rpcUrl),
     usdcContract: sandbox.usdcContract,
-    sandbox: { controls: sandbox.client, chainId: sandbox.chainId, stop: () => sandbox.stop() },
+    sandbox: {
+      controls: sandbox.client,
+      chainId: sandbox.chainId,
+      subscribe: (wake) => sandbox.client.subscribe(wake),
+      stop: () => sandbox.stop(),
+    },
   }
 }
 
@@ -109,7 +118,11 @@ async function openSolanaSandbox(config: Config, deps: Deps): Promise<ChainNode 
       rpcSetting: rpcSettingOf('solana-test'),
       zmqUrl: null,
       usdcContract: null,
-      sandbox: { controls: sandbox.client, stop: () => sandbox.stop() },
+      sandbox: {
+        controls: sandbox.client,
+        subscribe: (wake) => sandbox.client.subscribe(wake),
+        stop: () => sandbox.stop(),
+      },
     }
   } catch (error) {
     if (!(error instanceof SvmMissing)) throw error

@@ -3,6 +3,7 @@ import type { Pool } from './pool.ts'
 
 const INVOICE_CHANNEL = 'paylink_invoice'
 const DELIVERY_CHANNEL = 'paylink_delivery'
+const ACTIVITY_CHANNEL = 'paylink_activity'
 
 /** Notifications only save a poll: at most twenty rounds a second leave a process. */
 const ROUND_INTERVAL_MS = 50
@@ -16,6 +17,8 @@ export type Notifier = {
   invoiceChanged(invoiceId: string): void
   /** To be called after the commit that wrote deliveries. */
   deliveriesWaiting(): void
+  /** To be called after any other commit that a background loop has work from: loops at rest go on. */
+  activity(): void
   /** Sends what is waiting, and nothing after that. */
   close(): Promise<void>
 }
@@ -27,6 +30,7 @@ export type Notifier = {
 export function createNotifier(pool: Pool, onError: (error: Error) => void = () => {}): Notifier {
   const invoiceIds = new Set<string>()
   let deliveries = false
+  let activity = false
   let timer: NodeJS.Timeout | undefined
   let lastRoundAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> = Promise.resolve()
@@ -39,13 +43,17 @@ export function createNotifier(pool: Pool, onError: (error: Error) => void = () 
     for (const id of ids) invoiceIds.delete(id)
     const withDeliveries = deliveries
     deliveries = false
+    const withActivity = activity
+    activity = false
     try {
       if (ids.length > 0) await pool.query('select pg_notify($1, $2)', [INVOICE_CHANNEL, ids.join(',')])
       if (withDeliveries) await pool.query('select pg_notify($1, $2)', [DELIVERY_CHANNEL, ''])
+      // Each of the others is a sign of activity too.
+      if (withActivity && ids.length === 0 && !withDeliveries) await notifyActivity(pool)
     } catch (error) {
       onError(error instanceof Error ? error : new Error('a notification failed', { cause: error }))
     }
-    if (invoiceIds.size > 0 || deliveries) schedule()
+    if (invoiceIds.size > 0 || deliveries || activity) schedule()
   }
 
   const schedule = (): void => {
@@ -66,6 +74,10 @@ export function createNotifier(pool: Pool, onError: (error: Error) => void = () 
       deliveries = true
       schedule()
     },
+    activity: () => {
+      activity = true
+      schedule()
+    },
     close: async () => {
       closed = true
       if (timer !== undefined) {
@@ -75,6 +87,11 @@ export function createNotifier(pool: Pool, onError: (error: Error) => void = () 
       await running
     },
   }
+}
+
+/** One notification of activity, at once: for a loop that sends no more than one a round. */
+export async function notifyActivity(pool: Pool): Promise<void> {
+  await pool.query('select pg_notify($1, $2)', [ACTIVITY_CHANNEL, ''])
 }
 
 const RECONNECT_MS_MIN = 100
@@ -97,6 +114,8 @@ export function listenFor(
   on: {
     onInvoiceChanged?: (invoiceId: string) => void
     onDeliveriesWaiting?: () => void
+    /** Called for a notification of any kind. */
+    onActivity?: () => void
     onReconnect?: () => void
     /** Called once when a connection is lost, not for every attempt to get it back. */
     onLost?: (error: Error) => void
@@ -147,8 +166,10 @@ export function listenFor(
     next.on('notification', (message) => dispatch(message, on))
     try {
       await next.connect()
-      if (on.onInvoiceChanged !== undefined) await next.query(`listen ${INVOICE_CHANNEL}`)
-      if (on.onDeliveriesWaiting !== undefined) await next.query(`listen ${DELIVERY_CHANNEL}`)
+      const hearsAll = on.onActivity !== undefined
+      if (hearsAll) await next.query(`listen ${ACTIVITY_CHANNEL}`)
+      if (hearsAll || on.onInvoiceChanged !== undefined) await next.query(`listen ${INVOICE_CHANNEL}`)
+      if (hearsAll || on.onDeliveriesWaiting !== undefined) await next.query(`listen ${DELIVERY_CHANNEL}`)
     } catch (error) {
       drop(error instanceof Error ? error : new Error('listening failed', { cause: error }))
       return
@@ -176,8 +197,13 @@ export function listenFor(
 
 function dispatch(
   message: pg.Notification,
-  on: { onInvoiceChanged?: (invoiceId: string) => void; onDeliveriesWaiting?: () => void },
+  on: {
+    onInvoiceChanged?: (invoiceId: string) => void
+    onDeliveriesWaiting?: () => void
+    onActivity?: () => void
+  },
 ): void {
+  on.onActivity?.()
   if (message.channel === DELIVERY_CHANNEL) on.onDeliveriesWaiting?.()
   if (message.channel !== INVOICE_CHANNEL || message.payload === undefined) return
   for (const id of message.payload.split(',')) on.onInvoiceChanged?.(id)

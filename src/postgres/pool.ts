@@ -42,6 +42,8 @@ export type Queryable = {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
+/** Longer than loops rest: opening a connection costs more than all that they ask. */
+const IDLE_MS_MAX = 60_000
 const STATEMENT_TIMEOUT_MS = 30_000
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000
 /** The server ends a statement first, where it is there at all; after this a connection counts as cut off. */
@@ -76,6 +78,7 @@ export function openPool(options: {
     pipeline: true,
     stream: () => new GatheringSocket(),
     connectionTimeoutMillis: options.connectMsMax ?? CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_MS_MAX,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     // Statements here take a millisecond or two, and compiling one takes a hundred.
     options: '-c jit=off',

@@ -59,7 +59,7 @@ type CheckoutRoleDeps = {
   keyring: Keyring
   networks: NetworkStates
   prices: Pick<PriceBook, 'quote'>
-  notifier: Pick<Notifier, 'invoiceChanged' | 'deliveriesWaiting'>
+  notifier: Omit<Notifier, 'close'>
   listenUrl: string
   /** Origin of the site, which receipts name as their issuer. */
   baseUrl: string

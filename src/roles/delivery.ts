@@ -10,7 +10,7 @@ import type { RoleContext, RunningRole } from './role.ts'
 export async function startDeliveryRole(
   context: RoleContext & { readonly keyring: Opener },
 ): Promise<RunningRole> {
-  const { config, clock, log, keyring, metrics, poolOf, urls } = context
+  const { activity, config, clock, log, keyring, metrics, poolOf, urls } = context
   const pool = poolOf('delivery')
   const worker = await startDeliveryWorker({
     pool,
@@ -20,6 +20,7 @@ export async function startDeliveryRole(
     listenUrl: urls.delivery,
     allowPrivateTest: config.webhookAllowPrivate,
     formats: EVENT_FORMATS,
+    activity,
     onAttempt: (code) => metrics.deliveryAttempts.inc({ code }),
     onUnrecorded: (end) => metrics.deliveriesUnrecorded.inc({ end }),
   })

@@ -3,6 +3,7 @@ import type { ChainNode } from '../nodes/chain-nodes.ts'
 import type { RoleUrls } from '../postgres/open-database.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { DatabaseRole } from '../postgres/roles.ts'
+import type { Activity } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import type { Metrics } from '../runtime/metrics.ts'
@@ -19,6 +20,8 @@ export type RoleContext = {
   readonly urls: RoleUrls
   /** The process's connection pool of a database role, opened on first use and closed after all roles. */
   readonly poolOf: (role: DatabaseRole) => Pool
+  /** What the background loops of the process rest by. */
+  readonly activity: Activity
   /** The nodes of all networks that this process may ask. */
   readonly nodes: readonly ChainNode[]
   /** Something broke for good: the process stops, and says why. */

@@ -5,9 +5,9 @@ import { startSigner } from './start-signer.ts'
 
 /** The one process that may open the seed. It listens on nothing and talks to the database alone. */
 export async function startSignerRole(
-  context: Pick<RoleContext, 'config' | 'clock' | 'log' | 'poolOf' | 'onFatal'>,
+  context: Pick<RoleContext, 'activity' | 'config' | 'clock' | 'log' | 'poolOf' | 'onFatal'>,
 ): Promise<RunningRole> {
-  const { config, clock, log, poolOf, onFatal } = context
+  const { activity, config, clock, log, poolOf, onFatal } = context
   try {
     const { dataDir, signerKeyFile: keyFile, addressKeysFile, approvalKeyFile, baseUrl } = config
     const signer = await startSigner({
@@ -19,6 +19,7 @@ export async function startSignerRole(
       baseUrl,
       clock,
       log,
+      pause: activity.pause,
     })
     signer.ended.catch(onFatal)
     return { stop: () => signer.stop() }

@@ -19,8 +19,10 @@ import { PayoutJournal } from '../payouts/sign/payout-journal.ts'
 import { signPayouts } from '../payouts/sign/sign-payouts.ts'
 import type { SigningContext } from '../payouts/sign/signing-context.ts'
 import { readValueLimits } from '../payouts/sign/signing-limits.ts'
+import { notifyActivity } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
+import type { Pause } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { DeduplicatedLog } from '../runtime/deduplicated-log.ts'
 import type { Log } from '../runtime/log.ts'
@@ -51,6 +53,8 @@ type SignerOptions = {
   readonly log: Log
   /** Pause between two looks at the database; for tests. */
   readonly intervalMs?: number
+  /** How it pauses between them. */
+  readonly pause?: Pause
 }
 
 export type Signer = {
@@ -61,7 +65,7 @@ export type Signer = {
   stop(): Promise<void>
 }
 
-/** The journal is at most this far behind what the database gave out. */
+/** The journal is at most this far behind what the database gave out, unless a notification is lost: then by one rest. */
 const INTERVAL_MS = 1_000
 const FOLDER_OWNER_ONLY = 0o700
 
@@ -132,7 +136,8 @@ async function run(state: State, first: pg.PoolClient | null): Promise<void> {
         await signX402(state.payouts)
       }
       await keepJournal(state)
-      await pauseUnless(state.stopping.signal, state.options.intervalMs ?? INTERVAL_MS)
+      const { intervalMs = INTERVAL_MS, pause = pauseUnless } = state.options
+      await pause(state.stopping.signal, intervalMs)
       // The lock is the session's: a query on it is what tells that it is still held.
       await confirmLockSession(client)
     } catch (error) {
@@ -178,19 +183,6 @@ async function tryAgain(state: State): Promise<pg.PoolClient | null> {
     state.options.log.warn({ err: error }, 'the signer could not become active and tries again')
     return null
   }
-}
-
-/** Whether a signer of this database is active, in whichever process. */
-export async function isSignerActive(pool: Pool): Promise<boolean> {
-  const { rows } = await pool.query<{ active: boolean }>(
-    `select exists (
-       select 1 from pg_locks
-       where locktype = 'advisory' and granted and objsubid = 1
-         and database = (select oid from pg_database where datname = current_database())
-         and (classid::bigint << 32) | objid::bigint = $1) as active`,
-    [SIGNER_LOCK_KEY],
-  )
-  return rows[0]?.active === true
 }
 
 /** A connection that holds the lock, or null where another one does. */
@@ -338,7 +330,9 @@ const isSameAccount = (row: AccountKeyRow, account: Account): boolean =>
 async function issue({ options, issuer }: State): Promise<void> {
   if (issuer === null) return
   const issued = await issuer.issue(options.pool, options.clock)
-  if (issued > 0) options.log.info({ issued }, 'the signer issued addresses')
+  if (issued === 0) return
+  options.log.info({ issued }, 'the signer issued addresses')
+  await notifyActivity(options.pool)
 }
 
 async function keepJournal(state: State): Promise<void> {

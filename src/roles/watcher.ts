@@ -15,14 +15,14 @@ import type { RoleContext, RunningRole } from './role.ts'
 
 /** Follows every network that has a node, carries its payouts, and keeps its address pool filled. */
 export function startWatcherRole(context: RoleContext & { readonly notifier: Notifier }): RunningRole {
-  const { clock, config, log, metrics, nodes, poolOf } = context
+  const { activity, clock, config, log, metrics, nodes, poolOf } = context
   const pool = poolOf('watcher')
   const networks = nodes.map(({ network }) => network)
   const others = endWatchOfOthers({ pool, followed: networks, log })
   const watcher = startWatcher(nodes.map((node) => followOptions(context, node)))
   const carriers = payoutFollowers(context)
   const payouts = startPayouts(carriers.map(({ follower }) => follower))
-  const supply = supplyAddresses({ pool, networks, clock, log })
+  const supply = supplyAddresses({ pool, networks, clock, log, pause: activity.pause })
   const audits = keepAuditing({ pool, nodes, clock, log, addressKeysFile: config.addressKeysFile })
   exposeMetrics({ metrics, pool, networks, clock })
   return {
@@ -40,13 +40,14 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
 }
 
 function payoutFollowers(context: RoleContext & { readonly notifier: Notifier }) {
-  const { clock, log, nodes, notifier, poolOf } = context
+  const { activity, clock, log, nodes, notifier, poolOf } = context
+  const { pause } = activity
   const pool = poolOf('watcher')
   return nodes.flatMap((node) => {
     const opened = openBroadcaster(node, { pool, clock, log })
     if (opened === null) return []
     const { broadcaster, close } = opened
-    return [{ close, follower: { network: node.network, broadcaster, pool, clock, log, notifier } }]
+    return [{ close, follower: { network: node.network, broadcaster, pool, clock, log, notifier, pause } }]
   })
 }
 
@@ -54,7 +55,7 @@ function followOptions(
   context: RoleContext & { readonly notifier: Notifier },
   node: ChainNode,
 ): FollowOptions {
-  const { clock, log, nodes, notifier, poolOf, urls } = context
+  const { activity, clock, log, nodes, notifier, poolOf, urls } = context
   const pool = poolOf('watcher')
   const { network } = node
   const keyspace = keyspaceOfNetwork(network)
@@ -69,5 +70,6 @@ function followOptions(
     clock,
     log,
     notifier,
+    activity,
   }
 }

@@ -19,9 +19,11 @@ export function repeat(
     readonly everyMs: number
     readonly firstMs?: number
     readonly onError: (error: unknown) => void
+    /** How it pauses between two runs. */
+    readonly pause?: (stop: AbortSignal, ms: number) => Promise<void>
   },
 ): { stop(): Promise<void> } {
-  const { everyMs, firstMs = 0, onError } = options
+  const { everyMs, firstMs = 0, onError, pause: rest = pauseUnless } = options
   const stopping = new AbortController()
   const stop = stopping.signal
   const run = async (): Promise<void> => {
@@ -32,7 +34,7 @@ export function repeat(
       } catch (error) {
         if (!stop.aborted) onError(error)
       }
-      await pauseUnless(stop, everyMs)
+      await rest(stop, everyMs)
     }
   }
   const ended = run()

@@ -1,25 +1,39 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Changes } from './changes.ts'
 import { RPC_USER } from './own-port.ts'
 
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
 const KEEP_ALIVE_MS = 60_000
+/** `GET` of this path with the last count is answered at the next change, or after a while. */
+export const CHANGES_PATH = '/changes?after='
+const CHANGES_WAIT_MS = 20_000
 
 type HttpAnswer = { readonly status: number; readonly text: string }
 
-/** An HTTP server that answers one POST at a time to whoever has the password, 401 without it. */
+/** An HTTP server that answers one POST at a time to whoever has the password, and tells of changes; 401 without it. */
 export function createPasswordServer(options: {
   readonly password: string
   readonly answer: (body: string) => HttpAnswer | Promise<HttpAnswer>
   readonly onError: (error: unknown) => void
+  readonly changes: Changes
 }): Server {
   const expected = digestOf(`Basic ${Buffer.from(`${RPC_USER}:${options.password}`).toString('base64')}`)
   const server = createServer((request, response) => {
-    if (request.method !== 'POST') return end(response, 405, 'JSONRPC server handles only POST requests')
+    const isOfChanges = request.method === 'GET' && request.url?.startsWith(CHANGES_PATH) === true
+    if (request.method !== 'POST' && !isOfChanges)
+      return end(response, 405, 'JSONRPC server handles only POST requests')
     if (!timingSafeEqual(digestOf(request.headers.authorization ?? ''), expected)) {
       response.setHeader('www-authenticate', 'Basic realm="jsonrpc"')
       return end(response, 401, '')
+    }
+    if (isOfChanges) {
+      const known = Number(request.url?.slice(CHANGES_PATH.length))
+      options.changes
+        .until(known, CHANGES_WAIT_MS)
+        .then(() => end(response, 200, String(options.changes.count)), options.onError)
+      return
     }
     readBody(request, response, (body) => {
       Promise.resolve(options.answer(body)).then(

@@ -1,8 +1,12 @@
 import { Pool } from 'undici'
 import { z } from 'zod'
+import { pauseUnless } from '../runtime/repeat.ts'
+import { CHANGES_PATH } from './password-server.ts'
 
 const CONNECTIONS_MAX = 8
 const ANSWER_TIMEOUT_MS = 30_000
+/** A chain that is away is asked for its changes again this much later. */
+const CHANGES_RETRY_MS = 500
 
 const answerSchema = z.object({
   result: z.unknown().optional(),
@@ -38,6 +42,40 @@ export class SandboxRpc {
     const { result, error } = await this.#ask(method, params)
     if (error) throw new SandboxRefused(`the sandbox chain answered ${method} with: ${error.message}`)
     return schema.parse(result)
+  }
+
+  /** Calls `wake` at each change of the chain, and when it can be asked again after it was away; returns how to stop it. */
+  subscribe(wake: () => void): () => void {
+    const stopping = new AbortController()
+    void this.#followChanges(wake, stopping.signal)
+    return () => stopping.abort()
+  }
+
+  async #followChanges(wake: () => void, stop: AbortSignal): Promise<void> {
+    let known = 0
+    while (!stop.aborted && !this.#pool.destroyed) {
+      try {
+        const count = await this.#nextCount(known, stop)
+        if (count !== known) wake()
+        known = count
+      } catch {
+        // Whoever follows the chain asks it in its own time too, and tells what is wrong.
+        known = 0
+        await pauseUnless(stop, CHANGES_RETRY_MS)
+      }
+    }
+  }
+
+  async #nextCount(known: number, signal: AbortSignal): Promise<number> {
+    const { statusCode, body } = await this.#pool.request({
+      method: 'GET',
+      path: `${CHANGES_PATH}${known}`,
+      headers: { authorization: this.#authorization },
+      signal,
+    })
+    const text = await body.text()
+    if (statusCode !== 200) throw new SandboxUnavailable(`the sandbox chain tells no changes: ${statusCode}`)
+    return Number(text)
   }
 
   close(): Promise<void> {

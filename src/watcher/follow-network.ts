@@ -5,14 +5,14 @@ import {
   ChainUnavailable,
   type ProviderAgreement,
 } from '../chain/adapter.ts'
-import { keyspaceOfNetwork, type Network } from '../core/assets.ts'
+import type { Network } from '../core/assets.ts'
 import type { BlockTags } from '../core/finality.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
 import type { BlockRef } from '../core/invoice/types.ts'
 import { type NetworkStatus, saveChainMinimum, saveNetworkHealth } from '../db/chain/network-state.ts'
-import { beginWatch, raiseWatch } from '../db/chain/network-watch.ts'
-import { streamPrograms } from '../db/chain/watched-addresses.ts'
+import { isAnyDueBefore } from '../flows/expire-invoices.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Activity } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
@@ -23,6 +23,7 @@ import { findCheckpoint, rememberIdentity } from './find-checkpoint.ts'
 import { type Leadership, takeLeadership } from './leadership.ts'
 import { LeadershipLost, type RecordingParts, recordMempool, recordUpdate } from './record-reading.ts'
 import { settle } from './settle.ts'
+import { AddressWatch } from './watch-addresses.ts'
 
 const BLOCKS_PER_UPDATE = 100
 const POLL_INTERVAL_MS = 1_000
@@ -37,8 +38,6 @@ const HALTED_RETRY_MS = 10_000
 const UPKEEP_INTERVAL_MS = 1_000
 /** Readings in a row of a node whose tip and mempool never match. */
 const READINGS_MAX = 10
-/** How often new addresses are looked for. */
-const WATCH_INTERVAL_MS = 250
 
 /** Reports a watcher's progress, for metrics and benchmarks. */
 type WatcherObserver = {
@@ -67,6 +66,10 @@ export type FollowOptions = {
   /** What several providers must agree on before value is final; absent where one alone decides. */
   readonly agreement?: ProviderAgreement
   readonly pollIntervalMs?: number
+  /** In place of the adapter's own way, where the chain itself tells of every change: nothing is asked meanwhile. */
+  readonly subscribe?: (wake: () => void) => () => void
+  /** What the loops rest by; absent, they keep their pace. */
+  readonly activity?: Activity
   /** How payment links in events identify private test networks. */
   readonly evmOf?: EvmIdentities
   /** Host names of the providers whose tip and mempool are read at the moment. */
@@ -85,11 +88,11 @@ export type FollowOptions = {
  * once everything has ended.
  */
 export async function followNetwork(options: FollowOptions, stop: AbortSignal): Promise<void> {
-  const { adapter, connectionString, log } = options
+  const { activity, adapter, connectionString, log } = options
+  const onError = (error: unknown) =>
+    log.warn({ err: error, network: adapter.network }, 'could not compete for the lead of a network')
   while (!stop.aborted) {
-    const lead = await takeLeadership(connectionString, adapter.network, stop, (error) =>
-      log.warn({ err: error, network: adapter.network }, 'could not compete for the lead of a network'),
-    )
+    const lead = await takeLeadership(connectionString, adapter.network, stop, onError, activity?.pause)
     if (lead === null) return
     log.info({ network: adapter.network }, 'this process follows the network')
     const session = new LeadershipSession(options, lead)
@@ -115,10 +118,7 @@ class LeadershipSession {
   readonly #options: FollowOptions
   readonly #parts: RecordingParts
   readonly #wake = createWake()
-  readonly #lead: Leadership
-  #lastIndex = -1
-  /** What network_watch says; null before this session wrote it. */
-  #watchedThrough: number | null = null
+  readonly #addresses: AddressWatch
   #lastUpkeepMs = 0
   #lastHealth = ''
   #lastSilence: string | null = null
@@ -132,7 +132,7 @@ class LeadershipSession {
   constructor(options: FollowOptions, lead: Leadership) {
     const { adapter, pool, clock, notifier, agreement = null, evmOf } = options
     this.#options = options
-    this.#lead = lead
+    this.#addresses = new AddressWatch(options, lead)
     const onWaiting = (reason: string | null) => {
       this.#waiting = reason
     }
@@ -141,8 +141,8 @@ class LeadershipSession {
   }
 
   async run(stop: AbortSignal): Promise<void> {
-    const { haltedRetryMs = HALTED_RETRY_MS, backoffMsMax = BACKOFF_MS_MAX } = this.#options
-    const watching = this.#keepWatching(stop)
+    const { activity, haltedRetryMs = HALTED_RETRY_MS, backoffMsMax = BACKOFF_MS_MAX } = this.#options
+    const watching = this.#addresses.keep(stop, activity?.pause ?? pauseUnless)
     let backoffMs = BACKOFF_MS_MIN
     while (!stop.aborted) {
       const before = performance.now()
@@ -166,8 +166,8 @@ class LeadershipSession {
 
   /** Connects and follows until something fails. */
   async #follow(stop: AbortSignal): Promise<void> {
-    const { adapter, pollIntervalMs = POLL_INTERVAL_MS, observer } = this.#options
-    await this.#watchNewAddresses()
+    const { activity, adapter, pollIntervalMs = POLL_INTERVAL_MS, observer, subscribe } = this.#options
+    await this.#addresses.load()
     const { parameters, health } = await adapter.connect()
     if (health.status === 'syncing') throw new ChainSyncing(health.reason)
     if (health.status !== 'ok') throw new ChainUnavailable(health.reason)
@@ -175,7 +175,8 @@ class LeadershipSession {
     // At its genesis block a private chain cannot be told from another one yet.
     let isUnnamed = checkpoint.height === 0
     await this.#readMinimum()
-    const unsubscribe = adapter.subscribe(this.#wake.ring)
+    const unsubscribe = (subscribe ?? ((wake) => adapter.subscribe(wake)))(this.#wake.ring)
+    const forget = activity?.onStir(this.#wake.ring)
     try {
       while (!stop.aborted) {
         const before = performance.now()
@@ -186,11 +187,20 @@ class LeadershipSession {
         observer?.onPass?.(adapter.network, performance.now() - before)
         if (pass.hasMore) continue
         await pauseUnless(stop, Math.max(PASS_PAUSE_MS_MIN, pass.tipMs))
-        await this.#wake.wait(pollIntervalMs, stop)
+        await this.#wake.wait((await this.#restMs()) ?? pollIntervalMs, stop)
       }
     } finally {
+      forget?.()
       unsubscribe()
     }
+  }
+
+  /** How long nothing is to be looked for unless the chain tells of a change; null where no rest is due. */
+  async #restMs(): Promise<number | null> {
+    const { activity, adapter, clock, pool, subscribe } = this.#options
+    if (subscribe === undefined || activity?.isResting !== true) return null
+    const wakeAt = new Date(clock().getTime() + activity.restMs)
+    return (await isAnyDueBefore(pool, adapter.network, wakeAt)) ? null : activity.restMs
   }
 
   /**
@@ -262,42 +272,6 @@ class LeadershipSession {
     const reading = { network: adapter.network, readAtMs, tipHeight, tipHash, providers: readFrom?.() ?? [] }
     this.#unexpired = await expireDue(this.#parts, reading)
     await this.#saveHealth('ok', this.#notice, { tipHeight, readAt: beganAt, blockTags })
-  }
-
-  /**
-   * Loads newly added addresses, then records how far: only an address that is matched here may be handed out.
-   * Recording the watch before the first address is loaded holds back those added meanwhile.
-   */
-  async #watchNewAddresses(): Promise<void> {
-    const { adapter, pool, clock } = this.#options
-    const { network } = adapter
-    const keyspace = keyspaceOfNetwork(network)
-    if (this.#watchedThrough === null) {
-      await beginWatch(this.#lead.connection, { network, keyspace, turn: this.#lead.turn }, clock())
-      this.#watchedThrough = -1
-    }
-    for await (const page of streamPrograms(pool, keyspace, this.#lastIndex)) {
-      adapter.watched.add(page.programs)
-      this.#lastIndex = Math.max(this.#lastIndex, page.lastIndex)
-    }
-    const through = this.#lastIndex
-    if (through <= this.#watchedThrough) return
-    await raiseWatch(this.#lead.connection, network, through, clock())
-    this.#watchedThrough = through
-  }
-
-  /** Runs beside the following, even while the node is away: a sale needs no node. */
-  async #keepWatching(stop: AbortSignal): Promise<void> {
-    const { adapter, log } = this.#options
-    while (!stop.aborted) {
-      try {
-        await this.#watchNewAddresses()
-      } catch (error) {
-        if (!stop.aborted)
-          log.error({ err: error, network: adapter.network }, 'new addresses could not be loaded')
-      }
-      await pauseUnless(stop, WATCH_INTERVAL_MS)
-    }
   }
 
   async #report(error: unknown): Promise<void> {

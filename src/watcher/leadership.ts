@@ -3,6 +3,7 @@ import pg from 'pg'
 import { CHAINS, type Network } from '../core/assets.ts'
 import type { Queryable } from '../postgres/pool.ts'
 import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
+import type { Pause } from '../runtime/activity.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
 
 /** First key of all advisory locks on networks; the second says which. */
@@ -13,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 5_000
 const QUERY_TIMEOUT_MS = 5_000
 /**
  * How often the server is asked whether the lock is still ours: a connection that was cut off does not say so by
- * itself.
+ * itself. Whoever lost the lead and does not know it yet commits nothing: each commit asks for its turn.
  */
 const CONFIRM_INTERVAL_MS = 2_000
 const KEEP_ALIVE_DELAY_MS = 5_000
@@ -38,10 +39,11 @@ export async function takeLeadership(
   network: Network,
   stop: AbortSignal,
   onError: (error: unknown) => void,
+  pause: Pause = pauseUnless,
 ): Promise<Leadership | null> {
   while (!stop.aborted) {
     try {
-      const lead = await attempt(connectionString, network, stop)
+      const lead = await attempt(connectionString, network, stop, pause)
       if (lead !== null) return lead
     } catch (error) {
       onError(error)
@@ -55,6 +57,7 @@ async function attempt(
   connectionString: string,
   network: Network,
   stop: AbortSignal,
+  pause: Pause,
 ): Promise<Leadership | null> {
   const client = new pg.Client({
     connectionString,
@@ -70,7 +73,7 @@ async function attempt(
   client.on('end', lose)
   try {
     await client.connect()
-    return await waitForLock({ client, network, stop, lost })
+    return await waitForLock({ client, network, stop, lost, pause })
   } catch (error) {
     lost.abort()
     throw error
@@ -85,8 +88,9 @@ async function waitForLock(parts: {
   network: Network
   stop: AbortSignal
   lost: AbortController
+  pause: Pause
 }): Promise<Leadership | null> {
-  const { client, network, stop, lost } = parts
+  const { client, network, stop, lost, pause } = parts
   await prepareLockSession(client)
   while (!stop.aborted && !lost.signal.aborted) {
     const key = lockKeyOf(network)
@@ -94,7 +98,7 @@ async function waitForLock(parts: {
       ...key,
     ])
     if (rows[0]?.taken === true) {
-      const ended = keepConfirming(client, lost)
+      const ended = keepConfirming(client, lost, pause)
       const free = async () => {
         await release(client, key, lost)
         await ended
@@ -108,9 +112,9 @@ async function waitForLock(parts: {
 }
 
 /** Gives the lead up as soon as the server that gave it no longer answers. */
-async function keepConfirming(client: pg.Client, lost: AbortController): Promise<void> {
+async function keepConfirming(client: pg.Client, lost: AbortController, pause: Pause): Promise<void> {
   while (!lost.signal.aborted) {
-    await pauseUnless(lost.signal, CONFIRM_INTERVAL_MS)
+    await pause(lost.signal, CONFIRM_INTERVAL_MS)
     if (lost.signal.aborted) return
     try {
       await confirmLockSession(client)

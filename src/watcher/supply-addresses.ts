@@ -6,10 +6,12 @@ import { nextBatch, refuseBatch, takeBatch } from '../db/addresses/address-batch
 import { deleteForeignPoolAddresses } from '../db/addresses/address-pool.ts'
 import { loadNetworkStates } from '../db/chain/network-state.ts'
 import { isConstraintViolation } from '../postgres/constraint-violation.ts'
+import { notifyActivity } from '../postgres/notify.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Pause } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
-import { repeat } from '../runtime/repeat.ts'
+import { pauseUnless, repeat } from '../runtime/repeat.ts'
 import { isBatchSigned } from '../secrets/batch-signature.ts'
 
 const INTERVAL_MS = 500
@@ -21,6 +23,7 @@ type SupplyOptions = {
   readonly networks: readonly Network[]
   readonly clock: Clock
   readonly log: Log
+  readonly pause?: Pause
 }
 
 /**
@@ -28,6 +31,7 @@ type SupplyOptions = {
  * give out. Needs no lead: any number of processes may do it.
  */
 export function supplyAddresses(options: SupplyOptions): { stop(): Promise<void> } {
+  const { pause = pauseUnless } = options
   const dry = new Map<Network, number>()
   return repeat(
     async () => {
@@ -36,6 +40,8 @@ export function supplyAddresses(options: SupplyOptions): { stop(): Promise<void>
     },
     {
       everyMs: INTERVAL_MS,
+      // Who waits for addresses is not kept waiting by a rest.
+      pause: (stop, ms) => (dry.size > 0 ? pauseUnless : pause)(stop, ms),
       onError: (error) => options.log.error({ err: error }, 'the address pools could not be filled'),
     },
   )
@@ -55,7 +61,9 @@ async function fillAll({ pool, networks, clock, log }: SupplyOptions): Promise<v
   for (const [keyspace, form] of forms) {
     try {
       await deleteForeignPoolAddresses(pool, keyspace, form)
-      await takeAddressBatches({ pool, keyspace, form, clock, log })
+      const { added } = await takeAddressBatches({ pool, keyspace, form, clock, log })
+      // Who follows a network has to load them before they are given out.
+      if (added > 0) await notifyActivity(pool)
     } catch (error) {
       log.error({ err: error, keyspace }, 'an address pool could not be filled')
     }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createNotifier, type Listener, listenFor } from '../../src/postgres/notify.ts'
+import { createNotifier, type Listener, listenFor, notifyActivity } from '../../src/postgres/notify.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -35,6 +35,30 @@ test('every changed invoice is told to every listener, however many change at on
   }
   await until(() => heard.every((ids) => ids.size === all.length), { what: 'all are told' })
   expect(woken).toBeLessThanOrEqual(2 * 4)
+  await notifier.close()
+})
+
+test('a sign of activity reaches whoever rests, whatever was told', async () => {
+  let signs = 0
+  const listener = listenFor(database.urls.watcher, {
+    onActivity: () => {
+      signs += 1
+    },
+  })
+  listeners.push(listener)
+  await listener.ready
+  const notifier = createNotifier(database.pools.api)
+  const tellings = [
+    () => notifier.activity(),
+    () => notifier.deliveriesWaiting(),
+    () => notifier.invoiceChanged('inv_one'),
+    () => notifyActivity(database.pools.signer),
+  ]
+  for (const [before, tell] of tellings.entries()) {
+    await tell()
+    await until(() => signs > before, { what: 'the sign is heard' })
+  }
+  expect(signs).toBe(tellings.length)
   await notifier.close()
 })
 

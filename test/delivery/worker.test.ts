@@ -6,6 +6,7 @@ import {
   startDeliveryWorker,
 } from '../../src/delivery/worker.ts'
 import { createNotifier } from '../../src/postgres/notify.ts'
+import { Activity } from '../../src/runtime/activity.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import {
@@ -101,6 +102,22 @@ test('a notification after the commit wakes an idle worker', async () => {
   await emitEvent(database, tenant)
   notifier.deliveriesWaiting()
   await receiver.waitFor(1)
+  await notifier.close()
+})
+
+test('at rest a notification wakes a worker, and a retry is sent when it is due', async () => {
+  const tenant = await createTenant(database)
+  await createVerifiedEndpoint(database, tenant, receiver.url)
+  receiver.respond = (_event, response) =>
+    void response.writeHead(receiver.events.length < 2 ? 500 : 204).end()
+  // Longer than the test: what is found at rest is found for another reason.
+  const activity = new Activity({ activeMs: 0, restMs: 600_000 })
+  await startWorker({ random: () => 0, activity })
+  const notifier = createNotifier(database.pools.watcher)
+  await emitEvent(database, tenant)
+  notifier.deliveriesWaiting()
+  await receiver.waitFor(2)
+  await until(async () => (await countRows(database, 'delivery')) === 0, { what: 'the delivery is finished' })
   await notifier.close()
 })
 

@@ -49,6 +49,7 @@ beforeAll(async () => {
     clock: () => new Date(),
     log: world.log,
     keyring,
+    notifier: { activity: () => {} },
     issuedAddresses: anyAddress,
     baseUrl: origin,
     maySend: () => true,

@@ -108,7 +108,7 @@ export async function createTestApi(
       elapsedMs: time.elapsedMs,
     }),
     networks: createNetworkStates(database.pools.api, time.elapsedMs),
-    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {} },
+    notifier: { invoiceChanged: () => {}, deliveriesWaiting: () => {}, activity: () => {} },
     rateLimits: { live: 1_000_000, test: 1_000_000 },
     webhookAllowPrivate: true,
     elapsedMs: time.elapsedMs,

@@ -188,7 +188,7 @@ export class EvmPayoutWorld extends PayoutSteps {
     return new PayoutTracker({
       ...at,
       broadcaster: new EvmBroadcaster({ ...at, providers, token, lookEveryMs: 0, topUp }),
-      notifier: { deliveriesWaiting: () => {} },
+      notifier: { deliveriesWaiting: () => {}, activity: () => {} },
     })
   }
 

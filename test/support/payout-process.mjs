@@ -54,7 +54,7 @@ const openBroadcaster =
 const tracker = new PayoutTracker({
   ...at,
   broadcaster: await openBroadcaster(),
-  notifier: { deliveriesWaiting: () => {} },
+  notifier: { deliveriesWaiting: () => {}, activity: () => {} },
 })
 
 function tell(moment) {

@@ -194,7 +194,7 @@ export class PayoutWorld extends PayoutSteps {
     return new PayoutTracker({
       ...at,
       broadcaster: new UtxoBroadcaster({ ...at, asset, providers }),
-      notifier: { deliveriesWaiting: () => {} },
+      notifier: { deliveriesWaiting: () => {}, activity: () => {} },
     })
   }
 

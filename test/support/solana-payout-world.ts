@@ -132,7 +132,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
       clock: () => this.now,
       log: this.log,
       broadcaster,
-      notifier: { deliveriesWaiting: () => {} },
+      notifier: { deliveriesWaiting: () => {}, activity: () => {} },
     })
   }
 

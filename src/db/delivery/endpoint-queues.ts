@@ -149,6 +149,12 @@ export async function readOldestDue(db: Queryable): Promise<OldestDue> {
   return rows[0] ?? { seconds: 0, throttledSeconds: 0 }
 }
 
+/** Whether anything waits to be sent or is being sent. */
+export async function isAnyDelivery(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>('select exists (select from delivery) as found')
+  return rows[0]?.found === true
+}
+
 /** Endpoints that failed so often in a row that they are throttled. Served by delivery_lane_throttled. */
 export async function countThrottled(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ count: number }>(

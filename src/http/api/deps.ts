@@ -34,7 +34,11 @@ export type ApiDeps = {
   readonly signerSealKey?: () => Promise<Uint8Array | null>
   /** The operator's fee on payments to invoices created now, in basis points. */
   readonly serviceFeeBps: number
-  readonly notifier: { invoiceChanged(invoiceId: string): void; deliveriesWaiting(): void }
+  readonly notifier: {
+    invoiceChanged(invoiceId: string): void
+    deliveriesWaiting(): void
+    activity(): void
+  }
   readonly rateLimits: RateLimits
   /** Present where a sandbox chain runs. */
   readonly sandbox?: Pick<SandboxControl, 'payInvoice'>

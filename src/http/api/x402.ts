@@ -45,6 +45,7 @@ type X402Deps = ReadX402Deps & {
   readonly clock: Clock
   readonly log: Log
   readonly baseUrl: string
+  readonly notifier: { activity(): void }
   /** False where the caller of these headers has sent too many just now. */
   readonly maySend: (headers: Headers) => boolean
   /** For tests that wait for no block. */
@@ -140,6 +141,8 @@ async function pay(deps: X402Deps, { found, offer, path, header }: Payment): Pro
   const { tenant, invoice } = found
   const input = { tenant, invoiceId: invoice.id, authorization, signature }
   const submitted = await submitX402Authorization(deps, { ...input, isLate })
+  // Its caller waits for the block: who signs and who carries it must not rest meanwhile.
+  deps.notifier.activity()
   switch (submitted.kind) {
     case 'late':
       return refused(deps, { offer, path, reason: TOO_LATE, payer: authorization.from })

@@ -22,6 +22,8 @@ export type Standing =
 export type Broadcaster = {
   /** The providers that it asks. One look goes through one of them. */
   readonly providers: { through(work: () => Promise<void>): Promise<void>; readonly isLast: boolean }
+  /** Whether it carries anything beside payouts: sweeps, authorizations, maintenance. */
+  readonly isBusy?: boolean
   /** Keeps in the database what requests and the signer have to know of the network; called at every look. */
   keepTerms(): Promise<void>
   /** What has to happen on the chain before approved payouts can be signed, and what is under way of that. */

@@ -5,6 +5,7 @@ import { tenantOf } from '../../core/tenant.ts'
 import { isConstraintViolation } from '../../postgres/constraint-violation.ts'
 import { isDatabaseAway } from '../../postgres/database-away.ts'
 import type { Pool } from '../../postgres/pool.ts'
+import type { Pause } from '../../runtime/activity.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../runtime/deduplicated-log.ts'
 import type { Log } from '../../runtime/log.ts'
@@ -23,7 +24,8 @@ type PayoutFollower = {
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
-  readonly notifier: { deliveriesWaiting(): void }
+  readonly notifier: { deliveriesWaiting(): void; activity(): void }
+  readonly pause?: Pause
 }
 
 /** Payouts of one network looked at in one pass. */
@@ -47,9 +49,15 @@ export class PayoutTracker {
   readonly #parts: PayoutFollower
   readonly #told = new DeduplicatedLog()
   #waitsReadAtMs = Number.NEGATIVE_INFINITY
+  #isCarrying = false
 
   constructor(parts: PayoutFollower) {
     this.#parts = parts
+  }
+
+  /** Whether anything was under way at the last look. */
+  get isBusy(): boolean {
+    return this.#isCarrying || this.#parts.broadcaster.isBusy === true
   }
 
   /** One look at everything that is under way. Throws `ChainUnavailable` where no provider can be asked. */
@@ -75,6 +83,7 @@ export class PayoutTracker {
     const { broadcaster, log } = this.#parts
     await broadcaster.keepTerms()
     const { signed, unsigned } = await this.#load()
+    this.#isCarrying = unsigned.length > 0 || signed.some(({ payout }) => payout.status !== 'confirmed')
     await broadcaster.prepare?.(unsigned)
     if (signed.length === 0) return
     const standings = await broadcaster.look(signed)
@@ -216,11 +225,13 @@ export function startPayouts(
 
 async function keepCarrying(parts: PayoutFollower, intervalMs: number, stop: AbortSignal): Promise<void> {
   const tracker = new PayoutTracker(parts)
-  const { log, network } = parts
+  const { log, network, notifier, pause = pauseUnless } = parts
   while (!stop.aborted) {
     try {
       await tracker.pass()
-      await pauseUnless(stop, intervalMs)
+      // The signer has its part in what is under way, and may be at rest in a process of its own.
+      if (tracker.isBusy) notifier.activity()
+      await (tracker.isBusy ? pauseUnless : pause)(stop, intervalMs)
     } catch (error) {
       if (stop.aborted) return
       // The watcher already reports that a node is away.

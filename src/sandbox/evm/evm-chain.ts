@@ -31,6 +31,8 @@ type Options = {
   readonly chainId: number
   readonly clock: Clock
   readonly log: Log
+  /** Called after each change. */
+  readonly onChange?: () => void
 }
 
 /**
@@ -227,6 +229,7 @@ export class EvmChain {
         const result = await work()
         if (this.#unwritten.length > 0) this.#journal.append(this.#unwritten)
         this.#records += this.#unwritten.length
+        this.#options.onChange?.()
         return result
       } catch (error) {
         if (this.#unwritten.length > 0) await this.#anvil.stop()

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { AssetId } from '../../core/assets.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
+import { Changes } from '../changes.ts'
 import type { SandboxControls, SignedPayment } from '../controls.ts'
 import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
 import { createPasswordServer } from '../password-server.ts'
@@ -51,6 +52,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
   const usdcContract = chain === 'base' ? (options.usdcContract ?? SANDBOX_USDC_CONTRACT) : null
   const onError = (error: unknown, method?: string) =>
     log.error({ err: error, chain, method }, 'the sandbox chain failed')
+  const changes = new Changes()
   let node: EvmSandboxNode | null = null
   const port = await serveOnOwnPort({
     folder,
@@ -61,6 +63,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
     createServer: (password) =>
       createPasswordServer({
         password,
+        changes,
         answer: async (text) => ({
           // Clients try again by themselves while the chain is being opened.
           status: node === null ? 503 : 200,
@@ -69,7 +72,7 @@ export async function startEvmChain(options: Options): Promise<SandboxEvm> {
         onError,
       }),
     open: async () => {
-      const opened = await openNode(folder, { ...options, program, usdcContract, onError })
+      const opened = await openNode(folder, { ...options, program, usdcContract, onError, changes })
       node = opened
       return async () => {
         node = null
@@ -98,14 +101,16 @@ async function openNode(
     readonly program: string
     readonly usdcContract: string | null
     readonly onError: (error: unknown) => void
+    readonly changes: Changes
   },
 ): Promise<EvmSandboxNode> {
-  const { chain: name, program, clock, log, blockIntervalMs, onError } = parts
+  const { chain: name, program, clock, log, blockIntervalMs, onError, changes } = parts
   const cache = join(folder, 'anvil')
   // States that anvil has put aside are of no use to the next anvil.
   await rm(cache, { recursive: true, force: true })
   await mkdir(cache, { recursive: true, mode: 0o700 })
-  const chain = await EvmChain.open({ folder, program, chainId: SANDBOX_CHAIN_IDS[name], clock, log })
+  const chainId = SANDBOX_CHAIN_IDS[name]
+  const chain = await EvmChain.open({ folder, program, chainId, clock, log, onChange: changes.tell })
   try {
     const wallet = await EvmWallet.open(chain, parts.usdcContract)
     if (name === 'base') await wallet.deployUsdc(SANDBOX_USDC_CONTRACT)
@@ -158,6 +163,10 @@ class EvmSandboxClient implements SandboxControls {
   /** Hashes of the blocks made. */
   mine(count: number): Promise<string[]> {
     return this.#rpc.call('sandbox_mine', [count], z.array(hash))
+  }
+
+  subscribe(wake: () => void): () => void {
+    return this.#rpc.subscribe(wake)
   }
 
   close(): Promise<void> {

@@ -41,8 +41,10 @@ export class SlotJournal {
   readonly #path: string
   #file: number
   #lines = 0
+  readonly #onAppend: (() => void) | undefined
 
-  private constructor(path: string, lines: number) {
+  private constructor(path: string, lines: number, onAppend?: () => void) {
+    this.#onAppend = onAppend
     this.#path = path
     this.#file = openSync(path, 'a', 0o600)
     this.#lines = lines
@@ -52,6 +54,7 @@ export class SlotJournal {
   static open(
     path: string,
     makeBase: () => string,
+    onAppend?: () => void,
   ): { journal: SlotJournal; base: string; entries: JournalEntry[] } {
     if (!existsSync(path)) replace(path, makeBase())
     const content = readFileSync(path)
@@ -62,7 +65,7 @@ export class SlotJournal {
     if (complete < text.length) truncateSync(path, Buffer.byteLength(text.slice(0, complete)))
     const [base = '', ...lines] = text.slice(0, complete - 1).split('\n')
     const entries = lines.map((line, index) => parseEntry(path, line, index))
-    return { journal: new SlotJournal(path, lines.length), base, entries }
+    return { journal: new SlotJournal(path, lines.length, onAppend), base, entries }
   }
 
   /** Lines since the base. */
@@ -73,6 +76,7 @@ export class SlotJournal {
   append(entry: JournalEntry): void {
     writeSync(this.#file, `${JSON.stringify(entry)}\n`)
     this.#lines += 1
+    this.#onAppend?.()
   }
 
   /** Begins again from a new base, in one step. */

@@ -61,9 +61,10 @@ export class SolanaChain {
     readonly path: string
     readonly bank: Address
     readonly nowMs: number
+    readonly onChange?: () => void
   }): SolanaChain {
     const { module, path, bank, nowMs } = options
-    const { journal, base, entries } = SlotJournal.open(path, () => newBase(bank))
+    const { journal, base, entries } = SlotJournal.open(path, () => newBase(bank), options.onChange)
     const read = baseSchema.parse(JSON.parse(base))
     const machine = new SvmMachine(module, read.svm === null ? null : Buffer.from(read.svm, 'base64'))
     const chain = new SolanaChain(machine, journal, bank)

@@ -8,6 +8,7 @@ import type { AssetId } from '../../core/assets.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { readOrMakeSecretFile } from '../../runtime/data-dir.ts'
 import type { Log } from '../../runtime/log.ts'
+import { Changes } from '../changes.ts'
 import type { SandboxControls, SignedPayment } from '../controls.ts'
 import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
 import { createPasswordServer } from '../password-server.ts'
@@ -61,6 +62,7 @@ export async function startSolanaChain(options: SolanaSandboxOptions): Promise<{
   const bank = await createKeyPairSignerFromPrivateKeyBytes(Buffer.from(secret.trim(), 'hex'))
   const onError = (error: unknown) =>
     log.error({ err: error, chain: 'solana' }, 'the sandbox chain could not write')
+  const changes = new Changes()
   let node: SolanaNode | null = null
   const port = await serveOnOwnPort({
     folder,
@@ -72,6 +74,7 @@ export async function startSolanaChain(options: SolanaSandboxOptions): Promise<{
       createSolanaRpcServer({
         password,
         node: () => node,
+        changes,
         onError: (error, method) => log.error({ err: error, chain: 'solana', method }, 'sandbox RPC failed'),
       }),
     open: async () => {
@@ -80,6 +83,7 @@ export async function startSolanaChain(options: SolanaSandboxOptions): Promise<{
         path: join(folder, 'chain.log'),
         bank: bank.address,
         nowMs: clock().getTime(),
+        onChange: changes.tell,
       })
       const served = new SolanaNode({ chain, bank, clock, lag, slotMs, skipEvery, onError })
       served.start()
@@ -111,9 +115,12 @@ type Context = {
 }
 
 /** JSON-RPC over HTTP as Solana's nodes serve it: status 200 with an error in the body, calls one by one or in an array. */
-function createSolanaRpcServer(options: Context & { readonly password: string }): Server {
+function createSolanaRpcServer(
+  options: Context & { readonly password: string; readonly changes: Changes },
+): Server {
   return createPasswordServer({
     password: options.password,
+    changes: options.changes,
     answer: async (body) => ({ status: 200, text: stringifyWithBigints(await answer(body, options)) }),
     onError: (error) => options.onError(error, 'any'),
   })
@@ -206,6 +213,10 @@ class SolanaSandboxClient implements SandboxControls {
 
   async release({ txid }: SignedPayment): Promise<void> {
     await this.#rpc.call('sandbox_release', [txid], z.boolean())
+  }
+
+  subscribe(wake: () => void): () => void {
+    return this.#rpc.subscribe(wake)
   }
 
   close(): Promise<void> {

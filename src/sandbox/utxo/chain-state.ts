@@ -46,8 +46,11 @@ export class ChainState {
 
   private readonly openPlans = new Map<string, Plan>()
 
-  private constructor(parameters: ChainParameters) {
+  private readonly onChange: (() => void) | undefined
+
+  private constructor(parameters: ChainParameters, onChange?: () => void) {
     this.parameters = parameters
+    this.onChange = onChange
   }
 
   /**
@@ -60,8 +63,10 @@ export class ChainState {
     newKey: () => Uint8Array
     nowMs: number
     onSyncError: (error: Error) => void
+    /** Called after each change. */
+    onChange?: () => void
   }): ChainState {
-    const state = new ChainState(options.parameters)
+    const state = new ChainState(options.parameters, options.onChange)
     state.openJournal = Journal.open(options.path, {
       replay: (record) => state.apply(record),
       onSyncError: options.onSyncError,
@@ -207,6 +212,7 @@ export class ChainState {
 
   private commit(record: JournalRecord): void {
     for (const placed of this.journal.append([record])) this.apply(placed)
+    this.onChange?.()
   }
 
   private apply(record: PlacedRecord): void {

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import type { Changes } from '../changes.ts'
 import { createPasswordServer } from '../password-server.ts'
 import { MEMPOOL_METHODS } from './rpc-mempool-methods.ts'
 import type { RpcMethod } from './rpc-method.ts'
@@ -47,10 +48,12 @@ type Reply = {
 export function createRpcServer(options: {
   readonly password: string
   readonly node: () => SandboxNode | null
+  readonly changes: Changes
   readonly onError: (error: unknown, method: string) => void
 }): Server {
   return createPasswordServer({
     password: options.password,
+    changes: options.changes,
     answer: (text) => {
       const { status, body } = answer(text, options)
       return { status, text: JSON.stringify(body) }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Log } from '../../runtime/log.ts'
+import { Changes } from '../changes.ts'
 import type { SandboxControls } from '../controls.ts'
 import { type SandboxPlace, serveOnOwnPort, THIS_MACHINE } from '../own-port.ts'
 import type { Plan } from '../plan.ts'
@@ -43,6 +44,7 @@ export async function startUtxoChain(options: Options): Promise<SandboxChain> {
   const { chain, clock, log, blockIntervalMs, place = THIS_MACHINE } = options
   const folder = join(options.dataDir, 'sandbox', chain)
   const onError = (error: unknown) => log.error({ err: error, chain }, 'the sandbox chain could not write')
+  const changes = new Changes()
   let node: SandboxNode | null = null
   const port = await serveOnOwnPort({
     folder,
@@ -54,6 +56,7 @@ export async function startUtxoChain(options: Options): Promise<SandboxChain> {
       createRpcServer({
         password,
         node: () => node,
+        changes,
         onError: (error, method) => log.error({ err: error, chain, method }, 'sandbox RPC failed'),
       }),
     open: async () => {
@@ -63,6 +66,7 @@ export async function startUtxoChain(options: Options): Promise<SandboxChain> {
         newKey: () => secp256k1.utils.randomSecretKey(),
         nowMs: clock().getTime(),
         onSyncError: onError,
+        onChange: changes.tell,
       })
       const miner = new Miner({ state, clock, blockIntervalMs, onError })
       const left = state.plans

@@ -60,6 +60,10 @@ export class UtxoSandboxClient {
     return { forkHeight: fork_height, height }
   }
 
+  subscribe(wake: () => void): () => void {
+    return this.#rpc.subscribe(wake)
+  }
+
   close(): Promise<void> {
     return this.#rpc.close()
   }

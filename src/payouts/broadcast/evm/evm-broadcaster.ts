@@ -50,9 +50,13 @@ export class EvmBroadcaster implements Broadcaster {
     this.#alarm = new GasAlarm(parts)
   }
 
+  get isBusy(): boolean {
+    return this.#isBusy || this.#awaitsEther
+  }
+
   async keepTerms(): Promise<void> {
     const { lookEveryMs, clock } = this.#parts
-    const everyMs = this.#isBusy || this.#awaitsEther ? lookEveryMs : IDLE_LOOK_MS
+    const everyMs = this.isBusy ? lookEveryMs : IDLE_LOOK_MS
     if (clock().getTime() - this.#readAtMs >= everyMs) await this.#read()
   }
 

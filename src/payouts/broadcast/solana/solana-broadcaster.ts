@@ -70,12 +70,17 @@ export class SolanaBroadcaster implements Broadcaster {
   #readAtMs = Number.NEGATIVE_INFINITY
   #airdropAtMs = Number.NEGATIVE_INFINITY
   #isTold = false
+  #isBusy = false
 
   constructor(parts: SolanaBroadcasterParts) {
     this.#parts = parts
     this.providers = parts.providers
     this.#maintenanceTransactions = new SolanaMaintenance(parts)
     this.#funding = new SolanaFunding(parts)
+  }
+
+  get isBusy(): boolean {
+    return this.#isBusy
   }
 
   async keepTerms(): Promise<void> {
@@ -88,8 +93,8 @@ export class SolanaBroadcaster implements Broadcaster {
     const { total } = await sumSolanaPayouts(pool, network, now)
     const open = await listOpenMaintenance(pool, network, OPEN_MAX)
     const toFund = await this.#funding.wanted()
-    const isIdle = total === 0n && open.length === 0 && toFund.length === 0
-    if (isIdle && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
+    this.#isBusy = total > 0n || open.length > 0 || toFund.length > 0
+    if (!this.#isBusy && ageMs >= 0 && ageMs < IDLE_INTERVAL_MS) return
     const { reading, nonces } = await this.#read(signerAccounts, now)
     await saveSolanaReading(pool, network, reading, nonces)
     this.#readAtMs = now.getTime()

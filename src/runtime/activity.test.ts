@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { Activity } from './activity.ts'
+
+const never = new AbortController().signal
+const LONG_MS = 600_000
+
+/** What a pause has come to; `tell` is called as soon as it rests. */
+async function restOf(activity: Activity, tell: () => void): Promise<'over'> {
+  setTimeout(tell, 20)
+  await activity.pause(never, 1)
+  return 'over'
+}
+
+test('a rest ends at once when something happens, and everybody who rests goes on', async () => {
+  const activity = new Activity({ activeMs: 0, restMs: LONG_MS })
+  const rests = [1, 2, 3].map(() => restOf(activity, activity.stir))
+  expect(await Promise.all(rests)).toEqual(['over', 'over', 'over'])
+})
+
+test('while something happens a pause is as long as asked for', async () => {
+  const activity = new Activity({ activeMs: LONG_MS, restMs: LONG_MS })
+  expect(activity.isResting).toBe(false)
+  expect(await restOf(activity, () => {})).toBe('over')
+})
+
+test('a rest of which nobody tells the end is over by itself', async () => {
+  const activity = new Activity({ activeMs: 0, restMs: 50 })
+  const beganAt = performance.now()
+  expect(await restOf(activity, () => {})).toBe('over')
+  expect(performance.now() - beganAt).toBeGreaterThan(40)
+})
+
+test('a stop ends a rest', async () => {
+  const activity = new Activity({ activeMs: 0, restMs: LONG_MS })
+  const stopping = new AbortController()
+  setTimeout(() => stopping.abort(), 20)
+  await activity.pause(stopping.signal, 1)
+  expect(stopping.signal.aborted).toBe(true)
+})
+
+test('what happens before a rest begins keeps it from beginning', async () => {
+  const activity = new Activity({ activeMs: LONG_MS, restMs: LONG_MS })
+  const pause = activity.pause(never, 30)
+  activity.stir()
+  await pause
+  expect(activity.isResting).toBe(false)
+})
