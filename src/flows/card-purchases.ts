@@ -1,12 +1,12 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { type CardPurchase, isOpenOffer, stillStands } from '../core/card/card-purchase.ts'
+import type { CardAnswer, CardOrder, OnrampProvider, ProviderAnswer } from '../core/card/onramp-provider.ts'
 import type {
-  CardAnswer,
-  CardOrder,
-  CardProviderId,
-  OnrampProvider,
-  ProviderAnswer,
-} from '../core/card/onramp-provider.ts'
+  AskedCardOffers,
+  LeftForCard,
+  OwnInvoice,
+  OwnPurchase,
+} from '../core/checkout/checkout-pages.ts'
 import { amountsOf, wasSettled } from '../core/invoice/status.ts'
 import type { Invoice } from '../core/invoice/types.ts'
 import {
@@ -35,7 +35,7 @@ const RECENT_PURCHASES = 12
  */
 export async function readCardOffers(
   deps: { readonly pool: Pool; readonly clock: Clock },
-  input: { readonly tenant: Tenant; readonly invoiceId: string },
+  input: OwnInvoice,
 ): Promise<readonly CardPurchase[]> {
   const { tenant, invoiceId } = input
   const { stored, recent } = await withTransaction(deps.pool, tenant, async (tx) => ({
@@ -76,8 +76,6 @@ type AskCardOffersDeps = {
   readonly providers: readonly OnrampProvider[]
 }
 
-type AskedCardOffers = { readonly kind: 'asked' | 'closed' | 'too_often' | 'not_found' }
-
 type Question = {
   readonly provider: OnrampProvider
   readonly purchase: Omit<CardPurchase, 'answer' | 'leftAtMs' | 'news'>
@@ -91,10 +89,7 @@ type Question = {
  */
 export async function askCardOffers(
   deps: AskCardOffersDeps,
-  input: { readonly tenant: Tenant; readonly invoiceId: string } & Pick<
-    CardOrder,
-    'place' | 'clientAddress' | 'returnUrl'
-  >,
+  input: OwnInvoice & Pick<CardOrder, 'place' | 'clientAddress' | 'returnUrl'>,
 ): Promise<AskedCardOffers> {
   const { tenant } = input
   const questions = await withTransaction(deps.pool, tenant, (tx) => writeQuestions(deps, tx, input))
@@ -222,11 +217,6 @@ function shownAnswer(answered: ProviderAnswer): CardAnswer {
   }
 }
 
-type LeftForCard =
-  | { readonly kind: 'left'; readonly provider: CardProviderId; readonly url: string }
-  /** The offer is over, was never this invoice's, or is not what is to pay any more. */
-  | { readonly kind: 'over' }
-
 /** The buyer leaves for a provider: written down, so that the page speaks of it, and told where to go. */
 export async function leaveForCardProvider(
   deps: {
@@ -235,7 +225,7 @@ export async function leaveForCardProvider(
     readonly keyring: Keyring
     readonly notifier: { invoiceChanged(invoiceId: string): void }
   },
-  input: { readonly tenant: Tenant; readonly invoiceId: string; readonly purchaseId: string },
+  input: OwnPurchase,
 ): Promise<LeftForCard> {
   const { tenant, invoiceId, purchaseId: id } = input
   const left = await withTransaction(deps.pool, tenant, async (tx) => {

@@ -1,15 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { AssetId } from '../core/assets.ts'
+import type { ContinuedCheckout, ContinueRequest } from '../core/checkout/checkout-pages.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
-import type { CoinFault } from '../core/checkout/coin-offers.ts'
-import {
-  type BadAmountReason,
-  chargeOf,
-  type PaymentLink,
-  SLUG_PATTERN,
-  windowMinutesOf,
-} from '../core/checkout/payment-link.ts'
+import type { AssetRefused } from '../core/checkout/coin-offers.ts'
+import { chargeOf, type PaymentLink, SLUG_PATTERN, windowMinutesOf } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { type InvoicePlan, planInvoice } from '../core/invoice/plan.ts'
 import { formatUsd } from '../core/money.ts'
@@ -40,32 +35,7 @@ type ContinueCheckoutDeps = {
   readonly notifier: { deliveriesWaiting(): void }
 }
 
-type ContinueRequest = {
-  readonly slug: string
-  readonly checkoutToken?: string | undefined
-  readonly usd?: string | undefined
-  /** The random words of the page that was pressed. A session needs none. */
-  readonly visit?: string | undefined
-  readonly asset: AssetId
-  /** The buyer chose this very coin over the one that the page began with. */
-  readonly picked?: boolean
-}
-
-type Continued =
-  | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
-  /** Nothing that can be continued; what a page shows of it is `readPaymentPage`'s neutral one. */
-  | { readonly kind: 'neutral' }
-  /** A press on a plain link that names no page of ours. */
-  | { readonly kind: 'no_visit' }
-  | { readonly kind: 'bad_amount'; readonly tenant: Tenant; readonly reason: BadAmountReason }
-  | {
-      readonly kind: 'asset_unavailable'
-      readonly tenant: Tenant
-      readonly asset: AssetId
-      readonly reason: CoinFault | 'asset_not_accepted'
-    }
-
-type Outcome = Continued & { readonly deliveries?: number }
+type Outcome = ContinuedCheckout & { readonly deliveries?: number }
 const NEUTRAL: Outcome = { kind: 'neutral' }
 const VISIT_PATTERN = /^[0-9A-Za-z]{22}$/
 
@@ -78,7 +48,7 @@ const VISIT_PATTERN = /^[0-9A-Za-z]{22}$/
 export async function continueCheckout(
   deps: ContinueCheckoutDeps,
   request: ContinueRequest,
-): Promise<Continued> {
+): Promise<ContinuedCheckout> {
   if (!SLUG_PATTERN.test(request.slug)) return NEUTRAL
   const { deliveries = 0, ...continued } = await outcomeOf(deps, request)
   if (deliveries > 0) deps.notifier.deliveriesWaiting()
@@ -115,7 +85,7 @@ async function continueSession(
     const made = await makeInvoice(
       deps,
       tx,
-      { tenant, market, isLimitReached, asset: request.asset, plan },
+      { tenant, market, isLimitReached, plan },
       {
         ...linkDetails(link),
         orderReference: session.orderReference,
@@ -156,7 +126,7 @@ async function continuePlainLink(deps: ContinueCheckoutDeps, request: ContinueRe
     const made = await makeInvoice(
       deps,
       tx,
-      { tenant, market, isLimitReached, asset: request.asset, plan },
+      { tenant, market, isLimitReached, plan },
       {
         ...linkDetails(link),
         amountSource: charge.amountSource,
@@ -202,24 +172,17 @@ async function makeInvoice(
     tenant,
     market,
     isLimitReached,
-    asset,
     plan,
   }: {
     readonly tenant: Tenant
     readonly market: Market
     /** The merchant has as many open invoices as it may have. */
     readonly isLimitReached: boolean
-    readonly asset: AssetId
     readonly plan: InvoicePlan
   },
   details: NewInvoiceDetails,
 ): Promise<Outcome> {
-  const unavailable = (code: Extract<Continued, { kind: 'asset_unavailable' }>['reason']): Outcome => ({
-    kind: 'asset_unavailable',
-    tenant,
-    asset,
-    reason: code,
-  })
+  const unavailable = (reason: AssetRefused['reason']): Outcome => ({ kind: 'asset_unavailable', reason })
   if (plan.kind === 'unavailable') return unavailable(plan.code)
   if (plan.kind === 'refused') {
     if (plan.code === 'parameter_invalid') throw new Error('a stored amount is no dollar amount')

@@ -1,10 +1,10 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import { ASSET_IDS, type AssetId } from '../core/assets.ts'
-import { type CardWaiting, cardAsset, cardWaiting } from '../core/card/card-purchase.ts'
+import { cardAsset, cardWaiting } from '../core/card/card-purchase.ts'
+import type { CheckoutFacts } from '../core/checkout/checkout-pages.ts'
 import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
 import type { PaymentLink } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
-import type { NetworkFacts } from '../core/invoice/render.ts'
 import { isReopenable } from '../core/invoice/reopen.ts'
 import { isSwitchable } from '../core/invoice/switch.ts'
 import type { Invoice } from '../core/invoice/types.ts'
@@ -27,19 +27,6 @@ type ReadCheckoutDeps = {
   readonly marketOf: (tenant: Tenant) => Promise<Market>
   /** Whether anybody sells a coin for cards in a mode. */
   readonly sellsForCards: (asset: AssetId, livemode: boolean) => boolean
-}
-
-/** What a buyer's page is made of. */
-type CheckoutFacts = {
-  readonly invoice: Invoice
-  readonly merchantName: string
-  readonly networkFacts: NetworkFacts
-  /** What the buyer may pay with instead; empty where the coin is settled. */
-  readonly otherCoins: readonly CoinOffer[]
-  /** The buyer may have it again at the current price. */
-  readonly reopenable: boolean
-  /** What a card would buy, and what is known of the purchase that the buyer went away for. */
-  readonly card: { readonly asset: AssetId | null; readonly waiting: CardWaiting | null }
 }
 
 /**

@@ -1,12 +1,7 @@
-import type { AssetId } from '../core/assets.ts'
+import type { PaymentPage, PaymentPageQuery } from '../core/checkout/checkout-pages.ts'
 import { isSessionShown } from '../core/checkout/checkout-session.ts'
-import { type CoinOffer, coinOffers } from '../core/checkout/coin-offers.ts'
-import {
-  type BadAmountReason,
-  chargeOf,
-  SLUG_PATTERN,
-  windowMinutesOf,
-} from '../core/checkout/payment-link.ts'
+import { coinOffers } from '../core/checkout/coin-offers.ts'
+import { chargeOf, SLUG_PATTERN, windowMinutesOf } from '../core/checkout/payment-link.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { findLinkOwner, loadPaymentLink } from '../db/checkout/payment-links.ts'
 import { loadMerchantName } from '../db/people/merchants.ts'
@@ -25,46 +20,12 @@ type ReadPaymentPageDeps = {
   readonly marketOf: (tenant: Tenant) => Promise<Market>
 }
 
-/** What a buyer's URL of a payment link says. */
-type PaymentPageRequest = {
-  readonly slug: string
-  readonly checkoutToken?: string | undefined
-  /** The amount of the compatibility mode, as it stands in the URL. */
-  readonly usd?: string | undefined
-}
-
-type PaymentPage =
-  /** Unknown, inactive, changed, swapped, expired or cancelled: one page, which does not say what of these. */
-  | { readonly kind: 'neutral' }
-  /** The buyer has continued before: the page is that invoice's. */
-  | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
-  | {
-      readonly kind: 'bad_amount'
-      readonly tenant: Tenant
-      readonly merchantName: string
-      readonly linkName: string
-      readonly reason: BadAmountReason
-    }
-  | {
-      readonly kind: 'open'
-      readonly tenant: Tenant
-      readonly merchantName: string
-      readonly linkName: string
-      readonly usdCents: bigint
-      readonly amountSource: 'merchant' | 'buyer'
-      /** Of a checkout session; null where the window begins with Continue. */
-      readonly expiresAtMs: number | null
-      readonly durationMinutes: number
-      readonly defaultAsset: AssetId | null
-      readonly coins: readonly CoinOffer[]
-    }
-
 const NEUTRAL: PaymentPage = { kind: 'neutral' }
 
 /** What the page of a payment link or checkout session shows. Reads only: opening it makes nothing. */
 export async function readPaymentPage(
   deps: ReadPaymentPageDeps,
-  request: PaymentPageRequest,
+  request: PaymentPageQuery,
 ): Promise<PaymentPage> {
   if (!SLUG_PATTERN.test(request.slug)) return NEUTRAL
   const { checkoutToken, usd, slug } = request
@@ -92,7 +53,6 @@ async function readSessionPage(deps: ReadPaymentPageDeps, slug: string, token: s
       merchantName: await nameOf(tx, tenant),
       linkName: link.name,
       usdCents: session.usdCents,
-      amountSource: 'merchant',
       expiresAtMs: session.expiresAtMs,
       durationMinutes: windowMinutesOf(link, market.rules, session.askedMinutes),
       ...coinOffers(market, session.usdCents, link.asset, nowMs),
@@ -112,14 +72,14 @@ async function readPlainLink(
   return withTransaction(deps.pool, tenant, async (tx): Promise<PaymentPage> => {
     const link = await loadPaymentLink(tx, tenant, linkId)
     if (link === null || !link.active) return NEUTRAL
-    const about = { tenant, merchantName: await nameOf(tx, tenant), linkName: link.name }
     const charge = chargeOf(link, usd)
-    if (charge.kind === 'bad_amount') return { ...charge, ...about }
+    if (charge.kind === 'bad_amount') return { ...charge, tenant }
     return {
       kind: 'open',
-      ...about,
+      tenant,
+      merchantName: await nameOf(tx, tenant),
+      linkName: link.name,
       usdCents: charge.usdCents,
-      amountSource: charge.amountSource,
       expiresAtMs: null,
       durationMinutes: windowMinutesOf(link, market.rules),
       ...coinOffers(market, charge.usdCents, link.asset, deps.clock().getTime()),

@@ -1,4 +1,5 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
+import type { OwnInvoice, ReopenedInvoice } from '../core/checkout/checkout-pages.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { isReopenable, planReopening } from '../core/invoice/reopen.ts'
 import type { Invoice } from '../core/invoice/types.ts'
@@ -21,31 +22,13 @@ type ReopenInvoiceDeps = {
   readonly notifier: { deliveriesWaiting(): void }
 }
 
-type ReopenedInvoice =
-  /** The new invoice; the one that an earlier click made, where there was one. */
-  | { readonly kind: 'invoice'; readonly tenant: Tenant; readonly invoiceId: string }
-  | { readonly kind: 'not_reopenable' }
-  | {
-      readonly kind: 'asset_unavailable'
-      readonly reason:
-        | 'asset_unavailable'
-        | 'rate_unavailable'
-        | 'asset_not_accepted'
-        | 'amount_too_small'
-        | 'amount_too_large'
-    }
-  | { readonly kind: 'not_found' }
-
 type Outcome = ReopenedInvoice & { readonly deliveries?: number }
 
 /**
  * A new invoice at the current price for one that expired unpaid: of a plain link, or of the API where the
  * payment rules allow it. The old one's row is held, so that two clicks make one.
  */
-export async function reopenInvoice(
-  deps: ReopenInvoiceDeps,
-  input: { readonly tenant: Tenant; readonly invoiceId: string },
-): Promise<ReopenedInvoice> {
+export async function reopenInvoice(deps: ReopenInvoiceDeps, input: OwnInvoice): Promise<ReopenedInvoice> {
   const { tenant, invoiceId } = input
   const [market, isLimitReached] = await Promise.all([
     deps.marketOf(tenant),

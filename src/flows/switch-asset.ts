@@ -1,5 +1,5 @@
 import type { IssuedAddressCheck } from '../core/address-batch.ts'
-import type { AssetId } from '../core/assets.ts'
+import type { SwitchedAsset, SwitchRequest } from '../core/checkout/checkout-pages.ts'
 import type { Market } from '../core/invoice/market.ts'
 import { planSwitch, type SwitchPlan } from '../core/invoice/switch.ts'
 import { addDepositAddress, findDepositAddress } from '../db/addresses/deposit-addresses.ts'
@@ -21,25 +21,11 @@ type SwitchAssetDeps = {
   readonly notifier: { invoiceChanged(invoiceId: string): void }
 }
 
-type SwitchedAsset =
-  | { readonly kind: 'switched' }
-  | Exclude<SwitchPlan, { kind: 'switch' }>
-  | { readonly kind: 'not_found' }
-
 /**
  * The buyer takes another coin: the current price, locked for what is left of the window. An address is taken
  * only where the invoice has none of that coin's yet; those of earlier coins stay watched.
  */
-export async function switchAsset(
-  deps: SwitchAssetDeps,
-  input: {
-    readonly tenant: Tenant
-    readonly invoiceId: string
-    readonly asset: AssetId
-    /** The buyer chose this very coin, and did not only press for a card. */
-    readonly picked?: boolean
-  },
-): Promise<SwitchedAsset> {
+export async function switchAsset(deps: SwitchAssetDeps, input: SwitchRequest): Promise<SwitchedAsset> {
   const { tenant, invoiceId, asset } = input
   const market = await deps.marketOf(tenant)
   const switched = await withTransaction(deps.pool, tenant, async (tx): Promise<SwitchedAsset> => {

@@ -1,8 +1,9 @@
 import type { ProviderUpdate } from '../core/card/card-news.ts'
 import type { CardPurchase } from '../core/card/card-purchase.ts'
+import type { OwnPurchase } from '../core/checkout/checkout-pages.ts'
 import { loadCardPurchase, takeTestPurchase } from '../db/checkout/card-purchases.ts'
 import type { Pool } from '../postgres/pool.ts'
-import { type Tenant, withTransaction } from '../postgres/transaction.ts'
+import { withTransaction } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /**
@@ -15,12 +16,7 @@ export async function takeTestCardPurchase(
     readonly clock: Clock
     readonly notifier: { invoiceChanged(invoiceId: string): void }
   },
-  input: {
-    readonly tenant: Tenant
-    readonly invoiceId: string
-    readonly purchaseId: string
-    readonly news: ProviderUpdate
-  },
+  input: OwnPurchase & { readonly news: ProviderUpdate },
 ): Promise<{ readonly purchase: CardPurchase; readonly first: boolean } | null> {
   const { tenant, invoiceId, purchaseId: id, news } = input
   const taken = await withTransaction(deps.pool, tenant, async (tx) => {
@@ -35,7 +31,7 @@ export async function takeTestCardPurchase(
 /** The purchase that the sandbox's card page is about; null where the invoice has no such one. */
 export async function readTestCardPurchase(
   deps: { readonly pool: Pool },
-  input: { readonly tenant: Tenant; readonly invoiceId: string; readonly purchaseId: string },
+  input: OwnPurchase,
 ): Promise<CardPurchase | null> {
   const { tenant, invoiceId, purchaseId } = input
   if (tenant.livemode) return null

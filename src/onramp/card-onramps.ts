@@ -2,11 +2,11 @@ import type { IssuedAddressCheck } from '../core/address-batch.ts'
 import type { AssetId } from '../core/assets.ts'
 import type { OnrampProvider } from '../core/card/onramp-provider.ts'
 import type { TestCardOutcome } from '../core/card/test-cards.ts'
+import type { OwnInvoice, OwnPurchase } from '../core/checkout/checkout-pages.ts'
 import { askCardOffers, leaveForCardProvider, readCardOffers } from '../flows/card-purchases.ts'
 import { recordProviderUpdate } from '../flows/record-provider-update.ts'
 import { readTestCardPurchase, takeTestCardPurchase } from '../flows/take-test-purchase.ts'
 import type { Pool } from '../postgres/pool.ts'
-import type { Tenant } from '../postgres/transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../runtime/log.ts'
 import type { SandboxControl } from '../sandbox/sandbox-control.ts'
@@ -16,9 +16,6 @@ const SLOW_MS = 10_000
 const UNDER_PERCENT = 40n
 /** A sandbox purchase has one transaction, with this id. */
 const SANDBOX_TRANSACTION = 'sandbox'
-
-type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
-type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
 
 type CardOnrampsDeps = {
   /** Connections of the API's role. */

@@ -4,9 +4,9 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CardPurchase } from '../../src/core/card/card-purchase.ts'
+import type { CheckoutFacts, PaymentPage } from '../../src/core/checkout/checkout-pages.ts'
 import type { CoinOffer } from '../../src/core/checkout/coin-offers.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
-import type { CheckoutFacts, PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
 import { launchBrowser, photograph } from '../support/browser.ts'
 import { CARD_MINIMUM, CARD_OFFER, CARD_OFFERS } from '../support/card-offers.ts'
 import { EXPIRES_AT_MS, INVOICES_BY_PAGE, litecoinInvoice, NOW_MS } from '../support/checkout-invoice.ts'
@@ -62,7 +62,7 @@ const COINS: CoinOffer[] = [
   { asset: 'USDC_BASE', available: false, reason: 'rate_unavailable', amount: null },
   { asset: 'SOL', available: false, reason: 'amount_too_small', amount: null },
 ]
-const OPEN: Extract<PaymentPageFacts, { kind: 'open' }> = {
+const OPEN: Extract<PaymentPage, { kind: 'open' }> = {
   kind: 'open',
   tenant: { merchantId: 'mer_01jd8x5v7k0000000000000000', livemode: false },
   merchantName: 'Blue Heron Books',
@@ -118,7 +118,7 @@ const MORE_PAGES: { [name: string]: (name: string) => string } = {
       ...OPEN,
       coins: COINS.map((coin) => ({ ...coin, available: false, amount: null, reason: 'rate_unavailable' })),
     }),
-  bad_amount: () => server.showLink('pl_bad', { kind: 'bad_amount', tenant: OPEN.tenant }),
+  bad_amount: () => server.showLink('pl_bad', { kind: 'bad_amount', tenant: OPEN.tenant, reason: 'missing' }),
   nothing: () => `${server.url}/l/pl_nothing`,
   switchable: () =>
     server.show('switchable', { ...awaiting, id: 'inv_switchable' }, 'Blue Heron Books', {

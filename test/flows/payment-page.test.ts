@@ -131,7 +131,6 @@ test('a session opens with its own total and deadline, and shows each coin by it
     merchantName: 'Shop',
     linkName: 'Coffee',
     usdCents: 4_999n,
-    amountSource: 'merchant',
     expiresAtMs: session.expiresAtMs,
     durationMinutes: 30,
     defaultAsset: 'LTC',

@@ -1,9 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
+import type { CheckoutFacts, PaymentPage } from '../../src/core/checkout/checkout-pages.ts'
 import type { Invoice } from '../../src/core/invoice/types.ts'
 import { createCheckoutApp } from '../../src/web/checkout/app.ts'
 import { type Branding, NO_BRANDING } from '../../src/web/checkout/branding.ts'
-import type { CheckoutDeps, CheckoutFacts, PaymentPageFacts } from '../../src/web/checkout/checkout-deps.ts'
+import type { CheckoutDeps } from '../../src/web/checkout/checkout-deps.ts'
 import { NOW_MS } from './checkout-invoice.ts'
 import { freePort } from './postgres-server.ts'
 
@@ -12,7 +13,7 @@ export type ShownInvoice = Omit<CheckoutFacts, 'networkFacts'>
 
 /** The checkout's own app on a port of its own, over invoices that a test puts there and changes. */
 export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
-  const links = new Map<string, PaymentPageFacts>()
+  const links = new Map<string, PaymentPage>()
   const logos = new Map<string, Uint8Array<ArrayBuffer>>()
   let visits = 0
   let branding: Branding = NO_BRANDING
@@ -77,7 +78,7 @@ export async function startCheckoutServer(options: Partial<CheckoutDeps> = {}) {
       return `${url}/i/${token}`
     },
     /** Puts a payment link behind a slug. */
-    showLink(slug: string, facts: PaymentPageFacts): string {
+    showLink(slug: string, facts: PaymentPage): string {
       links.set(slug, facts)
       return `${url}/l/${slug}`
     },

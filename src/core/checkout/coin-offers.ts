@@ -6,6 +6,12 @@ import { formatUsd } from '../money.ts'
 /** Why a coin cannot be chosen at the moment. */
 export type CoinFault = 'asset_unavailable' | 'rate_unavailable' | 'amount_too_small' | 'amount_too_large'
 
+/** No invoice in this coin now. */
+export type AssetRefused = {
+  readonly kind: 'asset_unavailable'
+  readonly reason: CoinFault | 'asset_not_accepted'
+}
+
 /** One card of the coin choice. What is wrong with one coin disables its card alone. */
 export type CoinOffer = {
   readonly asset: AssetId

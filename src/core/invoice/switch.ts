@@ -1,4 +1,5 @@
 import type { AssetId } from '../assets.ts'
+import type { AssetRefused } from '../checkout/coin-offers.ts'
 import { formatUsd } from '../money.ts'
 import type { Market } from './market.ts'
 import { type InvoicePlan, planInvoice } from './plan.ts'
@@ -16,15 +17,7 @@ export type SwitchPlan =
   | { readonly kind: 'not_allowed' }
   | { readonly kind: 'paid_already' }
   | { readonly kind: 'closed' }
-  | {
-      readonly kind: 'asset_unavailable'
-      readonly reason:
-        | 'asset_unavailable'
-        | 'rate_unavailable'
-        | 'asset_not_accepted'
-        | 'amount_too_small'
-        | 'amount_too_large'
-    }
+  | AssetRefused
 
 /**
  * The invoice in another coin, at the price of the moment, with the deadline it has (`next.address` is still the

@@ -2,11 +2,13 @@ import { type Context, Hono } from 'hono'
 import { compress } from 'hono/compress'
 import { ASSET_IDS, type AssetId } from '../../core/assets.ts'
 import { CARD_DEFAULT_ASSET } from '../../core/card/card-purchase.ts'
+import type { ContinuedCheckout, PaymentPage, PaymentPageQuery } from '../../core/checkout/checkout-pages.ts'
+import type { AssetRefused } from '../../core/checkout/coin-offers.ts'
 import { readBuilt } from '../built-files.ts'
 import { limitBody } from '../limit-body.ts'
 import { NO_BRANDING } from './branding.ts'
 import { serveCardPages } from './card-pages.ts'
-import type { CheckoutDeps, PaymentPageFacts, PaymentPageQuery } from './checkout-deps.ts'
+import type { CheckoutDeps } from './checkout-deps.ts'
 import type { Notice } from './checkout-page.ts'
 import { contentSecurityPolicy, SECURITY_HEADERS } from './content-security.ts'
 import { renderOpenDocument } from './document.tsx'
@@ -65,7 +67,7 @@ export function createCheckoutApp(deps: CheckoutDeps): { app: Hono; streams: Liv
 const FORM_BYTES_MAX = 4_096
 const VALUE_LENGTH_MAX = 512
 
-type OpenFacts = Extract<PaymentPageFacts, { kind: 'open' }>
+type OpenFacts = Extract<PaymentPage, { kind: 'open' }>
 
 /** Payment links and checkout sessions under `/l/`. Opening one makes nothing; its form makes the invoice. */
 function servePaymentPages(app: Hono, deps: CheckoutDeps): void {
@@ -115,9 +117,7 @@ const isTooLong = (value: string | undefined): boolean => (value ?? '').length >
 function answerOther(
   c: Context,
   deps: CheckoutDeps,
-  facts:
-    | Extract<PaymentPageFacts, { kind: 'invoice' }>
-    | { readonly kind: Exclude<PaymentPageFacts['kind'], 'invoice' | 'open'> | 'no_visit' },
+  facts: Exclude<ContinuedCheckout, AssetRefused>,
 ): Response | Promise<Response> {
   switch (facts.kind) {
     case 'invoice':

@@ -1,0 +1,93 @@
+import type { AssetId } from '../assets.ts'
+import type { CardWaiting } from '../card/card-purchase.ts'
+import type { CardProviderId } from '../card/onramp-provider.ts'
+import type { NetworkFacts } from '../invoice/render.ts'
+import type { SwitchPlan } from '../invoice/switch.ts'
+import type { Invoice } from '../invoice/types.ts'
+import type { Tenant } from '../tenant.ts'
+import type { AssetRefused, CoinOffer } from './coin-offers.ts'
+import type { BadAmountReason } from './payment-link.ts'
+
+/** What the flows give the buyers' pages, and what the pages ask them for. */
+
+export type OwnInvoice = { readonly tenant: Tenant; readonly invoiceId: string }
+/** A card purchase of that invoice. */
+export type OwnPurchase = OwnInvoice & { readonly purchaseId: string }
+/** The invoice that a press made, or that an earlier one made. */
+type MadeInvoice = OwnInvoice & { readonly kind: 'invoice' }
+
+/** What an invoice's page is made of. */
+export type CheckoutFacts = {
+  readonly invoice: Invoice
+  readonly merchantName: string
+  readonly networkFacts: NetworkFacts
+  /** What the buyer may pay with instead; empty where the coin is settled. */
+  readonly otherCoins: readonly CoinOffer[]
+  /** The buyer may have it again at the current price. */
+  readonly reopenable: boolean
+  /** What a card would buy, null where nothing; and the purchase that the buyer went away for. */
+  readonly card: { readonly asset: AssetId | null; readonly waiting: CardWaiting | null }
+}
+
+/** What a buyer's URL of a payment link says. */
+export type PaymentPageQuery = {
+  readonly slug: string
+  readonly checkoutToken?: string | undefined
+  /** The amount of the compatibility mode, as it stands in the URL. */
+  readonly usd?: string | undefined
+}
+
+/** What such a URL opens. */
+export type PaymentPage =
+  /** Unknown, inactive, changed, swapped, expired or cancelled: one page, which does not say what of these. */
+  | { readonly kind: 'neutral' }
+  /** The buyer has continued before: the page is that invoice's. */
+  | MadeInvoice
+  | { readonly kind: 'bad_amount'; readonly tenant: Tenant; readonly reason: BadAmountReason }
+  | {
+      readonly kind: 'open'
+      readonly tenant: Tenant
+      readonly merchantName: string
+      readonly linkName: string
+      readonly usdCents: bigint
+      /** Of a checkout session; null where the window begins with Continue. */
+      readonly expiresAtMs: number | null
+      readonly durationMinutes: number
+      readonly defaultAsset: AssetId | null
+      readonly coins: readonly CoinOffer[]
+    }
+
+/** The buyer presses Continue. */
+export type ContinueRequest = PaymentPageQuery & {
+  /** The random words of the page that was pressed. A session needs none. */
+  readonly visit?: string | undefined
+  readonly asset: AssetId
+  /** The buyer chose this very coin over the one that the page began with. */
+  readonly picked?: boolean
+}
+
+/** What that came to. */
+export type ContinuedCheckout =
+  | Exclude<PaymentPage, { kind: 'open' }>
+  /** A press on a plain link that names no page of ours. */
+  | { readonly kind: 'no_visit' }
+  | AssetRefused
+
+export type SwitchRequest = OwnInvoice & {
+  readonly asset: AssetId
+  /** The buyer chose this very coin, and did not only press for a card. */
+  readonly picked?: boolean
+}
+
+export type SwitchedAsset =
+  | { readonly kind: 'switched' | 'not_found' }
+  | Exclude<SwitchPlan, { kind: 'switch' }>
+
+export type ReopenedInvoice = MadeInvoice | AssetRefused | { readonly kind: 'not_reopenable' | 'not_found' }
+
+export type AskedCardOffers = { readonly kind: 'asked' | 'closed' | 'too_often' | 'not_found' }
+
+export type LeftForCard =
+  | { readonly kind: 'left'; readonly provider: CardProviderId; readonly url: string }
+  /** The offer is over, was never this invoice's, or is not what is to pay any more. */
+  | { readonly kind: 'over' }
