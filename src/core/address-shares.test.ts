@@ -28,6 +28,14 @@ test('who takes alone leaves the reserve to whoever comes, but a handful is nobo
   expect(toLeave(shares, 'alone')).toBe(RESERVED_ADDRESSES)
 })
 
+test('who took most is remembered though more merchants come than are counted at a time', () => {
+  const shares = new AddressShares()
+  take(shares, 'busy', 100)
+  for (let count = 0; count < 10_000; count++) take(shares, `calm-${count}`, 1)
+  expect(toLeave(shares, 'busy')).toBe(RESERVED_ADDRESSES)
+  expect(toLeave(shares, 'calm-0')).toBe(0)
+})
+
 test('a flood is forgotten within two minutes', () => {
   const shares = new AddressShares()
   take(shares, 'busy', 100)

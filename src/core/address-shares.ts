@@ -4,7 +4,7 @@ import type { Keyspace } from './assets.ts'
 const WINDOW_MS = 60_000
 /** So many in a minute are nobody's flood, however few others take any. */
 const FREE_PER_WINDOW = 5
-/** Merchants counted at a time in one keyspace; beyond it the first of the window are forgotten. */
+/** Merchants counted in one window; a full one ends early, and its counts fade as those of any other. */
 const MERCHANTS_MAX = 10_000
 
 /**
@@ -22,8 +22,6 @@ export class AddressShares {
   took(keyspace: Keyspace, merchantId: string, nowMs: number): void {
     const { now } = this.#windowAt(keyspace, nowMs)
     now.set(merchantId, (now.get(merchantId) ?? 0) + 1)
-    const oldest = now.keys().next().value
-    if (now.size > MERCHANTS_MAX && oldest !== undefined) now.delete(oldest)
   }
 
   /** Addresses that must be left after this merchant takes one: none where it took less than others on average. */
@@ -40,7 +38,8 @@ export class AddressShares {
 
   #windowAt(keyspace: Keyspace, nowMs: number): Window {
     const known = this.#windows.get(keyspace)
-    if (known !== undefined && nowMs - known.startMs < WINDOW_MS) return known
+    const isOpen = known !== undefined && nowMs - known.startMs < WINDOW_MS
+    if (isOpen && known.now.size < MERCHANTS_MAX) return known
     const isNext = known !== undefined && nowMs - known.startMs < 2 * WINDOW_MS
     const window = { startMs: nowMs, before: isNext ? known.now : new Map(), now: new Map() }
     this.#windows.set(keyspace, window)

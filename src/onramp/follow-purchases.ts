@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type CardWaiting, WAITING_SHOWN_MS } from '../core/card/card-purchase.ts'
 import type { CardProviderId, OnrampProvider } from '../core/card/onramp-provider.ts'
 import { recordProviderUpdate } from '../flows/record-provider-update.ts'
@@ -39,7 +40,7 @@ export function createPurchaseFollower(deps: {
   readonly providers: readonly OnrampProvider[]
 }): PurchaseFollower {
   const { clock, log } = deps
-  const followed = new Map<string, Entry>()
+  const followed = new LRUCache<string, Entry>({ max: FOLLOWED_MAX })
   const asked = new Map<Promise<void>, CardProviderId>()
   const tellerOf = (id: CardProviderId) =>
     deps.providers.find((provider) => provider.id === id)?.transactionsOf ?? null
@@ -74,7 +75,8 @@ export function createPurchaseFollower(deps: {
   const tick = (): void => {
     const nowMs = clock().getTime()
     const due: Entry[] = []
-    for (const entry of followed.values()) {
+    // A copy, since some are deleted meanwhile. The newest come first in it.
+    for (const entry of [...followed.values()].reverse()) {
       if (nowMs - entry.leftAtMs > WAITING_SHOWN_MS) followed.delete(entry.purchaseId)
       else if (nowMs >= entry.dueAtMs && !entry.isAsking) due.push(entry)
     }
@@ -99,8 +101,6 @@ export function createPurchaseFollower(deps: {
   return {
     follow: ({ purchaseId, provider, leftAtMs }) => {
       if (followed.has(purchaseId) || tellerOf(provider) === null) return
-      const oldest = followed.keys().next().value
-      if (followed.size >= FOLLOWED_MAX && oldest !== undefined) followed.delete(oldest)
       const dueAtMs = clock().getTime() + FIRST_GAP_MS
       followed.set(purchaseId, {
         purchaseId,
