@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** More than one look at all networks can say something of: payouts, sweeps and what their providers answer. */
 export const TOLD_MAX = 20_000
 
@@ -12,17 +14,13 @@ export const withoutNumbers = (words: string): string =>
  * runs. The newest are remembered; what was said longest ago may be said again.
  */
 export class DeduplicatedLog {
-  readonly #said = new Set<string>()
+  readonly #said = new LRUCache<string, true>({ max: TOLD_MAX })
 
   /** Whether this was not said of it before; from now on it was. `what`: the kind of alert, with its reason. */
   isNew(about: string, what: string): boolean {
     const line = `${about} ${what}`
     if (this.#said.has(line)) return false
-    this.#said.add(line)
-    for (const oldest of this.#said) {
-      if (this.#said.size <= TOLD_MAX) break
-      this.#said.delete(oldest)
-    }
+    this.#said.set(line, true)
     return true
   }
 }

@@ -1,4 +1,5 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { ChainUnavailable } from '../../../chain/adapter.ts'
 import { contractCall } from '../../../chain/evm/contract-call.ts'
@@ -65,7 +66,7 @@ export class EvmPayoutClient {
   readonly #livemode: boolean
   readonly #token: EvmToken | null
   /** The next block of each search for what used up a nonce; the one that showed it, where it was found. */
-  readonly #searches = new Map<string, number>()
+  readonly #searches = new LRUCache<string, number>({ max: SEARCHES_MAX })
   #parameters: EvmParameters | null = null
   /** The words of the token's domain never change. */
   #domain: { readonly name: string; readonly version: string } | null = null
@@ -182,10 +183,6 @@ export class EvmPayoutClient {
     }
     if (height !== null && height < lowest) return 'unseen'
     if (height !== null) this.#searches.set(name, height)
-    for (const oldest of this.#searches.keys()) {
-      if (this.#searches.size <= SEARCHES_MAX) break
-      this.#searches.delete(oldest)
-    }
     return found ?? 'searching'
   }
 
