@@ -1,5 +1,5 @@
 // A receiver of webhooks in a process of its own, as light as can be, so that a figure is the sender's: it answers
-// 200 to all, keeps what came, and looks at it when asked. DeduplicatedLog by messages of its parent.
+// 200 to all, keeps what came, and looks at it when asked. Driven by messages of its parent.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:net'
 

@@ -1,4 +1,4 @@
-// One way of sending webhooks, in a process of its own, built from the program's own parts. DeduplicatedLog by messages of
+// One way of sending webhooks, in a process of its own, built from the program's own parts. Driven by messages of
 // its parent; what each does is in the functions below.
 
 import { createHttpClient } from '../../dist/delivery/http-client.js'

@@ -155,7 +155,7 @@ async function connected(
 
 type Range = { readonly from: number; readonly to: number | null; readonly ahead: number | null }
 type Stranger = RescanReport['strangers'][number] & { readonly address: string }
-type DeduplicatedLog = Omit<RescanReport, 'strangers'> & { readonly strangers: readonly Stranger[] }
+type RescanFindings = Omit<RescanReport, 'strangers'> & { readonly strangers: readonly Stranger[] }
 
 /** The report and the last height; or no report, and why. */
 async function rescan(
@@ -163,7 +163,7 @@ async function rescan(
   node: ReadNode,
   range: Range,
   stream: ProgressStream,
-): Promise<{ report: DeduplicatedLog; end: string } | { report: null; end: string }> {
+): Promise<{ report: RescanFindings; end: string } | { report: null; end: string }> {
   const { network } = node
   const state = await loadNetworkState(pool, network)
   if (state === null || state.height === null || state.hash === null || state.parameters === null) {
@@ -242,7 +242,7 @@ function withAddresses(
   unknown: readonly { index: number; program: Uint8Array }[],
   node: ReadNode,
   parameters: string,
-): DeduplicatedLog {
+): RescanFindings {
   const addressOf = encoderOf(node, parameters)
   const programOf = new Map(unknown.map(({ index, program }) => [index, program]))
   return {
@@ -262,7 +262,7 @@ function encoderOf(node: ReadNode, parameters: string): (program: Uint8Array) =>
   return (program) => encodeAddress(hrp, program)
 }
 
-function print(node: ReadNode, report: DeduplicatedLog, end: string, output: Output): void {
+function print(node: ReadNode, report: RescanFindings, end: string, output: Output): void {
   output.line(
     `${node.network}: ${report.blocks} blocks to ${end} read again, ${report.transfers} payments in them, ${report.recorded} of them were missing and are recorded now.`,
   )
@@ -273,7 +273,7 @@ function print(node: ReadNode, report: DeduplicatedLog, end: string, output: Out
   }
 }
 
-function toJson(node: ReadNode, report: DeduplicatedLog): object {
+function toJson(node: ReadNode, report: RescanFindings): object {
   return {
     network: node.network,
     blocks: report.blocks,

@@ -42,9 +42,9 @@ export type DeliveryWorkerOptions = {
   readonly resolve?: ResolveHost
   /** In place of the system's certificate authorities, for tests. */
   readonly ca?: string | Buffer
-  /** DeduplicatedLog of every attempt that was made: a bounded code and milliseconds. */
+  /** Told of every attempt that was made: a bounded code and milliseconds. */
   readonly onAttempt?: (code: string, durationMs: number) => void
-  /** DeduplicatedLog of every attempt whose outcome the database refuses. */
+  /** Told of every attempt whose outcome the database refuses. */
   readonly onUnrecorded?: (end: UnrecordedEnd) => void
 }
 

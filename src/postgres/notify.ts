@@ -9,7 +9,7 @@ const ACTIVITY_CHANNEL = 'paylink_activity'
 const ROUND_INTERVAL_MS = 50
 /** PostgreSQL takes payloads under 8,000 bytes; an id has 30. */
 const IDS_PER_PAYLOAD = 200
-/** Beyond this many waiting ids the oldest hints are dropped: whoever waits for them polls. */
+/** Beyond this many waiting ids further hints are dropped: whoever waits for them polls. */
 const WAITING_IDS_MAX = 20_000
 
 export type Notifier = {

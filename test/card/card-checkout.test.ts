@@ -455,7 +455,7 @@ describe('a purchase at Coinbase, which the page waits for', () => {
     tell(made, purchase, ['t1', 'FAILED'])
     await askedAgain(purchase)
     await expect.poll(() => get(made.path)).toContain('did not go through')
-    // DeduplicatedLog of two tries, the page speaks of the newest, and nothing changes for the one before it.
+    // Told of two tries, the page speaks of the newest, and nothing changes for the one before it.
     tell(made, purchase, ['t2', 'IN_PROGRESS'], ['t1', 'FAILED'])
     await askedAgain(purchase)
     await expect.poll(() => get(made.path)).toContain('is about to send USDC')

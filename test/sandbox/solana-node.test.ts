@@ -211,14 +211,14 @@ test('an account and its data are as of the commitment asked for, also after a r
   const account = await payer.makeNonce()
   const fresh = await newOwner()
   await payer.mine(4)
-  type DeduplicatedLog = {
+  type Accounts = {
     context: { slot: number }
     value: ({ lamports: number; data: [string, string] } | null)[]
   }
   const told = async (commitment: string) => {
     const config = { commitment, encoding: 'base64' }
     const params = [[account, fresh, payer.signer.address], config]
-    const { context, value } = (await lever(sandbox.rpcUrl, 'getMultipleAccounts', params)) as DeduplicatedLog
+    const { context, value } = (await lever(sandbox.rpcUrl, 'getMultipleAccounts', params)) as Accounts
     expect(context.slot).toBe(await lever(sandbox.rpcUrl, 'getSlot', [{ commitment }]))
     const [nonce] = value.map((each) => each?.data[0] ?? null)
     return { nonce, lamports: value.map((each) => each?.lamports ?? null) }
