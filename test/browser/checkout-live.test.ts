@@ -116,7 +116,7 @@ describe('an open page', () => {
     server.show('t', paid)
     await context.setOffline(false)
     await expect.poll(() => heading().textContent()).toBe('Payment complete')
-    expect(await page.locator('#lost').isVisible()).toBe(false)
+    await expect.poll(() => page.locator('#lost').isVisible()).toBe(false)
     expect(await isFirstLoad()).toBe(true)
   })
 
