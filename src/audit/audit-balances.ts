@@ -4,6 +4,7 @@ import { ACCOUNTS_PER_CALL, SolanaRpc } from '../chain/solana/solana-rpc.ts'
 import { ownerOf, programOf } from '../chain/solana/watched-owners.ts'
 import { keyspaceOfNetwork } from '../core/assets.ts'
 import { evmTokensOf } from '../core/chain/evm-parameters.ts'
+import { realmOf } from '../core/chain/realm.ts'
 import { ADDRESSES_MAX, type Finding, type HeldMoney, listHeldDeposits } from '../db/ledger/audit.ts'
 import { type EvmChainNode, isEvmNode, type SolanaChainNode } from '../nodes/chain-nodes.ts'
 import { EvmPayoutClient } from '../payouts/broadcast/evm/evm-payout-client.ts'
@@ -68,9 +69,11 @@ export async function auditBalances(
 
 /** Asks a network's first node. */
 export function openAccountsClient(node: EvmChainNode): EvmPayoutClient {
-  const { network, chain, livemode, rpcUrl: url, rpcSetting: setting } = node
-  const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
-  return new EvmPayoutClient({ url, setting, chain, livemode, token })
+  const { network, chain, rpcUrl: url, rpcSetting: setting } = node
+  const realm = realmOf(node)
+  const token =
+    evmTokensOf(network, realm, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
+  return new EvmPayoutClient({ url, setting, chain, realm, token })
 }
 
 async function readEvmBalances(

@@ -1,6 +1,7 @@
 import { ChainUnavailable } from '../chain/adapter.ts'
 import { isEsploraUrl } from '../chain/utxo/open-provider.ts'
 import { RpcClient } from '../chain/utxo/rpc-client.ts'
+import { realmOf } from '../core/chain/realm.ts'
 import type { BookedCoin, Finding } from '../db/ledger/audit.ts'
 import type { ChainNode } from '../nodes/chain-nodes.ts'
 import { isUtxoNode } from '../nodes/chain-nodes.ts'
@@ -28,7 +29,7 @@ export async function auditCoins(
   const rpc = new RpcClient(url, node.rpcSetting)
   const close = closeAtStop(rpc, stop)
   try {
-    const carrier = new UtxoPayoutClient(rpc, node.livemode)
+    const carrier = new UtxoPayoutClient(rpc, realmOf(node))
     const missing: BookedCoin[] = []
     for (const coin of coins) {
       if (!(await carrier.isUnspent(coin.txid, coin.outputIndex))) missing.push(coin)

@@ -1,9 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../runtime/data-dir.ts'
+import { hasCode, signerFolderName } from '../runtime/data-dir.ts'
 
 /** What a backup holds of the data folder. The rest is the database's, or made again by a start. */
-const KEPT = ['signer', 'secret-key', 'address-keys.json', 'approval-key', 'sandbox.json', 'sandbox'] as const
+const KEPT = [
+  signerFolderName(false),
+  signerFolderName(true),
+  'secret-key',
+  'address-keys.json',
+  'approval-key',
+  'sandbox.json',
+  'sandbox',
+] as const
 /** Programs that a start fetched, and files that somebody is writing. */
 const LEFT_OUT = /^sandbox\/packages\/|\.(?:tmp|new|lock)$/
 

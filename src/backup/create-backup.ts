@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { envLine } from '../config/env-file.ts'
+import { signerFolderName } from '../runtime/data-dir.ts'
 import { type ArchiveEntry, sealArchive } from './backup-archive.ts'
 import { readDataFiles } from './backup-files.ts'
 import { backupName } from './backup-name.ts'
@@ -87,7 +88,7 @@ async function* entriesOf(
     yield entry(`${DATABASE_FOLDER}${table}/${String(part).padStart(6, '0')}`, bytes)
   }
   for await (const { path, bytes } of readDataFiles(plan.dataDir)) {
-    if (path === 'signer/seed.json') seen.hasSigner = true
+    if (path === `${signerFolderName(plan.settings.STAGING === '1')}/seed.json`) seen.hasSigner = true
     yield entry(`${DATA_FOLDER}${path}`, bytes)
   }
   yield entry(SETTINGS, settingsText(plan.settings))

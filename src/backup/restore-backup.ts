@@ -7,7 +7,7 @@ import { deleteWaitingBatches } from '../db/addresses/address-batches.ts'
 import { deletePoolAddresses } from '../db/addresses/address-pool.ts'
 import { withdrawUnsignedApprovals } from '../payouts/store/withdraw-approvals.ts'
 import { latestMigration, migrate } from '../postgres/migrate.ts'
-import { openDataDir, readFileIfPresent } from '../runtime/data-dir.ts'
+import { openDataDir, readFileIfPresent, signerFolderName } from '../runtime/data-dir.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { type ArchiveEntry, openArchive } from './backup-archive.ts'
 import { findKeptFile, isKeptPath } from './backup-files.ts'
@@ -39,6 +39,8 @@ type RestorePlan = {
 export type Restored = {
   readonly madeAt: Date
   readonly hasSigner: boolean
+  /** The signer's, in the data folder. */
+  readonly signerFolder: string
   /** The settings that the backup was made with, as variables and as the text of an env file. */
   readonly settings: { readonly [name: string]: string }
   readonly settingsText: string
@@ -138,7 +140,7 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
   // One that was ended before its time left it; nothing is in place yet.
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { mode: 0o700 })
-  let found = { hasSigner: false, settingsText: '' }
+  let found = { hasSigner: false, signerFolder: '', settingsText: '' }
   let withdrawn: readonly string[] = []
   let leftOut: readonly string[] = []
   try {
@@ -149,7 +151,10 @@ export async function restoreBackup(plan: RestorePlan): Promise<Restored> {
       async (client) => {
         found = await stageFiles(folder, reader)
         await skipAddresses(client)
-        withdrawn = await withdrawUnsignedApprovals(client, await signedPayouts(folder))
+        withdrawn = await withdrawUnsignedApprovals(
+          client,
+          await signedPayouts(join(folder, found.signerFolder)),
+        )
         await placeFiles(folder, dataDir)
       },
     )
@@ -194,22 +199,24 @@ const notEmpty = (what: string): StartRefused =>
 async function stageFiles(
   folder: string,
   reader: BackupReader,
-): Promise<{ hasSigner: boolean; settingsText: string }> {
-  const found = { hasSigner: false, settingsText: '' }
+): Promise<Pick<Restored, 'hasSigner' | 'signerFolder' | 'settingsText'>> {
+  let settingsText = ''
+  const paths = new Set<string>()
   for await (const { name, bytes } of reader.files()) {
     if (name === SETTINGS) {
-      found.settingsText = Buffer.from(bytes).toString()
+      settingsText = Buffer.from(bytes).toString()
       continue
     }
     const path = name.slice(DATA_FOLDER.length)
     if (!name.startsWith(DATA_FOLDER) || !isKeptPath(path))
       throw new StartRefused(`the backup has ${JSON.stringify(name)}, which belongs to no backup of Paylink`)
-    if (path === 'signer/seed.json') found.hasSigner = true
+    paths.add(path)
     const place = join(folder, path)
     await mkdir(dirname(place), { recursive: true, mode: 0o700 })
     await writeFile(place, bytes, { mode: 0o600, flush: true })
   }
-  return found
+  const signerFolder = signerFolderName(settingsOf(settingsText).STAGING === '1')
+  return { hasSigner: paths.has(`${signerFolder}/seed.json`), signerFolder, settingsText }
 }
 
 const settingsOf = (text: string): { [name: string]: string } =>
@@ -230,8 +237,8 @@ async function skipAddresses(client: pg.Client): Promise<void> {
 }
 
 /** The signer's own account of what it signed, as text in which a payout's id stands or does not. */
-async function signedPayouts(folder: string): Promise<(payoutId: string) => boolean> {
-  const journal = (await readFileIfPresent(join(folder, 'signer/payouts.jsonl'))) ?? ''
+async function signedPayouts(signerFolder: string): Promise<(payoutId: string) => boolean> {
+  const journal = (await readFileIfPresent(join(signerFolder, 'payouts.jsonl'))) ?? ''
   return (payoutId) => journal.includes(payoutId)
 }
 

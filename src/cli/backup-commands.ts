@@ -127,7 +127,7 @@ const elsewhere = (settings: Restored['settings']): { [name: string]: string } =
   )
 
 async function tell(
-  { madeAt, hasSigner, settings, settingsText, withdrawn, leftOut }: Restored,
+  { madeAt, hasSigner, signerFolder, settings, settingsText, withdrawn, leftOut }: Restored,
   { dataDir, signerKeyFile }: Config,
   output: Output,
 ): Promise<void> {
@@ -147,8 +147,8 @@ Before the first start:
   output.line(
     hasSigner
       ? `· What was signed since the backup is not in it. If the signer's folder of the lost machine is left, put it in
-  place of ${resolve(dataDir, 'signer')}, start, and run paylink signer recover if the signer asks for it.`
-      : `· The backup has no signer folder: put the newest one to ${resolve(dataDir, 'signer')} where the signer runs.`,
+  place of ${resolve(dataDir, signerFolder)}, start, and run paylink signer recover if the signer asks for it.`
+      : `· The backup has no signer folder: put the newest one to ${resolve(dataDir, signerFolder)} where the signer runs.`,
   )
   output.line(
     `· No address that was given out since is given out again. Invoices since the backup are gone, and payments to the

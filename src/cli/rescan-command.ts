@@ -119,9 +119,9 @@ type Source = {
 async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | WatchedOwners): Promise<Source> {
   if (isSolanaNode(node) || watched instanceof WatchedOwners) {
     if (!(watched instanceof WatchedOwners)) throw new Error('Solana is matched by its owners')
-    const { livemode, rpcUrl, rpcSetting, network } = node
+    const { livemode, privateChain = null, rpcUrl, rpcSetting, network } = node
     const feePayer = async () => (await loadSolanaSignerAccounts(pool, network))?.feePayer ?? null
-    const options = { livemode, rpcUrl, rpcSetting, watched, feePayer }
+    const options = { livemode, privateChain, rpcUrl, rpcSetting, watched, feePayer }
     const adapter = new SolanaAdapter({ ...options, clock: systemClock })
     return connected(adapter, [])
   }
@@ -130,11 +130,19 @@ async function openSource(pool: Pool, node: ReadNode, watched: ProgramSet | Watc
     const asset = node.chain === 'bitcoin' ? 'BTC' : 'LTC'
     return { blocks: historyOf(provider.blocks, asset), readTwice: [], close: () => provider.close() }
   }
-  const { chain, livemode, rpcUrl: url, rpcSetting: setting, usdcContract, network } = node
+  const {
+    chain,
+    livemode,
+    privateChain = null,
+    rpcUrl: url,
+    rpcSetting: setting,
+    usdcContract,
+    network,
+  } = node
   const keyspace = keyspaceOfNetwork(network)
   const openPrograms = (at: Date, fromHeight: number | null = null) =>
     listOpenPrograms(pool, { network, keyspace, now: at, fromHeight })
-  const options = { chain, livemode, url, setting, usdcContract, watched, openPrograms }
+  const options = { chain, livemode, privateChain, url, setting, usdcContract, watched, openPrograms }
   const adapter = new EvmAdapter({ ...options, clock: systemClock })
   return connected(adapter, adapter.tokens.assets)
 }

@@ -168,8 +168,8 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
   if (roles.has('checkout')) {
     const onramps = openOnramps(config.onramps, { clock })
     stops.add('the card providers', () => onramps.close())
-    const { baseUrl, serviceFeeBps, x402 } = config
-    const own = { listenUrl: context.urls.api, baseUrl, serviceFeeBps, onramps, x402 }
+    const { baseUrl, serviceFeeBps, x402, staging } = config
+    const own = { listenUrl: context.urls.api, baseUrl, serviceFeeBps, onramps, x402, staging }
     const checkout = openCheckout({ ...shared, ...own })
     stops.add('the checkout', () => checkout.stop())
     endStreams = checkout.endStreams
@@ -256,18 +256,22 @@ async function openApiParts(
   shared: ReturnType<typeof openShared>,
   stops: StopList,
 ): Promise<HttpPart[]> {
-  const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis } = config
+  const { baseUrl, rateLimits, webhookAllowPrivate, smtpUrl, serviceFeeBps, compatApis, signUp, staging } =
+    config
   const { pool, log } = shared
   const sealed = await sealOlderAccess(shared)
   if (sealed !== null && sealed > 0)
     log.warn({ rows: sealed }, 'sealed the people, members and keys of the release before')
   const signerSealKey = () => readSealKey(config.addressKeysFile)
-  const people = openPeopleRole({ ...shared, baseUrl, smtpUrl, signerSealKey, signUp: config.signUp })
+  const people = openPeopleRole({ ...shared, baseUrl, smtpUrl, signerSealKey, signUp, staging })
   stops.add('the sign-in', () => people.stop())
   const recorder = createRequestRecorder({ pool, log })
   stops.add('the request log', () => recorder.stop())
   const deps = { ...shared, findSignIn: people.findSignIn, recorder, signerSealKey }
-  const api = openApi({ ...deps, baseUrl, rateLimits, webhookAllowPrivate, serviceFeeBps }, compatApis)
+  const api = openApi(
+    { ...deps, baseUrl, rateLimits, webhookAllowPrivate, staging, serviceFeeBps },
+    compatApis,
+  )
   return [
     people.part,
     await createDashboardPart({ folder: DASHBOARD_FOLDER, baseUrl }),
@@ -291,6 +295,7 @@ async function listenOrRefuse(site: {
       port,
       parts: site.parts,
       log: site.log,
+      staging: site.config.staging,
       isHttps: site.config.baseUrl.startsWith('https:'),
       onRequest: (part, method, status, seconds) => {
         site.metrics.httpRequests.observe({ part, method, status }, seconds)

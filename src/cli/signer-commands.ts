@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type Config, loadProcessConfig } from '../config/config.ts'
 import { NETWORKS } from '../core/assets.ts'
@@ -11,7 +10,7 @@ import { readPin, trustApprovalKey } from '../payouts/sign/pinned-approval-key.t
 import { type Recovered, recoverPayouts } from '../payouts/sign/recover-payouts.ts'
 import { acceptLostPayout } from '../payouts/store/lost-payouts.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { hasCode, openDataDir } from '../runtime/data-dir.ts'
+import { hasCode, openDataDir, signerFolderOf } from '../runtime/data-dir.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { parseApprovalKey } from '../secrets/approval-key-file.ts'
 import { type Account, entropyOf, openAccountsOf, wordsOf } from '../signer/derive.ts'
@@ -194,7 +193,7 @@ function stateOf(account: Account, rows: Awaited<ReturnType<typeof listAccountKe
 
 function place(): Place {
   const config = loadProcessConfig()
-  const folder = join(config.dataDir, 'signer')
+  const folder = signerFolderOf(config)
   return { config, folder, keySource: fileKeySource(config.signerKeyFile, folder) }
 }
 

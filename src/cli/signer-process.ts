@@ -94,6 +94,7 @@ function signerEnvironment(config: Config, signerUrl: string): { [name: string]:
     APPROVAL_KEY_FILE: config.approvalKeyFile,
     BASE_URL: config.baseUrl,
     LOG_LEVEL: config.logLevel,
+    STAGING: config.staging ? '1' : '0',
     ...(config.signerKeyFile === null ? {} : { SIGNER_KEY_FILE: config.signerKeyFile }),
   })
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { loadProcessConfig } from '../config/config.ts'
+import { STAGING_WORDS } from '../core/staging.ts'
 import { parseStrictJson } from '../http/api/strict-json.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { openKeyring } from '../secrets/keyring.ts'
@@ -98,6 +99,7 @@ function toJson(verdict: ReceiptVerdict): object {
 
 function print(receipt: { readonly [field: string]: unknown }, output: Output): void {
   output.line('Genuine: every word is as it was signed.')
+  if (receipt.staging === true) output.line(STAGING_WORDS)
   for (const field of [
     'issuer',
     'invoice_id',

@@ -1,17 +1,24 @@
 import { z } from 'zod'
 import { CHAINS, type Chain, type Network } from '../core/assets.ts'
+import type { PrivateChain } from '../core/chain/realm.ts'
+import { readPrivateChain, readUsdc } from './config-staging.ts'
 import { ConfigError, type Environment, must, urlOf } from './config-values.ts'
 
 type NetworkConfig = {
   /** The first is followed; the others confirm what it says and stand in for it. URLs contain credentials. */
   readonly rpcUrls: readonly string[]
   readonly zmqUrl: string | null
+  /** In staging, the private chain in the place of live money's. */
+  readonly privateChain: PrivateChain | null
+  /** Ethereum and Base on test networks and in staging: a token contract in place of Circle's. */
+  readonly usdcContract: string | null
 }
 
 export type NetworksConfig = { readonly [network in Network]?: NetworkConfig }
 
 const RPC_URLS_MAX = 5
-export const NETWORK_VARIABLE = /^(?:LIVE|TEST)_([A-Z0-9]+)_(?:RPC|ZMQ)_URL$/
+export const NETWORK_VARIABLE =
+  /^(?:LIVE|TEST)_([A-Z0-9]+)_(?:(?:RPC|ZMQ)_URL|GENESIS|CHAIN_ID|USDC_ADDRESS)$/
 const MODES = ['live', 'test'] as const
 
 /**
@@ -31,7 +38,7 @@ const nodeUrls = rpcUrls('http:', 'https:')
 const nodeOrEsploraUrls = rpcUrls('http:', 'https:', 'esplora+http:', 'esplora+https:')
 
 /** The nodes of an environment. Throws `ConfigError`. */
-export function readNetworks(env: Environment): NetworksConfig {
+export function readNetworks(env: Environment, staging: boolean): NetworksConfig {
   refuseUnknownNetworks(env)
   const networks: { [network in Network]?: NetworkConfig } = {}
   for (const mode of MODES) {
@@ -40,6 +47,8 @@ export function readNetworks(env: Environment): NetworksConfig {
       const zmqUrl = readZmqUrl(env, chain, `${prefix}_ZMQ_URL`)
       const name = `${prefix}_RPC_URL`
       const text = env[name]
+      const usdcContract = readUsdc(env, { chain, mode, staging })
+      const privateChain = readPrivateChain(env, { chain, mode, staging })
       if (text === undefined || text === '') {
         if (zmqUrl !== null)
           throw new ConfigError(`${prefix}_ZMQ_URL needs ${name} beside it: the same node's RPC`)
@@ -48,7 +57,7 @@ export function readNetworks(env: Environment): NetworksConfig {
       const rpcUrls = readRpcUrls(chain, name, text)
       if (zmqUrl !== null && rpcUrls[0]?.startsWith('esplora+'))
         throw new ConfigError(`${prefix}_ZMQ_URL goes with a node, and ${name} begins with an Esplora server`)
-      networks[`${chain}-${mode}`] = { rpcUrls, zmqUrl }
+      networks[`${chain}-${mode}`] = { rpcUrls, zmqUrl, privateChain, usdcContract }
     }
   }
   return networks

@@ -32,7 +32,7 @@ const read = readerOf(VARIABLES)
 export const ONRAMP_VARIABLES: readonly string[] = Object.keys(VARIABLES)
 
 /** The card providers that an environment names: one has both its keys, or neither and is absent. Throws `ConfigError`. */
-export function readOnramps(env: Environment): OnrampConfig {
+export function readOnramps(env: Environment, staging: boolean): OnrampConfig {
   const keyId = read(env, 'COINBASE_ONRAMP_KEY_ID')
   const keySecret = read(env, 'COINBASE_ONRAMP_KEY_SECRET')
   const apiKey = read(env, 'MOONPAY_API_KEY')
@@ -51,9 +51,21 @@ export function readOnramps(env: Environment): OnrampConfig {
     apiUrl: read(env, 'MOONPAY_URL') ?? 'https://api.moonpay.com',
     widgetUrl: read(env, 'MOONPAY_WIDGET_URL') ?? 'https://buy.moonpay.com',
   }
+  if (staging && keyId !== undefined)
+    refuseReal({ COINBASE_ONRAMP_URL: coinbase.apiUrl, COINBASE_ONRAMP_OPTIONS_URL: coinbase.optionsUrl })
+  if (staging && apiKey !== undefined)
+    refuseReal({ MOONPAY_URL: moonpay.apiUrl, MOONPAY_WIDGET_URL: moonpay.widgetUrl })
   return {
     coinbase: keyId === undefined || keySecret === undefined ? null : { keyId, keySecret, ...coinbase },
     moonpay: apiKey === undefined || secretKey === undefined ? null : { apiKey, secretKey, ...moonpay },
+  }
+}
+
+/** What a real provider sells would go to a private chain's address. */
+function refuseReal(urls: { readonly [name: string]: string }): void {
+  for (const [name, url] of Object.entries(urls)) {
+    if (!/(^|\.)(coinbase|moonpay)\.com$/.test(new URL(url).hostname)) continue
+    throw new ConfigError(`${name} must be a stand-in's while STAGING is 1: a real provider takes real money`)
   }
 }
 

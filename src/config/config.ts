@@ -15,9 +15,9 @@ import {
 } from './config-backup.ts'
 import { NETWORK_VARIABLE, type NetworksConfig, readNetworks } from './config-networks.ts'
 import { ONRAMP_VARIABLES, readOnramps } from './config-onramps.ts'
+import { readUsdc } from './config-staging.ts'
 import {
   ConfigError,
-  contractAddress,
   deliveryKey,
   type Environment,
   flag,
@@ -56,8 +56,10 @@ export type Config = {
   /** What delivery workers open signing secrets with in place of the secret key; null: that key itself. */
   readonly deliveryKey: Uint8Array | null
   readonly networks: NetworksConfig
+  /** Live mode with all its rules, on private chains: `STAGING`. */
+  readonly staging: boolean
+  /** A contract that somebody puts on Base's sandbox chain, in place of ours. */
   readonly testBaseUsdcAddress: string | null
-  readonly testEthereumUsdcAddress: string | null
   readonly priceSources: readonly PriceSourceName[]
   readonly priceUrls: { readonly [source in PriceSourceName]: string | null }
   readonly webhookAllowPrivate: boolean
@@ -145,8 +147,7 @@ const VARIABLES = {
   LOG_LEVEL: must(`one of ${LOG_LEVELS.join(', ')}`, z.enum(LOG_LEVELS)),
   SECRET_KEY: must('32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)', secretKey),
   DELIVERY_KEY: must('what paylink delivery-key prints', deliveryKey),
-  TEST_BASE_USDC_ADDRESS: contractAddress,
-  TEST_ETHEREUM_USDC_ADDRESS: contractAddress,
+  STAGING: flag,
   PRICE_SOURCES: must(`a comma-separated list of ${PRICE_SOURCE_NAMES.join(', ')}, each once`, priceSources),
   PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
   PRICE_KRAKEN_URL: must('an http or https URL', httpUrl),
@@ -174,7 +175,8 @@ const read = readerOf(VARIABLES)
 export function loadConfig(env: Environment): Config {
   const port = read(env, 'PORT') ?? 3_000
   const dataDir = resolve(read(env, 'DATA_DIR') ?? './data')
-  const networks = readNetworks(env)
+  const staging = read(env, 'STAGING') ?? false
+  const networks = readNetworks(env, staging)
   const sandbox = !CHAINS.some((chain) => networks[`${chain}-live`] !== undefined)
   const operatorPort = readOperatorPort(env, port, sandbox)
   return {
@@ -191,8 +193,8 @@ export function loadConfig(env: Environment): Config {
     secretKey: read(env, 'SECRET_KEY') ?? null,
     deliveryKey: read(env, 'DELIVERY_KEY') ?? null,
     networks,
-    testBaseUsdcAddress: read(env, 'TEST_BASE_USDC_ADDRESS') ?? null,
-    testEthereumUsdcAddress: read(env, 'TEST_ETHEREUM_USDC_ADDRESS') ?? null,
+    staging,
+    testBaseUsdcAddress: readUsdc(env, { chain: 'base', mode: 'test', staging }),
     priceSources: read(env, 'PRICE_SOURCES') ?? PRICE_SOURCE_NAMES,
     priceUrls: {
       coinbase: read(env, 'PRICE_COINBASE_URL') ?? null,
@@ -209,7 +211,7 @@ export function loadConfig(env: Environment): Config {
     addressKeysFile: readPath(env, 'ADDRESS_KEYS_FILE') ?? join(dataDir, 'address-keys.json'),
     approvalKeyFile: readPath(env, 'APPROVAL_KEY_FILE') ?? join(dataDir, 'approval-key'),
     serviceFeeBps: read(env, 'SERVICE_FEE_BPS') ?? 0,
-    onramps: readOnramps(env),
+    onramps: readOnramps(env, staging),
     smtpUrl: read(env, 'SMTP_URL') ?? null,
     sandboxHost: read(env, 'SANDBOX_HOST') ?? null,
     backup: readBackup(env),

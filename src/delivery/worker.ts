@@ -6,7 +6,7 @@ import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
 import type { Opener } from '../secrets/keyring.ts'
 import { ClaimLoop } from './claim-loop.ts'
-import { closeClients, openClients } from './clients.ts'
+import { openClients } from './clients.ts'
 import { Dispatcher, type Row } from './dispatcher.ts'
 import { EndpointQueues } from './endpoint-queues.ts'
 import type { EventFormats } from './event-format.ts'
@@ -31,6 +31,8 @@ export type DeliveryWorkerOptions = {
   readonly listenUrl?: string
   /** Test endpoints may be http, addresses and private (`WEBHOOK_ALLOW_PRIVATE=1`). Live ones never. */
   readonly allowPrivateTest: boolean
+  /** See `openClients`. */
+  readonly staging?: boolean
   /** How endpoints are told that want other words than ours; none unless given. */
   readonly formats?: EventFormats
   /** Requests in flight at once. */
@@ -130,7 +132,7 @@ export async function startDeliveryWorker(options: DeliveryWorkerOptions): Promi
       await dispatcher.settle(STOP_IN_FLIGHT_MS)
       const all = await recorder.drain(STOP_RECORD_MS)
       if (!all) log.warn('some deliveries could not be recorded: their leases lapse and they are sent again')
-      await closeClients(clients)
+      await clients.close()
     },
   }
 }

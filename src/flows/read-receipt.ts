@@ -14,6 +14,7 @@ export type ReadReceiptDeps = {
   readonly issuedAddresses: IssuedAddressCheck
   /** Origin of the site, which says who issued it. */
   readonly baseUrl: string
+  readonly staging?: boolean
 }
 
 /** The receipt of the paid invoice that a checkout token opens; null for everything else, whatever the reason. */
@@ -25,6 +26,6 @@ export function readReceipt(deps: ReadReceiptDeps, token: string): Promise<Recei
     const stored = await loadShownInvoice(tx, tenant, reference.invoiceId, deps.issuedAddresses)
     const merchantName = await loadMerchantName(tx, tenant.merchantId)
     if (stored === null || merchantName === null) return null
-    return receiptOf(stored.invoice, merchantName, deps.baseUrl)
+    return receiptOf(stored.invoice, merchantName, deps)
   })
 }

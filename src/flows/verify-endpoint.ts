@@ -10,7 +10,7 @@ import {
   sendChallenge,
   sendTrial,
 } from '../delivery/challenge.ts'
-import { clientFor, closeClients, openClients } from '../delivery/clients.ts'
+import { clientFor, openClients } from '../delivery/clients.ts'
 import { type EventFormats, formatOf, signedIn } from '../delivery/event-format.ts'
 import type { HttpClient } from '../delivery/http-client.ts'
 import type { ResolveHost } from '../delivery/resolve-host.ts'
@@ -40,6 +40,7 @@ export async function verifyEndpoint(
     clock: Clock
     keyring: Keyring
     allowPrivateTest: boolean
+    staging?: boolean
     formats: EventFormats
     resolve?: ResolveHost
     ca?: string | Buffer
@@ -61,7 +62,7 @@ export async function verifyEndpoint(
     const result = await askReceiver(deps, http, { ...found, secrets, requestId: input.requestId })
     if (result.kind === 'failed') return { kind: 'failed', reason: result.reason }
   } finally {
-    await closeClients(clients)
+    await clients.close()
   }
   return withTransaction(deps.pool, tenant, async (tx) => {
     const verified = { statusBefore: found.endpoint.status, now: deps.clock() }

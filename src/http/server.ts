@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
+import { STAGING_HEADER, STAGING_WORDS } from '../core/staging.ts'
 import type { Log } from '../runtime/log.ts'
 import { writeClientAddress } from './api/client-address.ts'
 
@@ -41,6 +42,8 @@ export async function startHttpServer(options: {
   log: Log
   /** Whether buyers and merchants come by https: their browsers then come by nothing else for a year (RFC 6797). */
   isHttps?: boolean
+  /** Every page and answer says that it is about no live money. */
+  staging?: boolean
   onRequest?: (part: string, method: string, status: number, seconds: number) => void
 }): Promise<HttpServer> {
   let inFlight = 0
@@ -50,7 +53,10 @@ export async function startHttpServer(options: {
     const part = options.parts.find((one) => one.owns(new URL(request.url).pathname))
     inFlight += 1
     try {
-      const response = (await part?.fetch(request)) ?? new Response('Not found\n', { status: 404 })
+      const answered =
+        (await part?.fetch(options.staging === true ? plainly(request) : request)) ??
+        new Response('Not found\n', { status: 404 })
+      const response = options.staging === true ? await withStagingBanner(answered) : answered
       if (WAITING_STATUSES.has(response.status) && !response.headers.has('retry-after'))
         response.headers.set('retry-after', RETRY_AFTER_SECONDS)
       // A kept-alive connection would send its next request to a server that is stopping.
@@ -80,6 +86,7 @@ export async function startHttpServer(options: {
   server.maxHeadersCount = 0
   server.prependListener('request', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     normaliseUrl(incoming)
+    if (options.staging) outgoing.setHeader(STAGING_HEADER, 'true')
     if (options.isHttps) outgoing.setHeader('strict-transport-security', `max-age=${YEAR_SECONDS}`)
   })
   await listen(server, options)
@@ -94,6 +101,28 @@ export async function startHttpServer(options: {
       await closed
     },
   }
+}
+
+/** Asks for a page as plain text, into which a banner can be put. */
+function plainly(request: Request): Request {
+  if (request.method !== 'GET' || !request.headers.has('accept-encoding')) return request
+  const headers = new Headers(request.headers)
+  headers.delete('accept-encoding')
+  return new Request(request.url, { method: request.method, headers, signal: request.signal })
+}
+
+/** The pages of all parts, so that none can be without it. */
+async function withStagingBanner(response: Response): Promise<Response> {
+  if (response.headers.get('content-type')?.startsWith('text/html') !== true) return response
+  const page = await response.text()
+  const banner = `<p class="banner staging" role="note" lang="en" dir="ltr">${STAGING_WORDS}</p>`
+  const headers = new Headers(response.headers)
+  headers.delete('content-length')
+  const { status } = response
+  return new Response(
+    page.replace(/<body[^>]*>/, (body) => body + banner),
+    { status, headers },
+  )
 }
 
 /** Replaces the Host header, which no code of ours may read: links are built on `BASE_URL`. */

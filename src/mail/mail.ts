@@ -1,4 +1,5 @@
 import { createTransport } from 'nodemailer'
+import { STAGING_WORDS } from '../core/staging.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 
 export type Email = { readonly to: string; readonly subject: string; readonly text: string }
@@ -33,7 +34,24 @@ const LINE_BREAK = /[\r\n]+/g
 /**
  * Mail over SMTP, or, where no server is configured, written to the log for whoever runs this server to read.
  */
-export function openMail(options: { smtpUrl: string | null; from: string; log: Log }): OpenMail {
+export function openMail(options: {
+  smtpUrl: string | null
+  from: string
+  log: Log
+  /** Every e-mail says that it is about no live money. */
+  staging?: boolean
+}): OpenMail {
+  const mail = openUnmarkedMail(options)
+  if (options.staging !== true) return mail
+  const marked = (message: Email): Email => ({
+    ...message,
+    subject: `[Staging] ${message.subject}`,
+    text: `${STAGING_WORDS}\n\n${message.text}`,
+  })
+  return { ...mail, send: (message, sender) => mail.send(marked(message), sender) }
+}
+
+function openUnmarkedMail(options: { smtpUrl: string | null; from: string; log: Log }): OpenMail {
   const { smtpUrl, from, log } = options
   if (smtpUrl === null) {
     return {

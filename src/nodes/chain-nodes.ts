@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Network } from '../core/assets.ts'
 import { EVM_CHAINS, type EvmChain, publicTestChainId } from '../core/chain/evm-parameters.ts'
+import { type PrivateChain, realmOf } from '../core/chain/realm.ts'
 import type { UtxoChain } from '../core/chain/utxo-parameters.ts'
 import type { EvmIdentity } from '../core/checkout/payment-uri.ts'
 import type { EvmIdentities } from '../core/invoice/render.ts'
@@ -30,6 +31,8 @@ export type ChainNode = {
   readonly network: Network
   readonly chain: UtxoChain | EvmChain | 'solana'
   readonly livemode: boolean
+  /** Present where a staging installation has the network on a private chain. */
+  readonly privateChain?: PrivateChain | null
   /** The node, or Esplora server (`esplora+https:`), that is followed. Contains credentials. */
   readonly rpcUrl: string
   /** Further providers, which confirm what the first one says and stand in for it. */
@@ -37,7 +40,7 @@ export type ChainNode = {
   /** The variable that names it, for messages. */
   readonly rpcSetting: string
   readonly zmqUrl: string | null
-  /** Ethereum and Base in test mode: a token contract in place of Circle's; null elsewhere and where it is Circle's. */
+  /** Ethereum and Base in test mode and staging: a token contract in place of Circle's; null where it is Circle's. */
   readonly usdcContract: string | null
   /** Present where the network runs on a sandbox chain of ours. */
   readonly sandbox: NodeSandbox | null
@@ -71,28 +74,21 @@ export function configuredNodes(config: Config): ChainNode[] {
       const [rpcUrl, ...furtherUrls] = settings?.rpcUrls ?? []
       if (settings === undefined || rpcUrl === undefined) return []
       const rpcSetting = rpcSettingOf(network)
-      const { zmqUrl } = settings
-      const usdcContract = ownUsdcOf(network, config)
-      return [
-        { network, chain, livemode, rpcUrl, furtherUrls, rpcSetting, zmqUrl, usdcContract, sandbox: null },
-      ]
+      const { zmqUrl, privateChain, usdcContract } = settings
+      const reached = { rpcUrl, furtherUrls, rpcSetting, zmqUrl, sandbox: null }
+      return [{ network, chain, livemode, privateChain, usdcContract, ...reached }]
     }),
   )
 }
 
-/** A test network's own USDC contract; null where it is Circle's. */
-function ownUsdcOf(network: Network, config: Config): string | null {
-  if (network === 'base-test') return config.testBaseUsdcAddress
-  return network === 'ethereum-test' ? config.testEthereumUsdcAddress : null
-}
-
-/** How payment links name the test networks that are not the public ones. */
+/** How payment links name the networks that are not live money's. */
 export function evmIdentitiesOf(nodes: readonly ChainNode[]): EvmIdentities {
   const identities = new Map<Network, EvmIdentity>()
   for (const node of nodes) {
-    if (!isEvmNode(node) || node.livemode) continue
-    const { network, usdcContract } = node
-    identities.set(network, { chainId: node.sandbox?.chainId ?? publicTestChainId(node.chain), usdcContract })
+    if (!isEvmNode(node) || realmOf(node) === 'live') continue
+    const { network, usdcContract, sandbox, privateChain } = node
+    const chainId = sandbox?.chainId ?? privateChain?.chainId ?? publicTestChainId(node.chain)
+    identities.set(network, { chainId, usdcContract })
   }
   return (network) => identities.get(network)
 }

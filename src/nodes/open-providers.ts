@@ -39,7 +39,7 @@ export function openProviderOf(
   deps: ProviderDeps,
 ): ChainProvider {
   const { clock, openPrograms, feePayer } = deps
-  const { livemode, rpcSetting: setting, usdcContract } = node
+  const { livemode, privateChain = null, rpcSetting: setting, usdcContract } = node
   const { url, watched, zmqUrl } = provider
   if (watched instanceof WatchedOwners) {
     const open = {
@@ -48,6 +48,7 @@ export function openProviderOf(
     }
     return new SolanaAdapter({
       livemode,
+      privateChain,
       rpcUrl: url,
       rpcSetting: setting,
       clock,
@@ -60,6 +61,7 @@ export function openProviderOf(
     return new EvmAdapter({
       chain: node.chain,
       livemode,
+      privateChain,
       url,
       setting,
       clock,
@@ -70,7 +72,17 @@ export function openProviderOf(
   }
   if (!isUtxoNode(node)) throw new Error(`nothing follows ${node.network}`)
   const open = openPrograms === undefined ? {} : { openPrograms: () => openPrograms(clock()) }
-  return openProvider({ chain: node.chain, livemode, url, setting, zmqUrl, clock, watched, ...open })
+  return openProvider({
+    chain: node.chain,
+    livemode,
+    privateChain,
+    url,
+    setting,
+    zmqUrl,
+    clock,
+    watched,
+    ...open,
+  })
 }
 
 /** How a network is followed: by its one provider, or by several that must agree. */

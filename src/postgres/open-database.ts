@@ -15,6 +15,7 @@ import {
   ensureLoginRoles,
   loginRoleOf,
 } from './roles.ts'
+import { markKind, refuseOtherKind } from './staging-mark.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const SERVER_VERSION_MIN = 150_000
@@ -33,6 +34,8 @@ type RolePasswords = z.output<typeof rolePasswordsShape>
 
 /** Where the database is. */
 type DatabaseConfig = {
+  /** Whether live mode is on private chains: the database must be of that kind. */
+  readonly staging: boolean
   readonly dataDir: string
   readonly databaseUrl: string | null
   readonly roleDatabaseUrls: { readonly [role in DatabaseRole]: string | null }
@@ -65,6 +68,7 @@ export async function openDatabase(config: DatabaseConfig, options: OpenOptions 
   const { ownerUrl, close } = await openAsOwner(config, options)
   try {
     await prepare(ownerUrl, options)
+    await withClient(ownerUrl, (client) => markKind(client, config, ownerName(config)))
     const roleUrls = await makeRoles(config, ownerUrl)
     return { ownerUrl, roleUrls, close }
   } catch (error) {
@@ -80,12 +84,19 @@ export async function openAsOwner(
 ): Promise<{ ownerUrl: string; close: () => Promise<void> }> {
   if (config.databaseUrl !== null) {
     await checkServer(config.databaseUrl, 'DATABASE_URL')
+    await withClient(config.databaseUrl, (client) => refuseOtherKind(client, config, ownerName(config)))
     return { ownerUrl: config.databaseUrl, close: async () => {} }
   }
   const server = await startEmbeddedPostgres(config.dataDir, {
     ...(options.onStep === undefined ? {} : { step: options.onStep }),
     ...(options.onLost === undefined ? {} : { lost: options.onLost }),
   })
+  try {
+    await withClient(server.ownerUrl, (client) => refuseOtherKind(client, config, ownerName(config)))
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
   return { ownerUrl: server.ownerUrl, close: () => server.stop() }
 }
 
@@ -93,7 +104,13 @@ async function openAsRoles(config: DatabaseConfig, given: readonly DatabaseRole[
   for (const role of given) {
     const url = config.roleDatabaseUrls[role] ?? ''
     await checkServer(url, `${role.toUpperCase()}_DATABASE_URL`)
-    await checkSchema(url, `${role.toUpperCase()}_DATABASE_URL`)
+    const name = `${role.toUpperCase()}_DATABASE_URL`
+    await checkSchema(url, name)
+    const kind = await withClient(url, (client) => refuseOtherKind(client, config, name))
+    if (kind === 'unmarked' && config.staging)
+      throw new StartRefused(
+        `${name} leads to a database that is not for staging yet: run paylink migrate with DATABASE_URL and STAGING=1 first`,
+      )
   }
   const urlOf = (role: DatabaseRole) => config.roleDatabaseUrls[role] ?? ''
   return {
@@ -105,6 +122,22 @@ async function openAsRoles(config: DatabaseConfig, given: readonly DatabaseRole[
       signer: urlOf('signer'),
     },
     close: async () => {},
+  }
+}
+
+const ownerName = ({ databaseUrl, dataDir }: DatabaseConfig): string =>
+  databaseUrl === null ? `DATA_DIR ${dataDir}` : 'DATABASE_URL'
+
+async function withClient<Result>(
+  url: string,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
   }
 }
 

@@ -71,6 +71,7 @@ type CheckoutRoleDeps = {
   onramps?: Pick<Onramps, 'providers' | 'webhooks'>
   /** HTTP clients may pay by x402. */
   x402?: boolean
+  staging?: boolean
   formsPerSecond?: number
 }
 

@@ -19,6 +19,7 @@ export async function startDeliveryRole(
     keyring,
     listenUrl: urls.delivery,
     allowPrivateTest: config.webhookAllowPrivate,
+    staging: config.staging,
     formats: EVENT_FORMATS,
     activity,
     onAttempt: (code) => metrics.deliveryAttempts.inc({ code }),
@@ -41,8 +42,8 @@ export async function startDeliveryRole(
     'How late the latest delivery to a throttled endpoint is',
     async () => [{ value: (await readOldestDue(pool)).throttledSeconds }],
   )
-  const { baseUrl, smtpUrl } = config
-  const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
+  const { baseUrl, smtpUrl, staging } = config
+  const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log, staging })
   const notices = startNotices({ pool, log, baseUrl, mail })
   return {
     stop: async () => {

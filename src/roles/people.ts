@@ -24,9 +24,10 @@ export function openPeopleRole(deps: {
   smtpUrl: string | null
   signerSealKey: () => Promise<Uint8Array | null>
   signUp: SignUp
+  staging: boolean
 }): { part: HttpPart; findSignIn: FindSignIn; stop(): Promise<void> } {
-  const { pool, clock, log, keyring, seals, baseUrl, smtpUrl, signerSealKey, signUp } = deps
-  const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log })
+  const { pool, clock, log, keyring, seals, baseUrl, smtpUrl, signerSealKey, signUp, staging } = deps
+  const mail = openMail({ smtpUrl, from: mailFrom(baseUrl), log, staging })
   const secret = keyring.mac('sign_in', Buffer.from('cookies and codes')).toString('base64url')
   const people = openAuthentication({ pool, seals, clock, log, baseUrl, secret, mail, signUp })
   const sealing = keepAuthenticatorsSealed({ people, pool, seals, clock, log, signerSealKey })

@@ -9,10 +9,11 @@ export async function startSignerRole(
 ): Promise<RunningRole> {
   const { activity, config, clock, log, poolOf, onFatal } = context
   try {
-    const { dataDir, signerKeyFile: keyFile, addressKeysFile, approvalKeyFile, baseUrl } = config
+    const { dataDir, staging, signerKeyFile: keyFile, addressKeysFile, approvalKeyFile, baseUrl } = config
     const signer = await startSigner({
       pool: poolOf('signer'),
       dataDir,
+      staging,
       keyFile,
       addressKeysFile,
       approvalKeyFile,

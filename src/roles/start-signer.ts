@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type pg from 'pg'
 import {
   type AccountKeyRow,
@@ -24,6 +23,7 @@ import type { Pool } from '../postgres/pool.ts'
 import { confirmLockSession, prepareLockSession } from '../postgres/session-lock.ts'
 import type { Pause } from '../runtime/activity.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { signerFolderOf } from '../runtime/data-dir.ts'
 import { DeduplicatedLog } from '../runtime/deduplicated-log.ts'
 import type { Log } from '../runtime/log.ts'
 import { pauseUnless } from '../runtime/repeat.ts'
@@ -41,6 +41,8 @@ type SignerOptions = {
   /** Connections of the signer's own database role, two at least: one holds the lock. */
   readonly pool: Pool
   readonly dataDir: string
+  /** `STAGING`. */
+  readonly staging?: boolean
   /** `SIGNER_KEY_FILE`; null: the key is made once, beside the seed. */
   readonly keyFile: string | null
   /** Where it writes the public keys that verify the addresses it signs. */
@@ -88,7 +90,7 @@ type State = {
  * Throws `SignerRefused` where the files and the database do not belong together.
  */
 export async function startSigner(options: SignerOptions): Promise<Signer> {
-  const folder = join(options.dataDir, 'signer')
+  const folder = signerFolderOf(options)
   await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
   const state: State = {
     options,
@@ -254,6 +256,7 @@ async function activate(state: State): Promise<void> {
     clock,
     log,
     folder,
+    staging: state.options.staging === true,
     approvalKeyFile: state.options.approvalKeyFile,
     journal: payoutJournal,
     seen,

@@ -102,3 +102,10 @@ export function systemReason(error: unknown): string {
   }
   return error instanceof Error ? error.message : String(error)
 }
+
+/** A folder of the data folder. A staging signer never sees the seed that live money is on. */
+export const signerFolderName = (staging: boolean) => (staging ? 'signer-staging' : 'signer')
+
+/** Where the signer keeps what is its own. */
+export const signerFolderOf = (of: { readonly dataDir: string; readonly staging?: boolean }): string =>
+  join(of.dataDir, signerFolderName(of.staging === true))

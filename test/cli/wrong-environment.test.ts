@@ -16,6 +16,13 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
+/** Staging on Base, without its chain id. */
+const ON_BASE = {
+  STAGING: '1',
+  LIVE_BASE_RPC_URL: 'http://127.0.0.1:1',
+  LIVE_BASE_GENESIS: `0x${'ab'.repeat(32)}`,
+}
+
 const WRONG: readonly [variable: string, value: string, others?: { [name: string]: string }][] = [
   ['DATABASE_URL', 'mysql://localhost/paylink'],
   ['DATABASE_URL', 'postgresql://localhost'],
@@ -80,6 +87,22 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['SERVICE_FEE_BPS', '1001'],
   ['SERVICE_FEE_BPS', '1.5'],
   ['LIVE_SOLANA_ZMQ_URL', 'tcp://127.0.0.1:1'],
+  ['STAGING', 'yes'],
+  ['LIVE_BITCOIN_GENESIS', 'ab'.repeat(32), { LIVE_BITCOIN_RPC_URL: 'http://127.0.0.1:1' }],
+  ['LIVE_BITCOIN_GENESIS', '', { STAGING: '1', LIVE_BITCOIN_RPC_URL: 'http://127.0.0.1:1' }],
+  ['LIVE_BITCOIN_GENESIS', 'x', { STAGING: '1', LIVE_BITCOIN_RPC_URL: 'http://127.0.0.1:1' }],
+  ['TEST_BITCOIN_GENESIS', 'ab'.repeat(32), { STAGING: '1', TEST_BITCOIN_RPC_URL: 'http://127.0.0.1:1' }],
+  ['LIVE_DOGECOIN_GENESIS', 'ab'.repeat(32), { STAGING: '1' }],
+  ['LIVE_BASE_CHAIN_ID', '', ON_BASE],
+  ['LIVE_BASE_CHAIN_ID', '1', ON_BASE],
+  ['LIVE_BASE_CHAIN_ID', '84532', ON_BASE],
+  ['LIVE_BASE_USDC_ADDRESS', `0x${'12'.repeat(20)}`, { LIVE_BASE_RPC_URL: 'http://127.0.0.1:1' }],
+  ['LIVE_SOLANA_USDC_ADDRESS', `0x${'12'.repeat(20)}`, { STAGING: '1' }],
+  [
+    'MOONPAY_URL',
+    '',
+    { STAGING: '1', MOONPAY_API_KEY: 'pk_live_heron', MOONPAY_SECRET_KEY: 'sk_live_heron' },
+  ],
 ]
 
 test.each(WRONG)(

@@ -179,7 +179,7 @@ test('every variable of compose.yaml is one that Paylink knows, with a value tha
     loadConfig(environment)
     const known = (name: string) =>
       guides.some((guide) => guide.includes(`\`${name}\``)) ||
-      /^(LIVE|TEST)_[A-Z]+_(RPC|ZMQ)_URL$|_DATABASE_URL$/.test(name)
+      /^(LIVE|TEST)_[A-Z]+_((RPC|ZMQ)_URL|GENESIS)$|_DATABASE_URL$/.test(name)
     expect(Object.keys(environment).filter((name) => !known(name))).toEqual([])
   }
 })

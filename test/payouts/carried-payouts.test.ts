@@ -673,7 +673,7 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
     if (params[0] === pruned) throw new Error('Block not available (pruned data)')
     return told
   })
-  const tracker = world.courierOf([{ name: 'pruned', chain: new UtxoPayoutClient(rpc, false) }])
+  const tracker = world.courierOf([{ name: 'pruned', chain: new UtxoPayoutClient(rpc, 'test') }])
   for (let pass = 0; pass < 2; pass++) {
     await tracker.pass()
     await world.money.mine(1)
@@ -695,8 +695,8 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   ])
   const nowhere = new RpcClient('http://127.0.0.1:9', 'the test')
   const alone = world.courierOf([
-    { name: 'pruned', chain: new UtxoPayoutClient(rpc, false) },
-    { name: 'away', chain: new UtxoPayoutClient(nowhere, false) },
+    { name: 'pruned', chain: new UtxoPayoutClient(rpc, 'test') },
+    { name: 'away', chain: new UtxoPayoutClient(nowhere, 'test') },
   ])
   await expect(alone.pass()).rejects.toThrow()
   await alone.pass()
@@ -704,8 +704,8 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
   await nowhere.close()
   // Another node that keeps them is asked in its place.
   const both = world.courierOf([
-    { name: 'pruned', chain: new UtxoPayoutClient(rpc, false) },
-    { name: 'whole', chain: new UtxoPayoutClient(world.rpc, false) },
+    { name: 'pruned', chain: new UtxoPayoutClient(rpc, 'test') },
+    { name: 'whole', chain: new UtxoPayoutClient(world.rpc, 'test') },
   ])
   await both.pass()
   await world.money.mine(1)
@@ -718,9 +718,9 @@ test('a payout whose blocks the node has pruned is an alarm, and holds up no oth
 test('with one node away a payout goes through the second; it is confirmed or given up only by both', async () => {
   const proxy = await startRpcProxy(world.money.rpcUrl)
   const rpcs = [new RpcClient('http://127.0.0.1:9', 'the test'), new RpcClient(proxy.url, 'the test')]
-  const [dead, proxied] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, false))
+  const [dead, proxied] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, 'test'))
   if (dead === undefined || proxied === undefined) throw new Error('no carriers')
-  const honest = new UtxoPayoutClient(world.rpc, false)
+  const honest = new UtxoPayoutClient(world.rpc, 'test')
   const couriersOf = (first: UtxoPayoutClient, second: UtxoPayoutClient) =>
     world.courierOf([
       { name: 'first', chain: first },

@@ -195,7 +195,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
   test('a branch tells what a coin was made of, unless its node declares it invalid', async () => {
     const rpc = new RpcClient(node.rpcUrl, 'the test')
     try {
-      const carrier = new UtxoPayoutClient(rpc, false)
+      const carrier = new UtxoPayoutClient(rpc, 'test')
       const txid = await node.pay(await node.newAddress(), '1')
       const block = await node.mineOnly([txid])
       const from = await height()
@@ -229,7 +229,7 @@ describeNeeding(NODE_PROGRAMS, 'reorganisations on a real node of %s', (chain) =
         reserved: (41n * COIN) / 2n,
         shortfall: -COIN / 2n,
       })
-      const [first, second] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, false))
+      const [first, second] = rpcs.map((rpc) => new UtxoPayoutClient(rpc, 'test'))
       if (first === undefined || second === undefined) throw new Error('no carriers')
       const tracker = world.courierOf([
         { name: 'first', chain: first },

@@ -51,7 +51,7 @@ export class EvmPayoutWorld extends PayoutSteps {
 
   /** What asks the node at this URL, which may be one that lies. */
   carrierAt(url: string): EvmPayoutClient {
-    const at = { url, setting: 'the test', chain: this.chain, livemode: false }
+    const at = { url, setting: 'the test', chain: this.chain, realm: 'test' as const }
     return new EvmPayoutClient({ ...at, token: this.#tokenParameters() })
   }
 
@@ -76,7 +76,7 @@ export class EvmPayoutWorld extends PayoutSteps {
   }
 
   #tokenParameters() {
-    return evmTokensOf(this.network, this.token).find(({ asset }) => asset === 'USDC_BASE') ?? null
+    return evmTokensOf(this.network, 'test', this.token).find(({ asset }) => asset === 'USDC_BASE') ?? null
   }
 
   /** A merchant with final deposits of these amounts, each at an address of its own. */

@@ -84,7 +84,7 @@ async function openCoins() {
     load('payouts/broadcast/utxo/utxo-payout-client.js'),
     load('payouts/broadcast/utxo/utxo-broadcaster.js'),
   ])
-  const chain = new UtxoPayoutClient(new RpcClient(order.rpcUrl, 'the test'), false)
+  const chain = new UtxoPayoutClient(new RpcClient(order.rpcUrl, 'the test'), 'test')
   return new UtxoBroadcaster({ ...at, asset: order.asset, providers: only(chain) })
 }
 
@@ -94,7 +94,7 @@ async function openAccounts() {
     load('payouts/broadcast/evm/evm-broadcaster.js'),
   ])
   const token = { asset: 'USDC_BASE', contract: order.token.toLowerCase(), decimals: 6 }
-  const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', livemode: false }
+  const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', realm: 'test' }
   const chain = new EvmPayoutClient({ ...node, token })
   return new EvmBroadcaster({ ...at, providers: only(chain), token, lookEveryMs: 0, topUp: null })
 }

@@ -273,6 +273,7 @@ export abstract class PayoutSteps {
       clock: () => this.now,
       log: this.log,
       folder: this.folder,
+      staging: false,
       approvalKeyFile: join(this.folder, 'published-approval-key'),
       journal,
       seen: await FirstSeen.open(this.folder),

@@ -183,7 +183,7 @@ export class PayoutWorld extends PayoutSteps {
 
   /** A tracker that was just started. */
   tracker(wrap: (chain: PayoutChain) => PayoutChain = (chain) => chain): PayoutTracker {
-    return this.courierOf([{ name: 'the node', chain: wrap(new UtxoPayoutClient(this.rpc, false)) }])
+    return this.courierOf([{ name: 'the node', chain: wrap(new UtxoPayoutClient(this.rpc, 'test')) }])
   }
 
   /** A tracker that was just started, with these providers. */

@@ -134,7 +134,8 @@ async function expectOk<Answer extends { status: number; text: string }>(
   throw new Error(`answered ${answer.status}: ${answer.text}`)
 }
 
-function createBrowser(
+/** A browser whose requests are answered by `fetch`: the sign-in and the API of a test, or a server. */
+export function createBrowser(
   fetch: (request: Request) => Response | Promise<Response>,
   address: string,
 ): TestBrowser {

@@ -214,11 +214,11 @@ export class UtxoHistory {
   /** A look at payouts with one node, or with a second one that is stale or hung, in either order; it may die on the way. */
   async look(): Promise<void> {
     const random = this.#random
-    const honest = this.#dying(new UtxoPayoutClient(this.#world.rpc, false))
+    const honest = this.#dying(new UtxoPayoutClient(this.#world.rpc, 'test'))
     const second = random.pick(['none', 'none', 'honest', 'stale', 'hung'] as const)
     const node = { name: 'first', chain: honest } as const
     const others = {
-      honest: () => new UtxoPayoutClient(this.#world.rpc, false),
+      honest: () => new UtxoPayoutClient(this.#world.rpc, 'test'),
       stale: () => staleChain((2 + random.below(10)) * 10),
       hung: () => hungChain(),
     }

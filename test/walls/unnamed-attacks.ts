@@ -24,6 +24,7 @@ export const NO_MONEY: { readonly [table: string]: string } = {
   webhook_endpoint: 'what is told, sold or logged; no payout and no address is made from it',
   request_log: 'what is told, sold or logged; no payout and no address is made from it',
   idempotency_key: 'what is told, sold or logged; no payout and no address is made from it',
+  installation: 'whether the database is one of staging: no login writes it',
   installation_secret: 'what is told, sold or logged; no payout and no address is made from it',
   api_key: 'what is told, sold or logged; no payout and no address is made from it',
   access_sealed: 'whose rows count: see walls/forged-access',

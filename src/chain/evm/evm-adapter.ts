@@ -5,8 +5,9 @@ import {
   type EvmToken,
   evmParametersOf,
   evmTokensOf,
-  expectedChainIds,
+  expectedChain,
 } from '../../core/chain/evm-parameters.ts'
+import { type PrivateChain, realmOf } from '../../core/chain/realm.ts'
 import type { BlockTags } from '../../core/finality.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -42,6 +43,8 @@ const HEADERS_IN_FLIGHT = 8
 export type EvmAdapterOptions = {
   readonly chain: EvmChain
   readonly livemode: boolean
+  /** Present where the network is on a private chain in the place of live money's. */
+  readonly privateChain?: PrivateChain | null
   readonly url: string
   /** The name under which the operator configured `url`, for messages that name the fix. */
   readonly setting: string
@@ -50,7 +53,7 @@ export type EvmAdapterOptions = {
   readonly watched?: ProgramSet
   /** Addresses of open checkouts, for nodes that do not trace; absent: none. */
   readonly openPrograms?: OpenPrograms
-  /** A test network's own USDC contract in place of Circle's. */
+  /** A private or test network's own USDC contract in place of Circle's. */
   readonly usdcContract?: string | null
   /** Overrides what the node turns out to be able to do. */
   readonly nativeMode?: NativeMode
@@ -89,7 +92,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
     this.#options = options
     this.network = `${chain}-${livemode ? 'live' : 'test'}`
     this.watched = options.watched ?? new ProgramSet()
-    this.#tokens = evmTokensOf(this.network, usdcContract)
+    this.#tokens = evmTokensOf(this.network, realmOf(options), usdcContract)
     this.#node = new EvmNode(url, setting, options.answerMsMax)
     this.#traces = new BlockTraces(this.#node)
     this.#mode = options.nativeMode ?? null
@@ -115,6 +118,7 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
 
   async connect(): Promise<{ parameters: string; health: NetworkHealth }> {
     const parameters = this.#recognize(await this.#node.chainId())
+    await this.#requireGenesis()
     if (!(await this.#node.isSynced())) {
       const reason = `the node at ${this.#node.rpc.where} is syncing: wait until it has come to the tip`
       return { parameters: parameters.name, health: { status: 'syncing', reason } }
@@ -234,12 +238,23 @@ export class EvmAdapter implements ChainProvider, BlockHistory {
   }
 
   #recognize(chainId: number): EvmParameters {
-    const { chain, livemode, setting } = this.#options
-    const parameters = evmParametersOf(chain, livemode, chainId)
-    if (parameters !== null) return parameters
-    const expected = expectedChainIds(chain, livemode).join(' or ')
+    const { chain, setting, privateChain = null } = this.#options
+    const realm = realmOf(this.#options)
+    const parameters = evmParametersOf(chain, realm, chainId)
+    if (parameters !== null && (privateChain === null || privateChain.chainId === chainId)) return parameters
+    const expected = privateChain === null ? expectedChain(chain, realm) : `chain ${privateChain.chainId}`
     throw new ChainHalted(
-      `the node at ${this.#node.rpc.where} is on chain ${chainId}, and ${this.network} is chain ${expected}: correct ${setting}`,
+      `the node at ${this.#node.rpc.where} is on chain ${chainId}, and ${this.network} is ${expected}: correct ${setting}`,
+    )
+  }
+
+  async #requireGenesis(): Promise<void> {
+    const { setting, privateChain = null } = this.#options
+    if (privateChain === null) return
+    const genesis = await this.hashAt(0)
+    if (genesis === privateChain.genesis) return
+    throw new ChainHalted(
+      `the first block of the node at ${this.#node.rpc.where} is ${genesis}, and not the one named for staging: correct ${setting}`,
     )
   }
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Network } from '../../core/assets.ts'
+import type { PrivateChain } from '../../core/chain/realm.ts'
 import type { BlockTags } from '../../core/finality.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -51,6 +52,8 @@ export type WayOfWatching = 'blocks' | 'accounts'
 
 type SolanaAdapterOptions = {
   readonly livemode: boolean
+  /** Present where the network is on a private chain in the place of live money's. */
+  readonly privateChain?: PrivateChain | null
   /** A node's RPC, with credentials. */
   readonly rpcUrl: string
   /** The name under which the operator configured `rpcUrl`, for messages that name the fix. */
@@ -281,8 +284,14 @@ export class SolanaAdapter implements ChainProvider, BlockHistory {
   }
 
   #recognize(genesisHash: string): string {
-    const { livemode, rpcSetting } = this.#options
+    const { livemode, rpcSetting, privateChain = null } = this.#options
     const cluster = CLUSTERS.get(genesisHash)
+    if (privateChain !== null) {
+      if (cluster === undefined && privateChain.genesis === genesisHash) return OWN_CLUSTER
+      throw new ChainHalted(
+        `${rpcSetting} is for staging and its node is on ${cluster?.name ?? 'another cluster than the one named'} (genesis ${genesisHash}): correct it`,
+      )
+    }
     if (cluster?.livemode !== undefined && cluster.livemode !== livemode) {
       throw new ChainHalted(
         livemode

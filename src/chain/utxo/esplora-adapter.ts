@@ -1,4 +1,5 @@
 import type { Network } from '../../core/assets.ts'
+import { type PrivateChain, realmOf } from '../../core/chain/realm.ts'
 import { UTXO_PARAMETERS, type UtxoChain, type UtxoParameters } from '../../core/chain/utxo-parameters.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -17,6 +18,7 @@ import { type EsploraInput, esploraTransactionSchema, outspendSchema } from './e
 import { EsploraChain } from './esplora-chain.ts'
 import { EsploraClient, EsploraRefusal } from './esplora-client.ts'
 import { EsploraMempool } from './esplora-mempool.ts'
+import { requireRealm } from './require-realm.ts'
 import {
   type TransactionJudge,
   TransactionOutcome,
@@ -30,6 +32,8 @@ const TIP_AGE_MS_MAX = 24 * 3_600_000
 type EsploraAdapterOptions = {
   readonly chain: UtxoChain
   readonly livemode: boolean
+  /** Present where the network is on a private chain in the place of live money's. */
+  readonly privateChain?: PrivateChain | null
   /** The API's address, `esplora+https://host/api`; credentials for HTTP Basic may stand in it. */
   readonly url: string
   /** The name under which the operator configured `url`, for messages that name the fix. */
@@ -138,23 +142,15 @@ export class EsploraAdapter implements ChainProvider {
 
   /** Nothing but the genesis block says which chain a server serves. */
   #recognize(genesisHash: string): UtxoParameters {
-    const { chain, livemode, setting } = this.#options
-    const parameters = UTXO_PARAMETERS.find(
-      (known) => known.chain === chain && known.genesisHash === genesisHash,
-    )
-    if (parameters === undefined) {
+    const { chain, setting } = this.#options
+    const known = UTXO_PARAMETERS.find((each) => each.chain === chain && each.genesisHash === genesisHash)
+    const { privateChain } = this.#options
+    if (known === undefined || (privateChain != null && privateChain.genesis !== genesisHash)) {
       throw new ChainHalted(
         `the Esplora server's chain is no ${chain} that is known: its genesis block is ${genesisHash}; correct ${setting}`,
       )
     }
-    if (parameters.livemode !== livemode) {
-      throw new ChainHalted(
-        livemode
-          ? `${setting} is for live money and its Esplora server is on the chain "${parameters.name}": point it to one on "main"`
-          : `${setting} is for tests and its Esplora server is on the live chain "main": point it to a test chain`,
-      )
-    }
-    return parameters
+    return requireRealm(known, { realm: realmOf(this.#options), setting, who: 'Esplora server' })
   }
 }
 

@@ -1,3 +1,4 @@
+import type { PrivateChain } from '../../core/chain/realm.ts'
 import type { UtxoChain } from '../../core/chain/utxo-parameters.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { ChainProvider } from '../adapter.ts'
@@ -24,6 +25,7 @@ export const providerHost = (url: string): string => new URL(url.slice(url.lastI
 export function openProvider(options: {
   readonly chain: UtxoChain
   readonly livemode: boolean
+  readonly privateChain: PrivateChain | null
   readonly url: string
   /** The name under which the operator configured `url`. */
   readonly setting: string

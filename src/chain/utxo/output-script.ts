@@ -1,5 +1,10 @@
 import { Address, OutScript } from '@scure/btc-signer'
-import { UTXO_PARAMETERS, type UtxoChain, type UtxoParameters } from '../../core/chain/utxo-parameters.ts'
+import {
+  isInRealm,
+  UTXO_PARAMETERS,
+  type UtxoChain,
+  type UtxoParameters,
+} from '../../core/chain/utxo-parameters.ts'
 
 /** Version bytes of base58 addresses (chainparams.cpp of Bitcoin Core and Litecoin Core). */
 const BASE58_VERSIONS = {
@@ -24,13 +29,13 @@ type OutputScript = {
 export function outputScriptOf(
   address: string,
   chain: UtxoChain,
-  parameters: Pick<UtxoParameters, 'hrp' | 'livemode'>,
+  parameters: Pick<UtxoParameters, 'hrp' | 'name'>,
 ): OutputScript | null {
   if (address.length > ADDRESS_LENGTH_MAX) return null
   // Bech32 may be written all in upper case (BIP173); base58 may not.
   const isUpper = address === address.toUpperCase() && address.toLowerCase().startsWith(`${parameters.hrp}1`)
   const canonical = isUpper ? address.toLowerCase() : address
-  const versions = BASE58_VERSIONS[chain][parameters.livemode ? 'live' : 'test']
+  const versions = BASE58_VERSIONS[chain][parameters.name === 'main' ? 'live' : 'test']
   try {
     const decoded = Address({ bech32: parameters.hrp, ...versions, wif: WIF }).decode(canonical)
     return { address: canonical, script: OutScript.encode(decoded) }
@@ -40,10 +45,10 @@ export function outputScriptOf(
   }
 }
 
-/** The same where a test network's parameters are not known yet: whichever of them takes the address. */
+/** The same where a network's parameters are not known yet: whichever of its public chains takes the address. */
 export function outputScriptOnAny(address: string, chain: UtxoChain, livemode: boolean): OutputScript | null {
   for (const parameters of UTXO_PARAMETERS) {
-    if (parameters.chain !== chain || parameters.livemode !== livemode) continue
+    if (parameters.chain !== chain || !isInRealm(parameters, livemode ? 'live' : 'test')) continue
     const found = outputScriptOf(address, chain, parameters)
     if (found !== null) return found
   }

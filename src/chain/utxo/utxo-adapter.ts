@@ -1,4 +1,5 @@
 import type { Network } from '../../core/assets.ts'
+import { type PrivateChain, realmOf } from '../../core/chain/realm.ts'
 import { type UtxoChain, type UtxoParameters, utxoParametersOf } from '../../core/chain/utxo-parameters.ts'
 import type { BlockRef } from '../../core/invoice/types.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -19,6 +20,7 @@ import { MempoolReader } from './mempool.ts'
 import { acceptanceSchema, type ChainAnswer, hashSchema } from './node-answers.ts'
 import { NodeChain, syncingReason } from './node-chain.ts'
 import { NodeListener } from './notifications.ts'
+import { requireRealm } from './require-realm.ts'
 import { RPC_CODES, RpcClient, RpcError } from './rpc-client.ts'
 import {
   type TransactionJudge,
@@ -32,6 +34,8 @@ const PROBE_INTERVAL_MS = 200
 type UtxoAdapterOptions = {
   readonly chain: UtxoChain
   readonly livemode: boolean
+  /** Present where the network is on a private chain in the place of live money's. */
+  readonly privateChain?: PrivateChain | null
   /** A node's RPC, with credentials. */
   readonly rpcUrl: string
   /** The name under which the operator configured `rpcUrl`, for messages that name the fix. */
@@ -86,7 +90,7 @@ export class UtxoAdapter implements ChainProvider {
     const state = await this.#node.state()
     const parameters = this.#recognize(state)
     const genesisHash = await this.#node.hashAt(0)
-    if (genesisHash !== parameters.genesisHash) {
+    if (genesisHash !== (this.#options.privateChain?.genesis ?? parameters.genesisHash)) {
       throw new ChainHalted(
         `the node's chain is no ${this.#options.chain}: its genesis block is ${genesisHash}; correct ${this.#options.rpcSetting}`,
       )
@@ -171,21 +175,14 @@ export class UtxoAdapter implements ChainProvider {
   }
 
   #recognize(state: ChainAnswer): UtxoParameters {
-    const { chain, livemode, rpcSetting } = this.#options
-    const parameters = utxoParametersOf(chain, state.chain)
-    if (parameters === null) {
+    const { chain, rpcSetting } = this.#options
+    const known = utxoParametersOf(chain, state.chain)
+    if (known === null) {
       throw new ChainHalted(
         `the node is on a chain "${state.chain}" that is not known; correct ${rpcSetting}`,
       )
     }
-    if (parameters.livemode !== livemode) {
-      throw new ChainHalted(
-        livemode
-          ? `${rpcSetting} is for live money and its node is on the chain "${state.chain}": point it to a node on "main"`
-          : `${rpcSetting} is for tests and its node is on the live chain "main": point it to a test chain`,
-      )
-    }
-    return parameters
+    return requireRealm(known, { realm: realmOf(this.#options), setting: rpcSetting, who: 'node' })
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Network, PaymentAsset } from '../assets.ts'
+import type { Realm } from './realm.ts'
 
 export const EVM_CHAINS = ['ethereum', 'base'] as const
 export type EvmChain = (typeof EVM_CHAINS)[number]
@@ -14,7 +15,7 @@ export type EvmToken = {
 /** An account-based chain as data. */
 export type EvmParameters = {
   readonly chain: EvmChain
-  /** `main`, the name of a public test chain, or `regtest` for a private chain. */
+  /** `main`, the name of a public test chain, or for a private one `regtest`, and `staging` in the place of `main`. */
   readonly name: string
   /** EIP-155. */
   readonly chainId: number
@@ -92,16 +93,18 @@ const USDC: { readonly [network in Network]?: EvmToken } = {
 }
 
 /**
- * The chain that a node with this chain id is on, in this mode; null where it is another chain than the one asked
- * for. Live mode has one chain. Test mode has the public test chain and any private one: what is no public chain.
+ * The chain that a node with this chain id is on, in this realm; null where it is another chain than the one asked
+ * for. `live` has one chain, `test` the public test chain and any private one: what is no public chain. `staging` has
+ * private ones alone: what is signed for a public chain's id is good there.
  */
-export function evmParametersOf(chain: EvmChain, livemode: boolean, chainId: number): EvmParameters | null {
+export function evmParametersOf(chain: EvmChain, realm: Realm, chainId: number): EvmParameters | null {
   const known = PUBLIC.find((each) => each.chainId === chainId)
-  if (known !== undefined) return known.chain === chain && (known.name === 'main') === livemode ? known : null
-  if (livemode) return null
+  if (known !== undefined)
+    return known.chain === chain && realm === (known.name === 'main' ? 'live' : 'test') ? known : null
+  if (realm === 'live') return null
   return {
     chain,
-    name: 'regtest',
+    name: realm === 'staging' ? 'staging' : 'regtest',
     chainId,
     isolated: true,
     headAgeMsMax: null,
@@ -109,24 +112,32 @@ export function evmParametersOf(chain: EvmChain, livemode: boolean, chainId: num
   }
 }
 
-/** The chain id of the public test chain. */
-export function publicTestChainId(chain: EvmChain): number {
-  const known = PUBLIC.find((each) => each.chain === chain && each.name !== 'main')
-  if (known === undefined) throw new Error(`${chain} has no public test chain`)
+/** The public chain of a network: `main`, or the public test chain. */
+function publicChainId(chain: EvmChain, isMain: boolean): number {
+  const known = PUBLIC.find((each) => each.chain === chain && (each.name === 'main') === isMain)
+  if (known === undefined) throw new Error(`${chain} has no such public chain`)
   return known.chainId
 }
 
-/** The chain ids that a message may name as right. */
-export function expectedChainIds(chain: EvmChain, livemode: boolean): readonly number[] {
-  return PUBLIC.filter((each) => each.chain === chain && (each.name === 'main') === livemode).map(
-    ({ chainId }) => chainId,
-  )
+/** The chain id of the public test chain. */
+export const publicTestChainId = (chain: EvmChain): number => publicChainId(chain, false)
+
+/** The chain that a message may name as right. */
+export function expectedChain(chain: EvmChain, realm: Realm): string {
+  return realm === 'staging' ? 'a private chain' : `chain ${publicChainId(chain, realm === 'live')}`
 }
 
-/** The tokens that are looked for on a network; `usdcContract` is a test network's own in place of Circle's. */
-export function evmTokensOf(network: Network, usdcContract: string | null): readonly EvmToken[] {
+/** Whether this is the id of a public chain that Paylink knows. */
+export const isPublicChainId = (chainId: number): boolean => PUBLIC.some((each) => each.chainId === chainId)
+
+/** The tokens that are looked for on a network; `usdcContract` is one's own in place of Circle's, never for live money. */
+export function evmTokensOf(
+  network: Network,
+  realm: Realm,
+  usdcContract: string | null,
+): readonly EvmToken[] {
   const token = USDC[network]
   if (token === undefined) return []
-  if (usdcContract === null || network.endsWith('-live')) return [token]
+  if (usdcContract === null || realm === 'live') return [token]
   return [{ ...token, contract: usdcContract.toLowerCase() }]
 }

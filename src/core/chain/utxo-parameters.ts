@@ -1,10 +1,12 @@
+import type { Realm } from './realm.ts'
+
 /** Bitcoin and the chains made like it, as data: what differs between them is here and nowhere else. */
 export type UtxoChain = 'bitcoin' | 'litecoin'
 
 export type UtxoParameters = {
   readonly chain: UtxoChain
-  /** The name a node gives to its chain in `getblockchaininfo`. */
-  readonly name: 'main' | 'test' | 'testnet4' | 'signet' | 'regtest'
+  /** The name a node gives to its chain in `getblockchaininfo`; `staging` is a `regtest` in the place of `main`. */
+  readonly name: 'main' | 'test' | 'testnet4' | 'signet' | 'regtest' | 'staging'
   readonly livemode: boolean
   /** Human-readable part of segwit addresses (BIP173, BIP350). */
   readonly hrp: string
@@ -30,7 +32,7 @@ export const PEG_OUT_CONFIRMATIONS = 6
 /** A fork that leaves our chain deeper than this is no reorganisation that any chain of ours has seen. */
 export const REORG_DEPTH_MAX = 100
 
-export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
+const CHAINS: readonly UtxoParameters[] = [
   {
     chain: 'bitcoin',
     name: 'main',
@@ -107,7 +109,17 @@ export const UTXO_PARAMETERS: readonly UtxoParameters[] = [
   },
 ]
 
-/** The parameters of a chain by the name its nodes use, or null where Paylink does not know them. */
+export const UTXO_PARAMETERS: readonly UtxoParameters[] = CHAINS.flatMap((parameters) =>
+  parameters.name === 'regtest'
+    ? [parameters, { ...parameters, name: 'staging', livemode: true }]
+    : [parameters],
+)
+
+/** The parameters of a chain by their name, or null where Paylink does not know them. */
 export function utxoParametersOf(chain: UtxoChain, name: string): UtxoParameters | null {
   return UTXO_PARAMETERS.find((parameters) => parameters.chain === chain && parameters.name === name) ?? null
 }
+
+/** Whether a network of this realm may be on a chain. */
+export const isInRealm = ({ name, livemode }: UtxoParameters, realm: Realm): boolean =>
+  name === 'staging' ? realm === 'staging' : livemode === (realm === 'live') && realm !== 'staging'

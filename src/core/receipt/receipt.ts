@@ -14,15 +14,21 @@ export type Receipt = NonNullable<ReturnType<typeof receiptOf>>
  * What a paid invoice's receipt says; null while it is not paid. The same invoice gives the same receipt each time:
  * no time of issue, no confirmations. Nothing in it is the merchant's alone, such as metadata or an e-mail address.
  */
-export function receiptOf(invoice: Invoice, merchantName: string, issuer: string) {
+export function receiptOf(
+  invoice: Invoice,
+  merchantName: string,
+  by: { readonly baseUrl: string; readonly staging?: boolean },
+) {
   const status = deriveStatus(invoice)
   if (status !== 'paid' && status !== 'overpaid') return null
   const view = renderInvoice(invoice, { tipHeightOf: () => null })
   return {
     format: RECEIPT_FORMAT,
-    issuer,
+    issuer: by.baseUrl,
     merchant: { id: invoice.merchantId, name: merchantName },
     livemode: view.livemode,
+    // Of no live money, whatever its mode says.
+    ...(by.staging === true ? { staging: true } : {}),
     invoice_id: view.id,
     order_reference: view.order_reference,
     status,

@@ -44,6 +44,8 @@ export type ApiDeps = {
   readonly sandbox?: Pick<SandboxControl, 'payInvoice'>
   /** Whether test endpoints may be plain, literal or private addresses. */
   readonly webhookAllowPrivate: boolean
+  /** Live mode is on private chains, and its endpoints may be private as well. */
+  readonly staging?: boolean
   /** Webhook formats of other services, and which of them an endpoint may be created with now; none unless given. */
   readonly webhookFormats?: { readonly known: EventFormats; readonly offered: readonly string[] }
   /** Keeps what was asked, for the merchant's request log. */

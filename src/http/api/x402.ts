@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { encodeEvmAddress } from '../../chain/evm/address.ts'
 import { isSignedByPayer } from '../../chain/evm/payer-authorization.ts'
 import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
+import { realmOfMode } from '../../core/chain/realm.ts'
 import { deriveStatus, isLive } from '../../core/invoice/status.ts'
 import { gasCostOf, gasPriceOf, TOKEN_SWEEP_GAS } from '../../core/payout/gas.ts'
 import {
@@ -46,6 +47,7 @@ type X402Deps = ReadX402Deps & {
   readonly log: Log
   readonly baseUrl: string
   readonly notifier: { activity(): void }
+  readonly staging?: boolean
   /** False where the caller of these headers has sent too many just now. */
   readonly maySend: (headers: Headers) => boolean
   /** For tests that wait for no block. */
@@ -101,13 +103,17 @@ async function answer(deps: X402Deps, limit: ConcurrencyLimit, request: Request)
 }
 
 /** Null while nobody could carry a payment: no hot wallet was read lately, it has no ether, or there is no token. */
-function offerOf({ clock }: X402Deps, { invoice, network, wallet }: X402Invoice): Offer | null {
+function offerOf(
+  { clock, staging = false }: X402Deps,
+  { invoice, network, wallet }: X402Invoice,
+): Offer | null {
   if (wallet?.token == null) return null
   const { token, chainId } = wallet
   if (clock().getTime() - wallet.updatedAt.getTime() > WALLET_AGE_MS_MAX) return null
   if (wallet.balance < gasCostOf(TOKEN_SWEEP_GAS, gasPriceOf(wallet), wallet)) return null
   const asset = encodeEvmAddress(token.contract)
-  const isKnown = evmTokensOf(network, asset).some(({ contract }) => contract === asset.toLowerCase())
+  const realm = realmOfMode(invoice.livemode, staging)
+  const isKnown = evmTokensOf(network, realm, asset).some(({ contract }) => contract === asset.toLowerCase())
   if (!isKnown) return null
   const { name, version } = token
   const terms = {

@@ -3,6 +3,7 @@ import { SolanaRpc } from '../../chain/solana/solana-rpc.ts'
 import { isEsploraUrl, providerName } from '../../chain/utxo/open-provider.ts'
 import { RpcClient } from '../../chain/utxo/rpc-client.ts'
 import { evmTokensOf } from '../../core/chain/evm-parameters.ts'
+import { realmOf } from '../../core/chain/realm.ts'
 import {
   type ChainNode,
   type EvmChainNode,
@@ -47,12 +48,14 @@ export function openBroadcaster(node: ChainNode, deps: Deps): OpenBroadcaster | 
 }
 
 function openEvmBroadcaster(node: EvmChainNode, deps: Deps): OpenBroadcaster {
-  const { network, chain: name, livemode, rpcSetting: setting, sandbox } = node
-  const token = evmTokensOf(network, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
+  const { network, chain: name, rpcSetting: setting, sandbox } = node
+  const realm = realmOf(node)
+  const token =
+    evmTokensOf(network, realm, node.usdcContract).find(({ asset }) => asset === 'USDC_BASE') ?? null
   const { providers, close } = openEach(
     node,
     deps,
-    (url) => new EvmPayoutClient({ url, setting, chain: name, livemode, token }),
+    (url) => new EvmPayoutClient({ url, setting, chain: name, realm, token }),
   )
   const topUp =
     sandbox === null
@@ -88,7 +91,7 @@ function openUtxoBroadcaster(node: UtxoNode, deps: Deps): OpenBroadcaster | null
   const { providers, close } = openEach(
     { ...node, rpcUrl, furtherUrls },
     deps,
-    (url) => new UtxoPayoutClient(new RpcClient(url, node.rpcSetting), node.livemode),
+    (url) => new UtxoPayoutClient(new RpcClient(url, node.rpcSetting), realmOf(node)),
   )
   const asset = node.chain === 'bitcoin' ? ('BTC' as const) : ('LTC' as const)
   return { broadcaster: new UtxoBroadcaster({ ...deps, network: node.network, asset, providers }), close }

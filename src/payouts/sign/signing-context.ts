@@ -25,6 +25,8 @@ export type SigningContext = {
   readonly clock: Clock
   readonly log: Log
   readonly folder: string
+  /** Live payouts are on private chains: nothing is signed for a public one. */
+  readonly staging: boolean
   /** Where the API writes its public key for approvals. */
   readonly approvalKeyFile: string
   readonly journal: PayoutJournal

@@ -72,7 +72,7 @@ function refuseEndpoint(
   body: z.output<typeof createWebhookEndpointBody>,
 ): readonly string[] {
   const { url, subscribed_events, format = 'paylink' } = body
-  refuseEndpointUrl(url, deps.webhookAllowPrivate && !tenant.livemode)
+  refuseEndpointUrl(url, deps.webhookAllowPrivate && (!tenant.livemode || deps.staging === true))
   refuseFormat(format, deps.webhookFormats?.offered ?? [])
   return subscriptionsOf(subscribed_events, format)
 }

@@ -13,6 +13,7 @@ import {
   type EvmToken,
   evmParametersOf,
 } from '../../../core/chain/evm-parameters.ts'
+import type { Realm } from '../../../core/chain/realm.ts'
 import { DESTINATION_GAS_MAX, MAX_FEE_MAX, TRANSFER_GAS } from '../../../core/payout/gas.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 
@@ -63,7 +64,7 @@ export type EvmStanding = {
 export class EvmPayoutClient {
   readonly #node: EvmNode
   readonly #chain: EvmChain
-  readonly #livemode: boolean
+  readonly #realm: Realm
   readonly #token: EvmToken | null
   /** The next block of each search for what used up a nonce; the one that showed it, where it was found. */
   readonly #searches = new LRUCache<string, number>({ max: SEARCHES_MAX })
@@ -75,13 +76,13 @@ export class EvmPayoutClient {
     readonly url: string
     readonly setting: string
     readonly chain: EvmChain
-    readonly livemode: boolean
+    readonly realm: Realm
     /** The token that payouts are made in, if any. */
     readonly token: EvmToken | null
   }) {
     this.#node = new EvmNode(of.url, of.setting)
     this.#chain = of.chain
-    this.#livemode = of.livemode
+    this.#realm = of.realm
     this.#token = of.token
   }
 
@@ -93,7 +94,7 @@ export class EvmPayoutClient {
   async parameters(): Promise<EvmParameters> {
     if (this.#parameters !== null) return this.#parameters
     const chainId = await this.#node.chainId()
-    const parameters = evmParametersOf(this.#chain, this.#livemode, chainId)
+    const parameters = evmParametersOf(this.#chain, this.#realm, chainId)
     if (parameters === null)
       throw new ChainUnavailable(`the node at ${this.#node.rpc.where} is on another chain (${chainId})`)
     this.#parameters = parameters

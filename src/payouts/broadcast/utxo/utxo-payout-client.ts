@@ -5,6 +5,7 @@ import { LeftBranches, type LeftTransaction } from '../../../chain/utxo/left-bra
 import { hashSchema, headerSchema } from '../../../chain/utxo/node-answers.ts'
 import { isPruned, RPC_CODES, type RpcClient, RpcError } from '../../../chain/utxo/rpc-client.ts'
 import type { SpentOutput } from '../../../chain/utxo/spent-outputs.ts'
+import type { Realm } from '../../../core/chain/realm.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 
 const txidsSchema = z.object({ tx: z.array(hashSchema) })
@@ -14,8 +15,8 @@ const outputSchema = z.object({ bestblock: hashSchema }).nullable()
 
 /** Blocks within which a payout should be taken. */
 const TARGET_BLOCKS = 6
-/** Thousandths of a base unit for a virtual byte, on a test network whose node has seen too little to estimate. */
-const TEST_FEE_RATE = 2_000n
+/** Thousandths of a base unit for a virtual byte, where no live money is and a node has seen too little to estimate. */
+const USUAL_FEE_RATE = 2_000n
 const FEE_RATE_MIN = 1_000n
 /** No estimate above this is believed. */
 const FEE_RATE_MAX = 500_000n
@@ -49,13 +50,13 @@ type Anchor = { readonly height: number; readonly hash: string; readonly isFound
  */
 export class UtxoPayoutClient {
   readonly #rpc: RpcClient
-  readonly #livemode: boolean
+  readonly #realm: Realm
   /** Up to which block each transaction was sought, or in which it stands. */
   readonly #anchors = new LRUCache<string, Anchor>({ max: ANCHORS_MAX })
 
-  constructor(rpc: RpcClient, livemode: boolean) {
+  constructor(rpc: RpcClient, realm: Realm) {
     this.#rpc = rpc
-    this.#livemode = livemode
+    this.#realm = realm
   }
 
   close(): Promise<void> {
@@ -65,7 +66,7 @@ export class UtxoPayoutClient {
   /** What a virtual byte costs now, thousandths of a base unit; null where the node cannot tell yet. */
   async feeRate(): Promise<bigint | null> {
     const known = await this.#estimate()
-    if (known === null) return this.#livemode ? null : TEST_FEE_RATE
+    if (known === null) return this.#realm === 'live' ? null : USUAL_FEE_RATE
     const rate = BigInt(Math.ceil(known * COIN))
     if (rate < FEE_RATE_MIN) return FEE_RATE_MIN
     return rate > FEE_RATE_MAX ? FEE_RATE_MAX : rate

@@ -2,6 +2,7 @@ import type { HDKey } from '@scure/bip32'
 import type { TokenDomain } from '../../../chain/evm/token-authorization.ts'
 import { ASSETS, type AssetId, type Network, networkOf } from '../../../core/assets.ts'
 import { evmParametersOf, evmTokensOf } from '../../../core/chain/evm-parameters.ts'
+import { type Realm, realmOfMode } from '../../../core/chain/realm.ts'
 import { type GasPrice, gasCostOf } from '../../../core/payout/gas.ts'
 import type { Payout } from '../../../core/payout/payout.ts'
 import { type HotWallet, loadHotWallet, sumHotObligations } from '../../../db/addresses/hot-wallets.ts'
@@ -41,16 +42,17 @@ export async function readEvmTerms(
   if ((chain !== 'ethereum' && chain !== 'base') || account === undefined || wallet === null) return null
   if (signer.clock().getTime() - wallet.updatedAt.getTime() > TERMS_AGE_MS_MAX) return null
   const hot = hotWalletAddress(account)
-  if (!wallet.address.equals(hot) || evmParametersOf(chain, livemode, wallet.chainId) === null) return null
+  const realm = realmOfMode(livemode, signer.staging)
+  if (!wallet.address.equals(hot) || evmParametersOf(chain, realm, wallet.chainId) === null) return null
   const chainId = BigInt(wallet.chainId)
-  return { network, account, chainId, hot, wallet, token: tokenOf(network, wallet) }
+  return { network, account, chainId, hot, wallet, token: tokenOf(network, realm, wallet) }
 }
 
-function tokenOf(network: Network, { token, chainId }: HotWallet): TokenDomain | null {
+function tokenOf(network: Network, realm: Realm, { token, chainId }: HotWallet): TokenDomain | null {
   if (token === null) return null
   const contract = `0x${token.contract.toString('hex')}`
-  // In live mode there is one contract whatever the database says.
-  const isKnown = evmTokensOf(network, contract).some((known) => known.contract === contract)
+  // For live money there is one contract whatever the database says.
+  const isKnown = evmTokensOf(network, realm, contract).some((known) => known.contract === contract)
   if (!isKnown) return null
   return { name: token.name, version: token.version, chainId: BigInt(chainId), contract: token.contract }
 }

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import type { Chain } from '../core/assets.ts'
+import { isPublicChainId } from '../core/chain/evm-parameters.ts'
+import type { PrivateChain } from '../core/chain/realm.ts'
+import { ConfigError, contractAddress, type Environment, must, wholeNumber } from './config-values.ts'
+
+type Place = { readonly chain: Chain; readonly mode: 'live' | 'test'; readonly staging: boolean }
+
+const CHAIN_ID_MAX = 999_999_999
+const chainId = must(
+  'the EIP-155 chain id of a private chain',
+  wholeNumber(1, CHAIN_ID_MAX).refine((id) => !isPublicChainId(id)),
+)
+const genesisOf: { readonly [chain in Chain]: (name: string, text: string) => string } = {
+  bitcoin: must('the hash of block 0: 64 hexadecimal digits', z.string().regex(/^[0-9a-f]{64}$/)),
+  litecoin: must('the hash of block 0: 64 hexadecimal digits', z.string().regex(/^[0-9a-f]{64}$/)),
+  ethereum: must('the hash of block 0: 0x and 64 hexadecimal digits', z.string().regex(/^0x[0-9a-f]{64}$/)),
+  base: must('the hash of block 0: 0x and 64 hexadecimal digits', z.string().regex(/^0x[0-9a-f]{64}$/)),
+  solana: must('what getGenesisHash answers', z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/)),
+}
+
+const isEvm = (chain: Chain): boolean => chain === 'ethereum' || chain === 'base'
+
+/**
+ * The private chain that the operator names for a live network in staging; null elsewhere. Every live network needs one
+ * there, and none may have one without `STAGING`.
+ */
+export function readPrivateChain(env: Environment, { chain, mode, staging }: Place): PrivateChain | null {
+  const prefix = `${mode}_${chain}`.toUpperCase()
+  const genesis = given(env, `${prefix}_GENESIS`)
+  const id = given(env, `${prefix}_CHAIN_ID`)
+  const isStaged = staging && mode === 'live'
+  for (const [name, text] of [
+    [`${prefix}_GENESIS`, genesis],
+    [`${prefix}_CHAIN_ID`, id],
+  ] as const) {
+    if (text !== undefined && !isStaged)
+      throw new ConfigError(`${name} names a private chain in the place of live money's: it needs STAGING=1`)
+  }
+  if (!isStaged || given(env, `${prefix}_RPC_URL`) === undefined) return null
+  if (genesis === undefined)
+    throw new ConfigError(
+      `${prefix}_GENESIS is missing: in staging each live network names its private chain`,
+    )
+  if (isEvm(chain) && id === undefined)
+    throw new ConfigError(
+      `${prefix}_CHAIN_ID is missing: in staging each live network names its private chain`,
+    )
+  return {
+    genesis: genesisOf[chain](`${prefix}_GENESIS`, genesis),
+    chainId: id === undefined ? null : chainId(`${prefix}_CHAIN_ID`, id),
+  }
+}
+
+/** A token contract in place of Circle's. Live money has one contract, which no setting changes. */
+export function readUsdc(env: Environment, { chain, mode, staging }: Place): string | null {
+  const name = `${mode}_${chain}_USDC_ADDRESS`.toUpperCase()
+  const text = given(env, name)
+  if (text === undefined) return null
+  if (!isEvm(chain)) throw new ConfigError(`${name} is not known: remove it`)
+  if (mode === 'live' && !staging)
+    throw new ConfigError(`${name} needs STAGING=1: live money's contract is Circle's`)
+  return contractAddress(name, text)
+}
+
+const given = (env: Environment, name: string): string | undefined =>
+  env[name] === '' ? undefined : env[name]

@@ -1,0 +1,111 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { address } from '@solana/kit'
+import { encodeEvmAddress } from '../../src/chain/evm/address.ts'
+import type { AssetId } from '../../src/core/assets.ts'
+import { tokenTransferCall } from '../../src/core/checkout/wallet-transaction.ts'
+import { parseCoinAmount } from '../../src/core/money.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createLogger } from '../../src/runtime/log.ts'
+import { startSolanaChain } from '../../src/sandbox/solana/start-solana-chain.ts'
+import { type Anvil, startAnvil } from './anvil.ts'
+import { tokenCode } from './evm-payout-world.ts'
+import { startNode } from './litecoind.ts'
+import { temporaryFolder } from './sandbox-state.ts'
+import { SolanaPayer } from './solana-payer.ts'
+
+const [ETHEREUM_ID, BASE_ID] = [41_337, 41_338]
+
+/** Private chains of every kind, as an operator rehearses on, and who pays on them. */
+export type StagingChains = {
+  /** What names them to Paylink. */
+  readonly environment: { readonly [name: string]: string }
+  pay(asset: AssetId, to: string, amount: string): Promise<void>
+  /** An address that is nobody's of Paylink. */
+  strangersAddress(asset: AssetId): Promise<string>
+  /** What such an address holds, in base units. */
+  holds(asset: AssetId, at: string): Promise<bigint>
+  /** A block on every chain. */
+  mine(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function startStagingChains(): Promise<StagingChains> {
+  const closing: (() => Promise<void>)[] = []
+  const started = async <Thing>(thing: Promise<Thing>, close: (thing: Thing) => Promise<void>) => {
+    const opened = await thing
+    closing.unshift(() => close(opened))
+    return opened
+  }
+  const remove = (one: { remove(): Promise<void> }) => one.remove()
+  const bitcoin = await started(startNode('bitcoin'), remove)
+  const litecoin = await started(startNode('litecoin'), remove)
+  const ethereum = await started(startAnvil({ chainId: ETHEREUM_ID }), remove)
+  const base = await started(startAnvil({ chainId: BASE_ID }), remove)
+  const holder = (await base.rpc<string[]>('eth_accounts')).at(-1) ?? ''
+  const usdc = await base.deploy(tokenCode(holder))
+  const folder = await started(temporaryFolder(), remove)
+  const log = createLogger('silent')
+  const solana = await started(startSolanaChain({ dataDir: folder.path, clock: systemClock, log }), (one) =>
+    one.stop(),
+  )
+  const payer = await SolanaPayer.fund(solana.rpcUrl)
+  const evm = { ETH: ethereum, ETH_BASE: base, USDC_BASE: base }
+  const nodes = { BTC: bitcoin, LTC: litecoin }
+  const genesisOf = async (anvil: Anvil) =>
+    (await anvil.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])).hash
+
+  return {
+    environment: {
+      STAGING: '1',
+      LIVE_BITCOIN_RPC_URL: bitcoin.rpcUrl,
+      LIVE_BITCOIN_GENESIS: await bitcoin.rpc<string>('getblockhash', [0]),
+      LIVE_LITECOIN_RPC_URL: litecoin.rpcUrl,
+      LIVE_LITECOIN_GENESIS: await litecoin.rpc<string>('getblockhash', [0]),
+      LIVE_ETHEREUM_RPC_URL: ethereum.url,
+      LIVE_ETHEREUM_GENESIS: await genesisOf(ethereum),
+      LIVE_ETHEREUM_CHAIN_ID: String(ETHEREUM_ID),
+      LIVE_BASE_RPC_URL: base.url,
+      LIVE_BASE_GENESIS: await genesisOf(base),
+      LIVE_BASE_CHAIN_ID: String(BASE_ID),
+      LIVE_BASE_USDC_ADDRESS: usdc,
+      LIVE_SOLANA_RPC_URL: solana.rpcUrl,
+      LIVE_SOLANA_GENESIS: await payer.client.getGenesisHash().send(),
+    },
+    pay: async (asset, to, amount) => {
+      const units = parseCoinAmount(
+        amount,
+        { BTC: 8, LTC: 8, ETH: 18, ETH_BASE: 18, USDC_BASE: 6, SOL: 9 }[asset],
+      )
+      if (units === null) throw new Error(`no amount: ${amount}`)
+      if (asset === 'BTC' || asset === 'LTC') await nodes[asset].pay(to, amount)
+      else if (asset === 'SOL') await payer.pay(address(to), units)
+      else if (asset !== 'USDC_BASE') await evm[asset].send({ to, value: units })
+      else {
+        const data = tokenTransferCall(to, units)
+        await base.rpc('eth_sendTransaction', [{ from: holder, to: usdc, data }])
+      }
+    },
+    strangersAddress: async (asset) => {
+      if (asset === 'BTC' || asset === 'LTC') return nodes[asset].newAddress()
+      if (asset === 'SOL') return (await SolanaPayer.fund(solana.rpcUrl, 1_000_000_000n)).signer.address
+      return encodeEvmAddress(createHash('sha256').update(randomBytes(20)).digest().subarray(0, 20))
+    },
+    holds: async (asset, at) => {
+      if (asset === 'BTC' || asset === 'LTC')
+        return (
+          parseCoinAmount((await nodes[asset].rpc<number>('getreceivedbyaddress', [at, 0])).toFixed(8), 8) ??
+          0n
+        )
+      if (asset === 'SOL') return (await payer.client.getBalance(address(at)).send()).value
+      if (asset !== 'USDC_BASE') return BigInt(await evm[asset].rpc<string>('eth_getBalance', [at, 'latest']))
+      const data = `0x70a08231${at.slice(2).toLowerCase().padStart(64, '0')}`
+      return BigInt(await base.rpc<string>('eth_call', [{ to: usdc, data }, 'latest']))
+    },
+    mine: async () => {
+      await Promise.all([bitcoin.mine(1), litecoin.mine(1), ethereum.mine(1), base.mine(1)])
+    },
+    close: async () => {
+      for (const close of closing) await close()
+    },
+  }
+}
