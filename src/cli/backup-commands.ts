@@ -55,6 +55,16 @@ export async function backupCommand(output: Output): Promise<number> {
 
 /** `paylink backup create-key FILE`: the key pair that backups are encrypted with. */
 export async function createBackupKeyCommand(path: string, output: Output): Promise<number> {
+  output.line(`BACKUP_RECIPIENT=${await createBackupKey(path)}`)
+  output.problem(keepBackupKey(path))
+  return 0
+}
+
+export const keepBackupKey = (path: string): string =>
+  `${path} opens every backup: move it off this machine, to two places. Without it no backup can be restored.`
+
+/** Writes a new secret key, never over another file, and gives its public key. */
+export async function createBackupKey(path: string): Promise<string> {
   const identity = await generateX25519Identity()
   const recipient = await identityToRecipient(identity)
   try {
@@ -69,11 +79,7 @@ export async function createBackupKeyCommand(path: string, output: Output): Prom
     if (hasCode(error, 'EEXIST')) throw new UsageError(`${path} exists, and no key is written over another`)
     throw new StartRefused(`${path} cannot be written: ${systemReason(error)}`, { cause: error })
   }
-  output.line(`BACKUP_RECIPIENT=${recipient}`)
-  output.problem(
-    `${path} opens every backup: move it off this machine, to two places. Without it no backup can be restored.`,
-  )
-  return 0
+  return recipient
 }
 
 /** `paylink backup list`: the whole backups, oldest first. */

@@ -4,6 +4,7 @@ import { describeError } from '../runtime/log.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { addBackup } from './add-backup.ts'
 import { addFees, addOperators } from './add-fees.ts'
+import { addSetup } from './add-setup.ts'
 import type { BrandArguments } from './brand-merchant.ts'
 import { type Output, processOutput } from './command-context.ts'
 import { EXIT_FAILED, EXIT_USAGE } from './exit-codes.ts'
@@ -71,6 +72,7 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
       const { deliveryKeyCommand } = await import('./delivery-key.ts')
       done(await deliveryKeyCommand(output))
     })
+  addSetup(program, output, done)
   addMerchant(program, output, done)
   addKeys(program, output, done)
   addInspections(program, output, done)

@@ -1,4 +1,6 @@
+import type { Config } from '../config/config.ts'
 import { createMerchant } from '../flows/create-merchant.ts'
+import type { Pool } from '../postgres/pool.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { openCommandSeals } from './open-seals.ts'
@@ -15,20 +17,10 @@ export async function createMerchantCommand(
   output: Output,
 ): Promise<number> {
   const { name, email } = options
-  const length = [...name].length
-  if (length < 1 || length > NAME_LENGTH_MAX || hasControlCharacter(name)) {
-    throw new UsageError(`--name must have 1 to ${NAME_LENGTH_MAX} characters and no line break`)
-  }
-  if (email.length > EMAIL_LENGTH_MAX || !EMAIL.test(email) || hasControlCharacter(email)) {
-    throw new UsageError('--email must be an e-mail address such as owner@example.com')
-  }
-  const made = await withOwnerPool(async (pool, config) => {
-    const seals = await openCommandSeals(config, pool)
-    const { id, passwordToken } = await createMerchant({ pool, clock: systemClock, seals }, { name, email })
-    const setPasswordUrl =
-      passwordToken === null ? null : `${config.baseUrl}/dashboard/reset-password?token=${passwordToken}`
-    return { id, setPasswordUrl }
-  })
+  const [nameIs, emailIs] = [nameProblem(name), emailProblem(email)]
+  if (nameIs !== null) throw new UsageError(`--name ${nameIs}`)
+  if (emailIs !== null) throw new UsageError(`--email ${emailIs}`)
+  const made = await withOwnerPool((pool, config) => createShop(pool, config, { name, email }))
   if (options.json) {
     output.line(JSON.stringify({ id: made.id, name, email, set_password_url: made.setPasswordUrl }))
     return 0
@@ -40,6 +32,31 @@ export async function createMerchantCommand(
       : `Its owner ${email} chooses a password here, once, within seven days: ${made.setPasswordUrl}`,
   )
   return 0
+}
+
+/** What is wrong with a merchant's name; null where nothing is. */
+export function nameProblem(name: string): string | null {
+  const length = [...name].length
+  if (length >= 1 && length <= NAME_LENGTH_MAX && !hasControlCharacter(name)) return null
+  return `must have 1 to ${NAME_LENGTH_MAX} characters and no line break`
+}
+
+export function emailProblem(email: string): string | null {
+  if (email.length <= EMAIL_LENGTH_MAX && EMAIL.test(email) && !hasControlCharacter(email)) return null
+  return 'must be an e-mail address such as owner@example.com'
+}
+
+/** A new merchant, with the link by which its owner chooses a password: null for one who has an account already. */
+export async function createShop(
+  pool: Pool,
+  config: Config,
+  shop: { name: string; email: string },
+): Promise<{ id: string; setPasswordUrl: string | null }> {
+  const seals = await openCommandSeals(config, pool)
+  const { id, passwordToken } = await createMerchant({ pool, clock: systemClock, seals }, shop)
+  const setPasswordUrl =
+    passwordToken === null ? null : `${config.baseUrl}/dashboard/reset-password?token=${passwordToken}`
+  return { id, setPasswordUrl }
 }
 
 const hasControlCharacter = (text: string): boolean => /\p{Cc}/u.test(text)

@@ -14,10 +14,10 @@ import { systemClock } from '../runtime/clock.ts'
 import { readFileIfPresent, writeSecretFile } from '../runtime/data-dir.ts'
 import { withFileLock } from '../runtime/file-lock.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
-import { urlHost } from '../runtime/url-host.ts'
 import { hashApiKey } from '../secrets/new-api-key.ts'
 import { randomBase62 } from '../secrets/random-base62.ts'
 import { SCOPES } from '../wire/scopes.ts'
+import { apiErrorShape, askOwnApi } from './ask-own-api.ts'
 import { openCommandSeals } from './open-seals.ts'
 
 const DEMO_NAME = 'Demo Shop'
@@ -32,7 +32,6 @@ const ADDRESSES_MS_MAX = 30_000
 const RETRY_MS = 50
 /** Every coin of the sandbox is soon ready; a start does not wait longer for the slowest, or for one that is not there. */
 const COINS_MS_MAX = 3_000
-const REQUEST_TIMEOUT_MS = 10_000
 
 const rememberedShape = z.object({
   merchant_id: z.string(),
@@ -49,7 +48,6 @@ const invoiceShape = z.object({
   checkout_url: z.string(),
 })
 const assetsShape = z.object({ data: z.array(z.object({ asset: z.string(), available: z.boolean() })) })
-const errorShape = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
 
 export type SeededSandbox = {
   readonly merchantId: string
@@ -158,15 +156,15 @@ async function findOrMakeInvoice(
   stop: AbortSignal,
 ): Promise<Invoice | null> {
   if (shop.invoice_id !== undefined) {
-    const found = await ask(config, shop, 'GET', `/api/v1/invoices/${shop.invoice_id}`)
+    const found = await askOwnApi(config, shop.api_key, 'GET', `/api/v1/invoices/${shop.invoice_id}`)
     const invoice = found.status === 200 ? invoiceShape.parse(found.body) : null
     if (invoice !== null && isStillOpen(invoice)) return invoice
   }
   const giveUpAt = Date.now() + ADDRESSES_MS_MAX
   while (!stop.aborted) {
-    const made = await ask(config, shop, 'POST', '/api/v1/invoices', DEMO_INVOICE)
+    const made = await askOwnApi(config, shop.api_key, 'POST', '/api/v1/invoices', DEMO_INVOICE)
     if (made.status === 201) return invoiceShape.parse(made.body)
-    const { code, message } = errorShape.parse(made.body).error
+    const { code, message } = apiErrorShape.parse(made.body).error
     if (code !== 'asset_unavailable' && code !== 'rate_unavailable') {
       throw new Error(`the demo invoice was refused: ${code}, ${message}`)
     }
@@ -183,7 +181,7 @@ async function untilCoinsAreReady(config: Config, shop: Remembered, stop: AbortS
   const expected = ASSET_IDS.filter((asset) => FOLLOWED_CHAINS.some((chain) => chain === ASSETS[asset].chain))
   const giveUpAt = Date.now() + COINS_MS_MAX
   while (!stop.aborted && Date.now() < giveUpAt) {
-    const { data } = assetsShape.parse((await ask(config, shop, 'GET', '/api/v1/assets')).body)
+    const { data } = assetsShape.parse((await askOwnApi(config, shop.api_key, 'GET', '/api/v1/assets')).body)
     const ready = data.filter(({ available }) => available).map(({ asset }) => asset)
     if (expected.every((asset) => ready.includes(asset))) return
     await pause(RETRY_MS)
@@ -194,15 +192,4 @@ function isStillOpen(invoice: Invoice): boolean {
   return (
     invoice.status === 'awaiting_payment' && Date.parse(invoice.expires_at) - Date.now() > TIME_LEFT_MS_MIN
   )
-}
-
-async function ask(config: Config, shop: Remembered, method: string, path: string, body?: object) {
-  const response = await fetch(`http://${urlHost(config.host)}:${config.port}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${shop.api_key}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
-  })
-  const answer: unknown = await response.json()
-  return { status: response.status, body: answer }
 }

@@ -1,6 +1,4 @@
-import { mkdir } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { type Config, loadProcessConfig } from '../config/config.ts'
 import { NETWORKS } from '../core/assets.ts'
 import { listAccountKeys, readIndexMarks } from '../db/addresses/account-keys.ts'
 import { isSignerActive } from '../db/addresses/signer-lock.ts'
@@ -10,21 +8,16 @@ import { readPin, trustApprovalKey } from '../payouts/sign/pinned-approval-key.t
 import { type Recovered, recoverPayouts } from '../payouts/sign/recover-payouts.ts'
 import { acceptLostPayout } from '../payouts/store/lost-payouts.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { hasCode, openDataDir, signerFolderOf } from '../runtime/data-dir.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
 import { parseApprovalKey } from '../secrets/approval-key-file.ts'
 import { type Account, entropyOf, openAccountsOf, wordsOf } from '../signer/derive.ts'
 import { readJournal } from '../signer/index-journal.ts'
-import { fileKeySource, type KeySource } from '../signer/key-source.ts'
-import { SignerRefused } from '../signer/refused.ts'
-import { createSeed, openSeed, resealSeed, seedFilePath } from '../signer/seed-file.ts'
+import { fileKeySource } from '../signer/key-source.ts'
+import { openSeed, resealSeed, seedFilePath } from '../signer/seed-file.ts'
 import { type Output, withOwnerPool } from './command-context.ts'
 import { EXIT_FAILED } from './exit-codes.ts'
+import { openSignerFolder, refusable, type SignerPlace, signerPlace, storeSeed } from './signer-place.ts'
 import { UsageError } from './usage-error.ts'
-
-const FOLDER_OWNER_ONLY = 0o700
-
-type Place = { readonly config: Config; readonly folder: string; readonly keySource: KeySource }
 
 /**
  * `paylink signer init`: makes the seed before the first start, or restores it from the 24 words on standard input.
@@ -35,18 +28,11 @@ export async function initSignerCommand(
   output: Output,
 ): Promise<number> {
   const given = options.restore ? await wordsFromStandardInput() : undefined
-  const { config, folder, keySource } = place()
-  await openDataDir(config.dataDir)
-  await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
-  const entropy = await refusable(async () => {
-    try {
-      return await createSeed(folder, keySource, systemClock, given)
-    } catch (error) {
-      if (!hasCode(error, 'EEXIST')) throw error
-      throw new StartRefused(`${seedFilePath(folder)} is there already, and is never written over`)
-    }
-  })
-  output.line(`The seed is in ${seedFilePath(folder)}; the key that opens it is ${keySource.description}.`)
+  const here = signerPlace()
+  const entropy = await storeSeed(here, given)
+  output.line(
+    `The seed is in ${seedFilePath(here.folder)}; the key that opens it is ${here.keySource.description}.`,
+  )
   if (options.showWords) {
     output.line('These 24 words are the money. Write them on paper; they are not shown again by themselves.')
     output.line(wordsOf(entropy))
@@ -59,7 +45,7 @@ export async function exportXpubsCommand(
   options: { readonly json: boolean },
   output: Output,
 ): Promise<number> {
-  const accounts = await accountsOfSeed(place())
+  const accounts = await accountsOfSeed(signerPlace())
   if (options.json) {
     const listed = accounts.map(({ keyspace, path, xpub, batchKey }) => ({
       keyspace,
@@ -82,7 +68,7 @@ export async function resealSignerCommand(
   options: { readonly keyFile: string },
   output: Output,
 ): Promise<number> {
-  const { folder, keySource } = place()
+  const { folder, keySource } = signerPlace()
   const next = fileKeySource(options.keyFile, folder)
   await refusable(() => resealSeed(folder, keySource, next, systemClock))
   output.line(`The seed opens with ${options.keyFile} now: set SIGNER_KEY_FILE to it before the next start.`)
@@ -96,9 +82,9 @@ export async function resealSignerCommand(
 export async function trustApprovalKeyCommand(text: string, output: Output): Promise<number> {
   const key = parseApprovalKey(text)
   if (key === null) throw new UsageError('the key must be 64 hexadecimal digits, as paylink doctor shows it')
-  const { config, folder } = place()
-  await openDataDir(config.dataDir)
-  await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
+  const here = signerPlace()
+  await openSignerFolder(here)
+  const { folder } = here
   const before = await refusable(() => readPin(folder))
   await trustApprovalKey(folder, key)
   output.line(`Payouts are signed that ${key.toString('hex')} approved.`)
@@ -111,7 +97,7 @@ export async function signerStatusCommand(
   options: { readonly json: boolean },
   output: Output,
 ): Promise<number> {
-  const here = place()
+  const here = signerPlace()
   const accounts = await accountsOfSeed(here)
   const marks = await refusable(() => readJournal(here.folder))
   const signed = await countSigned(here.folder)
@@ -151,7 +137,7 @@ export async function recoverPayoutsCommand(
   options: { readonly accept: readonly string[] },
   output: Output,
 ): Promise<number> {
-  const { folder } = place()
+  const { folder } = signerPlace()
   const journal = await refusable(() => PayoutJournal.open(folder, 'reads'))
   const recovered = await withOwnerPool(async (pool) => {
     const lost = await findLostPayouts({ pool, journal })
@@ -191,13 +177,7 @@ function stateOf(account: Account, rows: Awaited<ReturnType<typeof listAccountKe
   return isSame ? 'same in the database' : 'another seed'
 }
 
-function place(): Place {
-  const config = loadProcessConfig()
-  const folder = signerFolderOf(config)
-  return { config, folder, keySource: fileKeySource(config.signerKeyFile, folder) }
-}
-
-async function accountsOfSeed({ folder, keySource }: Place): Promise<Account[]> {
+async function accountsOfSeed({ folder, keySource }: SignerPlace): Promise<Account[]> {
   const entropy = await refusable(() => openSeed(folder, keySource))
   if (entropy === null) {
     throw new StartRefused(`${folder} has no seed: run paylink signer init, or start the signer once`)
@@ -217,14 +197,4 @@ async function wordsFromStandardInput(): Promise<Uint8Array> {
     )
   }
   return entropy
-}
-
-/** What a person can fix is one line. */
-async function refusable<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof SignerRefused) throw new StartRefused(error.message, { cause: error })
-    throw error
-  }
 }

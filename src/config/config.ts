@@ -1,6 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseEnv } from 'node:util'
 import { z } from 'zod'
 import { CHAINS } from '../core/assets.ts'
 import type { OnrampConfig } from '../onramp/open-onramps.ts'
@@ -30,6 +29,7 @@ import {
   urlOf,
   wholeNumber,
 } from './config-values.ts'
+import { readEnvFile } from './env-file.ts'
 
 /** The configuration. Read once, at start, from the environment; nothing else reads `process.env`. */
 export type Config = {
@@ -222,15 +222,23 @@ export function loadConfig(env: Environment): Config {
 /** What the folder that a process is started in may hold; variables of the environment come before its own. */
 const ENV_FILE = 'paylink.env'
 
+/** Where this process looks for its env file. */
+export const envFilePath = (): string => resolve(process.env.PAYLINK_ENV_FILE ?? ENV_FILE)
+
+/** A setting of the environment itself, which comes before the env file. */
+export function environmentSetting(name: string): string | undefined {
+  const value = process.env[name]
+  return value === '' ? undefined : value
+}
+
+/** Checks settings as the next start will read them from an env file. Throws `ConfigError`. */
+export const loadSettings = (settings: Environment): Config => loadConfig({ ...settings, ...process.env })
+
 /** Variables of this process, with those of `paylink.env`, which `paylink setup` writes. */
 function processEnvironment(): Environment {
-  const path = process.env.PAYLINK_ENV_FILE ?? ENV_FILE
-  try {
-    return { ...parseEnv(readFileSync(path, 'utf8')), ...process.env }
-  } catch (error) {
-    if (process.env.PAYLINK_ENV_FILE === undefined && !existsSync(path)) return process.env
-    throw new ConfigError(`${path} cannot be read: ${String(error)}`)
-  }
+  const path = envFilePath()
+  if (process.env.PAYLINK_ENV_FILE === undefined && !existsSync(path)) return process.env
+  return { ...readEnvFile(path), ...process.env }
 }
 
 /** The configuration of this process; `under` are settings that its own environment comes before. */

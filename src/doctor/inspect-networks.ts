@@ -95,7 +95,7 @@ async function inspectProviders(
   const { network, sandbox } = node
   const findings: Finding[] = []
   for (const url of [node.rpcUrl, ...node.furtherUrls]) {
-    const chain = openFor(node, url, clock)
+    const chain = openToInspect(node, url, clock)
     try {
       const { parameters, health } = await chain.connect()
       if (health.status !== 'ok') {
@@ -123,13 +123,14 @@ async function inspectProviders(
   return findings
 }
 
-const isOutside = (error: unknown): error is ChainUnavailable | ChainHalted =>
+export const isOutside = (error: unknown): error is ChainUnavailable | ChainHalted =>
   error instanceof ChainUnavailable || error instanceof ChainHalted
 
 const describe = (url: string): string =>
   isEsploraUrl(url) ? `the Esplora server at ${new URL(url).host}` : `the node at ${new URL(url).host}`
 
-function openFor(node: ChainNode, url: string, clock: Clock): ChainProvider {
+/** One provider by itself, to see how it answers. */
+export function openToInspect(node: ChainNode, url: string, clock: Clock): ChainProvider {
   return openProviderOf(node, { url, zmqUrl: null, watched: watchedOf(node) }, { clock })
 }
 

@@ -20,6 +20,9 @@ const seedFileSchema = z.strictObject({
   sealed: z.string().regex(BASE64),
 })
 
+/** What all keys come from. */
+export const newEntropy = (): Uint8Array => randomBytes(ENTROPY_BYTES)
+
 export const seedFilePath = (folder: string): string => join(folder, 'seed.json')
 
 /** The entropy that all keys come from, or null where none was made yet. Throws `SignerRefused` where it does not open. */
@@ -53,7 +56,7 @@ export async function createSeed(
   folder: string,
   keySource: KeySource,
   clock: Clock,
-  entropy: Uint8Array = randomBytes(ENTROPY_BYTES),
+  entropy: Uint8Array = newEntropy(),
 ): Promise<Uint8Array> {
   const key = (await keySource.load()) ?? (await keySource.create())
   await createPrivateFile(seedFilePath(folder), sealedFile(entropy, key, clock))

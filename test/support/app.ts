@@ -6,7 +6,7 @@ import { freePort } from '../../src/runtime/free-port.ts'
 import { expectDeclared } from './declared-answers.ts'
 import { until } from './until.ts'
 
-const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
+export const PROGRAM = new URL('../../dist/main.js', import.meta.url).pathname
 const READY_MS_MAX = 60_000
 const EXIT_MS_MAX = 45_000
 
@@ -139,7 +139,7 @@ export async function startRoles(
 }
 
 /** No test asks a real exchange: nothing listens on port 9 of this machine. */
-const NO_EXCHANGES: Environment = {
+export const NO_EXCHANGES: Environment = {
   PRICE_COINBASE_URL: 'http://127.0.0.1:9',
   PRICE_KRAKEN_URL: 'http://127.0.0.1:9',
   PRICE_BITSTAMP_URL: 'http://127.0.0.1:9',

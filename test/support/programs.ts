@@ -45,6 +45,8 @@ const PROGRAMS = {
   promtool: debian('promtool', 'prometheus'),
   'systemd-analyze': debian('systemd-analyze', 'systemd'),
   ps: debian('ps', 'procps'),
+  // A terminal of its own for a program: macOS has another one of this name.
+  script: { ...debian('script', 'bsdutils'), check: ['-qec', 'true', '/dev/null'] },
   pgbackrest: debian('pgbackrest'),
   patroni: debian('patroni', 'patroni etcd-server haproxy'),
 } satisfies { readonly [name: string]: Program }

@@ -20,6 +20,18 @@ export async function insertMerchant(
   ])
 }
 
+/** The first merchant with this name and address; null where there is none. A scan, for a command. */
+export async function findMerchant(
+  db: Queryable,
+  { name, email }: { name: string; email: string },
+): Promise<string | null> {
+  const { rows } = await db.query<{ id: string }>(
+    'select id from merchant where name = $1 and email = $2 order by id limit 1',
+    [name, email],
+  )
+  return rows[0]?.id ?? null
+}
+
 /** The name that buyers see; null where there is no such merchant. Read by primary keys. */
 export async function loadMerchantName(db: Queryable, merchantId: string): Promise<string | null> {
   const { rows } = await db.query<{ name: string }>(
