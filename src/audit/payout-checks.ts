@@ -1,4 +1,5 @@
 import { JOURNAL_APPROVER } from '../payouts/store/lost-payouts.ts'
+import { UNSEALED_OUTCOMES } from '../payouts/store/outcome-seals.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 /** The account in which a payout p is set aside. */
@@ -157,6 +158,12 @@ export const SWEEP_CHECKS: readonly AuditCheck[] = [
       from sweep s where s.status = 'done' and not exists (
         select from sweep_transaction t where t.merchant_id = s.merchant_id and t.sweep_id = s.id and t.txid = s.txid
           and t.network = s.network and t.cost = s.cost)`,
+  },
+  {
+    name: 'outcome_is_sealed',
+    rule: 'of every sweep that is called done, and every signed payout that is called failed, the watcher’s process has sealed that it saw so',
+    sql: `select merchant_id, id as subject, state || ', and the watcher has not sealed it' as detail
+      from (${UNSEALED_OUTCOMES}) unsealed`,
   },
   {
     name: 'swept_covers_payouts',

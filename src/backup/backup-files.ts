@@ -9,6 +9,7 @@ const KEPT = [
   'secret-key',
   'address-keys.json',
   'approval-key',
+  'outcome-key',
   'sandbox.json',
   'sandbox',
 ] as const

@@ -69,8 +69,15 @@ function buildProgram(output: Output, done: (exitCode: number) => void): Command
     .command('delivery-key')
     .description('print the DELIVERY_KEY that delivery workers take in place of SECRET_KEY')
     .action(async () => {
-      const { deliveryKeyCommand } = await import('./delivery-key.ts')
+      const { deliveryKeyCommand } = await import('./derived-keys.ts')
       done(await deliveryKeyCommand(output))
+    })
+  program
+    .command('watcher-key')
+    .description('print the WATCHER_KEY that a watcher without SECRET_KEY seals with')
+    .action(async () => {
+      const { watcherKeyCommand } = await import('./derived-keys.ts')
+      done(await watcherKeyCommand(output))
     })
   addSetup(program, output, done)
   addMerchant(program, output, done)
@@ -298,8 +305,18 @@ function addSigner(program: Command, output: Output, done: (exitCode: number) =>
     .argument('<key>', "the API's public key for approvals, as paylink doctor shows it")
     .description('take this key for the one that approves payouts, in place of another')
     .action(async (key: string) => {
-      const { trustApprovalKeyCommand } = await import('./signer-commands.ts')
-      done(await trustApprovalKeyCommand(key, output))
+      const { trustKeyCommand } = await import('./signer-commands.ts')
+      done(await trustKeyCommand('approval-key', key, output))
+    })
+  signer
+    .command('trust-outcome-key')
+    .argument('<key>', "the watcher's public key for outcomes, as paylink doctor shows it")
+    .description(
+      'take this key for the one that seals what became of sweeps and payouts, in place of another',
+    )
+    .action(async (key: string) => {
+      const { trustKeyCommand } = await import('./signer-commands.ts')
+      done(await trustKeyCommand('outcome-key', key, output))
     })
   signer
     .command('export-xpubs')

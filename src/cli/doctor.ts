@@ -12,6 +12,7 @@ import {
   inspectHotWallets,
   inspectLongWaits,
   inspectLostPayouts,
+  inspectOutcomes,
   inspectStoppedPayouts,
 } from '../doctor/inspect-signer.ts'
 import { type ChainNode, configuredNodes } from '../nodes/chain-nodes.ts'
@@ -67,6 +68,7 @@ async function inspectStored(config: Config): Promise<Finding[]> {
       )),
       ...(await inspectLostPayouts(pool)),
       ...(await inspectApprovalKey(config, pool)),
+      ...(await inspectOutcomes(config, pool)),
       ...(await inspectStoppedPayouts(pool, systemClock)),
       ...(await inspectFrozenDeposits(pool)),
       ...(await inspectLongWaits(pool, systemClock)),

@@ -35,10 +35,11 @@ import type { SandboxControl } from '../sandbox/sandbox-control.ts'
 import { openAccessSeals } from '../secrets/access-seals.ts'
 import { readSealKey } from '../secrets/address-keys.ts'
 import { openApprovalKey } from '../secrets/approval-key.ts'
-import { writeApprovalKeyFile } from '../secrets/approval-key-file.ts'
 import { createIssuedAddresses } from '../secrets/issued-addresses.ts'
 import type { Keyring } from '../secrets/keyring.ts'
 import { openForDelivery, openInstallationKeyring } from '../secrets/open-keyring.ts'
+import { findOutcomeKey, openOutcomeKey, outcomeKeyFileOf, watcherKeyOf } from '../secrets/outcome-key.ts'
+import { writePublicKeyFile } from '../secrets/public-key-file.ts'
 import { followActivity } from './follow-activity.ts'
 import { createRolePools } from './role-pools.ts'
 import { startSignerProcess } from './signer-process.ts'
@@ -120,21 +121,24 @@ async function openNodes(options: RunOptions, clock: Clock, stops: StopList): Pr
 async function startWorkers(context: RoleContext, options: RunOptions, stops: StopList): Promise<void> {
   const { roles } = options
   const { config, clock, log } = context
+  const hasSite = roles.has('api') || roles.has('checkout')
+  // First, since on a first start it makes the key that the others read.
+  const keyring = hasSite ? await openInstallationKeyring(config, context.poolOf('api'), clock) : null
   if (roles.has('delivery')) {
-    const keyring = await openForDelivery(config, context.poolOf('delivery'))
-    const delivery = await startDeliveryRole({ ...context, keyring })
+    const opener = await openForDelivery(config, context.poolOf('delivery'))
+    const delivery = await startDeliveryRole({ ...context, keyring: opener })
     stops.add('the deliveries', () => delivery.stop())
   }
   if (roles.has('watcher')) {
     const notifier = createNotifier(context.poolOf('watcher'), (error) => logLost(log, error))
     stops.add("the watcher's notifications", () => notifier.close())
-    const watcher = startWatcherRole({ ...context, notifier })
+    const outcomeKey = await findOutcomeKey(config)
+    const watcher = startWatcherRole({ ...context, notifier, outcomeKey })
     stops.add('the watcher', () => watcher.stop())
   }
-  if (roles.has('api') || roles.has('checkout')) {
+  if (keyring !== null) {
     const sandbox = openSandboxControl(context)
     stops.add('the test payments', () => sandbox.stop())
-    const keyring = await openInstallationKeyring(config, context.poolOf('api'), clock)
     await startSite({ ...context, keyring, sandbox }, options, stops)
   }
 }
@@ -176,7 +180,7 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
     parts.push(...checkout.parts)
   }
   if (roles.has('api')) {
-    await publishApprovalKey(config, keyring, log)
+    await publishKeys(config, keyring, log)
     parts.push(...(await openApiParts(context, shared, stops)))
   }
   const server = await listenOrRefuse({ config, parts, log, metrics, notifier: shared.notifier })
@@ -184,14 +188,16 @@ async function startSite(context: SiteContext, { roles }: RunOptions, stops: Sto
 }
 
 /** Where it cannot be written the rest works: the signer says what it lacks. */
-async function publishApprovalKey(config: Config, keyring: Keyring, log: Log): Promise<void> {
+async function publishKeys(config: Config, keyring: Keyring, log: Log): Promise<void> {
   const { approvalKeyFile } = config
   try {
-    await writeApprovalKeyFile(approvalKeyFile, openApprovalKey(keyring).publicKey)
+    await writePublicKeyFile(approvalKeyFile, openApprovalKey(keyring).publicKey)
+    const outcomeKey = openOutcomeKey(watcherKeyOf(keyring))
+    await writePublicKeyFile(outcomeKeyFileOf(approvalKeyFile), outcomeKey.publicKey)
   } catch (error) {
     log.error(
       { err: error, approvalKeyFile },
-      'the public key for approvals could not be written: a signer that does not know it yet signs no live payout. Let this user write APPROVAL_KEY_FILE',
+      'the public keys for approvals and outcomes could not be written: a signer that does not know them yet signs no live payout, and none of ETH, USDC or SOL. Let this user write APPROVAL_KEY_FILE and its folder',
     )
   }
 }

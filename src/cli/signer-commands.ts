@@ -4,12 +4,12 @@ import { listAccountKeys, readIndexMarks } from '../db/addresses/account-keys.ts
 import { isSignerActive } from '../db/addresses/signer-lock.ts'
 import { findLostPayouts } from '../payouts/sign/lost-payouts.ts'
 import { countSigned, PayoutJournal } from '../payouts/sign/payout-journal.ts'
-import { readPin, trustApprovalKey } from '../payouts/sign/pinned-approval-key.ts'
+import { type PinName, readPin, trustKey } from '../payouts/sign/pinned-keys.ts'
 import { type Recovered, recoverPayouts } from '../payouts/sign/recover-payouts.ts'
 import { acceptLostPayout } from '../payouts/store/lost-payouts.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { StartRefused } from '../runtime/start-refused.ts'
-import { parseApprovalKey } from '../secrets/approval-key-file.ts'
+import { parsePublicKey } from '../secrets/public-key-file.ts'
 import { type Account, entropyOf, openAccountsOf, wordsOf } from '../signer/derive.ts'
 import { readJournal } from '../signer/index-journal.ts'
 import { fileKeySource } from '../signer/key-source.ts'
@@ -78,16 +78,21 @@ export async function resealSignerCommand(
   return 0
 }
 
-/** `paylink signer trust-approval-key`: the operator's word, where no file of the API's says which key approves payouts. */
-export async function trustApprovalKeyCommand(text: string, output: Output): Promise<number> {
-  const key = parseApprovalKey(text)
+const TRUSTED: { readonly [name in PinName]: (key: string) => string } = {
+  'approval-key': (key) => `Payouts are signed that ${key} approved.`,
+  'outcome-key': (key) => `Sweeps and failed payouts count that ${key} sealed.`,
+}
+
+/** `paylink signer trust-approval-key` and `trust-outcome-key`: the operator's word, where no file of the API's says the key. */
+export async function trustKeyCommand(name: PinName, text: string, output: Output): Promise<number> {
+  const key = parsePublicKey(text)
   if (key === null) throw new UsageError('the key must be 64 hexadecimal digits, as paylink doctor shows it')
   const here = signerPlace()
   await openSignerFolder(here)
   const { folder } = here
-  const before = await refusable(() => readPin(folder))
-  await trustApprovalKey(folder, key)
-  output.line(`Payouts are signed that ${key.toString('hex')} approved.`)
+  const before = await refusable(() => readPin(folder, name))
+  await trustKey(folder, name, key)
+  output.line(TRUSTED[name](key.toString('hex')))
   if (before !== null) output.line(`Before, the key was ${Buffer.from(before).toString('hex')}.`)
   return 0
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DELIVERY_KEY_BYTES } from '../secrets/keyring.ts'
+import { WATCHER_KEY_BYTES } from '../secrets/outcome-key.ts'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
@@ -72,11 +73,14 @@ export const flag = must(
 )
 
 export const secretKey = z.string().transform(parseKey).pipe(z.instanceof(Uint8Array))
-export const deliveryKey = z
-  .string()
-  .regex(/^[0-9a-f]+$/)
-  .length(2 * DELIVERY_KEY_BYTES)
-  .transform((text): Uint8Array => Buffer.from(text, 'hex'))
+const keyOfBytes = (bytes: number) =>
+  z
+    .string()
+    .regex(/^[0-9a-f]+$/)
+    .length(2 * bytes)
+    .transform((text): Uint8Array => Buffer.from(text, 'hex'))
+export const deliveryKey = keyOfBytes(DELIVERY_KEY_BYTES)
+export const watcherKey = keyOfBytes(WATCHER_KEY_BYTES)
 
 /** 32 bytes of hexadecimal or base64 text, or null. */
 function parseKey(text: string): Uint8Array | null {

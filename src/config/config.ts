@@ -27,6 +27,7 @@ import {
   readerOf,
   secretKey,
   urlOf,
+  watcherKey,
   wholeNumber,
 } from './config-values.ts'
 import { readEnvFile } from './env-file.ts'
@@ -55,6 +56,8 @@ export type Config = {
   readonly secretKey: Uint8Array | null
   /** What delivery workers open signing secrets with in place of the secret key; null: that key itself. */
   readonly deliveryKey: Uint8Array | null
+  /** What a watcher without the secret key seals outcomes with. */
+  readonly watcherKey: Uint8Array | null
   readonly networks: NetworksConfig
   /** Live mode with all its rules, on private chains: `STAGING`. */
   readonly staging: boolean
@@ -147,6 +150,7 @@ const VARIABLES = {
   LOG_LEVEL: must(`one of ${LOG_LEVELS.join(', ')}`, z.enum(LOG_LEVELS)),
   SECRET_KEY: must('32 bytes, as 64 hexadecimal digits or as base64 (openssl rand -hex 32)', secretKey),
   DELIVERY_KEY: must('what paylink delivery-key prints', deliveryKey),
+  WATCHER_KEY: must('what paylink watcher-key prints', watcherKey),
   STAGING: flag,
   PRICE_SOURCES: must(`a comma-separated list of ${PRICE_SOURCE_NAMES.join(', ')}, each once`, priceSources),
   PRICE_COINBASE_URL: must('an http or https URL', httpUrl),
@@ -192,6 +196,7 @@ export function loadConfig(env: Environment): Config {
     logLevel: read(env, 'LOG_LEVEL') ?? (sandbox ? 'warn' : 'info'),
     secretKey: read(env, 'SECRET_KEY') ?? null,
     deliveryKey: read(env, 'DELIVERY_KEY') ?? null,
+    watcherKey: read(env, 'WATCHER_KEY') ?? null,
     networks,
     staging,
     testBaseUsdcAddress: readUsdc(env, { chain: 'base', mode: 'test', staging }),

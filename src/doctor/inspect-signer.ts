@@ -6,10 +6,15 @@ import { listAccountKeys } from '../db/addresses/account-keys.ts'
 import { listFollowedWithoutAddresses } from '../db/addresses/address-availability.ts'
 import { countRefusedBatches, findBatchOf } from '../db/addresses/address-batches.ts'
 import { listPooledAddresses } from '../db/addresses/address-pool.ts'
-import { loadApprovalKey, loadPinnedApprovalKey } from '../payouts/store/approval-keys.ts'
+import {
+  loadApprovalKey,
+  loadPinnedApprovalKey,
+  loadPinnedOutcomeKey,
+} from '../payouts/store/approval-keys.ts'
 import { listAllFrozenDeposits } from '../payouts/store/frozen-deposits.ts'
 import type { LongWait } from '../payouts/store/long-waits.ts'
 import { countLostPayouts } from '../payouts/store/lost-payouts.ts'
+import { countUnsealedOutcomes } from '../payouts/store/outcome-seals.ts'
 import { listPayoutHolds, listRefusals, type StoppedPayout } from '../payouts/store/payout-holds.ts'
 import { FEE_PAYER_NETWORKS, readFeePayerBalance } from '../payouts/store/read-fee-payer-balance.ts'
 import { type GasBalance, HOT_WALLETS, readGasBalance } from '../payouts/store/read-gas-balance.ts'
@@ -20,6 +25,7 @@ import { createLogger } from '../runtime/log.ts'
 import { openApprovalKey } from '../secrets/approval-key.ts'
 import { createIssuedAddresses } from '../secrets/issued-addresses.ts'
 import { openKeyring } from '../secrets/keyring.ts'
+import { findOutcomeKey } from '../secrets/outcome-key.ts'
 import { readSecretKey } from '../secrets/secret-key.ts'
 import { type Finding, fault, notice, ok } from './finding.ts'
 
@@ -53,6 +59,30 @@ export async function inspectApprovalKey(
     )
   if (findings.length > 0 || known === null) return findings
   return [ok(`Approvals: the signer knows the key ${known}`)]
+}
+
+/** Whether the signer knows the watcher's seals, and whether what became of sweeps and payouts is sealed. */
+export async function inspectOutcomes(
+  config: Pick<Config, 'dataDir' | 'secretKey' | 'watcherKey'>,
+  pool: Pool,
+): Promise<Finding[]> {
+  const own = (await findOutcomeKey(config))?.publicKey.toString('hex') ?? null
+  const known = (await loadPinnedOutcomeKey(pool))?.toString('hex') ?? null
+  const findings: Finding[] = []
+  if (known !== null && own !== null && own !== known)
+    findings.push(
+      fault(
+        `Outcomes: the watcher seals them with the key ${own}, and the signer knows ${known}: if SECRET_KEY was changed by you, run paylink signer trust-outcome-key ${own} where the signer runs`,
+      ),
+    )
+  for (const { network, count, first } of await countUnsealedOutcomes(pool))
+    findings.push(
+      fault(
+        `${network}: ${count} sweeps that are called done or payouts that are called failed, such as ${first}, have no seal of the watcher, and the signer does not count them: see that the watcher runs and has WATCHER_KEY (paylink watcher-key); if it does, its log says what the chain has`,
+      ),
+    )
+  if (findings.length > 0 || known === null) return findings
+  return [ok(`Outcomes: the signer knows the watcher's key ${known}`)]
 }
 
 /** Of each kind; more say nothing new. */

@@ -5,16 +5,24 @@ import { type ChainNode, evmIdentitiesOf } from '../nodes/chain-nodes.ts'
 import { openProviders } from '../nodes/open-providers.ts'
 import { startPayouts } from '../payouts/broadcast/follow-payouts.ts'
 import { openBroadcaster } from '../payouts/broadcast/open-broadcaster.ts'
+import { OutcomeSealer } from '../payouts/broadcast/outcome-sealer.ts'
 import { loadSolanaSignerAccounts } from '../payouts/store/solana-accounts.ts'
 import type { Notifier } from '../postgres/notify.ts'
+import type { SigningKey } from '../secrets/signing-key.ts'
 import { exposeMetrics } from '../watcher/expose-metrics.ts'
 import type { FollowOptions } from '../watcher/follow-network.ts'
 import { endWatchOfOthers, startWatcher } from '../watcher/start-watcher.ts'
 import { supplyAddresses } from '../watcher/supply-addresses.ts'
 import type { RoleContext, RunningRole } from './role.ts'
 
+type WatcherContext = RoleContext & {
+  readonly notifier: Notifier
+  /** What it seals outcomes with; null where the process was given no key for that. */
+  readonly outcomeKey: SigningKey | null
+}
+
 /** Follows every network that has a node, carries its payouts, and keeps its address pool filled. */
-export function startWatcherRole(context: RoleContext & { readonly notifier: Notifier }): RunningRole {
+export function startWatcherRole(context: WatcherContext): RunningRole {
   const { activity, clock, config, log, metrics, nodes, poolOf } = context
   const pool = poolOf('watcher')
   const networks = nodes.map(({ network }) => network)
@@ -39,22 +47,21 @@ export function startWatcherRole(context: RoleContext & { readonly notifier: Not
   }
 }
 
-function payoutFollowers(context: RoleContext & { readonly notifier: Notifier }) {
-  const { activity, clock, log, nodes, notifier, poolOf } = context
+function payoutFollowers(context: WatcherContext) {
+  const { activity, clock, log, nodes, notifier, outcomeKey, poolOf } = context
   const { pause } = activity
   const pool = poolOf('watcher')
   return nodes.flatMap((node) => {
-    const opened = openBroadcaster(node, { pool, clock, log })
+    const { network } = node
+    const sealer = new OutcomeSealer({ network, pool, clock, log, key: outcomeKey })
+    const opened = openBroadcaster(node, { pool, clock, log, sealer })
     if (opened === null) return []
     const { broadcaster, close } = opened
-    return [{ close, follower: { network: node.network, broadcaster, pool, clock, log, notifier, pause } }]
+    return [{ close, follower: { network, broadcaster, sealer, pool, clock, log, notifier, pause } }]
   })
 }
 
-function followOptions(
-  context: RoleContext & { readonly notifier: Notifier },
-  node: ChainNode,
-): FollowOptions {
+function followOptions(context: WatcherContext, node: ChainNode): FollowOptions {
   const { activity, clock, log, nodes, notifier, poolOf, urls } = context
   const pool = poolOf('watcher')
   const { network } = node

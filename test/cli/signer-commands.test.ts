@@ -3,6 +3,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../src/runtime/free-port.ts'
+import { openOutcomeKey } from '../../src/secrets/outcome-key.ts'
 import { makeDataDir, runProgram, startRoles } from '../support/app.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -125,25 +126,33 @@ test('resealed, the seed opens with the new key and no longer with the old one',
   expect((await signer(['export-xpubs'])).stdout).toBe(before.stdout)
 })
 
-test('the key that approves payouts is the first that the API wrote, until the operator names another', async () => {
+test.each([
+  { name: 'approval-key', says: (key: string) => `Payouts are signed that ${key} approved.` },
+  { name: 'outcome-key', says: (key: string) => `Sweeps and failed payouts count that ${key} sealed.` },
+])('the $name is the first that the API wrote, until the operator names another', async ({ name, says }) => {
   const running = await startRoles(['api', 'signer'], env)
   const folder = join(place.dataDir, 'signer')
-  const pinned = () => readFile(join(folder, 'approval-key'), 'utf8').catch(() => null)
+  const pinned = () => readFile(join(folder, name), 'utf8').catch(() => null)
   await until(async () => (await pinned()) !== null, { what: 'the signer knows the key' })
   await running.stop()
-  const first = await readFile(join(place.dataDir, 'approval-key'), 'utf8')
+  const first = await readFile(join(place.dataDir, name), 'utf8')
   expect(first).toMatch(/^[0-9a-f]{64}\n$/)
   expect(await pinned()).toBe(first)
-  const wrong = await signer(['trust-approval-key', 'no key'])
+  const wrong = await signer([`trust-${name}`, 'no key'])
   expect([wrong.code, wrong.stderr]).toEqual([
     2,
     expect.stringContaining('the key must be 64 hexadecimal digits'),
   ])
   const next = randomBytes(32).toString('hex')
-  const trusted = await signer(['trust-approval-key', next])
-  expect([trusted.code, trusted.stdout]).toEqual([
-    0,
-    `Payouts are signed that ${next} approved.\nBefore, the key was ${first.trim()}.\n`,
-  ])
+  const trusted = await signer([`trust-${name}`, next])
+  expect([trusted.code, trusted.stdout]).toEqual([0, `${says(next)}\nBefore, the key was ${first.trim()}.\n`])
   expect(await pinned()).toBe(`${next}\n`)
+})
+
+test('the watcher key that is printed is the private half of the key that the API writes for the signer', async () => {
+  const running = await startRoles(['api'], env)
+  await running.stop()
+  const printed = await runProgram(['watcher-key'], env)
+  const { publicKey } = openOutcomeKey(Buffer.from(printed.stdout.trim(), 'hex'))
+  expect(await readFile(join(place.dataDir, 'outcome-key'), 'utf8')).toBe(`${publicKey.toString('hex')}\n`)
 })

@@ -49,6 +49,7 @@ const WRONG: readonly [variable: string, value: string, others?: { [name: string
   ['SANDBOX_HOST', 'http://sandbox'],
   ['SECRET_KEY', 'short'],
   ['DELIVERY_KEY', 'a'.repeat(64)],
+  ['WATCHER_KEY', 'a'.repeat(128)],
   ['SECRET_KEY', 'g'.repeat(64)],
   ['SECRET_KEY', randomBytes(33).toString('base64')],
   ['TEST_BASE_USDC_ADDRESS', '0x123'],

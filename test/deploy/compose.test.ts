@@ -44,8 +44,11 @@ beforeAll(async () => {
   const made = await run(MAKE_ENV, ['pay.example.com'], { env: { SIGNER_KEY_FOLDER: folder } })
   const env = { ...parseEnvFile(made.stdout), WEBHOOK_ALLOW_PRIVATE: '1', LOG_LEVEL: 'warn' }
   const { SECRET_KEY = '' } = parseEnvFile(made.stdout)
-  const printed = await runProgram(['delivery-key'], { SECRET_KEY, DATA_DIR: folder })
-  services = (await readCompose({ ...env, DELIVERY_KEY: printed.stdout.trim() })).services
+  const printed = async (command: string) =>
+    (await runProgram([command], { SECRET_KEY, DATA_DIR: folder })).stdout.trim()
+  const DELIVERY_KEY = await printed('delivery-key')
+  const WATCHER_KEY = await printed('watcher-key')
+  services = (await readCompose({ ...env, DELIVERY_KEY, WATCHER_KEY })).services
   for (const path of ['sandbox', 'address-keys', 'approval-key'])
     await mkdir(join(folder, path), { mode: 0o700 })
   await asOwner((client) => client.query(`create database ${database}`))

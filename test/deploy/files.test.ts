@@ -167,6 +167,8 @@ test('each role is given its own login and no other secret than it needs', async
     expect({ name, hasKey }).toEqual({ name, hasKey: name.startsWith('api') })
     const hasDeliveryKey = environment.DELIVERY_KEY !== undefined
     expect({ name, hasDeliveryKey }).toEqual({ name, hasDeliveryKey: name === 'delivery' })
+    const hasWatcherKey = environment.WATCHER_KEY !== undefined
+    expect({ name, hasWatcherKey }).toEqual({ name, hasWatcherKey: name === 'watcher' })
   }
 })
 

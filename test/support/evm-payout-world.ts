@@ -176,10 +176,20 @@ export class EvmPayoutWorld extends PayoutSteps {
     return this.courierOf([{ name: 'the node', chain: wrap(this.#carrier) }], topUp)
   }
 
+  /** A tracker that was just started and was given no key to seal with. */
+  keylessTracker(): PayoutTracker {
+    return this.courierOf(
+      [{ name: 'the node', chain: this.#carrier }],
+      null,
+      this.sealerOf(this.network, null),
+    )
+  }
+
   /** A tracker that was just started, with these providers. */
   courierOf(
     chains: readonly [NamedChain<EvmPayoutChain>, ...NamedChain<EvmPayoutChain>[]],
     topUp: ((address: Uint8Array) => Promise<void>) | null = null,
+    sealer = this.sealerOf(this.network),
   ): PayoutTracker {
     const { network, log } = this
     const at = { network, pool: this.database.pools.watcher, clock: () => this.now, log }
@@ -187,7 +197,8 @@ export class EvmPayoutWorld extends PayoutSteps {
     const token = this.#tokenParameters()
     return new PayoutTracker({
       ...at,
-      broadcaster: new EvmBroadcaster({ ...at, providers, token, lookEveryMs: 0, topUp }),
+      sealer,
+      broadcaster: new EvmBroadcaster({ ...at, sealer, providers, token, lookEveryMs: 0, topUp }),
       notifier: { deliveriesWaiting: () => {}, activity: () => {} },
     })
   }

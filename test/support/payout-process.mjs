@@ -26,6 +26,8 @@ const [
   load('runtime/deduplicated-log.js'),
 ])
 const { PayoutTracker } = await load('payouts/broadcast/follow-payouts.js')
+const { OutcomeSealer } = await load('payouts/broadcast/outcome-sealer.js')
+const { openOutcomeKey } = await load('secrets/outcome-key.js')
 const { PayoutProviders } = await load('payouts/broadcast/payout-providers.js')
 const poolOf = (connectionString) =>
   openPool({ connectionString, applicationName: 'paylink-killed', max: 3, onError: () => {} })
@@ -49,10 +51,13 @@ const signer = {
   reached: async (point) => tell(point),
 }
 const at = { network: order.network, pool: poolOf(order.watcherUrl), clock, log }
+const key = openOutcomeKey(Buffer.from(order.watcherKey, 'hex'))
+const sealer = new OutcomeSealer({ ...at, key })
 const openBroadcaster =
   order.asset === 'SOL' ? openVault : order.token === undefined ? openCoins : openAccounts
 const tracker = new PayoutTracker({
   ...at,
+  sealer,
   broadcaster: await openBroadcaster(),
   notifier: { deliveriesWaiting: () => {}, activity: () => {} },
 })
@@ -96,7 +101,7 @@ async function openAccounts() {
   const token = { asset: 'USDC_BASE', contract: order.token.toLowerCase(), decimals: 6 }
   const node = { url: order.rpcUrl, setting: 'the test', chain: 'base', realm: 'test' }
   const chain = new EvmPayoutClient({ ...node, token })
-  return new EvmBroadcaster({ ...at, providers: only(chain), token, lookEveryMs: 0, topUp: null })
+  return new EvmBroadcaster({ ...at, sealer, providers: only(chain), token, lookEveryMs: 0, topUp: null })
 }
 
 async function openVault() {
@@ -105,7 +110,7 @@ async function openVault() {
     load('payouts/broadcast/solana/solana-broadcaster.js'),
   ])
   const providers = only(new SolanaRpc(order.rpcUrl, 'the test'))
-  return new SolanaBroadcaster({ ...at, providers, givesCoins: false, busyIntervalMs: 0 })
+  return new SolanaBroadcaster({ ...at, sealer, providers, givesCoins: false, busyIntervalMs: 0 })
 }
 
 tell('begins')

@@ -10,6 +10,7 @@ import type { Payout } from '../../src/core/payout/payout.ts'
 import { insertLedgerTransfer, loadBalances } from '../../src/db/ledger/ledger.ts'
 import { postTransfers } from '../../src/flows/steps/post-transfers.ts'
 import type { PayoutTracker } from '../../src/payouts/broadcast/follow-payouts.ts'
+import { OutcomeSealer } from '../../src/payouts/broadcast/outcome-sealer.ts'
 import { decidePayout } from '../../src/payouts/decide-payout.ts'
 import { type PayoutRequested, requestPayoutAlone } from '../../src/payouts/request-payout.ts'
 import { ApprovalMemory } from '../../src/payouts/sign/approval-memory.ts'
@@ -25,8 +26,10 @@ import { type Tenant, type Tx, withTransaction } from '../../src/postgres/transa
 import { DeduplicatedLog } from '../../src/runtime/deduplicated-log.ts'
 import { newId } from '../../src/runtime/new-id.ts'
 import { openApprovalKey } from '../../src/secrets/approval-key.ts'
-import { writeApprovalKeyFile } from '../../src/secrets/approval-key-file.ts'
 import { openKeyring } from '../../src/secrets/keyring.ts'
+import { openOutcomeKey, outcomeKeyFileOf, watcherKeyOf } from '../../src/secrets/outcome-key.ts'
+import { writePublicKeyFile } from '../../src/secrets/public-key-file.ts'
+import type { SigningKey } from '../../src/secrets/signing-key.ts'
 import { openAccountsOf, wordsOf } from '../../src/signer/derive.ts'
 import { BASE_URL } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
@@ -37,6 +40,7 @@ const PAYOUT_PROGRAM = new URL('./payout-process.mjs', import.meta.url).pathname
 
 export const keyring = openKeyring(Buffer.alloc(32, 9))
 export const seals = quietSeals(keyring)
+export const OUTCOME_KEY = openOutcomeKey(watcherKeyOf(keyring))
 
 type Accounts = Awaited<ReturnType<typeof openAccountsOf>>
 export type PayoutParts = {
@@ -75,7 +79,9 @@ export abstract class PayoutSteps {
   static async openParts(): Promise<PayoutParts> {
     const database = await createTestDatabase()
     const folder = await mkdtemp(join(tmpdir(), 'paylink-payouts-'))
-    await writeApprovalKeyFile(join(folder, 'published-approval-key'), openApprovalKey(keyring).publicKey)
+    const approvalKeyFile = join(folder, 'published-approval-key')
+    await writePublicKeyFile(approvalKeyFile, openApprovalKey(keyring).publicKey)
+    await writePublicKeyFile(outcomeKeyFileOf(approvalKeyFile), OUTCOME_KEY.publicKey)
     const seed = randomBytes(32)
     const accounts = await openAccountsOf(wordsOf(seed))
     for (const { keyspace, path, xpub } of accounts.accounts.filter(({ xpub }) => xpub !== null)) {
@@ -255,6 +261,12 @@ export abstract class PayoutSteps {
     await signPayouts(await this.signer(changes))
   }
 
+  /** What seals in the watcher's process. */
+  sealerOf(network: Network, key: SigningKey | null = OUTCOME_KEY): OutcomeSealer {
+    const { log, database } = this
+    return new OutcomeSealer({ network, pool: database.pools.watcher, clock: () => this.now, log, key })
+  }
+
   /** A tracker that was just started. */
   abstract tracker(): PayoutTracker
 
@@ -351,6 +363,7 @@ export abstract class PayoutSteps {
       watcherUrl: this.database.urls.watcher,
       folder: this.folder,
       seed: this.seed.toString('hex'),
+      watcherKey: watcherKeyOf(keyring).toString('hex'),
       now: this.now.toISOString(),
     }
     const child = spawn(process.execPath, [PAYOUT_PROGRAM, JSON.stringify(order)], {

@@ -193,6 +193,7 @@ export class PayoutWorld extends PayoutSteps {
     const providers = new PayoutProviders<PayoutChain>(at, chains)
     return new PayoutTracker({
       ...at,
+      sealer: this.sealerOf(network),
       broadcaster: new UtxoBroadcaster({ ...at, asset, providers }),
       notifier: { deliveriesWaiting: () => {}, activity: () => {} },
     })

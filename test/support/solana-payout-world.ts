@@ -118,6 +118,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
     const others = further.map((chain, index) => ({ name: `further node ${index + 1}`, chain }))
     return new SolanaBroadcaster({
       ...at,
+      sealer: this.sealerOf(NETWORK),
       providers: new PayoutProviders(at, [{ name: 'the node', chain: rpc }, ...others]),
       givesCoins: false,
       busyIntervalMs: 0,
@@ -131,6 +132,7 @@ export class SolanaPayoutWorld extends PayoutSteps {
       pool: this.database.pools.watcher,
       clock: () => this.now,
       log: this.log,
+      sealer: this.sealerOf(NETWORK),
       broadcaster,
       notifier: { deliveriesWaiting: () => {}, activity: () => {} },
     })

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { approvalText } from '../../src/core/payout/approval-text.ts'
 import { inspectApprovalKey } from '../../src/doctor/inspect-signer.ts'
-import { readPin, trustApprovalKey } from '../../src/payouts/sign/pinned-approval-key.ts'
+import { readPin, trustKey } from '../../src/payouts/sign/pinned-keys.ts'
 import { isApprovalKeyForeign } from '../../src/payouts/store/approval-keys.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { openApprovalKey } from '../../src/secrets/approval-key.ts'
-import { readApprovalKeyFile, writeApprovalKeyFile } from '../../src/secrets/approval-key-file.ts'
+import { readPublicKeyFile, writePublicKeyFile } from '../../src/secrets/public-key-file.ts'
 import { LivePayoutWorld } from '../support/live-payout-world.ts'
 import { keyring } from '../support/payout-steps.ts'
 
@@ -54,7 +54,7 @@ test("a key that the API's login placed before the first approval approves nothi
   await world.sign()
   expect(await world.isSigned(payout)).toBe(true)
   expect(await world.reasonOf(forged)).toBe('approval_invalid')
-  expect(await readPin(world.folder)).toEqual(API_KEY)
+  expect(await readPin(world.folder, 'approval-key')).toEqual(API_KEY)
   expect(await isApprovalKeyForeign(pools.watcher)).toBe(true)
   const alarms = world.logged.filter((line) => line.includes('another approval key'))
   expect(alarms).toHaveLength(1)
@@ -69,13 +69,13 @@ test('where only the database names a key no live payout is signed until the ope
   const payout = await world.payOut(tenant, destination, '0.5')
   await world.sign()
   expect(await world.isSigned(payout)).toBe(false)
-  expect(await readPin(world.folder)).toBeNull()
+  expect(await readPin(world.folder, 'approval-key')).toBeNull()
   const said = world.logged.filter((line) => line.includes('live payouts are not signed'))
   expect(said).toHaveLength(1)
   expect(said[0]).toContain('paylink signer trust-approval-key')
   const [finding] = await findings()
   expect(finding?.text).toContain(`paylink signer trust-approval-key ${API_KEY.toString('hex')}`)
-  await trustApprovalKey(world.folder, API_KEY)
+  await trustKey(world.folder, 'approval-key', API_KEY)
   await world.sign()
   expect(await world.isSigned(payout)).toBe(true)
   expect(await findings()).toMatchObject([{ kind: 'ok' }])
@@ -84,12 +84,12 @@ test('where only the database names a key no live payout is signed until the ope
 test('a file that names another key later changes nothing, and is an alarm; so is an API with another key', async () => {
   await world.sign()
   const other = randomBytes(32)
-  await writeApprovalKeyFile(published(), other)
+  await writePublicKeyFile(published(), other)
   const payout = await world.payOut(tenant, destination, '0.5')
   await world.sign()
   expect(await world.isSigned(payout)).toBe(true)
   expect(world.logged.some((line) => line.includes(other.toString('hex')))).toBe(true)
-  await trustApprovalKey(world.folder, other)
+  await trustKey(world.folder, 'approval-key', other)
   await world.sign()
   const texts = (await findings()).map(({ text }) => text)
   expect(texts[0]).toContain(`paylink signer trust-approval-key ${API_KEY.toString('hex')}`)
@@ -98,7 +98,7 @@ test('a file that names another key later changes nothing, and is an alarm; so i
 test('a file without a key is said once, and stops nothing that is known', async () => {
   await world.sign()
   await writeFile(published(), 'no key')
-  await expect(readApprovalKeyFile(published())).rejects.toThrow('64 hexadecimal digits')
+  await expect(readPublicKeyFile(published())).rejects.toThrow('64 hexadecimal digits')
   const payout = await world.payOut(tenant, destination, '0.5')
   await world.sign()
   expect(await world.isSigned(payout)).toBe(true)

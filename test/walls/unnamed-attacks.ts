@@ -50,7 +50,7 @@ export const NO_MONEY: { readonly [table: string]: string } = {
 
 export type Chain = 'Litecoin' | 'Base' | 'Solana'
 
-const OF_ACCOUNTS = ['payout_gas']
+const OF_ACCOUNTS = ['outcome_seal', 'payout_gas']
 const OF_EVM = [
   'account_nonce',
   'frozen_deposit',
@@ -82,6 +82,8 @@ const PRICED_ANEW =
   'fees are too high or too low until the watcher reads them again, and never above what was approved with the payout'
 const HOLDS_UP =
   'payouts wait or are given up, and their money goes back to the balance; nothing is signed for it'
+const BY_SEAL =
+  'a seal that the watcher’s key did not make counts for nothing: a payout waits until it is made anew'
 const BY_JOURNAL = 'a payout is shown as it is not; the signer signs each once, by its own journal'
 
 /** Attacks that succeed and that no audit names, each with what it can do all the same. */
@@ -195,6 +197,8 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   'watcher delete solana_nonce': READ_ANEW,
   'watcher insert solana_chore':
     "a nonce more is asked for: the fee payer's own money, and bounded by the hour",
+  'watcher update outcome_seal.seal': BY_SEAL,
+  'watcher insert outcome_seal': BY_SEAL,
   'watcher insert solana_found_sweep': 'bytes that the signer did not sign count for nothing',
   'signer insert payout_change': "a false output counts as the signer's own; it spends by its own files",
   ...columns('signer update payout_hold', 'another note is shown of a payout that waits', 'held_at until'),
@@ -215,6 +219,7 @@ export const UNNAMED: { readonly [attack: string]: string } = {
   ),
   'signer update account_key.next_index':
     'addresses are left out, or refused as taken: no invoice gets one twice',
+  'signer update signer_approval_key.outcome_key': "doctor shows another key; the signer's own file decides",
   'signer update signer_approval_key.public_key': "the API sees another key; the signer's own file decides",
   'signer update solana_house.fee_payer': 'fees cannot be paid until the signer writes it again at its start',
   'signer update solana_house.vault': 'payouts in SOL fail until the signer writes it again at its start',

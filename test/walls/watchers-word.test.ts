@@ -1,16 +1,22 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runAudit } from '../../src/audit/run-audit.ts'
+import { inspectOutcomes } from '../../src/doctor/inspect-signer.ts'
 import type { ChainNode } from '../../src/nodes/chain-nodes.ts'
 import { recordPayout } from '../../src/payouts/record-payout.ts'
+import { saveOutcomeSeal } from '../../src/payouts/store/outcome-seals.ts'
 import { insertSweep, updateSweep } from '../../src/payouts/store/sweeps.ts'
 import { type Tenant, withTransaction } from '../../src/postgres/transaction.ts'
 import { newId } from '../../src/runtime/new-id.ts'
+import { type Outcome, openOutcomeKey, sealOutcome, txidOf } from '../../src/secrets/outcome-key.ts'
 import { EvmPayoutWorld } from '../support/evm-payout-world.ts'
 import { forgeBalance } from '../support/forge-balance.ts'
+import { OUTCOME_KEY } from '../support/payout-steps.ts'
 
 /**
- * What became of a deposit, a sweep or a payout the signer learns from the watcher's rows alone: it has no node. Somebody
- * with that login is paid out of what merchants share in the hot wallet. The audit, which asks the chain, names it.
+ * What became of a sweep or a payout the signer learns from the watcher: it has no node. It goes by what the watcher's process
+ * has sealed, with a key that is in no database, and not by rows, which somebody with the watcher's login writes too.
  */
 
 const ETHER = 10n ** 18n
@@ -61,6 +67,10 @@ async function forgeDeposit(thief: Tenant, amount: bigint) {
   return { id, program: invoice.program }
 }
 
+/** What the signer's log says of outcomes that nobody sealed. */
+const unsealedSaid = (): unknown[] =>
+  world.logged.filter((line) => line.includes('has not sealed it')).map((line) => JSON.parse(line))
+
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) {
     await world.tracker().pass()
@@ -70,7 +80,7 @@ async function turns(): Promise<void> {
   }
 }
 
-test('the audit names a payout that was paid and that the watcher’s login calls failed', async () => {
+test('with the watcher’s login a payout that was paid is called failed, and is not paid again', async () => {
   const { watcher } = world.database.pools
   const thief = await world.openShop('ETH_BASE', [ETHER])
   const first = await world.payout(thief, 'ETH_BASE', '0.9')
@@ -81,12 +91,15 @@ test('the audit names a payout that was paid and that the watcher’s login call
   await world.anvil.mine(1)
   const second = await world.payout(thief, 'ETH_BASE', '0.9')
   await turns()
-  // The wall that is missing: the signer knows no chain.
-  expect(await world.holds('ETH_BASE', second.destination)).toBeGreaterThan(0n)
-  expect(await namedOf(first.id)).toContain('carried_base-test')
+  expect(await world.holds('ETH_BASE', second.destination)).toBe(0n)
+  expect(await world.holds('ETH_BASE', first.destination)).toBeGreaterThan(0n)
+  expect(await namedOf(first.id)).toEqual(expect.arrayContaining(['carried_base-test', 'outcome_is_sealed']))
+  expect(unsealedSaid()).toContainEqual(
+    expect.objectContaining({ payoutId: second.id, unsealed: [first.id] }),
+  )
 })
 
-test('the audit names a deposit that the watcher’s login made up and says was swept', async () => {
+test('with the watcher’s login a made-up deposit is called swept, and nobody is paid for it', async () => {
   const { watcher } = world.database.pools
   const thief = await world.openShop('ETH_BASE', [])
   const { id: transferId, program } = await forgeDeposit(thief, ETHER / 2n)
@@ -118,7 +131,111 @@ test('the audit names a deposit that the watcher’s login made up and says was 
   if (carrier !== undefined)
     await updateSweep(watcher, sweep, { status: 'done', carrier, finalAt: world.now })
   await turns()
-  // The wall that is missing: the signer knows no chain.
-  expect(await world.holds('ETH_BASE', payout.destination)).toBeGreaterThan(0n)
-  expect(await namedOf(sweep.id)).toContain('carried_base-test')
+  expect(carrier).toBeDefined()
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
+  expect(await namedOf(sweep.id)).toEqual(expect.arrayContaining(['carried_base-test', 'outcome_is_sealed']))
+  expect(unsealedSaid()).toContainEqual(
+    expect.objectContaining({ payoutId: payout.id, unsealed: [sweep.id] }),
+  )
+})
+
+/** What a watcher's login can write: another key's seals, of whatever outcomes. */
+async function forgeSeals(network: string, outcomes: readonly Outcome[]): Promise<void> {
+  const key = openOutcomeKey(Buffer.alloc(32, 1))
+  for (const outcome of outcomes)
+    await saveOutcomeSeal(world.database.pools.watcher, {
+      network,
+      kind: outcome.kind,
+      txid: txidOf(outcome),
+      seal: sealOutcome(key, outcome),
+      now: world.now,
+    })
+}
+
+test('a seal by another key than the watcher’s counts for nothing, and is an alarm', async () => {
+  const { watcher } = world.database.pools
+  const thief = await world.openShop('ETH_BASE', [ETHER])
+  const first = await world.payout(thief, 'ETH_BASE', '0.9')
+  await world.until(thief, first.id, 'submitted')
+  await world.anvil.mine(1)
+  const deps = { pool: watcher, clock: () => world.now }
+  const fact = { kind: 'dead', code: 'reverted', unspent: [] } as const
+  await recordPayout(deps, { tenant: thief, payoutId: first.id, fact })
+  const txids = (await world.signedFor(first.id)).payout
+  await forgeSeals('base-test', [{ kind: 'failed', network: 'base-test', payoutId: first.id, txids }])
+  const second = await world.payout(thief, 'ETH_BASE', '0.9')
+  await turns()
+  expect(await world.holds('ETH_BASE', second.destination)).toBe(0n)
+  expect(world.logged.join('')).toContain('is not made with the key that the signer knows')
+  // Of one payout no seal is good for another.
+  const own = await world.openShop('ETH_BASE', [ETHER])
+  const paid = await world.payout(own, 'ETH_BASE', '0.9')
+  await world.until(own, paid.id, 'submitted')
+  const genuine = sealOutcome(OUTCOME_KEY, {
+    kind: 'failed',
+    network: 'base-test',
+    payoutId: paid.id,
+    txids: (await world.signedFor(paid.id)).payout,
+  })
+  await saveOutcomeSeal(watcher, {
+    network: 'base-test',
+    kind: 'failed',
+    txid: txids.at(-1) ?? '',
+    seal: genuine,
+    now: world.now,
+  })
+  await turns()
+  expect(await world.holds('ETH_BASE', second.destination)).toBe(0n)
+})
+
+test('with the watcher’s login nothing is made to stand from before outcomes were sealed', async () => {
+  const { watcher } = world.database.pools
+  const before = `insert into outcome_seal (network, kind, txid, from_before) values ('base-test', 'landed', '0x1', true)`
+  await expect(watcher.query(before)).rejects.toThrow('permission denied')
+  await expect(
+    watcher.query(`insert into outcome_seal (network, kind, txid) values ('base-test', 'landed', '0x1')`),
+  ).rejects.toThrow('outcome_seal_check')
+  await expect(watcher.query('update outcome_seal set from_before = true')).rejects.toThrow(
+    'permission denied',
+  )
+})
+
+test('what stood in the books before outcomes were sealed is taken over once, and never again', async () => {
+  const { owner } = world.database
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const paid = await world.payout(tenant, 'ETH_BASE', '0.3')
+  await world.until(tenant, paid.id, 'confirmed')
+  // A folder and a database of the release before, which migration 450 found.
+  const path = join(world.folder, 'first-seen.jsonl')
+  const kept = await readFile(path, 'utf8')
+  const older = kept.split('\n').filter((line) => !line.includes('"outcome"'))
+  await writeFile(path, older.join('\n'))
+  await owner.query('update outcome_seal set seal = null, from_before = true')
+  const next = await world.payout(tenant, 'ETH_BASE', '0.3')
+  await world.until(tenant, next.id, 'submitted')
+  // What comes to stand there later is not believed any more.
+  const seen = await readFile(path, 'utf8')
+  await owner.query(
+    `insert into outcome_seal (network, kind, txid, from_before) values ('base-test', 'landed', '0xlater', true)`,
+  )
+  await world.sign()
+  expect(await readFile(path, 'utf8')).toBe(seen)
+})
+
+test('what a watcher without a key recorded is sealed by the chain’s word as soon as one has the key', async () => {
+  const tenant = await world.openShop('ETH_BASE', [ETHER])
+  const payout = await world.payout(tenant, 'ETH_BASE', '0.3')
+  for (let turn = 0; turn < 3; turn++) {
+    await world.keylessTracker().pass()
+    await world.sign()
+    await world.keylessTracker().pass()
+    await world.anvil.mine(1)
+  }
+  expect(await world.holds('ETH_BASE', payout.destination)).toBe(0n)
+  expect(world.logged.join('')).toContain('give the watcher WATCHER_KEY')
+  const [{ text } = { text: '' }] = (
+    await inspectOutcomes({ dataDir: '/nowhere', secretKey: null, watcherKey: null }, world.database.owner)
+  ).filter(({ kind }) => kind === 'fault')
+  expect(text).toContain('have no seal of the watcher')
+  await world.until(tenant, payout.id, 'confirmed', 90)
 })

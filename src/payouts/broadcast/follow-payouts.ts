@@ -12,15 +12,22 @@ import type { Log } from '../../runtime/log.ts'
 import { pauseUnless } from '../../runtime/repeat.ts'
 import { type PayoutFact, recordPayout } from '../record-payout.ts'
 import { askJournal } from '../store/journal-questions.ts'
-import { listPayoutTransactions, loadPayoutRefusal } from '../store/payout-transactions.ts'
-import { listLatelyConfirmed, listPayoutsUnderWay } from '../store/payouts.ts'
+import { listPayoutTransactions, loadPayoutRefusal, type Outpoint } from '../store/payout-transactions.ts'
+import {
+  listLatelyConfirmed,
+  listPayoutsUnderWay,
+  listUnsealedPayouts,
+  type StoredPayout,
+} from '../store/payouts.ts'
 import { readLongWaits } from '../store/read-long-waits.ts'
 import type { Broadcaster, Followed, Standing } from './broadcaster.ts'
+import { type OutcomeSealer, UNSEALED_EVERY_MS, UNSEALED_MAX } from './outcome-sealer.ts'
 import { unlessRefused } from './unless-refused.ts'
 
 type PayoutFollower = {
   readonly network: Network
   readonly broadcaster: Broadcaster
+  readonly sealer: OutcomeSealer
   readonly pool: Pool
   readonly clock: Clock
   readonly log: Log
@@ -37,6 +44,8 @@ const LOOKED_AFTER_MS = 24 * 3_600_000
 
 const BOOKED_OTHERWISE =
   'a reorganisation beyond finality put another transaction of a confirmed payout into the chain: it is paid once, and the books have the fee and the change of the one that was confirmed; correct them'
+const PAID_AFTER_ALL =
+  'a payout that the books call failed is in a block: somebody wrote to the database, or a node lied; nothing more is paid for it, and its amount must not count as the merchant’s'
 const TAKEN_BACK =
   'a reorganisation beyond finality took a confirmed payout back, and no node takes it again: see what spent its coins, and correct the books'
 
@@ -49,6 +58,9 @@ export class PayoutTracker {
   readonly #parts: PayoutFollower
   readonly #told = new DeduplicatedLog()
   #waitsReadAtMs = Number.NEGATIVE_INFINITY
+  #unsealedReadAtMs = Number.NEGATIVE_INFINITY
+  /** Payouts that are called failed, without a seal, until the chain was asked about them. */
+  #unsealed: readonly StoredPayout[] = []
   #isCarrying = false
 
   constructor(parts: PayoutFollower) {
@@ -83,7 +95,7 @@ export class PayoutTracker {
     const { broadcaster, log } = this.#parts
     await broadcaster.keepTerms()
     const { signed, unsigned } = await this.#load()
-    this.#isCarrying = unsigned.length > 0 || signed.some(({ payout }) => payout.status !== 'confirmed')
+    this.#isCarrying = unsigned.length > 0 || signed.some(({ payout }) => !isEnded(payout))
     await broadcaster.prepare?.(unsigned)
     if (signed.length === 0) return
     const standings = await broadcaster.look(signed)
@@ -119,7 +131,8 @@ export class PayoutTracker {
     const underWay = await listPayoutsUnderWay(pool, network, PASS_MAX)
     // They come after what is under way: reading for them must not hold that up.
     const confirmed = await listLatelyConfirmed(pool, network, since, PASS_MAX)
-    const payouts = [...underWay, ...confirmed].map(({ payout }) => payout)
+    const unsealed = await this.#listUnsealed()
+    const payouts = [...underWay, ...confirmed, ...unsealed].map(({ payout }) => payout)
     const signed: Followed[] = []
     const unsigned: Payout[] = []
     for (const payout of payouts) {
@@ -131,6 +144,17 @@ export class PayoutTracker {
         })
     }
     return { signed, unsigned }
+  }
+
+  /** Payouts that the books call failed and nobody sealed: the chain is asked again, and it is sealed where that says so too. */
+  async #listUnsealed(): Promise<readonly StoredPayout[]> {
+    const { pool, network, clock, sealer } = this.#parts
+    const nowMs = clock().getTime()
+    if (sealer.isNeeded && Math.abs(nowMs - this.#unsealedReadAtMs) >= UNSEALED_EVERY_MS) {
+      this.#unsealedReadAtMs = nowMs
+      this.#unsealed = await listUnsealedPayouts(pool, network, UNSEALED_MAX)
+    }
+    return this.#unsealed
   }
 
   /** What the journal has of it counts for more than a refusal: the refusal may date from before a restore. */
@@ -145,16 +169,20 @@ export class PayoutTracker {
   async #carry(one: Followed, standing: Standing): Promise<void> {
     const { payout, transactions } = one
     const { broadcaster } = this.#parts
+    if (standing.kind !== 'unread')
+      this.#unsealed = this.#unsealed.filter(({ payout: { id } }) => id !== payout.id)
     switch (standing.kind) {
       case 'unread':
         return
       case 'in_block':
+        if (payout.status === 'failed')
+          return this.#alarm(payout, PAID_AFTER_ALL, { mined: standing.transaction.txid })
         if (payout.status === 'confirmed' && payout.txid !== standing.transaction.txid)
           this.#alarm(payout, BOOKED_OTHERWISE, { mined: standing.transaction.txid })
         await this.#tell(payout, { kind: standing.isFinal ? 'final' : 'sent', carrier: standing.transaction })
         return
       case 'dead':
-        await this.#tell(payout, { kind: 'dead', code: standing.code, unspent: [] })
+        await this.#tellDead(one, { code: standing.code, unspent: [] })
         return
       case 'absent':
         break
@@ -171,7 +199,7 @@ export class PayoutTracker {
     }
     if (payout.status === 'confirmed') return this.#alarm(payout, TAKEN_BACK)
     const dead = await broadcaster.judgeRefused(one)
-    if (dead !== null && (await this.#isAllKnown(one))) await this.#tell(payout, { kind: 'dead', ...dead })
+    if (dead !== null && (await this.#isAllKnown(one))) await this.#tellDead(one, dead)
   }
 
   /** Whether the signer has looked into its journal since, and what was judged is all that it has. */
@@ -181,6 +209,17 @@ export class PayoutTracker {
     if (!(await askJournal(pool, { ...tenant, intentId: payout.id, network }, clock()))) return false
     // What a restored database had forgotten came after these were read.
     return (await listPayoutTransactions(pool, tenant, payout.id)).length === transactions.length
+  }
+
+  async #tellDead(
+    { payout, transactions }: Followed,
+    dead: { readonly code: string; readonly unspent: readonly Outpoint[] },
+  ): Promise<void> {
+    await this.#parts.sealer.failed(
+      payout.id,
+      transactions.map(({ txid }) => txid),
+    )
+    await this.#tell(payout, { kind: 'dead', ...dead })
   }
 
   async #tell(payout: Payout, fact: PayoutFact): Promise<void> {
@@ -203,6 +242,8 @@ export class PayoutTracker {
       )
   }
 }
+
+const isEnded = ({ status }: Payout): boolean => status === 'confirmed' || status === 'failed'
 
 const INTERVAL_MS = 1_000
 /** After a fault of the node, or of our own, it is asked again this much later. */

@@ -19,6 +19,7 @@ import type { Log } from '../../runtime/log.ts'
 import type { Broadcaster } from './broadcaster.ts'
 import { EvmBroadcaster } from './evm/evm-broadcaster.ts'
 import { EvmPayoutClient } from './evm/evm-payout-client.ts'
+import type { OutcomeSealer } from './outcome-sealer.ts'
 import { type PayoutProvider, PayoutProviders } from './payout-providers.ts'
 import { SolanaBroadcaster } from './solana/solana-broadcaster.ts'
 import { UtxoBroadcaster } from './utxo/utxo-broadcaster.ts'
@@ -30,7 +31,12 @@ type OpenBroadcaster = {
   close(): Promise<void>
 }
 
-type Deps = { readonly pool: Pool; readonly clock: Clock; readonly log: Log }
+type Deps = {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly sealer: OutcomeSealer
+}
 
 /** Pause between two looks at a public chain while something is on its way. */
 const LOOK_EVERY_MS = 5_000

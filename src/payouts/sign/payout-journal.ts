@@ -14,7 +14,7 @@ import {
   outpointClaim,
   type UtxoEntry,
 } from './journal-lines.ts'
-import { type CreditExceptions, type CreditPlace, SignedCredits } from './signed-credits.ts'
+import { type CreditPlace, SignedCredits } from './signed-credits.ts'
 
 /**
  * Whether all that the database has of a payout, a sweep or an x402 authorization stands in the journal too. Where it does
@@ -181,9 +181,9 @@ export class PayoutJournal {
     return this.#change.get(outpointClaim(coin))
   }
 
-  /** What was signed into a wallet that merchants share, less what was signed out of it; see `SignedCredits`. */
-  creditOf(of: CreditPlace, without: CreditExceptions): bigint {
-    return this.#credits.of(of, without)
+  /** What was signed into and out of a wallet that merchants share, for one of them. */
+  signedAt(place: CreditPlace): ReturnType<SignedCredits['at']> {
+    return this.#credits.at(place)
   }
 
   /**

@@ -3,7 +3,7 @@ import type { Payout } from '../../core/payout/payout.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
 import { alert } from './alert.ts'
 import type { JournalEntry } from './journal-lines.ts'
-import type { CreditExceptions } from './signed-credits.ts'
+import { creditOf, type Unmoved } from './outcomes.ts'
 import type { SigningContext } from './signing-context.ts'
 
 /** A payout whose approval was verified, and the digest of what was approved. */
@@ -22,14 +22,25 @@ export type Signed<Entry extends JournalEntry = JournalEntry> =
   | Unsigned
 
 /**
- * Whether so much was swept by the signer's own journal for the payout's merchant and not signed away. The database may
- * say more than that only where somebody forged its rows, or the journal was lost.
+ * Whether so much was swept by the signer's own journal for the payout's merchant and not signed away, and the watcher's
+ * process has sealed that it arrived. The database may say more than that only where somebody forged its rows, the journal
+ * was lost, or the watcher has no key.
  */
-export function isSignedFor(signer: SigningContext, payout: Payout, unmoved: CreditExceptions): boolean {
-  if (signer.journal.creditOf(payout, unmoved) >= payout.amount) return true
-  alert(signer, payout, 'the database says that more was swept for the merchant than was signed; it waits')
+export async function isSignedFor(signer: SigningContext, payout: Payout, rows: Unmoved): Promise<boolean> {
+  const { amount, unsealed } = await creditOf(signer, payout, rows)
+  if (amount >= payout.amount) return true
+  if (unsealed.length === 0)
+    alert(signer, payout, 'the database says that more was swept for the merchant than was signed; it waits')
+  else if (signer.told.isNew(payout.id, `unsealed ${unsealed.join()}`))
+    signer.log.error(
+      { payoutId: payout.id, unsealed: unsealed.slice(0, UNSEALED_TOLD_MAX) },
+      'the database says that sweeps landed or payouts failed, and the watcher has not sealed it: they count for nothing, and the payout waits',
+    )
   return false
 }
+
+/** More of the same say nothing new. */
+const UNSEALED_TOLD_MAX = 20
 
 export const WAITS: Unsigned = { kind: 'waits' }
 

@@ -35,9 +35,10 @@ import { publishSweep } from './evm/evm-sweeps.ts'
 import type { JournalEntry, SignedIntent } from './journal-lines.ts'
 import { payableFrom } from './known-destinations.ts'
 import { networksSetBack } from './lost-payouts.ts'
+import { beginOutcomes } from './outcomes.ts'
 import { isJournaled, isPayoutId } from './payout-journal.ts'
 import { type PayoutSigner, type Signed, type Unsigned, WAITS } from './payout-signer.ts'
-import { approvalKeysOf } from './pinned-approval-key.ts'
+import { approvalKeysOf, outcomeKeyOf } from './pinned-keys.ts'
 import type { SigningContext } from './signing-context.ts'
 import { findOverLimit, LONGEST_WINDOW_MS } from './signing-limits.ts'
 import { SOLANA_PAYOUTS } from './solana/solana-payouts.ts'
@@ -64,6 +65,8 @@ export async function signPayouts(signer: SigningContext): Promise<void> {
   await answerQuestions(signer)
   const setBack = await networksSetBack(signer)
   const keys = await approvalKeysOf(signer)
+  await outcomeKeyOf(signer)
+  await beginOutcomes(signer)
   for (const { network, kind } of networksOfKinds()) {
     await attempt(signer, { id: network }, async () => kind.tend?.(signer, network))
     const key = keys[network.endsWith('-live') ? 'live' : 'test']

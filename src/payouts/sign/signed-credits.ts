@@ -7,53 +7,54 @@ export type CreditPlace = {
   readonly asset: string
 }
 
-/** What the database says of signatures, by the ids of what they are for. It can only lower what was signed in. */
-export type CreditExceptions = {
-  /** Sweeps that are in no block: they brought nothing. */
-  readonly unlanded: readonly string[]
-  /** Payouts that can never happen: they took nothing. */
-  readonly failed: readonly string[]
-}
+/** A sweep or payout, with its transactions, oldest first, of which one alone can happen. */
+export type SignedMove = { readonly id: string; readonly amount: bigint; readonly txids: readonly string[] }
 
-type Place = { total: bigint; readonly sweeps: Map<string, bigint>; readonly payouts: Map<string, bigint> }
+type Place = { readonly sweeps: Map<string, Move>; readonly payouts: Map<string, Move> }
+type Move = SignedMove & { readonly txids: string[] }
 
 /**
- * What each merchant may be paid from a wallet that merchants share, by the signer's own signatures: the deposits that it
- * swept there for the merchant, less the payouts that it signed for the merchant. Rows that somebody wrote into the
- * database add nothing to it. Sums run along as signatures are made.
+ * What the signer signed into and out of the wallets that merchants share. It says what was signed for whom, and not what
+ * became of it on the chain: see outcomes.
  */
 export class SignedCredits {
   readonly #places = new Map<string, Place>()
+  /** Which sweep has a transaction: under the name of two, it moves money once all the same. */
+  readonly #sweptBy = new Map<string, string>()
 
-  /** Counts a signature; the second and later ones of a sweep or payout count no more. */
+  /** Adds a signature; the second and later ones of a sweep or payout are worth no more. */
   add(entry: {
     readonly payout_id: string
+    readonly txid: string
     readonly network: string
     readonly intent?: SignedIntent | undefined
   }): void {
-    const { intent, network, payout_id: id } = entry
+    const { intent, network, payout_id: id, txid } = entry
     if (intent === undefined) return
     const place = this.#at({ merchantId: intent.merchant_id, network, asset: intent.asset })
-    const amount = BigInt(intent.amount)
-    const [signed, signedAmount] =
-      intent.kind === 'payout' ? [place.payouts, -amount] : [place.sweeps, amount]
-    if (signed.has(id)) return
-    signed.set(id, amount)
-    place.total += signedAmount
+    if (intent.kind !== 'payout') {
+      const name = `${network} ${txid}`
+      if ((this.#sweptBy.get(name) ?? id) !== id) return
+      this.#sweptBy.set(name, id)
+    }
+    const moves = intent.kind === 'payout' ? place.payouts : place.sweeps
+    const known = moves.get(id)
+    if (known === undefined) moves.set(id, { id, amount: BigInt(intent.amount), txids: [txid] })
+    else known.txids.push(txid)
   }
 
-  of(of: CreditPlace, { unlanded, failed }: CreditExceptions): bigint {
-    const { total, sweeps, payouts } = this.#at(of)
-    return total - sumOf(sweeps, unlanded) + sumOf(payouts, failed)
+  at(place: CreditPlace): {
+    readonly sweeps: readonly SignedMove[]
+    readonly payouts: readonly SignedMove[]
+  } {
+    const { sweeps, payouts } = this.#at(place)
+    return { sweeps: [...sweeps.values()], payouts: [...payouts.values()] }
   }
 
   #at({ merchantId, network, asset }: CreditPlace): Place {
     const key = `${network} ${asset} ${merchantId}`
-    const known = this.#places.get(key) ?? { total: 0n, sweeps: new Map(), payouts: new Map() }
+    const known = this.#places.get(key) ?? { sweeps: new Map(), payouts: new Map() }
     this.#places.set(key, known)
     return known
   }
 }
-
-const sumOf = (amounts: ReadonlyMap<string, bigint>, ids: readonly string[]): bigint =>
-  [...new Set(ids)].reduce((sum, id) => sum + (amounts.get(id) ?? 0n), 0n)

@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import { approvalText } from '../../core/payout/approval-text.ts'
 import type { Payout } from '../../core/payout/payout.ts'
-import { approvalDigest, isApprovedBy } from '../../secrets/approval-key.ts'
+import { approvalDigest } from '../../secrets/approval-key.ts'
+import { isSignedBy } from '../../secrets/signing-key.ts'
 
 /**
  * The digest of what is to be paid, where exactly that was approved: the stored digest equals the one computed
@@ -18,7 +19,7 @@ export function verifyApproval(
   if (!signed.every((entry) => isSameDigest(Buffer.from(entry.digest, 'hex'), digest))) return null
   if (approval === null) return signed.length > 0 ? digest : null
   if (!isSameDigest(approval.digest, digest)) return null
-  return isApprovedBy(key, digest, approval.signature) ? digest : null
+  return isSignedBy(key, digest, approval.signature) ? digest : null
 }
 
 export const isSameDigest = (one: Uint8Array, other: Uint8Array): boolean =>

@@ -24,6 +24,23 @@ export async function savePinnedApprovalKey(db: Queryable, publicKey: Uint8Array
   )
 }
 
+/** Says by which key the signer knows outcomes. */
+export async function savePinnedOutcomeKey(db: Queryable, publicKey: Uint8Array): Promise<void> {
+  await db.query(
+    `insert into signer_approval_key (outcome_key) values ($1)
+     on conflict (id) do update set outcome_key = excluded.outcome_key`,
+    [Buffer.from(publicKey)],
+  )
+}
+
+/** The key by which the signer knows outcomes; null where it knows none, or has not said so yet. */
+export async function loadPinnedOutcomeKey(db: Queryable): Promise<Buffer | null> {
+  const { rows } = await db.query<{ outcome_key: Buffer | null }>(
+    'select outcome_key from signer_approval_key',
+  )
+  return rows[0]?.outcome_key ?? null
+}
+
 /** The key by which the signer knows approvals; null where it knows none, or has not said so yet. */
 export async function loadPinnedApprovalKey(db: Queryable): Promise<Buffer | null> {
   const { rows } = await db.query<{ public_key: Buffer | null }>('select public_key from signer_approval_key')

@@ -3,6 +3,7 @@ import type { Payout, PayoutSource, PayoutStatus } from '../../core/payout/payou
 import { type ListPosition, loadPage } from '../../db/list-page.ts'
 import type { Queryable } from '../../postgres/pool.ts'
 import type { Tenant, Tx } from '../../postgres/transaction.ts'
+import { UNSEALED_PAYOUT } from './outcome-seals.ts'
 
 /** A payout as it is stored, with the number of events it has had. */
 export type StoredPayout = { readonly payout: Payout; readonly eventCount: number }
@@ -280,6 +281,19 @@ export async function findKeyMaker(tx: Tx, tenant: Tenant, keyId: string): Promi
     [tenant.merchantId, keyId],
   )
   return rows[0]?.created_by ?? null
+}
+
+/** Payouts of a network that are called failed, without a seal of that, newest first. By payout_failed. */
+export async function listUnsealedPayouts(
+  db: Queryable,
+  network: Network,
+  limit: number,
+): Promise<StoredPayout[]> {
+  const { rows } = await db.query<Row>(
+    `select ${COLUMNS} from payout p where p.network = $1 and ${UNSEALED_PAYOUT} order by p.id desc limit $2`,
+    [network, limit],
+  )
+  return rows.map(storedPayoutOf)
 }
 
 /** Payouts of a network that were confirmed after `since`. Served by payout_lately_confirmed. */

@@ -4,6 +4,7 @@ import type { Pool } from '../../../postgres/pool.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Log } from '../../../runtime/log.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
+import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProvider, PayoutProviders } from '../payout-providers.ts'
 import type { EvmReceiptFound, EvmStanding } from './evm-payout-client.ts'
 
@@ -27,6 +28,7 @@ export type EvmPayoutChain = PayoutProvider & {
 export type EvmBroadcasterParts = {
   readonly network: Network
   readonly providers: PayoutProviders<EvmPayoutChain>
+  readonly sealer: OutcomeSealer
   /** The token that payouts are made in; null where there is none. */
   readonly token: EvmToken | null
   /** Pause between two looks at the chain while something is on its way, milliseconds. */

@@ -3,12 +3,13 @@ import type { Payout } from '../../../core/payout/payout.ts'
 import { tenantOf } from '../../../core/tenant.ts'
 import type { HotWallet } from '../../../db/addresses/hot-wallets.ts'
 import { isConstraintViolation } from '../../../postgres/constraint-violation.ts'
-import { withTransaction } from '../../../postgres/transaction.ts'
+import { type Tenant, withTransaction } from '../../../postgres/transaction.ts'
 import { DeduplicatedLog, withoutNumbers } from '../../../runtime/deduplicated-log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { loadIntentNonce } from '../../store/account-nonces.ts'
 import { deleteFrozenDeposit, saveFrozenDeposit, takeFrozenToCheck } from '../../store/frozen-deposits.ts'
 import { askJournal } from '../../store/journal-questions.ts'
+import { listUnsealedSweeps } from '../../store/outcome-seals.ts'
 import { insertPayoutRefusal } from '../../store/payout-transactions.ts'
 import {
   adoptSweep,
@@ -24,6 +25,7 @@ import {
   updateSweep,
 } from '../../store/sweeps.ts'
 import { loadSweptCredit, sumUnsignedPayouts } from '../../store/swept-credit.ts'
+import { UNSEALED_EVERY_MS, UNSEALED_MAX } from '../outcome-sealer.ts'
 import { unlessRefused } from '../unless-refused.ts'
 import type { EvmBroadcasterParts } from './evm-broadcaster-parts.ts'
 import type { EvmReceiptFound } from './evm-payout-client.ts'
@@ -54,6 +56,7 @@ export class EvmSweeps {
   readonly #sweepsMax: number
   readonly #told = new DeduplicatedLog()
   #followedAtMs = Number.NEGATIVE_INFINITY
+  #unsealedReadAtMs = Number.NEGATIVE_INFINITY
   #recheckedAtMs = Number.NEGATIVE_INFINITY
   /** The sweep after which the next look goes on; none where it begins at the oldest. */
   #after = ''
@@ -66,6 +69,7 @@ export class EvmSweeps {
   /** Looks after sweeps that are not final, all of them in turn; whether any of those whose turn it is is in no block. */
   async follow(): Promise<boolean> {
     const { providers, pool, network, clock, lookEveryMs } = this.#parts
+    await this.#sealUnsealed()
     const limit = this.#sweepsMax
     const sweeps = await listSweepsUnderWay(pool, network, { after: this.#after, limit })
     if (sweeps.length === 0 && this.#after === '') return false
@@ -81,6 +85,25 @@ export class EvmSweeps {
       if (sweeps.length < limit) this.#after = ''
     }
     return sweeps.some(({ status }) => status === 'planned')
+  }
+
+  /** What is called done and nobody sealed: an earlier release of this program wrote so, or a thief. The chain is asked again. */
+  async #sealUnsealed(): Promise<void> {
+    const { pool, network, clock } = this.#parts
+    const nowMs = clock().getTime()
+    if (Math.abs(nowMs - this.#unsealedReadAtMs) < UNSEALED_EVERY_MS) return
+    this.#unsealedReadAtMs = nowMs
+    for (const sweep of await listUnsealedSweeps(pool, network, UNSEALED_MAX))
+      await this.#alone(sweep.id, () => this.#sealOne(sweep))
+  }
+
+  async #sealOne(sweep: Tenant & Pick<Sweep, 'id'>): Promise<void> {
+    const { pool, providers, sealer } = this.#parts
+    for (const { txid } of await listSweepTransactions(pool, sweep, sweep.id)) {
+      const receipt = await providers.current.receiptOf(txid)
+      if (receipt?.succeeded === true) return sealer.landed(txid)
+    }
+    this.#alert(sweep.id, 'it is called done, and no block has it')
   }
 
   /** Undefined where the node refuses a question about this one: the others do not wait for it. */
@@ -158,6 +181,7 @@ export class EvmSweeps {
       // What is final is not looked after any more. Until then the word of one provider is as good as a block that may go.
       const isAgreed =
         isFinal && (await providers.anotherSays(sweep.id, (chain) => isFinalWith(chain, txid, receipt)))
+      await this.#parts.sealer.landed(txid)
       await updateSweep(pool, sweep, { status: 'done', carrier, finalAt: isAgreed ? clock() : null })
       return
     }

@@ -27,6 +27,7 @@ import {
 import { listOpenMaintenance } from '../../store/solana-maintenance.ts'
 import type { BroadcastVerdict } from '../broadcast-verdict.ts'
 import type { Broadcaster, Followed, Standing } from '../broadcaster.ts'
+import type { OutcomeSealer } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { SolanaFunding } from './solana-funding.ts'
 import { isFinalWith, SolanaMaintenance } from './solana-maintenance.ts'
@@ -49,6 +50,7 @@ type SolanaBroadcasterParts = {
   readonly clock: Clock
   readonly log: Log
   readonly providers: PayoutProviders<SolanaRpc>
+  readonly sealer: OutcomeSealer
   /** A test cluster that gives coins to anybody. */
   readonly givesCoins: boolean
   /** While something is to be paid the accounts are read this often. */
@@ -100,6 +102,7 @@ export class SolanaBroadcaster implements Broadcaster {
     this.#readAtMs = now.getTime()
     await this.#watchFeePayer(total > 0n || toFund.length > 0)
     await this.#maintenanceTransactions.send(open)
+    await this.#maintenanceTransactions.sealUnsealed()
     const left = await listOpenMaintenance(pool, network, OPEN_MAX)
     const isPaying = left.some(
       ({ maintenance }) => maintenance.kind === 'nonce' || maintenance.kind === 'sweep',

@@ -10,6 +10,7 @@ import { DeduplicatedLog } from '../../../runtime/deduplicated-log.ts'
 import type { Log } from '../../../runtime/log.ts'
 import { newId } from '../../../runtime/new-id.ts'
 import { insertFoundBytes, listSweepsWithoutBytes } from '../../store/found-sweeps.ts'
+import { listUnsealedVaultSweeps } from '../../store/outcome-seals.ts'
 import type { SolanaReading, SolanaSignerAccounts } from '../../store/solana-accounts.ts'
 import {
   bookFoundSweep,
@@ -23,6 +24,7 @@ import {
   type SignedMaintenance,
   type SweepSource,
 } from '../../store/solana-maintenance.ts'
+import { type OutcomeSealer, UNSEALED_EVERY_MS, UNSEALED_MAX } from '../outcome-sealer.ts'
 import type { PayoutProviders } from '../payout-providers.ts'
 import { unlessRefused } from '../unless-refused.ts'
 
@@ -59,6 +61,7 @@ type Parts = {
   readonly clock: Clock
   readonly log: Log
   readonly providers: PayoutProviders<SolanaRpc>
+  readonly sealer: OutcomeSealer
 }
 
 /**
@@ -72,6 +75,7 @@ export class SolanaMaintenance {
   /** Addresses that hold more than the books say, with what the fee payer put there by the chain's own account. */
   readonly #given = new Map<string, { readonly atMs: number; readonly lamports: bigint }>()
   #givenSought = 0
+  #unsealedReadAtMs = Number.NEGATIVE_INFINITY
   /** The found sweep after which the next turn fetches bytes. */
   #keptTo = ''
   readonly #told = new DeduplicatedLog()
@@ -121,7 +125,7 @@ export class SolanaMaintenance {
       if (status?.isFinal === true) {
         const { txid } = maintenance
         if (await providers.anotherSays(maintenance.id, (other) => isFinalWith(other, txid, status)))
-          await this.#end(maintenance.id, !status.failed)
+          await this.#endFinal(maintenance, !status.failed)
       } else if (status === undefined && height > maintenance.lastValidHeight)
         await this.#endDropped(maintenance)
       else if (status === undefined) await this.#offer(maintenance)
@@ -152,6 +156,31 @@ export class SolanaMaintenance {
       return !(await rpc.statuses([maintenance.txid])).has(maintenance.txid)
     })
     if (isDropped) await this.#end(maintenance.id, false)
+  }
+
+  async #endFinal(
+    { id, txid }: { readonly id: string; readonly txid: string },
+    landed: boolean,
+  ): Promise<void> {
+    if (landed) await this.#parts.sealer.landed(txid)
+    await this.#end(id, landed)
+  }
+
+  /** What is called landed and nobody sealed: an earlier release of this program wrote so, or a thief. The chain is asked again. */
+  async sealUnsealed(): Promise<void> {
+    const { pool, network, clock, providers, sealer, log } = this.#parts
+    const nowMs = clock().getTime()
+    if (Math.abs(nowMs - this.#unsealedReadAtMs) < UNSEALED_EVERY_MS) return
+    this.#unsealedReadAtMs = nowMs
+    const txids = await listUnsealedVaultSweeps(pool, network, UNSEALED_MAX)
+    // One at a time: a name that is none makes a node refuse the whole question.
+    for (const txid of txids) {
+      const asked = () => providers.current.statuses([txid])
+      const status = (await unlessRefused(this.#parts, { about: txid, told: this.#told }, asked))?.get(txid)
+      if (status?.isFinal === true && !status.failed) await sealer.landed(txid)
+      else if (this.#told.isNew(txid, 'unsealed'))
+        log.warn({ network, txid }, 'a sweep is called done, and the chain does not have it')
+    }
   }
 
   async #end(id: string, landed: boolean): Promise<void> {
@@ -257,6 +286,7 @@ export class SolanaMaintenance {
     this.#soughtAtMs.set(owner, now.getTime())
     let isExplained = false
     for (const sweep of await this.#findSweeps(short)) {
+      await this.#parts.sealer.landed(sweep.txid)
       const booked = await withSystemTransaction(pool, (tx) =>
         bookFoundSweep(tx, network, { ...sweep, index }, now),
       )

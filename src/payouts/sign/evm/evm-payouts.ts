@@ -18,6 +18,7 @@ import { hasLostDeposit, listSweepSources, listSweepsOf } from '../../store/swee
 import { listUnmoved, loadSweptCredit } from '../../store/swept-credit.ts'
 import { alert } from '../alert.ts'
 import { type EvmEntry, isEvmEntry, type JournalEntry } from '../journal-lines.ts'
+import { creditOf } from '../outcomes.ts'
 import {
   isSignedFor,
   type PayoutSigner,
@@ -132,8 +133,9 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   if ((await loadSweptCredit(signer.pool, tenantOf(payout), of)) < payout.amount)
     return (await lacksCrumbs(signer, payout, terms)) ? tooDear(signer, payout) : WAITS
   const unmoved = await listUnmoved(signer.pool, tenantOf(payout), of)
-  if (signer.journal.creditOf(payout, unmoved) < payout.amount) await adoptSweeps(signer, payout, terms)
-  if (!isSignedFor(signer, payout, unmoved)) return WAITS
+  if ((await creditOf(signer, payout, unmoved)).amount < payout.amount)
+    await adoptSweeps(signer, payout, terms)
+  if (!(await isSignedFor(signer, payout, unmoved))) return WAITS
   const price = priceWithin(payout, content, terms, gasPriceOf(terms.wallet), terms.wallet.baseFee)
   if (price === null) return tooDear(signer, payout)
   const place = await nextHotNonce(signer, terms)

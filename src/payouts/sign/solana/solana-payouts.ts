@@ -234,7 +234,7 @@ async function signFirst(signer: SigningContext, { payout, digest }: SigningTask
   if (credit >= amount) {
     const { failed } = await listUnmoved(pool, tenant, payout)
     const unlanded = await listUnlandedSweeps(pool, network)
-    if (!isSignedFor(signer, payout, { unlanded, failed })) return WAITS
+    if (!(await isSignedFor(signer, payout, { unlanded, failed }))) return WAITS
   }
   const { signed } = await sumSolanaPayouts(pool, network, reading.readAt)
   if (credit < amount || reading.vaultLamports - reading.rentExempt - signed < amount) return WAITS

@@ -1,0 +1,66 @@
+import { keyFamilyOfNetwork, type Network } from '../../core/assets.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Log } from '../../runtime/log.ts'
+import { type Outcome, sealOutcome, txidOf } from '../../secrets/outcome-key.ts'
+import type { SigningKey } from '../../secrets/signing-key.ts'
+import { saveOutcomeSeal } from '../store/outcome-seals.ts'
+
+/** What nobody sealed is looked for this often, so many at a time. */
+export const UNSEALED_EVERY_MS = 60_000
+export const UNSEALED_MAX = 50
+
+type Parts = {
+  readonly network: Network
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly log: Log
+  /** Null in a process that was given none. */
+  readonly key: SigningKey | null
+}
+
+/**
+ * Seals what this process has just seen on a chain, for the signer, which asks no node and believes no row. A seal is written
+ * before the row that it is about: after a crash in between, one that is true stands there alone.
+ */
+export class OutcomeSealer {
+  readonly #parts: Parts
+  #isTold = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Only where merchants share a wallet does the signer go by what became of sweeps and payouts. */
+  get isNeeded(): boolean {
+    const family = keyFamilyOfNetwork(this.#parts.network)
+    return family === 'evm' || family === 'solana'
+  }
+
+  /** A sweep's transaction is in a block, and did what it was to do. */
+  landed(txid: string): Promise<void> {
+    return this.#seal({ kind: 'landed', network: this.#parts.network, txid })
+  }
+
+  /** None of a payout's transactions, oldest first, pays any more. */
+  async failed(payoutId: string, txids: readonly string[]): Promise<void> {
+    if (txids.length > 0) await this.#seal({ kind: 'failed', network: this.#parts.network, payoutId, txids })
+  }
+
+  async #seal(outcome: Outcome): Promise<void> {
+    const { pool, clock, key, log, network } = this.#parts
+    if (!this.isNeeded) return
+    if (key !== null) {
+      const seal = sealOutcome(key, outcome)
+      const { kind } = outcome
+      await saveOutcomeSeal(pool, { network, kind, txid: txidOf(outcome), seal, now: clock() })
+      return
+    }
+    if (this.#isTold) return
+    this.#isTold = true
+    log.error(
+      { network },
+      'sweeps and failed payouts are not sealed, and the signer counts none of them: give the watcher WATCHER_KEY, which paylink watcher-key prints where SECRET_KEY is known',
+    )
+  }
+}

@@ -1,0 +1,62 @@
+import { dirname, join } from 'node:path'
+import { type Keyring, openKeyring } from './keyring.ts'
+import { readSecretKey } from './secret-key.ts'
+import { isSignedBy, openSigningKey, type SigningKey } from './signing-key.ts'
+
+const PURPOSE = 'outcome_key/1'
+const ALGORITHM = 'Ed25519'
+
+/** Bytes of a watcher key. */
+export const WATCHER_KEY_BYTES = 32
+
+/**
+ * The secret by which the watcher's process seals what it saw on a chain, derived from the installation's secret key: nothing
+ * else follows from it, and no login of the database holds it.
+ */
+export const watcherKeyOf = (keyring: Keyring): Buffer => keyring.mac(PURPOSE, Buffer.from(ALGORITHM))
+
+/** What the watcher seals outcomes with. */
+export const openOutcomeKey = (watcherKey: Uint8Array): SigningKey => openSigningKey(watcherKey)
+
+/** The same by the settings of a process: `WATCHER_KEY`, else the installation's secret key; null where it has neither. */
+export async function findOutcomeKey(config: {
+  readonly dataDir: string
+  readonly secretKey: Uint8Array | null
+  readonly watcherKey: Uint8Array | null
+}): Promise<SigningKey | null> {
+  if (config.watcherKey !== null) return openOutcomeKey(config.watcherKey)
+  const secret = await readSecretKey(config.dataDir, config.secretKey)
+  return secret === null ? null : openOutcomeKey(watcherKeyOf(openKeyring(secret)))
+}
+
+/** Where the API writes the public half for the signer: beside its key for approvals. */
+export const outcomeKeyFileOf = (approvalKeyFile: string): string =>
+  join(dirname(approvalKeyFile), 'outcome-key')
+
+/** What became of something that the signer signed. */
+export type Outcome =
+  /** A sweep's transaction is in a block, and did what it was to do. */
+  | { readonly kind: 'landed'; readonly network: string; readonly txid: string }
+  /** None of a payout's transactions, oldest first, pays any more. */
+  | {
+      readonly kind: 'failed'
+      readonly network: string
+      readonly payoutId: string
+      readonly txids: readonly string[]
+    }
+
+const messageOf = (outcome: Outcome): Buffer =>
+  Buffer.from(
+    outcome.kind === 'landed'
+      ? `paylink outcome 1\nlanded\n${outcome.network}\n${outcome.txid}`
+      : `paylink outcome 1\nfailed\n${outcome.network}\n${outcome.payoutId}\n${outcome.txids.join('\n')}`,
+  )
+
+export const sealOutcome = (key: SigningKey, outcome: Outcome): Buffer => key.sign(messageOf(outcome))
+
+export const isOutcomeSealed = (publicKey: Uint8Array, outcome: Outcome, seal: Uint8Array): boolean =>
+  isSignedBy(publicKey, messageOf(outcome), seal)
+
+/** The transaction that an outcome is kept by: of a payout's the newest, so that one signed later needs another seal. */
+export const txidOf = (outcome: Outcome): string =>
+  outcome.kind === 'landed' ? outcome.txid : (outcome.txids.at(-1) ?? '')

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runAudit } from '../../src/audit/run-audit.ts'
+import { recordPayout } from '../../src/payouts/record-payout.ts'
+import {
+  endMaintenance,
+  insertMaintenance,
+  type SweepSource,
+} from '../../src/payouts/store/solana-maintenance.ts'
+import type { Tenant } from '../../src/postgres/transaction.ts'
+import { newId } from '../../src/runtime/new-id.ts'
+import { SolanaPayoutWorld } from '../support/solana-payout-world.ts'
+
+/** What walls/watchers-word shows of accounts, shown of the vault. */
+
+const SOL = 1_000_000_000n
+const NETWORK = 'solana-test'
+
+let world: SolanaPayoutWorld
+beforeAll(async () => {
+  world = await SolanaPayoutWorld.open()
+  await world.fund()
+  const victim = await world.openShop([9n * SOL])
+  const own = await world.payout(victim, '0.5')
+  await world.until(victim, own.id, 'confirmed')
+})
+afterAll(() => world?.close())
+
+async function indexOf(tenant: Tenant): Promise<number> {
+  const { rows } = await world.database.owner.query<{ idx: number }>(
+    'select idx from deposit_address where merchant_id = $1 order by idx',
+    [tenant.merchantId],
+  )
+  return rows[0]?.idx ?? -1
+}
+
+async function unsealed(): Promise<string[]> {
+  const results = await runAudit(world.database.owner, [])
+  const { findings = [] } = results.find(({ name }) => name === 'outcome_is_sealed') ?? {}
+  return findings.map(({ subject }) => subject)
+}
+
+async function forgeSweep(source: SweepSource): Promise<string> {
+  const id = newId('maintenance', world.now)
+  await insertMaintenance(
+    world.database.pools.watcher,
+    NETWORK,
+    { kind: 'sweep', id, sources: [source] },
+    world.now,
+  )
+  return id
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 6; turn++) await world.turn()
+}
+
+const unsealedSaid = (): unknown[] =>
+  world.logged.filter((line) => line.includes('has not sealed it')).map((line) => JSON.parse(line))
+
+test('with the watcher’s login a payout out of the vault is called failed, and is not paid again', async () => {
+  const thief = await world.openShop([SOL])
+  const first = await world.payout(thief, '0.9')
+  await world.until(thief, first.id, 'submitted')
+  const deps = { pool: world.database.pools.watcher, clock: () => world.now }
+  const fact = { kind: 'dead', code: 'failed_on_chain', unspent: [] } as const
+  await recordPayout(deps, { tenant: thief, payoutId: first.id, fact })
+  const second = await world.payout(thief, '0.9')
+  await turns()
+  expect(await world.holds(first.destination)).toBeGreaterThan(0n)
+  expect(await world.holds(second.destination)).toBe(0n)
+  expect(await unsealed()).toContain(first.id)
+  expect(unsealedSaid()).toContainEqual(
+    expect.objectContaining({ payoutId: second.id, unsealed: [first.id] }),
+  )
+})
+
+test('with the watcher’s login a made-up deposit is called swept into the vault, and nobody is paid', async () => {
+  const { watcher } = world.database.pools
+  const thief = await world.openShop([])
+  await world.deposit(thief, SOL, { isPaid: false })
+  const payout = await world.payout(thief, '0.9')
+  const id = await forgeSweep({ index: await indexOf(thief), lamports: SOL })
+  await world.tracker().pass()
+  await world.sign()
+  await endMaintenance(watcher, NETWORK, id, { landed: true, now: world.now })
+  await turns()
+  expect(await world.signedOf(payout.id)).toEqual([])
+  expect(await world.holds(payout.destination)).toBe(0n)
+  expect(await unsealed()).toContain(id)
+  expect(unsealedSaid()).toContainEqual(expect.objectContaining({ payoutId: payout.id, unsealed: [id] }))
+})
+
+test('one transaction into the vault counts once, under however many names it was asked for', async () => {
+  const { watcher } = world.database.pools
+  const thief = await world.openShop([SOL])
+  const index = await indexOf(thief)
+  const payout = await world.payout(thief, '1')
+  const source = { index, lamports: SOL }
+  await world.tracker().pass()
+  await watcher.query('update solana_chore set ended_at = now(), landed = false where ended_at is null')
+  const first = await forgeSweep(source)
+  await world.sign()
+  // The books forget the first, and the second is asked for over the same blockhash: the same transaction.
+  await endMaintenance(watcher, NETWORK, first, { landed: false, now: world.now })
+  const second = await forgeSweep(source)
+  await world.sign()
+  const { rows } = await watcher.query<{ txid: string }>(
+    'select txid from solana_chore where id = any($1) and txid is not null',
+    [[first, second]],
+  )
+  expect(new Set(rows.map(({ txid }) => txid)).size).toBe(1)
+  expect(rows).toHaveLength(2)
+  await world.tracker().pass()
+  await world.solana.mine(1)
+  await watcher.query('update solana_chore set landed = true, ended_at = now() where id = any($1)', [
+    [first, second],
+  ])
+  await world.until(thief, payout.id, 'confirmed')
+  await world.deposit(thief, SOL, { isPaid: false })
+  const again = await world.payout(thief, '1')
+  await turns()
+  expect(await world.signedOf(again.id)).toEqual([])
+  expect(await world.holds(again.destination)).toBe(0n)
+})
