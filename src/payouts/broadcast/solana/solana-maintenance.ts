@@ -123,9 +123,8 @@ export class SolanaMaintenance {
     for (const maintenance of signed) {
       const status = statuses.get(maintenance.txid)
       if (status?.isFinal === true) {
-        const { txid } = maintenance
-        if (await providers.anotherSays(maintenance.id, (other) => isFinalWith(other, txid, status)))
-          await this.#endFinal(maintenance, !status.failed)
+        const saysSo = (other: SolanaRpc) => isFinalWith(other, maintenance.txid, status)
+        if (await providers.anotherSays(maintenance.id, saysSo)) await this.#end(maintenance, !status.failed)
       } else if (status === undefined && height > maintenance.lastValidHeight)
         await this.#endDropped(maintenance)
       else if (status === undefined) await this.#offer(maintenance)
@@ -155,15 +154,7 @@ export class SolanaMaintenance {
       if ((await rpc.blockHeight('finalized')) <= maintenance.lastValidHeight) return false
       return !(await rpc.statuses([maintenance.txid])).has(maintenance.txid)
     })
-    if (isDropped) await this.#end(maintenance.id, false)
-  }
-
-  async #endFinal(
-    { id, txid }: { readonly id: string; readonly txid: string },
-    landed: boolean,
-  ): Promise<void> {
-    if (landed) await this.#parts.sealer.landed(txid)
-    await this.#end(id, landed)
+    if (isDropped) await this.#end(maintenance, false)
   }
 
   /** What is called landed and nobody sealed: an earlier release of this program wrote so, or a thief. The chain is asked again. */
@@ -183,8 +174,9 @@ export class SolanaMaintenance {
     }
   }
 
-  async #end(id: string, landed: boolean): Promise<void> {
-    const { pool, network, clock } = this.#parts
+  async #end({ id, txid }: { readonly id: string; readonly txid: string }, landed: boolean): Promise<void> {
+    const { pool, network, clock, sealer } = this.#parts
+    if (landed) await sealer.landed(txid)
     await endMaintenance(pool, network, id, { landed, now: clock() })
   }
 
