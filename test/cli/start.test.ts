@@ -175,7 +175,8 @@ test('everything secret in the data folder is readable by its owner only', async
     const { mode } = await stat(join(app.dataDir, name))
     // The folder itself may be passed through by the user that PostgreSQL runs as; nothing in it may be read but
     // public keys, which the API and the signer read of each other, and which nobody else may write.
-    const forbidden = ['address-keys.json', 'approval-key'].includes(name) ? 0o022 : 0o066
+    const isPublic = ['address-keys.json', 'approval-key', 'outcome-key'].includes(name)
+    const forbidden = isPublic ? 0o022 : 0o066
     expect({ name, others: mode & forbidden }).toEqual({ name, others: 0 })
   }
   expect(files).toEqual(
